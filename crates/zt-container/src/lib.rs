@@ -1,1 +1,74 @@
-//! ...
+//! Where the bytes of a `.zt` tensor file are: magics, footer, spans, blobs, sources, codecs,
+//! digests and limits.
+//!
+//! ```text
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
+//! ^ here
+//!
+//! offset 0   8        64                                         end-16   end-8
+//!        +---+--------+--------+--------+--------+----------+-----+--------+
+//!        |magic| zeros | blob A | zeros  | blob B | manifest | size | magic  |
+//!        +---+--------+--------+--------+--------+----------+-----+--------+
+//!                     ^ every blob at a multiple of 64       ^ u64, little-endian
+//! ```
+//!
+//! Invariant: this crate never interprets the manifest (CBOR) or element bytes; it knows no
+//! tensors. Without features it depends on nothing:
+//!
+//! | feature | gives |
+//! | --- | --- |
+//! | `mmap` | [`Map`]: a file mapped into memory, as a [`Source`] |
+//! | `zstd` | [`codec`], and decoding of [`Encoding::Zstd`] |
+//! | `crc32c`, `sha2` | computing and checking the digest of that name |
+//!
+//! With a feature off, the words still exist: a compressed blob is found and described, and
+//! decoding it is [`Error::Unsupported`].
+//!
+//! ```
+//! use zt_container::{ALIGNMENT, Blob, Container, ContainerWriter, Limits, Memory};
+//!
+//! let mut writer = ContainerWriter::new(Vec::new())?;
+//! let mut blob = writer.begin_blob(ALIGNMENT, None)?;
+//! blob.write(&1.5f32.to_le_bytes())?;
+//! let (span, _digest) = blob.finish()?;
+//! let file = writer.finish(b"\xA0 a manifest, opaque to this crate")?;
+//!
+//! let container = Container::open(Memory::new(file), &Limits::default())?;
+//! let blob = Blob::raw(span);
+//! let mut bytes = [0; 4];
+//! container.read_blob(&blob)?.read(&mut bytes)?;
+//! assert_eq!(f32::from_le_bytes(bytes), 1.5);
+//! # Ok::<(), zt_container::Error>(())
+//! ```
+#![cfg_attr(not(feature = "mmap"), forbid(unsafe_code))]
+#![cfg_attr(feature = "mmap", deny(unsafe_code))]
+
+mod blob;
+#[cfg(feature = "zstd")]
+pub mod codec;
+mod container;
+mod digest;
+mod error;
+mod footer;
+mod limits;
+mod magic;
+#[cfg(feature = "mmap")]
+mod mmap;
+mod reader;
+mod source;
+mod span;
+mod writer;
+
+pub use blob::{Blob, Encoding};
+pub use container::{Container, bytes_of};
+pub use digest::{Digest, DigestAlgorithm, Hasher};
+pub use error::{Error, LimitExceeded, Misuse, Result, Unsupported, Violation, ZstdFault};
+pub use footer::Footer;
+pub use limits::Limits;
+pub use magic::{ALIGNMENT, HEADER_LEN, Layout, MAGIC, MAGIC_0_1, SIZE_LEN};
+#[cfg(feature = "mmap")]
+pub use mmap::Map;
+pub use reader::{BlobReader, check_declared, check_digest, read_into};
+pub use source::{FileSource, Memory, Source};
+pub use span::Span;
+pub use writer::{BlobWriter, ContainerWriter};

@@ -1,0 +1,254 @@
+//! Zstandard, bounded: what a decoder may produce is known before it starts. Feature `zstd`.
+//!
+//! Spec: §5. Frames of ours hold their content size and a checksum; frames of others need neither.
+
+use zstd::zstd_safe::{CCtx, CParameter, DCtx, InBuffer, OutBuffer, get_error_name};
+
+use crate::error::{Error, LimitExceeded, Misuse, Result, ZstdFault};
+
+/// Bytes of content in one frame of a component that has several.
+pub const FRAME_CONTENT: usize = 1 << 20;
+
+/// A component of at most this many bytes is one frame: Python's `zstandard.decompress` silently
+/// returns the first frame alone, so small components stay readable to it.
+pub const SINGLE_FRAME_MAX: usize = 4 << 20;
+
+/// No zstd stream decodes to more than this many times its stored bytes: a block of 4 bytes (three
+/// of header, one repeated) stands for at most 128 KiB.
+pub const MAX_RATIO: u64 = 32_768;
+
+/// Compresses contents into frames; keep one for many, its tables are large.
+pub struct FrameCompressor {
+    context: CCtx<'static>,
+}
+
+impl FrameCompressor {
+    /// A compressor of zstd's `level` (1 to 22; 0 means its default, negative levels are faster).
+    ///
+    /// # Errors
+    ///
+    /// [`LimitExceeded::Allocation`] where there is no memory for it.
+    pub fn new(level: i32) -> Result<Self> {
+        let mut context = CCtx::try_create().ok_or_else(no_context)?;
+        for parameter in [
+            CParameter::CompressionLevel(level),
+            CParameter::ChecksumFlag(true),
+        ] {
+            context.set_parameter(parameter).map_err(refused)?;
+        }
+        Ok(FrameCompressor { context })
+    }
+
+    /// Replaces `frame` by one frame of `content`, with content size and checksum.
+    ///
+    /// # Errors
+    ///
+    /// [`LimitExceeded::Allocation`] where there is no memory for the frame.
+    pub fn compress(&mut self, content: &[u8], frame: &mut Vec<u8>) -> Result<()> {
+        let bound = zstd::zstd_safe::compress_bound(content.len());
+        frame.clear();
+        frame.try_reserve(bound).map_err(|_| no_memory(bound))?;
+        self.context.compress2(frame, content).map_err(refused)?;
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for FrameCompressor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FrameCompressor").finish_non_exhaustive()
+    }
+}
+
+/// The zstd seekable format's table of frames, which follows them in a skippable frame: plain
+/// decoders pass over it, ours find any frame with it. Spec: §5, "Seek table".
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SeekTable {
+    frames: Vec<(u32, u32)>,
+}
+
+impl SeekTable {
+    const SKIPPABLE_MAGIC: u32 = 0x184D_2A5E;
+    const SEEKABLE_MAGIC: u32 = 0x8F92_EAB1;
+    /// The format's own bound on the number of frames.
+    const MAX_FRAMES: usize = 0x0800_0000;
+
+    /// Adds the next frame.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::TooLong`] where the format has no room for the frame or for its lengths.
+    pub fn push(&mut self, stored: usize, content: usize) -> Result<()> {
+        let fits = self.frames.len() < Self::MAX_FRAMES;
+        match (u32::try_from(stored), u32::try_from(content)) {
+            (Ok(stored), Ok(content)) if fits => self.frames.push((stored, content)),
+            _ => return Err(Error::Misuse(Misuse::TooLong)),
+        }
+        Ok(())
+    }
+
+    /// The skippable frame, all integers little-endian `u32`: magic, length of what follows, the
+    /// stored and content length of each frame, their number, a descriptor byte of 0, magic.
+    #[must_use]
+    pub fn to_frame(&self) -> Vec<u8> {
+        let count = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
+        let payload = count.saturating_mul(8).saturating_add(9);
+        let mut frame = Vec::with_capacity(self.frames.len() * 8 + 17);
+        frame.extend(Self::SKIPPABLE_MAGIC.to_le_bytes());
+        frame.extend(payload.to_le_bytes());
+        for (stored, content) in &self.frames {
+            frame.extend(stored.to_le_bytes());
+            frame.extend(content.to_le_bytes());
+        }
+        frame.extend(count.to_le_bytes());
+        frame.push(0);
+        frame.extend(Self::SEEKABLE_MAGIC.to_le_bytes());
+        frame
+    }
+}
+
+/// Decodes all frames of `stored` into exactly `out`.
+///
+/// # Errors
+///
+/// [`crate::Violation::Zstd`] where the frames are damaged or hold another number of bytes.
+pub fn decode_into(stored: &[u8], out: &mut [u8]) -> Result<()> {
+    let expected = out.len() as u64;
+    let mut context = DCtx::try_create().ok_or_else(no_context)?;
+    // One call decodes concatenated frames, skips skippable ones, and refuses trailing bytes. The
+    // destination is the window, so a frame that declares a large one costs nothing.
+    match context.decompress(out, stored) {
+        Ok(found) if found as u64 == expected => Ok(()),
+        Ok(found) => Err(ZstdFault::Short {
+            expected,
+            found: found as u64,
+        }
+        .into()),
+        Err(code) => Err(match get_error_name(code) {
+            "Destination buffer is too small" => ZstdFault::Long { expected }.into(),
+            "Src size is incorrect" => ZstdFault::Cut.into(),
+            why => ZstdFault::Refused(why).into(),
+        }),
+    }
+}
+
+/// Decodes frames that come in pieces. Windows up to 128 MiB, which level 22 declares.
+pub(crate) struct FrameDecoder {
+    context: DCtx<'static>,
+    /// Whether the bytes so far end between two frames.
+    at_boundary: bool,
+}
+
+impl FrameDecoder {
+    pub(crate) fn new() -> Result<Self> {
+        let context = DCtx::try_create().ok_or_else(no_context)?;
+        Ok(FrameDecoder {
+            context,
+            at_boundary: true,
+        })
+    }
+
+    /// Decodes from `input` into `out`; how many bytes were taken and how many given.
+    pub(crate) fn run(&mut self, input: &[u8], out: &mut [u8]) -> Result<(usize, usize)> {
+        let mut source = InBuffer::around(input);
+        let mut destination = OutBuffer::around(out);
+        let hint = self
+            .context
+            .decompress_stream(&mut destination, &mut source);
+        let (taken, given) = (source.pos, destination.pos());
+        match hint {
+            Ok(hint) if taken > 0 || given > 0 => self.at_boundary = hint == 0,
+            Ok(_) => {}
+            Err(code) => return Err(ZstdFault::Refused(get_error_name(code)).into()),
+        }
+        Ok((taken, given))
+    }
+
+    pub(crate) const fn at_boundary(&self) -> bool {
+        self.at_boundary
+    }
+}
+
+impl std::fmt::Debug for FrameDecoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FrameDecoder")
+            .field("at_boundary", &self.at_boundary)
+            .finish()
+    }
+}
+
+fn no_context() -> Error {
+    no_memory(0)
+}
+
+fn no_memory(byte_len: usize) -> Error {
+    Error::Limit(LimitExceeded::Allocation {
+        byte_len: byte_len as u64,
+    })
+}
+
+fn refused(code: usize) -> Error {
+    ZstdFault::Refused(get_error_name(code)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(content: &[u8]) -> Vec<u8> {
+        let mut frame = Vec::new();
+        FrameCompressor::new(3)
+            .unwrap()
+            .compress(content, &mut frame)
+            .unwrap();
+        frame
+    }
+
+    #[test]
+    fn frames_and_their_seek_table_are_one_plain_stream() {
+        let mut table = SeekTable::default();
+        let mut stored = Vec::new();
+        for part in [&b"first "[..], b"second ", b"third"] {
+            let frame = frame(part);
+            table.push(frame.len(), part.len()).unwrap();
+            stored.extend(frame);
+        }
+        stored.extend(table.to_frame());
+        let mut out = [0; 18];
+        decode_into(&stored, &mut out).unwrap();
+        assert_eq!(&out, b"first second third");
+    }
+
+    #[test]
+    fn refuses_another_length_than_asked_for() {
+        let stored = frame(b"eight by");
+        let fault = |len| {
+            decode_into(&stored, &mut vec![0; len])
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(
+            fault(7).contains("more than the expected 7"),
+            "{}",
+            fault(7)
+        );
+        assert!(
+            fault(9).contains("hold 8 bytes, expected 9"),
+            "{}",
+            fault(9)
+        );
+    }
+
+    #[test]
+    fn refuses_every_cut_and_every_tail() {
+        let stored = frame(&[7; 1000]);
+        for len in 1..stored.len() {
+            let error = decode_into(&stored[..len], &mut [0; 1000]).unwrap_err();
+            assert_eq!(error.code(), "zstd", "{len}");
+        }
+        let tail = [&stored[..], &[0; 64]].concat();
+        assert_eq!(
+            decode_into(&tail, &mut [0; 1000]).unwrap_err().code(),
+            "zstd"
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! A located file: its framing, its manifest's bytes, its blobs.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, LimitExceeded, Result};
+use crate::{Blob, BlobReader, Footer, Layout, Limits, Source, Span};
+
+/// A `.zt` file whose manifest has been found.
+///
+/// Invariant: this type never interprets the manifest or the elements; it hands out bytes.
+///
+/// ```
+/// use zt_container::{Container, ContainerWriter, Limits, Memory};
+/// let bytes = ContainerWriter::new(Vec::new())?.finish(b"\xA0")?;
+/// let container = Container::open(Memory::new(bytes), &Limits::default())?;
+/// assert_eq!(&*container.manifest_bytes()?, b"\xA0");
+/// # Ok::<(), zt_container::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Container<S> {
+    source: S,
+    footer: Footer,
+    limits: Limits,
+}
+
+impl<S: Source> Container<S> {
+    /// Locates the manifest. Cost: two small reads.
+    ///
+    /// # Errors
+    ///
+    /// As [`Footer::locate`].
+    pub fn open(source: S, limits: &Limits) -> Result<Self> {
+        let footer = Footer::locate(&source, limits)?;
+        Ok(Container {
+            source,
+            footer,
+            limits: *limits,
+        })
+    }
+
+    /// The bytes behind the container.
+    pub const fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// Gives the source back.
+    pub fn into_source(self) -> S {
+        self.source
+    }
+
+    /// Where manifest and data are.
+    pub const fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    /// The generation of the framing.
+    pub const fn layout(&self) -> Layout {
+        self.footer.layout()
+    }
+
+    /// The manifest's CBOR: borrowed from a map or from memory, read from a file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`], and [`LimitExceeded::Allocation`] where there is no memory for it.
+    pub fn manifest_bytes(&self) -> Result<Cow<'_, [u8]>> {
+        bytes_of(&self.source, self.footer.manifest())
+    }
+
+    /// Streams the decoded bytes of one blob, which checks its digest at the end.
+    ///
+    /// # Errors
+    ///
+    /// As [`BlobReader::new`].
+    pub fn read_blob<'a>(&'a self, blob: &'a Blob) -> Result<BlobReader<'a>> {
+        BlobReader::new(&self.source, blob, &self.limits)
+    }
+}
+
+/// The stored bytes of `span`: borrowed where the source lends them, else read into fresh memory.
+///
+/// # Errors
+///
+/// [`Error::Io`] where the source ends first, [`LimitExceeded::Allocation`].
+pub fn bytes_of<'a>(source: &'a (impl Source + ?Sized), span: Span) -> Result<Cow<'a, [u8]>> {
+    if let Some(bytes) = source.slice(span) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    // Nothing is reserved for bytes that the source does not have.
+    if span.end() > source.byte_len() {
+        return Err(Error::Io(std::io::ErrorKind::UnexpectedEof.into()));
+    }
+    let mut bytes = zeroed(span.byte_len())?;
+    source.read_at(span.offset(), &mut bytes)?;
+    Ok(Cow::Owned(bytes))
+}
+
+/// Memory for `byte_len` bytes that are known to exist, or an error where the system has none.
+pub(crate) fn zeroed(byte_len: u64) -> Result<Vec<u8>> {
+    let refused = || Error::Limit(LimitExceeded::Allocation { byte_len });
+    let len = usize::try_from(byte_len).map_err(|_| refused())?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| refused())?;
+    bytes.resize(len, 0);
+    Ok(bytes)
+}

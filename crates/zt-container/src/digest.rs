@@ -1,0 +1,284 @@
+//! Checksums of stored bytes: how they are spelled, computed and compared.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result, Unsupported, Violation};
+
+/// A checksum as a manifest records it, over the stored (possibly compressed) bytes of one blob.
+///
+/// Spec: §6. Parsing takes every spelling that real writers used: either case, with or without
+/// `0x`. [`fmt::Display`] gives the one that we write, which every reader takes.
+///
+/// ```
+/// use zt_container::Digest;
+/// let digest: Digest = "crc32c:0x087C23AF".parse()?;
+/// assert_eq!(digest, Digest::Crc32c(0x087C_23AF));
+/// assert_eq!(digest.to_string(), "crc32c:0x087C23AF");
+/// # Ok::<(), zt_container::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Digest {
+    /// CRC-32C (Castagnoli), the default.
+    Crc32c(u32),
+    /// SHA-256.
+    Sha256([u8; 32]),
+    /// An algorithm that this crate does not know. It cannot be checked; it is not an error either,
+    /// because the field is open.
+    Unknown {
+        /// What stands before the colon.
+        algorithm: String,
+        /// What stands after it.
+        value: String,
+    },
+}
+
+impl Digest {
+    /// Which algorithm computes this digest; `None` for an unknown one.
+    #[must_use]
+    pub const fn algorithm(&self) -> Option<DigestAlgorithm> {
+        match self {
+            Digest::Crc32c(_) => Some(DigestAlgorithm::Crc32c),
+            Digest::Sha256(_) => Some(DigestAlgorithm::Sha256),
+            Digest::Unknown { .. } => None,
+        }
+    }
+}
+
+impl FromStr for Digest {
+    type Err = Error;
+
+    /// # Errors
+    ///
+    /// [`Violation::DigestFormat`] where there is no colon, no algorithm, or where the digits of a
+    /// known algorithm are not hexadecimal or not of the right number.
+    fn from_str(text: &str) -> Result<Self> {
+        let malformed = || {
+            Error::Malformed(Violation::DigestFormat {
+                text: abridged(text),
+            })
+        };
+        let (algorithm, value) = text.split_once(':').ok_or_else(malformed)?;
+        let digits = value
+            .strip_prefix("0x")
+            .or_else(|| value.strip_prefix("0X"))
+            .unwrap_or(value);
+        if algorithm.is_empty() {
+            Err(malformed())
+        } else if algorithm.eq_ignore_ascii_case("crc32c") {
+            // `from_str_radix` takes a sign; a digest has none. Leading zeros may be missing.
+            let valid = (1..=8).contains(&digits.len()) && is_hex(digits);
+            let sum = u32::from_str_radix(digits, 16).ok().filter(|_| valid);
+            sum.map(Digest::Crc32c).ok_or_else(malformed)
+        } else if algorithm.eq_ignore_ascii_case("sha256") {
+            parse_sha256(digits)
+                .map(Digest::Sha256)
+                .ok_or_else(malformed)
+        } else {
+            Ok(Digest::Unknown {
+                algorithm: algorithm.to_owned(),
+                value: value.to_owned(),
+            })
+        }
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // The peers before 1.2.3 compare this text, so prefix, case and padding matter.
+            Digest::Crc32c(sum) => write!(f, "crc32c:0x{sum:08X}"),
+            Digest::Sha256(bytes) => {
+                f.write_str("sha256:")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+            Digest::Unknown { algorithm, value } => write!(f, "{algorithm}:{value}"),
+        }
+    }
+}
+
+/// The digests that can be computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DigestAlgorithm {
+    /// CRC-32C: finds damage, at the speed of memory.
+    Crc32c,
+    /// SHA-256: finds manipulation too.
+    Sha256,
+}
+
+impl DigestAlgorithm {
+    /// The manifest's spelling.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            DigestAlgorithm::Crc32c => "crc32c",
+            DigestAlgorithm::Sha256 => "sha256",
+        }
+    }
+}
+
+/// Computes a digest over bytes that come in pieces.
+#[derive(Debug, Clone)]
+pub struct Hasher(State);
+
+/// Has no values where no feature is on.
+#[derive(Debug, Clone)]
+enum State {
+    #[cfg(feature = "crc32c")]
+    Crc32c(u32),
+    #[cfg(feature = "sha2")]
+    Sha256(Box<sha2::Sha256>),
+}
+
+impl Hasher {
+    /// A hasher that has seen no bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] where this crate was built without the algorithm's feature.
+    pub fn new(algorithm: DigestAlgorithm) -> Result<Self> {
+        match algorithm {
+            #[cfg(feature = "crc32c")]
+            DigestAlgorithm::Crc32c => Ok(Hasher(State::Crc32c(0))),
+            #[cfg(feature = "sha2")]
+            DigestAlgorithm::Sha256 => Ok(Hasher(State::Sha256(Box::default()))),
+            #[allow(unreachable_patterns, reason = "reached where a feature is off")]
+            missing => Err(Error::Unsupported(Unsupported::Digest(missing))),
+        }
+    }
+
+    /// Takes in the next bytes.
+    #[cfg_attr(
+        not(any(feature = "crc32c", feature = "sha2")),
+        expect(unused_variables)
+    )]
+    pub fn update(&mut self, bytes: &[u8]) {
+        #[allow(
+            unreachable_patterns,
+            unused_variables,
+            reason = "no variant without features"
+        )]
+        match self.0 {
+            #[cfg(feature = "crc32c")]
+            State::Crc32c(ref mut sum) => *sum = crc32c::crc32c_append(*sum, bytes),
+            #[cfg(feature = "sha2")]
+            State::Sha256(ref mut state) => sha2::Digest::update(state.as_mut(), bytes),
+        }
+    }
+
+    /// The digest of all bytes taken in.
+    #[must_use]
+    pub fn finish(self) -> Digest {
+        match self.0 {
+            #[cfg(feature = "crc32c")]
+            State::Crc32c(sum) => Digest::Crc32c(sum),
+            #[cfg(feature = "sha2")]
+            State::Sha256(state) => Digest::Sha256(sha2::Digest::finalize(*state).into()),
+        }
+    }
+}
+
+fn is_hex(digits: &str) -> bool {
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+fn parse_sha256(digits: &str) -> Option<[u8; 32]> {
+    if digits.len() != 64 || !is_hex(digits) {
+        return None;
+    }
+    let mut sum = [0; 32];
+    for (byte, pair) in sum.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(sum)
+}
+
+/// A malformed digest may be as long as the manifest; an error message may not.
+fn abridged(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_every_spelling_of_real_writers() {
+        let sum = Digest::Crc32c(0x0000_AB1F);
+        for text in [
+            "crc32c:0x0000AB1F",
+            "crc32c:0000ab1f",
+            "crc32c:0XAb1f",
+            "CRC32C:0x0000ab1F",
+        ] {
+            assert_eq!(text.parse::<Digest>().unwrap(), sum, "{text}");
+        }
+        let hex = "00ff".repeat(16);
+        let sha: Digest = format!("sha256:{}", hex.to_uppercase()).parse().unwrap();
+        assert_eq!(sha.to_string(), format!("sha256:{hex}"));
+    }
+
+    #[test]
+    fn refuses_what_is_no_digest() {
+        let long = format!("sha256:{}", "0".repeat(128));
+        let texts = [
+            "",
+            "crc32c",
+            ":00",
+            "crc32c=00",
+            "crc32c:",
+            "crc32c:0x",
+            "crc32c:-1",
+            "crc32c:+1",
+            "crc32c: 1",
+            "crc32c:123456789",
+            "crc32c:xyz",
+            "sha256:8f4a",
+            "crc32c:\u{661}",
+            &long,
+        ];
+        for text in texts {
+            assert_eq!(
+                text.parse::<Digest>().unwrap_err().code(),
+                "digest-format",
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn keeps_an_algorithm_it_does_not_know() {
+        let digest: Digest = "xxh64:ef46db3751d8e999".parse().unwrap();
+        assert_eq!(digest.algorithm(), None);
+        assert_eq!(digest.to_string(), "xxh64:ef46db3751d8e999");
+    }
+
+    #[cfg(feature = "crc32c")]
+    #[test]
+    fn computes_the_published_check_value_of_crc32c() {
+        let mut hasher = Hasher::new(DigestAlgorithm::Crc32c).unwrap();
+        hasher.update(b"1234");
+        hasher.update(b"56789");
+        assert_eq!(hasher.finish(), Digest::Crc32c(0xE306_9283));
+    }
+
+    #[cfg(feature = "sha2")]
+    #[test]
+    fn computes_the_published_check_value_of_sha256() {
+        let mut hasher = Hasher::new(DigestAlgorithm::Sha256).unwrap();
+        hasher.update(b"abc");
+        let expected = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(hasher.finish().to_string(), expected);
+    }
+
+    #[cfg(not(feature = "crc32c"))]
+    #[test]
+    fn says_that_a_digest_is_not_built_in() {
+        assert_eq!(
+            Hasher::new(DigestAlgorithm::Crc32c).unwrap_err().code(),
+            "unsupported"
+        );
+    }
+}

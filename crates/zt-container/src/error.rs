@@ -1,0 +1,407 @@
+//! What can go wrong, sorted by who is at fault.
+
+use std::{fmt, io};
+
+use crate::{Digest, DigestAlgorithm, Span};
+
+/// `Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why bytes could not be located, read, decoded or written.
+///
+/// The variant says who is at fault: the system ([`Error::Io`]), the file ([`Error::Malformed`],
+/// [`Error::DigestMismatch`]), this build ([`Error::Unsupported`]), the caller's limits
+/// ([`Error::Limit`]) or the caller ([`Error::Misuse`], never caused by a file's bytes).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system could not read or write.
+    Io(io::Error),
+    /// The file breaks a rule of the format.
+    Malformed(Violation),
+    /// The file is sound, and this build cannot process it.
+    Unsupported(Unsupported),
+    /// The file asks for more than [`crate::Limits`] grants.
+    Limit(LimitExceeded),
+    /// A call that no file can cause.
+    Misuse(Misuse),
+    /// The stored bytes are not those that were written.
+    DigestMismatch {
+        /// What the manifest records.
+        expected: Digest,
+        /// What the bytes give.
+        found: Digest,
+    },
+}
+
+/// The rules of the framing, each with the numbers that break it. Offsets are absolute, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Violation {
+    /// The file does not begin with a magic of this format. Spec: §2.
+    NotZt {
+        /// Its first bytes, at most eight.
+        found: Vec<u8>,
+    },
+    /// The file is shorter than a header and a trailer. Spec: §2.
+    Truncated {
+        /// Bytes of the file.
+        byte_len: u64,
+        /// The fewest that the layout takes.
+        minimum: u64,
+    },
+    /// Header and footer leave no room for a manifest of the declared size. Spec: §2.
+    ManifestSize {
+        /// Where the size is stored.
+        offset: u64,
+        /// The size that is declared.
+        declared: u64,
+        /// The largest that the file has room for.
+        available: u64,
+        /// Whether the file has the footer magic; without it, it is of layout 1.0 or cut short.
+        has_footer: bool,
+    },
+    /// A blob reaches beyond the bytes that may hold data. Spec: §4.
+    Bounds {
+        /// Where it begins.
+        offset: u64,
+        /// Its stored length.
+        byte_len: u64,
+        /// Where data may lie.
+        region: Span,
+    },
+    /// A blob off the 64-byte grid. Spec: §4.
+    Alignment {
+        /// Where it begins.
+        offset: u64,
+    },
+    /// A digest that is not `algorithm:hex`. Spec: §6.
+    DigestFormat {
+        /// The text, abridged.
+        text: String,
+    },
+    /// Compressed bytes that are not what they should be. Spec: §5.
+    Zstd(ZstdFault),
+    /// A compressed length that cannot hold the declared decoded length. Spec: §5.
+    Ratio {
+        /// Bytes stored.
+        stored: u64,
+        /// Bytes declared.
+        declared: u64,
+    },
+}
+
+/// What is wrong with a zstd blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ZstdFault {
+    /// The decoder refuses the bytes, and why.
+    Refused(&'static str),
+    /// The last frame is not complete.
+    Cut,
+    /// The frames decode to fewer bytes than declared.
+    Short {
+        /// Bytes declared.
+        expected: u64,
+        /// Bytes decoded.
+        found: u64,
+    },
+    /// The frames decode to more bytes than declared.
+    Long {
+        /// Bytes declared.
+        expected: u64,
+    },
+}
+
+/// What this build cannot do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// The feature `zstd` is off.
+    Zstd,
+    /// The feature of this digest is off.
+    Digest(DigestAlgorithm),
+    /// Neither a file nor bytes in memory: a folder, a pipe, a device.
+    NotARegularFile,
+}
+
+/// A limit and what exceeds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LimitExceeded {
+    /// [`crate::Limits::manifest_len`], in bytes.
+    Manifest {
+        /// The limit.
+        limit: u64,
+        /// The declared size.
+        found: u64,
+    },
+    /// [`crate::Limits::decoded_len`], in bytes.
+    Decoded {
+        /// The limit.
+        limit: u64,
+        /// The declared length, or the bytes decoded so far.
+        found: u64,
+    },
+    /// Memory for bytes that exist could not be had.
+    Allocation {
+        /// Bytes asked for.
+        byte_len: u64,
+    },
+}
+
+/// A call that the caller should not have made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// The destination has another length than the blob.
+    Destination {
+        /// Bytes of the blob, decoded.
+        expected: u64,
+        /// Bytes of the destination.
+        found: u64,
+    },
+    /// The blob's decoded length is not known and has to be streamed.
+    UnknownLength,
+    /// A writer that has failed, or whose blob was abandoned, is used again.
+    Poisoned,
+    /// An alignment that is not a power of two of at least 64.
+    Alignment(u64),
+    /// More than 2^64 bytes are written, or more frames than a seek table has room for.
+    TooLong,
+}
+
+impl Error {
+    /// The stable code, as `spec/errors.md` lists it.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Error::Io(_) => "io",
+            Error::Malformed(violation) => violation.code(),
+            Error::Unsupported(_) => "unsupported",
+            Error::Limit(LimitExceeded::Manifest { .. }) => "manifest-size",
+            Error::Limit(LimitExceeded::Decoded { .. }) => "decompression-limit",
+            Error::Limit(LimitExceeded::Allocation { .. }) => "allocation",
+            Error::Misuse(_) => "misuse",
+            Error::DigestMismatch { .. } => "digest-mismatch",
+        }
+    }
+
+    /// The absolute offset of the bytes at fault, where the error knows one.
+    #[must_use]
+    pub const fn offset(&self) -> Option<u64> {
+        match self {
+            Error::Malformed(violation) => violation.offset(),
+            _ => None,
+        }
+    }
+}
+
+impl Violation {
+    /// The stable code, as `spec/errors.md` lists it.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Violation::NotZt { .. } => "not-zt",
+            Violation::Truncated { .. } => "truncated",
+            Violation::ManifestSize { .. } => "manifest-size",
+            Violation::Bounds { .. } => "bounds",
+            Violation::Alignment { .. } => "alignment",
+            Violation::DigestFormat { .. } => "digest-format",
+            Violation::Zstd(_) => "zstd",
+            Violation::Ratio { .. } => "decompression-limit",
+        }
+    }
+
+    const fn offset(&self) -> Option<u64> {
+        match *self {
+            Violation::NotZt { .. } => Some(0),
+            Violation::Truncated { byte_len, .. } => Some(byte_len),
+            Violation::ManifestSize { offset, .. }
+            | Violation::Bounds { offset, .. }
+            | Violation::Alignment { offset } => Some(offset),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io(error) => error.fmt(f),
+            Error::Malformed(violation) => violation.fmt(f),
+            Error::Unsupported(unsupported) => unsupported.fmt(f),
+            Error::Limit(limit) => limit.fmt(f),
+            Error::Misuse(misuse) => misuse.fmt(f),
+            Error::DigestMismatch { expected, found } => {
+                write!(
+                    f,
+                    "the manifest records {expected}, the stored bytes give {found}"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::NotZt { found } => {
+                write!(
+                    f,
+                    "not a .zt file: it begins with \"{}\", ",
+                    found.escape_ascii()
+                )?;
+                f.write_str("expected \"ZTEN1000\" or \"ZTEN0001\"")
+            }
+            Violation::Truncated { byte_len, minimum } => {
+                write!(
+                    f,
+                    "the file ends after {byte_len} bytes, expected at least {minimum}"
+                )
+            }
+            Violation::ManifestSize {
+                declared,
+                available,
+                has_footer,
+                ..
+            } => {
+                write!(f, "the manifest is said to be {declared} bytes long, ")?;
+                if *declared == 0 {
+                    f.write_str("expected at least one")
+                } else if *has_footer {
+                    write!(f, "the file has room for {available}")
+                } else {
+                    write!(
+                        f,
+                        "the file has room for {available} and does not end in \"ZTEN1000\": "
+                    )?;
+                    f.write_str("it was cut short, or its writer did not finish")
+                }
+            }
+            Violation::Bounds {
+                offset,
+                byte_len,
+                region,
+            } => write!(
+                f,
+                "{byte_len} bytes at {offset} leave the data region {}..{}",
+                region.offset(),
+                region.end()
+            ),
+            Violation::Alignment { offset } => {
+                write!(f, "offset {offset} is not a multiple of 64")
+            }
+            Violation::DigestFormat { text } => {
+                write!(f, "\"{}\" is not a digest, expected ", text.escape_debug())?;
+                f.write_str("`crc32c:` and 8 or `sha256:` and 64 hexadecimal digits")
+            }
+            Violation::Zstd(fault) => fault.fmt(f),
+            Violation::Ratio { stored, declared } => {
+                write!(
+                    f,
+                    "{stored} bytes of zstd cannot hold the declared {declared}"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for ZstdFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ZstdFault::Refused(why) => write!(f, "the zstd frame cannot be decoded: {why}"),
+            ZstdFault::Cut => f.write_str("the zstd frame is cut short"),
+            ZstdFault::Short { expected, found } => {
+                write!(f, "the zstd frames hold {found} bytes, expected {expected}")
+            }
+            ZstdFault::Long { expected } => {
+                write!(
+                    f,
+                    "the zstd frames hold more than the expected {expected} bytes"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unsupported::Zstd => f.write_str("zstd is not built in (feature `zstd`)"),
+            Unsupported::Digest(algorithm) => {
+                let name = algorithm.as_str();
+                write!(
+                    f,
+                    "the digest {name} is not built in (features `crc32c` and `sha2`)"
+                )
+            }
+            Unsupported::NotARegularFile => f.write_str("not a regular file"),
+        }
+    }
+}
+
+impl fmt::Display for LimitExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LimitExceeded::Manifest { limit, found } => {
+                write!(
+                    f,
+                    "a manifest of {found} bytes is above the limit of {limit}"
+                )
+            }
+            LimitExceeded::Decoded { limit, found } => {
+                write!(f, "{found} decoded bytes are above the limit of {limit}")
+            }
+            LimitExceeded::Allocation { byte_len } => {
+                write!(f, "no memory for {byte_len} bytes")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misuse::Destination { expected, found } => {
+                write!(f, "the destination has {found} bytes, the blob {expected}")
+            }
+            Misuse::UnknownLength => f.write_str("the decoded length is not known: stream it"),
+            Misuse::Poisoned => f.write_str("the writer has failed before and cannot go on"),
+            Misuse::Alignment(alignment) => {
+                write!(
+                    f,
+                    "alignment {alignment} is not a power of two of at least 64"
+                )
+            }
+            Misuse::TooLong => f.write_str("more bytes than the format can address"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Error::Io(error)
+    }
+}
+
+impl From<Violation> for Error {
+    fn from(violation: Violation) -> Self {
+        Error::Malformed(violation)
+    }
+}
+
+impl From<ZstdFault> for Error {
+    fn from(fault: ZstdFault) -> Self {
+        Error::Malformed(Violation::Zstd(fault))
+    }
+}

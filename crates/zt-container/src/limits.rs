@@ -1,0 +1,34 @@
+//! What a reader is willing to spend on a file it does not trust. Every limit is on by default.
+
+/// Bounds on what a file may make its reader do. Each excess is an error of its own, raised before
+/// the memory or the time is spent.
+///
+/// ```
+/// let limits = zt_container::Limits { decoded_len: 1 << 30, ..Default::default() };
+/// assert_eq!(limits.nesting, 64);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the manifest. 1 GiB, as the specification's §5 step 4 says.
+    pub manifest_len: u64,
+    /// Levels of arrays, maps and tags within the manifest. 64.
+    pub nesting: usize,
+    /// Bytes of one component after decoding. 64 GiB.
+    pub decoded_len: u64,
+    /// Dimensions of one object. 64.
+    pub rank: usize,
+    /// Bytes of an object's name. 64 KiB.
+    pub name_len: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            manifest_len: 1 << 30,
+            nesting: 64,
+            decoded_len: 64 << 30,
+            rank: 64,
+            name_len: 64 << 10,
+        }
+    }
+}

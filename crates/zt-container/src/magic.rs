@@ -1,0 +1,46 @@
+//! Constants that every `.zt` file ever written agrees on. They never change.
+
+/// The first eight bytes of a 1.x file, and the last eight from layout 1.1 on. Spec: §2.
+pub const MAGIC: [u8; 8] = *b"ZTEN1000";
+
+/// The first eight bytes of a file of layout 0.1. Spec: legacy, "Layout 0.1".
+pub const MAGIC_0_1: [u8; 8] = *b"ZTEN0001";
+
+/// Bytes of the header magic: no component begins before this offset.
+pub const HEADER_LEN: u64 = 8;
+
+/// Bytes of the manifest size that follows the manifest, a little-endian `u64`.
+pub const SIZE_LEN: u64 = 8;
+
+/// Every component's blob begins at a multiple of this many bytes. Spec: §4, "Alignment and padding".
+pub const ALIGNMENT: u64 = 64;
+
+/// Generations of the framing, told apart by bytes and never by the version text of a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Layout {
+    /// `ZTEN0001`, blobs, manifest, size.
+    V0_1,
+    /// `ZTEN1000`, blobs, manifest, size.
+    V1_0,
+    /// `ZTEN1000`, blobs, manifest, size, `ZTEN1000`: files of versions 1.1 and 1.2.
+    V1_1,
+}
+
+impl Layout {
+    /// Whether a blob off the 64-byte grid is an error: from 1.1 on. Writers of 1.0 were only
+    /// asked to warn about it (its §7.1).
+    #[must_use]
+    pub const fn requires_alignment(self) -> bool {
+        matches!(self, Layout::V1_1)
+    }
+}
+
+/// These are on disk for ever; a change here is a new format.
+#[cfg(test)]
+#[test]
+fn the_frozen_constants_are_what_files_hold() {
+    assert_eq!(MAGIC, [0x5A, 0x54, 0x45, 0x4E, 0x31, 0x30, 0x30, 0x30]);
+    assert_eq!(MAGIC_0_1, [0x5A, 0x54, 0x45, 0x4E, 0x30, 0x30, 0x30, 0x31]);
+    assert_eq!((HEADER_LEN, SIZE_LEN, ALIGNMENT), (8, 8, 64));
+}

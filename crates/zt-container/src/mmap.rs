@@ -1,0 +1,72 @@
+//! Maps of files: the only module of the workspace's Rust crates that holds `unsafe` code.
+
+use std::io;
+use std::path::Path;
+
+use crate::error::{Error, Result, Unsupported};
+use crate::source::slice_of;
+use crate::{Source, Span};
+
+/// A file mapped read-only into memory. Every byte is lent, none is copied; pages are read from
+/// the disk when they are first touched.
+///
+/// Maps are asked for, never chosen by default: the operating system leaves them undefined once
+/// the file changes underneath. See [`Map::open`].
+#[derive(Debug)]
+pub struct Map(Option<memmap2::Mmap>);
+
+impl Map {
+    /// Maps the regular file at `path`. Cost: no I/O beyond opening it.
+    ///
+    /// # Safety
+    ///
+    /// For as long as the map or anything borrowed from it lives, no process may change or cut the
+    /// file. Otherwise bytes that were checked may become others, and touching a page beyond the
+    /// new end kills the process (`SIGBUS`). Replacing the file by renaming another over it, as
+    /// our writers do, is harmless: the map keeps the old one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] where it cannot be opened or mapped, [`Error::Unsupported`] where it is not a
+    /// regular file.
+    #[expect(unsafe_code, reason = "the caller vouches for the file, see # Safety")]
+    pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let file = std::fs::File::open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(Error::Unsupported(Unsupported::NotARegularFile));
+        }
+        if metadata.len() == 0 {
+            return Ok(Map(None)); // No system maps zero bytes.
+        }
+        // SAFETY: a shared read-only map of a regular file aliases no memory of Rust's. Its bytes
+        // are plain `u8`, valid whatever they hold. They must not change while borrowed, which only
+        // the other users of the file can break: this function is unsafe and passes that duty on.
+        // A concurrent change of the file makes reads see either version, or SIGBUS past its end.
+        let map = unsafe { memmap2::Mmap::map(&file)? };
+        Ok(Map(Some(map)))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl Source for Map {
+    fn byte_len(&self) -> u64 {
+        self.bytes().len() as u64
+    }
+
+    fn slice(&self, span: Span) -> Option<&[u8]> {
+        slice_of(self.bytes(), span)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let span = Span::new(offset, buf.len() as u64);
+        let bytes = span
+            .and_then(|span| self.slice(span))
+            .ok_or(io::ErrorKind::UnexpectedEof)?;
+        buf.copy_from_slice(bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,302 @@
+//! One blob, decoded piece by piece in bounded memory.
+
+use std::borrow::Cow;
+
+#[cfg(feature = "zstd")]
+use crate::codec;
+use crate::error::{Error, LimitExceeded, Misuse, Result, Violation, ZstdFault};
+use crate::{Blob, Digest, Encoding, Hasher, Limits, Source, Span};
+
+/// Stored bytes are fetched in pieces of this size where the source does not lend them.
+const PIECE: usize = 256 << 10;
+
+/// No stored byte stands for more decoded bytes than this. See [`crate::codec::MAX_RATIO`].
+const MAX_RATIO: u64 = 32_768;
+
+/// Yields the decoded bytes of a blob in order.
+///
+/// Memory: at most 256 KiB of stored bytes, and zstd's window. The end is only reported after the
+/// frames were seen to hold neither more nor less than declared and the digest was found right.
+#[derive(Debug)]
+pub struct BlobReader<'a> {
+    source: &'a dyn Source,
+    /// Stored bytes not yet fetched.
+    rest: Span,
+    piece: Cow<'a, [u8]>,
+    /// Bytes of `piece` already decoded.
+    taken: usize,
+    decoder: Decoder,
+    expected: Option<u64>,
+    produced: u64,
+    limit: u64,
+    check: Option<(Hasher, &'a Digest)>,
+    done: bool,
+}
+
+#[derive(Debug)]
+enum Decoder {
+    Raw,
+    #[cfg(feature = "zstd")]
+    Zstd(codec::FrameDecoder),
+}
+
+impl std::fmt::Debug for dyn Source + '_ {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source")
+            .field("byte_len", &self.byte_len())
+            .finish()
+    }
+}
+
+impl<'a> BlobReader<'a> {
+    /// A reader at the start of `blob`, which checks the digest that it can check.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_declared`]; [`Error::Unsupported`] where this build lacks the codec or the
+    /// digest: a digest is never passed over in silence.
+    pub fn new(source: &'a dyn Source, blob: &'a Blob, limits: &Limits) -> Result<Self> {
+        let digest = blob.digest.as_ref();
+        let check = match digest.and_then(|digest| Some((digest, digest.algorithm()?))) {
+            Some((digest, algorithm)) => Some((Hasher::new(algorithm)?, digest)),
+            None => None,
+        };
+        Ok(BlobReader {
+            check,
+            ..Self::unverified(source, blob, limits)?
+        })
+    }
+
+    /// As [`BlobReader::new`], without looking at the digest.
+    ///
+    /// # Errors
+    ///
+    /// As [`BlobReader::new`].
+    pub fn unverified(source: &'a dyn Source, blob: &'a Blob, limits: &Limits) -> Result<Self> {
+        check_declared(blob, limits)?;
+        let decoder = match blob.encoding {
+            Encoding::Raw => Decoder::Raw,
+            #[cfg(feature = "zstd")]
+            Encoding::Zstd => Decoder::Zstd(codec::FrameDecoder::new()?),
+            #[cfg(not(feature = "zstd"))]
+            Encoding::Zstd => return Err(Error::Unsupported(crate::Unsupported::Zstd)),
+        };
+        Ok(BlobReader {
+            source,
+            rest: blob.span,
+            piece: Cow::Borrowed(&[]),
+            taken: 0,
+            decoder,
+            expected: blob.decoded_len,
+            produced: 0,
+            limit: limits.decoded_len,
+            check: None,
+            done: false,
+        })
+    }
+
+    /// Decoded bytes so far.
+    #[must_use]
+    pub const fn produced(&self) -> u64 {
+        self.produced
+    }
+
+    /// Fills `out` as far as there are bytes; fewer than asked for, or none, only at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`Violation::Zstd`] where the stored bytes do not decode to exactly the declared length,
+    /// [`Error::DigestMismatch`], [`LimitExceeded::Decoded`] where no length is declared and the
+    /// bytes go on past the limit, [`Error::Io`].
+    pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        while !self.done {
+            let rest = out.get_mut(filled..).unwrap_or_default();
+            let at_end = self
+                .expected
+                .is_some_and(|expected| self.produced >= expected);
+            if rest.is_empty() && !at_end {
+                break;
+            }
+            // Past the declared end one more byte is asked for, to see that there is none.
+            let mut beyond = [0];
+            let given = self.step(if at_end { &mut beyond } else { rest })?;
+            if at_end && given > 0 {
+                let expected = self.expected.unwrap_or_default();
+                return Err(ZstdFault::Long { expected }.into());
+            }
+            filled += given;
+            self.produced += given as u64;
+            if self.expected.is_none() && self.produced > self.limit {
+                let (limit, found) = (self.limit, self.produced);
+                return Err(Error::Limit(LimitExceeded::Decoded { limit, found }));
+            }
+        }
+        Ok(filled)
+    }
+
+    /// One round of the decoder: some input taken, some output given, or the end.
+    fn step(&mut self, out: &mut [u8]) -> Result<usize> {
+        let fetched = self.fetch()?;
+        let input = self.piece.get(self.taken..).unwrap_or_default();
+        let (taken, given) = match &mut self.decoder {
+            Decoder::Raw => {
+                let len = input.len().min(out.len());
+                out[..len].copy_from_slice(&input[..len]);
+                (len, len)
+            }
+            #[cfg(feature = "zstd")]
+            Decoder::Zstd(decoder) => decoder.run(input, out)?,
+        };
+        self.taken += taken;
+        if taken == 0 && given == 0 && !fetched && input.is_empty() {
+            self.finish()?;
+        }
+        Ok(given)
+    }
+
+    /// Makes sure that there is input, if any is left; whether more was fetched.
+    fn fetch(&mut self) -> Result<bool> {
+        if self.taken < self.piece.len() || self.rest.is_empty() {
+            return Ok(false);
+        }
+        let len = self.rest.byte_len().min(PIECE as u64);
+        let next = Span::new(self.rest.offset(), len).unwrap_or_default();
+        self.rest = Span::between(next.end(), self.rest.end()).unwrap_or_default();
+        self.piece = match (self.source.slice(next), std::mem::take(&mut self.piece)) {
+            (Some(bytes), _) => Cow::Borrowed(bytes),
+            (None, piece) => {
+                let mut buffer = piece.into_owned();
+                buffer.resize(usize::try_from(len).unwrap_or(PIECE), 0);
+                self.source.read_at(next.offset(), &mut buffer)?;
+                Cow::Owned(buffer)
+            }
+        };
+        self.taken = 0;
+        if let Some((hasher, _)) = &mut self.check {
+            hasher.update(&self.piece);
+        }
+        Ok(true)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.done = true;
+        // A wrong digest explains whatever else is wrong, so it is reported first.
+        if let Some((hasher, digest)) = self.check.take() {
+            compare(digest, hasher.finish())?;
+        }
+        #[cfg(feature = "zstd")]
+        if let Decoder::Zstd(decoder) = &self.decoder
+            && !decoder.at_boundary()
+        {
+            return Err(ZstdFault::Cut.into());
+        }
+        match self.expected {
+            Some(expected) if expected != self.produced => Err(ZstdFault::Short {
+                expected,
+                found: self.produced,
+            }
+            .into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Decodes all of `blob` into `out`, which has exactly its decoded length, and checks the digest.
+///
+/// Raw bytes are read straight into `out`; zstd is decoded straight into it.
+///
+/// # Errors
+///
+/// As [`BlobReader::read`]; [`Misuse::Destination`] where `out` has another length, and
+/// [`Misuse::UnknownLength`] where the blob has none.
+pub fn read_into(
+    source: &dyn Source,
+    blob: &Blob,
+    verify: bool,
+    limits: &Limits,
+    out: &mut [u8],
+) -> Result<()> {
+    let expected = blob
+        .decoded_len
+        .ok_or(Error::Misuse(Misuse::UnknownLength))?;
+    if expected != out.len() as u64 {
+        return Err(Error::Misuse(Misuse::Destination {
+            expected,
+            found: out.len() as u64,
+        }));
+    }
+    if blob.encoding == Encoding::Raw && source.slice(blob.span).is_none() {
+        check_declared(blob, limits)?;
+        source.read_at(blob.span.offset(), out)?;
+        return if verify {
+            check_digest(blob, out)
+        } else {
+            Ok(())
+        };
+    }
+    let mut reader = if verify {
+        BlobReader::new(source, blob, limits)?
+    } else {
+        BlobReader::unverified(source, blob, limits)?
+    };
+    let filled = reader.read(out)?;
+    debug_assert_eq!(
+        filled,
+        out.len(),
+        "the reader ends with an error or at the declared length"
+    );
+    Ok(())
+}
+
+/// Compares the digest of `stored`, all stored bytes of `blob`, with the recorded one. A blob
+/// without a digest, or with one of an unknown algorithm, passes: it is not verifiable.
+///
+/// # Errors
+///
+/// [`Error::DigestMismatch`]; [`Error::Unsupported`] where the digest is not built in.
+pub fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
+    let Some(digest) = &blob.digest else {
+        return Ok(());
+    };
+    let Some(algorithm) = digest.algorithm() else {
+        return Ok(());
+    };
+    let mut hasher = Hasher::new(algorithm)?;
+    hasher.update(stored);
+    compare(digest, hasher.finish())
+}
+
+/// Holds what a blob declares against the limits and against what its stored bytes can hold,
+/// before anything is allocated for it.
+///
+/// # Errors
+///
+/// [`LimitExceeded::Decoded`], [`Violation::Ratio`].
+pub fn check_declared(blob: &Blob, limits: &Limits) -> Result<()> {
+    let Some(declared) = blob.decoded_len else {
+        return Ok(());
+    };
+    if declared > limits.decoded_len {
+        let limit = limits.decoded_len;
+        return Err(Error::Limit(LimitExceeded::Decoded {
+            limit,
+            found: declared,
+        }));
+    }
+    let stored = blob.span.byte_len();
+    if blob.encoding == Encoding::Zstd && declared > stored.saturating_mul(MAX_RATIO) {
+        return Err(Violation::Ratio { stored, declared }.into());
+    }
+    Ok(())
+}
+
+fn compare(expected: &Digest, found: Digest) -> Result<()> {
+    if *expected == found {
+        return Ok(());
+    }
+    Err(Error::DigestMismatch {
+        expected: expected.clone(),
+        found,
+    })
+}

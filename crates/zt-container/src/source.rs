@@ -1,0 +1,177 @@
+//! Where bytes come from: a file by position, bytes in memory, or (feature `mmap`) a map.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::Span;
+use crate::error::{Error, Result, Unsupported};
+
+/// Random access to the bytes of one file. Nothing seeks, so one source serves any number of
+/// threads.
+///
+/// The length is fixed when the source is made. Bytes in memory and maps lend their bytes through
+/// [`Source::slice`]; files fill the caller's buffer through [`Source::read_at`].
+pub trait Source: Send + Sync {
+    /// The number of bytes.
+    fn byte_len(&self) -> u64;
+
+    /// Lends the bytes of `span` where they are resident, without copying; `None` where they are
+    /// not, or where `span` leaves the source. The answer for one span never changes.
+    fn slice(&self, span: Span) -> Option<&[u8]> {
+        let _ = span;
+        None
+    }
+
+    /// Fills `buf` with the bytes from `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::UnexpectedEof`] where the source ends first, also because the file has
+    /// been cut since it was opened; otherwise what the system says.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
+}
+
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<S: Source + ?Sized> Source for $pointer {
+            fn byte_len(&self) -> u64 {
+                (**self).byte_len()
+            }
+            fn slice(&self, span: Span) -> Option<&[u8]> {
+                (**self).slice(span)
+            }
+            fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+                (**self).read_at(offset, buf)
+            }
+        }
+    )*};
+}
+forward!(&S, Box<S>, Arc<S>);
+
+/// Bytes in memory, owned (`Vec<u8>`), borrowed (`&[u8]`) or shared (`Arc<[u8]>`).
+///
+/// ```
+/// use zt_container::{Memory, Source, Span};
+/// let source = Memory::new(b"ZTEN1000");
+/// assert_eq!(source.slice(Span::new(4, 4).unwrap()), Some(&b"1000"[..]));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Memory<B>(B);
+
+impl<B: AsRef<[u8]>> Memory<B> {
+    /// Takes the bytes as they are; nothing is copied.
+    pub const fn new(bytes: B) -> Self {
+        Memory(bytes)
+    }
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> Source for Memory<B> {
+    fn byte_len(&self) -> u64 {
+        self.0.as_ref().len() as u64
+    }
+
+    fn slice(&self, span: Span) -> Option<&[u8]> {
+        slice_of(self.0.as_ref(), span)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let span = Span::new(offset, buf.len() as u64);
+        let bytes = span
+            .and_then(|span| self.slice(span))
+            .ok_or(io::ErrorKind::UnexpectedEof)?;
+        buf.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// The bytes of `span` within `bytes`, checked.
+pub(crate) fn slice_of(bytes: &[u8], span: Span) -> Option<&[u8]> {
+    let start = usize::try_from(span.offset()).ok()?;
+    let end = usize::try_from(span.end()).ok()?;
+    bytes.get(start..end)
+}
+
+/// A regular file, read by position (`pread`): the safe default. A file that is cut while it is
+/// open gives an error, where a map would end the process.
+#[derive(Debug)]
+pub struct FileSource {
+    file: PositionedFile,
+    byte_len: u64,
+}
+
+impl FileSource {
+    /// Opens the file at `path` for reading. Symbolic links are followed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] where it cannot be opened, [`Error::Unsupported`] where it is a folder, a
+    /// pipe or a device: those have no length to locate a trailer by.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::from_file(std::fs::File::open(path)?)
+    }
+
+    /// Reads from a file that is already open; its cursor is neither used nor moved.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSource::open`].
+    pub fn from_file(file: std::fs::File) -> Result<Self> {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(Error::Unsupported(Unsupported::NotARegularFile));
+        }
+        Ok(FileSource {
+            file: PositionedFile::new(file),
+            byte_len: metadata.len(),
+        })
+    }
+}
+
+impl Source for FileSource {
+    fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buf, offset)
+    }
+}
+
+#[cfg(unix)]
+#[derive(Debug)]
+struct PositionedFile(std::fs::File);
+
+#[cfg(unix)]
+impl PositionedFile {
+    fn new(file: std::fs::File) -> Self {
+        PositionedFile(file)
+    }
+
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        // Retries interrupted and short reads.
+        std::os::unix::fs::FileExt::read_exact_at(&self.0, buf, offset)
+    }
+}
+
+/// Elsewhere there is no positioned read that leaves the cursor alone: readers take turns.
+#[cfg(not(unix))]
+#[derive(Debug)]
+struct PositionedFile(std::sync::Mutex<std::fs::File>);
+
+#[cfg(not(unix))]
+impl PositionedFile {
+    fn new(file: std::fs::File) -> Self {
+        PositionedFile(std::sync::Mutex::new(file))
+    }
+
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        use std::io::{Read, Seek};
+        let mut file = self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        file.seek(io::SeekFrom::Start(offset))?;
+        file.read_exact(buf)
+    }
+}

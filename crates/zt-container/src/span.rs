@@ -1,0 +1,121 @@
+//! A range of bytes in a file whose end is known to be representable.
+
+use crate::ALIGNMENT;
+
+/// `byte_len` bytes from the absolute `offset` on.
+///
+/// Invariant: `offset + byte_len` does not overflow, so [`Span::end`] needs no check. Whether the
+/// bytes exist is for [`Span::contains`] to say, once, where a span is read from a manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Span {
+    offset: u64,
+    byte_len: u64,
+}
+
+impl Span {
+    /// A span, or `None` where its end would pass `u64::MAX`.
+    #[must_use]
+    pub const fn new(offset: u64, byte_len: u64) -> Option<Self> {
+        match offset.checked_add(byte_len) {
+            Some(_) => Some(Span { offset, byte_len }),
+            None => None,
+        }
+    }
+
+    /// The span from `start` up to `end`, or `None` where they are in the wrong order.
+    #[must_use]
+    pub const fn between(start: u64, end: u64) -> Option<Self> {
+        match end.checked_sub(start) {
+            Some(byte_len) => Some(Span {
+                offset: start,
+                byte_len,
+            }),
+            None => None,
+        }
+    }
+
+    /// The absolute offset of the first byte.
+    #[must_use]
+    pub const fn offset(self) -> u64 {
+        self.offset
+    }
+
+    /// How many bytes.
+    #[must_use]
+    pub const fn byte_len(self) -> u64 {
+        self.byte_len
+    }
+
+    /// The absolute offset one past the last byte.
+    #[must_use]
+    pub const fn end(self) -> u64 {
+        // The invariant of the type makes this exact; saturating only spares a panic path.
+        self.offset.saturating_add(self.byte_len)
+    }
+
+    /// Whether the span has no bytes.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.byte_len == 0
+    }
+
+    /// Whether every byte of `other` lies within `self`. An empty `other` may lie at the end.
+    #[must_use]
+    pub const fn contains(self, other: Span) -> bool {
+        self.offset <= other.offset && other.end() <= self.end()
+    }
+
+    /// Whether the two share at least one byte.
+    #[must_use]
+    pub const fn overlaps(self, other: Span) -> bool {
+        self.offset < other.end()
+            && other.offset < self.end()
+            && !self.is_empty()
+            && !other.is_empty()
+    }
+
+    /// Whether the first byte is on the 64-byte grid.
+    #[must_use]
+    pub const fn is_aligned(self) -> bool {
+        self.offset.is_multiple_of(ALIGNMENT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Span;
+
+    fn span(offset: u64, byte_len: u64) -> Span {
+        Span::new(offset, byte_len).unwrap()
+    }
+
+    #[test]
+    fn refuses_an_end_past_the_last_address() {
+        assert!(Span::new(u64::MAX, 1).is_none());
+        assert!(Span::new(u64::MAX - 63, 64).is_none());
+        assert_eq!(span(u64::MAX, 0).end(), u64::MAX);
+    }
+
+    #[test]
+    fn contains_what_lies_within_and_nothing_else() {
+        let region = span(8, 100);
+        assert!(region.contains(span(8, 100)));
+        assert!(region.contains(span(108, 0)));
+        assert!(!region.contains(span(7, 2)));
+        assert!(!region.contains(span(100, 9)));
+        assert!(!region.contains(span(109, 0)));
+    }
+
+    #[test]
+    fn empty_spans_overlap_nothing() {
+        assert!(span(64, 10).overlaps(span(73, 1)));
+        assert!(!span(64, 10).overlaps(span(74, 1)));
+        assert!(!span(64, 10).overlaps(span(70, 0)));
+    }
+
+    #[test]
+    fn between_keeps_the_order_of_its_ends() {
+        assert_eq!(Span::between(8, 64), Some(span(8, 56)));
+        assert_eq!(Span::between(64, 8), None);
+    }
+}

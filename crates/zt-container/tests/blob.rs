@@ -1,0 +1,172 @@
+//! Decoding blobs: exact lengths, digests over stored bytes, bounded memory.
+#![cfg(all(feature = "zstd", feature = "crc32c"))]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use zt_container::codec::{FrameCompressor, SeekTable};
+use zt_container::{
+    Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Hasher, Limits, Memory, Source, Span,
+    read_into,
+};
+
+fn content() -> Vec<u8> {
+    (0..700_000u32)
+        .flat_map(|i| (i / 3).to_le_bytes())
+        .collect()
+}
+
+/// Frames of 1 MiB and their table, as the writer lays them out.
+fn frames(content: &[u8]) -> Vec<u8> {
+    let mut compressor = FrameCompressor::new(1).unwrap();
+    let (mut stored, mut frame, mut table) = (Vec::new(), Vec::new(), SeekTable::default());
+    for part in content.chunks(1 << 20) {
+        compressor.compress(part, &mut frame).unwrap();
+        table.push(frame.len(), part.len()).unwrap();
+        stored.extend_from_slice(&frame);
+    }
+    stored.extend(table.to_frame());
+    stored
+}
+
+fn crc(bytes: &[u8]) -> Digest {
+    let mut hasher = Hasher::new(DigestAlgorithm::Crc32c).unwrap();
+    hasher.update(bytes);
+    hasher.finish()
+}
+
+fn zstd_blob(stored: &[u8], decoded_len: Option<u64>) -> Blob {
+    let span = Span::new(0, stored.len() as u64).unwrap();
+    Blob {
+        span,
+        encoding: Encoding::Zstd,
+        decoded_len,
+        digest: Some(crc(stored)),
+    }
+}
+
+fn stream(source: &dyn Source, blob: &Blob, limits: &Limits) -> zt_container::Result<Vec<u8>> {
+    let mut reader = BlobReader::new(source, blob, limits)?;
+    let (mut all, mut piece) = (Vec::new(), vec![0; 10_007]);
+    loop {
+        let len = reader.read(&mut piece)?;
+        all.extend_from_slice(&piece[..len]);
+        if len < piece.len() {
+            return Ok(all);
+        }
+    }
+}
+
+/// Hides the bytes of a source, as a file does.
+struct ByPosition(Memory<Vec<u8>>);
+
+impl Source for ByPosition {
+    fn byte_len(&self) -> u64 {
+        self.0.byte_len()
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
+        self.0.read_at(offset, buf)
+    }
+}
+
+#[test]
+fn frames_decode_alike_at_once_and_in_pieces_lent_and_read() {
+    let content = content();
+    let stored = frames(&content);
+    let blob = zstd_blob(&stored, Some(content.len() as u64));
+    let sources: [&dyn Source; 2] = [
+        &Memory::new(stored.clone()),
+        &ByPosition(Memory::new(stored)),
+    ];
+    for source in sources {
+        assert_eq!(stream(source, &blob, &Limits::default()).unwrap(), content);
+        let mut out = vec![0; content.len()];
+        read_into(source, &blob, true, &Limits::default(), &mut out).unwrap();
+        assert_eq!(out, content);
+    }
+}
+
+#[test]
+fn a_blob_without_a_declared_length_streams_up_to_the_limit() {
+    let content = content();
+    let stored = frames(&content);
+    let blob = zstd_blob(&stored, None);
+    let limits = |decoded_len| Limits {
+        decoded_len,
+        ..Limits::default()
+    };
+    let source = Memory::new(stored);
+    assert_eq!(
+        stream(&source, &blob, &limits(content.len() as u64)).unwrap(),
+        content
+    );
+    let error = stream(&source, &blob, &limits(content.len() as u64 - 1)).unwrap_err();
+    assert_eq!(error.code(), "decompression-limit");
+}
+
+#[test]
+fn refuses_lengths_that_the_frames_do_not_have() {
+    let content = content();
+    let stored = frames(&content);
+    for wrong in [content.len() as u64 - 1, content.len() as u64 + 1, 0] {
+        let blob = Blob {
+            digest: None,
+            ..zstd_blob(&stored, Some(wrong))
+        };
+        let source = Memory::new(stored.clone());
+        assert_eq!(
+            stream(&source, &blob, &Limits::default())
+                .unwrap_err()
+                .code(),
+            "zstd",
+            "{wrong}"
+        );
+        let mut out = vec![0; usize::try_from(wrong).unwrap()];
+        let error = read_into(&source, &blob, true, &Limits::default(), &mut out).unwrap_err();
+        assert_eq!(error.code(), "zstd", "{wrong}");
+    }
+}
+
+#[test]
+fn refuses_a_declared_length_beyond_what_zstd_can_reach() {
+    let stored = frames(&[0; 64]);
+    let blob = zstd_blob(&stored, Some(3 << 30));
+    let error = BlobReader::new(&Memory::new(stored), &blob, &Limits::default()).unwrap_err();
+    assert_eq!(error.code(), "decompression-limit");
+}
+
+#[test]
+fn every_flipped_bit_of_a_raw_blob_is_a_wrong_digest() {
+    let bytes = b"stored bytes".to_vec();
+    let blob = Blob {
+        digest: Some(crc(&bytes)),
+        ..Blob::raw(Span::new(0, 12).unwrap())
+    };
+    for bit in 0..bytes.len() * 8 {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        for source in [
+            &Memory::new(flipped.clone()) as &dyn Source,
+            &ByPosition(Memory::new(flipped)),
+        ] {
+            let mut out = [0; 12];
+            let error = read_into(source, &blob, true, &Limits::default(), &mut out).unwrap_err();
+            assert_eq!(error.code(), "digest-mismatch");
+            read_into(source, &blob, false, &Limits::default(), &mut out).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_cut_of_a_compressed_blob_is_refused() {
+    let stored = frames(b"some content that is compressed");
+    for len in 0..stored.len() {
+        let cut = stored[..len].to_vec();
+        let blob = Blob {
+            digest: None,
+            ..zstd_blob(&cut, Some(31))
+        };
+        let result = stream(&Memory::new(cut), &blob, &Limits::default());
+        // The seek table is optional, so a cut right before it leaves a whole stream.
+        let frames_only = stored.len() - 25;
+        assert_eq!(result.is_err(), len != frames_only, "{len}");
+    }
+}

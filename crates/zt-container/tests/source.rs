@@ -1,0 +1,102 @@
+//! Sources agree with each other, and say when bytes are gone.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use zt_container::{Error, FileSource, Memory, Source, Span};
+
+/// A file that goes away with the test. (This crate has no dependencies, not even for tests.)
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, bytes: &[u8]) -> Self {
+        let name = format!("zt-container-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        Scratch(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn sources(scratch: &Scratch, bytes: &[u8]) -> Vec<(&'static str, Box<dyn Source>)> {
+    vec![
+        ("file", Box::new(FileSource::open(&scratch.0).unwrap())),
+        ("memory", Box::new(Memory::new(bytes.to_vec()))),
+        (
+            "shared",
+            Box::new(Arc::new(Memory::new(Arc::<[u8]>::from(bytes)))),
+        ),
+        #[cfg(feature = "mmap")]
+        // SAFETY: nothing else knows the file's name.
+        (
+            "map",
+            Box::new(unsafe { zt_container::Map::open(&scratch.0) }.unwrap()),
+        ),
+    ]
+}
+
+#[test]
+fn every_source_gives_the_same_bytes() {
+    let bytes: Vec<u8> = (0..=255).collect();
+    let scratch = Scratch::new("same", &bytes);
+    for (name, source) in sources(&scratch, &bytes) {
+        assert_eq!(source.byte_len(), 256, "{name}");
+        let mut buf = [0; 100];
+        source.read_at(156, &mut buf).unwrap();
+        assert_eq!(buf, bytes[156..], "{name}");
+        let lent = source.slice(Span::new(3, 4).unwrap());
+        assert!(lent.is_none_or(|lent| lent == [3, 4, 5, 6]), "{name}");
+        assert_eq!(lent.is_some(), name != "file", "{name}");
+    }
+}
+
+#[test]
+fn reading_past_the_end_is_an_error_and_lends_nothing() {
+    let bytes = [1, 2, 3];
+    let scratch = Scratch::new("end", &bytes);
+    for (name, source) in sources(&scratch, &bytes) {
+        for (offset, len) in [(0, 4), (3, 1), (4, 0), (u64::MAX, 1_usize)] {
+            assert!(
+                source
+                    .slice(Span::new(offset, len as u64).unwrap_or_default())
+                    .is_none_or(<[u8]>::is_empty)
+            );
+            if len > 0 {
+                let error = source.read_at(offset, &mut vec![0; len]).unwrap_err();
+                let kinds = [io::ErrorKind::UnexpectedEof, io::ErrorKind::InvalidInput];
+                assert!(kinds.contains(&error.kind()), "{name}: {error:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_cut_while_it_is_open_gives_an_error() {
+    let scratch = Scratch::new("cut", &[7; 1000]);
+    let source = FileSource::open(&scratch.0).unwrap();
+    std::fs::write(&scratch.0, [7; 10]).unwrap();
+    let error = source.read_at(500, &mut [0; 100]).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+}
+
+#[test]
+fn a_folder_is_not_a_source() {
+    let error = FileSource::open(std::env::temp_dir()).unwrap_err();
+    assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
+}
+
+#[test]
+fn an_empty_file_is_a_source_of_no_bytes() {
+    let scratch = Scratch::new("empty", &[]);
+    for (name, source) in sources(&scratch, &[]) {
+        assert_eq!(source.byte_len(), 0, "{name}");
+        source.read_at(0, &mut []).unwrap();
+    }
+}

@@ -1,0 +1,97 @@
+//! What the writer frames, the container finds; what fails half-way stays failed.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::io::{self, Write};
+
+use zt_container::{Container, ContainerWriter, Limits, Memory, Source};
+
+#[test]
+fn an_empty_container_is_magic_manifest_size_magic() {
+    let file = ContainerWriter::new(Vec::new())
+        .unwrap()
+        .finish(b"\xA0")
+        .unwrap();
+    assert_eq!(file, b"ZTEN1000\xA0\x01\0\0\0\0\0\0\0ZTEN1000");
+}
+
+#[test]
+fn blobs_begin_on_their_alignment_and_gaps_are_zero() {
+    let mut writer = ContainerWriter::new(Vec::new()).unwrap();
+    let mut spans = Vec::new();
+    for (alignment, bytes) in [(64, &b"one"[..]), (4096, b"two"), (64, b""), (64, b"four")] {
+        let mut blob = writer.begin_blob(alignment, None).unwrap();
+        blob.write(bytes).unwrap();
+        let (span, digest) = blob.finish().unwrap();
+        assert_eq!(
+            (span.offset() % alignment, span.byte_len()),
+            (0, bytes.len() as u64)
+        );
+        assert!(digest.is_none());
+        spans.push(span);
+    }
+    let file = writer.finish(b"manifest").unwrap();
+    let offsets: Vec<u64> = spans.iter().map(|span| span.offset()).collect();
+    assert_eq!(offsets, [64, 4096, 4160, 4160]);
+    let container = Container::open(Memory::new(&file), &Limits::default()).unwrap();
+    assert_eq!(&*container.manifest_bytes().unwrap(), b"manifest");
+    assert_eq!(container.source().slice(spans[3]), Some(&b"four"[..]));
+    assert!(
+        file[8..64]
+            .iter()
+            .chain(&file[67..4096])
+            .all(|byte| *byte == 0)
+    );
+}
+
+#[test]
+fn refuses_an_alignment_that_breaks_the_grid() {
+    let mut writer = ContainerWriter::new(Vec::new()).unwrap();
+    for alignment in [0, 1, 32, 96, 4095] {
+        assert_eq!(
+            writer.begin_blob(alignment, None).unwrap_err().code(),
+            "misuse"
+        );
+    }
+}
+
+#[test]
+fn a_blob_that_was_abandoned_poisons_the_writer() {
+    let mut writer = ContainerWriter::new(Vec::new()).unwrap();
+    writer.begin_blob(64, None).unwrap().write(b"half").unwrap();
+    assert_eq!(writer.begin_blob(64, None).unwrap_err().code(), "misuse");
+    assert_eq!(writer.finish(b"\xA0").unwrap_err().code(), "misuse");
+}
+
+/// Takes so many bytes and then reports a full disk.
+struct Full(usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(self.0);
+        self.0 -= taken;
+        if taken == 0 {
+            Err(io::ErrorKind::StorageFull.into())
+        } else {
+            Ok(taken)
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_at_every_byte() {
+    let write = |room| -> zt_container::Result<()> {
+        let mut writer = ContainerWriter::new(Full(room))?;
+        let mut blob = writer.begin_blob(64, None)?;
+        blob.write(&[1; 100])?;
+        blob.finish()?;
+        writer.finish(b"\xA0").map(drop)
+    };
+    let whole = 164 + 1 + 16;
+    for room in 0..whole {
+        assert_eq!(write(room).unwrap_err().code(), "io", "{room}");
+    }
+    write(whole).unwrap();
+}
