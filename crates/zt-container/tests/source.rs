@@ -25,21 +25,27 @@ impl Drop for Scratch {
     }
 }
 
-fn sources(scratch: &Scratch, bytes: &[u8]) -> Vec<(&'static str, Box<dyn Source>)> {
-    vec![
+type Named = (&'static str, Box<dyn Source>);
+
+fn sources(scratch: &Scratch, bytes: &[u8]) -> Vec<Named> {
+    let sources: Vec<Named> = vec![
         ("file", Box::new(FileSource::open(&scratch.0).unwrap())),
         ("memory", Box::new(Memory::new(bytes.to_vec()))),
         (
             "shared",
             Box::new(Arc::new(Memory::new(Arc::<[u8]>::from(bytes)))),
         ),
-        #[cfg(feature = "mmap")]
+    ];
+    #[cfg(feature = "mmap")]
+    let sources = {
         // SAFETY: nothing else knows the file's name.
-        (
-            "map",
-            Box::new(unsafe { zt_container::Map::open(&scratch.0) }.unwrap()),
-        ),
-    ]
+        let map = unsafe { zt_container::Map::open(&scratch.0) };
+        sources
+            .into_iter()
+            .chain([("map", Box::new(map.unwrap()) as Box<dyn Source>)])
+            .collect()
+    };
+    sources
 }
 
 #[test]
