@@ -1,0 +1,111 @@
+//! Objects and their components, validated: what a reader may rely on.
+
+use std::fmt;
+
+use zt_container::Blob;
+
+use crate::{DType, Map, Text};
+
+/// The order of the bytes within a stored element.
+///
+/// Every `.zt` file from 1.0 on is little-endian (spec: §4, "Byte order"); big-endian elements
+/// come from files of layout 0.1 and from foreign files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ByteOrder {
+    /// Least significant byte first.
+    #[default]
+    Little,
+    /// Most significant byte first.
+    Big,
+}
+
+impl fmt::Display for ByteOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            ByteOrder::Little => "little",
+            ByteOrder::Big => "big",
+        })
+    }
+}
+
+/// One blob and how to see its bytes. Spec: §1, "Component".
+#[derive(Debug, Clone, PartialEq)]
+pub struct Component {
+    /// Storage type. `None` only in files of layout 1.0, for roles that it does not define.
+    pub dtype: Option<DType>,
+    /// What the elements mean, where that is more than `dtype` says: `type` in the manifest.
+    pub logical_type: Option<Text>,
+    /// Byte order of the elements.
+    pub byte_order: ByteOrder,
+    /// Where the bytes are and how they are stored.
+    pub blob: Blob,
+    /// Fields that this crate does not know, kept for a rewrite.
+    pub extra: Map,
+}
+
+impl Component {
+    /// A little-endian component without logical type or unknown fields.
+    #[must_use]
+    pub const fn new(dtype: DType, blob: Blob) -> Self {
+        Component {
+            dtype: Some(dtype),
+            logical_type: None,
+            byte_order: ByteOrder::Little,
+            blob,
+            extra: Map::new(),
+        }
+    }
+}
+
+/// A tensor as the file describes it: a shape, a format, and components by role. Spec: §1, "Object".
+///
+/// Read from a file, every blob is known to lie within the data region. That its length agrees with
+/// shape and format is for the format to say, not for this crate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Object {
+    /// Dimensions, outermost first. Empty: one element.
+    pub shape: Vec<u64>,
+    /// The layout, such as `dense`. Any text: formats are an open set.
+    pub format: Text,
+    /// Parameters of the format, and anything else. `None` and empty are kept apart for a rewrite.
+    pub attributes: Option<Map>,
+    /// By role, in the order of the file. Roles are unique.
+    pub components: Vec<(Text, Component)>,
+    /// Fields that this crate does not know, kept for a rewrite.
+    pub extra: Map,
+}
+
+impl Object {
+    /// An object without components or attributes.
+    #[must_use]
+    pub fn new(shape: impl Into<Vec<u64>>, format: impl Into<Text>) -> Self {
+        Object {
+            shape: shape.into(),
+            format: format.into(),
+            attributes: None,
+            components: Vec::new(),
+            extra: Map::new(),
+        }
+    }
+
+    /// This object with one more component, the last.
+    #[must_use]
+    pub fn with_component(mut self, role: impl Into<Text>, component: Component) -> Self {
+        self.components.push((role.into(), component));
+        self
+    }
+
+    /// The component of `role`.
+    #[must_use]
+    pub fn component(&self, role: &str) -> Option<&Component> {
+        let mut components = self.components.iter();
+        components.find_map(|(name, component)| (name == role).then_some(component))
+    }
+
+    /// The attributes; an empty map where there are none.
+    #[must_use]
+    pub fn attributes(&self) -> &Map {
+        static EMPTY: Map = Map::new();
+        self.attributes.as_ref().unwrap_or(&EMPTY)
+    }
+}

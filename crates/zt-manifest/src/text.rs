@@ -1,0 +1,48 @@
+//! Texts of which a manifest holds the same few a hundred thousand times.
+
+use std::borrow::Cow;
+
+use crate::DType;
+
+/// A text that costs no allocation where it is one of the specification's words.
+pub type Text = Cow<'static, str>;
+
+/// The specification's formats, roles, logical types and encodings. A word that is missing here
+/// costs an allocation and nothing else.
+const WORDS: [&str; 22] = [
+    "dense",
+    "data",
+    "sparse_csr",
+    "values",
+    "indices",
+    "indptr",
+    "sparse_coo",
+    "coords",
+    "quantized_group",
+    "packed_weight",
+    "scales",
+    "zeros",
+    "quantized_4bit",
+    "scale",
+    "zero_point",
+    "raw",
+    "zstd",
+    "f8_e4m3fn",
+    "f8_e5m2",
+    "complex64",
+    "complex128",
+    "little",
+];
+
+/// `word` without an allocation, where it is a known one.
+pub(crate) fn intern(word: &str) -> Text {
+    let known = WORDS.iter().find(|known| **known == word);
+    if let Some(known) = known {
+        return Cow::Borrowed(known);
+    }
+    let dtype = DType::from_name(word).map(DType::as_str);
+    match dtype.or_else(|| DType::from_long_name(word).map(DType::as_long_str)) {
+        Some(name) => Cow::Borrowed(name),
+        None => Cow::Owned(word.to_owned()),
+    }
+}

@@ -1,0 +1,245 @@
+//! Values of attributes: everything that CBOR can say.
+
+use std::cmp::Ordering;
+
+use crate::Map;
+
+/// One CBOR data item, owned: the value of an attribute or of an unknown field.
+///
+/// Nothing is lost between a file and a `Value` but the spelling: chunked strings are joined, and
+/// every float is an `f64` (the narrower ones convert exactly). Tags are kept and not interpreted,
+/// so a bignum is a [`Value::Tag`].
+///
+/// Floats compare by their bits, except that every NaN equals every other: `-0.0` and `0.0` differ,
+/// and a value equals what is read back after writing it.
+#[derive(Debug, Clone)]
+pub enum Value {
+    /// An integer from 0 to 2^64 - 1.
+    Unsigned(u64),
+    /// The integer `-1 - n`, from -1 to -2^64.
+    Negative(u64),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// Text.
+    Text(String),
+    /// A list.
+    Array(Vec<Value>),
+    /// A map.
+    Map(Map),
+    /// A tagged value.
+    Tag(u64, Box<Value>),
+    /// A truth value.
+    Bool(bool),
+    /// Nothing, on purpose.
+    Null,
+    /// Nothing, by accident.
+    Undefined,
+    /// A simple value without a meaning: 0 to 19 or 32 to 255.
+    Simple(u8),
+    /// A floating-point number.
+    Float(f64),
+}
+
+impl Value {
+    /// The text, where this is one.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The bytes, where this is a byte string.
+    #[must_use]
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The integer, where this is one that is not negative. Floats are never converted.
+    #[must_use]
+    pub const fn as_u64(&self) -> Option<u64> {
+        match self {
+            Value::Unsigned(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The integer, where this is one from -2^63 to 2^63 - 1.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        self.as_i128().and_then(|value| i64::try_from(value).ok())
+    }
+
+    /// The integer, where this is one. Bignums (tags 2 and 3) are not converted.
+    #[must_use]
+    pub const fn as_i128(&self) -> Option<i128> {
+        match self {
+            Value::Unsigned(value) => Some(*value as i128),
+            Value::Negative(value) => Some(!(*value as i128)),
+            _ => None,
+        }
+    }
+
+    /// The truth value, where this is one.
+    #[must_use]
+    pub const fn as_bool(&self) -> Option<bool> {
+        match self {
+            Value::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The number, where this is a float. Integers are not converted: not all of them fit.
+    #[must_use]
+    pub const fn as_f64(&self) -> Option<f64> {
+        match self {
+            Value::Float(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The map, where this is one.
+    #[must_use]
+    pub const fn as_map(&self) -> Option<&Map> {
+        match self {
+            Value::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// The items, where this is an array.
+    #[must_use]
+    pub fn as_array(&self) -> Option<&[Value]> {
+        match self {
+            Value::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// Whether this is [`Value::Null`].
+    #[must_use]
+    pub const fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// A total order that agrees with `==`. Which order it is does not matter, so it is not `Ord`.
+    pub(crate) fn order(&self, other: &Value) -> Ordering {
+        match (self, other) {
+            (Value::Unsigned(a), Value::Unsigned(b)) => a.cmp(b),
+            (Value::Negative(a), Value::Negative(b)) => a.cmp(b),
+            (Value::Bytes(a), Value::Bytes(b)) => a.cmp(b),
+            (Value::Text(a), Value::Text(b)) => a.cmp(b),
+            (Value::Array(a), Value::Array(b)) => {
+                let mut orders = a.iter().zip(b).map(|(a, b)| a.order(b));
+                let differing = orders.find(|order| order.is_ne());
+                differing.unwrap_or_else(|| a.len().cmp(&b.len()))
+            }
+            (Value::Map(a), Value::Map(b)) => a.order(b),
+            (Value::Tag(a, left), Value::Tag(b, right)) => a.cmp(b).then_with(|| left.order(right)),
+            (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+            (Value::Simple(a), Value::Simple(b)) => a.cmp(b),
+            (Value::Float(a), Value::Float(b)) => float_bits(*a).cmp(&float_bits(*b)),
+            (a, b) => a.kind().cmp(&b.kind()),
+        }
+    }
+
+    /// A number per variant.
+    const fn kind(&self) -> u8 {
+        match self {
+            Value::Unsigned(_) => 0,
+            Value::Negative(_) => 1,
+            Value::Bytes(_) => 2,
+            Value::Text(_) => 3,
+            Value::Array(_) => 4,
+            Value::Map(_) => 5,
+            Value::Tag(..) => 6,
+            Value::Bool(_) => 7,
+            Value::Null => 8,
+            Value::Undefined => 9,
+            Value::Simple(_) => 10,
+            Value::Float(_) => 11,
+        }
+    }
+}
+
+/// The bits of a float, one pattern for every NaN, as the deterministic encoding has it.
+pub(crate) const fn float_bits(value: f64) -> u64 {
+    if value.is_nan() {
+        f64::NAN.to_bits()
+    } else {
+        value.to_bits()
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            // Not by `order`, which would sort them: equal maps are nearly always in equal order.
+            (Value::Map(a), Value::Map(b)) => a == b,
+            (Value::Array(a), Value::Array(b)) => a == b,
+            (Value::Tag(a, left), Value::Tag(b, right)) => a == b && left == right,
+            (a, b) => a.order(b).is_eq(),
+        }
+    }
+}
+
+impl Eq for Value {}
+
+macro_rules! from {
+    ($($source:ty => |$value:ident| $result:expr),* $(,)?) => {
+        $(impl From<$source> for Value {
+            fn from($value: $source) -> Self {
+                $result
+            }
+        })*
+    };
+}
+
+from! {
+    u8 => |value| Value::Unsigned(value.into()),
+    u16 => |value| Value::Unsigned(value.into()),
+    u32 => |value| Value::Unsigned(value.into()),
+    u64 => |value| Value::Unsigned(value),
+    i32 => |value| i64::from(value).into(),
+    // The complement of a negative number is `-1 - value`, and not negative.
+    i64 => |value| match u64::try_from(value) {
+        Ok(value) => Value::Unsigned(value),
+        Err(_) => Value::Negative((!value).unsigned_abs()),
+    },
+    f32 => |value| Value::Float(value.into()),
+    f64 => |value| Value::Float(value),
+    bool => |value| Value::Bool(value),
+    &str => |value| Value::Text(value.to_owned()),
+    String => |value| Value::Text(value),
+    Vec<u8> => |value| Value::Bytes(value),
+    Vec<Value> => |value| Value::Array(value),
+    Map => |value| Value::Map(value),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Value;
+
+    #[test]
+    fn integers_keep_their_value_at_every_border() {
+        for value in [0, 1, -1, i64::MAX, i64::MIN, i64::MIN + 1] {
+            assert_eq!(Value::from(value).as_i64(), Some(value));
+        }
+        assert_eq!(Value::from(-1i64), Value::Negative(0));
+        assert_eq!(Value::Negative(u64::MAX).as_i128(), Some(-(1 << 64)));
+        assert_eq!(Value::Negative(1 << 63).as_i64(), None);
+        assert_eq!(Value::Unsigned(1 << 63).as_i64(), None);
+    }
+
+    #[test]
+    fn every_nan_equals_every_other_and_the_zeros_differ() {
+        let nan = f64::from_bits(0xFFF0_0000_0000_0001);
+        assert_eq!(Value::Float(nan), Value::Float(f64::NAN));
+        assert_ne!(Value::Float(-0.0), Value::Float(0.0));
+        assert_ne!(Value::Float(1.0), Value::Unsigned(1));
+    }
+}

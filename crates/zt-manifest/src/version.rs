@@ -1,0 +1,108 @@
+//! The version that a manifest declares.
+
+use std::fmt;
+
+/// The manifest version that this crate writes. Spec: "Version".
+pub const VERSION: &str = "1.2.0";
+
+/// The newest minor version of major 1 whose every field this crate knows.
+pub(crate) const NEWEST_MINOR: u64 = 2;
+
+/// A manifest's `version`: up to three numbers, and the text as the file spells it.
+///
+/// Invariant: `text` begins with the numbers; numbers it does not have are 0.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Version {
+    /// Another major version may change everything, and is refused.
+    pub major: u64,
+    /// A newer minor version only adds optional fields, and is a warning. Spec: Appendix.
+    pub minor: u64,
+    /// Without meaning to a reader.
+    pub patch: u64,
+    /// As the file spells it, such as `1.0`.
+    pub text: String,
+}
+
+impl Version {
+    /// The version that `text` spells: one to three numbers separated by dots, then nothing or a
+    /// suffix that begins with `-` or `+`, as semantic versions have. `None` for anything else.
+    ///
+    /// ```
+    /// use zt_manifest::Version;
+    /// let version = Version::parse("1.2.0+build.5").unwrap();
+    /// assert_eq!((version.major, version.minor, version.patch), (1, 2, 0));
+    /// assert_eq!(version.suffix(), "+build.5");
+    /// assert_eq!(Version::parse("one"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Version> {
+        let numbers = text.split(['-', '+']).next()?;
+        let mut parts = [0; 3];
+        let mut rest = parts.iter_mut();
+        for part in numbers.split('.') {
+            // `u64::from_str` would take a sign; a version has none.
+            let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            *rest.next()? = part.parse().ok().filter(|_| digits)?;
+        }
+        let [major, minor, patch] = parts;
+        Some(Version {
+            major,
+            minor,
+            patch,
+            text: text.to_owned(),
+        })
+    }
+
+    /// What follows the numbers, with its `-` or `+`; usually nothing.
+    #[must_use]
+    pub fn suffix(&self) -> &str {
+        let start = self.text.find(['-', '+']).unwrap_or(self.text.len());
+        self.text.get(start..).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Version;
+
+    #[test]
+    fn takes_one_to_three_numbers() {
+        for (text, numbers) in [
+            ("1", (1, 0, 0)),
+            ("1.0", (1, 0, 0)),
+            ("1.2.3", (1, 2, 3)),
+            ("1.2-rc.1+x", (1, 2, 0)),
+        ] {
+            let version = Version::parse(text).unwrap();
+            assert_eq!((version.major, version.minor, version.patch), numbers);
+            assert_eq!(version.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_version() {
+        for text in [
+            "",
+            "one",
+            "v1.2.0",
+            "1.",
+            ".1",
+            "1..0",
+            "1.2.0.1",
+            " 1.2",
+            "1.2 ",
+            "+1.2",
+            "1.2.0rc1",
+            "99999999999999999999.0.0",
+        ] {
+            assert_eq!(Version::parse(text), None, "{text:?}");
+        }
+    }
+}
