@@ -1,2 +1,132 @@
-//! ...
-fn main() {}
+//! The tasks of the workspace: `cargo xtask TASK`.
+//!
+//! Place in the graph: beside it. No crate depends on this one and it depends on none of them, so
+//! that it still runs, and still says why, when they do not compile. One file per task; `shell` is
+//! how every task starts a program.
+//!
+//! Absent here: tests of the crates themselves. A task arranges and reports; what is right is said
+//! in the crates and in `conformance/`.
+#![forbid(unsafe_code)]
+
+mod ci;
+mod corpus;
+mod error;
+mod features;
+mod files;
+mod graph;
+mod interop;
+mod shell;
+mod unsafe_code;
+
+use std::env;
+use std::process::ExitCode;
+
+use error::{Error, Result};
+use shell::Shell;
+
+struct Task {
+    name: &'static str,
+    arguments: &'static str,
+    summary: &'static str,
+    run: fn(&Shell, &[String]) -> Result<()>,
+}
+
+const TASKS: [Task; 5] = [
+    Task {
+        name: "ci",
+        arguments: "",
+        summary: "everything that must hold before a change is merged",
+        run: ci::run,
+    },
+    Task {
+        name: "graph",
+        arguments: "",
+        summary: "crate edges, zt-container's empty tree, unsafe code in one file",
+        run: graph::run,
+    },
+    Task {
+        name: "features",
+        arguments: "",
+        summary: "every crate without features and with each alone",
+        run: features::run,
+    },
+    Task {
+        name: "corpus",
+        arguments: "[--check | --write]",
+        summary: "conformance/corpus against its SHA256SUMS, or those anew",
+        run: corpus::run,
+    },
+    Task {
+        name: "interop",
+        arguments: "",
+        summary: "the official Python packages read what we write",
+        run: interop::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            error.exit_code()
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<()> {
+    let (name, rest) = match arguments.split_first() {
+        Some((name, rest)) if name != "help" && name != "--help" && name != "-h" => (name, rest),
+        _ => {
+            print!("{}", help());
+            return Ok(());
+        }
+    };
+    let task = TASKS
+        .iter()
+        .find(|task| task.name == name)
+        .ok_or_else(|| Error::Usage(format!("no task `{name}`\n\n{}", help())))?;
+    if task.arguments.is_empty() && !rest.is_empty() {
+        return Err(Error::Usage(format!("`{name}` takes no arguments")));
+    }
+    (task.run)(&Shell::new()?, rest)
+}
+
+fn help() -> String {
+    let mut text = String::from("Usage: cargo xtask TASK\n\n");
+    for task in &TASKS {
+        let usage = format!("{} {}", task.name, task.arguments);
+        text.push_str(&format!("  {usage:<28}{}\n", task.summary));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_names_every_task() {
+        let text = help();
+        for task in &TASKS {
+            assert!(text.contains(task.summary), "{}", task.name);
+        }
+    }
+
+    #[test]
+    fn refuses_a_task_that_does_not_exist() {
+        assert!(matches!(run(&["nonsense".into()]), Err(Error::Usage(_))));
+    }
+
+    #[test]
+    fn refuses_arguments_that_a_task_does_not_take() {
+        assert!(matches!(
+            run(&["graph".into(), "--fast".into()]),
+            Err(Error::Usage(_))
+        ));
+    }
+}

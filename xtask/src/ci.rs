@@ -1,0 +1,101 @@
+//! `cargo xtask ci`: everything that must hold before a change is merged, from a clean clone, with
+//! a Rust toolchain and Python 3 on the machine.
+
+use std::env;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::shell::Shell;
+use crate::{corpus, features, graph, interop};
+
+struct Step {
+    name: &'static str,
+    run: fn(&Shell) -> Result<()>,
+    /// Whether the step may be left out even in continuous integration where the machine lacks its
+    /// tool.
+    optional: bool,
+}
+
+const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
+    Step {
+        name,
+        run,
+        optional: false,
+    }
+}
+
+/// Those that take seconds come first.
+const STEPS: [Step; 10] = [
+    step("format", |shell| shell.cargo("fmt --all --check").run()),
+    step("graph", |shell| graph::run(shell, &[])),
+    step("corpus", |shell| corpus::run(shell, &[])),
+    Step {
+        name: "deny",
+        run: deny,
+        optional: true,
+    },
+    // This is also what compiles benches/: `test` leaves out that crate, whose peers are heavy.
+    step("clippy", |shell| {
+        shell
+            .cargo("clippy --locked --workspace --all-targets -- --deny warnings")
+            .run()
+    }),
+    step("doc", |shell| {
+        let cargo = shell.cargo("doc --locked --workspace --no-deps");
+        cargo.env("RUSTDOCFLAGS", "--deny warnings").run()
+    }),
+    step("test", |shell| {
+        shell
+            .cargo("test --locked --workspace --exclude zt-benches")
+            .run()
+    }),
+    step("features", |shell| features::run(shell, &[])),
+    step("program", |shell| {
+        shell
+            .cargo("build --locked --release --package zt-cli")
+            .run()
+    }),
+    step("interop", |shell| interop::run(shell, &[])),
+];
+
+pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
+    let in_ci = env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
+    let mut summary = String::from("\nxtask ci\n");
+    let mut outcome = Ok(());
+    for step in &STEPS {
+        eprintln!("\n==> {}", step.name);
+        let start = Instant::now();
+        let result = (step.run)(shell);
+        let took = start.elapsed();
+        match result {
+            Ok(()) => summary.push_str(&line(step.name, took, "ok")),
+            Err(Error::Unavailable(reason)) if step.optional || !in_ci => {
+                eprintln!("skipped: {reason}");
+                summary.push_str(&line(step.name, took, &format!("skipped: {reason}")));
+            }
+            Err(error) => {
+                summary.push_str(&line(step.name, took, "FAILED"));
+                outcome = Err(error);
+                break;
+            }
+        }
+    }
+    eprintln!("{summary}");
+    outcome
+}
+
+fn line(name: &str, took: Duration, outcome: &str) -> String {
+    format!("  {name:<10}{:>8.1} s  {outcome}\n", took.as_secs_f64())
+}
+
+/// Licences, sources and duplicates of dependencies, as `deny.toml` says. Advisories are left out:
+/// they come from a database that changes without us, and a change that was right yesterday would
+/// fail today.
+fn deny(shell: &Shell) -> Result<()> {
+    if !shell.cargo("deny --version").succeeds() {
+        return Err(Error::Unavailable("cargo-deny is not installed".into()));
+    }
+    shell
+        .cargo("deny --locked check licenses bans sources")
+        .run()
+}

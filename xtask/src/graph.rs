@@ -1,0 +1,198 @@
+//! `cargo xtask graph`: the architecture, kept by a program instead of by vigilance.
+//!
+//! ```text
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
+//!                                                    zt-convert <- zt-conformance <- zt-benches
+//! ```
+//!
+//! An arrow points at the dependency, and whatever lies left of it may be used directly too.
+//! Optional, build and development dependencies count as well: a lower crate that tests itself with
+//! `zt-conformance` would be compiled twice, and its types would not be the types that
+//! `zt-conformance` speaks of.
+
+use crate::error::{Error, Result};
+use crate::shell::Shell;
+use crate::unsafe_code;
+
+/// Lowest first: each may depend on those before it.
+const LAYERS: &[&str] = &[
+    "zt-container",
+    "zt-manifest",
+    "zt-formats",
+    "zt",
+    "zt-convert",
+    "zt-cli",
+];
+
+pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
+    let members = members(shell)?;
+    let faults = members
+        .iter()
+        .flat_map(|(name, dependencies)| faults(name, dependencies))
+        .collect();
+    Error::unless_empty("the graph of CONTRIBUTING.md does not draw:", faults)?;
+    let edges: usize = members
+        .iter()
+        .map(|(_, dependencies)| dependencies.len())
+        .sum();
+    println!(
+        "graph: {} crates of ours, {edges} edges between them, all of them drawn",
+        members.len()
+    );
+
+    container_stands_alone(shell)?;
+    println!("graph: zt-container without features depends on nothing");
+
+    unsafe_code::check(shell)
+}
+
+/// Every member of the workspace and the members that it depends on.
+///
+/// From `cargo tree` and not from the manifests, where one dependency can be written in five ways.
+fn members(shell: &Shell) -> Result<Vec<(String, Vec<String>)>> {
+    let tree = shell
+        .cargo("tree --locked --workspace --all-features --target all --edges normal,build,dev")
+        // Without --no-dedupe a member that was seen as a dependency is printed again without its
+        // own.
+        .args("--depth 1 --prefix depth --no-dedupe")
+        .output()?;
+    Ok(parse_tree(&tree))
+}
+
+/// In the output of `cargo tree --prefix depth` a member is a line of depth 0, and the lines of
+/// depth 1 after it are its dependencies. Whole labels are compared, because a package of a
+/// registry may be called like one of ours.
+fn parse_tree(tree: &str) -> Vec<(String, Vec<String>)> {
+    let labels: Vec<&str> = tree
+        .lines()
+        .filter_map(|line| line.strip_prefix('0'))
+        .collect();
+    let name = |label: &str| label.split(' ').next().unwrap_or_default().to_owned();
+    let mut members: Vec<(String, Vec<String>)> = Vec::new();
+    for line in tree.lines() {
+        if let Some(label) = line.strip_prefix('0') {
+            members.push((name(label), Vec::new()));
+        } else if let (Some(label), Some((_, dependencies))) =
+            (line.strip_prefix('1'), members.last_mut())
+            && labels.contains(&label)
+        {
+            dependencies.push(name(label));
+        }
+    }
+    members
+}
+
+/// What is wrong with the crate `name` depending on `dependencies`.
+fn faults(name: &str, dependencies: &[String]) -> Vec<String> {
+    let Some(allowed) = allowed(name) else {
+        return vec![format!(
+            "the crate {name} (a new one is a design discussion, and a line in xtask/src/graph.rs)"
+        )];
+    };
+    dependencies
+        .iter()
+        .filter(|dependency| !allowed.contains(&dependency.as_str()))
+        .map(|dependency| format!("the edge from {name} to {dependency}"))
+        .collect()
+}
+
+/// Our crates that `name` may depend on; `None` where the graph does not have it.
+fn allowed(name: &str) -> Option<Vec<&'static str>> {
+    match name {
+        "xtask" => Some(Vec::new()),
+        "zt-conformance" => Some(below("zt-cli").to_vec()),
+        "zt-benches" => Some([below("zt-cli"), &["zt-conformance"]].concat()),
+        layer if LAYERS.contains(&layer) => Some(below(layer).to_vec()),
+        _ => None,
+    }
+}
+
+fn below(top: &str) -> &'static [&'static str] {
+    LAYERS
+        .split(|layer| *layer == top)
+        .next()
+        .unwrap_or_default()
+}
+
+/// Who wants only the framing gets only the framing: the promise of that crate's documentation.
+fn container_stands_alone(shell: &Shell) -> Result<()> {
+    let tree = shell
+        .cargo("tree --locked --package zt-container --no-default-features")
+        .args("--target all --edges normal --prefix none")
+        .output()?;
+    let dependencies = tree.lines().skip(1).map(str::to_owned).collect();
+    Error::unless_empty("zt-container without features depends on:", dependencies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn may(from: &str, to: &str) -> bool {
+        faults(from, &[to.to_owned()]).is_empty()
+    }
+
+    #[test]
+    fn a_layer_may_use_every_layer_below_it() {
+        assert!(may("zt-manifest", "zt-container"));
+        assert!(may("zt-cli", "zt-convert"));
+        assert!(may("zt-cli", "zt-container"));
+    }
+
+    #[test]
+    fn a_layer_may_use_neither_itself_nor_a_layer_above() {
+        assert!(!may("zt", "zt"));
+        assert!(!may("zt-container", "zt-manifest"));
+        assert!(!may("zt-convert", "zt-cli"));
+    }
+
+    #[test]
+    fn no_layer_may_use_what_stands_beside_the_layers() {
+        for layer in LAYERS {
+            for beside in ["zt-conformance", "zt-benches", "xtask"] {
+                assert!(!may(layer, beside), "{layer} -> {beside}");
+            }
+        }
+    }
+
+    #[test]
+    fn conformance_and_benches_use_libraries_and_not_the_program() {
+        assert!(may("zt-conformance", "zt-convert"));
+        assert!(may("zt-benches", "zt"));
+        assert!(may("zt-benches", "zt-conformance"));
+        assert!(!may("zt-conformance", "zt-benches"));
+        assert!(!may("zt-conformance", "zt-cli"));
+        assert!(!may("zt-benches", "zt-cli"));
+    }
+
+    #[test]
+    fn xtask_runs_when_none_of_the_crates_compiles() {
+        assert!(LAYERS.iter().all(|layer| !may("xtask", layer)));
+    }
+
+    #[test]
+    fn a_crate_that_is_not_drawn_is_refused_even_without_edges() {
+        assert_eq!(faults("zt-remote", &[]).len(), 1);
+    }
+
+    #[test]
+    fn reads_the_edges_between_members_out_of_a_tree() {
+        let tree = "0zt v0.1.0 (/r/crates/zt)\n1rayon v1.12.0\n1zt-container v0.1.0 (/r/crates/zt-container)\n\
+                    \n0zt-container v0.1.0 (/r/crates/zt-container)\n1memmap2 v0.9.0\n";
+        let expected = [
+            ("zt".to_owned(), vec!["zt-container".to_owned()]),
+            ("zt-container".to_owned(), vec![]),
+        ];
+        assert_eq!(parse_tree(tree), expected);
+    }
+
+    #[test]
+    fn a_registry_package_with_the_name_of_a_member_is_not_that_member() {
+        let tree = "0peer v0.1.0 (/r/peer)\n1zt v0.9.0\n\n0zt v0.1.0 (/r/crates/zt)\n";
+        assert!(
+            parse_tree(tree)
+                .iter()
+                .all(|(_, dependencies)| dependencies.is_empty())
+        );
+    }
+}
