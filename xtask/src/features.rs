@@ -5,10 +5,9 @@
 //! manifests, so a new one cannot be left out.
 
 use std::fs;
-use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::files;
+use crate::graph::LAYERS;
 use crate::shell::Shell;
 
 /// Crates whose features decide what a call does, as opposed to which modules exist: each of their
@@ -16,40 +15,24 @@ use crate::shell::Shell;
 const TESTED: [&str; 2] = ["zt-container", "zt"];
 
 pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
-    for (name, features) in crates(&shell.root().join("crates"))? {
+    for name in LAYERS {
+        let path = shell.root().join(format!("crates/{name}/Cargo.toml"));
+        let manifest = fs::read_to_string(&path).map_err(Error::file(&path))?;
+        let features = features(&manifest);
         for feature in [None].into_iter().chain(features.iter().map(Some)) {
             let with = feature.map_or(String::new(), |feature| format!("--features {feature}"));
             let package = format!("--locked --package {name} --no-default-features {with}");
-            // clippy and not check: code that a missing feature leaves unused is a warning, and
-            // denied.
+            // clippy and not check: code that a missing feature leaves unused is a warning there.
             shell
                 .cargo(&format!("clippy --quiet {package} --all-targets"))
                 .args("-- --deny warnings")
                 .run()?;
-            if TESTED.contains(&name.as_str()) {
+            if TESTED.contains(name) {
                 shell.cargo(&format!("test --quiet {package}")).run()?;
             }
         }
     }
     Ok(())
-}
-
-/// Every crate below `folder`, by the name of its folder (which is its name), with its features.
-fn crates(folder: &Path) -> Result<Vec<(String, Vec<String>)>> {
-    let mut crates = Vec::new();
-    for path in files::below(folder)? {
-        let parts: Vec<String> = files::relative(&path, folder)
-            .split('/')
-            .map(str::to_owned)
-            .collect();
-        if let [name, file] = parts.as_slice()
-            && file == "Cargo.toml"
-        {
-            let manifest = fs::read_to_string(&path).map_err(Error::file(&path))?;
-            crates.push((name.clone(), features(&manifest)));
-        }
-    }
-    Ok(crates)
 }
 
 /// The keys of the manifest's `[features]` except `default`, in its order.

@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::unsafe_code;
 
-/// Lowest first: each may depend on those before it.
-const LAYERS: &[&str] = &[
+/// The crates below `crates/`, lowest first: each may depend on those before it.
+pub(crate) const LAYERS: &[&str] = &[
     "zt-container",
     "zt-manifest",
     "zt-formats",
