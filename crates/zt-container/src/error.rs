@@ -163,8 +163,8 @@ pub enum Misuse {
     },
     /// The blob's decoded length is not known and has to be streamed.
     UnknownLength,
-    /// A writer that has failed, or whose blob was abandoned, is used again.
-    Poisoned,
+    /// A writer's calls come in an order that makes no file, or go on after its sink has failed.
+    Order,
     /// An alignment that is not a power of two of at least 64.
     Alignment(u64),
     /// More than 2^64 bytes are written, or more frames than a seek table has room for.
@@ -367,7 +367,7 @@ impl fmt::Display for Misuse {
                 write!(f, "the destination has {found} bytes, the blob {expected}")
             }
             Misuse::UnknownLength => f.write_str("the decoded length is not known: stream it"),
-            Misuse::Poisoned => f.write_str("the writer has failed before and cannot go on"),
+            Misuse::Order => f.write_str("the writer is within a blob, outside one, or has failed"),
             Misuse::Alignment(alignment) => {
                 write!(
                     f,

@@ -28,9 +28,9 @@
 //! use zt_container::{ALIGNMENT, Blob, Container, ContainerWriter, Limits, Memory};
 //!
 //! let mut writer = ContainerWriter::new(Vec::new())?;
-//! let mut blob = writer.begin_blob(ALIGNMENT, None)?;
-//! blob.write(&1.5f32.to_le_bytes())?;
-//! let (span, _digest) = blob.finish()?;
+//! writer.begin_blob(ALIGNMENT, None)?;
+//! writer.write(&1.5f32.to_le_bytes())?;
+//! let (span, _digest) = writer.end_blob()?;
 //! let file = writer.finish(b"\xA0 a manifest, opaque to this crate")?;
 //!
 //! let container = Container::open(Memory::new(file), &Limits::default())?;
@@ -71,4 +71,4 @@ pub use mmap::Map;
 pub use reader::{BlobReader, check_declared, check_digest, read_into};
 pub use source::{FileSource, Memory, Source};
 pub use span::Span;
-pub use writer::{BlobWriter, ContainerWriter};
+pub use writer::ContainerWriter;

@@ -1,6 +1,6 @@
 //! Framing, written front to back: header, padded blobs, manifest, footer.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use crate::error::{Error, Misuse, Result};
 use crate::{ALIGNMENT, Digest, DigestAlgorithm, Hasher, MAGIC, Span};
@@ -8,14 +8,14 @@ use crate::{ALIGNMENT, Digest, DigestAlgorithm, Hasher, MAGIC, Span};
 /// Writes the framing of layout 1.1/1.2 to any sink; nothing ever seeks back.
 ///
 /// Invariant: it stores bytes as they are given; compressing them is the caller's. After an error
-/// the writer is poisoned and every further call fails, because the sink's position is unknown.
+/// of the sink every further call fails, because nobody knows how much of it arrived.
 ///
 /// ```
 /// use zt_container::{ALIGNMENT, Container, ContainerWriter, Limits, Memory, Source};
 /// let mut writer = ContainerWriter::new(Vec::new())?;
-/// let mut blob = writer.begin_blob(ALIGNMENT, None)?;
-/// blob.write(b"stored bytes")?;
-/// let (span, _) = blob.finish()?;
+/// writer.begin_blob(ALIGNMENT, None)?;
+/// writer.write(b"stored bytes")?;
+/// let (span, _) = writer.end_blob()?;
 /// assert_eq!(span.offset(), 64);
 /// let file = writer.finish(b"\xA0")?;
 /// assert_eq!(Memory::new(file).slice(span), Some(&b"stored bytes"[..]));
@@ -25,7 +25,14 @@ use crate::{ALIGNMENT, Digest, DigestAlgorithm, Hasher, MAGIC, Span};
 pub struct ContainerWriter<W> {
     sink: W,
     offset: u64,
-    poisoned: bool,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    BetweenBlobs,
+    InBlob { start: u64, hasher: Option<Hasher> },
+    Failed,
 }
 
 impl<W: Write> ContainerWriter<W> {
@@ -38,9 +45,9 @@ impl<W: Write> ContainerWriter<W> {
         let mut writer = ContainerWriter {
             sink,
             offset: 0,
-            poisoned: false,
+            state: State::BetweenBlobs,
         };
-        writer.write(&MAGIC)?;
+        writer.emit(&MAGIC)?;
         Ok(writer)
     }
 
@@ -49,27 +56,19 @@ impl<W: Write> ContainerWriter<W> {
         self.offset
     }
 
-    /// The sink; writing to it directly breaks the file.
-    pub const fn sink(&self) -> &W {
-        &self.sink
-    }
-
-    /// Pads with zeros to a multiple of `alignment` and begins a blob there, whose bytes are hashed
-    /// as they pass where `digest` asks for it.
+    /// Pads with zeros to a multiple of `alignment` and begins a blob there. Its bytes are hashed
+    /// as they pass, where `digest` asks for it.
     ///
     /// # Errors
     ///
     /// [`Misuse::Alignment`] where `alignment` is not a power of two of at least 64,
-    /// [`Misuse::Poisoned`], [`Error::Unsupported`] where the digest is not built in,
+    /// [`Misuse::Order`] within a blob, [`Error::Unsupported`] where the digest is not built in,
     /// [`Error::Io`].
-    pub fn begin_blob(
-        &mut self,
-        alignment: u64,
-        digest: Option<DigestAlgorithm>,
-    ) -> Result<BlobWriter<'_, W>> {
+    pub fn begin_blob(&mut self, alignment: u64, digest: Option<DigestAlgorithm>) -> Result<()> {
         if !alignment.is_power_of_two() || alignment < ALIGNMENT {
             return Err(Error::Misuse(Misuse::Alignment(alignment)));
         }
+        self.expect_between_blobs()?;
         let hasher = digest.map(Hasher::new).transpose()?;
         let start = self
             .offset
@@ -78,41 +77,75 @@ impl<W: Write> ContainerWriter<W> {
         let mut padding = start - self.offset;
         while padding > 0 {
             let len = padding.min(ZEROS.len() as u64);
-            self.write(&ZEROS[..usize::try_from(len).unwrap_or(ZEROS.len())])?;
+            self.emit(&ZEROS[..usize::try_from(len).unwrap_or(ZEROS.len())])?;
             padding -= len;
         }
-        self.poisoned = true; // Until the blob is finished.
-        Ok(BlobWriter {
-            writer: self,
-            start,
-            hasher,
-        })
+        self.state = State::InBlob { start, hasher };
+        Ok(())
+    }
+
+    /// Stores the next bytes of the blob that was begun.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::Order`] where none was, [`Error::Io`].
+    pub fn write(&mut self, stored: &[u8]) -> Result<()> {
+        let State::InBlob { hasher, .. } = &mut self.state else {
+            return Err(Error::Misuse(Misuse::Order));
+        };
+        if let Some(hasher) = hasher {
+            hasher.update(stored);
+        }
+        self.emit(stored)
+    }
+
+    /// Ends the blob: where it lies and, where asked for, its digest.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::Order`] where none was begun.
+    pub fn end_blob(&mut self) -> Result<(Span, Option<Digest>)> {
+        match std::mem::replace(&mut self.state, State::BetweenBlobs) {
+            State::InBlob { start, hasher } => {
+                let span = Span::between(start, self.offset).unwrap_or_default();
+                Ok((span, hasher.map(Hasher::finish)))
+            }
+            state => {
+                self.state = state;
+                Err(Error::Misuse(Misuse::Order))
+            }
+        }
     }
 
     /// Writes the manifest (CBOR, not looked at), its size and the footer magic, and flushes.
     ///
     /// # Errors
     ///
-    /// [`Misuse::Poisoned`], [`Error::Io`].
+    /// [`Misuse::Order`] within a blob, [`Error::Io`].
     pub fn finish(mut self, manifest: &[u8]) -> Result<W> {
-        self.write(manifest)?;
-        self.write(&(manifest.len() as u64).to_le_bytes())?;
-        self.write(&MAGIC)?;
+        self.expect_between_blobs()?;
+        self.emit(manifest)?;
+        self.emit(&(manifest.len() as u64).to_le_bytes())?;
+        self.emit(&MAGIC)?;
         self.sink.flush()?;
         Ok(self.sink)
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.poisoned {
-            return Err(Error::Misuse(Misuse::Poisoned));
+    fn expect_between_blobs(&self) -> Result<()> {
+        match self.state {
+            State::BetweenBlobs => Ok(()),
+            _ => Err(Error::Misuse(Misuse::Order)),
         }
+    }
+
+    fn emit(&mut self, bytes: &[u8]) -> Result<()> {
         let offset = self
             .offset
             .checked_add(bytes.len() as u64)
             .ok_or(TOO_LONG)?;
         self.sink
             .write_all(bytes)
-            .inspect_err(|_| self.poisoned = true)?;
+            .inspect_err(|_| self.state = State::Failed)?;
         self.offset = offset;
         Ok(())
     }
@@ -122,54 +155,3 @@ const TOO_LONG: Error = Error::Misuse(Misuse::TooLong);
 
 /// Padding reaches up to a page, where large blobs begin on one.
 static ZEROS: [u8; 4096] = [0; 4096];
-
-/// Takes the stored bytes of one blob. Dropping it unfinished poisons its writer: the bytes are in
-/// the file, and nothing says whose they are.
-#[derive(Debug)]
-pub struct BlobWriter<'w, W> {
-    writer: &'w mut ContainerWriter<W>,
-    start: u64,
-    hasher: Option<Hasher>,
-}
-
-impl<W: Write> BlobWriter<'_, W> {
-    /// Stores the next bytes.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] where the sink fails.
-    pub fn write(&mut self, stored: &[u8]) -> Result<()> {
-        if let Some(hasher) = &mut self.hasher {
-            hasher.update(stored);
-        }
-        self.writer.poisoned = false;
-        self.writer.write(stored)?;
-        self.writer.poisoned = true;
-        Ok(())
-    }
-
-    /// Ends the blob: where it lies and, where asked for, its digest.
-    ///
-    /// # Errors
-    ///
-    /// None today; reserved for sinks that report late.
-    pub fn finish(self) -> Result<(Span, Option<Digest>)> {
-        let span = Span::between(self.start, self.writer.offset).unwrap_or_default();
-        self.writer.poisoned = false;
-        Ok((span, self.hasher.map(Hasher::finish)))
-    }
-}
-
-impl<W: Write> Write for BlobWriter<'_, W> {
-    fn write(&mut self, stored: &[u8]) -> io::Result<usize> {
-        match BlobWriter::write(self, stored) {
-            Ok(()) => Ok(stored.len()),
-            Err(Error::Io(error)) => Err(error),
-            Err(error) => Err(io::Error::other(error)),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.writer.sink.flush()
-    }
-}

@@ -19,9 +19,9 @@ fn blobs_begin_on_their_alignment_and_gaps_are_zero() {
     let mut writer = ContainerWriter::new(Vec::new()).unwrap();
     let mut spans = Vec::new();
     for (alignment, bytes) in [(64, &b"one"[..]), (4096, b"two"), (64, b""), (64, b"four")] {
-        let mut blob = writer.begin_blob(alignment, None).unwrap();
-        blob.write(bytes).unwrap();
-        let (span, digest) = blob.finish().unwrap();
+        writer.begin_blob(alignment, None).unwrap();
+        writer.write(bytes).unwrap();
+        let (span, digest) = writer.end_blob().unwrap();
         assert_eq!(
             (span.offset() % alignment, span.byte_len()),
             (0, bytes.len() as u64)
@@ -55,10 +55,13 @@ fn refuses_an_alignment_that_breaks_the_grid() {
 }
 
 #[test]
-fn a_blob_that_was_abandoned_poisons_the_writer() {
+fn calls_out_of_order_are_misuse() {
     let mut writer = ContainerWriter::new(Vec::new()).unwrap();
-    writer.begin_blob(64, None).unwrap().write(b"half").unwrap();
+    assert_eq!(writer.write(b"no blob").unwrap_err().code(), "misuse");
+    assert_eq!(writer.end_blob().unwrap_err().code(), "misuse");
+    writer.begin_blob(64, None).unwrap();
     assert_eq!(writer.begin_blob(64, None).unwrap_err().code(), "misuse");
+    writer.write(b"half").unwrap();
     assert_eq!(writer.finish(b"\xA0").unwrap_err().code(), "misuse");
 }
 
@@ -84,9 +87,9 @@ impl Write for Full {
 fn a_full_disk_is_an_error_at_every_byte() {
     let write = |room| -> zt_container::Result<()> {
         let mut writer = ContainerWriter::new(Full(room))?;
-        let mut blob = writer.begin_blob(64, None)?;
-        blob.write(&[1; 100])?;
-        blob.finish()?;
+        writer.begin_blob(64, None)?;
+        writer.write(&[1; 100])?;
+        writer.end_blob()?;
         writer.finish(b"\xA0").map(drop)
     };
     let whole = 164 + 1 + 16;
