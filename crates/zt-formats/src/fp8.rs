@@ -1,0 +1,219 @@
+//! The four 8-bit floating-point types of spec §2, as newtypes of their code.
+//!
+//! | type | exponent, mantissa | bias | largest | infinities | NaN codes | negative zero |
+//! | --- | --- | --- | --- | --- | --- | --- |
+//! | [`F8E4M3Fn`] | 4, 3 | 7 | 448 | no | `7f`, `ff` | yes |
+//! | [`F8E5M2`] | 5, 2 | 15 | 57344 | yes | `7d`-`7f`, `fd`-`ff` | yes |
+//! | [`F8E4M3FnUz`] | 4, 3 | 8 | 240 | no | `80` | no |
+//! | [`F8E5M2FnUz`] | 5, 2 | 16 | 57344 | no | `80` | no |
+//!
+//! The codes are those of the OCP 8-bit floating point specification (`fn`: finite, no infinities) and of AMD's variants
+//! (`uz`: unsigned zero). Conversions agree bit for bit with `ml_dtypes`; `tests/fp8.rs` proves it at every tie.
+
+/// What distinguishes one 8-bit type from another.
+struct Layout {
+    mantissa_bits: u32,
+    bias: i32,
+    /// The largest finite magnitude.
+    max_code: u32,
+    /// What stands for a magnitude beyond `max_code` and for infinities.
+    overflow: u8,
+    /// NaN without its sign.
+    nan: u8,
+    /// `80` is NaN, and zero has no sign.
+    unsigned_zero: bool,
+}
+
+const E4M3FN: Layout = Layout {
+    mantissa_bits: 3,
+    bias: 7,
+    max_code: 0x7e,
+    overflow: 0x7f,
+    nan: 0x7f,
+    unsigned_zero: false,
+};
+
+const E5M2: Layout = Layout {
+    mantissa_bits: 2,
+    bias: 15,
+    max_code: 0x7b,
+    overflow: 0x7c,
+    nan: 0x7e,
+    unsigned_zero: false,
+};
+
+const E4M3FNUZ: Layout = Layout {
+    mantissa_bits: 3,
+    bias: 8,
+    max_code: 0x7f,
+    overflow: 0x80,
+    nan: 0x80,
+    unsigned_zero: true,
+};
+
+const E5M2FNUZ: Layout = Layout {
+    mantissa_bits: 2,
+    bias: 16,
+    max_code: 0x7f,
+    overflow: 0x80,
+    nan: 0x80,
+    unsigned_zero: true,
+};
+
+impl Layout {
+    /// The values of all 256 codes: every one of them is an f32.
+    const fn table(&self) -> [f32; 256] {
+        let mut table = [0.0; 256];
+        let mut code = 0;
+        while code < 256 {
+            table[code as usize] = self.decode(code);
+            code += 1;
+        }
+        table
+    }
+
+    const fn decode(&self, code: u32) -> f32 {
+        let sign = (code & 0x80) << 24;
+        let magnitude = code & 0x7f;
+        if self.unsigned_zero && code == 0x80 {
+            return f32::from_bits(0xffc0_0000);
+        }
+        if magnitude > self.max_code {
+            let infinite = self.overflow != self.nan && magnitude == self.overflow as u32;
+            return f32::from_bits(sign | if infinite { 0x7f80_0000 } else { 0x7fc0_0000 });
+        }
+        let exponent = (magnitude >> self.mantissa_bits) as i32;
+        let mantissa = magnitude & ((1 << self.mantissa_bits) - 1);
+        // A subnormal has no implicit one, and the exponent of the first normal code.
+        let (significand, exponent) = if exponent == 0 {
+            (mantissa, 1)
+        } else {
+            (mantissa | 1 << self.mantissa_bits, exponent)
+        };
+        // At least 2^-17: the unit is a normal f32, and a product of two exact f32 of few bits is exact.
+        let unit = (exponent - self.bias - self.mantissa_bits as i32 + 127) as u32;
+        f32::from_bits((significand as f32 * f32::from_bits(unit << 23)).to_bits() | sign)
+    }
+
+    /// Rounds to the nearest code, ties to the even one. The fields of an f32 and of an 8-bit float lie in the same order, so
+    /// rounding up carries from the mantissa into the exponent by itself.
+    const fn encode(&self, value: f32) -> u8 {
+        let bits = value.to_bits();
+        let sign = if bits >> 31 == 0 { 0 } else { 0x80 };
+        let magnitude = bits & 0x7fff_ffff;
+        if magnitude > 0x7f80_0000 {
+            return self.nan | sign;
+        }
+        let exponent = (magnitude >> 23) as i32 - 127 + self.bias;
+        let mantissa = magnitude & 0x7f_ffff;
+        let shift = 23 - self.mantissa_bits;
+        let rounded = if exponent >= 1 {
+            round_off((exponent as u32) << 23 | mantissa, shift)
+        } else {
+            round_off(1 << 23 | mantissa, shift + (1 - exponent) as u32)
+        };
+        let code = if rounded > self.max_code {
+            self.overflow
+        } else {
+            rounded.to_le_bytes()[0]
+        };
+        if self.unsigned_zero && code == 0 {
+            0
+        } else {
+            code | sign
+        }
+    }
+}
+
+/// `bits / 2^shift`, to nearest, ties to even. `bits` of a subnormal has 24 bits: beyond 25 all of it is less than half.
+const fn round_off(bits: u32, shift: u32) -> u32 {
+    if shift > 25 {
+        return 0;
+    }
+    let quotient = bits >> shift;
+    let rest = bits & ((1 << shift) - 1);
+    let half = 1 << (shift - 1);
+    if rest > half || (rest == half && quotient & 1 == 1) {
+        quotient + 1
+    } else {
+        quotient
+    }
+}
+
+macro_rules! fp8 {
+    ($(#[$doc:meta])* $name:ident, $layout:ident) => {
+        $(#[$doc])*
+        ///
+        /// Equality is of codes, so that NaN equals itself and the zeros differ. Spec: §2.
+        #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, bytemuck::Pod, bytemuck::Zeroable)]
+        #[repr(transparent)]
+        pub struct $name(u8);
+
+        impl $name {
+            /// The largest finite value.
+            pub const MAX: Self = Self($layout.max_code.to_le_bytes()[0]);
+
+            /// The value with this code.
+            pub const fn from_bits(code: u8) -> Self {
+                Self(code)
+            }
+
+            /// The code.
+            pub const fn to_bits(self) -> u8 {
+                self.0
+            }
+
+            /// The nearest value, ties to the even code. Magnitudes that round to more than the largest finite one, and
+            /// infinities, become infinite where the type has infinities, else NaN. A NaN keeps its sign where it can.
+            pub const fn from_f32(value: f32) -> Self {
+                Self($layout.encode(value))
+            }
+
+            /// The value, exactly.
+            pub const fn to_f32(self) -> f32 {
+                const TABLE: &[f32; 256] = &$layout.table();
+                TABLE[self.0 as usize]
+            }
+
+            /// Whether this is one of the NaN codes.
+            pub const fn is_nan(self) -> bool {
+                self.to_f32().is_nan()
+            }
+        }
+
+        impl From<$name> for f32 {
+            fn from(value: $name) -> f32 {
+                value.to_f32()
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(&self.to_f32(), f)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(&self.to_f32(), f)
+            }
+        }
+    };
+}
+
+fp8!(
+    /// `f8_e4m3fn`: 4 bits of exponent, 3 of mantissa, no infinities.
+    F8E4M3Fn, E4M3FN
+);
+fp8!(
+    /// `f8_e5m2`: 5 bits of exponent, 2 of mantissa, IEEE 754's rules.
+    F8E5M2, E5M2
+);
+fp8!(
+    /// `f8_e4m3fnuz`: 4 bits of exponent, 3 of mantissa, one NaN, one zero.
+    F8E4M3FnUz, E4M3FNUZ
+);
+fp8!(
+    /// `f8_e5m2fnuz`: 5 bits of exponent, 2 of mantissa, one NaN, one zero.
+    F8E5M2FnUz, E5M2FNUZ
+);

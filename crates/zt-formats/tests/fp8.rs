@@ -1,0 +1,73 @@
+//! The FP8 conversions against a table made by `ml_dtypes`: see `data/README.md`.
+
+// Clippy takes only the tests themselves for tests.
+#![allow(clippy::unwrap_used)]
+
+use zt_formats::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
+
+const TABLE: &str = include_str!("data/fp8.txt");
+
+/// The words of all lines that start with `verb name`.
+fn words<'a>(verb: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
+    TABLE.lines().flat_map(move |line| {
+        let mut words = line.split(' ');
+        let wanted = words.next() == Some(verb) && words.next() == Some(name);
+        words.filter(move |_| wanted)
+    })
+}
+
+fn hex(word: &str) -> u32 {
+    u32::from_str_radix(word, 16).unwrap()
+}
+
+fn assert_decodes(name: &str, to_f32: impl Fn(u8) -> f32) {
+    let expected: Vec<u32> = words("decode", name).map(hex).collect();
+    assert_eq!(expected.len(), 256);
+    for (code, expected) in (0..=255).zip(expected) {
+        assert_eq!(to_f32(code).to_bits(), expected, "{name} {code:02x}");
+    }
+}
+
+fn assert_encodes(name: &str, from_f32: impl Fn(f32) -> u8) {
+    let mut count = 0;
+    for pair in words("encode", name) {
+        let (bits, code) = pair.split_once('=').unwrap();
+        let code = hex(code);
+        assert_eq!(
+            u32::from(from_f32(f32::from_bits(hex(bits)))),
+            code,
+            "{name} {bits}"
+        );
+        count += 1;
+    }
+    assert!(count > 1500);
+}
+
+macro_rules! against_ml_dtypes {
+    ($test:ident, $type:ident, $name:literal) => {
+        #[test]
+        fn $test() {
+            assert_decodes($name, |code| $type::from_bits(code).to_f32());
+            assert_encodes($name, |value| $type::from_f32(value).to_bits());
+            for code in 0..=255 {
+                let value = $type::from_bits(code);
+                if !value.is_nan() {
+                    assert_eq!($type::from_f32(value.to_f32()), value);
+                }
+            }
+        }
+    };
+}
+
+against_ml_dtypes!(e4m3fn_agrees_with_ml_dtypes, F8E4M3Fn, "f8_e4m3fn");
+against_ml_dtypes!(e5m2_agrees_with_ml_dtypes, F8E5M2, "f8_e5m2");
+against_ml_dtypes!(e4m3fnuz_agrees_with_ml_dtypes, F8E4M3FnUz, "f8_e4m3fnuz");
+against_ml_dtypes!(e5m2fnuz_agrees_with_ml_dtypes, F8E5M2FnUz, "f8_e5m2fnuz");
+
+#[test]
+fn the_largest_values_are_those_of_the_standards() {
+    assert_eq!(F8E4M3Fn::MAX.to_f32(), 448.0);
+    assert_eq!(F8E5M2::MAX.to_f32(), 57344.0);
+    assert_eq!(F8E4M3FnUz::MAX.to_f32(), 240.0);
+    assert_eq!(F8E5M2FnUz::MAX.to_f32(), 57344.0);
+}
