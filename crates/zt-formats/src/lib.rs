@@ -4,9 +4,84 @@
 //! ```text
 //! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
 //!                                ^ here
+//!
+//!   metadata: Signature --Registry::check--> sound, or the rule it breaks
+//!   bytes:    Parts     --View::from_parts--> Dense | Csr | Coo | QuantizedGroup | Quantized4Bit
+//!   writing:  any of those --ToObject--> NewObject
+//! ```
+//!
+//! An object is a shape, a format and components; a component is [`Elements`]: bytes, a dtype and
+//! perhaps a logical type. A format is an [`ObjectFormat`] in the [`Registry`]: a rule for readers
+//! and writers alike. A view of an object is a type that implements [`View`] and [`ToObject`], and
+//! is always well-formed. A new format is one file, here or elsewhere: `tests/own_format.rs` is one.
+//!
+//! Invariants: this crate does no I/O and no compression, knows no files, offsets or names of
+//! objects, and has no globals. Bytes of components are little-endian, whatever the host.
+//!
+//! ```
+//! use zt_formats::{Csr, Dense, ToObject, View};
+//!
+//! // [[0, 5, 0],
+//! //  [7, 0, 8]]
+//! let csr = Csr::new([2, 3], &[5f32, 7.0, 8.0], &[1, 0, 2], &[0, 1, 3])?;
+//! let object = csr.to_object()?;
+//! assert_eq!(object.format, "sparse_csr");
+//! assert_eq!(Csr::from_parts(object.into_parts())?, csr);
+//!
+//! let dense: Dense<'static> = csr.to_dense()?;
+//! assert_eq!(*dense.as_slice::<f32>()?, [0.0, 5.0, 0.0, 7.0, 0.0, 8.0]);
+//! # Ok::<(), zt_formats::Error>(())
 //! ```
 #![forbid(unsafe_code)]
 
+mod buffer;
+mod cast;
+mod dense;
+mod element;
+mod elements;
+mod error;
+mod format;
 mod fp8;
+mod index;
+mod logical;
+mod number;
+mod parts;
+mod quantization;
+mod quantize;
+mod quantized_4bit;
+mod quantized_group;
+mod registry;
+mod scalar;
+mod scatter;
+mod shape;
+mod signature;
+mod slice;
+mod sparse_coo;
+mod sparse_csr;
+mod typed;
 
+pub use buffer::{Buffer, Bytes};
+pub use dense::{Dense, DenseFormat};
+pub use element::Element;
+pub use elements::Elements;
+pub use error::{
+    AttributeFault, Error, IndexBound, Misuse, Result, SizeMismatch, SliceFault, Unsupported,
+    Violation,
+};
+pub use format::{ObjectFormat, ToObject, View};
 pub use fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
+pub use half::{bf16, f16};
+pub use logical::{Decode, LogicalType};
+pub use num_complex::Complex;
+pub use parts::{NewObject, Parts};
+pub use quantization::{Packing, Quantization, ZeroKind};
+pub use quantized_4bit::{Quantized4Bit, Quantized4BitFormat};
+pub use quantized_group::{Quantized, QuantizedGroup, QuantizedGroupFormat};
+pub use registry::Registry;
+pub use scalar::{Scalar, Scalars};
+pub use shape::{dense_byte_len, element_count};
+pub use signature::{ComponentSignature, Signature};
+pub use slice::{Run, Selection, Slice};
+pub use sparse_coo::{Coo, SparseCooFormat};
+pub use sparse_csr::{Csr, SparseCsrFormat};
+pub use typed::{Typed, check_bools};

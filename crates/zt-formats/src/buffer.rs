@@ -1,0 +1,197 @@
+//! Bytes in memory: borrowed from wherever they lie, or owned and aligned for every element type.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use crate::{Error, Result};
+
+/// Owned bytes that begin at a multiple of 8, so that every element type can be seen in them
+/// without a copy.
+///
+/// Growing is left out on purpose: a component's length is known before its bytes are.
+#[derive(Clone, Default)]
+pub struct Buffer {
+    words: Box<[u64]>,
+    /// At most `8 * words.len()`.
+    byte_len: usize,
+}
+
+impl Buffer {
+    /// `byte_len` zeros. Large buffers come from the system as untouched pages, and cost nothing
+    /// until they are written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Allocation`] where there is no memory for them: a file's lengths decide over sizes,
+    /// and must not be able to end the process.
+    pub fn try_zeroed(byte_len: u64) -> Result<Self> {
+        let refused = Error::Allocation { byte_len };
+        let Ok(byte_len) = usize::try_from(byte_len) else {
+            return Err(refused);
+        };
+        match bytemuck::allocation::try_zeroed_slice_box(byte_len.div_ceil(8)) {
+            Ok(words) => Ok(Buffer { words, byte_len }),
+            Err(()) => Err(refused),
+        }
+    }
+
+    /// A copy of `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Allocation`], as [`Buffer::try_zeroed`].
+    pub fn try_from_slice(bytes: &[u8]) -> Result<Self> {
+        let mut buffer = Buffer::try_zeroed(bytes.len() as u64)?;
+        buffer.copy_from_slice(bytes);
+        Ok(buffer)
+    }
+
+    /// A copy of bytes that the caller has in memory, and not a file's length asks for.
+    pub(crate) fn copied(bytes: &[u8]) -> Self {
+        let mut buffer = Buffer {
+            words: vec![0; bytes.len().div_ceil(8)].into(),
+            byte_len: bytes.len(),
+        };
+        buffer.copy_from_slice(bytes);
+        buffer
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.words)
+            .get(..self.byte_len)
+            .unwrap_or_default()
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.words)
+            .get_mut(..self.byte_len)
+            .unwrap_or_default()
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl PartialEq for Buffer {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Buffer {}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({} bytes)", self.byte_len)
+    }
+}
+
+/// Bytes that are lent where they lie in memory already, and owned where they had to be read,
+/// decoded or computed.
+#[derive(Clone)]
+pub enum Bytes<'a> {
+    /// Lent, at any alignment.
+    Borrowed(&'a [u8]),
+    /// Owned, aligned to 8.
+    Owned(Buffer),
+}
+
+impl Bytes<'_> {
+    /// The bytes as a buffer of their own. Copies what is borrowed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Allocation`] where there is no memory for the copy.
+    pub fn into_owned(self) -> Result<Buffer> {
+        match self {
+            Bytes::Borrowed(bytes) => Buffer::try_from_slice(bytes),
+            Bytes::Owned(buffer) => Ok(buffer),
+        }
+    }
+
+    /// Whether the bytes lie elsewhere.
+    #[must_use]
+    pub const fn is_borrowed(&self) -> bool {
+        matches!(self, Bytes::Borrowed(_))
+    }
+}
+
+impl Deref for Bytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Borrowed(bytes) => bytes,
+            Bytes::Owned(buffer) => buffer,
+        }
+    }
+}
+
+impl AsRef<[u8]> for Bytes<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<'a> From<&'a [u8]> for Bytes<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Bytes::Borrowed(bytes)
+    }
+}
+
+impl From<Buffer> for Bytes<'_> {
+    fn from(buffer: Buffer) -> Self {
+        Bytes::Owned(buffer)
+    }
+}
+
+impl PartialEq for Bytes<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Bytes<'_> {}
+
+impl fmt::Debug for Bytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bytes::Borrowed(bytes) => write!(f, "Borrowed({} bytes)", bytes.len()),
+            Bytes::Owned(buffer) => write!(f, "Owned({} bytes)", buffer.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_holds_exactly_its_bytes_at_a_multiple_of_eight() {
+        for byte_len in [0usize, 1, 7, 8, 9, 1000] {
+            let bytes: Vec<u8> = (0..byte_len).map(|i| i.to_le_bytes()[0]).collect();
+            let buffer = Buffer::try_from_slice(&bytes).unwrap();
+            assert_eq!(&*buffer, &*bytes);
+            assert!(buffer.as_ptr().addr().is_multiple_of(8));
+        }
+    }
+
+    #[test]
+    fn memory_that_does_not_exist_is_an_error() {
+        for byte_len in [u64::MAX, u64::MAX / 2, 1 << 62] {
+            assert_eq!(
+                Buffer::try_zeroed(byte_len),
+                Err(Error::Allocation { byte_len })
+            );
+        }
+    }
+}

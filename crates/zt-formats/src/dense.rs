@@ -1,0 +1,236 @@
+//! `dense`: a plain array in row-major order. Spec: §3.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::borrow::Cow;
+
+use zt_manifest::{DType, Text};
+
+use crate::{
+    ComponentSignature, Element, Elements, NewObject, ObjectFormat, Parts, Registry, Result,
+    Signature, SizeMismatch, Slice, ToObject, Typed, View, Violation, dense_byte_len,
+};
+
+const DATA: &str = "data";
+
+/// The rules of `dense`: `data` has exactly the bytes that the shape demands.
+///
+/// Other components are carried along; real files have them. Under a logical type that the registry
+/// does not know, any whole number of elements will do. Spec: §3.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DenseFormat;
+
+impl ObjectFormat for DenseFormat {
+    fn id(&self) -> &str {
+        Dense::FORMAT
+    }
+
+    fn check(&self, signature: &Signature<'_>, registry: &Registry) -> Result<()> {
+        let data = signature.component(DATA)?;
+        if data.dtype.is_none() {
+            let expected = "a dtype";
+            let found = None;
+            return Err(Violation::DType { expected, found }.of(DATA));
+        }
+        let Some(value_len) = data.value_len(registry)? else {
+            return Ok(());
+        };
+        let expected =
+            dense_byte_len(signature.shape, value_len).ok_or_else(|| signature.overflow(DATA))?;
+        match data.byte_len {
+            Some(found) if found != expected => {
+                Err(SizeMismatch::Bytes { expected, found }.of(DATA))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn data_roles(&self) -> Option<&[&str]> {
+        Some(&[])
+    }
+
+    fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
+        signature.get(DATA).and_then(type_of)
+    }
+
+    fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
+        Dense::from_parts(parts)?.into_owned()
+    }
+
+    fn expected_len(
+        &self,
+        role: &str,
+        signature: &Signature<'_>,
+        registry: &Registry,
+    ) -> Option<u64> {
+        let data = signature.get(DATA).filter(|_| role == DATA)?;
+        let value_len = data.value_len(registry).ok().flatten()?;
+        dense_byte_len(signature.shape, value_len)
+    }
+}
+
+/// A component's dtype and logical type.
+pub(crate) fn type_of(component: &ComponentSignature<'_>) -> Option<(DType, Option<Text>)> {
+    let logical_type = component.logical_type();
+    let logical_type = logical_type.map(|name| Text::Owned(name.to_owned()));
+    Some((component.dtype?, logical_type))
+}
+
+/// A plain array: a shape and the elements in row-major (C-contiguous) order.
+///
+/// Elements are borrowed where they were lent. The number of values is that of the shape, except
+/// under logical types outside the specification, where only storage elements are known.
+///
+/// ```
+/// use zt_formats::{Dense, Slice};
+///
+/// let dense = Dense::from_slice(&[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let column = dense.slice(&Slice::parse_list(":,1")?)?;
+/// assert_eq!(column.shape(), [2]);
+/// assert_eq!(*column.as_slice::<f32>()?, [2.0, 5.0]);
+/// # Ok::<(), zt_formats::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dense<'a> {
+    shape: Vec<u64>,
+    elements: Elements<'a>,
+}
+
+impl<'a> Dense<'a> {
+    /// An array of `elements` in row-major order. Borrows them (copies on a big-endian host).
+    ///
+    /// # Errors
+    ///
+    /// Malformed: there are not as many as the shape has (`shape-size-mismatch`).
+    pub fn from_slice<T: Element>(shape: &[u64], elements: &'a [T]) -> Result<Self> {
+        Dense::from_elements(shape.to_vec(), elements)
+    }
+
+    /// An array of `elements` in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: their length is not what the shape demands (`shape-size-mismatch`), or their
+    /// logical type lies over another dtype than its own (`logical-type`).
+    pub fn from_elements(
+        shape: impl Into<Vec<u64>>,
+        elements: impl Into<Elements<'a>>,
+    ) -> Result<Self> {
+        let dense = Dense {
+            shape: shape.into(),
+            elements: elements.into(),
+        };
+        let object = dense.to_object()?;
+        Registry::builtin().check(Self::FORMAT, &object.signature())?;
+        Ok(dense)
+    }
+
+    /// An array whose elements are known to be what the shape demands.
+    pub(crate) const fn from_checked(shape: Vec<u64>, elements: Elements<'a>) -> Self {
+        Dense { shape, elements }
+    }
+
+    /// The dimensions, slowest first.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The elements.
+    #[must_use]
+    pub const fn elements(&self) -> &Elements<'a> {
+        &self.elements
+    }
+
+    /// The shape and the elements.
+    #[must_use]
+    pub fn into_elements(self) -> (Vec<u64>, Elements<'a>) {
+        (self.shape, self.elements)
+    }
+
+    /// The elements as a slice of `T`, borrowed where they can be: see [`Elements::as_slice`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Elements::as_slice`].
+    pub fn as_slice<T: Element>(&self) -> Result<Typed<'_, T>> {
+        self.elements.as_slice().map_err(of_data)
+    }
+
+    /// The elements as a slice of `T` that outlives this handle: see [`Elements::into_typed`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Elements::as_slice`].
+    pub fn into_typed<T: Element>(self) -> Result<Typed<'a, T>> {
+        self.elements.into_typed().map_err(of_data)
+    }
+
+    /// The same array in memory of its own. Copies what is borrowed.
+    ///
+    /// # Errors
+    ///
+    /// Allocation.
+    pub fn into_owned(self) -> Result<Dense<'static>> {
+        Ok(Dense {
+            shape: self.shape,
+            elements: self.elements.into_owned()?,
+        })
+    }
+
+    /// The values as f32: [`Dense::to_dtype`] with the specification's logical types.
+    ///
+    /// # Errors
+    ///
+    /// As [`Elements::to_dtype`].
+    pub fn to_f32(&self) -> Result<Dense<'static>> {
+        self.to_dtype(DType::F32, &Registry::builtin())
+    }
+
+    /// The values in another floating-point dtype, rounded once, to nearest, ties to even: see
+    /// [`Elements::to_dtype`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Elements::to_dtype`].
+    pub fn to_dtype(&self, dtype: DType, registry: &Registry) -> Result<Dense<'static>> {
+        let elements = self.elements.to_dtype(dtype, registry).map_err(of_data)?;
+        Ok(Dense {
+            shape: self.shape.clone(),
+            elements,
+        })
+    }
+
+    /// A copy of a part of the array, as NumPy's basic slicing gives it.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: the slices do not fit the shape. Malformed: under a logical type outside the
+    /// specification, the values are not of one known length. Allocation.
+    pub fn slice(&self, slices: &[Slice]) -> Result<Dense<'static>> {
+        crate::slice::slice(self, slices)
+    }
+}
+
+fn of_data(error: crate::Error) -> crate::Error {
+    error.with_role(DATA)
+}
+
+impl<'a> View<'a> for Dense<'a> {
+    const FORMAT: &'static str = "dense";
+
+    fn from_parts(mut parts: Parts<'a>) -> Result<Self> {
+        let elements = parts.take(DATA)?;
+        Dense::from_elements(parts.shape, elements)
+    }
+}
+
+impl ToObject for Dense<'_> {
+    fn to_object(&self) -> Result<NewObject<'_>> {
+        Ok(NewObject {
+            shape: Cow::Borrowed(&self.shape),
+            format: Text::Borrowed(Self::FORMAT),
+            attributes: None,
+            components: vec![(Text::Borrowed(DATA), self.elements.borrow())],
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! Components of indices: which dtypes they may have, and their values as u64.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt_manifest::DType;
+
+use crate::{
+    ComponentSignature, Element, Elements, Error, IndexBound, LogicalType, Result, Typed, Violation,
+};
+
+/// Refuses indices of a dtype that has no integers. The specification knows u64 alone; writers up
+/// to 1.2.3 of the reference implementation store what they are given, i32 for SciPy. Spec: §3.
+pub(crate) fn check_dtype(component: &ComponentSignature<'_>) -> Result<()> {
+    let is_integer = component.dtype.is_some_and(is_integer);
+    // Storage elements under a foreign name are still integers; FP8 codes are not.
+    let is_plain = component
+        .logical_type()
+        .is_none_or(|name| LogicalType::builtin(name).is_none());
+    if is_integer && is_plain {
+        Ok(())
+    } else {
+        Err(refused(component))
+    }
+}
+
+/// Refuses indices that are not u64. Spec: §3: "MUST use `dtype: "u64"`".
+pub(crate) fn check_strict(component: &ComponentSignature<'_>) -> Result<()> {
+    if component.dtype == Some(DType::U64) && component.logical_type().is_none() {
+        Ok(())
+    } else {
+        Err(refused(component))
+    }
+}
+
+fn refused(component: &ComponentSignature<'_>) -> Error {
+    let found = component.dtype;
+    Violation::IndexDType { found }.of(component.role.to_owned())
+}
+
+pub(crate) const fn is_integer(dtype: DType) -> bool {
+    !matches!(
+        dtype,
+        DType::F64 | DType::F32 | DType::F16 | DType::BF16 | DType::Bool
+    )
+}
+
+/// The indices as u64: borrowed where they are u64 already. `bound` says what a negative one at a
+/// position had to be.
+pub(crate) fn to_u64<'a>(
+    role: &'static str,
+    elements: Elements<'a>,
+    bound: impl Fn(u64) -> IndexBound,
+) -> Result<Typed<'a, u64>> {
+    let found = Some(elements.dtype);
+    let indices = match elements.dtype {
+        DType::U64 => elements.into_typed::<u64>(),
+        DType::I64 => widen::<i64>(&elements, bound),
+        DType::I32 => widen::<i32>(&elements, bound),
+        DType::I16 => widen::<i16>(&elements, bound),
+        DType::I8 => widen::<i8>(&elements, bound),
+        DType::U32 => widen::<u32>(&elements, bound),
+        DType::U16 => widen::<u16>(&elements, bound),
+        DType::U8 => widen::<u8>(&elements, bound),
+        _ => Err(Violation::IndexDType { found }.of(role)),
+    };
+    indices.map_err(|error| match error {
+        // A known logical type over integers.
+        Error::Misuse(_) => Violation::IndexDType { found }.of(role),
+        error => error.with_role(role),
+    })
+}
+
+fn widen<T: Element + Into<i128>>(
+    elements: &Elements<'_>,
+    bound: impl Fn(u64) -> IndexBound,
+) -> Result<Typed<'static, u64>> {
+    let narrow = elements.as_slice::<T>()?;
+    let mut wide = Vec::new();
+    let reserved = wide.try_reserve_exact(narrow.len());
+    reserved.map_err(|_| Error::Allocation {
+        byte_len: (narrow.len() as u64).saturating_mul(8),
+    })?;
+    for (&value, position) in narrow.iter().zip(0..) {
+        let value = value.into();
+        let index = u64::try_from(value);
+        wide.push(index.map_err(|_| violation(position, value, bound(position)).of_object())?);
+    }
+    Ok(wide.into())
+}
+
+/// Refuses indices that are not below `limit`. `from` is the position of the first of them in their
+/// component.
+pub(crate) fn check_below(
+    role: &'static str,
+    indices: &[u64],
+    limit: u64,
+    from: u64,
+) -> Result<()> {
+    // The greatest first: a loop without an exit, which vectorises.
+    if indices
+        .iter()
+        .max()
+        .is_none_or(|greatest| *greatest < limit)
+    {
+        return Ok(());
+    }
+    let mut faulty = indices.iter().zip(from..);
+    let first = faulty.find(|(index, _)| **index >= limit);
+    first.map_or(Ok(()), |(&index, position)| {
+        Err(violation(position, index.into(), IndexBound::Below(limit)).of(role))
+    })
+}
+
+pub(crate) const fn violation(position: u64, value: i128, bound: IndexBound) -> Violation {
+    Violation::IndexValue {
+        position,
+        value,
+        bound,
+    }
+}

@@ -1,0 +1,74 @@
+//! Components of numbers that take part in arithmetic: scales and zero-points.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt_manifest::{DType, Text};
+
+use crate::{
+    ComponentSignature, Decode, Elements, Error, Registry, Result, Unsupported, Violation,
+};
+
+/// Which numbers a role takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// Floating-point ones, FP8 included.
+    Floats,
+    /// Any real ones.
+    Reals,
+}
+
+/// Refuses a component of other types than its role takes. A dtype that the file does not say is no
+/// fault here.
+pub(crate) fn check_numbers(
+    component: &ComponentSignature<'_>,
+    numbers: Numbers,
+    registry: &Registry,
+) -> Result<()> {
+    let Some(dtype) = component.dtype else {
+        return Ok(());
+    };
+    let is_taken = match component.logical_type() {
+        None => match dtype {
+            DType::F64 | DType::F32 | DType::F16 | DType::BF16 => true,
+            DType::Bool => false,
+            _ => numbers == Numbers::Reals,
+        },
+        Some(name) => registry
+            .logical_type(name)
+            .is_some_and(|logical| matches!(logical.decode, Decode::F32(_) | Decode::F64(_))),
+    };
+    if is_taken {
+        return Ok(());
+    }
+    let expected = match numbers {
+        Numbers::Floats => "a floating-point type",
+        Numbers::Reals => "a real number's type",
+    };
+    let found = Some(dtype);
+    Err(Violation::DType { expected, found }.of(component.role.to_owned()))
+}
+
+/// The numbers as f32, rounded once.
+///
+/// # Errors
+///
+/// Unsupported: a logical type outside the specification. Malformed: the last number is not whole.
+pub(crate) fn to_f32(role: &'static str, elements: &Elements<'_>) -> Result<Vec<f32>> {
+    let registry = Registry::builtin();
+    if registry.logical_type_of(elements)?.is_none()
+        && let Some(name) = elements.logical_type()
+    {
+        let name = Text::Owned(name.to_owned());
+        return Err(Error::Unsupported(Unsupported::LogicalType(name)));
+    }
+    let scalars = elements
+        .scalars(&registry)
+        .map_err(|error| error.with_role(role))?;
+    let mut numbers = Vec::new();
+    let reserved = numbers.try_reserve_exact(scalars.len());
+    reserved.map_err(|_| Error::Allocation {
+        byte_len: (scalars.len() as u64).saturating_mul(4),
+    })?;
+    // Complex numbers were refused by `check_numbers`.
+    numbers.extend(scalars.filter_map(|scalar| scalar.as_f32()));
+    Ok(numbers)
+}

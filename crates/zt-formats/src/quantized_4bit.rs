@@ -1,0 +1,222 @@
+//! `quantized_4bit`: two values per byte, with a scale and a zero-point per row. Spec: 1.0 §7.3.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt_manifest::{DType, Text};
+
+use crate::number::{Numbers, check_numbers, to_f32};
+use crate::{
+    Buffer, Dense, Elements, Error, ObjectFormat, Parts, Registry, Result, Signature, SizeMismatch,
+    Unsupported, View, Violation, element_count,
+};
+
+const DATA: &str = "data";
+const SCALE: &str = "scale";
+const ZERO_POINT: &str = "zero_point";
+
+/// The rules of `quantized_4bit`.
+///
+/// `data` has two values per byte, the first in the lower half, in row-major order over the whole
+/// array: a row of an odd length does not end its byte. `scale` and `zero_point` have a number for
+/// each row, which is a place of the first dimension; a scalar is one row.
+///
+/// The specification names the roles and shows their lengths, no more: 1.0 files do not say the
+/// dtypes of `scale` and `zero_point`, and then their lengths are not checked.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Quantized4BitFormat;
+
+impl ObjectFormat for Quantized4BitFormat {
+    fn id(&self) -> &str {
+        Quantized4Bit::FORMAT
+    }
+
+    fn check(&self, signature: &Signature<'_>, registry: &Registry) -> Result<()> {
+        let data = signature.component(DATA)?;
+        let scale = signature.component(SCALE)?;
+        let zero_point = signature.component(ZERO_POINT)?;
+        if !matches!(data.dtype, None | Some(DType::U8 | DType::I8)) {
+            let expected = "u8";
+            let found = data.dtype;
+            return Err(Violation::DType { expected, found }.of(DATA));
+        }
+        let expected = signature.element_count(DATA)?.div_ceil(2);
+        if let Some(found) = data.byte_len
+            && found != expected
+        {
+            return Err(SizeMismatch::Bytes { expected, found }.of(DATA));
+        }
+        let rows = row_count(signature.shape);
+        for (component, numbers) in [(scale, Numbers::Floats), (zero_point, Numbers::Reals)] {
+            if component.is_understood(registry) {
+                check_numbers(component, numbers, registry)?;
+                component.expect_values(rows, registry)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn data_roles(&self) -> Option<&[&str]> {
+        Some(&[])
+    }
+
+    fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
+        let builtin = Registry::builtin();
+        let mut roles = [SCALE, ZERO_POINT].into_iter();
+        roles
+            .all(|role| {
+                signature
+                    .get(role)
+                    .is_some_and(|role| role.is_understood(&builtin))
+            })
+            .then_some((DType::F32, None))
+    }
+
+    fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
+        Quantized4Bit::from_parts(parts)?.to_dense()
+    }
+
+    fn expected_len(
+        &self,
+        role: &str,
+        signature: &Signature<'_>,
+        registry: &Registry,
+    ) -> Option<u64> {
+        match role {
+            DATA => Some(element_count(signature.shape)?.div_ceil(2)),
+            SCALE | ZERO_POINT => {
+                let value_len = signature.get(role)?.value_len(registry).ok()??;
+                row_count(signature.shape).checked_mul(value_len)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// An array of unsigned 4-bit values, `value = (quantized - zero_point) * scale`.
+///
+/// Always well-formed: the components have the lengths that the shape demands. Where the file does
+/// not say the dtype of scales or zero-points, four bytes per row are f32 and two are f16.
+///
+/// For reading alone: [`QuantizedGroup`](crate::QuantizedGroup) says the same and more, with a row
+/// as its group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quantized4Bit<'a> {
+    shape: Vec<u64>,
+    data: Elements<'a>,
+    scale: Elements<'a>,
+    zero_point: Elements<'a>,
+    /// The product of the shape.
+    count: u64,
+}
+
+impl<'a> Quantized4Bit<'a> {
+    /// The dimensions.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The packed values.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        &self.data.bytes
+    }
+
+    /// The scale of each row.
+    #[must_use]
+    pub const fn scale(&self) -> &Elements<'a> {
+        &self.scale
+    }
+
+    /// The zero-point of each row.
+    #[must_use]
+    pub const fn zero_point(&self) -> &Elements<'a> {
+        &self.zero_point
+    }
+
+    /// The quantized values in row-major order, as many as the shape has; each is 0 to 15.
+    pub fn quantized(&self) -> impl Iterator<Item = u8> {
+        let pairs = self
+            .data
+            .bytes
+            .iter()
+            .flat_map(|byte| [byte & 15, byte >> 4]);
+        pairs.take(usize::try_from(self.count).unwrap_or(usize::MAX))
+    }
+
+    /// The values as f32: `(quantized - zero_point) * scale`, each step rounded to f32.
+    ///
+    /// # Errors
+    ///
+    /// Allocation.
+    pub fn to_dense(&self) -> Result<Dense<'static>> {
+        let scale = to_f32(SCALE, &self.scale)?;
+        let zero_point = to_f32(ZERO_POINT, &self.zero_point)?;
+        let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
+        let (values, _) = out.as_chunks_mut::<4>();
+        let row_len = values.len().checked_div(scale.len()).unwrap_or(0);
+        let rows = values.chunks_mut(row_len.max(1)).zip(scale).zip(zero_point);
+        let mut quantized = self.quantized();
+        for ((row, scale), zero_point) in rows {
+            for (value, quantized) in row.iter_mut().zip(quantized.by_ref()) {
+                *value = ((f32::from(quantized) - zero_point) * scale).to_le_bytes();
+            }
+        }
+        let elements = Elements::new(DType::F32, out);
+        Ok(Dense::from_checked(self.shape.clone(), elements))
+    }
+}
+
+impl<'a> View<'a> for Quantized4Bit<'a> {
+    const FORMAT: &'static str = "quantized_4bit";
+
+    fn from_parts(mut parts: Parts<'a>) -> Result<Self> {
+        let rows = row_count(&parts.shape);
+        for role in [SCALE, ZERO_POINT] {
+            let elements = parts.take(role)?;
+            let elements = with_dtype(role, elements, rows)?;
+            parts.elements.push((Text::Borrowed(role), elements));
+        }
+        Registry::builtin().check(Self::FORMAT, &parts.signature())?;
+        Ok(Quantized4Bit {
+            data: parts.take(DATA)?,
+            scale: parts.take(SCALE)?,
+            zero_point: parts.take(ZERO_POINT)?,
+            count: element_count(&parts.shape).unwrap_or(0),
+            shape: parts.shape.into_owned(),
+        })
+    }
+}
+
+/// Places of the first dimension.
+fn row_count(shape: &[u64]) -> u64 {
+    shape.first().copied().unwrap_or(1)
+}
+
+/// Elements whose dtype the file does not say come as u8. What they are shows in how many bytes
+/// there are for a row.
+fn with_dtype<'a>(role: &'static str, elements: Elements<'a>, rows: u64) -> Result<Elements<'a>> {
+    let unsupported = || {
+        let role = Text::Borrowed(role);
+        Error::Unsupported(Unsupported::Untyped { role })
+    };
+    if let Some(name) = elements.logical_type() {
+        if Registry::builtin().logical_type(name).is_some() {
+            return Ok(elements);
+        }
+        let name = Text::Owned(name.to_owned());
+        return Err(Error::Unsupported(Unsupported::LogicalType(name)));
+    }
+    let byte_len = elements.bytes.len() as u64;
+    let is_said = elements.dtype != DType::U8 || (byte_len == rows && role == ZERO_POINT);
+    if is_said {
+        return Ok(elements);
+    }
+    let dtype = if rows.checked_mul(4) == Some(byte_len) {
+        DType::F32
+    } else if rows.checked_mul(2) == Some(byte_len) {
+        DType::F16
+    } else {
+        return Err(unsupported());
+    };
+    Ok(Elements { dtype, ..elements })
+}

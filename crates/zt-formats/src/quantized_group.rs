@@ -1,0 +1,428 @@
+//! `quantized_group`: packed integers, with a scale and a zero-point per group. Spec: §3.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::borrow::Cow;
+
+use zt_manifest::{DType, Map, Text};
+
+use crate::number::{Numbers, check_numbers, to_f32};
+use crate::{
+    AttributeFault, Buffer, Dense, Elements, Error, Misuse, NewObject, ObjectFormat, Packing,
+    Parts, Quantization, Registry, Result, Signature, ToObject, Unsupported, View, Violation,
+    ZeroKind, element_count,
+};
+
+const PACKED_WEIGHT: &str = "packed_weight";
+const SCALES: &str = "scales";
+const ZEROS: &str = "zeros";
+
+/// The rules of `quantized_group`.
+///
+/// Attributes are those of [`Quantization`]; others are free. Of n values, `packed_weight` has the
+/// words that its `packing` takes, `scales` a floating-point number for each group, and `zeros`, if
+/// there are any, a real number for each group. The specification leaves the arithmetic open; what
+/// is done here is `spec/formats/quantized_group.md`.
+///
+/// Where one of the three has a logical type that the registry does not know, their lengths have no
+/// meaning here, and only the attributes are checked.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QuantizedGroupFormat;
+
+impl ObjectFormat for QuantizedGroupFormat {
+    fn id(&self) -> &str {
+        QuantizedGroup::FORMAT
+    }
+
+    fn check(&self, signature: &Signature<'_>, registry: &Registry) -> Result<()> {
+        let packed = signature.component(PACKED_WEIGHT)?;
+        let scales = signature.component(SCALES)?;
+        let zeros = signature.get(ZEROS);
+        let count = signature.element_count(PACKED_WEIGHT)?;
+        let quantization = Quantization::from_attributes(signature.attributes, count)?;
+        let mut roles = [Some(packed), Some(scales), zeros].into_iter().flatten();
+        if !roles.all(|component| component.is_understood(registry)) {
+            return Ok(());
+        }
+
+        let expected = quantization.packing.dtype;
+        if let Some(found) = packed.dtype.filter(|found| *found != expected) {
+            let fault = AttributeFault::Component { expected, found };
+            let name = "packing";
+            return Err(Violation::Attribute { name, fault }.of(PACKED_WEIGHT));
+        }
+        if let Some(name) = packed.logical_type() {
+            let name = Text::Owned(name.to_owned());
+            let (expected, found) = (None, expected);
+            return Err(Violation::LogicalType {
+                name,
+                expected,
+                found,
+            }
+            .of(PACKED_WEIGHT));
+        }
+        packed.expect_elements(quantization.word_count(count))?;
+        let groups = quantization.group_count(count);
+        check_numbers(scales, Numbers::Floats, registry)?;
+        scales.expect_values(groups, registry)?;
+        if let Some(zeros) = zeros {
+            check_numbers(zeros, Numbers::Reals, registry)?;
+            zeros.expect_values(groups, registry)?;
+        }
+        Ok(())
+    }
+
+    fn data_roles(&self) -> Option<&[&str]> {
+        Some(&[])
+    }
+
+    fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
+        let builtin = Registry::builtin();
+        let mut roles = signature
+            .components
+            .iter()
+            .filter(|component| matches!(component.role, PACKED_WEIGHT | SCALES | ZEROS));
+        roles
+            .all(|component| component.is_understood(&builtin))
+            .then_some((DType::F32, None))
+    }
+
+    fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
+        QuantizedGroup::from_parts(parts)?.to_dense()
+    }
+
+    fn expected_len(
+        &self,
+        role: &str,
+        signature: &Signature<'_>,
+        registry: &Registry,
+    ) -> Option<u64> {
+        let component = signature.get(role)?;
+        let count = element_count(signature.shape)?;
+        let quantization = Quantization::from_attributes(signature.attributes, count).ok()?;
+        let value_len = component.value_len(registry).ok()??;
+        match role {
+            PACKED_WEIGHT => quantization.word_count(count).checked_mul(value_len),
+            SCALES | ZEROS => quantization.group_count(count).checked_mul(value_len),
+            _ => None,
+        }
+    }
+}
+
+/// An array of quantized values.
+///
+/// Always well-formed: the components have the lengths that shape and quantization demand, and
+/// types that the arithmetic knows. Components are borrowed where they were lent.
+///
+/// ```
+/// use zt_formats::{Packing, Quantization, QuantizedGroup};
+/// use zt_manifest::DType;
+///
+/// let packing = Packing { per_word: 2, dtype: DType::U8 };
+/// let group = QuantizedGroup::new(
+///     [4],
+///     Quantization::new(4, 2, packing),
+///     &[0x21u8, 0xf8],
+///     &[0.5f32, 2.0],
+///     Some((&[1.0f32, 8.0]).into()),
+/// )?;
+/// assert_eq!(group.quantized().collect::<Vec<_>>(), [1, 2, 8, 15]);
+/// assert_eq!(*group.to_dense()?.as_slice::<f32>()?, [0.0, 0.5, 0.0, 14.0]);
+/// # Ok::<(), zt_formats::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuantizedGroup<'a> {
+    shape: Vec<u64>,
+    quantization: Quantization,
+    packed: Elements<'a>,
+    scales: Elements<'a>,
+    zeros: Option<Elements<'a>>,
+    /// All of the object's attributes, those of `quantization` included.
+    attributes: Map,
+    /// The product of the shape.
+    count: u64,
+}
+
+impl<'a> QuantizedGroup<'a> {
+    /// An array of `shape` whose values are `packed`, in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// Malformed, as [`QuantizedGroupFormat`] says. Unsupported: a logical type outside the
+    /// specification.
+    pub fn new(
+        shape: impl Into<Vec<u64>>,
+        quantization: Quantization,
+        packed: impl Into<Elements<'a>>,
+        scales: impl Into<Elements<'a>>,
+        zeros: Option<Elements<'a>>,
+    ) -> Result<Self> {
+        let mut elements = vec![
+            (Text::Borrowed(PACKED_WEIGHT), packed.into()),
+            (Text::Borrowed(SCALES), scales.into()),
+        ];
+        elements.extend(zeros.map(|zeros| (Text::Borrowed(ZEROS), zeros)));
+        Self::from_parts(Parts {
+            shape: Cow::Owned(shape.into()),
+            attributes: Cow::Owned(quantization.to_attributes()),
+            elements,
+        })
+    }
+
+    /// Quantizes finite `values`, group by group, into f32 scales and zero-points.
+    ///
+    /// Signed values are symmetric: zero stays zero, the greatest magnitude of a group becomes the
+    /// largest value, and there are no zero-points. Unsigned ones span a group's least to its
+    /// greatest value, and with subtractive zero-points, which are whole numbers, zero as well.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: there are not as many values as the shape has, or the parameters are out of range
+    /// (here, `bits` is 1 to 16, and at least 2 for signed values). Misuse: a value is not finite.
+    /// Allocation.
+    pub fn quantize(
+        shape: impl Into<Vec<u64>>,
+        values: &[f32],
+        quantization: Quantization,
+    ) -> Result<QuantizedGroup<'static>> {
+        let shape = shape.into();
+        crate::quantize::quantize(shape, values, quantization)
+    }
+
+    /// The dimensions.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// How values were quantized and packed.
+    #[must_use]
+    pub const fn quantization(&self) -> &Quantization {
+        &self.quantization
+    }
+
+    /// All attributes of the object, those of [`QuantizedGroup::quantization`] among them.
+    #[must_use]
+    pub const fn attributes(&self) -> &Map {
+        &self.attributes
+    }
+
+    /// The packed words.
+    #[must_use]
+    pub const fn packed(&self) -> &Elements<'a> {
+        &self.packed
+    }
+
+    /// The scale of each group.
+    #[must_use]
+    pub const fn scales(&self) -> &Elements<'a> {
+        &self.scales
+    }
+
+    /// The zero-point of each group; `None` where all are zero.
+    #[must_use]
+    pub const fn zeros(&self) -> Option<&Elements<'a>> {
+        self.zeros.as_ref()
+    }
+
+    /// The quantized values in row-major order, as many as the shape has.
+    #[must_use]
+    pub fn quantized(&self) -> Quantized<'_> {
+        Quantized {
+            words: &self.packed.bytes,
+            width: self.packed.dtype.byte_len(),
+            per_word: self.quantization.packing.per_word,
+            bits: self.quantization.bits,
+            signed: self.quantization.signed,
+            word: 0,
+            in_word: 0,
+            left: self.count,
+        }
+    }
+
+    /// The values as f32: `(quantized - zero) * scale`, or `quantized * scale + zero` where zeros
+    /// are additive. Each step is rounded to f32; none are fused.
+    ///
+    /// # Errors
+    ///
+    /// Allocation.
+    pub fn to_dense(&self) -> Result<Dense<'static>> {
+        let scales = to_f32(SCALES, &self.scales)?;
+        let zeros = match &self.zeros {
+            Some(zeros) => to_f32(ZEROS, zeros)?,
+            None => Vec::new(),
+        };
+        let zeros = zeros.into_iter().chain(std::iter::repeat(0.0));
+        let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
+        let (values, _) = out.as_chunks_mut::<4>();
+        // A group that does not fit the address space holds all there is.
+        let group_size = usize::try_from(self.quantization.group_size).unwrap_or(usize::MAX);
+        let mut quantized = self.quantized();
+        for ((group, scale), zero) in values.chunks_mut(group_size.max(1)).zip(scales).zip(zeros) {
+            let quantized = quantized.by_ref().map(|quantized| quantized as f32);
+            match self.quantization.zero_kind {
+                ZeroKind::Subtractive => {
+                    for (value, quantized) in group.iter_mut().zip(quantized) {
+                        *value = ((quantized - zero) * scale).to_le_bytes();
+                    }
+                }
+                ZeroKind::Additive => {
+                    for (value, quantized) in group.iter_mut().zip(quantized) {
+                        *value = (quantized * scale + zero).to_le_bytes();
+                    }
+                }
+            }
+        }
+        let elements = Elements::new(DType::F32, out);
+        Ok(Dense::from_checked(self.shape.clone(), elements))
+    }
+}
+
+impl<'a> View<'a> for QuantizedGroup<'a> {
+    const FORMAT: &'static str = "quantized_group";
+
+    fn from_parts(mut parts: Parts<'a>) -> Result<Self> {
+        let registry = Registry::builtin();
+        registry.check(Self::FORMAT, &parts.signature())?;
+        let packed = parts.take(PACKED_WEIGHT)?;
+        let scales = parts.take(SCALES)?;
+        let zeros = parts.take_if_any(ZEROS);
+        for elements in [Some(&packed), Some(&scales), zeros.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            if let Some(name) = elements.logical_type()
+                && registry.logical_type(name).is_none()
+            {
+                let name = Text::Owned(name.to_owned());
+                return Err(Error::Unsupported(Unsupported::LogicalType(name)));
+            }
+        }
+        let count = element_count(&parts.shape).unwrap_or(0);
+        let attributes = parts.attributes.into_owned();
+        Ok(QuantizedGroup {
+            quantization: Quantization::from_attributes(&attributes, count)?,
+            shape: parts.shape.into_owned(),
+            packed,
+            scales,
+            zeros,
+            attributes,
+            count,
+        })
+    }
+}
+
+impl ToObject for QuantizedGroup<'_> {
+    fn to_object(&self) -> Result<NewObject<'_>> {
+        let mut components = vec![
+            (Text::Borrowed(PACKED_WEIGHT), self.packed.borrow()),
+            (Text::Borrowed(SCALES), self.scales.borrow()),
+        ];
+        let zeros = self.zeros.as_ref();
+        components.extend(zeros.map(|zeros| (Text::Borrowed(ZEROS), zeros.borrow())));
+        Ok(NewObject {
+            shape: Cow::Borrowed(&self.shape),
+            format: Text::Borrowed(Self::FORMAT),
+            attributes: Some(self.attributes.clone()),
+            components,
+        })
+    }
+}
+
+/// Quantized values in order; see [`QuantizedGroup::quantized`]. Skipping with [`Iterator::nth`]
+/// takes no time.
+#[derive(Debug, Clone)]
+pub struct Quantized<'a> {
+    /// The words after the current one.
+    words: &'a [u8],
+    width: usize,
+    per_word: u32,
+    bits: u32,
+    signed: bool,
+    /// What is left of the current word, the next value lowest.
+    word: u64,
+    in_word: u32,
+    left: u64,
+}
+
+impl Quantized<'_> {
+    fn load(&mut self) -> Option<()> {
+        let (word, words) = self.words.split_at_checked(self.width)?;
+        let mut bytes = [0; 8];
+        bytes.get_mut(..self.width)?.copy_from_slice(word);
+        self.word = u64::from_le_bytes(bytes);
+        self.in_word = self.per_word;
+        self.words = words;
+        Some(())
+    }
+}
+
+impl Iterator for Quantized<'_> {
+    /// Of 1 to 32 bits, signed or not.
+    type Item = i64;
+
+    fn next(&mut self) -> Option<i64> {
+        self.left = self.left.checked_sub(1)?;
+        if self.in_word == 0 {
+            self.load()?;
+        }
+        self.in_word = self.in_word.saturating_sub(1);
+        // 1 to 32 bits of 64: every shift is in range.
+        let above = u64::BITS.wrapping_sub(self.bits);
+        let top = self.word.wrapping_shl(above).cast_signed();
+        self.word = self.word.wrapping_shr(self.bits);
+        Some(if self.signed {
+            top.wrapping_shr(above)
+        } else {
+            top.cast_unsigned().wrapping_shr(above).cast_signed()
+        })
+    }
+
+    fn nth(&mut self, n: usize) -> Option<i64> {
+        let mut skipped = n as u64;
+        self.left = self.left.checked_sub(skipped)?;
+        let in_word = u64::from(self.in_word);
+        if let Some(beyond) = skipped.checked_sub(in_word) {
+            let words = beyond.checked_div(self.per_word.into())?;
+            let bytes = usize::try_from(words).ok()?.checked_mul(self.width)?;
+            self.words = self.words.get(bytes..)?;
+            skipped = beyond.checked_rem(self.per_word.into())?;
+            self.in_word = 0;
+            if skipped > 0 {
+                self.load()?;
+            }
+        }
+        for _ in 0..skipped {
+            self.word = self.word.wrapping_shr(self.bits);
+            self.in_word = self.in_word.saturating_sub(1);
+        }
+        self.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.left);
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
+}
+
+/// Packs quantized values, the first in the lowest bits. Only the lower `bits` of each count.
+pub(crate) fn pack(quantized: &[i64], bits: u32, packing: Packing) -> Result<Elements<'static>> {
+    let width = packing.dtype.byte_len();
+    let per_word = usize::try_from(packing.per_word).unwrap_or(usize::MAX);
+    let words = quantized.chunks(per_word.max(1));
+    let mut out = Buffer::try_zeroed((words.len() as u64).saturating_mul(width as u64))?;
+    let mask = u64::MAX.wrapping_shr(u64::BITS.wrapping_sub(bits));
+    for (values, target) in words.zip(out.chunks_exact_mut(width)) {
+        // Last first: every value pushes those after it up.
+        let word = values.iter().rev().fold(0u64, |word, value| {
+            word.wrapping_shl(bits) | (value.cast_unsigned() & mask)
+        });
+        let bytes = word.to_le_bytes();
+        target.copy_from_slice(bytes.get(..width).unwrap_or_default());
+    }
+    Ok(Elements::new(packing.dtype, out))
+}
+
+/// The error for a value that has no place on any scale.
+pub(crate) const fn not_finite(position: u64) -> Error {
+    Error::Misuse(Misuse::NotFinite { position })
+}

@@ -1,0 +1,194 @@
+//! The formats and logical types that a reader or writer knows.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use zt_manifest::DType;
+
+use crate::elements::proper_logical_type;
+use crate::{
+    DenseFormat, Elements, LogicalType, ObjectFormat, Quantized4BitFormat, QuantizedGroupFormat,
+    Result, Signature, SparseCooFormat, SparseCsrFormat, Violation, logical,
+};
+
+/// The object formats and logical types that are known: a value that is handed to readers and
+/// writers, never a global. Clones share what they hold.
+///
+/// ```
+/// use zt_formats::{ObjectFormat, Registry, Result, Signature};
+///
+/// /// A scalar with a unit, which must say it.
+/// struct Quantity;
+///
+/// impl ObjectFormat for Quantity {
+///     fn id(&self) -> &str {
+///         "acme.quantity/1"
+///     }
+///     fn check(&self, signature: &Signature<'_>, _: &Registry) -> Result<()> {
+///         signature.component("amount")?.expect_elements(1)
+///     }
+/// }
+///
+/// let registry = Registry::builtin().with_format(Quantity);
+/// assert!(registry.format("acme.quantity/1").is_some());
+/// assert!(registry.format("dense").is_some());
+/// ```
+#[derive(Clone)]
+pub struct Registry(Arc<Entries>);
+
+#[derive(Clone, Default)]
+struct Entries {
+    formats: Vec<Arc<dyn ObjectFormat>>,
+    logical_types: Vec<LogicalType>,
+}
+
+impl Registry {
+    /// Everything in the specification: its formats (§3), `quantized_4bit` of 1.0 (§7.3) and its
+    /// logical types (§2).
+    #[must_use]
+    pub fn builtin() -> Self {
+        static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
+            let registry = Registry::empty()
+                .with_format(DenseFormat)
+                .with_format(SparseCsrFormat)
+                .with_format(SparseCooFormat)
+                .with_format(QuantizedGroupFormat)
+                .with_format(Quantized4BitFormat);
+            let with = Registry::with_logical_type;
+            logical::BUILTIN.iter().cloned().fold(registry, with)
+        });
+        BUILTIN.clone()
+    }
+
+    /// Nothing: every format and logical type is an unknown one.
+    #[must_use]
+    pub fn empty() -> Self {
+        Registry(Arc::default())
+    }
+
+    /// The same registry with one more format. One of the same id is replaced.
+    #[must_use]
+    pub fn with_format(mut self, format: impl ObjectFormat + 'static) -> Self {
+        let formats = &mut Arc::make_mut(&mut self.0).formats;
+        formats.retain(|known| known.id() != format.id());
+        formats.push(Arc::new(format));
+        self
+    }
+
+    /// The same registry with one more logical type. One of the same name is replaced.
+    #[must_use]
+    pub fn with_logical_type(mut self, logical: LogicalType) -> Self {
+        let logical_types = &mut Arc::make_mut(&mut self.0).logical_types;
+        logical_types.retain(|known| known.name != logical.name);
+        logical_types.push(logical);
+        self
+    }
+
+    /// The format of this id.
+    #[must_use]
+    pub fn format(&self, id: &str) -> Option<&dyn ObjectFormat> {
+        let mut formats = self.0.formats.iter();
+        formats.find(|format| format.id() == id).map(AsRef::as_ref)
+    }
+
+    /// The formats, in the order they were registered.
+    pub fn formats(&self) -> impl Iterator<Item = &dyn ObjectFormat> {
+        self.0.formats.iter().map(AsRef::as_ref)
+    }
+
+    /// The logical type of this name. Dtypes are not logical types of their own.
+    #[must_use]
+    pub fn logical_type(&self, name: &str) -> Option<&LogicalType> {
+        let mut logical_types = self.0.logical_types.iter();
+        logical_types.find(|logical| logical.name == name)
+    }
+
+    /// The logical types, in the order they were registered.
+    pub fn logical_types(&self) -> impl Iterator<Item = &LogicalType> {
+        self.0.logical_types.iter()
+    }
+
+    /// Bytes of one value of `dtype` under `logical_type`; `None` where the logical type is not
+    /// known, and nobody can tell. Spec: §2.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: a known logical type lies over another dtype than its own (`logical-type`).
+    pub fn value_len(&self, dtype: DType, logical_type: Option<&str>) -> Result<Option<u64>> {
+        let Some(name) = proper_logical_type(dtype, logical_type) else {
+            return Ok(Some(dtype.byte_len() as u64));
+        };
+        let logical = self.known(dtype, name)?;
+        Ok(logical.map(LogicalType::value_len))
+    }
+
+    /// Checks an object's metadata: that known logical types lie over their dtype, that every
+    /// component holds whole values, and what the format of this id demands. Of objects of an
+    /// unknown format, only the former two.
+    ///
+    /// # Errors
+    ///
+    /// Malformed, with the rule and the role at fault. Spec: §2, §3.
+    pub fn check(&self, format: &str, signature: &Signature<'_>) -> Result<()> {
+        for component in &signature.components {
+            component.value_count(self)?;
+            component.element_count()?;
+        }
+        match self.format(format) {
+            Some(format) => format.check(signature, self),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks what the specification forbids to writers, on top of [`Registry::check`].
+    ///
+    /// # Errors
+    ///
+    /// Malformed, with the rule and the role at fault.
+    pub fn check_strict(&self, format: &str, signature: &Signature<'_>) -> Result<()> {
+        self.check(format, signature)?;
+        match self.format(format) {
+            Some(format) => format.check_strict(signature, self),
+            None => Ok(()),
+        }
+    }
+
+    /// The known logical type of some elements.
+    pub(crate) fn logical_type_of(&self, elements: &Elements<'_>) -> Result<Option<&LogicalType>> {
+        match elements.logical_type() {
+            Some(name) => self.known(elements.dtype, name),
+            None => Ok(None),
+        }
+    }
+
+    fn known(&self, dtype: DType, name: &str) -> Result<Option<&LogicalType>> {
+        match self.logical_type(name) {
+            Some(logical) if logical.dtype != dtype => Err(Violation::LogicalType {
+                name: logical.name.clone(),
+                expected: Some(logical.dtype),
+                found: dtype,
+            }
+            .of_object()),
+            logical => Ok(logical),
+        }
+    }
+}
+
+/// [`Registry::builtin`].
+impl Default for Registry {
+    fn default() -> Self {
+        Registry::builtin()
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let formats: Vec<_> = self.formats().map(ObjectFormat::id).collect();
+        let logical_types: Vec<_> = self.logical_types().map(|logical| &logical.name).collect();
+        f.debug_struct("Registry")
+            .field("formats", &formats)
+            .field("logical_types", &logical_types)
+            .finish()
+    }
+}

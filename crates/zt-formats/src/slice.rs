@@ -1,0 +1,385 @@
+//! NumPy's basic slicing, as text and as byte runs.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::str::FromStr;
+
+use crate::error::abridged;
+use crate::{Buffer, Dense, Elements, Error, Result, SizeMismatch, SliceFault, element_count};
+
+/// One part of an index, for one dimension (an ellipsis: for as many as are left).
+///
+/// Negative numbers count from the end, as in NumPy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slice {
+    /// One place; the dimension goes away.
+    Index(i64),
+    /// `start:stop:step`. What is outside the dimension is left out, without an error.
+    Range {
+        /// The first place; by default the first in the direction of the step.
+        start: Option<i64>,
+        /// The place before which to stop; by default none.
+        stop: Option<i64>,
+        /// Not zero.
+        step: i64,
+    },
+    /// `...`: all of as many dimensions as the other parts leave.
+    Ellipsis,
+}
+
+impl Slice {
+    /// All of a dimension: `:`.
+    pub const ALL: Slice = Slice::Range {
+        start: None,
+        stop: None,
+        step: 1,
+    };
+
+    /// The parts of a text like `0:4,:,::2,-1`. Spaces around parts and numbers are ignored, an empty
+    /// text has no parts.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: a part that is none.
+    pub fn parse_list(text: &str) -> Result<Vec<Slice>> {
+        if text.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        text.split(',').map(str::parse).collect()
+    }
+}
+
+impl FromStr for Slice {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let syntax = || {
+            let part = abridged(text);
+            Error::from(SliceFault::Syntax { part })
+        };
+        let number = |text: &str| text.trim().parse::<i64>().map_err(|_| syntax());
+        let text = text.trim();
+        if text == "..." {
+            return Ok(Slice::Ellipsis);
+        }
+        if !text.contains(':') {
+            return number(text).map(Slice::Index);
+        }
+        let mut bounds = text.split(':').map(|bound| match bound.trim() {
+            "" => Ok(None),
+            bound => number(bound).map(Some),
+        });
+        let start = bounds.next().transpose()?.flatten();
+        let stop = bounds.next().transpose()?.flatten();
+        let step = bounds.next().transpose()?.flatten().unwrap_or(1);
+        if bounds.next().is_some() {
+            return Err(syntax());
+        }
+        if step == 0 {
+            return Err(SliceFault::ZeroStep.into());
+        }
+        Ok(Slice::Range { start, stop, step })
+    }
+}
+
+/// A part of an array: which places of every dimension, and the shape that comes out.
+///
+/// Knows no bytes, so that it serves arrays in memory and arrays that are read piece by piece alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    axes: Vec<Axis>,
+    shape: Vec<u64>,
+}
+
+/// `count` places of one dimension: `start`, `start + step`, ... All of them lie within it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Axis {
+    /// Elements of the array from one place of this dimension to the next.
+    stride: u64,
+    dimension: u64,
+    start: u64,
+    step: i64,
+    count: u64,
+}
+
+impl Selection {
+    /// Resolves `slices` against `shape`. Dimensions without a slice are taken whole.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: too many slices, two ellipses, a zero step, or an index outside its dimension.
+    /// Malformed: the shape has more than 2^64 elements.
+    pub fn new(slices: &[Slice], shape: &[u64]) -> Result<Self> {
+        let ellipses = slices
+            .iter()
+            .filter(|part| **part == Slice::Ellipsis)
+            .count();
+        let found = slices.len().saturating_sub(ellipses);
+        let rank = shape.len();
+        if ellipses > 1 {
+            return Err(SliceFault::TwoEllipses.into());
+        }
+        let Some(whole) = rank.checked_sub(found) else {
+            return Err(SliceFault::TooMany { found, rank }.into());
+        };
+        let mut parts = slices.iter().position(|part| *part == Slice::Ellipsis);
+        let at = *parts.get_or_insert(slices.len());
+        let (before, after) = slices.split_at_checked(at).unwrap_or((slices, &[]));
+        let expanded = before
+            .iter()
+            .chain(std::iter::repeat_n(&Slice::ALL, whole))
+            .chain(after.iter().filter(|part| **part != Slice::Ellipsis));
+        if element_count(shape).is_none() {
+            let shape = shape.to_vec();
+            let mismatch = SizeMismatch::Overflow { shape };
+            return Err(crate::Violation::from(mismatch).of_object());
+        }
+
+        let mut axes = Vec::with_capacity(rank);
+        let mut selected = Vec::with_capacity(rank);
+        for ((axis, &dimension), part) in shape.iter().enumerate().zip(expanded) {
+            let (start, step, count) = match *part {
+                Slice::Index(index) => (place(index, dimension, axis)?, 1, 1),
+                Slice::Range { start, stop, step } => range(start, stop, step, dimension)?,
+                Slice::Ellipsis => range(None, None, 1, dimension)?,
+            };
+            if !matches!(part, Slice::Index(_)) {
+                selected.push(count);
+            }
+            axes.push(Axis {
+                stride: 1,
+                dimension,
+                start,
+                step,
+                count,
+            });
+        }
+        let mut stride = 1u64;
+        for axis in axes.iter_mut().rev() {
+            axis.stride = stride;
+            // Overflows only where another dimension is zero, and then nothing is selected.
+            stride = stride.saturating_mul(axis.dimension);
+        }
+        Ok(Selection {
+            axes,
+            shape: selected,
+        })
+    }
+
+    /// The shape that comes out: without the dimensions that an index took one place of.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The number of elements that come out.
+    #[must_use]
+    pub fn element_count(&self) -> u64 {
+        // No more than the array has, which is representable.
+        element_count(&self.shape).unwrap_or(0)
+    }
+
+    /// The elements in order, as runs of neighbours that are as long as can be said without looking
+    /// at the next: the place of the first one in the array, and how many.
+    pub fn runs(&self) -> impl Iterator<Item = Run> {
+        // The innermost dimensions that are taken whole, and the one before them if its places are
+        // neighbours, make one run; the others count up like an odometer.
+        let mut run_len = 1u64;
+        let mut outer = self.axes.as_slice();
+        while let Some((axis, rest)) = outer.split_last()
+            && (axis.step == 1 || axis.count == 1)
+        {
+            run_len = run_len.saturating_mul(axis.count);
+            let whole = axis.count == axis.dimension;
+            outer = rest;
+            if !whole {
+                break;
+            }
+        }
+        let inner = self.axes.get(outer.len()..).unwrap_or_default();
+        let at = |axes: &[Axis]| {
+            axes.iter().fold(0u64, |at, axis| {
+                at.saturating_add(axis.start.saturating_mul(axis.stride))
+            })
+        };
+        let is_empty = self.element_count() == 0;
+        let mut odometer = (!is_empty).then(|| Odometer {
+            axes: outer,
+            places: vec![0; outer.len()],
+            first: at(inner).saturating_add(at(outer)),
+        });
+        std::iter::from_fn(move || {
+            let state = odometer.as_mut()?;
+            let run = Run {
+                first: state.first,
+                count: run_len,
+            };
+            if !state.advance() {
+                odometer = None;
+            }
+            Some(run)
+        })
+    }
+}
+
+/// Elements that are neighbours in an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// The place of the first one, in elements.
+    pub first: u64,
+    /// How many.
+    pub count: u64,
+}
+
+struct Odometer<'a> {
+    axes: &'a [Axis],
+    /// How many steps each axis has gone.
+    places: Vec<u64>,
+    /// Where the run begins.
+    first: u64,
+}
+
+impl Odometer<'_> {
+    /// Goes to the next run; false where there is none.
+    fn advance(&mut self) -> bool {
+        for (axis, place) in self.axes.iter().zip(&mut self.places).rev() {
+            let step = axis.step.unsigned_abs().wrapping_mul(axis.stride);
+            // Every place lies in the array, so the sums are exact; wrapping spares a panic path.
+            let next = place.wrapping_add(1);
+            if next < axis.count {
+                *place = next;
+                self.first = if axis.step > 0 {
+                    self.first.wrapping_add(step)
+                } else {
+                    self.first.wrapping_sub(step)
+                };
+                return true;
+            }
+            let back = step.wrapping_mul(*place);
+            self.first = if axis.step > 0 {
+                self.first.wrapping_sub(back)
+            } else {
+                self.first.wrapping_add(back)
+            };
+            *place = 0;
+        }
+        false
+    }
+}
+
+/// One place of a dimension.
+fn place(index: i64, dimension: u64, axis: usize) -> Result<u64> {
+    let place = if index < 0 {
+        dimension.checked_sub(index.unsigned_abs())
+    } else {
+        Some(index.unsigned_abs())
+    };
+    let within = place.filter(|place| *place < dimension);
+    within.ok_or_else(|| {
+        SliceFault::OutOfRange {
+            axis,
+            index,
+            dimension,
+        }
+        .into()
+    })
+}
+
+/// The first place, the step and the number of places of `start:stop:step`.
+fn range(
+    start: Option<i64>,
+    stop: Option<i64>,
+    step: i64,
+    dimension: u64,
+) -> Result<(u64, i64, u64)> {
+    if step == 0 {
+        return Err(SliceFault::ZeroStep.into());
+    }
+    // As Python's `slice.indices` does, in i128, where nothing here overflows: bounds are clamped
+    // to the places of the dimension, and to the one beyond its end in the direction of the step.
+    let dimension = i128::from(dimension);
+    let forward = step > 0;
+    let (lowest, highest) = if forward {
+        (0, dimension)
+    } else {
+        (-1, dimension.saturating_sub(1))
+    };
+    let clamp = |bound: i64| {
+        let bound = i128::from(bound);
+        let bound = if bound < 0 {
+            bound.saturating_add(dimension)
+        } else {
+            bound
+        };
+        bound.clamp(lowest, highest)
+    };
+    let (first, last) = if forward {
+        (lowest, highest)
+    } else {
+        (highest, lowest)
+    };
+    let start = start.map_or(first, clamp);
+    let stop = stop.map_or(last, clamp);
+    let distance = if forward {
+        stop.saturating_sub(start)
+    } else {
+        start.saturating_sub(stop)
+    };
+    let magnitude = i128::from(step.unsigned_abs());
+    let count = distance
+        .max(0)
+        .unsigned_abs()
+        .div_ceil(magnitude.unsigned_abs());
+    let count = u64::try_from(count).unwrap_or(0);
+    let start = u64::try_from(start).unwrap_or(0);
+    Ok((start, step, count))
+}
+
+/// See [`Dense::slice`].
+pub(crate) fn slice(dense: &Dense<'_>, slices: &[Slice]) -> Result<Dense<'static>> {
+    let selection = Selection::new(slices, dense.shape())?;
+    let elements = dense.elements();
+    let value_len = value_len(dense)?;
+    let byte_len = selection.element_count().saturating_mul(value_len as u64);
+    let mut out = Buffer::try_zeroed(byte_len)?;
+    let mut rest = &mut out[..];
+    for run in selection.runs() {
+        let at = |count: u64| usize::try_from(count).ok()?.checked_mul(value_len);
+        let source = at(run.first).and_then(|first| elements.bytes.get(first..));
+        let source = source
+            .zip(at(run.count))
+            .and_then(|(from, len)| from.get(..len));
+        // The selection lies within the shape, and the bytes are those of the shape.
+        let Some(source) = source else { break };
+        let Some((target, tail)) = rest.split_at_mut_checked(source.len()) else {
+            break;
+        };
+        target.copy_from_slice(source);
+        rest = tail;
+    }
+    Ok(Dense::from_checked(
+        selection.shape,
+        Elements {
+            dtype: elements.dtype,
+            logical_type: elements.logical_type.clone(),
+            bytes: out.into(),
+        },
+    ))
+}
+
+/// Bytes of one value. Under an unknown logical type, what the length says, if it divides.
+fn value_len(dense: &Dense<'_>) -> Result<usize> {
+    let byte_len = dense.elements().bytes.len();
+    let count = element_count(dense.shape()).and_then(|count| usize::try_from(count).ok());
+    let value_len = match count {
+        Some(0) => Some(0),
+        Some(count) if byte_len.checked_rem(count) == Some(0) => byte_len.checked_div(count),
+        _ => None,
+    };
+    value_len.ok_or_else(|| {
+        SizeMismatch::Partial {
+            byte_len: byte_len as u64,
+            value_len: count.map_or(u64::MAX, |count| count as u64),
+        }
+        .of("data")
+    })
+}
