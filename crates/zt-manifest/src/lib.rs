@@ -1,17 +1,86 @@
 //! The CBOR manifest of `.zt` tensor files, every generation of it, as validated values.
+//!
+//! ```text
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
+//!                 ^ here
+//!
+//! bytes --Index::parse--> names, and where each object is     (one pass, no values built)
+//!          .object(i)---> RawObject: what the map says        (decoded on request)
+//!          .validate()--> Object: what a reader may rely on   (or the fault of this object alone)
+//!
+//! Manifest { attributes, objects } --to_cbor--> bytes         (deterministic, always 1.2.0)
+//! ```
+//!
+//! | generation | root | dtypes |
+//! | --- | --- | --- |
+//! | 0.1 | array of maps with a `name` | `float32`, of the object |
+//! | 1.0 | map with `tensors` | `float32`, of the object |
+//! | 1.1, 1.2 | map with `objects` | `f32`, of each component |
+//!
+//! A fault of the CBOR or of the root refuses the manifest; a fault of one object is that object's,
+//! and its neighbours can be read.
+//!
+//! Invariants: this crate reads no blob and knows no format, so whether a blob's length agrees with
+//! its object's shape is not for it to say. It does no I/O. It holds no clock and no hash map: the
+//! same manifest is the same bytes, always.
+//!
+//! ```
+//! use zt_manifest::{
+//!     Blob, Component, DType, Index, Layout, Limits, Manifest, Object, Placement, Span,
+//! };
+//!
+//! let blob = Blob::raw(Span::new(64, 24).unwrap());
+//! let object = Object::new([2, 3], "dense").with_component("data", Component::new(DType::F32, blob));
+//! let manifest = Manifest {
+//!     objects: vec![("weight".to_owned(), object)],
+//!     ..Manifest::default()
+//! };
+//! let cbor = manifest.to_cbor()?;
+//!
+//! let limits = Limits::default();
+//! let placement = Placement {
+//!     layout: Layout::V1_1,
+//!     data: Span::new(8, 80).unwrap(),
+//!     limits,
+//! };
+//! let index = Index::parse(&cbor, Layout::V1_1, &limits)?;
+//! let position = index.find("weight").unwrap();
+//! let mut warnings = Vec::new();
+//! let object = index.object(position).validate(&placement, &mut warnings)?;
+//! assert_eq!(object, manifest.objects[0].1);
+//! assert!(warnings.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
+mod bridge;
+mod cbor;
 mod dtype;
+mod error;
+mod index;
+mod manifest;
 mod map;
+mod names;
 mod object;
+mod raw;
+mod schema;
 mod text;
+mod validate;
 mod value;
 mod version;
+mod warning;
 
+pub use cbor::MAX_NESTING;
 pub use dtype::DType;
+pub use error::{Error, LimitExceeded, Misuse, Result, Rule};
+pub use index::Index;
+pub use manifest::Manifest;
 pub use map::Map;
 pub use object::{ByteOrder, Component, Object};
+pub use raw::{Fault, RawComponent, RawObject};
 pub use text::Text;
+pub use validate::Placement;
 pub use value::Value;
 pub use version::{VERSION, Version};
+pub use warning::Warning;
 pub use zt_container::{Blob, Digest, Encoding, Layout, Limits, Span};

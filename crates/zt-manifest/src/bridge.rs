@@ -1,0 +1,60 @@
+//! Values to and from the types of `serde`, by way of CBOR bytes.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::cbor::{Cursor, Encoder, MAX_NESTING, Scanner};
+use crate::{Error, Result, Value};
+
+impl Value {
+    /// `source` as a value, as `ciborium` encodes it: structs become maps of their fields' names,
+    /// byte strings need `serde_bytes`, `None` and `()` become [`Value::Null`].
+    ///
+    /// # Errors
+    ///
+    /// `attribute`, where `source` refuses to be serialized; `cbor`, where it has a map with two
+    /// equal keys.
+    ///
+    /// ```
+    /// use zt_manifest::Value;
+    ///
+    /// #[derive(serde::Serialize, serde::Deserialize, PartialEq, Debug)]
+    /// struct Training {
+    ///     steps: u64,
+    ///     rate: f64,
+    /// }
+    ///
+    /// let training = Training { steps: 20_000, rate: 3e-4 };
+    /// let value = Value::serialized(&training)?;
+    /// assert_eq!(value.as_map().and_then(|map| map.get("steps")), Some(&Value::Unsigned(20_000)));
+    /// assert_eq!(value.deserialized::<Training>()?, training);
+    /// # Ok::<(), zt_manifest::Error>(())
+    /// ```
+    pub fn serialized<T: Serialize + ?Sized>(source: &T) -> Result<Value> {
+        let mut bytes = Vec::new();
+        ciborium::into_writer(source, &mut bytes).map_err(convert)?;
+        let mut scanner = Scanner::new(&bytes, 0, MAX_NESTING);
+        let scanned = scanner.item(0).and_then(|()| scanner.end());
+        let value = scanned.and_then(|()| Cursor::new(&bytes).value());
+        value.map_err(|flaw| flaw.into_error(&bytes))
+    }
+
+    /// This value as a `T`, as `ciborium` decodes it. Numbers convert where nothing is lost, bignums
+    /// where they fit; fields that `T` does not have are ignored.
+    ///
+    /// # Errors
+    ///
+    /// `attribute`, where the value is not of that type.
+    pub fn deserialized<T: DeserializeOwned>(&self) -> Result<T> {
+        let mut encoder = Encoder::default();
+        encoder.value(self, 0, MAX_NESTING)?;
+        let limit = 2 * MAX_NESTING;
+        ciborium::de::from_reader_with_recursion_limit(encoder.out.as_slice(), limit)
+            .map_err(convert)
+    }
+}
+
+fn convert(error: impl std::fmt::Display) -> Error {
+    Error::Convert {
+        message: error.to_string(),
+    }
+}

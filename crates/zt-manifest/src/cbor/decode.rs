@@ -1,0 +1,154 @@
+//! Values out of bytes that have been scanned.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use super::MAX_NESTING;
+use super::cursor::{Cursor, Flaw, Head, flaw};
+use crate::error::Rule;
+use crate::{Map, Value};
+
+impl Cursor<'_> {
+    /// The next item. Its memory is at most 32 bytes for each of its own.
+    pub(crate) fn value(&mut self) -> Result<Value, Flaw> {
+        self.value_at(MAX_NESTING)
+    }
+
+    /// The pairs of a map whose head has just been decoded.
+    pub(crate) fn map(&mut self, len: Option<usize>) -> Result<Map, Flaw> {
+        self.pairs(len, MAX_NESTING)
+    }
+
+    /// Passes over the next item.
+    pub(crate) fn skip(&mut self) -> Result<(), Flaw> {
+        self.skip_at(MAX_NESTING)
+    }
+
+    fn value_at(&mut self, levels: usize) -> Result<Value, Flaw> {
+        let start = *self;
+        let at = self.offset();
+        match self.head()? {
+            Head::Unsigned(value) => Ok(Value::Unsigned(value)),
+            Head::Negative(value) => Ok(Value::Negative(value)),
+            Head::Float(value) => Ok(Value::Float(value)),
+            Head::Simple(20) => Ok(Value::Bool(false)),
+            Head::Simple(21) => Ok(Value::Bool(true)),
+            Head::Simple(22) => Ok(Value::Null),
+            Head::Simple(23) => Ok(Value::Undefined),
+            Head::Simple(value) => Ok(Value::Simple(value)),
+            Head::Text(Some(byte_len)) => {
+                let text = self.utf8(byte_len)?;
+                let mut owned = String::new();
+                let reserved = owned.try_reserve_exact(byte_len);
+                reserved.map_err(|_| Flaw::Allocation { byte_len })?;
+                owned.push_str(text);
+                Ok(Value::Text(owned))
+            }
+            Head::Text(None) => {
+                // Back to the head: `text` joins the chunks.
+                *self = start;
+                let text = self.text()?;
+                Ok(Value::Text(text.unwrap_or_default().into_owned()))
+            }
+            Head::Bytes(Some(byte_len)) => {
+                let mut owned = Vec::new();
+                self.append(byte_len, &mut owned)?;
+                Ok(Value::Bytes(owned))
+            }
+            Head::Bytes(None) => {
+                let mut owned = Vec::new();
+                while let Some(byte_len) = self.chunk(false)? {
+                    self.append(byte_len, &mut owned)?;
+                }
+                Ok(Value::Bytes(owned))
+            }
+            Head::Array(mut left) => {
+                let levels = deeper(at, levels)?;
+                let mut items = Vec::new();
+                reserve(&mut items, left.unwrap_or_default())?;
+                while self.more(&mut left) {
+                    let item = self.value_at(levels)?;
+                    reserve(&mut items, 1)?;
+                    items.push(item);
+                }
+                Ok(Value::Array(items))
+            }
+            Head::Map(len) => {
+                let levels = deeper(at, levels)?;
+                self.pairs(len, levels).map(Value::Map)
+            }
+            Head::Tag(tag) => {
+                let levels = deeper(at, levels)?;
+                let value = self.value_at(levels)?;
+                Ok(Value::Tag(tag, Box::new(value)))
+            }
+            Head::Break => Err(flaw(at, Rule::Break)),
+        }
+    }
+
+    fn pairs(&mut self, mut left: Option<usize>, levels: usize) -> Result<Map, Flaw> {
+        let mut pairs = Vec::new();
+        reserve(&mut pairs, left.unwrap_or_default())?;
+        while self.more(&mut left) {
+            let key = self.value_at(levels)?;
+            let value = self.value_at(levels)?;
+            reserve(&mut pairs, 1)?;
+            pairs.push((key, value));
+        }
+        Ok(Map::from_unique(pairs))
+    }
+
+    fn append(&mut self, byte_len: usize, owned: &mut Vec<u8>) -> Result<(), Flaw> {
+        let bytes = self.bytes(byte_len)?;
+        let reserved = owned.try_reserve(byte_len);
+        reserved.map_err(|_| Flaw::Allocation { byte_len })?;
+        owned.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn skip_at(&mut self, levels: usize) -> Result<(), Flaw> {
+        let at = self.offset();
+        match self.head()? {
+            Head::Text(Some(byte_len)) | Head::Bytes(Some(byte_len)) => {
+                self.bytes(byte_len).map(drop)
+            }
+            Head::Text(None) => self.skip_chunks(true),
+            Head::Bytes(None) => self.skip_chunks(false),
+            Head::Array(mut left) => {
+                let levels = deeper(at, levels)?;
+                while self.more(&mut left) {
+                    self.skip_at(levels)?;
+                }
+                Ok(())
+            }
+            Head::Map(mut left) => {
+                let levels = deeper(at, levels)?;
+                while self.more(&mut left) {
+                    self.skip_at(levels)?;
+                    self.skip_at(levels)?;
+                }
+                Ok(())
+            }
+            Head::Tag(_) => self.skip_at(deeper(at, levels)?),
+            Head::Break => Err(flaw(at, Rule::Break)),
+            Head::Unsigned(_) | Head::Negative(_) | Head::Simple(_) | Head::Float(_) => Ok(()),
+        }
+    }
+
+    fn skip_chunks(&mut self, text: bool) -> Result<(), Flaw> {
+        while let Some(byte_len) = self.chunk(text)? {
+            self.bytes(byte_len)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn deeper(at: usize, levels: usize) -> Result<usize, Flaw> {
+    let limit = MAX_NESTING;
+    levels.checked_sub(1).ok_or(Flaw::Nesting { at, limit })
+}
+
+/// Memory for `additional` elements, or an error where there is none.
+fn reserve<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), Flaw> {
+    vec.try_reserve(additional).map_err(|_| Flaw::Allocation {
+        byte_len: additional.saturating_mul(size_of::<T>()),
+    })
+}

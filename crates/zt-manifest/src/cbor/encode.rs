@@ -1,0 +1,320 @@
+//! Deterministic CBOR. Spec: RFC 8949 §4.2.1: shortest heads, definite lengths, and every map
+//! sorted by the bytes of its encoded keys. Floats take the shortest width that keeps value and,
+//! for a NaN, payload.
+
+use ciborium_ll::Header;
+
+use super::MAX_NESTING;
+use super::cursor::{Cursor, Flaw, Head, flaw};
+use super::decode::deeper;
+use crate::error::{Misuse, Rule};
+use crate::{Map, Value};
+
+/// Bytes in the making.
+#[derive(Debug, Default)]
+pub(crate) struct Encoder {
+    pub(crate) out: Vec<u8>,
+}
+
+/// The pairs of a map that is being written: where each key begins, and where its value does.
+#[derive(Debug)]
+pub(crate) struct Pairs(Vec<(usize, usize)>);
+
+impl Encoder {
+    /// Writes a head.
+    pub(crate) fn head(&mut self, header: Header) {
+        push(&mut self.out, header);
+    }
+
+    /// Writes a text.
+    pub(crate) fn text(&mut self, text: &str) {
+        self.head(Header::Text(Some(text.len())));
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    /// Begins a map of `len` pairs: in any order, each an [`Encoder::key`] and a value.
+    pub(crate) fn begin_map(&mut self, len: usize) -> Pairs {
+        self.head(Header::Map(Some(len)));
+        Pairs(Vec::with_capacity(len))
+    }
+
+    /// Writes a text as the next key.
+    pub(crate) fn key(&mut self, pairs: &mut Pairs, key: &str) {
+        let start = self.out.len();
+        self.text(key);
+        pairs.0.push((start, self.out.len()));
+    }
+
+    /// Writes pairs of values.
+    pub(crate) fn values(
+        &mut self,
+        pairs: &mut Pairs,
+        map: &Map,
+        depth: usize,
+        limit: usize,
+    ) -> Result<(), Misuse> {
+        for (key, value) in map {
+            let start = self.out.len();
+            self.value(key, depth, limit)?;
+            pairs.0.push((start, self.out.len()));
+            self.value(value, depth, limit)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a map: puts its pairs in order.
+    pub(crate) fn end_map(&mut self, pairs: Pairs) {
+        sort_pairs(&mut self.out, pairs);
+    }
+
+    /// Writes a map that lies within `depth` others.
+    pub(crate) fn map(&mut self, map: &Map, depth: usize, limit: usize) -> Result<(), Misuse> {
+        let depth = enter(depth, limit)?;
+        let mut pairs = self.begin_map(map.len());
+        self.values(&mut pairs, map, depth, limit)?;
+        self.end_map(pairs);
+        Ok(())
+    }
+
+    /// Writes a value that lies within `depth` others; no more than `limit` may.
+    pub(crate) fn value(
+        &mut self,
+        value: &Value,
+        depth: usize,
+        limit: usize,
+    ) -> Result<(), Misuse> {
+        match value {
+            Value::Unsigned(value) => self.head(Header::Positive(*value)),
+            Value::Negative(value) => self.head(Header::Negative(*value)),
+            Value::Bytes(bytes) => {
+                self.head(Header::Bytes(Some(bytes.len())));
+                self.out.extend_from_slice(bytes);
+            }
+            Value::Text(text) => self.text(text),
+            Value::Array(items) => {
+                let depth = enter(depth, limit)?;
+                self.head(Header::Array(Some(items.len())));
+                for item in items {
+                    self.value(item, depth, limit)?;
+                }
+            }
+            Value::Map(map) => self.map(map, depth, limit)?,
+            Value::Tag(tag, value) => {
+                let depth = enter(depth, limit)?;
+                self.head(Header::Tag(*tag));
+                self.value(value, depth, limit)?;
+            }
+            Value::Bool(false) => self.head(Header::Simple(20)),
+            Value::Bool(true) => self.head(Header::Simple(21)),
+            Value::Null => self.head(Header::Simple(22)),
+            Value::Undefined => self.head(Header::Simple(23)),
+            Value::Simple(value @ 20..=31) => return Err(Misuse::Simple(*value)),
+            Value::Simple(value) => self.head(Header::Simple(*value)),
+            Value::Float(value) => self.head(Header::Float(*value)),
+        }
+        Ok(())
+    }
+}
+
+impl Value {
+    /// The deterministic encoding (RFC 8949 §4.2.1): equal values give equal bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Misuse`]: nested beyond [`MAX_NESTING`], or a simple value that is none.
+    pub fn to_cbor(&self) -> crate::Result<Vec<u8>> {
+        let mut encoder = Encoder::default();
+        encoder.value(self, 0, MAX_NESTING)?;
+        Ok(encoder.out)
+    }
+}
+
+const fn enter(depth: usize, limit: usize) -> Result<usize, Misuse> {
+    if depth < limit {
+        Ok(depth + 1)
+    } else {
+        Err(Misuse::Nesting { limit })
+    }
+}
+
+/// Appends the deterministic encoding of the next item: two items are the same value exactly if
+/// these bytes are equal. Unlike a [`Value`], it takes no more memory than the item.
+pub(super) fn canonical(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Flaw> {
+    canonical_at(cursor, out, MAX_NESTING)
+}
+
+fn canonical_at(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, levels: usize) -> Result<(), Flaw> {
+    let at = cursor.offset();
+    let start = out.len();
+    match cursor.head()? {
+        Head::Unsigned(value) => push(out, Header::Positive(value)),
+        Head::Negative(value) => push(out, Header::Negative(value)),
+        Head::Simple(value) => push(out, Header::Simple(value)),
+        Head::Float(value) => push(out, Header::Float(value)),
+        Head::Bytes(Some(byte_len)) => {
+            push(out, Header::Bytes(Some(byte_len)));
+            out.extend_from_slice(cursor.bytes(byte_len)?);
+        }
+        Head::Text(Some(byte_len)) => {
+            push(out, Header::Text(Some(byte_len)));
+            out.extend_from_slice(cursor.bytes(byte_len)?);
+        }
+        Head::Bytes(None) => {
+            join_chunks(cursor, out, false)?;
+            prefix(out, start, |byte_len| Header::Bytes(Some(byte_len)));
+        }
+        Head::Text(None) => {
+            join_chunks(cursor, out, true)?;
+            prefix(out, start, |byte_len| Header::Text(Some(byte_len)));
+        }
+        Head::Tag(tag) => {
+            let levels = deeper(at, levels)?;
+            push(out, Header::Tag(tag));
+            canonical_at(cursor, out, levels)?;
+        }
+        Head::Array(mut left) => {
+            let levels = deeper(at, levels)?;
+            let mut len = 0usize;
+            while cursor.more(&mut left) {
+                canonical_at(cursor, out, levels)?;
+                len = len.saturating_add(1);
+            }
+            prefix(out, start, |_| Header::Array(Some(len)));
+        }
+        Head::Map(mut left) => {
+            let levels = deeper(at, levels)?;
+            let mut pairs = Vec::new();
+            while cursor.more(&mut left) {
+                let key = out.len();
+                canonical_at(cursor, out, levels)?;
+                pairs.push((key, out.len()));
+                canonical_at(cursor, out, levels)?;
+            }
+            let len = pairs.len();
+            sort_pairs(out, Pairs(pairs));
+            prefix(out, start, |_| Header::Map(Some(len)));
+        }
+        Head::Break => return Err(flaw(at, Rule::Break)),
+    }
+    Ok(())
+}
+
+fn join_chunks(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, text: bool) -> Result<(), Flaw> {
+    while let Some(byte_len) = cursor.chunk(text)? {
+        out.extend_from_slice(cursor.bytes(byte_len)?);
+    }
+    Ok(())
+}
+
+/// Puts a head before what has been written since `start`, whose length it may say.
+fn prefix(out: &mut Vec<u8>, start: usize, header: impl FnOnce(usize) -> Header) {
+    let body = out.len();
+    push(out, header(body.saturating_sub(start)));
+    let head = out.len().saturating_sub(body);
+    if let Some(tail) = out.get_mut(start..) {
+        tail.rotate_right(head);
+    }
+}
+
+/// Orders pairs by the bytes of their keys. Nothing moves where they are in order already, as the
+/// fields of this crate's own structs are.
+fn sort_pairs(out: &mut Vec<u8>, Pairs(pairs): Pairs) {
+    let bytes = |start: usize, end: usize| out.get(start..end).unwrap_or_default();
+    let Some(&(first, _)) = pairs.first() else {
+        return;
+    };
+    if pairs.is_sorted_by_key(|&(key, value)| bytes(key, value)) {
+        return;
+    }
+    // A pair ends where the next one begins.
+    let ends = pairs.iter().skip(1).map(|&(next, _)| next);
+    let mut whole: Vec<_> = pairs.iter().zip(ends.chain([out.len()])).collect();
+    whole.sort_by_key(|((key, value), _)| bytes(*key, *value));
+    let mut sorted = Vec::with_capacity(out.len().saturating_sub(first));
+    for ((key, _), end) in whole {
+        sorted.extend_from_slice(bytes(*key, end));
+    }
+    out.truncate(first);
+    out.append(&mut sorted);
+}
+
+fn push(out: &mut Vec<u8>, header: Header) {
+    // A vector takes every write, so there is no error to hand on.
+    let _ = ciborium_ll::Encoder::from(out).push(header);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Encoder, canonical};
+    use crate::cbor::Cursor;
+    use crate::{Map, Value};
+
+    fn encoded(value: &Value) -> Vec<u8> {
+        let mut encoder = Encoder::default();
+        encoder.value(value, 0, 64).unwrap();
+        encoder.out
+    }
+
+    #[test]
+    fn writes_the_shortest_form_of_every_value() {
+        // RFC 8949 appendix A, and the borders between widths.
+        for (value, expected) in [
+            (Value::Unsigned(23), &b"\x17"[..]),
+            (Value::Unsigned(24), b"\x18\x18"),
+            (Value::Unsigned(65536), b"\x1A\x00\x01\x00\x00"),
+            (
+                Value::Negative(u64::MAX),
+                b"\x3B\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF",
+            ),
+            (Value::Float(1.5), b"\xF9\x3E\x00"),
+            (Value::Float(-0.0), b"\xF9\x80\x00"),
+            (Value::Float(5.960_464_477_539_063e-8), b"\xF9\x00\x01"),
+            (Value::Float(100_000.0), b"\xFA\x47\xC3\x50\x00"),
+            (Value::Float(1.1), b"\xFB\x3F\xF1\x99\x99\x99\x99\x99\x9A"),
+            (Value::Float(f64::INFINITY), b"\xF9\x7C\x00"),
+            (Value::Float(f64::NAN), b"\xF9\x7E\x00"),
+            (Value::Simple(19), b"\xF3"),
+            (Value::Simple(255), b"\xF8\xFF"),
+            (Value::Tag(2, Box::new(vec![1u8].into())), b"\xC2\x41\x01"),
+        ] {
+            assert_eq!(encoded(&value), expected, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn sorts_maps_by_their_encoded_keys() {
+        // The order of RFC 8949 §4.2.1, its own example.
+        let keys = [
+            Value::Bool(false),
+            Value::Array(vec![Value::Unsigned(100)]),
+            Value::from("aa"),
+            Value::from(-1i64),
+            Value::from("z"),
+            Value::Unsigned(100),
+            Value::Unsigned(10),
+        ];
+        let map: Map = keys.into_iter().map(|key| (key, Value::Null)).collect();
+        let bytes = encoded(&map.into());
+        let expected =
+            b"\xA7\x0A\xF6\x18\x64\xF6\x20\xF6\x61z\xF6\x62aa\xF6\x81\x18\x64\xF6\xF4\xF6";
+        assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn the_canonical_form_is_that_of_the_value() {
+        for bytes in [
+            &b"\x18\x05"[..],
+            b"\x7F\x61a\x61b\xFF",
+            b"\x5F\x41a\x40\xFF",
+            b"\x9F\x01\xFB\x3F\xF0\x00\x00\x00\x00\x00\x00\xFF",
+            b"\xBF\x62bb\x9F\x01\xFF\x61a\xBF\x02\x03\x01\x04\xFF\xFF",
+            b"\xC1\x1A\x00\x00\x00\x01",
+            b"\xFA\x7F\xC0\x00\x00",
+        ] {
+            let mut out = b"before".to_vec();
+            canonical(&mut Cursor::new(bytes), &mut out).unwrap();
+            let value = Cursor::new(bytes).value().unwrap();
+            assert_eq!(out.strip_prefix(b"before"), Some(&encoded(&value)[..]));
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! CBOR (RFC 8949): a cursor over bytes, one checking pass, decoding and deterministic encoding.
+//!
+//! ```text
+//! bytes -> scan (well-formed, UTF-8, unique keys, limits) -> decode (values)
+//! values -> encode (RFC 8949 §4.2.1) -> bytes
+//! ```
+//!
+//! Invariant: what `decode` is asked to read has passed `scan`, so it checks types and nothing else;
+//! on other bytes it still neither panics nor reads out of bounds.
+
+mod cursor;
+mod decode;
+mod encode;
+mod scan;
+mod unique;
+
+pub(crate) use cursor::{Cursor, Flaw, Head};
+pub(crate) use encode::{Encoder, Pairs};
+pub(crate) use scan::Scanner;
+pub(crate) use unique::{compare_texts, text_cmp};
+
+/// No limit on nesting can be set higher than this, because a [`crate::Value`] is decoded, compared
+/// and dropped recursively. A level takes below 1 KiB of stack in a debug build.
+pub const MAX_NESTING: usize = 512;

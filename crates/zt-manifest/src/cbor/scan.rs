@@ -1,0 +1,224 @@
+//! The one pass that decides whether bytes are CBOR that we accept. Builds no values.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use super::MAX_NESTING;
+use super::cursor::{Cursor, Flaw, Head, flaw};
+use super::unique::Unique;
+use crate::error::Rule;
+
+/// Walks items: well-formed, UTF-8, unique keys, nesting within the limit. Spec: §3.1.
+///
+/// Recursive, and at most [`MAX_NESTING`] levels deep. Its memory is the offsets of the keys of the
+/// maps that are open, four bytes for each.
+#[derive(Debug)]
+pub(crate) struct Scanner<'a> {
+    pub(crate) cursor: Cursor<'a>,
+    bytes: &'a [u8],
+    limit: usize,
+    /// Offsets of the keys of every open map, the innermost last.
+    keys: Vec<u32>,
+}
+
+impl<'a> Scanner<'a> {
+    /// A scanner at `offset` of `bytes`, which are at most `u32::MAX` long.
+    pub(crate) fn new(bytes: &'a [u8], offset: usize, limit: usize) -> Self {
+        Scanner {
+            cursor: Cursor::at(bytes, offset),
+            bytes,
+            limit: limit.min(MAX_NESTING),
+            keys: Vec::new(),
+        }
+    }
+
+    /// Walks the next item, which lies within `depth` others.
+    pub(crate) fn item(&mut self, depth: usize) -> Result<(), Flaw> {
+        let at = self.cursor.offset();
+        match self.cursor.head()? {
+            Head::Text(Some(byte_len)) => self.cursor.utf8(byte_len).map(drop),
+            Head::Unsigned(_) | Head::Negative(_) | Head::Simple(_) | Head::Float(_) => Ok(()),
+            Head::Bytes(Some(byte_len)) => self.cursor.bytes(byte_len).map(drop),
+            Head::Text(None) => {
+                while let Some(byte_len) = self.cursor.chunk(true)? {
+                    self.cursor.utf8(byte_len)?;
+                }
+                Ok(())
+            }
+            Head::Bytes(None) => {
+                while let Some(byte_len) = self.cursor.chunk(false)? {
+                    self.cursor.bytes(byte_len)?;
+                }
+                Ok(())
+            }
+            Head::Array(mut left) => {
+                let depth = self.enter(at, depth)?;
+                while self.cursor.more(&mut left) {
+                    self.item(depth)?;
+                }
+                Ok(())
+            }
+            Head::Map(mut left) => {
+                let depth = self.enter(at, depth)?;
+                let mut keys = self.open_map();
+                while self.cursor.more(&mut left) {
+                    self.key(depth, &mut keys)?;
+                    self.item(depth)?;
+                }
+                self.close_map(keys)
+            }
+            Head::Tag(_) => {
+                let depth = self.enter(at, depth)?;
+                self.item(depth)
+            }
+            Head::Break => Err(flaw(at, Rule::Break)),
+        }
+    }
+
+    /// The depth within an item that begins at `at`, which is the `depth + 1`st around it.
+    pub(crate) fn enter(&self, at: usize, depth: usize) -> Result<usize, Flaw> {
+        if depth >= self.limit {
+            return Err(Flaw::Nesting {
+                at,
+                limit: self.limit,
+            });
+        }
+        Ok(depth.saturating_add(1))
+    }
+
+    /// Begins the keys of a map.
+    pub(crate) fn open_map(&self) -> Unique {
+        Unique::new(self.keys.len())
+    }
+
+    /// Walks the next key.
+    #[inline]
+    pub(crate) fn key(&mut self, depth: usize, keys: &mut Unique) -> Result<(), Flaw> {
+        let at = self.cursor.offset();
+        let mut ahead = self.cursor;
+        if let Head::Text(Some(byte_len)) = ahead.head()? {
+            let text = ahead.utf8(byte_len)?;
+            self.cursor = ahead;
+            keys.add_text(at, text, &mut self.keys, self.bytes)
+        } else {
+            self.item(depth)?;
+            keys.add_other(at, &mut self.keys, self.bytes)
+        }
+    }
+
+    /// Ends the keys of a map.
+    #[inline]
+    pub(crate) fn close_map(&mut self, keys: Unique) -> Result<(), Flaw> {
+        keys.close(&mut self.keys, self.bytes)
+    }
+
+    /// Refuses bytes after the item.
+    pub(crate) fn end(&self) -> Result<(), Flaw> {
+        match self.cursor.remaining() {
+            0 => Ok(()),
+            byte_len => Err(flaw(
+                self.cursor.offset(),
+                Rule::Trailing {
+                    byte_len: byte_len as u64,
+                },
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scanner;
+    use crate::Error;
+    use crate::error::Rule;
+
+    fn scan(bytes: &[u8]) -> Result<(), Error> {
+        let mut scanner = Scanner::new(bytes, 0, 8);
+        let item = scanner.item(0).and_then(|()| scanner.end());
+        item.map_err(|flaw| flaw.into_error(bytes))
+    }
+
+    fn rule(bytes: &[u8]) -> (u64, Rule) {
+        match scan(bytes) {
+            Err(Error::Cbor { offset, rule }) => (offset, rule),
+            other => panic!("{bytes:x?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn accepts_everything_that_is_well_formed() {
+        for bytes in [
+            &b"\x00"[..],
+            b"\x1B\x00\x00\x00\x00\x00\x00\x00\x01",
+            b"\x3B\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF",
+            b"\x5F\x41a\x40\xFF",
+            b"\x7F\x61a\x60\xFF",
+            b"\x9F\xFF",
+            b"\xBF\xFF",
+            b"\xBF\x61a\x01\x61b\x02\xFF",
+            b"\xC2\x49\x01\x00\x00\x00\x00\x00\x00\x00\x00",
+            b"\xF7",
+            b"\xE0",
+            b"\xF8\x20",
+            b"\xF9\x7E\x00",
+            b"\xA3\x01\x00\x61\x31\x00\x41\x31\x00",
+            b"\xA2\xA1\x01\x02\x00\xA1\x01\x03\x00",
+        ] {
+            assert!(scan(bytes).is_ok(), "{bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn names_the_rule_and_the_offset() {
+        assert_eq!(rule(b""), (0, Rule::Truncated));
+        assert_eq!(rule(b"\x19\x01"), (2, Rule::Truncated));
+        assert_eq!(rule(b"\x9F\x01"), (2, Rule::Truncated));
+        assert_eq!(rule(b"\xC1"), (1, Rule::Truncated));
+        assert_eq!(rule(b"\x1C"), (0, Rule::Reserved(28)));
+        assert_eq!(rule(b"\x81\x1F"), (1, Rule::Reserved(31)));
+        assert_eq!(rule(b"\xFF"), (0, Rule::Break));
+        assert_eq!(rule(b"\xBF\x01\xFF"), (2, Rule::Break));
+        assert_eq!(rule(b"\xA1\x01\xFF"), (2, Rule::Break));
+        assert_eq!(rule(b"\xC1\xFF"), (1, Rule::Break));
+        assert_eq!(rule(b"\x7F\x41a\xFF"), (1, Rule::Chunk));
+        assert_eq!(rule(b"\x7F\x7F\xFF\xFF"), (1, Rule::Chunk));
+        assert_eq!(rule(b"\x5F\x00\xFF"), (1, Rule::Chunk));
+        assert_eq!(rule(b"\xF8\x14"), (0, Rule::Simple(20)));
+        assert_eq!(rule(b"\x62a\xC3"), (2, Rule::Utf8));
+        assert_eq!(rule(b"\x7F\x61\xC3\x61\xA9\xFF"), (2, Rule::Utf8));
+        assert_eq!(rule(b"\x00\x00"), (1, Rule::Trailing { byte_len: 1 }));
+    }
+
+    #[test]
+    fn finds_equal_keys_however_they_are_spelled() {
+        for bytes in [
+            &b"\xA2\x61a\x00\x61a\x00"[..],
+            b"\xA2\x61a\x00\x7F\x61a\xFF\x00",
+            b"\xA2\x62ab\x00\x7F\x61a\x60\x61b\xFF\x00",
+            b"\xA2\x01\x00\x18\x01\x00",
+            b"\xA2\x20\x00\x38\x00\x00",
+            b"\xA2\x41a\x00\x5F\x41a\xFF\x00",
+            b"\xA2\xF9\x3C\x00\x00\xFB\x3F\xF0\x00\x00\x00\x00\x00\x00\x00",
+            b"\xA2\x80\x00\x9F\xFF\x00",
+            b"\xA2\xA2\x01\x00\x02\x00\x00\xBF\x02\x00\x01\x00\xFF\x00",
+            b"\xA2\xC1\x01\x00\xC1\x18\x01\x00",
+            b"\xA2\xF6\x00\xF6\x00",
+            b"\x81\xA1\x00\xA2\x61a\x00\x61a\x00",
+        ] {
+            let error = scan(bytes).unwrap_err();
+            assert!(
+                matches!(error, Error::DuplicateKey { .. }),
+                "{bytes:x?}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn stops_at_the_limit_however_deep_the_input() {
+        for opening in [&b"\x81"[..], b"\x9F", b"\xA1\x00", b"\xC1", b"\xA1"] {
+            let deep = opening.repeat(100_000);
+            let error = scan(&deep).unwrap_err();
+            assert_eq!(error.code(), "cbor");
+        }
+        assert!(scan(b"\x81\x81\x81\x81\x81\x81\x81\x80").is_ok());
+        assert!(scan(b"\x81\x81\x81\x81\x81\x81\x81\x81\x80").is_err());
+    }
+}

@@ -1,0 +1,295 @@
+//! Whether the keys of a map are unique, in memory and time that hostile maps cannot inflate.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::cmp::Ordering;
+
+use super::cursor::{Cursor, Flaw};
+use super::encode::canonical;
+
+/// The keys of one map. Their offsets are at the end of a stack that all open maps share.
+///
+/// Maps of real files have at most a dozen keys, which a mask of 64 bits mostly tells apart. Where
+/// it does not, the keys are sorted and neighbours compared: n log n for any map, and no hash table
+/// to flood. Large maps are also checked whenever they double, so that repeated keys are found
+/// before they take memory: unique keys have to be long, repeated ones can be one byte.
+#[derive(Debug)]
+pub(crate) struct Unique {
+    /// Where the keys of this map begin on the stack.
+    base: usize,
+    mask: u64,
+    /// Two keys had the same bit, or a key has none.
+    suspect: bool,
+    /// Every key is a text.
+    texts: bool,
+    /// How many keys make the next check.
+    next_check: usize,
+}
+
+impl Unique {
+    pub(super) const fn new(base: usize) -> Self {
+        Unique {
+            base,
+            mask: 0,
+            suspect: false,
+            texts: true,
+            next_check: 1024,
+        }
+    }
+
+    /// Adds a text of one chunk that begins at `at`.
+    #[inline]
+    pub(super) fn add_text(
+        &mut self,
+        at: usize,
+        text: &str,
+        keys: &mut Vec<u32>,
+        bytes: &[u8],
+    ) -> Result<(), Flaw> {
+        let bit = bit_of(text);
+        self.suspect |= self.mask & bit != 0;
+        self.mask |= bit;
+        self.add(at, keys, bytes)
+    }
+
+    /// Adds any other key.
+    pub(super) fn add_other(
+        &mut self,
+        at: usize,
+        keys: &mut Vec<u32>,
+        bytes: &[u8],
+    ) -> Result<(), Flaw> {
+        self.suspect = true;
+        self.texts &= bytes.get(at).is_some_and(|initial| initial >> 5 == 3);
+        self.add(at, keys, bytes)
+    }
+
+    #[inline]
+    fn add(&mut self, at: usize, keys: &mut Vec<u32>, bytes: &[u8]) -> Result<(), Flaw> {
+        if keys.len() == keys.capacity() {
+            let reserved = keys.try_reserve(1);
+            reserved.map_err(|_| Flaw::Allocation {
+                byte_len: keys.len().saturating_mul(4),
+            })?;
+        }
+        // The scanner is only given manifests whose offsets fit.
+        keys.push(u32::try_from(at).unwrap_or(u32::MAX));
+        if keys.len().saturating_sub(self.base) >= self.next_check {
+            self.next_check = self.next_check.saturating_mul(2);
+            self.check(keys, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the keys off the stack.
+    #[inline]
+    pub(super) fn close(self, keys: &mut Vec<u32>, bytes: &[u8]) -> Result<(), Flaw> {
+        if self.suspect {
+            self.check(keys, bytes)?;
+        }
+        keys.truncate(self.base);
+        Ok(())
+    }
+
+    #[cold]
+    fn check(&self, keys: &mut [u32], bytes: &[u8]) -> Result<(), Flaw> {
+        let keys = keys.get_mut(self.base..).unwrap_or_default();
+        if self.texts {
+            return check_texts(keys, bytes);
+        }
+        let mut encoded = Vec::new();
+        let mut ranges = Vec::new();
+        let reserved = ranges.try_reserve_exact(keys.len());
+        reserved.map_err(|_| Flaw::Allocation {
+            byte_len: keys.len().saturating_mul(12),
+        })?;
+        for at in keys.iter().copied() {
+            let start = encoded.len();
+            canonical(&mut Cursor::at(bytes, at as usize), &mut encoded)?;
+            ranges.push((narrow(start), narrow(encoded.len()), at));
+        }
+        let key = |&(start, end, _): &(u32, u32, u32)| {
+            let range = start as usize..end as usize;
+            encoded.get(range).unwrap_or_default()
+        };
+        ranges.sort_unstable_by(|a, b| key(a).cmp(key(b)));
+        let mut pairs = ranges.windows(2);
+        match pairs.find_map(|pair| match pair {
+            [a, b] if key(a) == key(b) => Some(a.2.max(b.2)),
+            _ => None,
+        }) {
+            Some(at) => Err(Flaw::Duplicate { at: at as usize }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn narrow(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// Sorts the offsets of texts by content, and refuses two of the same.
+fn check_texts(keys: &mut [u32], bytes: &[u8]) -> Result<(), Flaw> {
+    keys.sort_unstable_by(|a, b| compare_texts(bytes, *a, *b));
+    for pair in keys.windows(2) {
+        if let [a, b] = *pair
+            && compare_texts(bytes, a, b).is_eq()
+        {
+            let at = a.max(b) as usize;
+            return Err(Flaw::Duplicate { at });
+        }
+    }
+    Ok(())
+}
+
+/// One of 64 bits, so that the specification's keys of one map all have different ones.
+#[inline]
+fn bit_of(text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    let first = bytes.first().copied().unwrap_or_default();
+    let last = bytes.last().copied().unwrap_or_default();
+    let mixed = bytes
+        .len()
+        .wrapping_add(usize::from(first).wrapping_mul(2))
+        .wrapping_add(usize::from(last));
+    1 << (mixed & 63)
+}
+
+/// The order by bytes of two texts in `bytes`, whatever their chunks.
+pub(crate) fn compare_texts(bytes: &[u8], a: u32, b: u32) -> Ordering {
+    let mut left = Chunks::new(bytes, a);
+    let mut right = Chunks::new(bytes, b);
+    let (mut a, mut b) = (&[][..], &[][..]);
+    loop {
+        while a.is_empty() {
+            match left.next() {
+                Some(chunk) => a = chunk,
+                // The left one is over: equal if the right one has nothing more to say.
+                None if b.is_empty() && right.all(<[u8]>::is_empty) => return Ordering::Equal,
+                None => return Ordering::Less,
+            }
+        }
+        while b.is_empty() {
+            match right.next() {
+                Some(chunk) => b = chunk,
+                None => return Ordering::Greater,
+            }
+        }
+        let shared = a.len().min(b.len());
+        let (head, tail) = a.split_at_checked(shared).unwrap_or_default();
+        let (other_head, other_tail) = b.split_at_checked(shared).unwrap_or_default();
+        match head.cmp(other_head) {
+            Ordering::Equal => (a, b) = (tail, other_tail),
+            order => return order,
+        }
+    }
+}
+
+/// The order by bytes of the text at `at` and `name`.
+pub(crate) fn text_cmp(bytes: &[u8], at: u32, name: &str) -> Ordering {
+    let mut name = name.as_bytes();
+    for chunk in Chunks::new(bytes, at) {
+        let shared = chunk.len().min(name.len());
+        let (head, tail) = name.split_at_checked(shared).unwrap_or_default();
+        match chunk.cmp(head) {
+            Ordering::Equal => name = tail,
+            order => return order,
+        }
+    }
+    if name.is_empty() {
+        Ordering::Equal
+    } else {
+        Ordering::Less
+    }
+}
+
+/// The chunks of a text that has been scanned; one, if it is of definite length.
+struct Chunks<'a> {
+    cursor: Cursor<'a>,
+    chunked: bool,
+    done: bool,
+}
+
+impl<'a> Chunks<'a> {
+    fn new(bytes: &'a [u8], at: u32) -> Self {
+        let mut cursor = Cursor::at(bytes, at as usize);
+        // 7F begins a text of indefinite length; one of definite length is its own only chunk.
+        let chunked = cursor.peek() == Some(0x7F);
+        if chunked {
+            let _ = cursor.bytes(1);
+        }
+        Chunks {
+            cursor,
+            chunked,
+            done: false,
+        }
+    }
+}
+
+impl<'a> Iterator for Chunks<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.done {
+            return None;
+        }
+        let byte_len = self.cursor.chunk(true).ok().flatten();
+        self.done = !self.chunked || byte_len.is_none();
+        self.cursor.bytes(byte_len?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bit_of, compare_texts, text_cmp};
+    use std::cmp::Ordering;
+
+    #[test]
+    fn the_keys_of_the_schema_have_bits_of_their_own() {
+        for keys in [
+            &["version", "attributes", "objects", "tensors", "generator"][..],
+            &["shape", "format", "attributes", "components", "dtype"],
+            &[
+                "dtype",
+                "type",
+                "offset",
+                "length",
+                "uncompressed_length",
+                "encoding",
+                "digest",
+            ],
+            &["packed_weight", "scales", "zeros"],
+            &["values", "indices", "indptr"],
+            &[
+                "name",
+                "offset",
+                "size",
+                "dtype",
+                "layout",
+                "shape",
+                "encoding",
+                "data_endianness",
+                "checksum",
+            ],
+        ] {
+            let mask = keys.iter().fold(0, |mask, key| mask | bit_of(key));
+            assert_eq!(mask.count_ones() as usize, keys.len(), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn compares_texts_by_content() {
+        let bytes = b"\x62ab\x7F\x61a\x60\x61b\xFF\x61a\x7F\xFF\x60\x63abc";
+        let (ab, chunked, a, none, empty, abc) = (0, 3, 10, 12, 14, 15);
+        assert_eq!(compare_texts(bytes, ab, chunked), Ordering::Equal);
+        assert_eq!(compare_texts(bytes, chunked, ab), Ordering::Equal);
+        assert_eq!(compare_texts(bytes, none, empty), Ordering::Equal);
+        assert_eq!(compare_texts(bytes, a, chunked), Ordering::Less);
+        assert_eq!(compare_texts(bytes, chunked, abc), Ordering::Less);
+        assert_eq!(compare_texts(bytes, abc, chunked), Ordering::Greater);
+        assert_eq!(compare_texts(bytes, empty, a), Ordering::Less);
+        assert_eq!(text_cmp(bytes, chunked, "ab"), Ordering::Equal);
+        assert_eq!(text_cmp(bytes, chunked, "a"), Ordering::Greater);
+        assert_eq!(text_cmp(bytes, chunked, "abc"), Ordering::Less);
+        assert_eq!(text_cmp(bytes, none, ""), Ordering::Equal);
+    }
+}

@@ -1,0 +1,385 @@
+//! What can go wrong, and which code says so.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::{DType, Text};
+
+/// `Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a manifest, or one object of it, cannot be read or written.
+///
+/// Offsets are in bytes from the start of the manifest; where an error has none, the value came
+/// from a caller. Names of objects and roles are for the caller to add, who knows them.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The manifest is not one well-formed CBOR item. Spec: §3.1.
+    Cbor {
+        /// Where the rule is broken.
+        offset: u64,
+        /// Which one.
+        rule: Rule,
+    },
+    /// A key occurs twice in one map. Spec: §3.1.
+    DuplicateKey {
+        /// Where one of the two is.
+        offset: u64,
+        /// The key, abridged; empty where it is no text.
+        key: String,
+    },
+    /// Two objects of a manifest of layout 0.1, which is an array, have one name. Spec: legacy.
+    DuplicateName {
+        /// Where one of the two names is.
+        offset: u64,
+        /// The name, abridged.
+        name: String,
+    },
+    /// A value has the wrong type or is out of range. Spec: §3.2 to §3.4.
+    Schema {
+        /// Where the value is.
+        offset: Option<u64>,
+        /// The key it belongs to.
+        field: Text,
+        /// What is there, in words.
+        found: Text,
+        /// What should be, in words.
+        expected: &'static str,
+    },
+    /// A required key is not there. Spec: §3.2 to §3.4.
+    Missing {
+        /// Where the map is that lacks it.
+        offset: Option<u64>,
+        /// The key.
+        field: Text,
+    },
+    /// The version is no version, or of another major version than 1. Spec: §11.
+    Version {
+        /// Where the text is.
+        offset: u64,
+        /// The text, abridged.
+        text: String,
+    },
+    /// Not one of the thirteen storage types. Spec: §2.
+    DType {
+        /// Where the component's map is.
+        offset: Option<u64>,
+        /// The name, abridged.
+        name: String,
+    },
+    /// Neither `raw` nor `zstd`. Spec: §1, "Component".
+    Encoding {
+        /// Where the component's map is.
+        offset: Option<u64>,
+        /// The name, abridged.
+        name: String,
+    },
+    /// More than [`crate::Limits`] grants.
+    Limit(LimitExceeded),
+    /// A blob, a digest or an allocation is at fault, as the container's rules have it. Offsets in
+    /// there are absolute.
+    Container(Box<zt_container::Error>),
+    /// A value is not what a caller's type takes, or a caller's value is nothing that CBOR can say.
+    Convert {
+        /// The words of the type that was asked for.
+        message: String,
+    },
+    /// A manifest that cannot be written. No file causes this.
+    Misuse(Misuse),
+}
+
+/// The rules that make bytes one CBOR item. Spec: RFC 8949 §3 and §5.3.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rule {
+    /// The bytes end within the item.
+    Truncated,
+    /// Additional information 28 to 30.
+    Reserved(u8),
+    /// A break code where no indefinite-length item can end.
+    Break,
+    /// A chunk of a string that is no definite-length string of the same type.
+    Chunk,
+    /// A simple value below 32 in two bytes.
+    Simple(u8),
+    /// A text, or one chunk of a text, that is not UTF-8.
+    Utf8,
+    /// A length or a number of items that the rest of the manifest cannot hold.
+    Length {
+        /// Bytes, items or pairs.
+        declared: u64,
+        /// As many as there could be.
+        available: u64,
+    },
+    /// Bytes after the item.
+    Trailing {
+        /// How many.
+        byte_len: u64,
+    },
+}
+
+/// A limit and what exceeds it. See [`crate::Limits`] for the defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LimitExceeded {
+    /// Arrays, maps and tags within each other.
+    Nesting {
+        /// Where the first one too deep begins.
+        offset: u64,
+        /// The limit in force, at most [`crate::MAX_NESTING`].
+        limit: usize,
+    },
+    /// Dimensions of an object.
+    Rank {
+        /// The limit.
+        limit: usize,
+        /// What the file has.
+        found: usize,
+    },
+    /// Bytes of an object's name.
+    Name {
+        /// The limit.
+        limit: usize,
+        /// What the file has.
+        found: usize,
+    },
+}
+
+/// What a manifest must not hold to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// Two objects of one name.
+    DuplicateName(String),
+    /// Two components of one role.
+    DuplicateRole {
+        /// The object.
+        name: String,
+        /// The role.
+        role: String,
+    },
+    /// An unknown field that has the key of a known one.
+    ReservedKey(String),
+    /// A simple value that has a meaning of its own, or none: 20 to 31.
+    Simple(u8),
+    /// Values nested deeper than readers accept by default.
+    Nesting {
+        /// [`crate::Limits::nesting`] by default.
+        limit: usize,
+    },
+    /// A component that is not stored little-endian, or has no dtype: 1.2 cannot say either.
+    Legacy {
+        /// The object.
+        name: String,
+        /// The role.
+        role: String,
+    },
+    /// A zstd blob without a decoded length, which 1.2 demands.
+    UnknownLength {
+        /// The object.
+        name: String,
+        /// The role.
+        role: String,
+    },
+}
+
+impl Error {
+    /// The stable code, as `spec/errors.md` lists it.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Error::Cbor { .. }
+            | Error::DuplicateKey { .. }
+            | Error::DuplicateName { .. }
+            | Error::Limit(LimitExceeded::Nesting { .. }) => "cbor",
+            Error::Schema { .. } | Error::Missing { .. } | Error::Limit(_) => "schema",
+            Error::Version { .. } => "version",
+            Error::DType { .. } => "dtype",
+            Error::Encoding { .. } => "encoding",
+            Error::Container(error) => error.code(),
+            Error::Convert { .. } => "attribute",
+            Error::Misuse(Misuse::DuplicateName(_) | Misuse::DuplicateRole { .. }) => {
+                "duplicate-name"
+            }
+            Error::Misuse(_) => "misuse",
+        }
+    }
+
+    /// Where in the manifest the fault is, in bytes from its start, as far as it is known. A
+    /// [`Error::Container`] has absolute offsets of its own, and none here.
+    #[must_use]
+    pub const fn offset(&self) -> Option<u64> {
+        match self {
+            Error::Cbor { offset, .. }
+            | Error::DuplicateKey { offset, .. }
+            | Error::DuplicateName { offset, .. }
+            | Error::Version { offset, .. }
+            | Error::Limit(LimitExceeded::Nesting { offset, .. }) => Some(*offset),
+            Error::Schema { offset, .. }
+            | Error::Missing { offset, .. }
+            | Error::DType { offset, .. }
+            | Error::Encoding { offset, .. } => *offset,
+            _ => None,
+        }
+    }
+
+    pub(crate) fn schema(
+        offset: u64,
+        field: impl Into<Text>,
+        found: impl Into<Text>,
+        expected: &'static str,
+    ) -> Error {
+        Error::Schema {
+            offset: Some(offset),
+            field: field.into(),
+            found: found.into(),
+            expected,
+        }
+    }
+
+    pub(crate) const fn missing(offset: Option<u64>, field: &'static str) -> Error {
+        Error::Missing {
+            offset,
+            field: Cow::Borrowed(field),
+        }
+    }
+
+    pub(crate) fn allocation(byte_len: u64) -> Error {
+        zt_container::Error::Limit(zt_container::LimitExceeded::Allocation { byte_len }).into()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Cbor { offset, rule } => {
+                write!(f, "the manifest is not CBOR at {offset}: {rule}")
+            }
+            Error::DuplicateKey { offset, key } => write!(
+                f,
+                "the manifest is not CBOR at {offset}: the key {key:?} occurs twice in one map"
+            ),
+            Error::DuplicateName { offset, name } => {
+                write!(f, "two objects are named {name:?}, one of them at {offset}")
+            }
+            Error::Schema {
+                field,
+                found,
+                expected,
+                ..
+            } => write!(f, "`{field}` is {found}, expected {expected}"),
+            Error::Missing { field, .. } => write!(f, "`{field}` is missing"),
+            Error::Version { text, .. } => {
+                write!(f, "version {text:?}: this reader knows major version 1")
+            }
+            Error::DType { name, .. } => {
+                write!(f, "dtype {name:?} is none of")?;
+                DType::ALL
+                    .iter()
+                    .try_for_each(|dtype| write!(f, " {dtype}"))
+            }
+            Error::Encoding { name, .. } => {
+                write!(f, "encoding {name:?} is neither raw nor zstd")
+            }
+            Error::Limit(limit) => limit.fmt(f),
+            Error::Container(error) => error.fmt(f),
+            Error::Convert { message } => f.write_str(message),
+            Error::Misuse(misuse) => misuse.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rule::Truncated => f.write_str("it ends within an item"),
+            Rule::Reserved(info) => write!(f, "additional information {info} is reserved"),
+            Rule::Break => f.write_str("a break code where nothing can end"),
+            Rule::Chunk => f.write_str("a chunk of a string is no string of the same type"),
+            Rule::Simple(value) => write!(f, "simple value {value} is spelled in two bytes"),
+            Rule::Utf8 => f.write_str("a text is not UTF-8"),
+            Rule::Length {
+                declared,
+                available,
+            } => write!(
+                f,
+                "a length of {declared}, where there is room for {available}"
+            ),
+            Rule::Trailing { byte_len } => write!(f, "{byte_len} bytes follow the item"),
+        }
+    }
+}
+
+impl fmt::Display for LimitExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LimitExceeded::Nesting { offset, limit } => write!(
+                f,
+                "the manifest is nested deeper than the limit of {limit} at {offset}"
+            ),
+            LimitExceeded::Rank { limit, found } => {
+                write!(f, "{found} dimensions, above the limit of {limit}")
+            }
+            LimitExceeded::Name { limit, found } => {
+                write!(f, "a name of {found} bytes, above the limit of {limit}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misuse::DuplicateName(name) => write!(f, "two objects are named {name:?}"),
+            Misuse::DuplicateRole { name, role } => {
+                write!(f, "two components of {name:?} have the role {role:?}")
+            }
+            Misuse::ReservedKey(key) => {
+                write!(f, "the extra key {key:?} is one that the format defines")
+            }
+            Misuse::Simple(value) => write!(f, "{value} is no simple value of its own"),
+            Misuse::Nesting { limit } => write!(f, "values are nested deeper than {limit}"),
+            Misuse::Legacy { name, role } => write!(
+                f,
+                "{role:?} of {name:?} is not little-endian or has no dtype, and 1.2 cannot say so"
+            ),
+            Misuse::UnknownLength { name, role } => {
+                write!(f, "{role:?} of {name:?} is zstd without a decoded length, ")?;
+                f.write_str("which 1.2 demands")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Container(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<zt_container::Error> for Error {
+    fn from(error: zt_container::Error) -> Self {
+        Error::Container(Box::new(error))
+    }
+}
+
+impl From<LimitExceeded> for Error {
+    fn from(limit: LimitExceeded) -> Self {
+        Error::Limit(limit)
+    }
+}
+
+impl From<Misuse> for Error {
+    fn from(misuse: Misuse) -> Self {
+        Error::Misuse(misuse)
+    }
+}
+
+/// A text of a file may be as long as the manifest; an error message may not.
+pub(crate) fn abridged(text: &str) -> String {
+    text.chars().take(80).collect()
+}

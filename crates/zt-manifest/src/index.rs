@@ -1,0 +1,400 @@
+//! A manifest as names and where their objects are, after one pass over its bytes.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt_container::{Layout, Limits};
+
+use crate::cbor::{Cursor, Flaw, Head, Scanner};
+use crate::error::{LimitExceeded, abridged};
+use crate::names::Names;
+use crate::schema::{self, ROOT_KEYS, describe};
+use crate::version::NEWEST_MINOR;
+use crate::{Error, Map, RawObject, Result, Value, Version, Warning};
+
+/// A manifest that is well-formed, and an index of its objects. Objects are decoded on request.
+///
+/// `B` is the manifest's bytes, owned or borrowed. The index adds twelve bytes for each object; what
+/// objects and attributes say stays in the bytes until it is asked for.
+///
+/// ```
+/// use zt_manifest::{Index, Layout, Limits, Manifest, Object};
+///
+/// let manifest = Manifest {
+///     objects: vec![("w".to_owned(), Object::new([2, 3], "dense"))],
+///     ..Manifest::default()
+/// };
+/// let index = Index::parse(manifest.to_cbor()?, Layout::V1_1, &Limits::default())?;
+/// let w = index.find("w").unwrap();
+/// assert_eq!(index.object(w).shape, Some(vec![2, 3]));
+/// # Ok::<(), zt_manifest::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Index<B> {
+    cbor: B,
+    layout: Layout,
+    names: Names,
+    version: Option<Version>,
+    /// Where the value of the root's `attributes` is, if it is a map.
+    attributes: Option<usize>,
+    /// Where the objects begin and end: there is no need to look at them again.
+    objects: (usize, usize),
+    name_len: usize,
+    warnings: Vec<Warning>,
+}
+
+impl<B: AsRef<[u8]>> Index<B> {
+    /// Reads a manifest: one pass that takes time and memory in proportion to its bytes, whatever
+    /// they are.
+    ///
+    /// # Errors
+    ///
+    /// All of them are the file's fault and refuse it. `cbor`: not one well-formed item, a text that
+    /// is not UTF-8, a key that is there twice in any map, nesting beyond the limit. `version`:
+    /// another major version than 1. `schema`: a root that is not what the layout demands.
+    /// `manifest-size`: longer than the limit, or than 4 GiB.
+    ///
+    /// Spec: §3.1, §3.2, §11; legacy.
+    pub fn parse(cbor: B, layout: Layout, limits: &Limits) -> Result<Self> {
+        let bytes = cbor.as_ref();
+        let limit = limits.manifest_len.min(u32::MAX.into());
+        let found = bytes.len() as u64;
+        if found > limit {
+            let exceeded = zt_container::LimitExceeded::Manifest { limit, found };
+            return Err(zt_container::Error::Limit(exceeded).into());
+        }
+        let root = match layout {
+            Layout::V0_1 => Root::array(bytes, limits)?,
+            _ => Root::map(bytes, layout, limits)?,
+        };
+        let mut warnings = Vec::new();
+        let version = match layout {
+            Layout::V0_1 => None,
+            _ => Some(version(bytes, root.version, &mut warnings)?),
+        };
+        // The version comes first: a file of another major should be told just that.
+        if let Some(error) = root.error {
+            return Err(error);
+        }
+        Ok(Index {
+            layout,
+            names: root.names,
+            version,
+            attributes: root.attributes,
+            objects: root.objects.unwrap_or_default(),
+            name_len: limits.name_len,
+            warnings,
+            cbor,
+        })
+    }
+
+    /// The version that the manifest declares; none in layout 0.1.
+    #[must_use]
+    pub const fn version(&self) -> Option<&Version> {
+        self.version.as_ref()
+    }
+
+    /// The generation that the manifest was read as.
+    #[must_use]
+    pub const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// What the manifest gives reason to say about the file as a whole.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// The attributes of the file, decoded; `None` where there are none, or `null`.
+    ///
+    /// # Errors
+    ///
+    /// `allocation`, where there is no memory for them: up to 32 bytes for each of their own.
+    pub fn attributes(&self) -> Result<Option<Map>> {
+        let Some(at) = self.attributes else {
+            return Ok(None);
+        };
+        let bytes = self.cbor.as_ref();
+        let mut cursor = Cursor::at(bytes, at);
+        let map = match cursor.head() {
+            Ok(Head::Map(len)) => cursor.map(len).map(Some),
+            other => other.map(|_| None),
+        };
+        map.map_err(|flaw| flaw.into_error(bytes))
+    }
+
+    /// The root's fields that this crate does not know, decoded.
+    ///
+    /// A field of a file of layout 1.0 that 1.2 gives a meaning is called `1.0.` and its name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::attributes`].
+    pub fn extra(&self) -> Result<Map> {
+        let bytes = self.cbor.as_ref();
+        self.unknown(bytes).map_err(|flaw| flaw.into_error(bytes))
+    }
+
+    fn unknown(&self, bytes: &[u8]) -> Result<Map, Flaw> {
+        let mut cursor = Cursor::new(bytes);
+        let Head::Map(mut left) = cursor.head()? else {
+            return Ok(Map::new());
+        };
+        let mut pairs: Vec<(Value, Value)> = Vec::new();
+        while cursor.more(&mut left) {
+            let start = cursor;
+            let key = cursor.text()?;
+            if key.is_some() && cursor.offset() == self.objects.0 {
+                cursor = Cursor::at(bytes, self.objects.1);
+            } else if matches!(key.as_deref(), Some("version" | "attributes")) {
+                cursor.skip()?;
+            } else {
+                cursor = start;
+                pairs.push((cursor.value()?, cursor.value()?));
+            }
+        }
+        Ok(schema::extra(pairs, &ROOT_KEYS, self.layout))
+    }
+
+    /// How many objects.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there are no objects.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.names.len() == 0
+    }
+
+    /// The name of the `index`th object, in the order of the file, borrowed from the manifest. Empty
+    /// where there are not as many.
+    #[must_use]
+    pub fn name(&self, index: usize) -> &str {
+        let name = self.names.name(self.cbor.as_ref(), index);
+        name.unwrap_or_default()
+    }
+
+    /// All names, in the order of the file.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        (0..self.len()).map(|index| self.name(index))
+    }
+
+    /// Which object has this name: a binary search.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.names.find(self.cbor.as_ref(), name)
+    }
+
+    /// What the map of the `index`th object says, decoded anew on each call. Nothing of it is
+    /// judged; what has the wrong type is left out and kept as a fault. Without any field where
+    /// there are not as many objects.
+    #[must_use]
+    pub fn object(&self, index: usize) -> RawObject {
+        let bytes = self.cbor.as_ref();
+        let Some(at) = self.names.object(index) else {
+            return RawObject::default();
+        };
+        let mut raw = schema::object(bytes, at, self.layout);
+        let minor = self.version.as_ref().map_or(0, |version| version.minor);
+        // Framing decides how a file is read, but 1.1 and 1.2 have the same.
+        raw.demands_decoded_len = self.layout == Layout::V1_1 && minor >= 2;
+        let (found, limit) = (self.name(index).len(), self.name_len);
+        if found > limit {
+            raw.note(None, LimitExceeded::Name { limit, found }.into());
+        }
+        raw
+    }
+
+    /// The manifest's bytes.
+    pub fn cbor(&self) -> &[u8] {
+        self.cbor.as_ref()
+    }
+}
+
+/// What the pass finds of the root. Faults of the schema wait until it is known to be CBOR.
+#[derive(Default)]
+struct Root {
+    names: Names,
+    version: Option<usize>,
+    attributes: Option<usize>,
+    objects: Option<(usize, usize)>,
+    error: Option<Error>,
+}
+
+impl Root {
+    /// The root of 1.0 and later. Spec: §3.2, 1.0 §4.1.
+    fn map(bytes: &[u8], layout: Layout, limits: &Limits) -> Result<Root> {
+        let mut root = Root::default();
+        let mut scanner = Scanner::new(bytes, 0, limits.nesting);
+        let objects_key = match layout {
+            Layout::V1_0 => "tensors",
+            _ => "objects",
+        };
+        let scanned = root
+            .scan_map(&mut scanner, objects_key)
+            .and_then(|()| scanner.end())
+            .and_then(|()| root.names.finish(bytes));
+        scanned.map_err(|flaw| flaw.into_error(bytes))?;
+        if root.error.is_none() && root.objects.is_none() {
+            root.error = Some(Error::missing(Some(0), objects_key));
+        }
+        Ok(root)
+    }
+
+    fn scan_map(&mut self, scanner: &mut Scanner<'_>, objects_key: &str) -> Result<(), Flaw> {
+        let start = scanner.cursor;
+        let Head::Map(mut left) = scanner.cursor.head()? else {
+            scanner.cursor = start;
+            self.wrong(start, "root", "a map");
+            return scanner.item(0);
+        };
+        let depth = scanner.enter(0, 0)?;
+        let mut keys = scanner.open_map();
+        while scanner.cursor.more(&mut left) {
+            let mut key = scanner.cursor;
+            scanner.key(depth, &mut keys)?;
+            let value = scanner.cursor;
+            match key.text()?.as_deref() {
+                Some("version") => {
+                    self.version = Some(value.offset());
+                    scanner.item(depth)?;
+                }
+                Some("attributes") => {
+                    match value.peek_head()? {
+                        Head::Map(_) => self.attributes = Some(value.offset()),
+                        Head::Simple(22) => {}
+                        _ => self.wrong(value, "attributes", "a map"),
+                    }
+                    scanner.item(depth)?;
+                }
+                Some(key) if key == objects_key => {
+                    self.scan_objects(scanner, depth, objects_key)?;
+                    self.objects = Some((value.offset(), scanner.cursor.offset()));
+                }
+                _ => scanner.item(depth)?,
+            }
+        }
+        scanner.close_map(keys)
+    }
+
+    fn scan_objects(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        depth: usize,
+        field: &str,
+    ) -> Result<(), Flaw> {
+        let start = scanner.cursor;
+        let Head::Map(mut left) = scanner.cursor.head()? else {
+            scanner.cursor = start;
+            self.wrong(start, field, "a map");
+            return scanner.item(depth);
+        };
+        let depth = scanner.enter(start.offset(), depth)?;
+        self.names.reserve(left.unwrap_or_default())?;
+        while scanner.cursor.more(&mut left) {
+            let name = scanner.cursor;
+            let is_text = name.peek_head()?.is_text();
+            // Names are not keys for the scanner to compare: the index has them in order anyway.
+            scanner.item(depth)?;
+            if is_text {
+                self.names.push(name.offset(), scanner.cursor.offset())?;
+            } else {
+                self.wrong(name, "object name", "text");
+            }
+            scanner.item(depth)?;
+        }
+        Ok(())
+    }
+
+    /// The root of 0.1: an array of maps, each with its name inside.
+    fn array(bytes: &[u8], limits: &Limits) -> Result<Root> {
+        let mut root = Root::default();
+        let mut scanner = Scanner::new(bytes, 0, limits.nesting);
+        let scanned = root.scan_array(&mut scanner).and_then(|()| scanner.end());
+        scanned.map_err(|flaw| flaw.into_error(bytes))?;
+        root.names.finish(bytes).map_err(|flaw| match flaw {
+            // To drop one of the two silently would be to choose between the real readers.
+            Flaw::Duplicate { at } => Error::DuplicateName {
+                offset: at as u64,
+                name: match Cursor::at(bytes, at).text() {
+                    Ok(Some(name)) => abridged(&name),
+                    _ => String::new(),
+                },
+            },
+            flaw => flaw.into_error(bytes),
+        })?;
+        Ok(root)
+    }
+
+    fn scan_array(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Flaw> {
+        let start = scanner.cursor;
+        let Head::Array(mut left) = scanner.cursor.head()? else {
+            scanner.cursor = start;
+            self.wrong(start, "root", "an array");
+            return scanner.item(0);
+        };
+        let depth = scanner.enter(0, 0)?;
+        while scanner.cursor.more(&mut left) {
+            let object = scanner.cursor;
+            scanner.item(depth)?;
+            match field(object, "name")? {
+                Some(name) if name.peek_head()?.is_text() => {
+                    self.names.push(name.offset(), object.offset())?;
+                }
+                Some(name) => self.wrong(name, "name", "text"),
+                None if object.peek_head()?.is_map() => {
+                    let offset = Some(object.offset() as u64);
+                    self.error.get_or_insert(Error::missing(offset, "name"));
+                }
+                None => self.wrong(object, "object", "a map"),
+            }
+        }
+        Ok(())
+    }
+
+    fn wrong(&mut self, item: Cursor<'_>, field: &str, expected: &'static str) {
+        let at = item.offset() as u64;
+        let error = || Error::schema(at, field.to_owned(), describe(item), expected);
+        self.error.get_or_insert_with(error);
+    }
+}
+
+/// A cursor at the value of a map's text key, where `item` is a map that has it.
+fn field<'a>(mut item: Cursor<'a>, name: &str) -> Result<Option<Cursor<'a>>, Flaw> {
+    let Head::Map(mut left) = item.head()? else {
+        return Ok(None);
+    };
+    while item.more(&mut left) {
+        match item.text()? {
+            Some(key) if key == name => return Ok(Some(item)),
+            Some(_) => {}
+            None => item.skip()?,
+        }
+        item.skip()?;
+    }
+    Ok(None)
+}
+
+/// Spec: §11.
+fn version(bytes: &[u8], at: Option<usize>, warnings: &mut Vec<Warning>) -> Result<Version> {
+    let at = at.ok_or(Error::missing(Some(0), "version"))?;
+    let mut cursor = Cursor::at(bytes, at);
+    let text = cursor.text().map_err(|flaw| flaw.into_error(bytes))?;
+    let offset = at as u64;
+    let text = text.ok_or_else(|| Error::schema(offset, "version", describe(cursor), "text"))?;
+    let version = Version::parse(&text).filter(|version| version.major == 1);
+    let version = version.ok_or_else(|| Error::Version {
+        offset,
+        text: abridged(&text),
+    })?;
+    if version.minor > NEWEST_MINOR {
+        let version = abridged(&text);
+        warnings.push(Warning::NewerMinor { version });
+    }
+    if !version.suffix().is_empty() {
+        let version = abridged(&text);
+        warnings.push(Warning::VersionSuffix { version });
+    }
+    Ok(version)
+}

@@ -1,0 +1,192 @@
+//! The names of a manifest's objects: twelve bytes each, whatever their length.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::cmp::Ordering;
+
+use crate::cbor::{Cursor, Flaw, Head, compare_texts, text_cmp};
+
+/// Where names and objects are, in the order of the file, and how to find one by name.
+///
+/// A lookup is a binary search, so hostile names cannot make it slow, and equal names are
+/// neighbours. Real files have their names in one of two orders; only others need an index of their
+/// own.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    entries: Vec<Entry>,
+    order: Order,
+    /// Names that are spelled in chunks, joined: the entry, and where its name ends in `joined`.
+    chunked: Vec<(u32, u32)>,
+    joined: String,
+}
+
+/// Offsets in the manifest.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    name: u32,
+    object: u32,
+}
+
+#[derive(Debug, Default)]
+enum Order {
+    /// By bytes, as the writers of 1.0 to 1.2 have it.
+    #[default]
+    Bytes,
+    /// By length and then by bytes, as deterministic CBOR has it, and so we do.
+    LengthFirst,
+    /// Neither: the entries by bytes.
+    Sorted(Vec<u32>),
+}
+
+impl Names {
+    /// Memory for as many objects as a map declares; the cursor has seen that they have bytes.
+    pub(crate) fn reserve(&mut self, len: usize) -> Result<(), Flaw> {
+        let reserved = self.entries.try_reserve_exact(len);
+        reserved.map_err(|_| allocation::<Entry>(len))
+    }
+
+    /// Adds an object.
+    pub(crate) fn push(&mut self, name: usize, object: usize) -> Result<(), Flaw> {
+        if self.entries.len() == self.entries.capacity() {
+            let reserved = self.entries.try_reserve(1);
+            reserved.map_err(|_| allocation::<Entry>(self.entries.len()))?;
+        }
+        self.entries.push(Entry {
+            name: narrow(name),
+            object: narrow(object),
+        });
+        Ok(())
+    }
+
+    /// Puts the names in order. Two that are equal are a flaw.
+    pub(crate) fn finish(&mut self, bytes: &[u8]) -> Result<(), Flaw> {
+        self.join_chunked(bytes)?;
+        let (mut by_bytes, mut by_length) = (true, self.chunked.is_empty());
+        for pair in self.entries.windows(2) {
+            let [a, b] = *pair else { continue };
+            let order = compare_texts(bytes, a.name, b.name);
+            by_bytes &= order.is_lt();
+            by_length &= length(bytes, a).cmp(&length(bytes, b)).then(order).is_lt();
+            if !by_bytes && !by_length {
+                return self.sort(bytes);
+            }
+        }
+        if !by_bytes {
+            self.order = Order::LengthFirst;
+        }
+        Ok(())
+    }
+
+    fn sort(&mut self, bytes: &[u8]) -> Result<(), Flaw> {
+        let mut sorted = Vec::new();
+        let reserved = sorted.try_reserve_exact(self.entries.len());
+        reserved.map_err(|_| allocation::<u32>(self.entries.len()))?;
+        sorted.extend((0..self.entries.len()).map(narrow));
+        let name = |index: u32| {
+            self.entries
+                .get(index as usize)
+                .map_or(0, |entry| entry.name)
+        };
+        sorted.sort_unstable_by(|a, b| compare_texts(bytes, name(*a), name(*b)));
+        for pair in sorted.windows(2) {
+            if let [a, b] = *pair
+                && compare_texts(bytes, name(a), name(b)).is_eq()
+            {
+                let at = name(a).max(name(b)) as usize;
+                return Err(Flaw::Duplicate { at });
+            }
+        }
+        self.order = Order::Sorted(sorted);
+        Ok(())
+    }
+
+    fn join_chunked(&mut self, bytes: &[u8]) -> Result<(), Flaw> {
+        for (index, entry) in self.entries.iter().enumerate() {
+            let mut cursor = Cursor::at(bytes, entry.name as usize);
+            if cursor.peek() != Some(0x7F) {
+                continue;
+            }
+            let name = cursor.text()?.unwrap_or_default();
+            let reserved = self.joined.try_reserve(name.len());
+            reserved.map_err(|_| allocation::<u8>(name.len()))?;
+            self.joined.push_str(&name);
+            let reserved = self.chunked.try_reserve(1);
+            reserved.map_err(|_| allocation::<(u32, u32)>(self.chunked.len()))?;
+            self.chunked
+                .push((narrow(index), narrow(self.joined.len())));
+        }
+        Ok(())
+    }
+
+    /// How many objects.
+    pub(crate) const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Where the `index`th object is.
+    pub(crate) fn object(&self, index: usize) -> Option<usize> {
+        self.entries.get(index).map(|entry| entry.object as usize)
+    }
+
+    /// The name of the `index`th object.
+    pub(crate) fn name<'a>(&'a self, bytes: &'a [u8], index: usize) -> Option<&'a str> {
+        let entry = self.entries.get(index)?;
+        let mut cursor = Cursor::at(bytes, entry.name as usize);
+        match cursor.head().ok()? {
+            Head::Text(Some(byte_len)) => cursor.utf8(byte_len).ok(),
+            _ => {
+                let found = self
+                    .chunked
+                    .binary_search_by_key(&index, |(of, _)| *of as usize);
+                let place = found.ok()?;
+                let (_, end) = self.chunked.get(place)?;
+                let before = place
+                    .checked_sub(1)
+                    .and_then(|place| self.chunked.get(place));
+                let start = before.map_or(0, |(_, end)| *end);
+                self.joined.get(start as usize..*end as usize)
+            }
+        }
+    }
+
+    /// Which object has this name.
+    pub(crate) fn find(&self, bytes: &[u8], name: &str) -> Option<usize> {
+        let by_bytes = |entry: &Entry| text_cmp(bytes, entry.name, name);
+        match &self.order {
+            Order::Bytes => self.entries.binary_search_by(by_bytes).ok(),
+            Order::LengthFirst => {
+                let order = |entry: &Entry| {
+                    let by_length = length(bytes, *entry).cmp(&Some(name.len()));
+                    by_length.then_with(|| by_bytes(entry))
+                };
+                self.entries.binary_search_by(order).ok()
+            }
+            Order::Sorted(sorted) => {
+                let order = |index: &u32| {
+                    let entry = self.entries.get(*index as usize);
+                    entry.map_or(Ordering::Less, by_bytes)
+                };
+                let place = sorted.binary_search_by(order).ok()?;
+                sorted.get(place).map(|index| *index as usize)
+            }
+        }
+    }
+}
+
+/// Bytes of a name of one chunk.
+fn length(bytes: &[u8], entry: Entry) -> Option<usize> {
+    match Cursor::at(bytes, entry.name as usize).head() {
+        Ok(Head::Text(byte_len)) => byte_len,
+        _ => None,
+    }
+}
+
+/// Manifests are at most `u32::MAX` bytes long.
+fn narrow(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+const fn allocation<T>(len: usize) -> Flaw {
+    Flaw::Allocation {
+        byte_len: len.saturating_mul(size_of::<T>()),
+    }
+}

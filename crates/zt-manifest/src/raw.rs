@@ -1,0 +1,96 @@
+//! What the map of an object says, before it is judged.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use crate::{ByteOrder, Error, Map, Text};
+
+/// What an object's map says, as the file spells it, every field optional.
+///
+/// It lists an object that is at fault; [`RawObject::validate`] makes an [`crate::Object`] of one
+/// that is not. A field of the wrong type is left out, and the first such fault is kept.
+#[derive(Debug, Default)]
+pub struct RawObject {
+    /// Dimensions.
+    pub shape: Option<Vec<u64>>,
+    /// The layout.
+    pub format: Option<Text>,
+    /// Attributes; none where the file has `null`.
+    pub attributes: Option<Map>,
+    /// By role, in the order of the file.
+    pub components: Vec<(Text, RawComponent)>,
+    /// Fields that this crate does not know.
+    pub extra: Map,
+    /// `dtype` of the object as a whole. Spec: 1.0 §4.2.
+    pub(crate) dtype: Option<Text>,
+    /// Where the map is in the manifest.
+    pub(crate) at: Option<u64>,
+    /// The manifest is of version 1.2 or newer, where zstd components say their decoded length.
+    pub(crate) demands_decoded_len: bool,
+    pub(crate) fault: Option<Fault>,
+}
+
+/// What a component's map says, as the file spells it, every field optional.
+#[derive(Debug, Default)]
+pub struct RawComponent {
+    /// Storage type, such as `f32`, or `float32` in 0.1 and 1.0.
+    pub dtype: Option<Text>,
+    /// Logical type.
+    pub logical_type: Option<Text>,
+    /// Absolute offset of the blob, in bytes.
+    pub offset: Option<u64>,
+    /// Stored bytes.
+    pub length: Option<u64>,
+    /// `raw` or `zstd`.
+    pub encoding: Option<Text>,
+    /// Bytes after decoding: `uncompressed_length` in the manifest.
+    pub decoded_len: Option<u64>,
+    /// Checksum of the stored bytes.
+    pub digest: Option<Text>,
+    /// Byte order of the elements.
+    pub byte_order: ByteOrder,
+    /// Fields that this crate does not know.
+    pub extra: Map,
+    /// Where the map is in the manifest.
+    pub(crate) at: Option<u64>,
+}
+
+/// What is wrong with one object, and with which of its components. The rest of the file can be
+/// read. Spec: §3.4, "Faults of one object".
+#[derive(Debug)]
+pub struct Fault {
+    /// The component, where it is one.
+    pub role: Option<String>,
+    /// What is wrong with it.
+    pub error: Error,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.role {
+            Some(role) => write!(f, "{role}: {}", self.error),
+            None => self.error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Fault {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&self.error)
+    }
+}
+
+impl RawObject {
+    /// The first field of the wrong type, if there is one. There may be more to find fault with:
+    /// [`RawObject::validate`] says.
+    #[must_use]
+    pub const fn fault(&self) -> Option<&Fault> {
+        self.fault.as_ref()
+    }
+
+    /// Keeps the first fault.
+    pub(crate) fn note(&mut self, role: Option<&str>, error: Error) {
+        self.fault.get_or_insert_with(|| Fault {
+            role: role.map(str::to_owned),
+            error,
+        });
+    }
+}

@@ -1,0 +1,358 @@
+//! The fields of objects and components in every generation, read without judging. Spec: §3.3, §3.4;
+//! legacy, "Layout 0.1" and "Layout 1.0".
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::borrow::Cow;
+
+use zt_container::Layout;
+
+use crate::cbor::{Cursor, Flaw, Head};
+use crate::text::intern;
+use crate::{ByteOrder, Error, Map, RawComponent, RawObject, Text, Value};
+
+/// The keys that 1.2 defines, by the map they are in.
+pub(crate) const ROOT_KEYS: [&str; 3] = ["version", "attributes", "objects"];
+pub(crate) const OBJECT_KEYS: [&str; 4] = ["shape", "format", "attributes", "components"];
+pub(crate) const COMPONENT_KEYS: [&str; 7] = [
+    "dtype",
+    "type",
+    "offset",
+    "length",
+    "uncompressed_length",
+    "encoding",
+    "digest",
+];
+
+/// Reads the object at `at` of a scanned manifest.
+pub(crate) fn object(bytes: &[u8], at: usize, layout: Layout) -> RawObject {
+    let mut reader = Reader {
+        cursor: Cursor::at(bytes, at),
+        layout,
+        raw: RawObject {
+            at: Some(at as u64),
+            ..RawObject::default()
+        },
+    };
+    let read = match layout {
+        Layout::V0_1 => reader.tensor(),
+        _ => reader.object(),
+    };
+    if let Err(flaw) = read {
+        reader.raw.note(None, flaw.into_error(bytes));
+    }
+    reader.raw
+}
+
+/// What the item under the cursor is, in words.
+pub(crate) fn describe(mut cursor: Cursor<'_>) -> &'static str {
+    match cursor.head() {
+        Ok(Head::Unsigned(_)) => "an unsigned integer",
+        Ok(Head::Negative(_)) => "a negative integer",
+        Ok(Head::Bytes(_)) => "a byte string",
+        Ok(Head::Text(_)) => "text",
+        Ok(Head::Array(_)) => "an array",
+        Ok(Head::Map(_)) => "a map",
+        Ok(Head::Tag(2 | 3)) => "a bignum",
+        Ok(Head::Tag(_)) => "a tagged value",
+        Ok(Head::Simple(20 | 21)) => "a bool",
+        Ok(Head::Simple(22)) => "null",
+        Ok(Head::Simple(23)) => "undefined",
+        Ok(Head::Simple(_)) => "a simple value",
+        Ok(Head::Float(_)) => "a float",
+        Ok(Head::Break) | Err(_) => "no value",
+    }
+}
+
+/// Unknown fields for a rewrite as 1.2. One that 1.2 gives a meaning, and its own layout does not,
+/// gets the layout before its name: `format` of a 0.1 tensor becomes `0.1.format`.
+pub(crate) fn extra(mut pairs: Vec<(Value, Value)>, reserved: &[&str], layout: Layout) -> Map {
+    let prefix = match layout {
+        Layout::V0_1 => "0.1.",
+        Layout::V1_0 => "1.0.",
+        _ => return Map::from_unique(pairs),
+    };
+    for key in reserved {
+        let place = pairs
+            .iter()
+            .position(|(name, _)| name.as_str() == Some(key));
+        let Some(place) = place else { continue };
+        let mut renamed = format!("{prefix}{key}");
+        while pairs
+            .iter()
+            .any(|(name, _)| name.as_str() == Some(&renamed))
+        {
+            renamed.insert_str(0, prefix);
+        }
+        if let Some((name, _)) = pairs.get_mut(place) {
+            *name = Value::Text(renamed);
+        }
+    }
+    Map::from_unique(pairs)
+}
+
+struct Reader<'a> {
+    cursor: Cursor<'a>,
+    layout: Layout,
+    raw: RawObject,
+}
+
+impl<'a> Reader<'a> {
+    /// An object of 1.0 and later.
+    fn object(&mut self) -> Result<(), Flaw> {
+        let Some(mut left) = self.map_head(None, "object")? else {
+            return Ok(());
+        };
+        let mut unknown = Vec::new();
+        let mut has_components = false;
+        while self.cursor.more(&mut left) {
+            match self.key(&mut unknown)?.as_deref() {
+                None => {}
+                Some("shape") => self.raw.shape = self.shape()?,
+                Some("format") => self.raw.format = self.text(None, "format", false)?,
+                Some("attributes") => self.raw.attributes = self.attributes()?,
+                Some("components") => {
+                    has_components = true;
+                    self.components()?;
+                }
+                Some("dtype") if self.layout == Layout::V1_0 => {
+                    self.raw.dtype = self.text(None, "dtype", false)?;
+                }
+                Some(key) => self.unknown(key, &mut unknown)?,
+            }
+        }
+        self.raw.extra = extra(unknown, &OBJECT_KEYS, self.layout);
+        if !has_components {
+            let error = Error::missing(self.raw.at, "components");
+            self.raw.note(None, error);
+        }
+        if self.layout == Layout::V1_0 {
+            inherit_dtype(&mut self.raw);
+        }
+        Ok(())
+    }
+
+    fn components(&mut self) -> Result<(), Flaw> {
+        let Some(mut left) = self.map_head(None, "components")? else {
+            return Ok(());
+        };
+        while self.cursor.more(&mut left) {
+            let key = self.cursor;
+            match self.cursor.text()? {
+                Some(role) => {
+                    let component = self.component(&role)?;
+                    self.raw.components.push((intern(&role), component));
+                }
+                None => {
+                    self.cursor.skip()?;
+                    self.cursor.skip()?;
+                    self.wrong_at(key, None, "role", "text");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn component(&mut self, role: &str) -> Result<RawComponent, Flaw> {
+        let mut component = RawComponent {
+            at: Some(self.cursor.offset() as u64),
+            ..RawComponent::default()
+        };
+        let role = Some(role);
+        let Some(mut left) = self.map_head(role, "component")? else {
+            return Ok(component);
+        };
+        let typed = self.layout != Layout::V1_0;
+        let mut unknown = Vec::new();
+        while self.cursor.more(&mut left) {
+            match self.key(&mut unknown)?.as_deref() {
+                None => {}
+                Some("offset") => component.offset = self.unsigned(role, "offset", false)?,
+                Some("length") => component.length = self.unsigned(role, "length", false)?,
+                Some("encoding") => component.encoding = self.text(role, "encoding", true)?,
+                Some("digest") => component.digest = self.text(role, "digest", true)?,
+                Some("dtype") if typed => component.dtype = self.text(role, "dtype", false)?,
+                Some("type") if typed => component.logical_type = self.text(role, "type", true)?,
+                Some("uncompressed_length") if typed => {
+                    component.decoded_len = self.unsigned(role, "uncompressed_length", true)?;
+                }
+                Some(key) => self.unknown(key, &mut unknown)?,
+            }
+        }
+        component.extra = extra(unknown, &COMPONENT_KEYS, self.layout);
+        Ok(component)
+    }
+
+    /// A tensor of 0.1: an object and its one component in one map.
+    fn tensor(&mut self) -> Result<(), Flaw> {
+        let Some(mut left) = self.map_head(None, "object")? else {
+            return Ok(());
+        };
+        let role = Some("data");
+        let mut data = RawComponent {
+            at: self.raw.at,
+            ..RawComponent::default()
+        };
+        let mut unknown = Vec::new();
+        while self.cursor.more(&mut left) {
+            match self.key(&mut unknown)?.as_deref() {
+                None => {}
+                Some("name") => self.cursor.skip()?,
+                Some("shape") => self.raw.shape = self.shape()?,
+                Some("layout") => self.raw.format = self.text(None, "layout", false)?,
+                Some("offset") => data.offset = self.unsigned(role, "offset", false)?,
+                Some("size") => data.length = self.unsigned(role, "size", false)?,
+                Some("dtype") => data.dtype = self.text(role, "dtype", false)?,
+                Some("encoding") => data.encoding = self.text(role, "encoding", false)?,
+                Some("checksum") => data.digest = self.text(role, "checksum", true)?,
+                Some("data_endianness") => data.byte_order = self.byte_order()?,
+                Some(key) => self.unknown(key, &mut unknown)?,
+            }
+        }
+        // Compressed elements are little-endian whatever the field says.
+        if data.encoding.as_deref() == Some("zstd") {
+            data.byte_order = ByteOrder::Little;
+        }
+        self.raw.components.push((intern("data"), data));
+        self.raw.extra = extra(unknown, &OBJECT_KEYS, self.layout);
+        Ok(())
+    }
+
+    /// The next key, if it is a text; otherwise the pair is kept as it is.
+    fn key(&mut self, unknown: &mut Vec<(Value, Value)>) -> Result<Option<Cow<'a, str>>, Flaw> {
+        let key = self.cursor.text()?;
+        if key.is_none() {
+            unknown.push((self.cursor.value()?, self.cursor.value()?));
+        }
+        Ok(key)
+    }
+
+    fn unknown(&mut self, key: &str, unknown: &mut Vec<(Value, Value)>) -> Result<(), Flaw> {
+        unknown.push((Value::from(key), self.cursor.value()?));
+        Ok(())
+    }
+
+    fn shape(&mut self) -> Result<Option<Vec<u64>>, Flaw> {
+        let start = self.cursor;
+        let Head::Array(mut left) = self.cursor.head()? else {
+            return self.wrong(start, None, "shape", "an array of unsigned integers");
+        };
+        let mut shape = Vec::new();
+        let byte_len = left.unwrap_or_default().saturating_mul(size_of::<u64>());
+        let reserved = shape.try_reserve_exact(left.unwrap_or_default());
+        reserved.map_err(|_| Flaw::Allocation { byte_len })?;
+        while self.cursor.more(&mut left) {
+            let item = self.cursor;
+            match self.cursor.head()? {
+                Head::Unsigned(extent) => shape.push(extent),
+                _ => {
+                    self.wrong_at(item, None, "shape", "unsigned integers only");
+                    self.cursor = start;
+                    self.cursor.skip()?;
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(shape))
+    }
+
+    fn attributes(&mut self) -> Result<Option<Map>, Flaw> {
+        let start = self.cursor;
+        match self.cursor.head()? {
+            Head::Map(len) => self.cursor.map(len).map(Some),
+            Head::Simple(22) => Ok(None),
+            _ => self.wrong(start, None, "attributes", "a map"),
+        }
+    }
+
+    fn byte_order(&mut self) -> Result<ByteOrder, Flaw> {
+        let start = self.cursor;
+        let text = self.text(Some("data"), "data_endianness", true)?;
+        Ok(match text.as_deref() {
+            None | Some("little") => ByteOrder::Little,
+            Some("big") => ByteOrder::Big,
+            Some(_) => {
+                self.wrong_at(start, Some("data"), "data_endianness", "`little` or `big`");
+                ByteOrder::Little
+            }
+        })
+    }
+
+    fn text(
+        &mut self,
+        role: Option<&str>,
+        field: &'static str,
+        optional: bool,
+    ) -> Result<Option<Text>, Flaw> {
+        if let Some(text) = self.cursor.text()? {
+            return Ok(Some(intern(&text)));
+        }
+        let start = self.cursor;
+        match self.cursor.head()? {
+            Head::Simple(22) if optional => Ok(None),
+            _ => self.wrong(start, role, field, "text"),
+        }
+    }
+
+    fn unsigned(
+        &mut self,
+        role: Option<&str>,
+        field: &'static str,
+        optional: bool,
+    ) -> Result<Option<u64>, Flaw> {
+        let start = self.cursor;
+        match self.cursor.head()? {
+            Head::Unsigned(value) => Ok(Some(value)),
+            Head::Simple(22) if optional => Ok(None),
+            _ => self.wrong(start, role, field, "an unsigned integer"),
+        }
+    }
+
+    /// The length of the next item, a map; or a fault, and the item is passed over.
+    fn map_head(
+        &mut self,
+        role: Option<&str>,
+        field: &'static str,
+    ) -> Result<Option<Option<usize>>, Flaw> {
+        let start = self.cursor;
+        match self.cursor.head()? {
+            Head::Map(left) => Ok(Some(left)),
+            _ => self.wrong(start, role, field, "a map"),
+        }
+    }
+
+    /// Notes that the item at `start` is of the wrong type, and passes over it.
+    fn wrong<T>(
+        &mut self,
+        start: Cursor<'a>,
+        role: Option<&str>,
+        field: &'static str,
+        expected: &'static str,
+    ) -> Result<Option<T>, Flaw> {
+        self.wrong_at(start, role, field, expected);
+        self.cursor = start;
+        self.cursor.skip()?;
+        Ok(None)
+    }
+
+    fn wrong_at(
+        &mut self,
+        item: Cursor<'_>,
+        role: Option<&str>,
+        field: &'static str,
+        expected: &'static str,
+    ) {
+        let error = Error::schema(item.offset() as u64, field, describe(item), expected);
+        self.raw.note(role, error);
+    }
+}
+
+/// In 1.0 the object's dtype is that of its elements, and indices are u64. Spec: 1.0 §5.
+fn inherit_dtype(raw: &mut RawObject) {
+    for (role, component) in &mut raw.components {
+        component.dtype = match role.as_ref() {
+            "data" | "values" => raw.dtype.clone(),
+            "indices" | "indptr" | "coords" => Some(Cow::Borrowed("uint64")),
+            _ => None,
+        };
+    }
+}

@@ -1,0 +1,205 @@
+//! From what a map says to what a reader may rely on.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::borrow::Cow;
+
+use zt_container::{Blob, Digest, Encoding, Layout, Limits, Span, Violation};
+
+use crate::error::{LimitExceeded, abridged};
+use crate::{Component, DType, Error, Fault, Object, RawComponent, RawObject, Result, Warning};
+
+/// Where the blobs of a file may lie, and how its manifest is to be read.
+#[derive(Debug, Clone, Copy)]
+pub struct Placement {
+    /// The generation of the container.
+    pub layout: Layout,
+    /// The data region: after the header magic and before the manifest.
+    pub data: Span,
+    /// `rank` and `decoded_len` are used here.
+    pub limits: Limits,
+}
+
+impl RawObject {
+    /// The object, if nothing is wrong with what its map says. Reads no blob.
+    ///
+    /// Checked are presence and type of every field, names of dtypes and encodings, the rank, the
+    /// spelling of digests, and that every blob lies within the data region, on the 64-byte grid, with
+    /// a decoded length that its stored bytes can hold. What is accepted all the same is added to
+    /// `warnings`: blobs off the grid in layouts 0.1 and 1.0, digests of unknown algorithms.
+    ///
+    /// # Errors
+    ///
+    /// The first fault, always of the file. Codes: `schema`, `dtype`, `encoding`, `bounds`,
+    /// `alignment`, `digest-format`, `decompression-limit`.
+    ///
+    /// Spec: §3.3, §3.4, §4.
+    pub fn validate(
+        self,
+        placement: &Placement,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Object, Fault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        let of_object = |error| Fault { role: None, error };
+        let missing = |field| of_object(Error::missing(self.at, field));
+        let shape = self.shape.ok_or_else(|| missing("shape"))?;
+        let limit = placement.limits.rank;
+        if shape.len() > limit {
+            let found = shape.len();
+            return Err(of_object(LimitExceeded::Rank { limit, found }.into()));
+        }
+        let format = self.format.ok_or_else(|| {
+            missing(match placement.layout {
+                Layout::V0_1 => "layout",
+                _ => "format",
+            })
+        })?;
+        let mut components = Vec::with_capacity(self.components.len());
+        for (role, raw) in self.components {
+            let judge = Judge {
+                placement,
+                role: &role,
+                demands_decoded_len: self.demands_decoded_len,
+            };
+            match judge.component(raw, warnings) {
+                Ok(component) => components.push((role, component)),
+                Err(error) => {
+                    let role = Some(role.into_owned());
+                    return Err(Fault { role, error });
+                }
+            }
+        }
+        if placement.layout == Layout::V1_0 {
+            // Required, and one of the thirteen, also where no component takes it.
+            let name = self.dtype.ok_or_else(|| missing("dtype"))?;
+            dtype(&name, placement.layout, self.at).map_err(of_object)?;
+        }
+        Ok(Object {
+            shape,
+            format,
+            attributes: self.attributes,
+            components,
+            extra: self.extra,
+        })
+    }
+}
+
+struct Judge<'a> {
+    placement: &'a Placement,
+    role: &'a str,
+    demands_decoded_len: bool,
+}
+
+impl Judge<'_> {
+    fn component(&self, raw: RawComponent, warnings: &mut Vec<Warning>) -> Result<Component> {
+        let layout = self.placement.layout;
+        let dtype = match &raw.dtype {
+            Some(name) => Some(dtype(name, layout, raw.at)?),
+            None if layout == Layout::V1_0 && !matches!(self.role, "data" | "values") => None,
+            None => return Err(Error::missing(raw.at, "dtype")),
+        };
+        let length = match layout {
+            Layout::V0_1 => "size",
+            _ => "length",
+        };
+        let offset = raw.offset.ok_or(Error::missing(raw.at, "offset"))?;
+        let length = raw.length.ok_or(Error::missing(raw.at, length))?;
+        let encoding = match raw.encoding.as_deref() {
+            None if layout == Layout::V0_1 => return Err(Error::missing(raw.at, "encoding")),
+            None => Encoding::Raw,
+            Some(name) => Encoding::from_name(name).ok_or_else(|| Error::Encoding {
+                offset: raw.at,
+                name: abridged(name),
+            })?,
+        };
+        let span = self.span(offset, length, warnings)?;
+        let digest = match raw.digest.as_deref() {
+            Some(text) => Some(self.digest(text, warnings)?),
+            None => None,
+        };
+        let decoded_len = match (encoding, raw.decoded_len) {
+            (Encoding::Raw, None) => Some(length),
+            (Encoding::Raw, Some(decoded)) if decoded != length => {
+                return Err(Error::Schema {
+                    offset: raw.at,
+                    field: Cow::Borrowed("uncompressed_length"),
+                    found: Cow::Owned(decoded.to_string()),
+                    expected: "the length of a raw component",
+                });
+            }
+            (Encoding::Zstd, None) if self.demands_decoded_len => {
+                return Err(Error::missing(raw.at, "uncompressed_length"));
+            }
+            (_, decoded) => decoded,
+        };
+        let blob = Blob {
+            span,
+            encoding,
+            decoded_len,
+            digest,
+        };
+        // Raw bytes exist, so their number needs no limit. Spec: §12.
+        if encoding != Encoding::Raw {
+            zt_container::check_declared(&blob, &self.placement.limits)?;
+        }
+        Ok(Component {
+            dtype,
+            logical_type: raw.logical_type,
+            byte_order: raw.byte_order,
+            blob,
+            extra: raw.extra,
+        })
+    }
+
+    /// Within the data region, then on the grid: a blob that is elsewhere altogether is not helped
+    /// by being told about the grid.
+    fn span(&self, offset: u64, byte_len: u64, warnings: &mut Vec<Warning>) -> Result<Span> {
+        let region = self.placement.data;
+        let violation = Violation::Bounds {
+            offset,
+            byte_len,
+            region,
+        };
+        let span = match Span::new(offset, byte_len) {
+            Some(span) if region.contains(span) => span,
+            // No byte of it is read, so it cannot touch the header: writers differ in where they put it.
+            Some(span) if span.is_empty() && offset <= region.end() => span,
+            _ => return Err(zt_container::Error::from(violation).into()),
+        };
+        if span.is_aligned() {
+            return Ok(span);
+        }
+        if self.placement.layout.requires_alignment() {
+            return Err(zt_container::Error::from(Violation::Alignment { offset }).into());
+        }
+        warnings.push(Warning::Misaligned {
+            role: self.role.to_owned(),
+            offset,
+        });
+        Ok(span)
+    }
+
+    fn digest(&self, text: &str, warnings: &mut Vec<Warning>) -> Result<Digest> {
+        let digest = text.parse()?;
+        if let Digest::Unknown { algorithm, .. } = &digest {
+            warnings.push(Warning::UnknownDigest {
+                role: self.role.to_owned(),
+                algorithm: abridged(algorithm),
+            });
+        }
+        Ok(digest)
+    }
+}
+
+/// Each generation has its own thirteen names, and readers of one refuse the other's.
+fn dtype(name: &str, layout: Layout, at: Option<u64>) -> Result<DType> {
+    let dtype = match layout {
+        Layout::V0_1 | Layout::V1_0 => DType::from_long_name(name),
+        _ => DType::from_name(name),
+    };
+    dtype.ok_or_else(|| Error::DType {
+        offset: at,
+        name: abridged(name),
+    })
+}

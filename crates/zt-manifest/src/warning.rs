@@ -1,0 +1,76 @@
+//! What a reader accepts and its caller should hear of.
+
+use std::fmt;
+
+/// Something that is read all the same. The object's name is for the caller to add.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The version is of a newer minor version than this crate knows: fields that matter to the
+    /// writer may be ignored here. Spec: §11.
+    NewerMinor {
+        /// The version.
+        version: String,
+    },
+    /// The version has a suffix, whose meaning only its writer knows. Spec: §11.
+    VersionSuffix {
+        /// The version.
+        version: String,
+    },
+    /// A blob of a file of layout 0.1 or 1.0 is off the 64-byte grid. Spec: 1.0 §7.1.
+    Misaligned {
+        /// The component.
+        role: String,
+        /// Where its blob begins, in bytes from the start of the file.
+        offset: u64,
+    },
+    /// The digest is of an unknown algorithm, so the bytes cannot be checked. Spec: §6.
+    UnknownDigest {
+        /// The component.
+        role: String,
+        /// What stands before the colon.
+        algorithm: String,
+    },
+}
+
+impl Warning {
+    /// A stable name for programs.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Warning::NewerMinor { .. } => "newer-minor",
+            Warning::VersionSuffix { .. } => "version-suffix",
+            Warning::Misaligned { .. } => "alignment",
+            Warning::UnknownDigest { .. } => "unknown-digest",
+        }
+    }
+
+    /// The component it is about, where it is about one.
+    #[must_use]
+    pub fn role(&self) -> Option<&str> {
+        match self {
+            Warning::Misaligned { role, .. } | Warning::UnknownDigest { role, .. } => Some(role),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::NewerMinor { version } => {
+                write!(f, "version {version:?} is newer than 1.2, ")?;
+                f.write_str("fields that this reader does not know are ignored")
+            }
+            Warning::VersionSuffix { version } => {
+                write!(f, "version {version:?} has a suffix, which is ignored")
+            }
+            Warning::Misaligned { offset, .. } => {
+                write!(f, "offset {offset} is not a multiple of 64")
+            }
+            Warning::UnknownDigest { algorithm, .. } => {
+                write!(f, "digest {algorithm:?} is unknown and cannot be checked")
+            }
+        }
+    }
+}
