@@ -1,1 +1,94 @@
-//! ...
+//! Reading and writing `.zt` tensor files (zTensor 1.2.0, and every generation before it).
+//!
+//! ```text
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
+//!                                              ^ here
+//! ```
+//!
+//! A file is a list of named objects; an object has a shape, a format (`dense`, `sparse_csr`,
+//! `quantized_group`, ...) and typed components. This crate is the paved path over the three below
+//! it, which it re-exports: [`container`], [`manifest`], [`formats`].
+//!
+//! ```
+//! use zt::{Csr, Dense, File, Writer};
+//!
+//! let mut bytes = Vec::new();
+//! let mut writer = Writer::new(&mut bytes)?;
+//! writer.add("weight", &Dense::from_slice(&[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?)?;
+//! writer.add("graph", &Csr::new([2, 3], &[7i32, 8][..], &[2u64, 0][..], &[0u64, 1, 2][..])?)?;
+//! writer.finish()?;
+//!
+//! let file = File::from_bytes(bytes)?;
+//! let weight = file.tensor("weight")?;
+//! let values = weight.as_slice::<f32>()?; // borrowed from the file's bytes, digest checked once
+//! assert!(values.is_borrowed());
+//! assert_eq!(values[5], 6.0);
+//! let graph = file.tensor("graph")?.to_dense()?;
+//! assert_eq!(*graph.as_slice::<i32>()?, [0, 0, 7, 8, 0, 0]);
+//! # Ok::<(), zt::Error>(())
+//! ```
+//!
+//! | to | see |
+//! | --- | --- |
+//! | open a file, a map, bytes, any source | [`File`], [`OpenOptions`], `Map` |
+//! | read values, zero-copy, into your memory, streaming | [`Tensor`] |
+//! | write, compress, stream what is larger than memory | [`Writer`], [`WriteOptions`] |
+//! | check everything, identify tensors | [`File::verify`], [`File::hash`] |
+//! | add an object format or a logical type | [`ObjectFormat`], [`Registry`] |
+//! | open another format as a [`File`] | [`FileBuilder`], the crate `zt-convert` |
+//!
+//! Files are not trusted: damage and malice give an [`Error`] with a stable code, never a panic.
+//! Features: `mmap` (default) for `Map`, `rayon` (default) for work on all cores.
+#![forbid(unsafe_code)]
+
+mod builder;
+mod catalog;
+pub mod codes;
+mod encode;
+mod error;
+mod file;
+mod hash;
+mod kind;
+mod open;
+mod options;
+mod parallel;
+mod progress;
+mod publish;
+mod stream;
+mod tensor;
+mod verify;
+mod writer;
+
+pub use builder::{FileBuilder, SourceId};
+pub use error::{Error, ErrorKind, Result};
+pub use file::{Entry, File, Warning};
+pub use hash::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};
+pub use kind::Kind;
+pub use open::{OpenOptions, Verify};
+pub use options::{ComponentOptions, Compression, DEFAULT_LEVEL, ObjectOptions, WriteOptions};
+pub use progress::Progress;
+pub use publish::AtomicFile;
+pub use stream::{ComponentWriter, ObjectWriter};
+pub use tensor::{ComponentReader, Tensor};
+pub use verify::{Report, VerifyOptions};
+pub use writer::Writer;
+
+#[cfg(feature = "mmap")]
+pub use zt_container::Map;
+pub use zt_container::{
+    Blob, Digest, DigestAlgorithm, Encoding, FileSource, Layout, Limits, Memory, Source, Span,
+};
+pub use zt_formats::{
+    Buffer, Bytes, Coo, Csr, Dense, Element, Elements, LogicalType, NewObject, ObjectFormat, Parts,
+    Quantized4Bit, QuantizedGroup, Registry, Signature, ToObject, Typed, View,
+};
+pub use zt_manifest::{
+    ByteOrder, Component, DType, Map as Attributes, Object, RawComponent, RawObject, Value,
+};
+
+/// The layer that locates and moves bytes.
+pub use zt_container as container;
+/// The layer that knows what bytes mean.
+pub use zt_formats as formats;
+/// The layer that knows the manifest.
+pub use zt_manifest as manifest;

@@ -1,0 +1,166 @@
+//! How the readers of other formats make a [`File`].
+
+use std::sync::Arc;
+
+use zt_container::Source;
+use zt_manifest::{Map, Object, RawComponent, RawObject};
+
+use crate::catalog::{Catalog, Faulty, Resolved, blame_blob, check};
+use crate::error::{Error, Result};
+use crate::file::Warning;
+use crate::{File, Kind, OpenOptions};
+
+/// Assembles a [`File`] from objects whose components lie in other files.
+///
+/// A component's span is a range of the source it is added with, so a plain little-endian range of
+/// a foreign file is read, lent, streamed and verified like one of our own. Objects are held to the
+/// rules of their formats like those of a manifest.
+///
+/// ```
+/// use zt::{Blob, Component, DType, FileBuilder, Kind, Memory, Object, OpenOptions, Span};
+///
+/// let mut builder = FileBuilder::new(Kind::new("two-floats"), OpenOptions::new());
+/// let source = builder.source(Memory::new([0, 0, 128, 63, 0, 0, 0, 64]));
+/// let blob = Blob::raw(Span::new(0, 8).unwrap());
+/// let object = Object::new([2], "dense").with_component("data", Component::new(DType::F32, blob));
+/// builder.object("pair", object, source);
+/// let file = builder.build()?;
+/// assert_eq!(*file.tensor("pair")?.as_slice::<f32>()?, [1.0, 2.0]);
+/// # Ok::<(), zt::Error>(())
+/// ```
+pub struct FileBuilder {
+    kind: Kind,
+    options: OpenOptions,
+    registry: zt_formats::Registry,
+    sources: Vec<Arc<dyn Source>>,
+    objects: Vec<(String, Resolved)>,
+    attributes: Option<Map>,
+    remarks: Vec<Warning>,
+}
+
+/// One of the files that an object's bytes are in. See [`FileBuilder::source`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceId(usize);
+
+impl FileBuilder {
+    /// A file of `kind` without objects.
+    #[must_use]
+    pub fn new(kind: Kind, options: OpenOptions) -> Self {
+        FileBuilder {
+            kind,
+            registry: options.registry_or_builtin(),
+            options,
+            sources: Vec::new(),
+            objects: Vec::new(),
+            attributes: None,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Adds a file that objects may lie in.
+    pub fn source(&mut self, source: impl Source + 'static) -> SourceId {
+        self.sources.push(Arc::new(source));
+        SourceId(self.sources.len() - 1)
+    }
+
+    /// Sets the file's attributes.
+    pub fn attributes(&mut self, attributes: Map) {
+        self.attributes = Some(attributes);
+    }
+
+    /// Adds a remark that is no error.
+    pub fn warning(&mut self, warning: Warning) {
+        self.remarks.push(warning);
+    }
+
+    /// Adds an object whose components lie in `source`. Spans outside it, and objects that their
+    /// format refuses, become faults of the object.
+    pub fn object(&mut self, name: impl Into<String>, object: Object, source: SourceId) {
+        let name = name.into();
+        let mut object = object;
+        let checked = match self.outside(&object, source) {
+            Some(error) => Err(error),
+            None => check(&mut object, &self.registry),
+        };
+        let result = match checked {
+            Ok(()) => Ok(object),
+            Err(error) => {
+                let error = blame_blob(error, &object).with_object(&name);
+                Err(Box::new(Faulty {
+                    error,
+                    raw: raw_of(object),
+                }))
+            }
+        };
+        self.objects.push((name, Resolved::new(result, source.0)));
+    }
+
+    /// Adds an object that cannot be read: it lists with what is known of it, and every attempt to
+    /// read it gives `error`.
+    pub fn fault(&mut self, name: impl Into<String>, raw: RawObject, error: Error) {
+        let name = name.into();
+        let error = error.with_object(&name);
+        self.objects
+            .push((name, Resolved::new(Err(Box::new(Faulty { error, raw })), 0)));
+    }
+
+    /// The file.
+    ///
+    /// # Errors
+    ///
+    /// Code `duplicate-name` where two objects have one name; with [`OpenOptions::strict`], the
+    /// first fault of an object.
+    pub fn build(self) -> Result<File> {
+        let catalog = Catalog::from_objects(self.objects, self.attributes)?;
+        File::from_catalog(
+            self.kind,
+            catalog,
+            self.sources,
+            self.remarks,
+            &self.options,
+        )
+    }
+
+    fn outside(&self, object: &Object, source: SourceId) -> Option<Error> {
+        let byte_len = self
+            .sources
+            .get(source.0)
+            .map_or(0, |source| source.byte_len());
+        let region = zt_container::Span::between(0, byte_len)?;
+        let mut components = object.components.iter();
+        let (role, component) = components.find(|(_, c)| !region.contains(c.blob.span))?;
+        let (offset, byte_len) = (component.blob.span.offset(), component.blob.span.byte_len());
+        let violation = zt_container::Violation::Bounds {
+            offset,
+            byte_len,
+            region,
+        };
+        Some(Error::from(zt_container::Error::Malformed(violation)).with_component(role))
+    }
+}
+
+/// What a listing shows of an object that is refused.
+fn raw_of(object: Object) -> RawObject {
+    let mut raw = RawObject::default();
+    raw.shape = Some(object.shape);
+    raw.format = Some(object.format);
+    raw.attributes = object.attributes;
+    raw.extra = object.extra;
+    for (role, component) in object.components {
+        let mut described = RawComponent::default();
+        described.dtype = component.dtype.map(|dtype| dtype.as_str().into());
+        described.logical_type = component.logical_type;
+        described.offset = Some(component.blob.span.offset());
+        described.length = Some(component.blob.span.byte_len());
+        described.encoding = Some(component.blob.encoding.as_str().into());
+        described.decoded_len = component.blob.decoded_len;
+        described.digest = component
+            .blob
+            .digest
+            .map(|digest| digest.to_string().into());
+        described.byte_order = component.byte_order;
+        described.extra = component.extra;
+        raw.components.push((role, described));
+    }
+    raw
+}

@@ -1,0 +1,336 @@
+//! The objects of an open file: an index of names, and each object decoded when asked for.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use zt_container::{Container, Limits, Source, Span};
+use zt_formats::{ComponentSignature, Registry, Signature};
+use zt_manifest::{Component, Index, Map, Object, Placement, RawObject, Version, Warning};
+
+use crate::error::{Error, Result};
+
+/// Names in some order, and what is behind each.
+pub(crate) struct Catalog {
+    origin: Origin,
+    /// One per name. Decoding is idempotent, so two threads that race here do no harm.
+    slots: Box<[OnceLock<Box<Resolved>>]>,
+}
+
+enum Origin {
+    /// A `.zt` file: objects are decoded from its manifest.
+    Manifest {
+        index: Box<Index<ManifestBytes>>,
+        placement: Placement,
+        manifest: Span,
+    },
+    /// Another file, whose reader made every object; `order` sorts them by name.
+    Built {
+        names: Vec<String>,
+        order: Vec<u32>,
+        attributes: Option<Map>,
+    },
+}
+
+/// An object, or why there is none.
+pub(crate) struct Resolved {
+    pub(crate) object: Result<Object, Box<Faulty>>,
+    /// Which of the file's sources the components are in.
+    pub(crate) source: usize,
+    /// By component: whether its digest has been found right.
+    verified: Box<[AtomicBool]>,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+pub(crate) struct Faulty {
+    pub(crate) error: Error,
+    /// What is known of it all the same.
+    pub(crate) raw: RawObject,
+}
+
+impl Resolved {
+    pub(crate) fn new(object: Result<Object, Box<Faulty>>, source: usize) -> Self {
+        let components = object.as_ref().map_or(0, |object| object.components.len());
+        let verified = (0..components).map(|_| AtomicBool::new(false)).collect();
+        Resolved {
+            object,
+            source,
+            verified,
+            warnings: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_verified(&self, component: usize) -> bool {
+        self.verified
+            .get(component)
+            .is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_verified(&self, component: usize) {
+        if let Some(flag) = self.verified.get(component) {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Where the data begins, for listing objects in the order of their data.
+    fn first_offset(&self) -> u64 {
+        let offsets: Option<u64> = match &self.object {
+            Ok(object) => object
+                .components
+                .iter()
+                .map(|(_, c)| c.blob.span.offset())
+                .min(),
+            Err(faulty) => faulty
+                .raw
+                .components
+                .iter()
+                .filter_map(|(_, c)| c.offset)
+                .min(),
+        };
+        offsets.unwrap_or(u64::MAX)
+    }
+}
+
+/// The manifest where the source lends it, else a copy.
+pub(crate) enum ManifestBytes {
+    Lent(Arc<dyn Source>, Span),
+    Owned(Vec<u8>),
+}
+
+impl AsRef<[u8]> for ManifestBytes {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            // The source has lent this span before, and its answer never changes.
+            ManifestBytes::Lent(source, span) => source.slice(*span).unwrap_or_default(),
+            ManifestBytes::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl Catalog {
+    /// One pass over the manifest of a `.zt` file.
+    pub(crate) fn from_zt(source: &Arc<dyn Source>, limits: &Limits) -> Result<Self> {
+        let container = Container::open(source, limits)?;
+        let manifest = container.footer().manifest();
+        let data = container.footer().data();
+        let bytes = match container.manifest_bytes()? {
+            std::borrow::Cow::Borrowed(_) => ManifestBytes::Lent(Arc::clone(source), manifest),
+            std::borrow::Cow::Owned(bytes) => ManifestBytes::Owned(bytes),
+        };
+        let layout = container.layout();
+        let index = Index::parse(bytes, layout, limits)
+            .map_err(|error| Error::in_manifest(error, manifest))?;
+        let placement = Placement {
+            layout,
+            data,
+            limits: *limits,
+        };
+        let slots = (0..index.len()).map(|_| OnceLock::new()).collect();
+        Ok(Catalog {
+            origin: Origin::Manifest {
+                index: Box::new(index),
+                placement,
+                manifest,
+            },
+            slots,
+        })
+    }
+
+    /// The objects that a reader of another format has made, in the order of their data.
+    pub(crate) fn from_objects(
+        objects: Vec<(String, Resolved)>,
+        attributes: Option<Map>,
+    ) -> Result<Self> {
+        let (mut names, mut slots) = (Vec::with_capacity(objects.len()), Vec::new());
+        for (name, resolved) in objects {
+            names.push(name);
+            slots.push(OnceLock::from(Box::new(resolved)));
+        }
+        let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        let mut order: Vec<u32> = (0..count).collect();
+        let name = |at: &u32| names.get(*at as usize).map(String::as_str);
+        order.sort_by_key(name);
+        let mut neighbours = order.iter().zip(order.iter().skip(1));
+        if let Some((first, _)) = neighbours.find(|(a, b)| name(a) == name(b)) {
+            let error = Error::from(crate::error::Fault::DuplicateName);
+            return Err(error.with_object(name(first).unwrap_or_default()));
+        }
+        let origin = Origin::Built {
+            names,
+            order,
+            attributes,
+        };
+        Ok(Catalog {
+            origin,
+            slots: slots.into(),
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(crate) fn name(&self, at: usize) -> &str {
+        match &self.origin {
+            Origin::Manifest { index, .. } => index.name(at),
+            Origin::Built { names, .. } => names.get(at).map_or("", String::as_str),
+        }
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        match &self.origin {
+            Origin::Manifest { index, .. } => index.find(name),
+            Origin::Built { names, order, .. } => {
+                let key = |at: &u32| names.get(*at as usize).map_or("", String::as_str);
+                let found = order.binary_search_by(|at| key(at).cmp(name)).ok()?;
+                order.get(found).map(|at| *at as usize)
+            }
+        }
+    }
+
+    pub(crate) fn attributes(&self) -> Result<Option<Map>> {
+        match &self.origin {
+            Origin::Manifest {
+                index, manifest, ..
+            } => index
+                .attributes()
+                .map_err(|error| Error::in_manifest(error, *manifest)),
+            Origin::Built { attributes, .. } => Ok(attributes.clone()),
+        }
+    }
+
+    pub(crate) fn extra(&self) -> Result<Map> {
+        match &self.origin {
+            Origin::Manifest {
+                index, manifest, ..
+            } => index
+                .extra()
+                .map_err(|error| Error::in_manifest(error, *manifest)),
+            Origin::Built { .. } => Ok(Map::new()),
+        }
+    }
+
+    pub(crate) fn warnings(&self) -> &[Warning] {
+        match &self.origin {
+            Origin::Manifest { index, .. } => index.warnings(),
+            Origin::Built { .. } => &[],
+        }
+    }
+
+    /// Layout and version of a `.zt` file.
+    pub(crate) fn placement(&self) -> Option<(&Placement, Option<&Version>)> {
+        match &self.origin {
+            Origin::Manifest {
+                index, placement, ..
+            } => Some((placement, index.version())),
+            Origin::Built { .. } => None,
+        }
+    }
+
+    /// The object, decoded and checked the first time.
+    pub(crate) fn resolve(&self, at: usize, registry: &Registry) -> Option<&Resolved> {
+        let slot = self.slots.get(at)?;
+        let resolved = slot.get_or_init(|| match &self.origin {
+            Origin::Manifest {
+                index,
+                placement,
+                manifest,
+            } => Box::new(decode(index, at, placement, *manifest, registry)),
+            // Every slot of another file is filled when it is built.
+            Origin::Built { .. } => Box::new(Resolved::new(Ok(Object::new([], "")), 0)),
+        });
+        Some(resolved)
+    }
+
+    /// Every position, in the order of the objects' data. Decodes every object.
+    pub(crate) fn in_data_order(&self, registry: &Registry) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by_cached_key(|at| {
+            let resolved = self.resolve(*at, registry);
+            resolved.map(|resolved| (resolved.source, resolved.first_offset()))
+        });
+        order
+    }
+}
+
+fn decode(
+    index: &Index<ManifestBytes>,
+    at: usize,
+    placement: &Placement,
+    manifest: Span,
+    registry: &Registry,
+) -> Resolved {
+    let mut warnings = Vec::new();
+    let object = match index.object(at).validate(placement, &mut warnings) {
+        Ok(mut object) => match check(&mut object, registry) {
+            Ok(()) => Ok(object),
+            Err(error) => Err(blame_blob(error, &object)),
+        },
+        Err(fault) => {
+            let error = Error::in_manifest(fault.error, manifest);
+            Err(match &fault.role {
+                Some(role) => error.with_component(role),
+                None => error,
+            })
+        }
+    };
+    let object = object.map_err(|error| {
+        let error = error.with_object(index.name(at));
+        // Decoded a second time, because validating a sound object consumes it.
+        Box::new(Faulty {
+            error,
+            raw: index.object(at),
+        })
+    });
+    Resolved {
+        warnings,
+        ..Resolved::new(object, 0)
+    }
+}
+
+/// The error, and where the blob is that it is about.
+pub(crate) fn blame_blob(error: Error, object: &Object) -> Error {
+    let component = error.component().and_then(|role| object.component(role));
+    match component.map(|component| component.blob.span) {
+        Some(span) => error.with_span(span),
+        None => error,
+    }
+}
+
+/// Whether the object's format agrees to it. Lengths that a legacy file leaves out and the format
+/// knows are filled in.
+pub(crate) fn check(object: &mut Object, registry: &Registry) -> Result<()> {
+    registry.check(&object.format, &signature(object))?;
+    let unknown = |(_, component): &(_, Component)| component.blob.decoded_len.is_none();
+    if object.components.iter().any(unknown)
+        && let Some(format) = registry.format(&object.format)
+    {
+        let signature = signature(object);
+        let roles = object.components.iter().map(|(role, _)| role);
+        let lengths: Vec<Option<u64>> = roles
+            .map(|role| format.expected_len(role, &signature, registry))
+            .collect();
+        for ((_, component), length) in object.components.iter_mut().zip(lengths) {
+            component.blob.decoded_len = component.blob.decoded_len.or(length);
+        }
+    }
+    Ok(())
+}
+
+/// What formats check: shape, attributes and, by role, type and decoded length.
+pub(crate) fn signature(object: &Object) -> Signature<'_> {
+    let components = object
+        .components
+        .iter()
+        .map(|(role, component)| ComponentSignature {
+            role,
+            dtype: component.dtype,
+            logical_type: component.logical_type.as_deref(),
+            byte_len: component.blob.decoded_len,
+        });
+    Signature {
+        shape: &object.shape,
+        attributes: object.attributes(),
+        components: components.collect(),
+    }
+}

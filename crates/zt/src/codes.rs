@@ -1,0 +1,275 @@
+//! The stable error codes, explained. `spec/errors.md` says the same at greater length.
+
+/// A code and what it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeInfo {
+    /// The code, as [`crate::Error::code`] gives it.
+    pub code: &'static str,
+    /// Who is at fault: `file`, `system`, `build`, `limits` or `caller`.
+    pub fault: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// What to do about it.
+    pub remedy: &'static str,
+}
+
+/// The code of that name.
+#[must_use]
+pub fn explain(code: &str) -> Option<&'static CodeInfo> {
+    ALL.iter().find(|info| info.code == code)
+}
+
+const fn info(
+    code: &'static str,
+    fault: &'static str,
+    meaning: &'static str,
+    remedy: &'static str,
+) -> CodeInfo {
+    CodeInfo {
+        code,
+        fault,
+        meaning,
+        remedy,
+    }
+}
+
+const AGAIN: &str =
+    "The file was damaged or written wrongly: fetch it again, or write it anew from its source.";
+const WRITER: &str = "Its writer broke the specification: report it there, and write the file anew with another one.";
+
+/// Every code, in alphabetical order.
+pub const ALL: &[CodeInfo] = &[
+    info(
+        "alignment",
+        "file",
+        "A component begins at an offset that is not a multiple of 64. Files of 1.0 and before are only warned about.",
+        WRITER,
+    ),
+    info(
+        "allocation",
+        "limits",
+        "The system has no memory for bytes that do exist.",
+        "Free memory, stream the component, or read slices of it.",
+    ),
+    info(
+        "attribute",
+        "file",
+        "An attribute that the object's format needs is missing, of the wrong type or out of range.",
+        WRITER,
+    ),
+    info(
+        "bool-value",
+        "file",
+        "A byte of a bool component is neither 0 nor 1.",
+        WRITER,
+    ),
+    info(
+        "bounds",
+        "file",
+        "A component lies outside the data region: before byte 8, in the manifest, or past the end.",
+        AGAIN,
+    ),
+    info(
+        "cbor",
+        "file",
+        "The manifest is not well-formed CBOR, repeats a key, is not UTF-8, nests too deep, or has bytes after its end.",
+        AGAIN,
+    ),
+    info(
+        "decompression-limit",
+        "limits",
+        "A component decodes, or claims to decode, to more bytes than the limit or than its stored bytes can hold.",
+        "If the file is trusted, raise `Limits::decoded_len`; a claim beyond what zstd can reach is refused whatever the limit.",
+    ),
+    info(
+        "digest-format",
+        "file",
+        "A digest is not an algorithm, a colon and as many hexadecimal digits as the algorithm has.",
+        WRITER,
+    ),
+    info(
+        "digest-mismatch",
+        "file",
+        "The stored bytes of a component are not those that were written: they do not give the recorded digest.",
+        "The data is damaged: fetch the file again, or restore it from a copy.",
+    ),
+    info(
+        "dtype",
+        "file",
+        "A component's storage type is none of the thirteen, or one that its format does not take.",
+        WRITER,
+    ),
+    info(
+        "duplicate-name",
+        "caller",
+        "Two objects would have one name: in what is written, or in files that are merged.",
+        "Rename one of them.",
+    ),
+    info(
+        "encoding",
+        "file",
+        "A component's encoding is neither `raw` nor `zstd`.",
+        WRITER,
+    ),
+    info(
+        "header",
+        "file",
+        "The header of a file of another format breaks a rule of that format.",
+        AGAIN,
+    ),
+    info(
+        "index-dtype",
+        "file",
+        "The indices of a sparse object are not integers or, to `verify --strict`, not u64.",
+        WRITER,
+    ),
+    info(
+        "index-value",
+        "file",
+        "An index of a sparse object is outside its dimension, or its row pointers do not rise from 0 to the number of values.",
+        AGAIN,
+    ),
+    info(
+        "interrupted",
+        "caller",
+        "The work was stopped on request. Nothing was published.",
+        "Start it again.",
+    ),
+    info(
+        "io",
+        "system",
+        "The system could not read or write: no such file, no permission, a full disk, a file that was cut.",
+        "See the system's own message.",
+    ),
+    info(
+        "logical-type",
+        "file",
+        "A logical type stands over a storage type that it does not have.",
+        WRITER,
+    ),
+    info(
+        "lossy",
+        "caller",
+        "The target format cannot say something that the source says.",
+        "Choose another target, or accept the loss with `--lossy`.",
+    ),
+    info(
+        "manifest-size",
+        "file",
+        "The declared size of the manifest is zero, larger than the file has room for, or above the limit.",
+        "A file that was cut short, or whose writer did not finish, looks like this: fetch or write it again.",
+    ),
+    info(
+        "missing-component",
+        "file",
+        "An object lacks a component that its format needs.",
+        WRITER,
+    ),
+    info(
+        "misuse",
+        "caller",
+        "A call that no file can cause: a wrong type, a wrong length, calls out of order.",
+        "Correct the call.",
+    ),
+    info(
+        "not-found",
+        "caller",
+        "There is no object, or no component, of that name.",
+        "List the names with `zt ls`.",
+    ),
+    info(
+        "not-zt",
+        "file",
+        "The file does not begin like a `.zt` file.",
+        "Check that it is the file you mean; `zt` opens other formats by their bytes as well.",
+    ),
+    info(
+        "overlap",
+        "file",
+        "Two components share some but not all of their bytes. Only `verify --strict` minds.",
+        WRITER,
+    ),
+    info(
+        "overwrite",
+        "caller",
+        "The output exists, or is one of the inputs.",
+        "Choose another name; `--force` replaces an output that is not an input.",
+    ),
+    info(
+        "padding",
+        "file",
+        "Bytes between components are not zero. Only `verify --strict` minds.",
+        "Writers that remove or replace objects in place leave such bytes: convert the file to be rid of them.",
+    ),
+    info(
+        "path",
+        "file",
+        "A sharded set names a file outside its own folder, or one that is not there.",
+        "Fetch the whole set; never follow such a path by hand.",
+    ),
+    info(
+        "schema",
+        "file",
+        "A field of the manifest is missing, or of another type or range than the specification says.",
+        WRITER,
+    ),
+    info(
+        "shape-size-mismatch",
+        "file",
+        "The lengths of an object's components contradict its shape or each other.",
+        WRITER,
+    ),
+    info(
+        "truncated",
+        "file",
+        "The file ends before its trailer.",
+        "It was cut short, or its writer did not finish: fetch or write it again.",
+    ),
+    info(
+        "unknown-kind",
+        "file",
+        "The file is of no format that this program knows.",
+        "See `zt --help` for those that it does.",
+    ),
+    info(
+        "unsupported",
+        "build",
+        "The file is sound, and this build or this format's reader cannot process it.",
+        "Use a build with the feature, or read the components' bytes.",
+    ),
+    info(
+        "version",
+        "file",
+        "The manifest is of another major version, or its version is no version.",
+        "Use a reader of that version.",
+    ),
+    info(
+        "zstd",
+        "file",
+        "Compressed bytes cannot be decoded, or not to exactly the declared length.",
+        AGAIN,
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+
+    #[test]
+    fn codes_are_sorted_and_unique() {
+        assert!(ALL.is_sorted_by(|a, b| a.code < b.code));
+    }
+
+    /// The page for people has exactly one section for each code.
+    #[test]
+    fn every_code_has_its_section_in_the_specification() {
+        let page = include_str!("../../../spec/errors.md");
+        let mut sections: Vec<&str> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("## "))
+            .collect();
+        sections.sort_unstable();
+        let codes: Vec<&str> = ALL.iter().map(|info| info.code).collect();
+        assert_eq!(sections, codes);
+    }
+}

@@ -1,0 +1,227 @@
+//! The identity of tensors: what they are, whatever file they are in.
+
+use zt_container::{Digest, DigestAlgorithm, Hasher};
+use zt_formats::Dense;
+use zt_manifest::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::file::{Entry, File};
+use crate::progress::{Progress, report};
+
+/// How a file is hashed.
+#[derive(Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct HashOptions<'p> {
+    /// Whether the dense value of every object is hashed as well.
+    pub dense: bool,
+    /// Threads; all cores where `None`.
+    pub threads: Option<usize>,
+    /// Told of decoded bytes.
+    pub progress: Option<Progress<'p>>,
+}
+
+impl std::fmt::Debug for HashOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("HashOptions");
+        debug
+            .field("dense", &self.dense)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
+/// SHA-256 of some little-endian bytes, and how many they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BytesHash {
+    /// The sum.
+    pub sha256: [u8; 32],
+    /// How many bytes.
+    pub byte_len: u64,
+}
+
+/// The hash of an object's dense value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DenseHash {
+    /// Storage type of the dense value.
+    pub dtype: zt_manifest::DType,
+    /// Its logical type, where it has one.
+    pub logical_type: Option<String>,
+    /// Its bytes.
+    pub bytes: BytesHash,
+}
+
+/// The hashes of one object.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ObjectHash {
+    /// By role, in the order of the file.
+    pub components: Vec<(String, BytesHash)>,
+    /// The dense value, where it was asked for and there is one.
+    pub dense: Option<DenseHash>,
+}
+
+/// The hashes of a file. See [`File::hash`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ContentHash {
+    /// Identifies the tensors: names, shapes, formats, attributes, types and values, independent
+    /// of encoding, placement, digests and order. `None` where an object could not be read. Its
+    /// definition is decision "content identity" of `spec/decisions.md`.
+    pub content: Option<[u8; 32]>,
+    /// By name, in the order of the data.
+    pub objects: Vec<(String, Result<ObjectHash>)>,
+}
+
+/// What the bytes that are hashed begin with: the definition's name and version.
+const DOMAIN: [u8; 16] = *b"zt.content/1\0\0\0\0";
+
+impl File {
+    /// Hashes the decoded little-endian bytes of every component, on all cores and streaming, and
+    /// all of them together into one identity of the tensors.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Interrupted`] alone: what cannot be read is in the result.
+    pub fn hash(&self, options: &HashOptions<'_>) -> Result<ContentHash> {
+        let entries = self.entries();
+        let hashed = crate::parallel::map(options.threads, &entries, |entry| {
+            match hash_object(entry, options) {
+                Err(error) if error.kind() == crate::ErrorKind::Interrupted => Err(error),
+                result => Ok(result),
+            }
+        })?;
+        let mut objects = Vec::with_capacity(entries.len());
+        for (entry, hash) in entries.iter().zip(hashed) {
+            objects.push((*entry, hash?));
+        }
+        let content = content_of(&objects)?;
+        let named = objects
+            .into_iter()
+            .map(|(entry, hash)| (entry.name().to_owned(), hash));
+        Ok(ContentHash {
+            content,
+            objects: named.collect(),
+        })
+    }
+}
+
+fn hash_object(entry: &Entry<'_>, options: &HashOptions<'_>) -> Result<ObjectHash> {
+    let tensor = entry.tensor()?;
+    let mut piece = vec![0; 1 << 20];
+    let mut components = Vec::new();
+    for (role, _) in tensor.components() {
+        let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
+        let mut byte_len = 0u64;
+        let mut reader = tensor.reader(role)?;
+        loop {
+            let len = reader.read(&mut piece)?;
+            if len == 0 {
+                break;
+            }
+            hasher.update(piece.get(..len).unwrap_or_default());
+            byte_len = byte_len.saturating_add(len as u64);
+            report(options.progress, len as u64)?;
+        }
+        components.push((
+            role.to_owned(),
+            BytesHash {
+                sha256: sum(hasher),
+                byte_len,
+            },
+        ));
+    }
+    let dense = match options.dense.then(|| tensor.to_dense()) {
+        Some(Ok(dense)) => Some(hash_dense(&dense)?),
+        // A format without a dense value, or an unknown one, has none: that is no fault.
+        Some(Err(error)) if error.kind() == crate::ErrorKind::Unsupported => None,
+        Some(Err(error)) => return Err(error),
+        None => None,
+    };
+    Ok(ObjectHash { components, dense })
+}
+
+fn hash_dense(dense: &Dense<'_>) -> Result<DenseHash> {
+    let elements = dense.elements();
+    let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
+    hasher.update(&elements.bytes);
+    let bytes = BytesHash {
+        sha256: sum(hasher),
+        byte_len: elements.bytes.len() as u64,
+    };
+    let logical_type = elements.logical_type.as_ref().map(ToString::to_string);
+    Ok(DenseHash {
+        dtype: elements.dtype,
+        logical_type,
+        bytes,
+    })
+}
+
+/// The content identity, `None` where an object has none.
+fn content_of(objects: &[(Entry<'_>, Result<ObjectHash>)]) -> Result<Option<[u8; 32]>> {
+    let mut sorted: Vec<(&Entry<'_>, &ObjectHash)> = Vec::with_capacity(objects.len());
+    for (entry, hash) in objects {
+        let Ok(hash) = hash else { return Ok(None) };
+        sorted.push((entry, hash));
+    }
+    sorted.sort_by(|(a, _), (b, _)| a.name().cmp(b.name()));
+    let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
+    hasher.update(&DOMAIN);
+    for (entry, hash) in sorted {
+        hasher.update(&identity(entry, hash)?.to_cbor()?);
+    }
+    Ok(Some(sum(hasher)))
+}
+
+/// `[name, shape, format, attributes, {role: [dtype, type, nbytes, sha256]}]`.
+fn identity(entry: &Entry<'_>, hash: &ObjectHash) -> Result<Value> {
+    let object = entry.object()?;
+    let mut components = Map::new();
+    for ((role, component), (_, bytes)) in object.components.iter().zip(&hash.components) {
+        let dtype = component.dtype.map(|dtype| dtype.as_str());
+        // A logical type that repeats the dtype says nothing. Spec: §3.
+        let logical_type = component
+            .logical_type
+            .as_deref()
+            .filter(|name| Some(*name) != dtype);
+        let text = |text: Option<&str>| text.map_or(Value::Null, Value::from);
+        components.insert(
+            role.as_ref(),
+            Value::Array(vec![
+                text(dtype),
+                text(logical_type),
+                Value::Unsigned(bytes.byte_len),
+                Value::Bytes(bytes.sha256.to_vec()),
+            ]),
+        );
+    }
+    Ok(Value::Array(vec![
+        Value::from(entry.name()),
+        Value::Array(
+            object
+                .shape
+                .iter()
+                .map(|dimension| Value::Unsigned(*dimension))
+                .collect(),
+        ),
+        Value::from(object.format.as_ref()),
+        Value::Map(object.attributes().clone()),
+        Value::Map(components),
+    ]))
+}
+
+fn sum(hasher: Hasher) -> [u8; 32] {
+    match hasher.finish() {
+        Digest::Sha256(sum) => sum,
+        _ => [0; 32], // Unreachable: the hasher was made for SHA-256.
+    }
+}
+
+impl ContentHash {
+    /// The first error of an object, where there is one.
+    #[must_use]
+    pub fn first_error(&self) -> Option<&Error> {
+        self.objects
+            .iter()
+            .find_map(|(_, hash)| hash.as_ref().err())
+    }
+}

@@ -1,0 +1,177 @@
+//! How a file, an object or a component is written.
+
+use std::io::Write;
+use std::path::Path;
+
+use zt_container::DigestAlgorithm;
+use zt_formats::Registry;
+
+use crate::error::Result;
+use crate::publish::AtomicFile;
+use crate::writer::{Sink, Writer};
+
+/// The level at which zstd compresses where none is named: its own default.
+pub const DEFAULT_LEVEL: i32 = 3;
+
+/// How components are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Compression {
+    /// As they are.
+    #[default]
+    None,
+    /// zstd of that level, unless a component does not shrink: then as it is.
+    Zstd(i32),
+}
+
+/// How one component is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ComponentOptions {
+    /// Raw or compressed. Raw is the default.
+    pub compression: Compression,
+    /// The digest to record; crc32c is the default.
+    pub digest: Option<DigestAlgorithm>,
+}
+
+impl Default for ComponentOptions {
+    fn default() -> Self {
+        ComponentOptions {
+            compression: Compression::None,
+            digest: Some(DigestAlgorithm::Crc32c),
+        }
+    }
+}
+
+/// How the components of one object are stored: alike, but for those roles that are named.
+///
+/// ```
+/// use zt::{ComponentOptions, Compression, ObjectOptions};
+/// let values_only = ObjectOptions::from(ComponentOptions::default())
+///     .role("values", ComponentOptions { compression: Compression::Zstd(3), ..Default::default() });
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ObjectOptions {
+    others: ComponentOptions,
+    roles: Vec<(String, ComponentOptions)>,
+}
+
+impl From<ComponentOptions> for ObjectOptions {
+    fn from(options: ComponentOptions) -> Self {
+        ObjectOptions {
+            others: options,
+            roles: Vec::new(),
+        }
+    }
+}
+
+impl ObjectOptions {
+    /// Stores the component of `role` in its own way.
+    #[must_use]
+    pub fn role(mut self, role: impl Into<String>, options: ComponentOptions) -> Self {
+        self.roles.push((role.into(), options));
+        self
+    }
+
+    /// How the component of `role` is stored.
+    #[must_use]
+    pub fn of(&self, role: &str) -> ComponentOptions {
+        let named = self.roles.iter().rev().find(|(name, _)| name == role);
+        named.map_or(self.others, |(_, options)| *options)
+    }
+}
+
+/// Everything about writing a file that is not the default.
+///
+/// The same calls give the same bytes on any machine and with any number of threads.
+///
+/// ```
+/// use zt::{DigestAlgorithm, WriteOptions};
+/// let mut bytes = Vec::new();
+/// let writer = WriteOptions::new()
+///     .zstd(3)
+///     .digest(Some(DigestAlgorithm::Sha256))
+///     .to_writer(&mut bytes)?;
+/// writer.finish()?;
+/// # Ok::<(), zt::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct WriteOptions {
+    pub(crate) component: ComponentOptions,
+    pub(crate) alignment: Option<u64>,
+    pub(crate) threads: Option<usize>,
+    pub(crate) registry: Option<Registry>,
+}
+
+impl WriteOptions {
+    /// The defaults: raw components, each with a crc32c, large ones on page boundaries.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Compresses every component with zstd of `level`, unless it does not shrink.
+    #[must_use]
+    pub fn zstd(mut self, level: i32) -> Self {
+        self.component.compression = Compression::Zstd(level);
+        self
+    }
+
+    /// Stores components so, unless [`Writer::add_with`] says otherwise.
+    #[must_use]
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.component.compression = compression;
+        self
+    }
+
+    /// The digest of every component's stored bytes; `None` for none.
+    #[must_use]
+    pub fn digest(mut self, digest: Option<DigestAlgorithm>) -> Self {
+        self.component.digest = digest;
+        self
+    }
+
+    /// Begins every component at a multiple of so many bytes: a power of two of at least 64. By
+    /// default small components begin at multiples of 64 and those of 1 MiB and more at multiples
+    /// of 4096, so that their pages are theirs alone.
+    #[must_use]
+    pub fn alignment(mut self, alignment: u64) -> Self {
+        self.alignment = Some(alignment);
+        self
+    }
+
+    /// Compresses on so many threads; by default on all cores. The bytes are the same.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// The formats that objects are checked against, instead of the built-in ones.
+    #[must_use]
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.registry = Some(registry);
+        self
+    }
+
+    /// Begins the file at `path`, which appears there whole when the writer is finished, in place
+    /// of any file of that name, or not at all.
+    ///
+    /// # Errors
+    ///
+    /// As [`AtomicFile::create`]; as [`WriteOptions::to_writer`].
+    pub fn create(self, path: impl AsRef<Path>) -> Result<Writer<'static>> {
+        let file = AtomicFile::create(path)?;
+        Writer::with_sink(Sink::File(file), self)
+    }
+
+    /// Begins a file in any sink: a socket, a pipe, a `&mut Vec<u8>`. Nothing seeks, and nothing
+    /// is buffered beyond one component's compression.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Io`] where the sink fails, [`crate::ErrorKind::Misuse`] for an
+    /// alignment off the grid.
+    pub fn to_writer<'w>(self, sink: impl Write + Send + 'w) -> Result<Writer<'w>> {
+        Writer::with_sink(Sink::Stream(Box::new(sink)), self)
+    }
+}

@@ -1,0 +1,457 @@
+//! A handle on one object of a file, and the ways to read it.
+
+use std::borrow::Cow;
+
+use zt_container::{Blob, BlobReader, Encoding, Source, check_digest, read_into};
+use zt_formats::{
+    Buffer, Bytes, Dense, Element, Elements, ObjectFormat, Parts, Typed, View, dense_byte_len,
+};
+use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
+
+use crate::catalog::Resolved;
+use crate::error::{Error, Fault, Result};
+use crate::file::Inner;
+use crate::open::Verify;
+
+/// One object of an open file, decoded and checked against its format. Copying the handle is free.
+///
+/// Whatever borrows from the file (`'f`) outlives the handle.
+#[derive(Clone, Copy)]
+pub struct Tensor<'f> {
+    file: &'f Inner,
+    name: &'f str,
+    resolved: &'f Resolved,
+    object: &'f Object,
+}
+
+impl<'f> Tensor<'f> {
+    pub(crate) fn new(
+        file: &'f Inner,
+        name: &'f str,
+        resolved: &'f Resolved,
+        object: &'f Object,
+    ) -> Self {
+        Tensor {
+            file,
+            name,
+            resolved,
+            object,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'f str {
+        self.name
+    }
+
+    /// Its dimensions, outermost first; empty for a scalar.
+    #[must_use]
+    pub fn shape(&self) -> &'f [u64] {
+        &self.object.shape
+    }
+
+    /// Its format's id: `dense`, `sparse_csr`, ...
+    #[must_use]
+    pub fn format(&self) -> &'f str {
+        &self.object.format
+    }
+
+    /// Its attributes; an empty map where it has none.
+    #[must_use]
+    pub fn attributes(&self) -> &'f Map {
+        self.object.attributes()
+    }
+
+    /// All that the manifest says of it.
+    #[must_use]
+    pub fn object(&self) -> &'f Object {
+        self.object
+    }
+
+    /// Its components by role, in the order of the file.
+    pub fn components(&self) -> impl Iterator<Item = (&'f str, &'f Component)> + use<'f> {
+        self.object
+            .components
+            .iter()
+            .map(|(role, component)| (role.as_ref(), component))
+    }
+
+    /// The component of that role.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found` where there is none.
+    pub fn component(&self, role: &str) -> Result<&'f Component> {
+        self.locate(role).map(|(_, component)| component)
+    }
+
+    /// The decoded little-endian bytes of one component: borrowed where they are raw, little-endian
+    /// and the source lends them, else read and decoded into memory aligned to 8 bytes.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`; damage of the stored bytes; [`crate::ErrorKind::Io`].
+    pub fn bytes(&self, role: &str) -> Result<Bytes<'f>> {
+        let (at, component) = self.locate(role)?;
+        let blob = &component.blob;
+        if blob.encoding == Encoding::Raw
+            && component.byte_order == ByteOrder::Little
+            && let Some(lent) = self.source().slice(blob.span)
+        {
+            if self.must_verify(at) {
+                check_digest(blob, lent).map_err(|error| self.blame(error, role, blob))?;
+                self.resolved.set_verified(at);
+            }
+            return Ok(Bytes::Borrowed(lent));
+        }
+        let byte_len = self.decoded_len(role)?;
+        let mut buffer = Buffer::try_zeroed(byte_len)?;
+        self.fill(at, role, component, &mut buffer)?;
+        Ok(Bytes::Owned(buffer))
+    }
+
+    /// Reads and decodes one component into `out`, which has exactly its decoded length.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::bytes`]; [`crate::ErrorKind::Misuse`] where `out` has another length. After an
+    /// error the contents of `out` are unspecified.
+    pub fn read_into(&self, role: &str, out: &mut [u8]) -> Result<()> {
+        let (at, component) = self.locate(role)?;
+        self.fill(at, role, component, out)
+    }
+
+    /// Streams the decoded little-endian bytes of one component in bounded memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::bytes`].
+    pub fn reader(&self, role: &str) -> Result<ComponentReader<'f>> {
+        let (at, _) = self.locate(role)?;
+        self.reader_at(role, self.must_verify(at))
+    }
+
+    /// As [`Tensor::reader`], comparing the digest whatever the file was opened with.
+    pub(crate) fn always_verifying_reader(&self, role: &str) -> Result<ComponentReader<'f>> {
+        self.reader_at(role, true)
+    }
+
+    fn reader_at(&self, role: &str, verify: bool) -> Result<ComponentReader<'f>> {
+        let (at, component) = self.locate(role)?;
+        let open = if verify {
+            BlobReader::new
+        } else {
+            BlobReader::unverified
+        };
+        let blob = open(self.source(), &component.blob, &self.file.limits)
+            .map_err(|error| self.blame(error, role, &component.blob))?;
+        Ok(ComponentReader {
+            tensor: *self,
+            at,
+            component,
+            blob,
+            verify,
+        })
+    }
+
+    /// Bytes of one component after decoding. Where the file does not say (zstd of old layouts),
+    /// or says so much that the stored bytes are not believed, they are decoded once to count.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::bytes`].
+    pub fn decoded_len(&self, role: &str) -> Result<u64> {
+        // Real weights compress a few times; a claim beyond this is either all zeros, which decode
+        // at the speed of memory, or a lie that must not be given memory.
+        const BELIEVED_RATIO: u64 = 64;
+        let (_, component) = self.locate(role)?;
+        let blob = &component.blob;
+        match blob.decoded_len {
+            Some(len) if len <= blob.span.byte_len().saturating_mul(BELIEVED_RATIO) => Ok(len),
+            Some(len) if blob.encoding == Encoding::Raw => Ok(len),
+            _ => {
+                let mut reader = self.reader(role)?;
+                let (mut scratch, mut total) = (vec![0; 64 << 10], 0u64);
+                loop {
+                    match reader.read(&mut scratch)? {
+                        0 => return Ok(total),
+                        len => total = total.saturating_add(len as u64),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The elements of one component, as stored: bytes, dtype, logical type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::bytes`].
+    pub fn elements(&self, role: &str) -> Result<Elements<'f>> {
+        let component = self.component(role)?;
+        Ok(Elements {
+            // Files of 1.0 do not say the dtype of every role: those are bytes.
+            dtype: component.dtype.unwrap_or(DType::U8),
+            logical_type: component.logical_type.clone(),
+            bytes: self.bytes(role)?,
+        })
+    }
+
+    /// All components read, for a [`View`] or for a format's own code.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::bytes`].
+    pub fn parts(&self) -> Result<Parts<'f>> {
+        self.parts_of(|_| true)
+    }
+
+    /// The components whose role is `wanted`, read.
+    pub(crate) fn parts_of(&self, wanted: impl Fn(&str) -> bool) -> Result<Parts<'f>> {
+        let mut elements: Vec<(Text, Elements<'f>)> = Vec::new();
+        for (role, _) in self
+            .object
+            .components
+            .iter()
+            .filter(|(role, _)| wanted(role))
+        {
+            elements.push((role.clone(), self.elements(role)?));
+        }
+        Ok(Parts {
+            shape: Cow::Borrowed(&self.object.shape),
+            attributes: Cow::Borrowed(self.object.attributes()),
+            elements,
+        })
+    }
+
+    /// The object as its format's typed view, contents checked. Raw components are borrowed where
+    /// the source lends them.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Misuse`] where the object is of another format; faults of the contents;
+    /// as [`Tensor::bytes`].
+    pub fn view<V: View<'f>>(&self) -> Result<V> {
+        self.expect_format(V::FORMAT)?;
+        V::from_parts(self.parts()?).map_err(|error| self.blame_format(error))
+    }
+
+    /// The elements of a dense object, borrowed where they are raw, aligned, in the host's byte
+    /// order and lent by the source; copied else. [`Typed::is_borrowed`] tells.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Misuse`] where the object is not dense or holds another type; as
+    /// [`Tensor::bytes`]; code `bool-value` for a `bool` that is neither 0 nor 1.
+    pub fn as_slice<T: Element>(&self) -> Result<Typed<'f, T>> {
+        self.expect_format("dense")?;
+        self.elements("data")?
+            .into_typed()
+            .map_err(|error| self.blame_format(error))
+    }
+
+    /// The elements of a dense object, copied.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::as_slice`].
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        Ok(self.as_slice()?.into_vec())
+    }
+
+    /// The object's dense value: a dense object itself, a sparse one filled in, a quantized one
+    /// dequantized to f32.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Unsupported`] where its format is not registered or has no dense value;
+    /// faults of the contents; as [`Tensor::bytes`].
+    pub fn to_dense(&self) -> Result<Dense<'static>> {
+        let Some(format) = self.file.registry.format(&self.object.format) else {
+            let fault = Fault::UnknownFormat {
+                format: self.object.format.to_string(),
+            };
+            return Err(Error::from(fault).with_object(self.name));
+        };
+        self.check_dense_len(format)?;
+        format
+            .to_dense(self.parts()?)
+            .map_err(|error| self.blame_format(error))
+    }
+
+    /// A sparse object of a few bytes can have any shape: what its dense value costs is held
+    /// against the limit before it is made.
+    fn check_dense_len(&self, format: &dyn ObjectFormat) -> Result<()> {
+        let registry = &self.file.registry;
+        let signature = crate::catalog::signature(self.object);
+        let Some((dtype, logical_type)) = format.dense_type(&signature, registry) else {
+            return Ok(());
+        };
+        let value_len = registry.value_len(dtype, logical_type.as_deref())?;
+        let Some(value_len) = value_len else {
+            return Ok(());
+        };
+        let limit = self.file.limits.decoded_len;
+        match dense_byte_len(&self.object.shape, value_len) {
+            Some(found) if found <= limit => Ok(()),
+            found => {
+                let found = found.unwrap_or(u64::MAX);
+                let limit = zt_container::LimitExceeded::Decoded { limit, found };
+                Err(Error::from(zt_container::Error::Limit(limit)).with_object(self.name))
+            }
+        }
+    }
+
+    /// The dtype to write a component with. Files of 1.0 leave some out, which 1.2 may not: there
+    /// the format's typed reading decides, and what that does not know is bytes.
+    pub(crate) fn dtype_to_write(&self, role: &str, component: &Component) -> Result<DType> {
+        if let Some(dtype) = component.dtype {
+            return Ok(dtype);
+        }
+        let rows = self.object.shape.first().copied().unwrap_or(1);
+        let byte_len = self.decoded_len(role)?;
+        Ok(match (self.format(), byte_len.checked_div(rows)) {
+            ("quantized_4bit", Some(4)) => DType::F32,
+            ("quantized_4bit", Some(2)) => DType::F16,
+            _ => DType::U8,
+        })
+    }
+
+    fn locate(&self, role: &str) -> Result<(usize, &'f Component)> {
+        let mut components = self.object.components.iter().enumerate();
+        let found = components.find(|(_, (name, _))| name == role);
+        let (at, (_, component)) = found.ok_or_else(|| {
+            Error::from(Fault::NoSuchComponent {
+                role: role.to_owned(),
+            })
+            .with_object(self.name)
+        })?;
+        Ok((at, component))
+    }
+
+    fn source(&self) -> &'f dyn Source {
+        // The builder made `source` an index into `sources`.
+        static NONE: zt_container::Memory<&[u8]> = zt_container::Memory::new(&[]);
+        self.file
+            .sources
+            .get(self.resolved.source)
+            .map_or(&NONE, |source| &**source)
+    }
+
+    fn must_verify(&self, at: usize) -> bool {
+        match self.file.verify {
+            Verify::Always => true,
+            Verify::OnRead => !self.resolved.is_verified(at),
+            Verify::Never => false,
+        }
+    }
+
+    fn fill(&self, at: usize, role: &str, component: &Component, out: &mut [u8]) -> Result<()> {
+        let (verify, limits) = (self.must_verify(at), &self.file.limits);
+        let counted;
+        let blob = match component.blob.decoded_len {
+            Some(_) => &component.blob,
+            None => {
+                let decoded_len = Some(self.decoded_len(role)?);
+                counted = Blob {
+                    decoded_len,
+                    ..component.blob.clone()
+                };
+                &counted
+            }
+        };
+        read_into(self.source(), blob, verify, limits, out)
+            .map_err(|error| self.blame(error, role, blob))?;
+        if verify {
+            self.resolved.set_verified(at);
+        }
+        to_little_endian(component, out);
+        Ok(())
+    }
+
+    fn expect_format(&self, expected: &'static str) -> Result<()> {
+        if self.object.format == expected {
+            return Ok(());
+        }
+        let fault = Fault::WrongFormat {
+            expected,
+            found: self.object.format.to_string(),
+        };
+        Err(Error::from(fault).with_object(self.name))
+    }
+
+    pub(crate) fn blame(&self, error: zt_container::Error, role: &str, blob: &Blob) -> Error {
+        Error::from(error)
+            .with_object(self.name)
+            .with_component(role)
+            .with_span(blob.span)
+    }
+
+    pub(crate) fn blame_format(&self, error: zt_formats::Error) -> Error {
+        crate::catalog::blame_blob(Error::from(error).with_object(self.name), self.object)
+    }
+
+    pub(crate) fn registry(&self) -> &'f zt_formats::Registry {
+        &self.file.registry
+    }
+}
+
+impl std::fmt::Debug for Tensor<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tensor")
+            .field("name", &self.name)
+            .field("object", self.object)
+            .finish()
+    }
+}
+
+/// Yields the decoded little-endian bytes of one component in order. See [`Tensor::reader`].
+#[derive(Debug)]
+pub struct ComponentReader<'f> {
+    tensor: Tensor<'f>,
+    at: usize,
+    component: &'f Component,
+    blob: BlobReader<'f>,
+    verify: bool,
+}
+
+impl ComponentReader<'_> {
+    /// Reads whole elements into `out`, as many as fit; how many bytes, 0 at the end. The digest
+    /// has been checked when the end is reported.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::bytes`]; [`crate::ErrorKind::Misuse`] where not one element fits.
+    pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        let width = self.component.dtype.map_or(1, DType::byte_len);
+        let room = out.len() - out.len() % width;
+        let out = out.get_mut(..room).unwrap_or_default();
+        if out.is_empty() {
+            let misuse = zt_container::Misuse::Destination {
+                expected: width as u64,
+                found: 0,
+            };
+            return Err(zt_container::Error::Misuse(misuse).into());
+        }
+        let blame = |error| {
+            let (role, _) = &self.tensor.object.components[self.at];
+            self.tensor.blame(error, role, &self.component.blob)
+        };
+        let len = self.blob.read(out).map_err(blame)?;
+        if len < out.len() && self.verify {
+            self.tensor.resolved.set_verified(self.at);
+        }
+        to_little_endian(self.component, out.get_mut(..len).unwrap_or_default());
+        Ok(len)
+    }
+}
+
+/// Reverses the bytes of every element of a big-endian component; a partial one at the end, which
+/// its format has refused before, is left alone.
+fn to_little_endian(component: &Component, bytes: &mut [u8]) {
+    let width = component.dtype.map_or(1, DType::byte_len);
+    if component.byte_order == ByteOrder::Big && width > 1 {
+        bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+    }
+}

@@ -1,0 +1,272 @@
+//! A `.zt` file, written front to back.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::path::Path;
+
+use zt_container::{Blob, ContainerWriter, Limits};
+use zt_formats::{NewObject, Parts, Registry, ToObject, check_bools};
+use zt_manifest::{ByteOrder, Component, DType, Manifest, Map, Object, Text};
+
+use crate::encode::Encoder;
+use crate::error::{Error, Fault, Result};
+use crate::options::{ComponentOptions, ObjectOptions, WriteOptions};
+use crate::publish::AtomicFile;
+use crate::stream::ObjectWriter;
+
+/// Writes a `.zt` file: objects in order, then the manifest.
+///
+/// Every object is held to the rules of its format before a byte of it is written, so that what
+/// comes out is never refused by its own reader. Nothing seeks: any [`Write`] will do.
+///
+/// ```
+/// use zt::{Dense, File, Writer};
+///
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("model.zt");
+/// let mut writer = Writer::create(&path)?;
+/// writer.add("bias", &Dense::from_slice(&[3], &[0.5f32, 1.0, 1.5])?)?;
+/// assert!(!path.exists(), "nothing appears before it is whole");
+/// writer.finish()?;
+/// assert_eq!(*File::open(&path)?.tensor("bias")?.as_slice::<f32>()?, [0.5, 1.0, 1.5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Writer<'w> {
+    pub(crate) container: ContainerWriter<Sink<'w>>,
+    pub(crate) encoder: Encoder,
+    pub(crate) options: ComponentOptions,
+    registry: Registry,
+    manifest: Manifest,
+    names: HashSet<String>,
+    /// An object that was begun and dropped has left bytes in the file that belong to nobody.
+    pub(crate) abandoned: bool,
+}
+
+/// What a writer writes to.
+pub(crate) enum Sink<'w> {
+    File(AtomicFile),
+    Stream(Box<dyn Write + Send + 'w>),
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::File(file) => file.write(bytes),
+            Sink::Stream(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::File(file) => file.flush(),
+            Sink::Stream(stream) => stream.flush(),
+        }
+    }
+}
+
+impl Writer<'static> {
+    /// Begins the file at `path` with the defaults of [`WriteOptions`].
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteOptions::create`].
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        WriteOptions::new().create(path)
+    }
+}
+
+impl<'w> Writer<'w> {
+    /// Begins a file in any sink with the defaults of [`WriteOptions`].
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteOptions::to_writer`].
+    pub fn new(sink: impl Write + Send + 'w) -> Result<Self> {
+        WriteOptions::new().to_writer(sink)
+    }
+
+    pub(crate) fn with_sink(sink: Sink<'w>, options: WriteOptions) -> Result<Self> {
+        Ok(Writer {
+            container: ContainerWriter::new(sink)?,
+            encoder: Encoder::new(options.alignment, options.threads)?,
+            options: options.component,
+            registry: options.registry.unwrap_or_else(Registry::builtin),
+            manifest: Manifest::default(),
+            names: HashSet::new(),
+            abandoned: false,
+        })
+    }
+
+    /// Sets the file's attributes.
+    pub fn set_attributes(&mut self, attributes: Map) {
+        self.manifest.attributes = Some(attributes);
+    }
+
+    /// Sets fields of the manifest's root that the specification does not know: those of a file
+    /// that is rewritten.
+    pub fn set_extra(&mut self, extra: Map) {
+        self.manifest.extra = extra;
+    }
+
+    /// Adds an object that is in memory.
+    ///
+    /// # Errors
+    ///
+    /// Code `duplicate-name`; the fault that a reader would find in the object;
+    /// [`crate::ErrorKind::Io`] where the sink fails, after which the writer only fails.
+    pub fn add(&mut self, name: &str, object: &(impl ToObject + ?Sized)) -> Result<()> {
+        self.add_with(name, object, &ObjectOptions::from(self.options))
+    }
+
+    /// As [`Writer::add`], stored as `options` say.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::add`].
+    pub fn add_with(
+        &mut self,
+        name: &str,
+        object: &(impl ToObject + ?Sized),
+        options: &ObjectOptions,
+    ) -> Result<()> {
+        self.add_new(name, object, options)
+            .map_err(|error| error.with_object(name))
+    }
+
+    fn add_new(
+        &mut self,
+        name: &str,
+        object: &(impl ToObject + ?Sized),
+        options: &ObjectOptions,
+    ) -> Result<()> {
+        self.check_name(name)?;
+        let new = object.to_object()?;
+        self.registry.check(&new.format, &new.signature())?;
+        self.check_contents(&new)?;
+        let mut object = Object::new(new.shape.to_vec(), new.format);
+        object.attributes = new.attributes;
+        for (role, elements) in new.components {
+            let options = options.of(&role);
+            let blob = self
+                .encoder
+                .encode(&mut self.container, &elements.bytes, options)?;
+            object
+                .components
+                .push((role, component(elements.dtype, elements.logical_type, blob)));
+        }
+        self.push(name, object);
+        Ok(())
+    }
+
+    /// Contents that the reader would refuse are refused here: a bool of 2, a column out of range.
+    fn check_contents(&self, new: &NewObject<'_>) -> Result<()> {
+        for (role, elements) in &new.components {
+            if elements.dtype == DType::Bool {
+                check_bools(&elements.bytes).map_err(|error| error.with_role(role.clone()))?;
+            }
+        }
+        let Some(format) = self.registry.format(&new.format) else {
+            return Ok(());
+        };
+        let roles = format.data_roles();
+        if roles.is_some_and(<[&str]>::is_empty) {
+            return Ok(());
+        }
+        let wanted = |role: &str| roles.is_none_or(|roles| roles.contains(&role));
+        let components = new.components.iter().filter(|(role, _)| wanted(role));
+        let parts = Parts {
+            shape: Cow::Borrowed(&new.shape),
+            attributes: Cow::Owned(new.attributes.clone().unwrap_or_default()),
+            elements: components
+                .map(|(role, elements)| (role.clone(), elements.borrow()))
+                .collect(),
+        };
+        Ok(format.check_data(&parts)?)
+    }
+
+    /// Begins an object whose components are streamed, larger than memory if need be.
+    ///
+    /// # Errors
+    ///
+    /// Code `duplicate-name`.
+    pub fn begin<'a>(
+        &'a mut self,
+        name: &str,
+        shape: &[u64],
+        format: impl Into<Text>,
+    ) -> Result<ObjectWriter<'a, 'w>> {
+        self.check_name(name)
+            .map_err(|error| error.with_object(name))?;
+        Ok(ObjectWriter::new(self, name, Object::new(shape, format)))
+    }
+
+    /// Writes the manifest and the footer and, where the writer was made by
+    /// [`Writer::create`], makes the file durable and gives it its name.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Io`]; [`crate::ErrorKind::Misuse`] where a streamed object was dropped
+    /// before it was finished. Nothing is published then.
+    pub fn finish(self) -> Result<()> {
+        self.check_usable()?;
+        let manifest = self.manifest.to_cbor()?;
+        match self.container.finish(&manifest)? {
+            Sink::File(file) => file.publish(),
+            Sink::Stream(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_object(&self, object: &Object) -> Result<()> {
+        Ok(self
+            .registry
+            .check(&object.format, &crate::catalog::signature(object))?)
+    }
+
+    pub(crate) fn push(&mut self, name: &str, object: Object) {
+        self.names.insert(name.to_owned());
+        self.manifest.objects.push((name.to_owned(), object));
+    }
+
+    fn check_name(&self, name: &str) -> Result<()> {
+        self.check_usable()?;
+        let limit = Limits::default().name_len;
+        if name.len() > limit {
+            return Err(Fault::NameTooLong { limit }.into());
+        }
+        if self.names.contains(name) {
+            return Err(Fault::DuplicateName.into());
+        }
+        Ok(())
+    }
+
+    fn check_usable(&self) -> Result<()> {
+        if self.abandoned {
+            Err(Error::from(Fault::UnfinishedObject))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl std::fmt::Debug for Writer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("Writer");
+        debug.field("objects", &self.manifest.objects.len());
+        debug
+            .field("offset", &self.container.offset())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A component as the manifest says it: no digest or encoding is left out, no default spelled.
+pub(crate) fn component(dtype: DType, logical_type: Option<Text>, blob: Blob) -> Component {
+    let logical_type = logical_type.filter(|name| name != dtype.as_str());
+    Component {
+        dtype: Some(dtype),
+        logical_type,
+        byte_order: ByteOrder::Little,
+        blob,
+        extra: Map::new(),
+    }
+}
