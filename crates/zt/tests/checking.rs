@@ -1,0 +1,194 @@
+//! Verification and the content identity.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod common;
+
+use common::{every_source, sample, span_of};
+use zt::{
+    Attributes, Dense, DigestAlgorithm, File, HashOptions, ObjectOptions, OpenOptions, Report,
+    VerifyOptions, WriteOptions, Writer,
+};
+
+fn verify(file: &File, strict: bool) -> Report {
+    let mut options = VerifyOptions::default();
+    options.strict = strict;
+    file.verify(&options).unwrap()
+}
+
+fn codes(report: &Report) -> Vec<&str> {
+    report.problems.iter().map(zt::Error::code).collect()
+}
+
+#[test]
+fn what_we_write_is_strictly_valid() {
+    for options in [
+        WriteOptions::new(),
+        WriteOptions::new().zstd(3),
+        WriteOptions::new()
+            .digest(Some(DigestAlgorithm::Sha256))
+            .alignment(4096),
+    ] {
+        for (source, file) in every_source(&sample(options), &OpenOptions::new()) {
+            let report = verify(&file.unwrap(), true);
+            assert!(report.is_ok(), "{source}: {report:?}");
+            assert_eq!((report.objects, report.components), (4, 6), "{source}");
+            assert_eq!(report.bytes, 24_000 + 3 + (8 + 16 + 24), "{source}");
+            assert!(report.unverified.is_empty());
+        }
+    }
+}
+
+#[test]
+fn components_without_a_digest_are_named() {
+    let file = File::from_bytes(sample(WriteOptions::new().digest(None))).unwrap();
+    let report = verify(&file, false);
+    assert!(report.is_ok());
+    assert!(
+        report
+            .unverified
+            .contains(&("graph".into(), "indptr".into()))
+    );
+    assert_eq!(report.unverified.len(), 6);
+}
+
+#[test]
+fn every_damaged_component_is_found_and_the_rest_is_checked() {
+    let mut bytes = sample(WriteOptions::new());
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    for (name, role) in [("flags", "data"), ("graph", "indices")] {
+        bytes[usize::try_from(span_of(&file, name, role).offset()).unwrap()] ^= 0x80;
+    }
+    let report = verify(&File::from_bytes(bytes).unwrap(), false);
+    assert_eq!(codes(&report), ["digest-mismatch", "digest-mismatch"]);
+    let objects: Vec<_> = report
+        .problems
+        .iter()
+        .map(|problem| problem.object().unwrap())
+        .collect();
+    assert_eq!(objects, ["flags", "graph"]);
+    assert_eq!(report.components, 6);
+}
+
+#[test]
+fn contents_are_checked_where_there_is_no_digest() {
+    let mut bytes = sample(WriteOptions::new().digest(None));
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    for (name, role) in [("flags", "data"), ("graph", "indices")] {
+        bytes[usize::try_from(span_of(&file, name, role).offset()).unwrap()] = 9;
+    }
+    let report = verify(&File::from_bytes(bytes).unwrap(), false);
+    assert_eq!(codes(&report), ["bool-value", "index-value"]);
+}
+
+#[test]
+fn only_strictness_minds_bytes_between_components() {
+    let mut bytes = sample(WriteOptions::new());
+    bytes[13] = 1;
+    let file = File::from_bytes(bytes).unwrap();
+    assert!(verify(&file, false).is_ok());
+    let report = verify(&file, true);
+    assert_eq!(codes(&report), ["padding"]);
+    assert_eq!(report.problems[0].offset(), Some(13));
+}
+
+fn identity(file: &File) -> [u8; 32] {
+    file.hash(&HashOptions::default()).unwrap().content.unwrap()
+}
+
+#[test]
+fn the_identity_is_of_the_tensors_and_not_of_the_file() {
+    let plain = File::from_bytes(sample(WriteOptions::new())).unwrap();
+    let packed = WriteOptions::new().zstd(9).digest(None).alignment(8192);
+    let packed = File::from_bytes(sample(packed)).unwrap();
+    assert_eq!(identity(&plain), identity(&packed));
+
+    // Another order, and attributes of the file.
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    let mut names: Vec<&str> = plain.names().collect();
+    names.reverse();
+    for name in names {
+        writer
+            .copy(
+                name,
+                &plain.tensor(name).unwrap(),
+                &ObjectOptions::default(),
+            )
+            .unwrap();
+    }
+    let mut attributes = Attributes::new();
+    attributes.insert("k", "v");
+    writer.set_attributes(attributes);
+    writer.finish().unwrap();
+    assert_eq!(
+        identity(&plain),
+        identity(&File::from_bytes(bytes).unwrap())
+    );
+}
+
+#[test]
+fn the_identity_changes_with_name_shape_type_and_value() {
+    let of = |name: &str, dense: &Dense<'_>| {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes).unwrap();
+        writer.add(name, dense).unwrap();
+        writer.finish().unwrap();
+        identity(&File::from_bytes(bytes).unwrap())
+    };
+    let all = [
+        of("w", &Dense::from_slice(&[4], &[1u8, 2, 3, 4]).unwrap()),
+        of("v", &Dense::from_slice(&[4], &[1u8, 2, 3, 4]).unwrap()),
+        of("w", &Dense::from_slice(&[2, 2], &[1u8, 2, 3, 4]).unwrap()),
+        of("w", &Dense::from_slice(&[4], &[1i8, 2, 3, 4]).unwrap()),
+        of("w", &Dense::from_slice(&[4], &[1u8, 2, 3, 5]).unwrap()),
+    ];
+    for (at, one) in all.iter().enumerate() {
+        assert!(!all[..at].contains(one), "{at}");
+    }
+}
+
+/// Computed by hand from the definition in `spec/decisions.md`.
+#[test]
+fn the_identity_of_no_tensors_is_the_hash_of_the_domain_alone() {
+    let mut bytes = Vec::new();
+    Writer::new(&mut bytes).unwrap().finish().unwrap();
+    let hex: String = identity(&File::from_bytes(bytes).unwrap())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(hex, DOMAIN_SHA256);
+}
+
+const DOMAIN_SHA256: &str = "a978985dcea52d5f55d546051f3b3d8fb76365da067f1996987c3dd942e6dee5";
+
+#[test]
+fn an_unreadable_object_leaves_no_identity_and_the_others_their_hashes() {
+    let mut bytes = sample(WriteOptions::new());
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    bytes[usize::try_from(span_of(&file, "flags", "data").offset()).unwrap()] ^= 1;
+    let mut options = HashOptions::default();
+    options.dense = true;
+    let hash = File::from_bytes(bytes).unwrap().hash(&options).unwrap();
+    assert_eq!(hash.content, None);
+    assert_eq!(hash.first_error().unwrap().code(), "digest-mismatch");
+    assert_eq!(
+        hash.objects.iter().filter(|(_, hash)| hash.is_ok()).count(),
+        3
+    );
+    let (_, graph) = hash
+        .objects
+        .iter()
+        .find(|(name, _)| name == "graph")
+        .unwrap();
+    assert_eq!(
+        graph
+            .as_ref()
+            .unwrap()
+            .dense
+            .as_ref()
+            .unwrap()
+            .bytes
+            .byte_len,
+        24
+    );
+}

@@ -1,0 +1,254 @@
+//! Reading through the facade: typed, borrowed, copied, streamed; from every source alike.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod common;
+
+use common::{every_source, sample, span_of};
+use zt::{Csr, Dense, ErrorKind, File, Limits, OpenOptions, Verify, WriteOptions, Writer};
+
+#[test]
+fn every_source_gives_the_same_values() {
+    for (encoding, options) in [
+        ("raw", WriteOptions::new()),
+        ("zstd", WriteOptions::new().zstd(1)),
+    ] {
+        for (source, file) in every_source(&sample(options), &OpenOptions::new()) {
+            let file = file.unwrap();
+            let name = format!("{source}, {encoding}");
+            let ramp = file.tensor("ramp").unwrap();
+            assert_eq!(ramp.shape(), [60, 100], "{name}");
+            let values = ramp.as_slice::<f32>().unwrap();
+            assert_eq!((values[0], values[5999]), (0.0, 5999.0), "{name}");
+            assert_eq!(
+                *file.tensor("flags").unwrap().as_slice::<bool>().unwrap(),
+                [true, false, true]
+            );
+            let graph: Csr<'_> = file.tensor("graph").unwrap().view().unwrap();
+            assert_eq!(graph.shape(), [2, 3], "{name}");
+            let dense = file.tensor("graph").unwrap().to_dense().unwrap();
+            assert_eq!(
+                *dense.as_slice::<i32>().unwrap(),
+                [0, 0, 7, 8, 0, 0],
+                "{name}"
+            );
+            assert!(
+                file.tensor("none")
+                    .unwrap()
+                    .as_slice::<u8>()
+                    .unwrap()
+                    .is_empty(),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn raw_elements_are_borrowed_from_memory_and_maps_and_copied_from_files() {
+    for (source, file) in every_source(&sample(WriteOptions::new()), &OpenOptions::new()) {
+        let file = file.unwrap();
+        let values = file.tensor("ramp").unwrap().as_slice::<f32>().unwrap();
+        let lends = !["position", "file"].contains(&source);
+        // Memory that a test allocates need not be aligned as a map is.
+        assert!(!values.is_borrowed() || lends, "{source}");
+        assert!(values.is_borrowed() || source != "map");
+    }
+}
+
+#[test]
+fn what_is_borrowed_outlives_the_handle() {
+    let file = File::from_bytes(sample(WriteOptions::new())).unwrap();
+    let values = {
+        let tensor = file.tensor("ramp").unwrap();
+        tensor.as_slice::<f32>().unwrap()
+    };
+    assert_eq!(values[1], 1.0);
+}
+
+#[test]
+fn reads_into_the_callers_memory_and_refuses_another_length() {
+    let file = File::from_bytes(sample(WriteOptions::new().zstd(1))).unwrap();
+    let ramp = file.tensor("ramp").unwrap();
+    let mut out = vec![0; 24_000];
+    ramp.read_into("data", &mut out).unwrap();
+    assert_eq!(out[4..8], 1f32.to_le_bytes());
+    let error = ramp.read_into("data", &mut out[1..]).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.component()),
+        (ErrorKind::Misuse, Some("data"))
+    );
+}
+
+#[test]
+fn streams_a_component_in_pieces_of_whole_elements() {
+    let file = File::from_bytes(sample(WriteOptions::new().zstd(1))).unwrap();
+    let mut reader = file.tensor("ramp").unwrap().reader("data").unwrap();
+    let (mut all, mut piece) = (Vec::new(), [0; 1001]);
+    loop {
+        match reader.read(&mut piece).unwrap() {
+            0 => break,
+            len => {
+                assert_eq!(len % 4, 0);
+                all.extend_from_slice(&piece[..len]);
+            }
+        }
+    }
+    assert_eq!(all.len(), 24_000);
+    assert_eq!(
+        reader.read(&mut [0; 3]).unwrap_err().kind(),
+        ErrorKind::Misuse
+    );
+}
+
+#[test]
+fn wrong_types_and_names_are_the_callers_fault() {
+    let file = File::from_bytes(sample(WriteOptions::new())).unwrap();
+    let ramp = file.tensor("ramp").unwrap();
+    assert_eq!(ramp.as_slice::<i32>().unwrap_err().code(), "misuse");
+    assert_eq!(ramp.view::<Csr<'_>>().unwrap_err().code(), "misuse");
+    assert_eq!(ramp.bytes("values").unwrap_err().code(), "not-found");
+    assert_eq!(file.tensor("nobody").unwrap_err().code(), "not-found");
+    assert!(file.get("nobody").is_none());
+}
+
+#[test]
+fn a_digest_is_checked_on_the_first_read_and_then_trusted() {
+    let mut bytes = sample(WriteOptions::new());
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    let at = usize::try_from(span_of(&file, "ramp", "data").offset()).unwrap();
+    bytes[at] ^= 1;
+
+    for (source, damaged) in every_source(&bytes, &OpenOptions::new()) {
+        let damaged = damaged.unwrap();
+        let ramp = damaged.tensor("ramp").unwrap();
+        let error = ramp.as_slice::<f32>().unwrap_err();
+        assert_eq!(error.code(), "digest-mismatch", "{source}");
+        assert_eq!(
+            (error.object(), error.component()),
+            (Some("ramp"), Some("data"))
+        );
+        assert_eq!(error.offset(), Some(at as u64));
+        assert_eq!(
+            ramp.bytes("data").unwrap_err().code(),
+            "digest-mismatch",
+            "a failure is not trusted"
+        );
+        assert!(
+            damaged.tensor("flags").unwrap().as_slice::<bool>().is_ok(),
+            "its neighbours read"
+        );
+    }
+    let never = OpenOptions::new().verify(Verify::Never);
+    for (source, damaged) in every_source(&bytes, &never) {
+        let damaged = damaged.unwrap();
+        let values = damaged.tensor("ramp").unwrap().as_slice::<f32>().unwrap();
+        assert_ne!(values[0], 0.0, "{source}");
+    }
+}
+
+#[test]
+fn verifying_always_sees_what_changes_after_the_first_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.zt");
+    let bytes = sample(WriteOptions::new());
+    std::fs::write(&path, &bytes).unwrap();
+    for (verify, second) in [(Verify::OnRead, true), (Verify::Always, false)] {
+        std::fs::write(&path, &bytes).unwrap();
+        let file = OpenOptions::new().verify(verify).open(&path).unwrap();
+        let flags = file.tensor("flags").unwrap();
+        assert!(flags.bytes("data").is_ok());
+        let mut changed = bytes.clone();
+        let at = usize::try_from(span_of(&file, "flags", "data").offset()).unwrap();
+        changed[at] ^= 1;
+        std::fs::write(&path, &changed).unwrap();
+        assert_eq!(flags.bytes("data").is_ok(), second, "{verify:?}");
+    }
+}
+
+#[test]
+fn a_limit_refuses_before_anything_is_decoded() {
+    let bytes = sample(WriteOptions::new().zstd(1));
+    let limits = Limits {
+        decoded_len: 23_999,
+        ..Limits::default()
+    };
+    let file = OpenOptions::new().limits(limits).open_bytes(bytes).unwrap();
+    assert_eq!(
+        file.tensor("ramp").unwrap_err().code(),
+        "decompression-limit"
+    );
+    assert!(file.tensor("flags").is_ok());
+}
+
+#[test]
+fn a_small_sparse_object_of_a_huge_shape_has_no_dense_value_within_the_limits() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    let indptr = [0u64, 1];
+    let wide = Csr::new([1, 1 << 50], &[1f32][..], &[5u64][..], &indptr[..]).unwrap();
+    writer.add("wide", &wide).unwrap();
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    let error = file.tensor("wide").unwrap().to_dense().unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Limit, "decompression-limit")
+    );
+}
+
+#[test]
+fn a_file_serves_many_threads() {
+    fn shared<T: Send + Sync>(value: T) -> T {
+        value
+    }
+    let file = shared(File::from_bytes(sample(WriteOptions::new().zstd(1))).unwrap());
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for name in ["ramp", "flags", "graph", "none"] {
+                    file.tensor(name).unwrap().to_dense().unwrap();
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn entries_come_in_the_order_of_their_data() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    for name in ["zebra", "ant", "mole"] {
+        writer
+            .add(name, &Dense::from_slice(&[1], &[1u8]).unwrap())
+            .unwrap();
+    }
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    let names: Vec<&str> = file.entries().iter().map(|entry| entry.name()).collect();
+    assert_eq!(names, ["zebra", "ant", "mole"]);
+}
+
+#[test]
+fn a_fault_belongs_to_its_object_unless_strictness_is_asked_for() {
+    let bytes = sample(WriteOptions::new());
+    // The shape of `ramp` loses a row: [60, 100] becomes [59, 100].
+    let at = bytes
+        .windows(4)
+        .rposition(|window| window == [0x82, 0x18, 60, 0x18])
+        .unwrap();
+    let mut bytes = bytes;
+    bytes[at + 2] = 59;
+    for (source, file) in every_source(&bytes, &OpenOptions::new()) {
+        let file = file.unwrap();
+        let error = file.tensor("ramp").unwrap_err();
+        assert_eq!(error.code(), "shape-size-mismatch", "{source}");
+        assert_eq!(error.object(), Some("ramp"));
+        let entries = file.entries();
+        let faulty = entries.iter().find(|entry| entry.name() == "ramp").unwrap();
+        assert_eq!(faulty.raw().unwrap().shape.as_deref(), Some(&[59, 100][..]));
+        assert!(file.tensor("graph").is_ok());
+    }
+    for (_, file) in every_source(&bytes, &OpenOptions::new().strict(true)) {
+        assert_eq!(file.unwrap_err().code(), "shape-size-mismatch");
+    }
+}

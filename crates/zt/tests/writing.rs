@@ -1,0 +1,342 @@
+//! Writing through the facade: what is refused, what is published, what comes out identical.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod common;
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{names_in, sample, span_of};
+use zt::{
+    Attributes, ComponentOptions, Compression, DType, Dense, DigestAlgorithm, Encoding, ErrorKind,
+    File, ObjectOptions, Value, WriteOptions, Writer,
+};
+
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
+#[test]
+fn the_same_calls_give_the_same_bytes_on_any_number_of_threads() {
+    // 40 MiB: three batches of frames.
+    let ramp: Vec<u32> = (0..10u32 << 20).map(|value| value / 5).collect();
+    let write = |options: WriteOptions| {
+        let mut bytes = Vec::new();
+        let mut writer = options.zstd(1).to_writer(&mut bytes).unwrap();
+        writer
+            .add("ramp", &Dense::from_slice(&[10 << 20], &ramp).unwrap())
+            .unwrap();
+        writer.finish().unwrap();
+        bytes
+    };
+    let one = write(WriteOptions::new().threads(1));
+    assert!(one.len() < 20 << 20, "it compresses");
+    assert_eq!(one, write(WriteOptions::new().threads(2)));
+    assert_eq!(one, write(WriteOptions::new().threads(5)));
+    assert_eq!(one, write(WriteOptions::new()));
+    let file = File::from_bytes(one).unwrap();
+    assert_eq!(
+        *file.tensor("ramp").unwrap().as_slice::<u32>().unwrap(),
+        ramp
+    );
+}
+
+#[test]
+fn a_stream_is_stored_like_the_same_bytes_at_once() {
+    for len in [0, 1, 4 << 20, (4 << 20) + 1, 16 << 20, (33 << 20) + 7] {
+        let content: Vec<u8> = (0..len).map(|at| (at >> 9) as u8).collect();
+        for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+            let mut at_once = Vec::new();
+            let mut writer = options.clone().to_writer(&mut at_once).unwrap();
+            let dense = Dense::from_slice(&[len as u64], &content).unwrap();
+            writer.add("x", &dense).unwrap();
+            writer.finish().unwrap();
+
+            let mut streamed = Vec::new();
+            let mut writer = options.to_writer(&mut streamed).unwrap();
+            let mut object = writer.begin("x", &[len as u64], "dense").unwrap();
+            let mut data = object.component("data", DType::U8, None).unwrap();
+            for piece in content.chunks(777_777) {
+                data.write_all(piece).unwrap();
+            }
+            data.finish().unwrap();
+            object.finish().unwrap();
+            writer.finish().unwrap();
+            assert!(at_once == streamed, "{len}");
+        }
+    }
+}
+
+#[test]
+fn what_does_not_shrink_is_stored_raw() {
+    for len in [100, 5 << 20, 20 << 20] {
+        let content = noise(len);
+        let mut bytes = Vec::new();
+        let mut writer = WriteOptions::new().zstd(1).to_writer(&mut bytes).unwrap();
+        writer
+            .add(
+                "noise",
+                &Dense::from_slice(&[len as u64], &content).unwrap(),
+            )
+            .unwrap();
+        writer.finish().unwrap();
+        let file = File::from_bytes(bytes).unwrap();
+        let tensor = file.tensor("noise").unwrap();
+        assert_eq!(
+            tensor.component("data").unwrap().blob.encoding,
+            Encoding::Raw
+        );
+        assert_eq!(*tensor.as_slice::<u8>().unwrap(), content);
+    }
+}
+
+#[test]
+fn components_begin_at_64_and_large_ones_on_a_page() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    for (name, len) in [("a", 1), ("b", 1 << 20), ("c", 3), ("d", (1 << 20) - 1)] {
+        writer
+            .add(
+                name,
+                &Dense::from_slice(&[len as u64], &vec![1u8; len]).unwrap(),
+            )
+            .unwrap();
+    }
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    let offset = |name| span_of(&file, name, "data").offset();
+    assert_eq!(
+        (offset("a"), offset("b"), offset("c")),
+        (64, 4096, 4096 + (1 << 20))
+    );
+    assert_eq!(offset("d"), offset("c") + 64);
+}
+
+#[test]
+fn options_hold_per_component() {
+    let mut bytes = Vec::new();
+    let mut writer = WriteOptions::new()
+        .digest(None)
+        .to_writer(&mut bytes)
+        .unwrap();
+    let packed = ComponentOptions {
+        compression: Compression::Zstd(9),
+        digest: Some(DigestAlgorithm::Sha256),
+    };
+    let plain = ComponentOptions {
+        digest: None,
+        ..ComponentOptions::default()
+    };
+    let options = ObjectOptions::from(plain).role("indptr", packed);
+    let rows = 100u64;
+    let indptr = vec![0u64; 101];
+    let empty = zt::Csr::new([rows, 3], &[][..] as &[f32], &[][..] as &[u64], &indptr[..]).unwrap();
+    writer.add_with("graph", &empty, &options).unwrap();
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    let graph = file.tensor("graph").unwrap();
+    let indptr = &graph.component("indptr").unwrap().blob;
+    assert_eq!(indptr.encoding, Encoding::Zstd);
+    assert!(matches!(indptr.digest, Some(zt::Digest::Sha256(_))));
+    assert_eq!(graph.component("values").unwrap().blob.digest, None);
+}
+
+#[test]
+fn attributes_and_unknown_fields_survive_a_copy() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    let mut attributes = Attributes::new();
+    attributes.insert("licence", "Apache-2.0");
+    attributes.insert("epochs", 3u64);
+    writer.set_attributes(attributes.clone());
+    let mut object = writer.begin("w", &[2], "dense").unwrap();
+    object.set_attributes(attributes.clone());
+    let mut unknown = Attributes::new();
+    unknown.insert("x-note", Value::Null);
+    object.set_extra(unknown.clone());
+    let mut data = object.component("data", DType::U8, None).unwrap();
+    data.write_all(&[1, 2]).unwrap();
+    data.finish().unwrap();
+    object.finish().unwrap();
+    writer.finish().unwrap();
+
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    let mut copied = Vec::new();
+    let mut writer = Writer::new(&mut copied).unwrap();
+    writer.set_attributes(file.attributes().unwrap().unwrap());
+    writer
+        .copy("w", &file.tensor("w").unwrap(), &ObjectOptions::default())
+        .unwrap();
+    writer.finish().unwrap();
+    assert_eq!(copied, bytes);
+    let copy = File::from_bytes(copied).unwrap();
+    assert_eq!(copy.tensor("w").unwrap().attributes(), &attributes);
+    assert_eq!(copy.tensor("w").unwrap().object().extra, unknown);
+}
+
+#[test]
+fn refuses_what_its_own_reader_would_refuse() {
+    let mut writer = Writer::new(io::sink()).unwrap();
+    let one = Dense::from_slice(&[1], &[1u8]).unwrap();
+    writer.add("one", &one).unwrap();
+    assert_eq!(
+        writer.add("one", &one).unwrap_err().code(),
+        "duplicate-name"
+    );
+    assert_eq!(
+        writer.add(&"n".repeat(70_000), &one).unwrap_err().code(),
+        "misuse"
+    );
+    let mut object = writer.begin("short", &[3], "dense").unwrap();
+    object
+        .component("data", DType::F32, None)
+        .unwrap()
+        .finish()
+        .unwrap();
+    let error = object.finish().unwrap_err();
+    assert_eq!(
+        (error.code(), error.object()),
+        ("shape-size-mismatch", Some("short"))
+    );
+    assert_eq!(
+        writer.finish().unwrap_err().kind(),
+        ErrorKind::Misuse,
+        "its bytes would be nobody's"
+    );
+}
+
+#[test]
+fn an_object_that_is_dropped_half_way_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    drop(writer.begin("w", &[3], "dense").unwrap());
+    assert_eq!(writer.finish().unwrap_err().code(), "misuse");
+    assert!(names_in(folder.path()).is_empty());
+}
+
+#[test]
+fn nothing_appears_before_finish_and_nothing_stays_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.zt");
+    std::fs::write(&path, b"old").unwrap();
+    let mut writer = Writer::create(&path).unwrap();
+    writer
+        .add("x", &Dense::from_slice(&[1], &[1u8]).unwrap())
+        .unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    drop(writer);
+    assert_eq!(names_in(folder.path()), ["model.zt"]);
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+
+    Writer::create(&path).unwrap().finish().unwrap();
+    assert_eq!(names_in(folder.path()), ["model.zt"]);
+    assert!(File::open(&path).unwrap().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn publishing_keeps_the_mode_and_follows_a_link() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (path, link) = (
+        folder.path().join("model.zt"),
+        folder.path().join("latest.zt"),
+    );
+    std::fs::write(&path, b"old").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink("model.zt", &link).unwrap();
+    Writer::create(&link).unwrap().finish().unwrap();
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(File::open(&path).is_ok());
+    assert_eq!(
+        std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_device_is_an_error_and_stays_a_device() {
+    let mut writer = Writer::create("/dev/full").unwrap();
+    let added = writer.add(
+        "x",
+        &Dense::from_slice(&[4 << 20], &vec![1u8; 4 << 20]).unwrap(),
+    );
+    let error = added.and_then(|()| writer.finish()).unwrap_err();
+    assert_eq!(error.code(), "io");
+    assert!(!std::fs::metadata("/dev/full").unwrap().is_file());
+}
+
+#[test]
+fn a_copy_that_is_stopped_publishes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.zt");
+    let file = File::from_bytes(sample(WriteOptions::new())).unwrap();
+    let calls = AtomicU64::new(0);
+    let stop = |_: u64| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        ControlFlow::Break(())
+    };
+    let mut writer = Writer::create(&path).unwrap();
+    let error = writer
+        .copy_with_progress(
+            "ramp",
+            &file.tensor("ramp").unwrap(),
+            &ObjectOptions::default(),
+            Some(&stop),
+        )
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Interrupted, "interrupted")
+    );
+    drop(writer);
+    assert_eq!(calls.into_inner(), 1);
+    assert!(names_in(folder.path()).is_empty());
+}
+
+/// Takes so many bytes and then reports a full disk.
+struct Full(usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(self.0);
+        self.0 -= taken;
+        if taken == 0 {
+            Err(io::ErrorKind::StorageFull.into())
+        } else {
+            Ok(taken)
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_sink_that_fails_at_any_byte_gives_an_io_error() {
+    let write = |room: usize| -> zt::Result<()> {
+        let mut writer = Writer::new(Full(room))?;
+        writer.add("x", &Dense::from_slice(&[100], &[3u8; 100])?)?;
+        writer.finish()
+    };
+    let mut whole = Vec::new();
+    let mut writer = Writer::new(&mut whole).unwrap();
+    writer
+        .add("x", &Dense::from_slice(&[100], &[3u8; 100]).unwrap())
+        .unwrap();
+    writer.finish().unwrap();
+    for room in 0..whole.len() {
+        assert_eq!(write(room).unwrap_err().code(), "io", "{room}");
+    }
+    write(whole.len()).unwrap();
+}
