@@ -163,7 +163,8 @@ pub enum Misuse {
     },
     /// The blob's decoded length is not known and has to be streamed.
     UnknownLength,
-    /// A writer's calls come in an order that makes no file, or go on after its sink has failed.
+    /// A writer's calls come in an order that makes no file, or a reader's or writer's calls go on
+    /// after one has failed.
     Order,
     /// An alignment that is not a power of two of at least 64.
     Alignment(u64),
@@ -367,7 +368,7 @@ impl fmt::Display for Misuse {
                 write!(f, "the destination has {found} bytes, the blob {expected}")
             }
             Misuse::UnknownLength => f.write_str("the decoded length is not known: stream it"),
-            Misuse::Order => f.write_str("the writer is within a blob, outside one, or has failed"),
+            Misuse::Order => f.write_str("the call is out of order, or an earlier one has failed"),
             Misuse::Alignment(alignment) => {
                 write!(
                     f,

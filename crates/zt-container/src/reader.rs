@@ -30,7 +30,15 @@ pub struct BlobReader<'a> {
     produced: u64,
     limit: u64,
     check: Option<(Hasher, &'a Digest)>,
-    done: bool,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Reading,
+    Done,
+    /// An error has been reported. The end must not be, after it.
+    Failed,
 }
 
 #[derive(Debug)]
@@ -91,7 +99,7 @@ impl<'a> BlobReader<'a> {
             produced: 0,
             limit: limits.decoded_len,
             check: None,
-            done: false,
+            state: State::Reading,
         })
     }
 
@@ -107,10 +115,17 @@ impl<'a> BlobReader<'a> {
     ///
     /// [`Violation::Zstd`] where the stored bytes do not decode to exactly the declared length,
     /// [`Error::DigestMismatch`], [`LimitExceeded::Decoded`] where no length is declared and the
-    /// bytes go on past the limit, [`Error::Io`].
+    /// bytes go on past the limit, [`Error::Io`]; after any of them, [`Misuse::Order`].
     pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        if self.state == State::Failed {
+            return Err(Error::Misuse(Misuse::Order));
+        }
+        self.fill(out).inspect_err(|_| self.state = State::Failed)
+    }
+
+    fn fill(&mut self, out: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
-        while !self.done {
+        while self.state == State::Reading {
             let rest = out.get_mut(filled..).unwrap_or_default();
             let at_end = self
                 .expected
@@ -120,10 +135,13 @@ impl<'a> BlobReader<'a> {
             }
             // Past the declared end one more byte is asked for, to see that there is none.
             let mut beyond = [0];
-            let given = self.step(if at_end { &mut beyond } else { rest })?;
+            let given = match self.step(if at_end { &mut beyond } else { rest }) {
+                Ok(given) => given,
+                Err(error) => return Err(self.explained(error)),
+            };
             if at_end && given > 0 {
                 let expected = self.expected.unwrap_or_default();
-                return Err(ZstdFault::Long { expected }.into());
+                return Err(self.explained(ZstdFault::Long { expected }.into()));
             }
             filled += given;
             self.produced += given as u64;
@@ -179,12 +197,31 @@ impl<'a> BlobReader<'a> {
         Ok(true)
     }
 
-    fn finish(&mut self) -> Result<()> {
-        self.done = true;
-        // A wrong digest explains whatever else is wrong, so it is reported first.
-        if let Some((hasher, digest)) = self.check.take() {
-            compare(digest, hasher.finish())?;
+    /// A wrong digest explains whatever the decoder stumbled over, so it is reported instead. For
+    /// that the stored bytes that are left are hashed too.
+    fn explained(&mut self, error: Error) -> Error {
+        if !matches!(error, Error::Malformed(Violation::Zstd(_))) {
+            return error;
         }
+        while self.check.is_some() && !self.rest.is_empty() {
+            self.taken = self.piece.len();
+            if let Err(error) = self.fetch() {
+                return error;
+            }
+        }
+        self.compare_digest().err().unwrap_or(error)
+    }
+
+    fn compare_digest(&mut self) -> Result<()> {
+        match self.check.take() {
+            Some((hasher, digest)) => compare(digest, hasher.finish()),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.state = State::Done;
+        self.compare_digest()?;
         #[cfg(feature = "zstd")]
         if let Decoder::Zstd(decoder) = &self.decoder
             && !decoder.at_boundary()

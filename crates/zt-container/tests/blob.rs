@@ -156,6 +156,39 @@ fn every_flipped_bit_of_a_raw_blob_is_a_wrong_digest() {
 }
 
 #[test]
+fn a_wrong_digest_is_reported_before_what_the_decoder_makes_of_it() {
+    let stored = frames(&content());
+    let blob = zstd_blob(&stored, Some(content().len() as u64));
+    for at in [0, 4, 5, stored.len() / 2, stored.len() - 1] {
+        let mut flipped = stored.clone();
+        flipped[at] ^= 1;
+        let sources: [&dyn Source; 2] = [
+            &Memory::new(flipped.clone()),
+            &ByPosition(Memory::new(flipped)),
+        ];
+        for source in sources {
+            let error = stream(source, &blob, &Limits::default()).unwrap_err();
+            assert_eq!(error.code(), "digest-mismatch", "{at}");
+        }
+    }
+}
+
+#[test]
+fn no_end_is_reported_after_an_error() {
+    let blob = Blob {
+        digest: Some(Digest::Crc32c(1)),
+        ..Blob::raw(Span::new(0, 3).unwrap())
+    };
+    let source = Memory::new([1, 2, 3]);
+    let mut reader = BlobReader::new(&source, &blob, &Limits::default()).unwrap();
+    assert_eq!(
+        reader.read(&mut [0; 8]).unwrap_err().code(),
+        "digest-mismatch"
+    );
+    assert_eq!(reader.read(&mut [0; 8]).unwrap_err().code(), "misuse");
+}
+
+#[test]
 fn every_cut_of_a_compressed_blob_is_refused() {
     let stored = frames(b"some content that is compressed");
     for len in 0..stored.len() {
