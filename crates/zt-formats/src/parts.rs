@@ -65,6 +65,21 @@ impl<'a> Parts<'a> {
         Some(self.elements.swap_remove(position).1)
     }
 
+    /// The same object in memory of its own. Copies what is borrowed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Allocation`] where there is no memory for the copies.
+    pub fn into_owned(self) -> Result<Parts<'static>> {
+        let elements = self.elements.into_iter();
+        let elements = elements.map(|(role, elements)| Ok((role, elements.into_owned()?)));
+        Ok(Parts {
+            shape: Cow::Owned(self.shape.into_owned()),
+            attributes: Cow::Owned(self.attributes.into_owned()),
+            elements: elements.collect::<Result<_>>()?,
+        })
+    }
+
     /// The metadata of these parts.
     #[must_use]
     pub fn signature(&self) -> Signature<'_> {

@@ -39,8 +39,7 @@ impl ObjectFormat for QuantizedGroupFormat {
         let zeros = signature.get(ZEROS);
         let count = signature.element_count(PACKED_WEIGHT)?;
         let quantization = Quantization::from_attributes(signature.attributes, count)?;
-        let mut roles = [Some(packed), Some(scales), zeros].into_iter().flatten();
-        if !roles.all(|component| component.is_understood(registry)) {
+        if !is_understood(signature, registry) {
             return Ok(());
         }
 
@@ -76,14 +75,8 @@ impl ObjectFormat for QuantizedGroupFormat {
     }
 
     fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
-        let builtin = Registry::builtin();
-        let mut roles = signature
-            .components
-            .iter()
-            .filter(|component| matches!(component.role, PACKED_WEIGHT | SCALES | ZEROS));
-        roles
-            .all(|component| component.is_understood(&builtin))
-            .then_some((DType::F32, None))
+        // What `to_dense` computes with.
+        is_understood(signature, &Registry::builtin()).then_some((DType::F32, None))
     }
 
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
@@ -97,6 +90,9 @@ impl ObjectFormat for QuantizedGroupFormat {
         registry: &Registry,
     ) -> Option<u64> {
         let component = signature.get(role)?;
+        if !is_understood(signature, registry) {
+            return None;
+        }
         let count = element_count(signature.shape)?;
         let quantization = Quantization::from_attributes(signature.attributes, count).ok()?;
         let value_len = component.value_len(registry).ok()??;
@@ -106,6 +102,13 @@ impl ObjectFormat for QuantizedGroupFormat {
             _ => None,
         }
     }
+}
+
+/// Whether all types are known that the lengths depend on.
+fn is_understood(signature: &Signature<'_>, registry: &Registry) -> bool {
+    let roles = [PACKED_WEIGHT, SCALES, ZEROS];
+    let mut components = roles.iter().filter_map(|role| signature.get(role));
+    components.all(|component| component.is_understood(registry))
 }
 
 /// An array of quantized values.
@@ -379,7 +382,11 @@ impl Iterator for Quantized<'_> {
 
     fn nth(&mut self, n: usize) -> Option<i64> {
         let mut skipped = n as u64;
-        self.left = self.left.checked_sub(skipped)?;
+        let Some(left) = self.left.checked_sub(skipped) else {
+            self.left = 0;
+            return None;
+        };
+        self.left = left;
         let in_word = u64::from(self.in_word);
         if let Some(beyond) = skipped.checked_sub(in_word) {
             let words = beyond.checked_div(self.per_word.into())?;

@@ -178,41 +178,47 @@ impl Selection {
         element_count(&self.shape).unwrap_or(0)
     }
 
-    /// The elements in order, as runs of neighbours that are as long as can be said without looking
-    /// at the next: the place of the first one in the array, and how many.
+    /// The elements in order, as runs at even distances: neighbours wherever whole inner dimensions
+    /// allow it, else the places of one dimension.
     pub fn runs(&self) -> impl Iterator<Item = Run> {
         // The innermost dimensions that are taken whole, and the one before them if its places are
         // neighbours, make one run; the others count up like an odometer.
-        let mut run_len = 1u64;
+        let mut run = Run {
+            first: 0,
+            count: 1,
+            stride: 1,
+        };
         let mut outer = self.axes.as_slice();
         while let Some((axis, rest)) = outer.split_last()
             && (axis.step == 1 || axis.count == 1)
         {
-            run_len = run_len.saturating_mul(axis.count);
-            let whole = axis.count == axis.dimension;
+            run.count = run.count.saturating_mul(axis.count);
             outer = rest;
-            if !whole {
+            if axis.count != axis.dimension {
                 break;
             }
         }
-        let inner = self.axes.get(outer.len()..).unwrap_or_default();
-        let at = |axes: &[Axis]| {
-            axes.iter().fold(0u64, |at, axis| {
-                at.saturating_add(axis.start.saturating_mul(axis.stride))
-            })
-        };
+        if run.count == 1
+            && let Some((axis, rest)) = outer.split_last()
+            && let Some(stride) = i64::try_from(axis.stride).ok()
+            && let Some(stride) = stride.checked_mul(axis.step)
+        {
+            run.count = axis.count;
+            run.stride = stride;
+            outer = rest;
+        }
+        let starts = self.axes.iter().fold(0u64, |at, axis| {
+            at.saturating_add(axis.start.saturating_mul(axis.stride))
+        });
         let is_empty = self.element_count() == 0;
         let mut odometer = (!is_empty).then(|| Odometer {
             axes: outer,
             places: vec![0; outer.len()],
-            first: at(inner).saturating_add(at(outer)),
+            first: starts,
         });
         std::iter::from_fn(move || {
             let state = odometer.as_mut()?;
-            let run = Run {
-                first: state.first,
-                count: run_len,
-            };
+            run.first = state.first;
             if !state.advance() {
                 odometer = None;
             }
@@ -221,13 +227,15 @@ impl Selection {
     }
 }
 
-/// Elements that are neighbours in an array.
+/// Elements of an array at even distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     /// The place of the first one, in elements.
     pub first: u64,
     /// How many.
     pub count: u64,
+    /// From each to the next, in elements: 1 for neighbours, negative for those that come before.
+    pub stride: i64,
 }
 
 struct Odometer<'a> {
@@ -341,19 +349,24 @@ pub(crate) fn slice(dense: &Dense<'_>, slices: &[Slice]) -> Result<Dense<'static
     let value_len = value_len(dense)?;
     let byte_len = selection.element_count().saturating_mul(value_len as u64);
     let mut out = Buffer::try_zeroed(byte_len)?;
+    let copy = match value_len {
+        1 => copy_run::<1>,
+        2 => copy_run::<2>,
+        4 => copy_run::<4>,
+        8 => copy_run::<8>,
+        16 => copy_run::<16>,
+        _ => copy_odd_run,
+    };
     let mut rest = &mut out[..];
     for run in selection.runs() {
-        let at = |count: u64| usize::try_from(count).ok()?.checked_mul(value_len);
-        let source = at(run.first).and_then(|first| elements.bytes.get(first..));
-        let source = source
-            .zip(at(run.count))
-            .and_then(|(from, len)| from.get(..len));
-        // The selection lies within the shape, and the bytes are those of the shape.
-        let Some(source) = source else { break };
-        let Some((target, tail)) = rest.split_at_mut_checked(source.len()) else {
+        let len = usize::try_from(run.count).ok();
+        let len = len.and_then(|count| count.checked_mul(value_len));
+        // The selection lies within the shape, and the bytes are those of the shape: none of this
+        // fails.
+        let Some((target, tail)) = len.and_then(|len| rest.split_at_mut_checked(len)) else {
             break;
         };
-        target.copy_from_slice(source);
+        copy(&elements.bytes, value_len, run, target);
         rest = tail;
     }
     Ok(Dense::from_checked(
@@ -364,6 +377,50 @@ pub(crate) fn slice(dense: &Dense<'_>, slices: &[Slice]) -> Result<Dense<'static
             bytes: out.into(),
         },
     ))
+}
+
+/// Copies the values of a run, which have `N` bytes each.
+fn copy_run<const N: usize>(bytes: &[u8], _: usize, run: Run, target: &mut [u8]) {
+    let (values, _) = bytes.as_chunks::<N>();
+    let (target, _) = target.as_chunks_mut::<N>();
+    let Ok(mut at) = usize::try_from(run.first) else {
+        return;
+    };
+    if run.stride == 1 {
+        let run = values
+            .get(at..)
+            .and_then(|values| values.get(..target.len()));
+        if let Some(run) = run {
+            target.copy_from_slice(run);
+        }
+        return;
+    }
+    let stride = usize::try_from(run.stride.unsigned_abs()).unwrap_or(usize::MAX);
+    for target in target {
+        if let Some(value) = values.get(at) {
+            *target = *value;
+        }
+        // Beyond the array only after the last one.
+        at = if run.stride > 0 {
+            at.wrapping_add(stride)
+        } else {
+            at.wrapping_sub(stride)
+        };
+    }
+}
+
+/// Copies the values of a run, of any length.
+fn copy_odd_run(bytes: &[u8], value_len: usize, run: Run, target: &mut [u8]) {
+    let mut at = i128::from(run.first);
+    for target in target.chunks_exact_mut(value_len.max(1)) {
+        let start = usize::try_from(at).ok();
+        let start = start.and_then(|at| at.checked_mul(value_len));
+        let value = start.and_then(|start| bytes.get(start..)?.get(..value_len));
+        if let Some(value) = value {
+            target.copy_from_slice(value);
+        }
+        at = at.wrapping_add(run.stride.into());
+    }
 }
 
 /// Bytes of one value. Under an unknown logical type, what the length says, if it divides.

@@ -1,0 +1,249 @@
+//! `dense` objects and the elements in them.
+
+use zt_formats::{
+    Bytes, Complex, ComponentSignature, Dense, Elements, F8E4M3Fn, Misuse, Registry, Scalar,
+    Signature, ToObject, View, bf16, f16,
+};
+use zt_manifest::{DType, Map};
+
+/// What the registry says to a dense object of this metadata.
+fn check(
+    shape: &[u64],
+    dtype: DType,
+    logical_type: Option<&str>,
+    byte_len: Option<u64>,
+) -> Result<(), &'static str> {
+    let signature = Signature {
+        shape,
+        attributes: &Map::new(),
+        components: vec![ComponentSignature {
+            role: "data",
+            dtype: Some(dtype),
+            logical_type,
+            byte_len,
+        }],
+    };
+    let checked = Registry::builtin().check("dense", &signature);
+    checked.map_err(|error| error.code())
+}
+
+#[test]
+fn takes_exactly_the_bytes_of_the_shape() {
+    let mismatch = Err("shape-size-mismatch");
+    assert_eq!(check(&[2, 3], DType::F32, None, Some(24)), Ok(()));
+    assert_eq!(check(&[2, 3], DType::F32, None, Some(23)), mismatch);
+    assert_eq!(check(&[2, 3], DType::F32, None, Some(20)), mismatch);
+    assert_eq!(check(&[2, 3], DType::F32, None, Some(28)), mismatch);
+    assert_eq!(check(&[], DType::F64, None, Some(8)), Ok(()));
+    assert_eq!(check(&[], DType::F64, None, Some(0)), mismatch);
+    assert_eq!(
+        check(&[0, 1 << 40, 1 << 40], DType::F64, None, Some(0)),
+        Ok(())
+    );
+    assert_eq!(check(&[0], DType::F64, None, Some(8)), mismatch);
+}
+
+#[test]
+fn refuses_sizes_that_wrap() {
+    let mismatch = Err("shape-size-mismatch");
+    assert_eq!(
+        check(&[1 << 32, 1 << 32], DType::U8, None, Some(0)),
+        mismatch
+    );
+    assert_eq!(
+        check(&[(1 << 62) + 4], DType::F32, None, Some(16)),
+        mismatch
+    );
+    assert_eq!(check(&[1 << 62], DType::F32, None, None), mismatch);
+}
+
+#[test]
+fn a_length_that_the_file_does_not_say_is_no_fault_and_follows_from_the_shape() {
+    assert_eq!(check(&[2, 3], DType::F32, None, None), Ok(()));
+    let registry = Registry::builtin();
+    let signature = Signature {
+        shape: &[2, 3],
+        attributes: &Map::new(),
+        components: vec![ComponentSignature {
+            role: "data",
+            dtype: Some(DType::I16),
+            logical_type: None,
+            byte_len: None,
+        }],
+    };
+    let format = registry.format("dense").unwrap();
+    assert_eq!(format.expected_len("data", &signature, &registry), Some(12));
+    assert_eq!(format.expected_len("other", &signature, &registry), None);
+}
+
+#[test]
+fn logical_types_count_values_and_lie_over_their_dtype() {
+    assert_eq!(check(&[3], DType::U8, Some("f8_e5m2"), Some(3)), Ok(()));
+    assert_eq!(check(&[3], DType::F32, Some("complex64"), Some(24)), Ok(()));
+    assert_eq!(
+        check(&[3], DType::F32, Some("complex64"), Some(12)),
+        Err("shape-size-mismatch")
+    );
+    assert_eq!(
+        check(&[3], DType::F32, Some("complex128"), Some(24)),
+        Err("logical-type")
+    );
+    assert_eq!(check(&[3], DType::F32, Some("f32"), Some(12)), Ok(()));
+    assert_eq!(
+        check(&[3], DType::F32, Some("f16"), Some(12)),
+        Ok(()),
+        "another dtype's name is an unknown logical type"
+    );
+}
+
+#[test]
+fn an_unknown_logical_type_leaves_its_storage_elements() {
+    assert_eq!(check(&[9], DType::U16, Some("vendor.mx6"), Some(4)), Ok(()));
+    assert_eq!(
+        check(&[9], DType::U16, Some("vendor.mx6"), Some(5)),
+        Err("shape-size-mismatch")
+    );
+    let elements = Elements::from(&[1u16, 2]).with_logical_type("vendor.mx6");
+    let dense = Dense::from_elements([9], elements).unwrap();
+    assert_eq!(*dense.as_slice::<u16>().unwrap(), [1, 2]);
+    assert_eq!(dense.slice(&[]).unwrap_err().code(), "shape-size-mismatch");
+    assert_eq!(dense.to_f32().unwrap_err().code(), "unsupported");
+    let scalars = dense.elements().scalars(&Registry::builtin()).unwrap();
+    assert_eq!(scalars.last(), Some(Scalar::UInt(2)));
+}
+
+#[test]
+fn the_data_has_to_be_there_under_its_name() {
+    let values = [1f32];
+    let dense = Dense::from_slice(&[1], &values).unwrap();
+    let mut object = dense.to_object().unwrap();
+    object.components[0].0 = "DATA".into();
+    let error = Dense::from_parts(object.into_parts()).unwrap_err();
+    assert_eq!(error.code(), "missing-component");
+    assert_eq!(error.role(), Some("data"));
+}
+
+#[test]
+fn elements_are_lent_where_they_lie_aligned() {
+    let words = [0u64; 4];
+    let bytes: &[u8] = bytemuck_bytes(&words);
+    let aligned = Elements::new(DType::F32, &bytes[..8]);
+    let slice = aligned.as_slice::<f32>().unwrap();
+    assert_eq!(slice.is_borrowed(), cfg!(target_endian = "little"));
+    let misaligned = Elements::new(DType::F32, &bytes[1..9]);
+    let slice = misaligned.as_slice::<f32>().unwrap();
+    assert!(!slice.is_borrowed());
+    assert_eq!(*slice, [0.0, 0.0]);
+}
+
+fn bytemuck_bytes(words: &[u64]) -> &[u8] {
+    bytemuck::cast_slice(words)
+}
+
+#[test]
+fn typed_elements_outlive_the_handle_they_were_lent_through() {
+    let values = [1.5f64, -2.0];
+    let typed = {
+        let dense = Dense::from_slice(&[2], &values).unwrap();
+        dense.into_typed::<f64>().unwrap()
+    };
+    assert_eq!(*typed, values);
+}
+
+#[test]
+fn elements_are_not_seen_as_another_type() {
+    let elements = Elements::from(&[1u8, 2]);
+    let error = elements.as_slice::<i8>().unwrap_err();
+    let misuse = Misuse::ElementType {
+        asked: "i8",
+        dtype: DType::U8,
+        logical_type: None,
+    };
+    assert_eq!(error, misuse.into());
+    let elements = Elements::from(&[F8E4M3Fn::MAX]);
+    assert_eq!(elements.as_slice::<F8E4M3Fn>().unwrap()[0].to_f32(), 448.0);
+    assert!(elements.as_slice::<u8>().is_err());
+    let values = [Complex::new(1f32, 2.0)];
+    let elements = Elements::from(&values);
+    assert_eq!(elements.element_count(), 2);
+    assert!(elements.as_slice::<f32>().is_err());
+    assert!(elements.as_slice::<Complex<f64>>().is_err());
+}
+
+#[test]
+fn bools_are_zero_or_one() {
+    let dense = Dense::from_elements([3], Elements::new(DType::Bool, &[0, 1, 1][..])).unwrap();
+    assert_eq!(*dense.as_slice::<bool>().unwrap(), [false, true, true]);
+    let owned = dense.into_owned().unwrap();
+    assert_eq!(*owned.into_typed::<bool>().unwrap(), [false, true, true]);
+
+    let dense = Dense::from_elements([3], Elements::new(DType::Bool, &[0, 1, 2][..])).unwrap();
+    let error = dense.as_slice::<bool>().unwrap_err();
+    assert_eq!(error.code(), "bool-value");
+    assert_eq!(error.role(), Some("data"));
+    assert_eq!(
+        error.to_string(),
+        "component `data`: element 2 is 2, not 0 or 1"
+    );
+    let registry = Registry::builtin();
+    assert!(dense.elements().scalars(&registry).is_err());
+}
+
+#[test]
+fn floats_of_any_width_are_cast_to_any_other() {
+    let registry = Registry::builtin();
+    let values = [0.0f32, -0.0, 1.0, 0.1, 65504.0, 1e-8, f32::INFINITY];
+    let dense = Dense::from_slice(&[7], &values).unwrap();
+    let halves = dense.to_dtype(DType::F16, &registry).unwrap();
+    let expected = values.map(f16::from_f32);
+    assert_eq!(*halves.as_slice::<f16>().unwrap(), expected);
+    let back = halves.to_f32().unwrap();
+    assert_eq!(*back.as_slice::<f32>().unwrap(), expected.map(f16::to_f32));
+    let brains = dense.to_dtype(DType::BF16, &registry).unwrap();
+    let expected = values.map(bf16::from_f32);
+    assert_eq!(*brains.as_slice::<bf16>().unwrap(), expected);
+    let wide = brains.to_dtype(DType::F64, &registry).unwrap();
+    assert_eq!(*wide.as_slice::<f64>().unwrap(), expected.map(bf16::to_f64));
+    let codes = [F8E4M3Fn::MAX, F8E4M3Fn::from_f32(-0.5)];
+    let fp8 = Dense::from_slice(&[2], &codes).unwrap();
+    assert_eq!(
+        *fp8.to_f32().unwrap().as_slice::<f32>().unwrap(),
+        [448.0, -0.5]
+    );
+}
+
+#[test]
+fn what_is_no_real_float_is_not_cast() {
+    let registry = Registry::builtin();
+    let integers = Elements::from(&[1i32]);
+    assert_eq!(
+        integers.to_dtype(DType::F32, &registry).unwrap_err().code(),
+        "unsupported"
+    );
+    let values = [Complex::new(1f64, 0.0)];
+    let complex = Elements::from(&values);
+    assert!(complex.to_dtype(DType::F32, &registry).is_err());
+    let floats = Elements::from(&[1f32]);
+    assert!(floats.to_dtype(DType::I32, &registry).is_err());
+}
+
+#[test]
+fn values_come_one_by_one_with_their_precision() {
+    let registry = Registry::builtin();
+    let all =
+        |elements: Elements<'_>| -> Vec<Scalar> { elements.scalars(&registry).unwrap().collect() };
+    assert_eq!(all((&[i64::MIN]).into()), [Scalar::Int(i64::MIN)]);
+    assert_eq!(all((&[u64::MAX]).into()), [Scalar::UInt(u64::MAX)]);
+    assert_eq!(all((&[-1i8, 1]).into()), [Scalar::Int(-1), Scalar::Int(1)]);
+    assert_eq!(all((&[true]).into()), [Scalar::Bool(true)]);
+    assert_eq!(all((&[f16::ONE]).into()), [Scalar::F16(f16::ONE)]);
+    let fp8 = [F8E4M3Fn::from_f32(0.5)];
+    assert_eq!(all((&fp8).into()), [Scalar::F32(0.5)]);
+    let complex = Complex::new(1.0, -1.0);
+    assert_eq!(all((&[complex]).into()), [Scalar::Complex128(complex)]);
+    let elements = Elements::new(DType::F32, Bytes::Borrowed(&[0; 5]));
+    assert_eq!(
+        elements.scalars(&registry).map(drop).unwrap_err().code(),
+        "shape-size-mismatch"
+    );
+}

@@ -1,0 +1,393 @@
+//! `quantized_group` and `quantized_4bit`.
+
+// Clippy takes only the tests themselves for tests.
+#![allow(clippy::unwrap_used)]
+
+use std::borrow::Cow;
+
+use zt_formats::{
+    Elements, Error, F8E4M3Fn, Packing, Parts, Quantization, Quantized4Bit, QuantizedGroup,
+    Registry, ToObject, View, ZeroKind, f16,
+};
+use zt_manifest::{DType, Map, Value};
+
+/// The worked example of spec §3 at a 64th of its size, with one attribute or component replaced.
+fn example() -> Parts<'static> {
+    let attributes = [
+        ("bits", Value::from(4u64)),
+        ("group_size", Value::from(128u64)),
+        ("packing", Value::from("8_per_i32")),
+    ];
+    Parts {
+        shape: Cow::Borrowed(&[64, 64]),
+        attributes: Cow::Owned(attributes.into_iter().collect()),
+        elements: vec![
+            ("packed_weight".into(), Elements::from(vec![0i32; 512])),
+            ("scales".into(), Elements::from(vec![f16::ONE; 32])),
+            ("zeros".into(), Elements::from(vec![f16::ONE; 32])),
+        ],
+    }
+}
+
+fn with_attribute(name: &str, value: impl Into<Value>) -> Parts<'static> {
+    let mut parts = example();
+    parts.attributes.to_mut().insert(name, value);
+    parts
+}
+
+fn with(role: &'static str, elements: impl Into<Elements<'static>>) -> Parts<'static> {
+    let mut parts = example();
+    parts.take_if_any(role);
+    parts.elements.push((role.into(), elements.into()));
+    parts
+}
+
+/// Code and role of the refusal, which metadata alone gives.
+fn refusal(parts: Parts<'_>) -> (&'static str, Option<String>) {
+    let registry = Registry::builtin();
+    let checked = registry.check("quantized_group", &parts.signature());
+    let error = checked.unwrap_err();
+    assert_eq!(QuantizedGroup::from_parts(parts).unwrap_err(), error);
+    (error.code(), error.role().map(str::to_owned))
+}
+
+const MISMATCH: &str = "shape-size-mismatch";
+
+fn on(code: &'static str, role: &str) -> (&'static str, Option<String>) {
+    (code, Some(role.to_owned()))
+}
+
+#[test]
+fn the_worked_example_is_right() {
+    let registry = Registry::builtin();
+    let mut parts = example();
+    registry
+        .check("quantized_group", &parts.signature())
+        .unwrap();
+    parts.take("zeros").unwrap();
+    let group = QuantizedGroup::from_parts(parts).unwrap();
+    assert_eq!(group.quantization().bits, 4);
+    assert_eq!(group.quantized().count(), 4096);
+}
+
+#[test]
+fn attributes_are_of_their_type_and_range() {
+    let attribute = ("attribute", None);
+    let list = || Value::Array(vec![Value::from(4u64)]);
+    for value in [
+        Value::from(0u64),
+        Value::from(33u64),
+        Value::from(65u64),
+        Value::from(u64::MAX),
+        Value::from(1u64 << 32 | 4),
+        Value::from(-4i64),
+        Value::from(true),
+        Value::from(4.0),
+        Value::from("4"),
+        list(),
+    ] {
+        assert_eq!(refusal(with_attribute("bits", value)), attribute);
+    }
+    for value in [
+        Value::from(0u64),
+        Value::from(u64::MAX),
+        Value::from(1u64 << 31),
+        Value::from(-1i64),
+        Value::from(true),
+        Value::from(32.5),
+    ] {
+        assert_eq!(refusal(with_attribute("group_size", value)), attribute);
+    }
+    for text in [
+        "",
+        "8",
+        "8_per_",
+        "_per_i32",
+        "8_per_f32",
+        "8_per_bool",
+        "8_per_int32",
+        "08_per_i32",
+        "+8_per_i32",
+        "-8_per_i32",
+        "0_per_i32",
+        "8_PER_i32",
+        "8_per_i32 ",
+        "9_per_i32",
+        "4294967304_per_i32",
+    ] {
+        assert_eq!(
+            refusal(with_attribute("packing", text)),
+            attribute,
+            "{text}"
+        );
+    }
+    assert_eq!(refusal(with_attribute("packing", 8u64)), attribute);
+    assert_eq!(refusal(with_attribute("signed", 1u64)), attribute);
+    assert_eq!(refusal(with_attribute("zero_kind", "Additive")), attribute);
+    assert_eq!(refusal(with_attribute("zero_kind", true)), attribute);
+    for name in ["bits", "group_size", "packing"] {
+        let mut parts = example();
+        parts.attributes.to_mut().remove(name);
+        assert_eq!(refusal(parts), attribute);
+    }
+}
+
+#[test]
+fn other_attributes_are_free_and_kept() {
+    let mut parts = with_attribute("desc_act", true);
+    parts.attributes.to_mut().insert("signed", false);
+    let attributes = parts.attributes.clone().into_owned();
+    let group = QuantizedGroup::from_parts(parts).unwrap();
+    assert_eq!(group.attributes(), &attributes);
+    assert_eq!(group.to_object().unwrap().attributes, Some(attributes));
+}
+
+#[test]
+fn components_have_exactly_their_lengths() {
+    let packed = |len| with("packed_weight", vec![0i32; len]);
+    assert_eq!(refusal(packed(511)), on(MISMATCH, "packed_weight"));
+    assert_eq!(refusal(packed(513)), on(MISMATCH, "packed_weight"));
+    assert_eq!(refusal(packed(0)), on(MISMATCH, "packed_weight"));
+    let scales = |len| with("scales", vec![0f32; len]);
+    assert_eq!(refusal(scales(31)), on(MISMATCH, "scales"));
+    assert_eq!(refusal(scales(64)), on(MISMATCH, "scales"));
+    let zeros = |len| with("zeros", vec![0i32; len]);
+    assert_eq!(refusal(zeros(0)), on(MISMATCH, "zeros"));
+    assert_eq!(refusal(zeros(33)), on(MISMATCH, "zeros"));
+    let mut parts = example();
+    parts.shape = Cow::Borrowed(&[1 << 32, 1 << 32]);
+    assert_eq!(refusal(parts), on(MISMATCH, "packed_weight"));
+}
+
+#[test]
+fn components_have_types_that_the_arithmetic_knows() {
+    let packed = with("packed_weight", vec![0u32; 512]);
+    assert_eq!(refusal(packed), on("attribute", "packed_weight"));
+    let scales = with("scales", vec![1i32; 32]);
+    assert_eq!(refusal(scales), on("dtype", "scales"));
+    let zeros = with("zeros", vec![true; 32]);
+    assert_eq!(refusal(zeros), on("dtype", "zeros"));
+    let scales = with("scales", vec![F8E4M3Fn::MAX; 32]);
+    let dense = QuantizedGroup::from_parts(scales)
+        .unwrap()
+        .to_dense()
+        .unwrap();
+    assert_eq!(dense.as_slice::<f32>().unwrap()[0], -448.0);
+    for role in ["packed_weight", "scales"] {
+        let mut parts = example();
+        parts.take(role).unwrap();
+        assert_eq!(refusal(parts), on("missing-component", role));
+    }
+}
+
+/// As a file of the reference implementation 1.2.3 has it: packed values of an unknown type, FP8
+/// scales, and half as many zeros.
+#[test]
+fn an_unknown_logical_type_makes_lengths_unknowable() {
+    let packed = Elements::from(vec![0i32; 7]).with_logical_type("u4x2");
+    let mut parts = with("packed_weight", packed);
+    parts.take("zeros").unwrap();
+    parts
+        .elements
+        .push(("zeros".into(), Elements::from(vec![1f32; 16])));
+    let registry = Registry::builtin();
+    let signature = parts.signature();
+    registry.check("quantized_group", &signature).unwrap();
+    let format = registry.format("quantized_group").unwrap();
+    assert_eq!(format.dense_type(&signature, &registry), None);
+    let error = QuantizedGroup::from_parts(parts).unwrap_err();
+    assert_eq!(error.code(), "unsupported");
+}
+
+fn values<'a>(
+    quantization: Quantization,
+    packed: impl Into<Elements<'a>>,
+    count: u64,
+    scales: &'a [f32],
+    zeros: Option<&'a [f32]>,
+) -> Vec<f32> {
+    let zeros = zeros.map(Elements::from);
+    let group = QuantizedGroup::new([count], quantization, packed, scales, zeros).unwrap();
+    let dense = group.to_dense().unwrap();
+    dense.into_typed().unwrap().into_vec()
+}
+
+#[test]
+fn the_first_value_lies_in_the_lowest_bits_and_left_over_bits_mean_nothing() {
+    let ten_of_three = Packing {
+        per_word: 10,
+        dtype: DType::U32,
+    };
+    let quantization = Quantization::new(3, 4, ten_of_three);
+    let word = 0b11_111_110_101_100_011_010_001_000_111_110u32;
+    assert_eq!(
+        values(quantization, vec![word, 0b001], 11, &[1.0, 2.0, 4.0], None),
+        [6.0, 7.0, 0.0, 1.0, 4.0, 6.0, 8.0, 10.0, 24.0, 28.0, 4.0]
+    );
+}
+
+#[test]
+fn signed_values_are_twos_complement() {
+    let packing = Packing {
+        per_word: 2,
+        dtype: DType::I8,
+    };
+    let mut quantization = Quantization::new(4, 4, packing);
+    quantization.signed = true;
+    let packed = vec![0x87u8.cast_signed(), 0x1f];
+    assert_eq!(
+        values(quantization, packed, 4, &[0.5], None),
+        [3.5, -4.0, -0.5, 0.5]
+    );
+    let whole = Packing {
+        per_word: 1,
+        dtype: DType::I64,
+    };
+    let mut quantization = Quantization::new(32, 4, whole);
+    assert_eq!(
+        values(quantization, vec![-1i64], 1, &[1.0], None),
+        [4_294_967_296.0]
+    );
+    quantization.signed = true;
+    assert_eq!(values(quantization, vec![-1i64], 1, &[1.0], None), [-1.0]);
+}
+
+#[test]
+fn zero_points_are_subtracted_before_the_scale_or_added_after_it() {
+    let packing = Packing {
+        per_word: 2,
+        dtype: DType::U8,
+    };
+    let mut quantization = Quantization::new(4, 2, packing);
+    let zeros = Some(&[8.0, 1.0][..]);
+    let packed = || vec![0xf0u8, 0x21];
+    assert_eq!(
+        values(quantization, packed(), 4, &[0.5, 2.0], zeros),
+        [-4.0, 3.5, 0.0, 2.0]
+    );
+    quantization.zero_kind = ZeroKind::Additive;
+    assert_eq!(
+        values(quantization, packed(), 4, &[0.5, 2.0], zeros),
+        [8.0, 15.5, 3.0, 5.0]
+    );
+    // No fused step: 15 * 0.1 rounds to 1.5 before 1e-7 is added.
+    let dense = values(quantization, vec![0xffu8], 1, &[0.1], Some(&[-1.5]));
+    assert_eq!(dense, [15f32 * 0.1 - 1.5]);
+}
+
+#[test]
+fn a_group_may_be_larger_than_the_array() {
+    let packing = Packing {
+        per_word: 2,
+        dtype: DType::U8,
+    };
+    let quantization = Quantization::new(4, 128, packing);
+    assert_eq!(
+        values(quantization, vec![0x21u8, 3], 3, &[1.0], None),
+        [1.0, 2.0, 3.0]
+    );
+    assert_eq!(values(quantization, Vec::<u8>::new(), 0, &[], None), []);
+}
+
+#[test]
+fn what_cannot_be_quantized_is_refused() {
+    let packing = Packing {
+        per_word: 2,
+        dtype: DType::U8,
+    };
+    let quantization = Quantization::new(4, 2, packing);
+    let quantize = |shape: [u64; 1], values: &[f32], quantization| -> Result<(), Error> {
+        QuantizedGroup::quantize(shape, values, quantization).map(drop)
+    };
+    assert_eq!(
+        quantize([2], &[1.0], quantization).unwrap_err().code(),
+        MISMATCH
+    );
+    let error = quantize([2], &[1.0, f32::NAN], quantization).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "value 1 is not finite and cannot be quantized"
+    );
+    let mut one_bit = Quantization::new(1, 2, packing);
+    assert_eq!(quantize([2], &[0.0, 1.0], one_bit), Ok(()));
+    one_bit.signed = true;
+    assert_eq!(
+        quantize([2], &[0.0, 1.0], one_bit).unwrap_err().code(),
+        "attribute"
+    );
+    let extremes = [f32::MAX, f32::MIN, 1e-45, 0.0];
+    for (signed, zero_kind) in [
+        (true, ZeroKind::Subtractive),
+        (false, ZeroKind::Subtractive),
+        (false, ZeroKind::Additive),
+    ] {
+        let quantization = Quantization {
+            signed,
+            zero_kind,
+            ..quantization
+        };
+        assert_eq!(quantize([4], &extremes, quantization), Ok(()));
+    }
+}
+
+/// The parts of a 1.0 object, whose scales and zero-points come without a dtype.
+fn four_bit(scale: &'static [u8], zero_point: &'static [u8]) -> Parts<'static> {
+    let untyped = |bytes: &'static [u8]| Elements::new(DType::U8, bytes);
+    Parts {
+        shape: Cow::Borrowed(&[2, 3]),
+        attributes: Cow::Owned(Map::new()),
+        elements: vec![
+            ("data".into(), untyped(&[0x21, 0x43, 0x65])),
+            ("scale".into(), untyped(scale)),
+            ("zero_point".into(), untyped(zero_point)),
+        ],
+    }
+}
+
+#[test]
+fn four_bit_values_are_packed_across_rows_with_a_scale_for_each() {
+    // 1.0 and 0.5 as f32, 1 and 2 as f16.
+    let parts = four_bit(&[0, 0, 0x80, 0x3f, 0, 0, 0, 0x3f], &[0, 0x3c, 0, 0x40]);
+    let view = Quantized4Bit::from_parts(parts).unwrap();
+    assert_eq!(view.quantized().collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(view.scale().dtype, DType::F32);
+    assert_eq!(view.zero_point().dtype, DType::F16);
+    let dense = view.to_dense().unwrap();
+    assert_eq!(
+        *dense.as_slice::<f32>().unwrap(),
+        [0.0, 1.0, 2.0, 1.0, 1.5, 2.0]
+    );
+}
+
+#[test]
+fn a_dtype_that_the_file_does_not_say_is_no_fault_of_the_object() {
+    let parts = four_bit(&[0; 5], &[0; 8]);
+    let registry = Registry::builtin();
+    let mut signature = parts.signature();
+    for component in &mut signature.components {
+        component.dtype = None;
+    }
+    registry.check("quantized_4bit", &signature).unwrap();
+    let error = Quantized4Bit::from_parts(parts).unwrap_err();
+    assert_eq!((error.code(), error.role()), ("unsupported", Some("scale")));
+}
+
+#[test]
+fn four_bit_components_have_the_lengths_of_the_shape() {
+    let code = |parts: Parts<'_>| {
+        let error = Quantized4Bit::from_parts(parts).unwrap_err();
+        (error.code(), error.role().map(str::to_owned))
+    };
+    let mut parts = four_bit(&[0; 8], &[0; 8]);
+    parts.shape = Cow::Borrowed(&[2, 4]);
+    assert_eq!(code(parts), on(MISMATCH, "data"));
+    let mut parts = four_bit(&[0; 8], &[0; 8]);
+    parts.take("scale").unwrap();
+    assert_eq!(code(parts), on("missing-component", "scale"));
+    let mut parts = four_bit(&[0; 8], &[0; 8]);
+    parts.take("scale").unwrap();
+    parts
+        .elements
+        .push(("scale".into(), Elements::from(vec![1f32; 3])));
+    assert_eq!(code(parts), on(MISMATCH, "scale"));
+}

@@ -1,0 +1,211 @@
+//! Slices of dense arrays, against the indices that Python's `range` gives.
+
+// Clippy takes only the tests themselves for tests.
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use zt_formats::{Dense, Elements, Misuse, Selection, Slice, SliceFault};
+
+/// The places of `start:stop:step` in a dimension: walks them, one by one.
+fn walk(start: Option<i64>, stop: Option<i64>, step: i64, dimension: i64) -> Vec<i64> {
+    let from_end = |bound: i64| if bound < 0 { bound + dimension } else { bound };
+    let mut places = Vec::new();
+    if step > 0 {
+        let mut place = start.map_or(0, from_end).max(0);
+        let stop = stop.map_or(dimension, from_end).min(dimension);
+        while place < stop {
+            places.push(place);
+            place += step;
+        }
+    } else {
+        let mut place = start.map_or(dimension - 1, from_end).min(dimension - 1);
+        let stop = stop.map_or(-1, |stop| from_end(stop).max(-1));
+        while place > stop {
+            places.push(place);
+            place += step;
+        }
+    }
+    places
+}
+
+/// Values and shape that the slices (one for each dimension) take from 0, 1, 2, ...
+fn naive(shape: &[u64], slices: &[Slice]) -> (Vec<u64>, Vec<u32>) {
+    let mut selected = vec![0u64];
+    let mut out = Vec::new();
+    for (&dimension, slice) in shape.iter().zip(slices) {
+        let places = match *slice {
+            Slice::Index(index) if index < 0 => vec![index + dimension.cast_signed()],
+            Slice::Index(index) => vec![index],
+            Slice::Range { start, stop, step } => walk(start, stop, step, dimension.cast_signed()),
+            Slice::Ellipsis => unreachable!("not made here"),
+        };
+        if !matches!(slice, Slice::Index(_)) {
+            out.push(places.len() as u64);
+        }
+        selected = selected
+            .iter()
+            .flat_map(|at| {
+                places
+                    .iter()
+                    .map(move |place| at * dimension + place.cast_unsigned())
+            })
+            .collect();
+    }
+    let values = selected.iter().map(|at| u32::try_from(*at).unwrap());
+    (out, values.collect())
+}
+
+fn slice_of(dimension: u64) -> BoxedStrategy<Slice> {
+    let bound = prop::option::of(prop_oneof![-8i64..8, Just(i64::MIN), Just(i64::MAX)]);
+    let step = prop_oneof![-4i64..0, 1i64..4];
+    let range = (bound.clone(), bound, step).prop_map(|(start, stop, step)| Slice::Range {
+        start,
+        stop,
+        step,
+    });
+    if dimension == 0 {
+        return range.boxed();
+    }
+    let end = dimension.cast_signed();
+    prop_oneof![4 => range, 1 => (-end..end).prop_map(Slice::Index)].boxed()
+}
+
+fn shape_and_slices() -> impl Strategy<Value = (Vec<u64>, Vec<Slice>)> {
+    prop::collection::vec(0u64..6, 0..5).prop_flat_map(|shape| {
+        let slices: Vec<_> = shape.iter().map(|dimension| slice_of(*dimension)).collect();
+        (Just(shape), slices)
+    })
+}
+
+proptest! {
+    #[test]
+    fn slices_are_what_walking_the_indices_gives((shape, slices) in shape_and_slices()) {
+        // Bounds at the ends of i64 overflow in the walk alone.
+        let near = |bound: Option<i64>| bound.map(|bound| bound.clamp(-100, 100));
+        let tame: Vec<_> = slices.iter().map(|slice| match *slice {
+            Slice::Range { start, stop, step } => {
+                Slice::Range { start: near(start), stop: near(stop), step }
+            }
+            other => other,
+        }).collect();
+        let (expected_shape, expected) = naive(&shape, &tame);
+        let count = shape.iter().product();
+        let values: Vec<u32> = (0..count).map(|at: u64| u32::try_from(at).unwrap()).collect();
+        let dense = Dense::from_slice(&shape, &values).unwrap();
+        let slice = dense.slice(&slices).unwrap();
+        prop_assert_eq!(slice.shape(), &expected_shape[..]);
+        prop_assert_eq!(&slice.as_slice::<u32>().unwrap()[..], &expected[..]);
+
+        let selection = Selection::new(&slices, &shape).unwrap();
+        let runs: Vec<u32> = selection
+            .runs()
+            .flat_map(|run| {
+                let places = (0..run.count.cast_signed()).map(move |at| at * run.stride);
+                places.map(move |place| run.first.wrapping_add_signed(place))
+            })
+            .map(|at| u32::try_from(at).unwrap())
+            .collect();
+        prop_assert_eq!(runs, expected);
+    }
+
+    #[test]
+    fn any_text_is_a_list_of_slices_or_an_error(text in "[-0-9:., ]{0,12}") {
+        if let Ok(slices) = Slice::parse_list(&text) {
+            let _ = Selection::new(&slices, &[3, u64::MAX, 0]);
+            let _ = Selection::new(&slices, &[1 << 20, 1 << 20, 1 << 20]);
+        }
+    }
+}
+
+#[test]
+fn text_says_what_numpy_says() {
+    let range = |start, stop, step| Slice::Range { start, stop, step };
+    assert_eq!(
+        Slice::parse_list("0:4, :, ::2, -1, ..., 3:, :-1, 5:0:-2").unwrap(),
+        [
+            range(Some(0), Some(4), 1),
+            Slice::ALL,
+            range(None, None, 2),
+            Slice::Index(-1),
+            Slice::Ellipsis,
+            range(Some(3), None, 1),
+            range(None, Some(-1), 1),
+            range(Some(5), Some(0), -2),
+        ]
+    );
+    assert_eq!(Slice::parse_list(" ").unwrap(), []);
+    for text in [
+        "x",
+        "1:2:3:4",
+        "1,,2",
+        "1.5",
+        "0x1",
+        ",",
+        "99999999999999999999",
+    ] {
+        assert_eq!(
+            Slice::parse_list(text).unwrap_err().code(),
+            "misuse",
+            "{text}"
+        );
+    }
+    let zero = Misuse::Slice(SliceFault::ZeroStep);
+    assert_eq!(Slice::parse_list("::0"), Err(zero.into()));
+}
+
+#[test]
+fn an_ellipsis_stands_for_the_dimensions_that_are_left() {
+    let shape = [2, 3, 4];
+    let shape_of = |text| {
+        let slices = Slice::parse_list(text).unwrap();
+        Selection::new(&slices, &shape).map(|selection| selection.shape().to_vec())
+    };
+    assert_eq!(shape_of("...,0").unwrap(), [2, 3]);
+    assert_eq!(shape_of("0,...").unwrap(), [3, 4]);
+    assert_eq!(shape_of("0,...,0").unwrap(), [3]);
+    assert_eq!(shape_of("0,0,...,0").unwrap(), [0u64; 0]);
+    assert_eq!(shape_of("...").unwrap(), shape);
+    assert_eq!(shape_of("0").unwrap(), [3, 4]);
+    let fault = |text| match shape_of(text) {
+        Err(zt_formats::Error::Misuse(Misuse::Slice(fault))) => fault,
+        other => unreachable!("{other:?}"),
+    };
+    assert_eq!(fault("...,..."), SliceFault::TwoEllipses);
+    assert_eq!(fault("0,0,0,0"), SliceFault::TooMany { found: 4, rank: 3 });
+    let outside = |axis, index, dimension| SliceFault::OutOfRange {
+        axis,
+        index,
+        dimension,
+    };
+    assert_eq!(fault("2"), outside(0, 2, 2));
+    assert_eq!(fault(":,-4"), outside(1, -4, 3));
+}
+
+#[test]
+fn whole_rows_are_one_run() {
+    let runs = |text, shape: &[u64]| {
+        let selection = Selection::new(&Slice::parse_list(text).unwrap(), shape).unwrap();
+        let runs = selection.runs();
+        runs.map(|run| (run.first, run.count, run.stride))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(runs("", &[5, 6, 7]), [(0, 210, 1)]);
+    assert_eq!(runs("1:3", &[5, 6, 7]), [(42, 84, 1)]);
+    assert_eq!(runs("1:3,2", &[5, 6, 7]), [(56, 7, 1), (98, 7, 1)]);
+    assert_eq!(runs("::2,1:3", &[3, 4]), [(1, 2, 1), (9, 2, 1)]);
+    assert_eq!(runs("::-1", &[3]), [(2, 3, -1)]);
+    assert_eq!(runs("1:,0", &[3, 4]), [(4, 2, 4)]);
+    assert_eq!(runs("::-2,:,3", &[3, 2, 4]), [(19, 2, 4), (3, 2, 4)]);
+    assert_eq!(runs("2:1", &[3]), []);
+    assert_eq!(runs("", &[]), [(0, 1, 1)]);
+}
+
+#[test]
+fn a_slice_of_complex_values_keeps_their_parts_together() {
+    let bytes: Vec<f32> = (0u16..8).map(f32::from).collect();
+    let elements = Elements::from(&bytes).with_logical_type("complex64");
+    let dense = Dense::from_elements([2, 2], elements).unwrap();
+    let slice = dense.slice(&[Slice::ALL, Slice::Index(1)]).unwrap();
+    let values = slice.as_slice::<zt_formats::Complex<f32>>().unwrap();
+    assert_eq!((values[0].re, values[0].im, values[1].im), (2.0, 3.0, 7.0));
+}

@@ -1,0 +1,321 @@
+//! `sparse_csr` and `sparse_coo`: what they refuse, and where.
+
+// Clippy takes only the tests themselves for tests.
+#![allow(clippy::unwrap_used)]
+
+use zt_formats::{
+    Complex, Coo, Csr, Elements, Error, IndexBound, ObjectFormat, Parts, Registry, ToObject, View,
+    Violation,
+};
+use zt_manifest::DType;
+
+fn csr(shape: [u64; 2], values: &[f32], indices: &[u64], indptr: &[u64]) -> Result<(), Error> {
+    Csr::new(shape, values, indices, indptr).map(drop)
+}
+
+fn coo(shape: &[u64], values: &[f32], coords: &[u64]) -> Result<(), Error> {
+    Coo::new(shape, values, coords).map(drop)
+}
+
+/// Code and role of what must be an error.
+fn blame<T>(result: Result<T, Error>) -> (&'static str, Option<String>) {
+    let error = result.map(drop).unwrap_err();
+    (error.code(), error.role().map(str::to_owned))
+}
+
+fn on(code: &'static str, role: &str) -> (&'static str, Option<String>) {
+    (code, Some(role.to_owned()))
+}
+
+fn index_fault(position: u64, value: i128, bound: IndexBound, role: &'static str) -> Error {
+    Violation::IndexValue {
+        position,
+        value,
+        bound,
+    }
+    .of(role)
+}
+
+/// The parts of [[0, 5, 0], [7, 0, 8]], to be spoilt.
+fn csr_parts() -> Parts<'static> {
+    let csr = Csr::new([2, 3], &[5f32, 7.0, 8.0], &[1, 0, 2], &[0, 1, 3]).unwrap();
+    let parts = csr.to_object().unwrap().into_parts();
+    parts.into_owned().unwrap()
+}
+
+/// The same parts with other elements in one role.
+fn with<'a>(mut parts: Parts<'a>, role: &'static str, elements: Elements<'a>) -> Parts<'a> {
+    parts.take(role).unwrap();
+    parts.elements.push((role.into(), elements));
+    parts
+}
+
+#[test]
+fn csr_lengths_follow_from_the_shape_and_each_other() {
+    assert_eq!(csr([2, 3], &[5.0], &[1], &[0, 1, 1]), Ok(()));
+    assert_eq!(csr([0, 5], &[], &[], &[0]), Ok(()));
+    let mismatch = "shape-size-mismatch";
+    assert_eq!(
+        blame(csr([2, 3], &[5.0], &[1], &[0, 1])),
+        on(mismatch, "indptr")
+    );
+    assert_eq!(
+        blame(csr([2, 3], &[5.0], &[1], &[0, 1, 1, 1])),
+        on(mismatch, "indptr")
+    );
+    assert_eq!(
+        blame(csr([2, 3], &[5.0], &[1, 2], &[0, 1, 1])),
+        on(mismatch, "indices")
+    );
+    assert_eq!(
+        blame(csr([u64::MAX, 3], &[], &[], &[0])),
+        on(mismatch, "indptr")
+    );
+    let mut parts = csr_parts();
+    parts.shape = vec![2, 3, 1].into();
+    assert_eq!(blame(Csr::from_parts(parts)), (mismatch, None));
+}
+
+#[test]
+fn csr_needs_all_of_its_components() {
+    for role in ["values", "indices", "indptr"] {
+        let mut parts = csr_parts();
+        parts.take(role).unwrap();
+        assert_eq!(blame(Csr::from_parts(parts)), on("missing-component", role));
+    }
+}
+
+#[test]
+fn csr_pointers_rise_from_zero_to_the_number_of_values() {
+    assert_eq!(
+        csr([2, 3], &[5.0], &[1], &[1, 1, 1]),
+        Err(index_fault(0, 1, IndexBound::Exactly(0), "indptr"))
+    );
+    assert_eq!(
+        csr([2, 3], &[5.0, 6.0], &[1, 2], &[0, 2, 1]),
+        Err(index_fault(2, 1, IndexBound::AtLeast(2), "indptr"))
+    );
+    assert_eq!(
+        csr([2, 3], &[5.0], &[1], &[0, 1, 2]),
+        Err(index_fault(2, 2, IndexBound::Exactly(1), "indptr"))
+    );
+    assert_eq!(
+        csr([2, 3], &[5.0], &[1], &[0, u64::MAX, 1]),
+        Err(index_fault(2, 1, IndexBound::AtLeast(u64::MAX), "indptr"))
+    );
+}
+
+#[test]
+fn csr_columns_lie_within_the_shape() {
+    assert_eq!(
+        csr([2, 3], &[5.0, 6.0], &[2, 3], &[0, 1, 2]),
+        Err(index_fault(1, 3, IndexBound::Below(3), "indices"))
+    );
+    let error = csr([1, 3], &[5.0], &[1 << 63], &[0, 1]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "component `indices`: element 0 is 9223372036854775808, not in 0..3"
+    );
+}
+
+#[test]
+fn indices_of_any_integer_dtype_are_read_and_only_u64_is_strictly_right() {
+    let registry = Registry::builtin();
+    let expected = Csr::new([2, 3], &[5f32, 7.0, 8.0], &[1, 0, 2], &[0, 1, 3]).unwrap();
+    let (i8s, i16s, i32s, i64s) = ([1i8, 0, 2], [1i16, 0, 2], [1i32, 0, 2], [1i64, 0, 2]);
+    let (u8s, u16s, u32s) = ([1u8, 0, 2], [1u16, 0, 2], [1u32, 0, 2]);
+    let narrow: [Elements<'_>; 7] = [
+        (&i8s).into(),
+        (&i16s).into(),
+        (&i32s).into(),
+        (&i64s).into(),
+        (&u8s).into(),
+        (&u16s).into(),
+        (&u32s).into(),
+    ];
+    for indices in narrow {
+        let parts = with(csr_parts(), "indices", indices);
+        registry.check("sparse_csr", &parts.signature()).unwrap();
+        let strict = registry.check_strict("sparse_csr", &parts.signature());
+        assert_eq!(blame(strict), on("index-dtype", "indices"));
+        assert_eq!(Csr::from_parts(parts).unwrap(), expected);
+    }
+    let signature = csr_parts();
+    registry
+        .check_strict("sparse_csr", &signature.signature())
+        .unwrap();
+}
+
+#[test]
+fn indices_are_integers_and_not_negative() {
+    let floats = [1f64, 0.0, 2.0];
+    let parts = with(csr_parts(), "indices", (&floats).into());
+    assert_eq!(blame(Csr::from_parts(parts)), on("index-dtype", "indices"));
+    let bools = Elements::new(DType::Bool, &[0, 1, 1][..]);
+    let parts = with(csr_parts(), "indptr", bools);
+    assert_eq!(blame(Csr::from_parts(parts)), on("index-dtype", "indptr"));
+    let codes = Elements::new(DType::U8, &[0, 1, 3][..]).with_logical_type("f8_e5m2");
+    let parts = with(csr_parts(), "indptr", codes);
+    assert_eq!(blame(Csr::from_parts(parts)), on("index-dtype", "indptr"));
+
+    let negative = [1i64, -1, 2];
+    let parts = with(csr_parts(), "indices", (&negative).into());
+    let format = Registry::builtin();
+    let format = format.format("sparse_csr").unwrap();
+    let fault = index_fault(1, -1, IndexBound::Below(3), "indices");
+    assert_eq!(format.check_data(&parts), Err(fault));
+    let negative = [0i32, 1, -5];
+    let parts = with(csr_parts(), "indptr", (&negative).into());
+    assert_eq!(
+        blame(format.check_data(&parts)),
+        on("index-value", "indptr")
+    );
+}
+
+#[test]
+fn contents_are_checked_without_the_values() {
+    let registry = Registry::builtin();
+    let format = registry.format("sparse_csr").unwrap();
+    let mut parts = csr_parts();
+    parts.take("values").unwrap();
+    let roles = format.data_roles().unwrap();
+    assert!(
+        parts
+            .elements
+            .iter()
+            .all(|(role, _)| roles.contains(&&**role))
+    );
+    format.check_data(&parts).unwrap();
+}
+
+#[test]
+fn coo_has_a_coordinate_for_each_value_and_dimension() {
+    assert_eq!(coo(&[3, 4, 5], &[1.0], &[2, 3, 4]), Ok(()));
+    assert_eq!(coo(&[3, 4, 5], &[], &[]), Ok(()));
+    let mismatch = on("shape-size-mismatch", "coords");
+    assert_eq!(blame(coo(&[3, 4], &[1.0], &[2])), mismatch);
+    assert_eq!(blame(coo(&[3, 4], &[1.0], &[2, 3, 1])), mismatch);
+    assert_eq!(blame(coo(&[3, 4], &[1.0], &[])), mismatch);
+    assert_eq!(blame(coo(&[], &[1.0], &[0])), mismatch);
+}
+
+#[test]
+fn coo_coordinates_lie_within_their_own_dimension() {
+    // The flat place 0 * 4 + 4 exists, and is another's.
+    assert_eq!(
+        coo(&[3, 4], &[1.0, 2.0], &[0, 1, 0, 4]),
+        Err(index_fault(3, 4, IndexBound::Below(4), "coords"))
+    );
+    assert_eq!(
+        coo(&[3, 4], &[1.0], &[u64::MAX, 0]),
+        Err(index_fault(
+            0,
+            u64::MAX.into(),
+            IndexBound::Below(3),
+            "coords"
+        ))
+    );
+    let values = [1f32];
+    let coo = Coo::new([3, 4], &values, &[0, 0]).unwrap();
+    let negative = [0i16, -7];
+    let parts = with(
+        coo.to_object().unwrap().into_parts(),
+        "coords",
+        (&negative).into(),
+    );
+    assert_eq!(
+        Coo::from_parts(parts).unwrap_err(),
+        index_fault(1, -7, IndexBound::Below(4), "coords")
+    );
+}
+
+#[test]
+fn a_scalar_is_the_sum_of_its_values() {
+    let coo = Coo::new([], &[1.5f32, 2.0], &[]).unwrap();
+    let dense = coo.to_dense().unwrap();
+    assert_eq!(dense.shape(), [0u64; 0]);
+    assert_eq!(*dense.as_slice::<f32>().unwrap(), [3.5]);
+}
+
+#[test]
+fn values_of_one_place_add_up_and_others_arrive_bit_for_bit() {
+    let coo = Coo::new([2], &[200u8, 100], &[1, 1]).unwrap();
+    assert_eq!(*coo.to_dense().unwrap().as_slice::<u8>().unwrap(), [0, 44]);
+    let coo = Coo::new([2], &[true, true], &[1, 1]).unwrap();
+    let dense = coo.to_dense().unwrap();
+    assert_eq!(*dense.as_slice::<bool>().unwrap(), [false, true]);
+    let one = Complex::new(1f32, -1.0);
+    let coo = Coo::new([2], Elements::from(vec![one, one]), &[0, 0]).unwrap();
+    let dense = coo.to_dense().unwrap();
+    let values = dense.as_slice::<Complex<f32>>().unwrap();
+    assert_eq!(*values, [one + one, Complex::ZERO]);
+
+    let odd_nan = f32::from_bits(0x7f80_0001);
+    let coo = Coo::new([3], Elements::from(vec![-0.0, odd_nan]), &[0, 2]).unwrap();
+    let dense = coo.to_dense().unwrap();
+    let bits: Vec<u32> = dense
+        .as_slice::<f32>()
+        .unwrap()
+        .iter()
+        .map(|x| x.to_bits())
+        .collect();
+    assert_eq!(bits, [0x8000_0000, 0, 0x7f80_0001]);
+}
+
+#[test]
+fn values_of_an_unknown_type_are_moved_and_not_added() {
+    let values = [1u16, 2, 3, 4];
+    let values = || Elements::from(&values).with_logical_type("vendor.pair");
+    let dense = Coo::new([3], values(), &[2, 0])
+        .unwrap()
+        .to_dense()
+        .unwrap();
+    assert_eq!(*dense.as_slice::<u16>().unwrap(), [3, 4, 0, 0, 1, 2]);
+    let error = Coo::new([3], values(), &[0, 0])
+        .unwrap()
+        .to_dense()
+        .unwrap_err();
+    assert_eq!(error.code(), "unsupported");
+    let error = Coo::new([3], values(), &[0, 1, 2]).unwrap().to_dense();
+    assert_eq!(blame(error), on("shape-size-mismatch", "values"));
+}
+
+#[test]
+fn a_shape_that_no_array_has_is_refused_and_not_allocated() {
+    let coo = Coo::new([1 << 40, 1 << 40], &[1f32], &[0, 0]).unwrap();
+    assert_eq!(blame(coo.to_dense()), on("shape-size-mismatch", "values"));
+    let coo = Coo::new([1 << 61], &[1f32], &[0]).unwrap();
+    assert_eq!(coo.to_dense().unwrap_err().code(), "allocation");
+}
+
+#[test]
+fn lengths_that_old_files_do_not_say_follow_from_the_others() {
+    let registry = Registry::builtin();
+    let format: &dyn ObjectFormat = registry.format("sparse_csr").unwrap();
+    let parts = csr_parts();
+    for role in ["values", "indices", "indptr"] {
+        let mut signature = parts.signature();
+        let component = signature
+            .components
+            .iter_mut()
+            .find(|c| c.role == role)
+            .unwrap();
+        let expected = component.byte_len.take();
+        registry.check("sparse_csr", &signature).unwrap();
+        assert_eq!(format.expected_len(role, &signature, &registry), expected);
+    }
+    let coo = Coo::new([3, 4], &[1f64], &[0, 0]).unwrap();
+    let format: &dyn ObjectFormat = registry.format("sparse_coo").unwrap();
+    let parts = coo.to_object().unwrap().into_parts();
+    for role in ["values", "coords"] {
+        let mut signature = parts.signature();
+        let component = signature
+            .components
+            .iter_mut()
+            .find(|c| c.role == role)
+            .unwrap();
+        let expected = component.byte_len.take();
+        registry.check("sparse_coo", &signature).unwrap();
+        assert_eq!(format.expected_len(role, &signature, &registry), expected);
+    }
+}
