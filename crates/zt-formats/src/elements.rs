@@ -187,7 +187,7 @@ impl<'a, T: Element> From<&'a Vec<T>> for Elements<'a> {
 }
 
 /// Copies: a vector's memory is not aligned for every type.
-impl<T: Element> From<Vec<T>> for Elements<'static> {
+impl<T: Element> From<Vec<T>> for Elements<'_> {
     fn from(elements: Vec<T>) -> Self {
         let mut buffer = Buffer::copied(T::bytes(&elements));
         to_le(&mut buffer, T::DTYPE.byte_len());

@@ -1,12 +1,14 @@
 //! `quantized_4bit`: two values per byte, with a scale and a zero-point per row. Spec: 1.0 §7.3.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::borrow::Cow;
+
 use zt_manifest::{DType, Text};
 
 use crate::number::{Numbers, check_numbers, to_f32};
 use crate::{
-    Buffer, Dense, Elements, Error, ObjectFormat, Parts, Registry, Result, Signature, SizeMismatch,
-    Unsupported, View, Violation, element_count,
+    Buffer, Dense, Elements, Error, NewObject, ObjectFormat, Parts, Registry, Result, Signature,
+    SizeMismatch, ToObject, Unsupported, View, Violation, element_count,
 };
 
 const DATA: &str = "data";
@@ -96,8 +98,8 @@ impl ObjectFormat for Quantized4BitFormat {
 /// Always well-formed: the components have the lengths that the shape demands. Where the file does
 /// not say the dtype of scales or zero-points, four bytes per row are f32 and two are f16.
 ///
-/// For reading alone: [`QuantizedGroup`](crate::QuantizedGroup) says the same and more, with a row
-/// as its group.
+/// There is no way to make one but from an object: new ones are
+/// [`QuantizedGroup`](crate::QuantizedGroup)s, which say the same and more, with a row as the group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantized4Bit<'a> {
     shape: Vec<u64>,
@@ -183,6 +185,22 @@ impl<'a> View<'a> for Quantized4Bit<'a> {
             zero_point: parts.take(ZERO_POINT)?,
             count: element_count(&parts.shape).unwrap_or(0),
             shape: parts.shape.into_owned(),
+        })
+    }
+}
+
+/// As 1.2 writes it, with every dtype said.
+impl ToObject for Quantized4Bit<'_> {
+    fn to_object(&self) -> Result<NewObject<'_>> {
+        Ok(NewObject {
+            shape: Cow::Borrowed(&self.shape),
+            format: Text::Borrowed(Self::FORMAT),
+            attributes: None,
+            components: vec![
+                (Text::Borrowed(DATA), self.data.borrow()),
+                (Text::Borrowed(SCALE), self.scale.borrow()),
+                (Text::Borrowed(ZERO_POINT), self.zero_point.borrow()),
+            ],
         })
     }
 }

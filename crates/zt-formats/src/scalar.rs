@@ -154,6 +154,25 @@ impl Iterator for Scalars<'_> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.values.size_hint()
     }
+
+    /// Looks at the type once and not for each value, which makes sums several times as fast.
+    fn fold<B, F: FnMut(B, Scalar) -> B>(self, init: B, mut f: F) -> B {
+        macro_rules! by_dtype {
+            ($dtype:expr; $($known:ident)*) => {
+                match $dtype {
+                    $(DType::$known => self.values.fold(init, |acc, value| {
+                        f(acc, stored(DType::$known, value))
+                    }),)*
+                }
+            };
+        }
+        match self.read {
+            Read::Storage(dtype) => {
+                by_dtype!(dtype; F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 Bool)
+            }
+            read @ Read::Logical(_) => self.values.fold(init, |acc, value| f(acc, read.one(value))),
+        }
+    }
 }
 
 impl ExactSizeIterator for Scalars<'_> {}
@@ -171,6 +190,7 @@ impl Read {
 }
 
 /// The value of exactly one element's bytes.
+#[inline]
 fn stored(dtype: DType, bytes: &[u8]) -> Scalar {
     fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
         bytes.first_chunk().copied().unwrap_or([0; N])

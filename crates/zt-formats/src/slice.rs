@@ -121,13 +121,14 @@ impl Selection {
         let Some(whole) = rank.checked_sub(found) else {
             return Err(SliceFault::TooMany { found, rank }.into());
         };
-        let mut parts = slices.iter().position(|part| *part == Slice::Ellipsis);
-        let at = *parts.get_or_insert(slices.len());
-        let (before, after) = slices.split_at_checked(at).unwrap_or((slices, &[]));
+        // Without an ellipsis, there is one at the end.
+        let mut parts = slices.splitn(2, |part| *part == Slice::Ellipsis);
+        let before = parts.next().unwrap_or_default();
+        let after = parts.next().unwrap_or_default();
         let expanded = before
             .iter()
             .chain(std::iter::repeat_n(&Slice::ALL, whole))
-            .chain(after.iter().filter(|part| **part != Slice::Ellipsis));
+            .chain(after);
         if element_count(shape).is_none() {
             let shape = shape.to_vec();
             let mismatch = SizeMismatch::Overflow { shape };
@@ -140,6 +141,7 @@ impl Selection {
             let (start, step, count) = match *part {
                 Slice::Index(index) => (place(index, dimension, axis)?, 1, 1),
                 Slice::Range { start, stop, step } => range(start, stop, step, dimension)?,
+                // Taken out above.
                 Slice::Ellipsis => range(None, None, 1, dimension)?,
             };
             if !matches!(part, Slice::Index(_)) {

@@ -126,7 +126,7 @@ fn the_data_has_to_be_there_under_its_name() {
 #[test]
 fn elements_are_lent_where_they_lie_aligned() {
     let words = [0u64; 4];
-    let bytes: &[u8] = bytemuck_bytes(&words);
+    let bytes: &[u8] = bytemuck::cast_slice(&words);
     let aligned = Elements::new(DType::F32, &bytes[..8]);
     let slice = aligned.as_slice::<f32>().unwrap();
     assert_eq!(slice.is_borrowed(), cfg!(target_endian = "little"));
@@ -134,10 +134,6 @@ fn elements_are_lent_where_they_lie_aligned() {
     let slice = misaligned.as_slice::<f32>().unwrap();
     assert!(!slice.is_borrowed());
     assert_eq!(*slice, [0.0, 0.0]);
-}
-
-fn bytemuck_bytes(words: &[u64]) -> &[u8] {
-    bytemuck::cast_slice(words)
 }
 
 #[test]

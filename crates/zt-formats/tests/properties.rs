@@ -416,7 +416,14 @@ proptest! {
         let _ = registry.check(id, &silent);
 
         for (_, elements) in &parts.elements {
-            let _ = elements.scalars(&registry).map(Iterator::count);
+            if let Ok(scalars) = elements.scalars(&registry) {
+                let texts = scalars.clone().fold(String::new(), |all, one| format!("{all} {one}"));
+                let mut one_by_one = String::new();
+                for scalar in scalars {
+                    one_by_one = format!("{one_by_one} {scalar}");
+                }
+                prop_assert_eq!(texts, one_by_one);
+            }
             let _ = elements.to_dtype(DType::BF16, &registry);
             let _ = elements.as_slice::<bool>();
             let _ = elements.as_slice::<Complex<f64>>();

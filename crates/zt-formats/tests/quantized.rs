@@ -352,6 +352,11 @@ fn four_bit_values_are_packed_across_rows_with_a_scale_for_each() {
     assert_eq!(view.quantized().collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
     assert_eq!(view.scale().dtype, DType::F32);
     assert_eq!(view.zero_point().dtype, DType::F16);
+    let object = view.to_object().unwrap();
+    assert_eq!(
+        Quantized4Bit::from_parts(object.into_parts()).unwrap(),
+        view
+    );
     let dense = view.to_dense().unwrap();
     assert_eq!(
         *dense.as_slice::<f32>().unwrap(),
@@ -390,4 +395,44 @@ fn four_bit_components_have_the_lengths_of_the_shape() {
         .elements
         .push(("scale".into(), Elements::from(vec![1f32; 3])));
     assert_eq!(code(parts), on(MISMATCH, "scale"));
+}
+
+/// The example of `spec/formats/quantized_4bit.md`, with zero-points of a byte each.
+#[test]
+fn zero_points_of_one_byte_are_u8() {
+    let mut parts = four_bit(&[0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f], &[8, 0]);
+    parts.elements[0].1 = Elements::from(vec![0x08u8, 0xf7, 0x21]);
+    let dense = Quantized4Bit::from_parts(parts)
+        .unwrap()
+        .to_dense()
+        .unwrap();
+    let expected = [0.0, -4.0, -0.5, 15.0, 1.0, 2.0];
+    assert_eq!(*dense.as_slice::<f32>().unwrap(), expected);
+}
+
+/// The examples of `spec/formats/quantized_group.md`.
+#[test]
+fn the_examples_of_the_page_are_right() {
+    let packing = "8_per_u32".parse().unwrap();
+    let quantization = Quantization::new(4, 8, packing);
+    let words = [0x7654_3210u32, 0xfedc_ba98];
+    let scales = [f16::from_f32(0.5), f16::from_f32(0.25)];
+    let zeros = [8u8, 8];
+    let zeros = Some(Elements::from(&zeros));
+    let group = QuantizedGroup::new([2, 8], quantization, &words, &scales, zeros).unwrap();
+    let expected: Vec<f32> = (-8i8..8)
+        .map(|q| f32::from(q) * if q < 0 { 0.5 } else { 0.25 })
+        .collect();
+    assert_eq!(
+        *group.to_dense().unwrap().as_slice::<f32>().unwrap(),
+        expected
+    );
+
+    let mut quantization = Quantization::new(4, 3, "2_per_u8".parse().unwrap());
+    quantization.signed = true;
+    quantization.zero_kind = ZeroKind::Additive;
+    assert_eq!(
+        values(quantization, &[0x8fu8, 1], 3, &[0.5], Some(&[1.0])),
+        [0.5, -3.0, 1.5]
+    );
 }
