@@ -3,7 +3,7 @@
 
 use zt_container::{Layout, Limits};
 
-use crate::cbor::{Cursor, Flaw, Head, Scanner};
+use crate::cbor::{Cursor, Flaw, Head, Scanner, text_at};
 use crate::error::{LimitExceeded, abridged};
 use crate::names::Names;
 use crate::schema::{self, ROOT_KEYS, describe};
@@ -313,17 +313,16 @@ impl Root {
         let mut scanner = Scanner::new(bytes, 0, limits.nesting);
         let scanned = root.scan_array(&mut scanner).and_then(|()| scanner.end());
         scanned.map_err(|flaw| flaw.into_error(bytes))?;
-        root.names.finish(bytes).map_err(|flaw| match flaw {
-            // To drop one of the two silently would be to choose between the real readers.
-            Flaw::Duplicate { at } => Error::DuplicateName {
-                offset: at as u64,
-                name: match Cursor::at(bytes, at).text() {
-                    Ok(Some(name)) => abridged(&name),
-                    _ => String::new(),
+        root.names
+            .finish(bytes)
+            .map_err(|flaw| match flaw.duplicate_at() {
+                // To drop one of the two silently would be to choose between the real readers.
+                Some(at) => Error::DuplicateName {
+                    offset: at as u64,
+                    name: text_at(bytes, at),
                 },
-            },
-            flaw => flaw.into_error(bytes),
-        })?;
+                None => flaw.into_error(bytes),
+            })?;
         Ok(root)
     }
 

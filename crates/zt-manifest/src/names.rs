@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use crate::cbor::{Cursor, Flaw, Head, compare_texts, text_cmp};
+use crate::cbor::{Cursor, Flaw, Head, compare_texts, text_cmp, whole};
 
 /// Where names and objects are, in the order of the file, and how to find one by name.
 ///
@@ -41,14 +41,14 @@ impl Names {
     /// Memory for as many objects as a map declares; the cursor has seen that they have bytes.
     pub(crate) fn reserve(&mut self, len: usize) -> Result<(), Flaw> {
         let reserved = self.entries.try_reserve_exact(len);
-        reserved.map_err(|_| allocation::<Entry>(len))
+        reserved.map_err(|_| Flaw::allocation::<Entry>(len))
     }
 
     /// Adds an object.
     pub(crate) fn push(&mut self, name: usize, object: usize) -> Result<(), Flaw> {
         if self.entries.len() == self.entries.capacity() {
             let reserved = self.entries.try_reserve(1);
-            reserved.map_err(|_| allocation::<Entry>(self.entries.len()))?;
+            reserved.map_err(|_| Flaw::allocation::<Entry>(self.entries.len()))?;
         }
         self.entries.push(Entry {
             name: narrow(name),
@@ -59,16 +59,24 @@ impl Names {
 
     /// Puts the names in order. Two that are equal are a flaw.
     pub(crate) fn finish(&mut self, bytes: &[u8]) -> Result<(), Flaw> {
-        self.join_chunked(bytes)?;
-        let (mut by_bytes, mut by_length) = (true, self.chunked.is_empty());
-        for pair in self.entries.windows(2) {
-            let [a, b] = *pair else { continue };
-            let order = compare_texts(bytes, a.name, b.name);
+        let is_chunked = |entry: &Entry| bytes.get(entry.name as usize) == Some(&0x7F);
+        if self.entries.iter().any(is_chunked) {
+            // In this order: only names that differ are worth memory.
+            self.sort(bytes)?;
+            return self.join_chunked(bytes);
+        }
+        let (mut by_bytes, mut by_length) = (true, true);
+        let mut names = self.entries.iter().map(|entry| whole(bytes, entry.name));
+        let mut previous = names.next().flatten().unwrap_or_default();
+        for name in names {
+            let name = name.unwrap_or_default();
+            let order = previous.cmp(name);
             by_bytes &= order.is_lt();
-            by_length &= length(bytes, a).cmp(&length(bytes, b)).then(order).is_lt();
+            by_length &= previous.len().cmp(&name.len()).then(order).is_lt();
             if !by_bytes && !by_length {
                 return self.sort(bytes);
             }
+            previous = name;
         }
         if !by_bytes {
             self.order = Order::LengthFirst;
@@ -79,7 +87,7 @@ impl Names {
     fn sort(&mut self, bytes: &[u8]) -> Result<(), Flaw> {
         let mut sorted = Vec::new();
         let reserved = sorted.try_reserve_exact(self.entries.len());
-        reserved.map_err(|_| allocation::<u32>(self.entries.len()))?;
+        reserved.map_err(|_| Flaw::allocation::<u32>(self.entries.len()))?;
         sorted.extend((0..self.entries.len()).map(narrow));
         let name = |index: u32| {
             self.entries
@@ -92,7 +100,7 @@ impl Names {
                 && compare_texts(bytes, name(a), name(b)).is_eq()
             {
                 let at = name(a).max(name(b)) as usize;
-                return Err(Flaw::Duplicate { at });
+                return Err(Flaw::duplicate(at));
             }
         }
         self.order = Order::Sorted(sorted);
@@ -107,10 +115,10 @@ impl Names {
             }
             let name = cursor.text()?.unwrap_or_default();
             let reserved = self.joined.try_reserve(name.len());
-            reserved.map_err(|_| allocation::<u8>(name.len()))?;
+            reserved.map_err(|_| Flaw::allocation::<u8>(name.len()))?;
             self.joined.push_str(&name);
             let reserved = self.chunked.try_reserve(1);
-            reserved.map_err(|_| allocation::<(u32, u32)>(self.chunked.len()))?;
+            reserved.map_err(|_| Flaw::allocation::<(u32, u32)>(self.chunked.len()))?;
             self.chunked
                 .push((narrow(index), narrow(self.joined.len())));
         }
@@ -155,8 +163,9 @@ impl Names {
             Order::Bytes => self.entries.binary_search_by(by_bytes).ok(),
             Order::LengthFirst => {
                 let order = |entry: &Entry| {
-                    let by_length = length(bytes, *entry).cmp(&Some(name.len()));
-                    by_length.then_with(|| by_bytes(entry))
+                    let found = whole(bytes, entry.name).unwrap_or_default();
+                    let by_length = found.len().cmp(&name.len());
+                    by_length.then_with(|| found.cmp(name.as_bytes()))
                 };
                 self.entries.binary_search_by(order).ok()
             }
@@ -172,21 +181,7 @@ impl Names {
     }
 }
 
-/// Bytes of a name of one chunk.
-fn length(bytes: &[u8], entry: Entry) -> Option<usize> {
-    match Cursor::at(bytes, entry.name as usize).head() {
-        Ok(Head::Text(byte_len)) => byte_len,
-        _ => None,
-    }
-}
-
 /// Manifests are at most `u32::MAX` bytes long.
 fn narrow(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
-}
-
-const fn allocation<T>(len: usize) -> Flaw {
-    Flaw::Allocation {
-        byte_len: len.saturating_mul(size_of::<T>()),
-    }
 }

@@ -237,9 +237,9 @@ impl<'a> Reader<'a> {
             return self.wrong(start, None, "shape", "an array of unsigned integers");
         };
         let mut shape = Vec::new();
-        let byte_len = left.unwrap_or_default().saturating_mul(size_of::<u64>());
-        let reserved = shape.try_reserve_exact(left.unwrap_or_default());
-        reserved.map_err(|_| Flaw::Allocation { byte_len })?;
+        let len = left.unwrap_or_default();
+        let reserved = shape.try_reserve_exact(len);
+        reserved.map_err(|_| Flaw::allocation::<u64>(len))?;
         while self.cursor.more(&mut left) {
             let item = self.cursor;
             match self.cursor.head()? {

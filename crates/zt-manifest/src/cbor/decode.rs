@@ -2,7 +2,7 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::MAX_NESTING;
-use super::cursor::{Cursor, Flaw, Head, flaw};
+use super::cursor::{Cursor, Flaw, Head};
 use crate::error::Rule;
 use crate::{Map, Value};
 
@@ -38,7 +38,7 @@ impl Cursor<'_> {
                 let text = self.utf8(byte_len)?;
                 let mut owned = String::new();
                 let reserved = owned.try_reserve_exact(byte_len);
-                reserved.map_err(|_| Flaw::Allocation { byte_len })?;
+                reserved.map_err(|_| Flaw::allocation::<u8>(byte_len))?;
                 owned.push_str(text);
                 Ok(Value::Text(owned))
             }
@@ -80,7 +80,7 @@ impl Cursor<'_> {
                 let value = self.value_at(levels)?;
                 Ok(Value::Tag(tag, Box::new(value)))
             }
-            Head::Break => Err(flaw(at, Rule::Break)),
+            Head::Break => Err(Flaw::cbor(at, Rule::Break)),
         }
     }
 
@@ -99,7 +99,7 @@ impl Cursor<'_> {
     fn append(&mut self, byte_len: usize, owned: &mut Vec<u8>) -> Result<(), Flaw> {
         let bytes = self.bytes(byte_len)?;
         let reserved = owned.try_reserve(byte_len);
-        reserved.map_err(|_| Flaw::Allocation { byte_len })?;
+        reserved.map_err(|_| Flaw::allocation::<u8>(byte_len))?;
         owned.extend_from_slice(bytes);
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Cursor<'_> {
                 Ok(())
             }
             Head::Tag(_) => self.skip_at(deeper(at, levels)?),
-            Head::Break => Err(flaw(at, Rule::Break)),
+            Head::Break => Err(Flaw::cbor(at, Rule::Break)),
             Head::Unsigned(_) | Head::Negative(_) | Head::Simple(_) | Head::Float(_) => Ok(()),
         }
     }
@@ -142,13 +142,13 @@ impl Cursor<'_> {
 }
 
 pub(super) fn deeper(at: usize, levels: usize) -> Result<usize, Flaw> {
-    let limit = MAX_NESTING;
-    levels.checked_sub(1).ok_or(Flaw::Nesting { at, limit })
+    levels
+        .checked_sub(1)
+        .ok_or_else(|| Flaw::nesting(at, MAX_NESTING))
 }
 
 /// Memory for `additional` elements, or an error where there is none.
 fn reserve<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), Flaw> {
-    vec.try_reserve(additional).map_err(|_| Flaw::Allocation {
-        byte_len: additional.saturating_mul(size_of::<T>()),
-    })
+    vec.try_reserve(additional)
+        .map_err(|_| Flaw::allocation::<T>(additional))
 }

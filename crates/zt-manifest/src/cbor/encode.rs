@@ -5,7 +5,7 @@
 use ciborium_ll::Header;
 
 use super::MAX_NESTING;
-use super::cursor::{Cursor, Flaw, Head, flaw};
+use super::cursor::{Cursor, Flaw, Head};
 use super::decode::deeper;
 use crate::error::{Misuse, Rule};
 use crate::{Map, Value};
@@ -194,7 +194,7 @@ fn canonical_at(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, levels: usize) -> Re
             sort_pairs(out, Pairs(pairs));
             prefix(out, start, |_| Header::Map(Some(len)));
         }
-        Head::Break => return Err(flaw(at, Rule::Break)),
+        Head::Break => return Err(Flaw::cbor(at, Rule::Break)),
     }
     Ok(())
 }

@@ -14,10 +14,10 @@ mod encode;
 mod scan;
 mod unique;
 
-pub(crate) use cursor::{Cursor, Flaw, Head};
+pub(crate) use cursor::{Cursor, Flaw, Head, text_at};
 pub(crate) use encode::{Encoder, Pairs};
 pub(crate) use scan::Scanner;
-pub(crate) use unique::{compare_texts, text_cmp};
+pub(crate) use unique::{compare_texts, text_cmp, whole};
 
 /// No limit on nesting can be set higher than this, because a [`crate::Value`] is decoded, compared
 /// and dropped recursively. A level takes below 1 KiB of stack in a debug build.

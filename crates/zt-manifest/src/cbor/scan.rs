@@ -2,7 +2,7 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::MAX_NESTING;
-use super::cursor::{Cursor, Flaw, Head, flaw};
+use super::cursor::{Cursor, Flaw, Head};
 use super::unique::Unique;
 use crate::error::Rule;
 
@@ -31,15 +31,24 @@ impl<'a> Scanner<'a> {
     }
 
     /// Walks the next item, which lies within `depth` others.
+    #[inline]
     pub(crate) fn item(&mut self, depth: usize) -> Result<(), Flaw> {
         let at = self.cursor.offset();
         match self.cursor.head()? {
-            Head::Text(Some(byte_len)) => self.cursor.utf8(byte_len).map(drop),
-            Head::Unsigned(_) | Head::Negative(_) | Head::Simple(_) | Head::Float(_) => Ok(()),
+            Head::Text(Some(byte_len)) => self.cursor.utf8_bytes(byte_len).map(drop),
             Head::Bytes(Some(byte_len)) => self.cursor.bytes(byte_len).map(drop),
+            Head::Unsigned(_) | Head::Negative(_) | Head::Simple(_) | Head::Float(_) => Ok(()),
+            head => self.parts(at, head, depth),
+        }
+    }
+
+    /// Walks what is within an item that has parts, apart from the others so that those are walked
+    /// without a call.
+    fn parts(&mut self, at: usize, head: Head, depth: usize) -> Result<(), Flaw> {
+        match head {
             Head::Text(None) => {
                 while let Some(byte_len) = self.cursor.chunk(true)? {
-                    self.cursor.utf8(byte_len)?;
+                    self.cursor.utf8_bytes(byte_len)?;
                 }
                 Ok(())
             }
@@ -69,17 +78,14 @@ impl<'a> Scanner<'a> {
                 let depth = self.enter(at, depth)?;
                 self.item(depth)
             }
-            Head::Break => Err(flaw(at, Rule::Break)),
+            _ => Err(Flaw::cbor(at, Rule::Break)),
         }
     }
 
     /// The depth within an item that begins at `at`, which is the `depth + 1`st around it.
     pub(crate) fn enter(&self, at: usize, depth: usize) -> Result<usize, Flaw> {
         if depth >= self.limit {
-            return Err(Flaw::Nesting {
-                at,
-                limit: self.limit,
-            });
+            return Err(Flaw::nesting(at, self.limit));
         }
         Ok(depth.saturating_add(1))
     }
@@ -95,7 +101,7 @@ impl<'a> Scanner<'a> {
         let at = self.cursor.offset();
         let mut ahead = self.cursor;
         if let Head::Text(Some(byte_len)) = ahead.head()? {
-            let text = ahead.utf8(byte_len)?;
+            let text = ahead.utf8_bytes(byte_len)?;
             self.cursor = ahead;
             keys.add_text(at, text, &mut self.keys, self.bytes)
         } else {
@@ -114,7 +120,7 @@ impl<'a> Scanner<'a> {
     pub(crate) fn end(&self) -> Result<(), Flaw> {
         match self.cursor.remaining() {
             0 => Ok(()),
-            byte_len => Err(flaw(
+            byte_len => Err(Flaw::cbor(
                 self.cursor.offset(),
                 Rule::Trailing {
                     byte_len: byte_len as u64,

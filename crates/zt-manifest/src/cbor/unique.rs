@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use super::cursor::{Cursor, Flaw};
+use super::cursor::{Cursor, Flaw, Head};
 use super::encode::canonical;
 
 /// The keys of one map. Their offsets are at the end of a stack that all open maps share.
@@ -41,7 +41,7 @@ impl Unique {
     pub(super) fn add_text(
         &mut self,
         at: usize,
-        text: &str,
+        text: &[u8],
         keys: &mut Vec<u32>,
         bytes: &[u8],
     ) -> Result<(), Flaw> {
@@ -67,9 +67,7 @@ impl Unique {
     fn add(&mut self, at: usize, keys: &mut Vec<u32>, bytes: &[u8]) -> Result<(), Flaw> {
         if keys.len() == keys.capacity() {
             let reserved = keys.try_reserve(1);
-            reserved.map_err(|_| Flaw::Allocation {
-                byte_len: keys.len().saturating_mul(4),
-            })?;
+            reserved.map_err(|_| Flaw::allocation::<u32>(keys.len()))?;
         }
         // The scanner is only given manifests whose offsets fit.
         keys.push(u32::try_from(at).unwrap_or(u32::MAX));
@@ -99,9 +97,7 @@ impl Unique {
         let mut encoded = Vec::new();
         let mut ranges = Vec::new();
         let reserved = ranges.try_reserve_exact(keys.len());
-        reserved.map_err(|_| Flaw::Allocation {
-            byte_len: keys.len().saturating_mul(12),
-        })?;
+        reserved.map_err(|_| Flaw::allocation::<(u32, u32, u32)>(keys.len()))?;
         for at in keys.iter().copied() {
             let start = encoded.len();
             canonical(&mut Cursor::at(bytes, at as usize), &mut encoded)?;
@@ -117,7 +113,7 @@ impl Unique {
             [a, b] if key(a) == key(b) => Some(a.2.max(b.2)),
             _ => None,
         }) {
-            Some(at) => Err(Flaw::Duplicate { at: at as usize }),
+            Some(at) => Err(Flaw::duplicate(at as usize)),
             None => Ok(()),
         }
     }
@@ -135,7 +131,7 @@ fn check_texts(keys: &mut [u32], bytes: &[u8]) -> Result<(), Flaw> {
             && compare_texts(bytes, a, b).is_eq()
         {
             let at = a.max(b) as usize;
-            return Err(Flaw::Duplicate { at });
+            return Err(Flaw::duplicate(at));
         }
     }
     Ok(())
@@ -143,8 +139,7 @@ fn check_texts(keys: &mut [u32], bytes: &[u8]) -> Result<(), Flaw> {
 
 /// One of 64 bits, so that the specification's keys of one map all have different ones.
 #[inline]
-fn bit_of(text: &str) -> u64 {
-    let bytes = text.as_bytes();
+fn bit_of(bytes: &[u8]) -> u64 {
     let first = bytes.first().copied().unwrap_or_default();
     let last = bytes.last().copied().unwrap_or_default();
     let mixed = bytes
@@ -155,7 +150,26 @@ fn bit_of(text: &str) -> u64 {
 }
 
 /// The order by bytes of two texts in `bytes`, whatever their chunks.
+#[inline]
 pub(crate) fn compare_texts(bytes: &[u8], a: u32, b: u32) -> Ordering {
+    match (whole(bytes, a), whole(bytes, b)) {
+        (Some(a), Some(b)) => a.cmp(b),
+        _ => compare_chunked(bytes, a, b),
+    }
+}
+
+/// The text at `at`, where it is of one chunk.
+#[inline]
+pub(crate) fn whole(bytes: &[u8], at: u32) -> Option<&[u8]> {
+    let mut cursor = Cursor::at(bytes, at as usize);
+    match cursor.head() {
+        Ok(Head::Text(Some(byte_len))) => cursor.bytes(byte_len).ok(),
+        _ => None,
+    }
+}
+
+#[cold]
+fn compare_chunked(bytes: &[u8], a: u32, b: u32) -> Ordering {
     let mut left = Chunks::new(bytes, a);
     let mut right = Chunks::new(bytes, b);
     let (mut a, mut b) = (&[][..], &[][..]);
@@ -186,6 +200,9 @@ pub(crate) fn compare_texts(bytes: &[u8], a: u32, b: u32) -> Ordering {
 
 /// The order by bytes of the text at `at` and `name`.
 pub(crate) fn text_cmp(bytes: &[u8], at: u32, name: &str) -> Ordering {
+    if let Some(text) = whole(bytes, at) {
+        return text.cmp(name.as_bytes());
+    }
     let mut name = name.as_bytes();
     for chunk in Chunks::new(bytes, at) {
         let shared = chunk.len().min(name.len());
@@ -271,7 +288,9 @@ mod tests {
                 "checksum",
             ],
         ] {
-            let mask = keys.iter().fold(0, |mask, key| mask | bit_of(key));
+            let mask = keys
+                .iter()
+                .fold(0, |mask, key| mask | bit_of(key.as_bytes()));
             assert_eq!(mask.count_ones() as usize, keys.len(), "{keys:?}");
         }
     }

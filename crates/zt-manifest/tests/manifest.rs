@@ -1,0 +1,162 @@
+//! Writing manifests.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a failed unwrap is the failure of the test"
+)]
+
+use zt_manifest::{
+    Blob, ByteOrder, Component, DType, Digest, Encoding, Manifest, Map, Misuse, Object, Span, Value,
+};
+use zt_manifest::{Error, Index, Layout, Limits};
+
+fn blob() -> Blob {
+    Blob::raw(Span::new(64, 24).unwrap())
+}
+
+fn object() -> Object {
+    Object::new([2, 3], "dense").with_component("data", Component::new(DType::F32, blob()))
+}
+
+fn manifest(objects: Vec<(&str, Object)>) -> Manifest {
+    let objects = objects
+        .into_iter()
+        .map(|(name, object)| (name.to_owned(), object));
+    Manifest {
+        objects: objects.collect(),
+        ..Manifest::default()
+    }
+}
+
+fn misuse(manifest: &Manifest) -> Misuse {
+    match manifest.to_cbor() {
+        Err(Error::Misuse(misuse)) => misuse,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn writes_these_bytes_for_ever() {
+    let mut zstd = Component::new(
+        DType::U8,
+        Blob {
+            encoding: Encoding::Zstd,
+            decoded_len: Some(1000),
+            digest: Some(Digest::Crc32c(0xAB1F)),
+            ..blob()
+        },
+    );
+    zstd.logical_type = Some("f8_e5m2".into());
+    zstd.extra.insert("x", 1.5);
+    let mut first = Object::new([1000], "dense").with_component("data", zstd);
+    first.attributes = Some(Map::from([("b", 1u64), ("aa", 2), ("a", 3)]));
+    let mut manifest = manifest(vec![("long", object()), ("w", first)]);
+    manifest.attributes = Some(Map::new());
+    let expected = [
+        &b"\xA3\x67objects\xA2"[..],
+        b"\x61w\xA4\x65shape\x81\x19\x03\xE8\x66format\x65dense",
+        b"\x6Aattributes\xA3\x61a\x03\x61b\x01\x62aa\x02",
+        b"\x6Acomponents\xA1\x64data\xA8\x61x\xF9\x3E\x00\x64type\x67f8_e5m2\x65dtype\x62u8",
+        b"\x66digest\x71crc32c:0x0000AB1F\x66length\x18\x18\x66offset\x18\x40",
+        b"\x68encoding\x64zstd\x73uncompressed_length\x19\x03\xE8",
+        b"\x64long\xA3\x65shape\x82\x02\x03\x66format\x65dense\x6Acomponents\xA1\x64data",
+        b"\xA3\x65dtype\x63f32\x66length\x18\x18\x66offset\x18\x40",
+        b"\x67version\x651.2.0\x6Aattributes\xA0",
+    ]
+    .concat();
+    let bytes = manifest.to_cbor().unwrap();
+    assert_eq!(
+        bytes.escape_ascii().to_string(),
+        expected.escape_ascii().to_string()
+    );
+    // Neither the order of objects nor that of keys is written.
+    manifest.objects.reverse();
+    let attributes = Map::from([("aa", 2u64), ("a", 3), ("b", 1)]);
+    manifest.objects[0].1.attributes = Some(attributes);
+    assert_eq!(manifest.to_cbor().unwrap(), expected);
+}
+
+#[test]
+fn an_empty_manifest_is_the_one_that_1_2_writers_write_but_for_the_order() {
+    let bytes = Manifest::default().to_cbor().unwrap();
+    assert_eq!(bytes, b"\xA2\x67objects\xA0\x67version\x651.2.0");
+}
+
+#[test]
+fn a_logical_type_that_repeats_the_dtype_is_left_out() {
+    let mut same = object();
+    same.components[0].1.logical_type = Some("f32".into());
+    let bytes = manifest(vec![("w", same)]).to_cbor().unwrap();
+    assert_eq!(bytes, manifest(vec![("w", object())]).to_cbor().unwrap());
+}
+
+#[test]
+fn refuses_what_a_reader_would_refuse() {
+    let twice = manifest(vec![("a", object()), ("b", object()), ("a", object())]);
+    assert_eq!(misuse(&twice), Misuse::DuplicateName("a".to_owned()));
+    assert_eq!(twice.to_cbor().unwrap_err().code(), "duplicate-name");
+
+    let component = Component::new(DType::F32, blob());
+    let roles = object().with_component("data", component);
+    let (name, role) = ("w".to_owned(), "data".to_owned());
+    assert_eq!(
+        misuse(&manifest(vec![("w", roles)])),
+        Misuse::DuplicateRole { name, role }
+    );
+
+    for change in [
+        |component: &mut Component| component.byte_order = ByteOrder::Big,
+        |component: &mut Component| component.dtype = None,
+    ] {
+        let mut legacy = object();
+        change(&mut legacy.components[0].1);
+        let misuse = misuse(&manifest(vec![("w", legacy)]));
+        assert!(matches!(misuse, Misuse::Legacy { .. }), "{misuse}");
+    }
+
+    let mut unknown = object();
+    unknown.components[0].1.blob.encoding = Encoding::Zstd;
+    unknown.components[0].1.blob.decoded_len = None;
+    let misuse = misuse(&manifest(vec![("w", unknown)]));
+    assert!(matches!(misuse, Misuse::UnknownLength { .. }), "{misuse}");
+}
+
+#[test]
+fn extra_keys_must_not_pass_for_known_ones() {
+    let mut root = manifest(vec![]);
+    root.extra.insert("objects", 1u64);
+    assert_eq!(misuse(&root), Misuse::ReservedKey("objects".to_owned()));
+    let mut extra = object();
+    extra.extra.insert("shape", 1u64);
+    assert_eq!(
+        misuse(&manifest(vec![("w", extra)])),
+        Misuse::ReservedKey("shape".to_owned())
+    );
+    let mut extra = object();
+    extra.components[0].1.extra.insert("digest", "x");
+    assert_eq!(
+        misuse(&manifest(vec![("w", extra)])),
+        Misuse::ReservedKey("digest".to_owned())
+    );
+}
+
+#[test]
+fn what_is_written_meets_the_readers_default_limits() {
+    let nested = |levels: usize| {
+        let mut value = Value::Null;
+        for _ in 0..levels {
+            value = vec![value].into();
+        }
+        let mut manifest = manifest(vec![("w", object())]);
+        manifest.objects[0].1.attributes = Some(Map::from([("k", value)]));
+        manifest
+    };
+    // Root, objects, object and attributes are four of the 64.
+    let bytes = nested(60).to_cbor().unwrap();
+    assert!(Index::parse(bytes, Layout::V1_1, &Limits::default()).is_ok());
+    assert_eq!(misuse(&nested(61)), Misuse::Nesting { limit: 64 });
+    let mut simple = manifest(vec![]);
+    simple.attributes = Some(Map::from([("k", Value::Simple(24))]));
+    assert_eq!(misuse(&simple), Misuse::Simple(24));
+}

@@ -1,0 +1,233 @@
+//! Objects: their fields, and the faults that are theirs alone.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a failed unwrap is the failure of the test"
+)]
+
+mod common;
+
+use ciborium::{Value as Cbor, cbor};
+use common::{component, fault, manifest, object, placement, validated, with, without};
+use zt_manifest::{
+    ByteOrder, DType, Digest, Encoding, Index, Layout, Limits, Map, Object, Placement, Warning,
+};
+
+fn valid(object: Cbor) -> (Object, Vec<Warning>) {
+    validated(&manifest(object), Layout::V1_1).unwrap()
+}
+
+/// The object with `key` of its component set.
+fn part(key: &str, value: impl Into<Cbor>) -> Cbor {
+    object(with(component(), key, value))
+}
+
+fn data(code: &'static str, object: Cbor) -> String {
+    let (found, role, message) = fault(object);
+    assert_eq!((found, role.as_deref()), (code, Some("data")), "{message}");
+    message
+}
+
+#[test]
+fn reads_every_field() {
+    let component = cbor!({
+        "dtype" => "u8", "type" => "f8_e4m3fn", "offset" => 128, "length" => 11,
+        "uncompressed_length" => 24, "encoding" => "zstd", "digest" => "crc32c:0x087C23AF",
+        "x_note" => "kept",
+    });
+    let object = with(
+        object(component.unwrap()),
+        "attributes",
+        cbor!({"k" => 1}).unwrap(),
+    );
+    let (object, warnings) = valid(with(object, "x_more", Cbor::Null));
+    assert_eq!(
+        (&object.shape[..], &object.format[..]),
+        (&[2, 3][..], "dense")
+    );
+    assert_eq!(object.attributes, Some(Map::from([("k", 1u64)])));
+    assert_eq!(object.extra.len(), 1);
+    let data = object.component("data").unwrap();
+    assert_eq!(data.dtype, Some(DType::U8));
+    assert_eq!(data.logical_type.as_deref(), Some("f8_e4m3fn"));
+    assert_eq!(data.byte_order, ByteOrder::Little);
+    assert_eq!(
+        (data.blob.span.offset(), data.blob.span.byte_len()),
+        (128, 11)
+    );
+    assert_eq!(data.blob.encoding, Encoding::Zstd);
+    assert_eq!(data.blob.decoded_len, Some(24));
+    assert_eq!(data.blob.digest, Some(Digest::Crc32c(0x087C_23AF)));
+    assert_eq!(data.extra, Map::from([("x_note", "kept")]));
+    assert_eq!((object.component("x"), warnings), (None, vec![]));
+}
+
+#[test]
+fn optional_fields_may_be_null() {
+    let mut component = component();
+    for key in ["type", "uncompressed_length", "encoding", "digest"] {
+        component = with(component, key, Cbor::Null);
+    }
+    let (with_nulls, _) = valid(with(object(component), "attributes", Cbor::Null));
+    let (plain, _) = valid(object(common::component()));
+    assert_eq!(with_nulls, plain);
+    assert_eq!(plain.component("data").unwrap().blob.decoded_len, Some(24));
+}
+
+#[test]
+fn a_missing_or_mistyped_field_is_named() {
+    for key in ["shape", "format", "components"] {
+        let (code, role, message) = fault(without(object(component()), key));
+        assert_eq!((code, role), ("schema", None));
+        assert_eq!(message, format!("`{key}` is missing"));
+    }
+    for key in ["dtype", "offset", "length"] {
+        let message = data("schema", object(without(component(), key)));
+        assert_eq!(message, format!("`{key}` is missing"));
+    }
+    for (key, wrong) in [
+        ("shape", cbor!([1, -1]).unwrap()),
+        ("shape", cbor!([1.0]).unwrap()),
+        ("shape", Cbor::Null),
+        ("format", Cbor::Null),
+        ("attributes", cbor!([]).unwrap()),
+        ("components", cbor!([]).unwrap()),
+        ("components", Cbor::Map(vec![(Cbor::from(1), component())])),
+    ] {
+        assert_eq!(fault(with(object(component()), key, wrong)).0, "schema");
+    }
+    for wrong in [Cbor::Null, Cbor::from("w"), Cbor::Bool(false)] {
+        assert_eq!(fault(wrong).0, "schema");
+    }
+    let bignum = Cbor::Tag(2, Box::new(Cbor::Bytes(vec![64])));
+    for key in ["offset", "length", "uncompressed_length"] {
+        let fields = [
+            bignum.clone(),
+            Cbor::Float(64.0),
+            Cbor::from(-64),
+            "64".into(),
+        ];
+        for wrong in fields {
+            data("schema", part(key, wrong));
+        }
+    }
+    for key in ["dtype", "type", "encoding", "digest"] {
+        data("schema", part(key, Cbor::Bytes(b"f32".to_vec())));
+    }
+    assert_eq!(
+        data("schema", part("offset", "64")),
+        "`offset` is text, expected an unsigned integer"
+    );
+}
+
+#[test]
+fn a_faulty_object_still_lists_and_its_neighbours_read() {
+    let objects = cbor!({"bad" => part("offset", -1), "w" => object(component())}).unwrap();
+    let root = cbor!({"version" => "1.2.0", "objects" => objects}).unwrap();
+    let index = common::parse(common::encode(&root), Layout::V1_1).unwrap();
+    let raw = index.object(0);
+    assert_eq!(raw.shape, Some(vec![2, 3]));
+    assert_eq!(raw.components[0].1.length, Some(24));
+    assert_eq!(raw.components[0].1.offset, None);
+    let fault = raw.fault().unwrap();
+    assert_eq!(fault.role.as_deref(), Some("data"));
+    // The offset is that of the value -1.
+    assert_eq!(index.cbor()[fault.error.offset().unwrap() as usize], 0x20);
+    let placement = placement(Layout::V1_1);
+    assert!(index.object(1).validate(&placement, &mut vec![]).is_ok());
+}
+
+#[test]
+fn unknown_words_have_codes_of_their_own() {
+    for name in ["float32", "i128", "F32", "f32 ", ""] {
+        data("dtype", part("dtype", name));
+    }
+    for name in ["ZSTD", "gzip", ""] {
+        data("encoding", part("encoding", name));
+    }
+    for text in ["crc32c=00", "sha256:8f4a", "crc32c:-1"] {
+        data("digest-format", part("digest", text));
+    }
+    let (_, warnings) = valid(part("digest", "xxh64:00"));
+    let (role, algorithm) = ("data".to_owned(), "xxh64".to_owned());
+    assert_eq!(warnings, [Warning::UnknownDigest { role, algorithm }]);
+}
+
+#[test]
+fn blobs_lie_within_the_data_region_and_on_the_grid() {
+    let at = |offset: u64, length: u64| {
+        let component = with(with(component(), "offset", offset), "length", length);
+        object(component)
+    };
+    // The region is 8..1008.
+    for (offset, length) in [(64, 944), (960, 48), (0, 0), (64, 0), (960, 0)] {
+        valid(at(offset, length));
+    }
+    for (offset, length) in [
+        (0, 1),
+        (7, 1),
+        (64, 945),
+        (1024, 0),
+        (1024, 1),
+        (64, u64::MAX),
+        (u64::MAX - 63, 64),
+        (1 << 63, 1 << 63),
+        // Beyond and off the grid: bounds come first.
+        (1009, 1),
+    ] {
+        data("bounds", at(offset, length));
+    }
+    for (offset, length) in [(8, 1), (65, 1), (96, 24), (1008, 0), (32, 0)] {
+        data("alignment", at(offset, length));
+    }
+}
+
+#[test]
+fn declared_lengths_are_held_against_stored_ones() {
+    let zstd = |decoded: u64| {
+        with(
+            with(component(), "encoding", "zstd"),
+            "uncompressed_length",
+            decoded,
+        )
+    };
+    valid(object(zstd(24 * 32_768)));
+    data("decompression-limit", object(zstd(24 * 32_768 + 1000)));
+    data("decompression-limit", object(zstd(u64::MAX)));
+    valid(part("uncompressed_length", 24));
+    data("schema", part("uncompressed_length", 25));
+    let message = data("schema", part("encoding", "zstd"));
+    assert_eq!(message, "`uncompressed_length` is missing");
+}
+
+#[test]
+fn version_1_1_has_zstd_without_a_decoded_length() {
+    let objects = cbor!({"w" => part("encoding", "zstd")}).unwrap();
+    let root = cbor!({"version" => "1.1.0", "objects" => objects}).unwrap();
+    let (object, _) = validated(&common::encode(&root), Layout::V1_1).unwrap();
+    assert_eq!(object.component("data").unwrap().blob.decoded_len, None);
+}
+
+#[test]
+fn rank_and_name_have_limits() {
+    let limits = Limits {
+        rank: 1,
+        name_len: 0,
+        ..Limits::default()
+    };
+    let bytes = manifest(object(component()));
+    let index = Index::parse(&bytes, Layout::V1_1, &limits).unwrap();
+    let fault = index.object(0);
+    assert_eq!(fault.fault().unwrap().error.code(), "schema");
+    let index = common::parse(&bytes, Layout::V1_1).unwrap();
+    let placement = Placement {
+        limits,
+        ..placement(Layout::V1_1)
+    };
+    let fault = index
+        .object(0)
+        .validate(&placement, &mut vec![])
+        .unwrap_err();
+    assert_eq!(fault.to_string(), "2 dimensions, above the limit of 1");
+}
