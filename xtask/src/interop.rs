@@ -64,7 +64,7 @@ fn environment(shell: &Shell, scratch: &Path, name: &str) -> Result<PathBuf> {
     let made = shell.program(base).args("-m venv").arg(&folder).run();
     made.map_err(|error| {
         Error::Unavailable(format!(
-            "no virtual environment (Debian: python3-venv): {error}"
+            "no virtual environment could be made (on Debian it takes python3-venv): {error}"
         ))
     })?;
     // Wheels only: a source distribution would be another build of the judge, on this machine's
