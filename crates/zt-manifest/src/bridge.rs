@@ -32,6 +32,9 @@ impl Value {
     pub fn serialized<T: Serialize + ?Sized>(source: &T) -> Result<Value> {
         let mut bytes = Vec::new();
         ciborium::into_writer(source, &mut bytes).map_err(convert)?;
+        if u32::try_from(bytes.len()).is_err() {
+            return Err(convert("a value of more than 4 GiB"));
+        }
         let mut scanner = Scanner::new(&bytes, 0, MAX_NESTING);
         let scanned = scanner.item(0).and_then(|()| scanner.end());
         let value = scanned.and_then(|()| Cursor::new(&bytes).value());

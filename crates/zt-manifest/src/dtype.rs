@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The storage type of a component's elements: one of a closed set of thirteen. Spec: §2.
+/// The storage type of a component's elements: one of a closed set of thirteen. Spec: §7.1.
 ///
 /// It decides the width of an element. What the bytes mean beyond that is the component's logical
 /// type, an open set of names that this crate only carries.

@@ -61,14 +61,14 @@ pub enum Error {
         /// The text, abridged.
         text: String,
     },
-    /// Not one of the thirteen storage types. Spec: §2.
+    /// Not one of the thirteen storage types. Spec: §7.1.
     DType {
         /// Where the component's map is.
         offset: Option<u64>,
         /// The name, abridged.
         name: String,
     },
-    /// Neither `raw` nor `zstd`. Spec: §1, "Component".
+    /// Neither `raw` nor `zstd`. Spec: §5.
     Encoding {
         /// Where the component's map is.
         offset: Option<u64>,
@@ -256,10 +256,13 @@ impl fmt::Display for Error {
             Error::Cbor { offset, rule } => {
                 write!(f, "the manifest is not CBOR at {offset}: {rule}")
             }
-            Error::DuplicateKey { offset, key } => write!(
-                f,
-                "the manifest is not CBOR at {offset}: the key {key:?} occurs twice in one map"
-            ),
+            Error::DuplicateKey { offset, key } => {
+                write!(f, "the manifest is not CBOR at {offset}: ")?;
+                match key.as_str() {
+                    "" => f.write_str("a key occurs twice in one map"),
+                    key => write!(f, "the key {key:?} occurs twice in one map"),
+                }
+            }
             Error::DuplicateName { offset, name } => {
                 write!(f, "two objects are named {name:?}, one of them at {offset}")
             }

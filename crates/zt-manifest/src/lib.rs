@@ -51,6 +51,9 @@
 //! assert!(warnings.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! "Spec" in these pages is `spec/zt-1.2.md`, "1.0" the specification of that version, and "legacy"
+//! `spec/legacy.md`.
 #![forbid(unsafe_code)]
 
 mod bridge;

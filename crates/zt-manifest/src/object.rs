@@ -8,7 +8,7 @@ use crate::{DType, Map, Text};
 
 /// The order of the bytes within a stored element.
 ///
-/// Every `.zt` file from 1.0 on is little-endian (spec: §4, "Byte order"); big-endian elements
+/// Every `.zt` file from 1.0 on is little-endian (spec: §7.1); big-endian elements
 /// come from files of layout 0.1 and from foreign files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ByteOrder {
@@ -28,7 +28,7 @@ impl fmt::Display for ByteOrder {
     }
 }
 
-/// One blob and how to see its bytes. Spec: §1, "Component".
+/// One blob and how to see its bytes. Spec: §3.4.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Component {
     /// Storage type. `None` only in files of layout 1.0, for roles that it does not define.
@@ -57,7 +57,7 @@ impl Component {
     }
 }
 
-/// A tensor as the file describes it: a shape, a format, and components by role. Spec: §1, "Object".
+/// A tensor as the file describes it: a shape, a format, and components by role. Spec: §3.3.
 ///
 /// Read from a file, every blob is known to lie within the data region. That its length agrees with
 /// shape and format is for the format to say, not for this crate.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The manifest version that this crate writes. Spec: "Version".
+/// The manifest version that this crate writes. Spec: §11.
 pub const VERSION: &str = "1.2.0";
 
 /// The newest minor version of major 1 whose every field this crate knows.
@@ -16,7 +16,7 @@ pub(crate) const NEWEST_MINOR: u64 = 2;
 pub struct Version {
     /// Another major version may change everything, and is refused.
     pub major: u64,
-    /// A newer minor version only adds optional fields, and is a warning. Spec: Appendix.
+    /// A newer minor version only adds optional fields, and is a warning. Spec: §11.
     pub minor: u64,
     /// Without meaning to a reader.
     pub patch: u64,

@@ -1,6 +1,7 @@
 //! Deterministic CBOR. Spec: RFC 8949 §4.2.1: shortest heads, definite lengths, and every map
 //! sorted by the bytes of its encoded keys. Floats take the shortest width that keeps value and,
 //! for a NaN, payload.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use ciborium_ll::Header;
 
@@ -131,7 +132,7 @@ impl Value {
 
 const fn enter(depth: usize, limit: usize) -> Result<usize, Misuse> {
     if depth < limit {
-        Ok(depth + 1)
+        Ok(depth.saturating_add(1))
     } else {
         Err(Misuse::Nesting { limit })
     }
