@@ -305,7 +305,11 @@ impl<'f> Tensor<'f> {
 
     /// The dtype to write a component with. Files of 1.0 leave some out, which 1.2 may not: there
     /// the format's typed reading decides, and what that does not know is bytes.
-    pub(crate) fn dtype_to_write(&self, role: &str, component: &Component) -> Result<DType> {
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::decoded_len`].
+    pub fn dtype_to_write(&self, role: &str, component: &Component) -> Result<DType> {
         if let Some(dtype) = component.dtype {
             return Ok(dtype);
         }
