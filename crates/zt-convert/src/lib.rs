@@ -1,1 +1,66 @@
-//! ...
+//! Other tensor files opened as a [`zt::File`], and written from one.
+//!
+//! ```text
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
+//!                                                    ^ here
+//! ```
+//!
+//! Every kind of tensor file is a *member* of this crate: a module and a feature of its own, which
+//! says how its files are recognised, opened and written. What it opens is a [`zt::File`] whose
+//! components are ranges of the foreign file, so that listing, reading, verifying, hashing and
+//! converting need no code per kind.
+//!
+//! | kind | feature | read | write | notes |
+//! | --- | --- | --- | --- | --- |
+//! | `zt` | always | yes | yes | all generations are read, 1.2.0 is written |
+//! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index |
+//!
+#![cfg_attr(feature = "safetensors", doc = "```")]
+#![cfg_attr(not(feature = "safetensors"), doc = "```ignore")]
+//! use zt_convert::{ConvertOptions, Input, SAFETENSORS, convert};
+//!
+//! let mut bytes = Vec::new();
+//! let mut writer = zt::Writer::new(&mut bytes)?;
+//! writer.add("weight", &zt::Dense::from_slice(&[2, 2], &[1.0f32, 2.0, 3.0, 4.0])?)?;
+//! writer.finish()?;
+//! let ours = zt::File::from_bytes(bytes)?;
+//!
+//! let mut foreign = Vec::new();
+//! convert(&[Input::from(ours)], &mut foreign, &ConvertOptions::new(SAFETENSORS))?;
+//!
+//! let file = zt_convert::open_source(zt::Memory::new(foreign), &zt::OpenOptions::new())?;
+//! assert_eq!(file.kind(), SAFETENSORS);
+//! assert_eq!(*file.tensor("weight")?.as_slice::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
+//! # Ok::<(), zt::Error>(())
+//! ```
+//!
+//! Invariants: the bytes decide what a file is, never its name; nothing in a file is executed or
+//! evaluated; no tensor is dropped silently, neither in reading nor in writing; files are read by
+//! position and never mapped, unless the caller hands in a map as a [`zt::Source`].
+//!
+//! Absent: element formats and arithmetic (they are in `zt-formats`), threads, printing.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "safetensors"),
+    expect(
+        dead_code,
+        reason = "alone, `zt` has no use for what other targets need"
+    )
+)]
+
+mod convert;
+mod detect;
+mod fault;
+mod input;
+mod member;
+mod merge;
+mod native;
+mod object;
+mod output;
+#[cfg(feature = "safetensors")]
+mod safetensors;
+
+pub use convert::{ConvertOptions, Summary, convert, convert_to_path};
+pub use detect::detect;
+pub use input::{Input, open, open_as, open_source};
+pub use member::{Member, SAFETENSORS, ZT, kind_of_extension, member, members};

@@ -1,0 +1,215 @@
+//! From any files to one of another kind, or of the same, stored in another way.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use zt::{AtomicFile, DType, Error, Kind, Progress, Result, Warning, WriteOptions};
+
+use crate::Input;
+use crate::fault::{Fault, LOSSY, Loss};
+use crate::member::member;
+use crate::merge::Merged;
+use crate::output;
+
+/// How files are converted.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ConvertOptions<'p> {
+    /// The kind of file to write.
+    pub target: Kind,
+    /// How `.zt` is written: compression, digests, alignment, threads. Other kinds have no say in
+    /// these.
+    pub write: WriteOptions,
+    /// Whether sparse, quantized and other objects are written as their dense values. Each such
+    /// value is made in memory.
+    pub dense: bool,
+    /// What floating-point values of dense objects, FP8 among them, are cast to: f64, f32, f16 or
+    /// bf16, rounded once, to nearest, ties to even. Values of other types stay as they are.
+    pub dtype: Option<DType>,
+    /// Whether what the target cannot say is a warning instead of an error. An object is written
+    /// as far as the target can say it: its dense value instead of its layout, its storage type
+    /// instead of its logical type; only one of which nothing can be said is left out.
+    pub lossy: bool,
+    /// Told of bytes of values as they are written.
+    pub progress: Option<Progress<'p>>,
+}
+
+impl ConvertOptions<'_> {
+    /// To `target`, with nothing changed and nothing lost.
+    #[must_use]
+    pub fn new(target: Kind) -> Self {
+        ConvertOptions {
+            target,
+            write: WriteOptions::new(),
+            dense: false,
+            dtype: None,
+            lossy: false,
+            progress: None,
+        }
+    }
+
+    /// A loss is an error, unless it is allowed: then a warning.
+    pub(crate) fn accept(
+        &self,
+        loss: Loss,
+        object: Option<&str>,
+        summary: &mut Summary,
+    ) -> Result<()> {
+        self.forgive(Fault::Lossy(loss), object, summary)
+    }
+
+    /// A fault that is forgiven where losses are.
+    pub(crate) fn forgive(
+        &self,
+        fault: Fault,
+        object: Option<&str>,
+        summary: &mut Summary,
+    ) -> Result<()> {
+        if !self.lossy {
+            return Err(object
+                .into_iter()
+                .fold(Error::from(fault), Error::with_object));
+        }
+        summary.warnings.push(Warning {
+            object: object.map(str::to_owned),
+            component: None,
+            code: LOSSY,
+            message: fault.to_string(),
+        });
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for ConvertOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("ConvertOptions");
+        debug
+            .field("target", &self.target)
+            .field("write", &self.write);
+        debug
+            .field("dense", &self.dense)
+            .field("dtype", &self.dtype);
+        debug.field("lossy", &self.lossy).finish_non_exhaustive()
+    }
+}
+
+/// What a conversion has done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Objects that were written.
+    pub objects: u64,
+    /// Bytes of their values, before compression.
+    pub bytes: u64,
+    /// Bytes of the output.
+    pub byte_len: u64,
+    /// What was lost, where that was allowed: code `lossy`.
+    pub warnings: Vec<Warning>,
+}
+
+/// Writes the objects of all `inputs`, in their order and that of their data, as one file of the
+/// kind `options.target` to `sink`.
+///
+/// Attributes are kept; unknown fields too, where the target has room for them. The same inputs
+/// and options give the same bytes, with any number of threads. Values are streamed: memory does
+/// not grow with their size, except for [`ConvertOptions::dense`] and the zstd of old files that
+/// does not say its length. After an error the sink holds an unfinished file.
+///
+/// ```
+/// use zt_convert::{ConvertOptions, Input, ZT, convert};
+///
+/// let mut bytes = Vec::new();
+/// let mut writer = zt::Writer::new(&mut bytes)?;
+/// writer.add("weight", &zt::Dense::from_slice(&[2], &[1.0f32, 2.0])?)?;
+/// writer.finish()?;
+/// let input = Input::from(zt::File::from_bytes(bytes)?);
+///
+/// let mut options = ConvertOptions::new(ZT);
+/// options.dtype = Some(zt::DType::BF16);
+/// let mut halved = Vec::new();
+/// let summary = convert(&[input], &mut halved, &options)?;
+/// assert_eq!((summary.objects, summary.bytes), (1, 4));
+/// # Ok::<(), zt::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// The fault of any object of an input: none is dropped. Code `duplicate-name` for two objects of
+/// one name; `lossy`, with the object's name, for what the target cannot say, two different values
+/// of one attribute among them; `unsupported` for a target that is not written, and for an object
+/// without a dense value where that was asked for; [`zt::ErrorKind::Io`] where the sink fails;
+/// [`zt::ErrorKind::Interrupted`].
+pub fn convert(
+    inputs: &[Input],
+    sink: impl Write + Send,
+    options: &ConvertOptions<'_>,
+) -> Result<Summary> {
+    let kind = options.target;
+    let target = member(kind.as_str()).ok_or(Fault::NoSuchMember { kind })?;
+    let write = target.write.ok_or(Fault::NotWritable { kind })?;
+    if let Some(dtype) = options.dtype {
+        let is_target = matches!(dtype, DType::F64 | DType::F32 | DType::F16 | DType::BF16);
+        is_target.then_some(()).ok_or(Fault::CastTarget { dtype })?;
+    }
+    let mut summary = Summary::default();
+    let merged = Merged::new(inputs, options, &mut summary)?;
+    let mut sink = Sink::new(sink);
+    write(merged, &mut sink, options, &mut summary)?;
+    sink.flush()?;
+    summary.byte_len = sink.byte_len;
+    Ok(summary)
+}
+
+/// As [`convert`], to a file that appears at `out` whole or not at all: a failure leaves neither
+/// it nor a temporary file.
+///
+/// `overwrite` allows to replace a file that is there. One that is an input, or a shard of one, is
+/// never replaced, also where a symbolic link or, on Unix, a hard link leads to it. A device or a
+/// pipe is written to.
+///
+/// # Errors
+///
+/// Code `overwrite`; otherwise as [`convert`] and [`AtomicFile`].
+pub fn convert_to_path(
+    inputs: &[Input],
+    out: impl AsRef<Path>,
+    overwrite: bool,
+    options: &ConvertOptions<'_>,
+) -> Result<Summary> {
+    let out = out.as_ref();
+    let write = || {
+        output::check(out, inputs, overwrite)?;
+        let mut file = AtomicFile::create(out)?;
+        let summary = convert(inputs, &mut file, options)?;
+        file.publish()?;
+        Ok(summary)
+    };
+    write().map_err(|error: Error| error.with_path(out))
+}
+
+/// What a target is written to: buffered, counted.
+pub(crate) struct Sink<'s> {
+    out: BufWriter<Box<dyn Write + Send + 's>>,
+    byte_len: u64,
+}
+
+impl<'s> Sink<'s> {
+    fn new(sink: impl Write + Send + 's) -> Self {
+        Sink {
+            out: BufWriter::with_capacity(1 << 16, Box::new(sink)),
+            byte_len: 0,
+        }
+    }
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let len = self.out.write(bytes)?;
+        self.byte_len = self.byte_len.saturating_add(len as u64);
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

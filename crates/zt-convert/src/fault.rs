@@ -1,0 +1,278 @@
+//! What can go wrong between files, whatever their kinds.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use zt::{DType, Error, ErrorKind, Kind};
+
+use crate::member::{Member, members};
+
+/// Why files are not opened or converted. Faults of a kind's own rules are its module's.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// No member recognises the file.
+    UnknownKind { head: Vec<u8> },
+    /// A kind was asked for that this build does not have.
+    NoSuchMember { kind: Kind },
+    /// A kind that is read only.
+    NotWritable { kind: Kind },
+    /// A set of several files was given without a place to find the others.
+    NeedsPath,
+    /// Two inputs have an object of one name.
+    Repeated {
+        first: Option<PathBuf>,
+        second: Option<PathBuf>,
+    },
+    /// The output is there already.
+    Exists,
+    /// The output is one of the files that are read.
+    IsInput { input: PathBuf },
+    /// A cast to something that is not a floating-point type.
+    CastTarget { dtype: DType },
+    /// The dense value was asked for, and there is none.
+    NoDenseValue { format: String },
+    /// The target cannot say something.
+    Lossy(Loss),
+    /// An object gave another number of bytes than its shape demands.
+    Length { expected: u64, found: u64 },
+    /// The caller's progress function asked to stop.
+    Interrupted,
+}
+
+/// Something that a target cannot say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// A layout other than a plain array.
+    Format {
+        target: Kind,
+        format: String,
+        has_dense_value: bool,
+    },
+    /// Elements of a type that the target does not have.
+    Type {
+        target: Kind,
+        dtype: DType,
+        logical_type: Option<String>,
+    },
+    /// A component beside the values.
+    Component { target: Kind, role: String },
+    /// An attribute of an object.
+    ObjectAttribute { target: Kind, key: String },
+    /// An attribute of the file that is not text.
+    FileAttribute { target: Kind, key: String },
+    /// A field that the specification of `.zt` does not know.
+    Field { target: Kind, key: String },
+    /// A name that means something else in the target.
+    Name { target: Kind },
+    /// A shape that the target's readers refuse.
+    Shape { target: Kind },
+    /// So many tensors, or such names and texts, that no header can say them.
+    Header {
+        target: Kind,
+        byte_len: u64,
+        limit: u64,
+    },
+    /// Two inputs have one attribute, or one unknown field, with two values.
+    Conflict { key: String },
+}
+
+impl Fault {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Fault::UnknownKind { .. }
+            | Fault::NoSuchMember { .. }
+            | Fault::NotWritable { .. }
+            | Fault::NeedsPath
+            | Fault::NoDenseValue { .. }
+            | Fault::Lossy(_) => ErrorKind::Unsupported,
+            Fault::Repeated { .. }
+            | Fault::Exists
+            | Fault::IsInput { .. }
+            | Fault::CastTarget { .. } => ErrorKind::Misuse,
+            Fault::Length { .. } => ErrorKind::Malformed,
+            Fault::Interrupted => ErrorKind::Interrupted,
+        }
+    }
+
+    fn code(&self) -> &'static str {
+        match self {
+            Fault::UnknownKind { .. } => "unknown-kind",
+            Fault::NoSuchMember { .. }
+            | Fault::NotWritable { .. }
+            | Fault::NeedsPath
+            | Fault::NoDenseValue { .. } => "unsupported",
+            Fault::Repeated { .. } => "duplicate-name",
+            Fault::Exists | Fault::IsInput { .. } => "overwrite",
+            Fault::CastTarget { .. } => "misuse",
+            Fault::Lossy(_) => LOSSY,
+            Fault::Length { .. } => "shape-size-mismatch",
+            Fault::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// The code of an error about a loss, and of the warning that takes its place.
+pub(crate) const LOSSY: &str = "lossy";
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        Error::new(fault.kind(), fault.code(), fault)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::UnknownKind { head } => {
+                f.write_str("not a tensor file of a known kind; ")?;
+                match head.get(..8).unwrap_or(head) {
+                    [] => f.write_str("it is empty")?,
+                    start => write!(f, "it begins with \"{}\"", start.escape_ascii())?,
+                }
+                f.write_str("; known: ")?;
+                write_names(f, |_| true)
+            }
+            Fault::NoSuchMember { kind } => {
+                write!(f, "this build knows no kind \"{kind}\"; known: ")?;
+                write_names(f, |_| true)
+            }
+            Fault::NotWritable { kind } => {
+                write!(f, "{kind} files are read, not written; written are: ")?;
+                write_names(f, Member::is_writable)
+            }
+            Fault::NeedsPath => f.write_str(
+                "the index of a sharded set: open it by its path, its shards lie beside it",
+            ),
+            Fault::Repeated {
+                first: Some(first),
+                second: Some(second),
+            } => {
+                write!(f, "in both {} and {}", first.display(), second.display())
+            }
+            Fault::Repeated { .. } => f.write_str("in two inputs"),
+            Fault::Exists => f.write_str("exists"),
+            Fault::IsInput { input } => {
+                write!(
+                    f,
+                    "is the input {}, which is never overwritten",
+                    input.display()
+                )
+            }
+            Fault::CastTarget { dtype } => {
+                write!(
+                    f,
+                    "values are cast to f64, f32, f16 or bf16, not to {dtype}"
+                )
+            }
+            Fault::NoDenseValue { format } => {
+                write!(
+                    f,
+                    "format \"{}\" has no dense value here",
+                    format.escape_debug()
+                )
+            }
+            Fault::Lossy(loss) => loss.fmt(f),
+            Fault::Length { expected, found } => {
+                write!(
+                    f,
+                    "the shape demands {expected} bytes, the values are {found}"
+                )
+            }
+            Fault::Interrupted => f.write_str("stopped on request"),
+        }
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Loss::Format {
+                target,
+                format,
+                has_dense_value,
+            } => {
+                write!(f, "{target} cannot say {}", format.escape_debug())?;
+                f.write_str(if *has_dense_value {
+                    ", only its dense value"
+                } else {
+                    ""
+                })
+            }
+            Loss::Type {
+                target,
+                dtype,
+                logical_type: Some(name),
+            } => {
+                write!(
+                    f,
+                    "{target} cannot say {} over {dtype}",
+                    name.escape_debug()
+                )
+            }
+            Loss::Type {
+                target,
+                dtype,
+                logical_type: None,
+            } => {
+                write!(f, "{target} cannot say {dtype}")
+            }
+            Loss::Component { target, role } => {
+                write!(
+                    f,
+                    "{target} cannot say the component \"{}\"",
+                    role.escape_debug()
+                )
+            }
+            Loss::ObjectAttribute { target, key } => {
+                write!(
+                    f,
+                    "{target} cannot say the object's attribute {}",
+                    key.escape_debug()
+                )
+            }
+            Loss::FileAttribute { target, key } => {
+                let key = key.escape_debug();
+                write!(
+                    f,
+                    "{target} cannot say the file's attribute {key}: only texts"
+                )
+            }
+            Loss::Field { target, key } => {
+                write!(
+                    f,
+                    "{target} cannot say the unknown field {}",
+                    key.escape_debug()
+                )
+            }
+            Loss::Name { target } => write!(f, "{target} cannot have a tensor of this name"),
+            Loss::Shape { target } => {
+                write!(
+                    f,
+                    "{target} cannot have this shape: its product passes 2^64 bits"
+                )
+            }
+            Loss::Header {
+                target,
+                byte_len,
+                limit,
+            } => {
+                write!(
+                    f,
+                    "{target} cannot have a header of {byte_len} bytes, the limit is {limit}"
+                )
+            }
+            Loss::Conflict { key } => {
+                let key = key.escape_debug();
+                write!(f, "the inputs have different values of {key}")
+            }
+        }
+    }
+}
+
+fn write_names(f: &mut fmt::Formatter<'_>, wanted: fn(&Member) -> bool) -> fmt::Result {
+    let names = members().iter().filter(|member| wanted(member));
+    let names: Vec<&str> = names.map(|member| member.kind().as_str()).collect();
+    f.write_str(&names.join(", "))
+}

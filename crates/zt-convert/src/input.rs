@@ -1,0 +1,140 @@
+//! A tensor file of any kind, opened.
+
+use std::path::{Path, PathBuf};
+
+use zt::{File, FileSource, Kind, OpenOptions, Result, Source};
+
+use crate::detect::member_of;
+use crate::fault::Fault;
+use crate::member::{Member, member};
+
+/// Opens the tensor file at `path`, of whatever kind its bytes are; its name does not matter. The
+/// index of a sharded set opens the whole set.
+///
+/// The file is read by position and never mapped: one that is cut while it is open gives an error.
+///
+/// # Errors
+///
+/// Code `unknown-kind` where no kind recognises it; what the reader of its kind finds wrong.
+pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
+    Input::open(path, options).map(Input::into_file)
+}
+
+/// Opens the tensor file at `path` as one of `kind`, whatever it looks like.
+///
+/// # Errors
+///
+/// What the reader of that kind finds wrong; code `unsupported` where this build has none.
+pub fn open_as(path: impl AsRef<Path>, kind: Kind, options: &OpenOptions) -> Result<File> {
+    Input::open_as(path, kind, options).map(Input::into_file)
+}
+
+/// Opens a tensor file from any source: bytes in memory, a map, one of your own. Components that
+/// are plain ranges of it are lent from there.
+///
+/// # Errors
+///
+/// As [`open`]; code `unsupported` for a sharded set, whose other files nobody can find.
+pub fn open_source(source: impl Source + 'static, options: &OpenOptions) -> Result<File> {
+    let member = member_of(&source)?;
+    let origin = Origin {
+        path: None,
+        options,
+    };
+    (member.open)(Box::new(source), origin).map(Input::into_file)
+}
+
+/// Where a source comes from, and how it is to be opened.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    pub(crate) path: Option<&'a Path>,
+    pub(crate) options: &'a OpenOptions,
+}
+
+/// An open file, and the paths of everything that it is read from.
+///
+/// A conversion asks for the paths, to name them in errors and never to write over them.
+#[derive(Debug, Clone)]
+pub struct Input {
+    file: File,
+    paths: Vec<PathBuf>,
+}
+
+impl Input {
+    /// Opens the tensor file at `path`: see [`open`].
+    ///
+    /// # Errors
+    ///
+    /// As [`open`].
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+        Self::open_with(path.as_ref(), options, member_of)
+    }
+
+    /// Opens the tensor file at `path` as one of `kind`: see [`open_as`].
+    ///
+    /// # Errors
+    ///
+    /// As [`open_as`].
+    pub fn open_as(path: impl AsRef<Path>, kind: Kind, options: &OpenOptions) -> Result<Self> {
+        let known = |_: &dyn Source| {
+            let missing = Fault::NoSuchMember { kind };
+            member(kind.as_str()).ok_or_else(|| missing.into())
+        };
+        Self::open_with(path.as_ref(), options, known)
+    }
+
+    fn open_with(
+        path: &Path,
+        options: &OpenOptions,
+        choose: impl FnOnce(&dyn Source) -> Result<&'static Member>,
+    ) -> Result<Self> {
+        let open = || {
+            let source = FileSource::open(path)?;
+            let member = choose(&source)?;
+            (member.open)(
+                Box::new(source),
+                Origin {
+                    path: Some(path),
+                    options,
+                },
+            )
+        };
+        open().map_err(|error| error.with_path(path))
+    }
+
+    /// A file that is read from `paths`, the one it was opened by first.
+    pub(crate) fn new(file: File, paths: Vec<PathBuf>) -> Self {
+        Input { file, paths }
+    }
+
+    /// The file.
+    #[must_use]
+    pub const fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The file, without its paths.
+    #[must_use]
+    pub fn into_file(self) -> File {
+        self.file
+    }
+
+    /// The path that it was opened by; `None` where it was not opened by a path.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.paths.first().map(PathBuf::as_path)
+    }
+
+    /// The paths of all files that it is read from: of a sharded set, the index and every shard.
+    #[must_use]
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+}
+
+/// A file that was not opened by a path.
+impl From<File> for Input {
+    fn from(file: File) -> Self {
+        Input::new(file, Vec::new())
+    }
+}

@@ -1,0 +1,58 @@
+//! The member `zt`: every generation is read, 1.2.0 is written.
+
+use zt::{Result, Source};
+
+use crate::convert::Sink;
+use crate::detect::Probe;
+use crate::fault::Fault;
+use crate::input::{Input, Origin};
+use crate::member::{Member, ZT};
+use crate::merge::Merged;
+use crate::object::Outgoing;
+use crate::{ConvertOptions, Summary};
+
+pub(crate) const MEMBER: Member = Member {
+    kind: ZT,
+    extensions: &["zt"],
+    recognises,
+    open,
+    write: Some(write),
+};
+
+fn recognises(probe: &Probe<'_>) -> Result<bool> {
+    let magics = [zt::container::MAGIC, zt::container::MAGIC_0_1];
+    Ok(magics.iter().any(|magic| probe.head().starts_with(magic)))
+}
+
+fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+    let file = origin.options.open_source(source)?;
+    Ok(Input::new(
+        file,
+        origin.path.map(ToOwned::to_owned).into_iter().collect(),
+    ))
+}
+
+/// Whatever a file can say, `.zt` can.
+fn write(
+    merged: Merged<'_>,
+    sink: &mut Sink<'_>,
+    options: &ConvertOptions<'_>,
+    summary: &mut Summary,
+) -> Result<()> {
+    let mut writer = options.write.clone().to_writer(sink)?;
+    if let Some(attributes) = merged.attributes {
+        writer.set_attributes(attributes);
+    }
+    writer.set_extra(merged.extra);
+    for incoming in &merged.objects {
+        let mut object = Outgoing::new(incoming, options.dtype);
+        if options.dense && !object.is_dense() && !object.decode(options.dtype) {
+            let format = object.tensor.format().to_owned();
+            options.forgive(Fault::NoDenseValue { format }, Some(object.name()), summary)?;
+        }
+        let byte_len = object.write_to(&mut writer, options.progress)?;
+        summary.bytes = summary.bytes.saturating_add(byte_len);
+        summary.objects = summary.objects.saturating_add(1);
+    }
+    writer.finish()
+}

@@ -1,0 +1,378 @@
+//! An object on its way from one file to another.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use zt::formats::{ComponentSignature, Decode};
+use zt::manifest::Text;
+use zt::{
+    Attributes, Bytes, Component, DType, Elements, Error, LogicalType, Object, Progress, Registry,
+    Result, Signature, Tensor,
+};
+
+use crate::fault::Fault;
+use crate::merge::Incoming;
+
+/// Bytes that are read, cast and written at a time.
+const PIECE: usize = 1 << 20;
+
+const DATA: &str = "data";
+
+/// An object and what becomes of it.
+pub(crate) struct Outgoing<'i> {
+    pub(crate) tensor: Tensor<'i>,
+    registry: &'i Registry,
+    path: Option<&'i Path>,
+    treatment: Treatment,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Treatment {
+    /// Its components as they are.
+    Keep,
+    /// Its component `data`, cast piece by piece; others as they are.
+    Cast(DType),
+    /// Its dense value, which is made in memory, and cast where that is wished.
+    Decode(Option<DType>),
+}
+
+impl<'i> Outgoing<'i> {
+    /// The object as it is; a dense one is cast to `dtype` if its values are floating-point.
+    pub(crate) fn new(incoming: &Incoming<'i>, dtype: Option<DType>) -> Self {
+        let mut this = Outgoing {
+            tensor: incoming.tensor,
+            registry: incoming.registry,
+            path: incoming.path,
+            treatment: Treatment::Keep,
+        };
+        let cast = this
+            .plain_type()
+            .and_then(|stored| this.cast_of(&stored, dtype));
+        if let Some(dtype) = cast {
+            this.treatment = Treatment::Cast(dtype);
+        }
+        this
+    }
+
+    /// The object's dense value instead of itself; `false` where it has none, and stays as it is.
+    pub(crate) fn decode(&mut self, dtype: Option<DType>) -> bool {
+        match self.decoded_type() {
+            Some(value) => {
+                self.treatment = Treatment::Decode(self.cast_of(&value, dtype));
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &'i str {
+        self.tensor.name()
+    }
+
+    pub(crate) fn object(&self) -> &'i Object {
+        self.tensor.object()
+    }
+
+    pub(crate) fn is_dense(&self) -> bool {
+        self.tensor.format() == "dense"
+    }
+
+    /// Whether it is or has a dense value.
+    pub(crate) fn has_dense_value(&self) -> bool {
+        self.is_dense() || self.decoded_type().is_some()
+    }
+
+    /// The format that it is written in.
+    fn format(&self) -> Text {
+        match self.treatment {
+            Treatment::Decode(_) => "dense".into(),
+            _ => self.object().format.clone(),
+        }
+    }
+
+    /// The attributes that it is written with. Parameters of a format go with the format.
+    pub(crate) fn attributes(&self) -> Option<Attributes> {
+        let mut attributes = self.object().attributes.clone();
+        if let (Treatment::Decode(_), Some(map)) = (self.treatment, &mut attributes) {
+            for parameter in parameters(self.tensor.format()) {
+                map.remove(parameter);
+            }
+            if map.is_empty() {
+                return None;
+            }
+        }
+        attributes
+    }
+
+    /// The dtype and the logical type of its values, as they are written; `None` for an object
+    /// that is written as something else than a plain array.
+    pub(crate) fn dense_type(&self) -> Option<(DType, Option<Text>)> {
+        match self.treatment {
+            Treatment::Keep => self.plain_type(),
+            Treatment::Cast(dtype) | Treatment::Decode(Some(dtype)) => Some((dtype, None)),
+            Treatment::Decode(None) => self.decoded_type(),
+        }
+    }
+
+    /// Writes the values of a plain array, little-endian and in row-major order: exactly
+    /// `byte_len` bytes.
+    ///
+    /// Streams what is dense already; a dense value that must be made first is made in memory.
+    pub(crate) fn write_values(
+        &self,
+        byte_len: u64,
+        out: &mut dyn Write,
+        progress: Option<Progress<'_>>,
+    ) -> Result<()> {
+        let mut counted = Counted { out, byte_len: 0 };
+        match self.treatment {
+            Treatment::Decode(cast) => self.write_decoded(cast, &mut counted, progress)?,
+            _ => self.write_component(DATA, &mut counted, progress)?,
+        }
+        let found = counted.byte_len;
+        if found == byte_len {
+            return Ok(());
+        }
+        // Metadata was checked when the file was opened, and bytes while they were read: only a
+        // format that is not ours can get here.
+        Err(self.blame(
+            Fault::Length {
+                expected: byte_len,
+                found,
+            }
+            .into(),
+        ))
+    }
+
+    /// Writes the object to a `.zt` file; returns the bytes of its components.
+    pub(crate) fn write_to(
+        &self,
+        writer: &mut zt::Writer<'_>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<u64> {
+        let object = self.object();
+        let mut out = writer.begin(self.name(), &object.shape, self.format())?;
+        if let Some(attributes) = self.attributes() {
+            out.set_attributes(attributes);
+        }
+        out.set_extra(object.extra.clone());
+        let mut total = 0u64;
+        if let Treatment::Decode(cast) = self.treatment {
+            let (dtype, logical_type) = self.dense_type().unwrap_or((DType::U8, None));
+            let mut data = out.component(DATA, dtype, logical_type)?;
+            let mut counted = Counted {
+                out: &mut data,
+                byte_len: 0,
+            };
+            self.write_decoded(cast, &mut counted, progress)?;
+            total = counted.byte_len;
+            data.finish()
+                .map_err(|error| error.with_object(self.name()))?;
+        } else {
+            for (role, component) in &object.components {
+                let (dtype, logical_type) = self.component_type(role, component)?;
+                let mut data = out.component(role.clone(), dtype, logical_type)?;
+                data.set_extra(component.extra.clone());
+                let mut counted = Counted {
+                    out: &mut data,
+                    byte_len: 0,
+                };
+                self.write_component(role, &mut counted, progress)?;
+                total = total.saturating_add(counted.byte_len);
+                data.finish()
+                    .map_err(|error| error.with_object(self.name()))?;
+            }
+        }
+        out.finish()?;
+        Ok(total)
+    }
+
+    /// The type that a component is written with.
+    fn component_type(&self, role: &str, component: &Component) -> Result<(DType, Option<Text>)> {
+        match self.treatment {
+            Treatment::Cast(dtype) if role == DATA => Ok((dtype, None)),
+            _ => {
+                let dtype = self.tensor.dtype_to_write(role, component);
+                let dtype = dtype.map_err(|error| self.blame(error))?;
+                Ok((dtype, component.logical_type.clone()))
+            }
+        }
+    }
+
+    /// Streams one component, `data` cast where that is the treatment.
+    fn write_component(
+        &self,
+        role: &str,
+        out: &mut dyn Write,
+        progress: Option<Progress<'_>>,
+    ) -> Result<()> {
+        let cast = match self.treatment {
+            Treatment::Cast(dtype) if role == DATA => Some(dtype),
+            _ => None,
+        };
+        let source = self.tensor.component(role)?;
+        // A piece ends where a value does, so that it can be cast alone.
+        let value_len = self.value_len(source);
+        let mut piece = vec![0; (PIECE / value_len).max(1).saturating_mul(value_len)];
+        let mut reader = self
+            .tensor
+            .reader(role)
+            .map_err(|error| self.blame(error))?;
+        loop {
+            let len = reader.read(&mut piece).map_err(|error| self.blame(error))?;
+            let bytes = piece.get(..len).unwrap_or_default();
+            match cast {
+                _ if bytes.is_empty() => return Ok(()),
+                Some(dtype) => {
+                    let elements = Elements {
+                        dtype: source.dtype.unwrap_or(DType::U8),
+                        logical_type: source.logical_type.clone(),
+                        bytes: Bytes::Borrowed(bytes),
+                    };
+                    let cast = elements.to_dtype(dtype, self.registry);
+                    let cast = cast.map_err(|error| self.blame(error.with_role(DATA).into()))?;
+                    self.write_piece(&cast.bytes, out)?;
+                }
+                None => self.write_piece(bytes, out)?,
+            }
+            report(progress, len)?;
+        }
+    }
+
+    fn write_decoded(
+        &self,
+        cast: Option<DType>,
+        out: &mut dyn Write,
+        progress: Option<Progress<'_>>,
+    ) -> Result<()> {
+        let mut dense = self.tensor.to_dense().map_err(|error| self.blame(error))?;
+        if let Some(dtype) = cast {
+            let cast = dense.to_dtype(dtype, self.registry);
+            dense = cast.map_err(|error| self.blame(error.into()))?;
+        }
+        for piece in dense.elements().bytes.chunks(PIECE) {
+            self.write_piece(piece, out)?;
+            report(progress, piece.len())?;
+        }
+        Ok(())
+    }
+
+    fn write_piece(&self, piece: &[u8], out: &mut dyn Write) -> Result<()> {
+        out.write_all(piece)
+            .map_err(|error| unwrapped(error).with_object(self.name()))
+    }
+
+    /// The type of a dense object's `data`.
+    fn plain_type(&self) -> Option<(DType, Option<Text>)> {
+        let data = self.object().component(DATA).filter(|_| self.is_dense())?;
+        let dtype = data.dtype?;
+        let logical_type = data.logical_type.clone();
+        Some((dtype, logical_type.filter(|name| name != dtype.as_str())))
+    }
+
+    /// The type of the dense value that the object's format makes.
+    fn decoded_type(&self) -> Option<(DType, Option<Text>)> {
+        let object = self.object();
+        let format = self.registry.format(&object.format)?;
+        format.dense_type(&signature(object), self.registry)
+    }
+
+    /// What values of type `stored` are cast to, where `wished` is for them and changes anything.
+    fn cast_of(
+        &self,
+        (dtype, logical_type): &(DType, Option<Text>),
+        wished: Option<DType>,
+    ) -> Option<DType> {
+        let is_floating = match logical_type {
+            None => matches!(dtype, DType::F64 | DType::F32 | DType::F16 | DType::BF16),
+            Some(name) => {
+                let known = self.registry.logical_type(name);
+                let decode = known.map(|logical: &LogicalType| logical.decode);
+                matches!(decode, Some(Decode::F32(_) | Decode::F64(_)))
+            }
+        };
+        let changes = |wished: &DType| logical_type.is_some() || wished != dtype;
+        wished.filter(|wished| is_floating && changes(wished))
+    }
+
+    /// Bytes of one value of a component; of one element where only that is known.
+    fn value_len(&self, component: &Component) -> usize {
+        let dtype = component.dtype.unwrap_or(DType::U8);
+        let known = self
+            .registry
+            .value_len(dtype, component.logical_type.as_deref());
+        let len = known
+            .ok()
+            .flatten()
+            .and_then(|len| usize::try_from(len).ok());
+        len.filter(|len| (1..=PIECE).contains(len))
+            .unwrap_or(dtype.byte_len())
+    }
+
+    /// An error about the input names it.
+    fn blame(&self, error: Error) -> Error {
+        let error = error.with_object(self.name());
+        self.path.into_iter().fold(error, Error::with_path)
+    }
+}
+
+/// The attributes by which a format's objects say how they are decoded.
+fn parameters(format: &str) -> &'static [&'static str] {
+    match format {
+        "quantized_group" => &["bits", "group_size", "packing", "signed", "zero_kind"],
+        _ => &[],
+    }
+}
+
+fn signature(object: &Object) -> Signature<'_> {
+    let components = object
+        .components
+        .iter()
+        .map(|(role, component)| ComponentSignature {
+            role,
+            dtype: component.dtype,
+            logical_type: component.logical_type.as_deref(),
+            byte_len: component.blob.decoded_len,
+        });
+    let components = components.collect();
+    Signature {
+        shape: &object.shape,
+        attributes: object.attributes(),
+        components,
+    }
+}
+
+/// Tells how far the work is.
+fn report(progress: Option<Progress<'_>>, len: usize) -> Result<()> {
+    match progress.map(|progress| progress(len as u64)) {
+        Some(ControlFlow::Break(())) => Err(Fault::Interrupted.into()),
+        _ => Ok(()),
+    }
+}
+
+/// `zt`'s own error back out of the `io::Error` that [`Write`] asks for.
+fn unwrapped(error: io::Error) -> Error {
+    match error.downcast::<Error>() {
+        Ok(error) => error,
+        Err(error) => error.into(),
+    }
+}
+
+/// Counts what passes.
+struct Counted<'o> {
+    out: &'o mut dyn Write,
+    byte_len: u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let len = self.out.write(bytes)?;
+        self.byte_len = self.byte_len.saturating_add(len as u64);
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

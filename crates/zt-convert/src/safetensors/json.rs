@@ -1,0 +1,301 @@
+//! The JSON of headers and indices: well-formed, of its schema, and nothing twice.
+//!
+//! Visitors by hand, because serde's own take more than the format has: an array for a struct,
+//! `{"F32": null}` for a dtype, the last of two equal fields.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+
+use super::METADATA;
+use super::dtype::Dtype;
+
+/// What a header's JSON says. Names may be there twice, offsets anywhere.
+#[derive(Default)]
+pub(super) struct HeaderJson {
+    /// In the order of the header.
+    pub(super) tensors: Vec<(String, Entry)>,
+    pub(super) metadata: Option<Vec<(String, String)>>,
+    /// The name of the entry that is being read, for the error.
+    current: Option<String>,
+}
+
+/// What is said of one tensor.
+pub(super) struct Entry {
+    pub(super) dtype: Dtype,
+    pub(super) shape: Vec<u64>,
+    pub(super) offsets: (u64, u64),
+}
+
+/// What is wrong with a JSON text, and where.
+pub(super) struct JsonFault {
+    pub(super) error: serde_json::Error,
+    /// Bytes from the beginning of the text.
+    pub(super) position: usize,
+    /// The entry that it is in.
+    pub(super) name: Option<String>,
+}
+
+impl HeaderJson {
+    pub(super) fn parse(text: &str) -> Result<Self, JsonFault> {
+        let mut header = HeaderJson::default();
+        match parse(text, &mut header) {
+            Ok(()) => Ok(header),
+            Err(fault) => Err(JsonFault {
+                name: header.current,
+                ..fault
+            }),
+        }
+    }
+}
+
+/// One JSON document, read as `seed` says, and nothing after it but white space.
+pub(super) fn parse<'t, S: DeserializeSeed<'t>>(
+    text: &'t str,
+    seed: S,
+) -> Result<S::Value, JsonFault> {
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let value = seed.deserialize(&mut parser);
+    value
+        .and_then(|value| parser.end().map(|()| value))
+        .map_err(|error| {
+            let position = position(text, &error);
+            JsonFault {
+                error,
+                position,
+                name: None,
+            }
+        })
+}
+
+/// Where in `text` the parser stopped. Its columns count bytes from 1.
+fn position(text: &str, error: &serde_json::Error) -> usize {
+    let lines = text.split_inclusive('\n').map(str::len);
+    let before: usize = lines.take(error.line().saturating_sub(1)).sum();
+    before
+        .saturating_add(error.column().saturating_sub(1))
+        .min(text.len())
+}
+
+impl<'de> DeserializeSeed<'de> for &mut HeaderJson {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut HeaderJson {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            let name = self.current.insert(name);
+            if name != METADATA {
+                let entry = map.next_value::<Entry>()?;
+                let name = self.current.take().unwrap_or_default();
+                self.tensors.push((name, entry));
+            } else if self.metadata.is_some() {
+                return Err(A::Error::custom("a second __metadata__"));
+            } else {
+                let Texts(texts) = map.next_value()?;
+                self.metadata = Some(texts);
+            }
+        }
+        self.current = None;
+        Ok(())
+    }
+}
+
+/// Texts by key, in order, keys repeated where they are.
+pub(super) struct Texts(pub(super) Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextsVisitor;
+
+        impl<'de> Visitor<'de> for TextsVisitor {
+            type Value = Texts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of texts")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    texts.push(pair);
+                }
+                Ok(Texts(texts))
+            }
+        }
+
+        deserializer.deserialize_map(TextsVisitor)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Field {
+    Dtype,
+    Shape,
+    DataOffsets,
+    #[serde(other)]
+    Unknown,
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntryVisitor;
+
+        impl<'de> Visitor<'de> for EntryVisitor {
+            type Value = Entry;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with dtype, shape and data_offsets")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entry, A::Error> {
+                let (mut dtype, mut shape, mut offsets) = (None, None, None);
+                while let Some(field) = map.next_key()? {
+                    let (name, is_repeated) = match field {
+                        Field::Dtype => ("dtype", dtype.replace(map.next_value()?).is_some()),
+                        Field::Shape => ("shape", shape.replace(map.next_value()?).is_some()),
+                        Field::DataOffsets => {
+                            let Offsets(pair) = map.next_value()?;
+                            ("data_offsets", offsets.replace(pair).is_some())
+                        }
+                        Field::Unknown => {
+                            map.next_value::<Skipped>()?;
+                            continue;
+                        }
+                    };
+                    if is_repeated {
+                        return Err(A::Error::duplicate_field(name));
+                    }
+                }
+                Ok(Entry {
+                    dtype: dtype.ok_or_else(|| A::Error::missing_field("dtype"))?,
+                    shape: shape.ok_or_else(|| A::Error::missing_field("shape"))?,
+                    offsets: offsets.ok_or_else(|| A::Error::missing_field("data_offsets"))?,
+                })
+            }
+        }
+
+        deserializer.deserialize_map(EntryVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Dtype {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct DtypeVisitor;
+
+        impl Visitor<'_> for DtypeVisitor {
+            type Value = Dtype;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a dtype")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Dtype, E> {
+                let unknown = || E::invalid_value(serde::de::Unexpected::Str(name), &self);
+                Dtype::from_name(name).ok_or_else(unknown)
+            }
+        }
+
+        deserializer.deserialize_str(DtypeVisitor)
+    }
+}
+
+struct Offsets((u64, u64));
+
+impl<'de> Deserialize<'de> for Offsets {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OffsetsVisitor;
+
+        impl<'de> Visitor<'de> for OffsetsVisitor {
+            type Value = Offsets;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("two offsets")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Offsets, A::Error> {
+                let start = seq
+                    .next_element()?
+                    .ok_or_else(|| A::Error::invalid_length(0, &self))?;
+                let end = seq
+                    .next_element()?
+                    .ok_or_else(|| A::Error::invalid_length(1, &self))?;
+                match seq.next_element::<IgnoredAny>()? {
+                    None => Ok(Offsets((start, end))),
+                    Some(_) => Err(A::Error::invalid_length(3, &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_seq(OffsetsVisitor)
+    }
+}
+
+/// Any value, looked at and dropped. Unlike [`IgnoredAny`], whose way through JSON has no bound,
+/// it is held to the parser's depth of 128, and texts in it to being texts.
+pub(super) struct Skipped;
+
+impl<'de> Deserialize<'de> for Skipped {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SkippedVisitor;
+
+        impl<'de> Visitor<'de> for SkippedVisitor {
+            type Value = Skipped;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Skipped, E> {
+                Ok(Skipped)
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Skipped, E> {
+                Ok(Skipped)
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Skipped, E> {
+                Ok(Skipped)
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Skipped, E> {
+                Ok(Skipped)
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Skipped, E> {
+                Ok(Skipped)
+            }
+
+            fn visit_unit<E>(self) -> Result<Skipped, E> {
+                Ok(Skipped)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Skipped, A::Error> {
+                while seq.next_element::<Skipped>()?.is_some() {}
+                Ok(Skipped)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Skipped, A::Error> {
+                while map.next_entry::<Skipped, Skipped>()?.is_some() {}
+                Ok(Skipped)
+            }
+        }
+
+        deserializer.deserialize_any(SkippedVisitor)
+    }
+}

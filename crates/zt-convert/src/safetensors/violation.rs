@@ -1,0 +1,180 @@
+//! The rules of safetensors, each with the numbers that break it.
+
+use std::fmt;
+
+use zt::{Error, ErrorKind};
+
+use super::dtype::Dtype;
+
+/// Why a file, or a set of files, is refused. Offsets of data count from the data's first byte, as
+/// in the header.
+#[derive(Debug)]
+pub(super) enum Violation {
+    /// No room for the header's length.
+    TooShort { byte_len: u64 },
+    /// The header is above the limit.
+    HeaderTooLong { declared: u64, limit: u64 },
+    /// The header ends after the file.
+    HeaderPastEnd { declared: u64, available: u64 },
+    /// The header is empty.
+    NoHeader,
+    /// The header does not begin with `{`.
+    Start { found: u8 },
+    /// Something other than spaces after the `}`.
+    Padding { found: u8 },
+    /// Bytes that are not UTF-8.
+    NotUtf8,
+    /// JSON that is not well-formed, or not of this schema.
+    Json(serde_json::Error),
+    /// Two tensors of one name.
+    RepeatedName,
+    /// Two metadata of one key.
+    RepeatedKey { key: String },
+    /// A tensor ends before it begins.
+    Backwards { start: u64, end: u64 },
+    /// The shape demands more than 2^64 bits.
+    Overflow { dtype: Dtype },
+    /// The elements do not fill their last byte.
+    PartialByte { dtype: Dtype },
+    /// Offsets and shape disagree.
+    Size { expected: u64, found: u64 },
+    /// Bytes that belong to nobody before a tensor, or to two.
+    Misplaced { expected: u64, found: u64 },
+    /// The last tensor does not end where the file does.
+    End { tensors: u64, data: u64 },
+    /// The index of a sharded set is above the limit.
+    IndexTooLong { byte_len: u64, limit: u64 },
+    /// A shard lacks a tensor that the index says it has.
+    NotInShard { shard: String },
+    /// Two shards have a tensor that the index does not list.
+    Ambiguous { first: String, second: String },
+    /// The index names something else than a file of its own folder.
+    ShardName { name: String },
+    /// The index names a file that is not there, or is no file.
+    NoShard { name: String },
+}
+
+impl Violation {
+    fn code(&self) -> &'static str {
+        match self {
+            Violation::ShardName { .. } | Violation::NoShard { .. } => "path",
+            _ => "header",
+        }
+    }
+}
+
+impl From<Violation> for Error {
+    fn from(violation: Violation) -> Self {
+        Error::new(ErrorKind::Malformed, violation.code(), violation)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::TooShort { byte_len } => {
+                write!(
+                    f,
+                    "the file ends after {byte_len} bytes, before the header's length"
+                )
+            }
+            Violation::HeaderTooLong { declared, limit } => {
+                write!(
+                    f,
+                    "the header is said to be {declared} bytes long, the limit is {limit}"
+                )
+            }
+            Violation::HeaderPastEnd {
+                declared,
+                available,
+            } => write!(
+                f,
+                "the header is said to be {declared} bytes long, {available} follow: the file \
+                 was cut short"
+            ),
+            Violation::NoHeader => f.write_str("the header is empty"),
+            Violation::Start { found } => {
+                let found = found.escape_ascii();
+                write!(f, "the header begins with '{found}', not with '{{'")
+            }
+            Violation::Padding { found } => {
+                let found = found.escape_ascii();
+                write!(
+                    f,
+                    "the header ends with '{found}': only spaces may follow its '}}'"
+                )
+            }
+            Violation::NotUtf8 => f.write_str("the header is not UTF-8"),
+            Violation::Json(error) => f.write_str(&without_position(error)),
+            Violation::RepeatedName => f.write_str("two tensors have this name"),
+            Violation::RepeatedKey { key } => write!(f, "the metadata {key:?} is there twice"),
+            Violation::Backwards { start, end } => {
+                write!(
+                    f,
+                    "the data begins at {start} and ends at {end}, before it begins"
+                )
+            }
+            Violation::Overflow { dtype } => {
+                write!(f, "so many elements of {dtype} pass 2^64 bits")
+            }
+            Violation::PartialByte { dtype } => {
+                write!(f, "elements of {dtype} end within a byte")
+            }
+            Violation::Size { expected, found } => {
+                write!(
+                    f,
+                    "dtype and shape demand {expected} bytes, the offsets hold {found}"
+                )
+            }
+            Violation::Misplaced { expected, found } if found < expected => {
+                write!(
+                    f,
+                    "the data begins at {found}, within a tensor that ends at {expected}"
+                )
+            }
+            Violation::Misplaced { expected, found } => {
+                write!(
+                    f,
+                    "the data begins at {found}, the tensor before it ends at {expected}"
+                )
+            }
+            Violation::End { tensors, data } => {
+                write!(
+                    f,
+                    "the tensors end at {tensors}, the file has {data} bytes of data"
+                )
+            }
+            Violation::IndexTooLong { byte_len, limit } => {
+                write!(
+                    f,
+                    "the index is {byte_len} bytes long, the limit is {limit}"
+                )
+            }
+            Violation::NotInShard { shard } => {
+                write!(
+                    f,
+                    "the index says it is in {shard:?}, which does not have it"
+                )
+            }
+            Violation::Ambiguous { first, second } => {
+                write!(f, "in both {first:?} and {second:?}, and not in the index")
+            }
+            Violation::ShardName { name } => {
+                write!(
+                    f,
+                    "{name:?} is not the name of a file in the folder of the index"
+                )
+            }
+            Violation::NoShard { name } => write!(f, "the shard {name:?} is not there"),
+        }
+    }
+}
+
+/// What the parser says, without its line and column: the error has the offset.
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&position).unwrap_or(&text).to_owned()
+}

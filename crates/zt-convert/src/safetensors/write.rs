@@ -1,0 +1,298 @@
+//! Any objects as a safetensors file: the header first, then the values, streamed.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use zt::formats::dense_byte_len;
+use zt::{Attributes, Error, Result};
+
+use super::METADATA;
+use super::dtype::Dtype;
+use super::header::HEADER_MAX;
+use crate::convert::Sink;
+use crate::fault::{Fault, Loss};
+use crate::member::SAFETENSORS;
+use crate::merge::{Merged, display};
+use crate::object::Outgoing;
+use crate::{ConvertOptions, Summary};
+
+/// Writes a file as the official library does, byte for byte, but for the order of the metadata,
+/// which is random there and sorted here.
+pub(super) fn write(
+    merged: Merged<'_>,
+    sink: &mut Sink<'_>,
+    options: &ConvertOptions<'_>,
+    summary: &mut Summary,
+) -> Result<()> {
+    let mut losses = Losses { options, summary };
+    let metadata = losses.metadata(merged.attributes)?;
+    losses.fields(&merged.extra, None)?;
+    let mut tensors = Vec::with_capacity(merged.objects.len());
+    for incoming in &merged.objects {
+        let object = Outgoing::new(incoming, options.dtype);
+        tensors.extend(losses.tensor(object)?);
+    }
+    // By alignment, so that every tensor's data is aligned; then by name.
+    tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name().cmp(b.name())));
+    sink.write_all(&header(metadata.as_deref(), &tensors)?)?;
+    for tensor in &tensors {
+        tensor
+            .object
+            .write_values(tensor.byte_len, sink, options.progress)?;
+        summary.bytes = summary.bytes.saturating_add(tensor.byte_len);
+        summary.objects = summary.objects.saturating_add(1);
+    }
+    Ok(())
+}
+
+/// An object as safetensors has it.
+struct Tensor<'i> {
+    object: Outgoing<'i>,
+    dtype: Dtype,
+    byte_len: u64,
+}
+
+impl<'i> Tensor<'i> {
+    fn name(&self) -> &'i str {
+        self.object.name()
+    }
+}
+
+/// Decides what becomes of everything that safetensors may not be able to say.
+struct Losses<'l, 'p> {
+    options: &'l ConvertOptions<'p>,
+    summary: &'l mut Summary,
+}
+
+impl Losses<'_, '_> {
+    /// The object as a tensor; `None` where nothing of it can be said and that is allowed.
+    fn tensor<'i>(&mut self, mut object: Outgoing<'i>) -> Result<Option<Tensor<'i>>> {
+        let name = object.name();
+        if name == METADATA {
+            self.accept(
+                Loss::Name {
+                    target: SAFETENSORS,
+                },
+                Some(name),
+            )?;
+            return Ok(None);
+        }
+        let is_plain = object.is_dense() || self.options.dense && object.decode(self.options.dtype);
+        if !is_plain {
+            let format = object.object().format.to_string();
+            let has_dense_value = object.has_dense_value();
+            let loss = Loss::Format {
+                target: SAFETENSORS,
+                format,
+                has_dense_value,
+            };
+            self.accept(loss, Some(name))?;
+            if !object.decode(self.options.dtype) {
+                return Ok(None);
+            }
+        }
+        let Some(dtype) = self.dtype(&object)? else {
+            return Ok(None);
+        };
+        self.rest(&object)?;
+        match dtype.byte_len(&object.object().shape) {
+            Ok(byte_len) => Ok(Some(Tensor {
+                object,
+                dtype,
+                byte_len,
+            })),
+            Err(_) => {
+                self.accept(
+                    Loss::Shape {
+                        target: SAFETENSORS,
+                    },
+                    Some(name),
+                )?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The dtype of the values, or that of their storage, where that is all that can be said.
+    fn dtype(&mut self, object: &Outgoing<'_>) -> Result<Option<Dtype>> {
+        let Some((dtype, logical_type)) = object.dense_type() else {
+            return Ok(None);
+        };
+        let known = Dtype::from_types(dtype, logical_type.as_deref());
+        if known.is_some() {
+            return Ok(known);
+        }
+        let logical_type = logical_type.map(|name| name.into_owned());
+        let loss = Loss::Type {
+            target: SAFETENSORS,
+            dtype,
+            logical_type,
+        };
+        self.accept(loss, Some(object.name()))?;
+        // Only where one storage element is one value has the shape any meaning without the type.
+        let object = object.object();
+        let data = object.component("data");
+        let stored = data.and_then(|data| data.blob.decoded_len);
+        let plain = dense_byte_len(&object.shape, dtype.byte_len() as u64);
+        Ok(Dtype::from_types(dtype, None).filter(|_| stored.is_some() && stored == plain))
+    }
+
+    /// What an object has beside its values.
+    fn rest(&mut self, object: &Outgoing<'_>) -> Result<()> {
+        let (name, source) = (Some(object.name()), object.object());
+        if object.is_dense() {
+            for (role, _) in source.components.iter().filter(|(role, _)| role != "data") {
+                let role = role.to_string();
+                self.accept(
+                    Loss::Component {
+                        target: SAFETENSORS,
+                        role,
+                    },
+                    name,
+                )?;
+            }
+        }
+        for (key, _) in object.attributes().iter().flatten() {
+            let key = display(key);
+            self.accept(
+                Loss::ObjectAttribute {
+                    target: SAFETENSORS,
+                    key,
+                },
+                name,
+            )?;
+        }
+        self.fields(&source.extra, name)?;
+        match source.component("data") {
+            Some(data) if object.is_dense() => self.fields(&data.extra, name),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fields that not even the specification of `.zt` knows.
+    fn fields(&mut self, extra: &Attributes, object: Option<&str>) -> Result<()> {
+        for (key, _) in extra {
+            let key = display(key);
+            self.accept(
+                Loss::Field {
+                    target: SAFETENSORS,
+                    key,
+                },
+                object,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The texts among the file's attributes, sorted.
+    fn metadata(
+        &mut self,
+        attributes: Option<Attributes>,
+    ) -> Result<Option<Vec<(String, String)>>> {
+        let Some(attributes) = attributes else {
+            return Ok(None);
+        };
+        let mut texts = Vec::with_capacity(attributes.len());
+        for (key, value) in &attributes {
+            match (key.as_str(), value.as_str()) {
+                (Some(key), Some(value)) => texts.push((key.to_owned(), value.to_owned())),
+                _ => {
+                    let key = display(key);
+                    self.accept(
+                        Loss::FileAttribute {
+                            target: SAFETENSORS,
+                            key,
+                        },
+                        None,
+                    )?;
+                }
+            }
+        }
+        texts.sort_unstable();
+        Ok(Some(texts))
+    }
+
+    fn accept(&mut self, loss: Loss, object: Option<&str>) -> Result<()> {
+        self.options.accept(loss, object, self.summary)
+    }
+}
+
+/// The header and its length, padded with spaces so that the data begins at a multiple of 8.
+fn header(metadata: Option<&[(String, String)]>, tensors: &[Tensor<'_>]) -> Result<Vec<u8>> {
+    let mut entries = Vec::with_capacity(tensors.len());
+    let mut start = 0u64;
+    for tensor in tensors {
+        let end = start.checked_add(tensor.byte_len).ok_or_else(|| {
+            let loss = Loss::Shape {
+                target: SAFETENSORS,
+            };
+            Error::from(Fault::Lossy(loss)).with_object(tensor.name())
+        })?;
+        let (dtype, shape) = (
+            tensor.dtype.as_str(),
+            tensor.object.object().shape.as_slice(),
+        );
+        entries.push((
+            tensor.name(),
+            Entry {
+                dtype,
+                shape,
+                data_offsets: [start, end],
+            },
+        ));
+        start = end;
+    }
+    let mut bytes = vec![0; 8];
+    // Writing texts and numbers to memory does not fail.
+    serde_json::to_writer(&mut bytes, &HeaderJson { metadata, entries })
+        .map_err(io::Error::from)?;
+    bytes.resize(bytes.len().next_multiple_of(8), b' ');
+    let len = bytes.len().saturating_sub(8) as u64;
+    if len > HEADER_MAX {
+        let loss = Loss::Header {
+            target: SAFETENSORS,
+            byte_len: len,
+            limit: HEADER_MAX,
+        };
+        return Err(Fault::Lossy(loss).into());
+    }
+    for (byte, of_len) in bytes.iter_mut().zip(len.to_le_bytes()) {
+        *byte = of_len;
+    }
+    Ok(bytes)
+}
+
+struct HeaderJson<'h> {
+    metadata: Option<&'h [(String, String)]>,
+    entries: Vec<(&'h str, Entry<'h>)>,
+}
+
+/// The fields in the order of the official writer.
+#[derive(Serialize)]
+struct Entry<'h> {
+    dtype: &'static str,
+    shape: &'h [u64],
+    data_offsets: [u64; 2],
+}
+
+impl Serialize for HeaderJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Texts<'h>(&'h [(String, String)]);
+
+        impl Serialize for Texts<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+            }
+        }
+
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(metadata) = self.metadata {
+            map.serialize_entry(METADATA, &Texts(metadata))?;
+        }
+        for (name, entry) in &self.entries {
+            map.serialize_entry(name, entry)?;
+        }
+        map.end()
+    }
+}
