@@ -1,0 +1,196 @@
+//! Every file of `tests/data/safetensors` does as its JSON says.
+#![cfg(feature = "safetensors")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use zt::{ErrorKind, File, HashOptions, Memory, OpenOptions};
+use zt_convert::{SAFETENSORS, detect, open, open_as, open_source};
+
+/// A case: its name, its truth, and the file to open.
+struct Case {
+    name: String,
+    truth: Json,
+    path: PathBuf,
+}
+
+fn cases() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/safetensors");
+    let mut cases = Vec::new();
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let truth: Json = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let path = match truth["entry"].as_str() {
+            Some(entry) => folder.join(entry),
+            None => path.with_extension("safetensors"),
+        };
+        cases.push(Case { name, truth, path });
+    }
+    cases.sort_by(|a, b| a.name.cmp(&b.name));
+    assert_eq!(cases.len(), 76);
+    cases
+}
+
+fn cases_that(expect: &str) -> Vec<Case> {
+    let mut cases = cases();
+    cases.retain(|case| case.truth["expect"] == expect);
+    cases
+}
+
+fn names_of(object: &Json) -> BTreeSet<&str> {
+    object
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .collect()
+}
+
+fn check_objects(case: &Case, file: &File) {
+    let name = &case.name;
+    let hashes = file.hash(&HashOptions::default()).unwrap();
+    for (object, truth) in case.truth["objects"].as_object().unwrap() {
+        let tensor = file
+            .tensor(object)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let shape: Vec<u64> = serde_json::from_value(truth["shape"].clone()).unwrap();
+        assert_eq!(tensor.shape(), shape, "{name}: {object}");
+        assert_eq!(tensor.format(), "dense");
+        let data = tensor.component("data").unwrap();
+        assert_eq!(
+            data.dtype.unwrap().as_str(),
+            truth["dtype"],
+            "{name}: {object}"
+        );
+        assert_eq!(
+            data.logical_type.as_deref(),
+            truth["type"].as_str(),
+            "{name}: {object}"
+        );
+        let (_, hash) = hashes
+            .objects
+            .iter()
+            .find(|(name, _)| name == object)
+            .unwrap();
+        let (role, bytes) = &hash.as_ref().unwrap().components[0];
+        assert_eq!(role, "data");
+        let hex: String = bytes
+            .sha256
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        assert_eq!(hex, truth["sha256"], "{name}: {object}");
+    }
+    let attributes = file.attributes().unwrap().unwrap_or_default();
+    for (key, value) in case.truth["attributes"].as_object().unwrap() {
+        let found = attributes.get(key).and_then(|value| value.as_str());
+        assert_eq!(found, value.as_str(), "{name}: {key}");
+    }
+}
+
+#[test]
+fn files_of_real_writers_read_as_their_truth_says() {
+    for case in cases_that("read") {
+        let file = open(&case.path, &OpenOptions::new().strict(true));
+        let file = file.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        assert_eq!(file.kind(), SAFETENSORS);
+        let names: BTreeSet<&str> = file.names().collect();
+        assert_eq!(names, names_of(&case.truth["objects"]), "{}", case.name);
+        check_objects(&case, &file);
+        assert!(
+            file.verify(&Default::default()).unwrap().is_ok(),
+            "{}",
+            case.name
+        );
+        assert!(file.warnings().is_empty());
+    }
+}
+
+#[test]
+fn elements_without_a_dtype_are_refused_by_name_and_hide_no_neighbour() {
+    let cases = cases_that("partial");
+    assert_eq!(cases.len(), 3);
+    for case in cases {
+        let file = open(&case.path, &OpenOptions::new()).unwrap();
+        check_objects(&case, &file);
+        for name in names_of(&case.truth["refused"]) {
+            let entries = file.entries();
+            let entry = entries.iter().find(|entry| entry.name() == name).unwrap();
+            let fault = entry.fault().unwrap();
+            assert_eq!(
+                (fault.kind(), fault.code()),
+                (ErrorKind::Unsupported, "dtype")
+            );
+            assert_eq!(
+                (fault.object(), fault.component()),
+                (Some(name), Some("data"))
+            );
+            let raw = entry.raw().unwrap();
+            let (_, data) = &raw.components[0];
+            let dtype = data.dtype.as_deref().unwrap();
+            assert!(fault.to_string().contains(dtype), "{fault}");
+            assert!(matches!(dtype, "F4" | "F6_E2M3" | "F6_E3M2" | "F8_E8M0"));
+            assert!(raw.shape.is_some() && data.offset.is_some() && data.length.is_some());
+        }
+        let strict = open(&case.path, &OpenOptions::new().strict(true));
+        assert_eq!(strict.unwrap_err().code(), "dtype");
+    }
+}
+
+#[test]
+fn broken_files_are_refused_with_their_rule() {
+    let cases = cases_that("reject");
+    assert_eq!(cases.len(), 58);
+    for case in cases {
+        let error = open(&case.path, &OpenOptions::new()).unwrap_err();
+        let expected = match case.name.as_str() {
+            // Nothing in these says what they were meant to be.
+            "bad_empty_file" | "bad_seven_bytes" => "unknown-kind",
+            "sharded_absent_tensor" => "header",
+            name if name.starts_with("sharded") => "path",
+            _ => "header",
+        };
+        assert_eq!(error.code(), expected, "{}: {error}", case.name);
+        assert!(error.path().is_some());
+        let forced = open_as(&case.path, SAFETENSORS, &OpenOptions::new()).unwrap_err();
+        assert!(
+            matches!(forced.code(), "header" | "path"),
+            "{}: {forced}",
+            case.name
+        );
+        assert_eq!(forced.kind(), ErrorKind::Malformed);
+    }
+}
+
+#[test]
+fn memory_and_files_agree() {
+    for case in cases()
+        .into_iter()
+        .filter(|case| case.truth["entry"].is_null())
+    {
+        let bytes = fs::read(&case.path).unwrap();
+        let kind = detect(&Memory::new(&bytes)).unwrap();
+        let in_memory = open_source(Memory::new(bytes), &OpenOptions::new());
+        match open(&case.path, &OpenOptions::new()) {
+            Ok(file) => {
+                assert_eq!(kind, Some(SAFETENSORS));
+                let in_memory = in_memory.unwrap();
+                let hash = |file: &File| file.hash(&HashOptions::default()).unwrap().content;
+                assert_eq!(hash(&file), hash(&in_memory));
+            }
+            Err(error) => {
+                let other = in_memory.unwrap_err();
+                assert_eq!(
+                    (error.code(), error.offset()),
+                    (other.code(), other.offset())
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The rules of a safetensors header, each broken alone.
+#![cfg(feature = "safetensors")]
+
+use zt::{Error, File, Memory, OpenOptions, Result};
+use zt_convert::{SAFETENSORS, detect, open_source};
+
+/// A file of this header and so many bytes of data.
+fn file_of(header: &str, data: usize) -> Vec<u8> {
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.resize(bytes.len() + data, 0);
+    bytes
+}
+
+fn open(bytes: Vec<u8>) -> Result<File> {
+    assert_eq!(detect(&Memory::new(&bytes))?, Some(SAFETENSORS));
+    open_source(Memory::new(bytes), &OpenOptions::new())
+}
+
+fn refused(header: &str, data: usize) -> Error {
+    let error = open(file_of(header, data)).unwrap_err();
+    assert_eq!(error.code(), "header", "{header}: {error}");
+    error
+}
+
+const W: &str = r#"{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+
+#[test]
+fn a_sound_header_opens() {
+    let file = open(file_of(W, 8)).unwrap();
+    assert_eq!(
+        *file.tensor("w").unwrap().as_slice::<f32>().unwrap(),
+        [0.0, 0.0]
+    );
+    assert!(file.attributes().unwrap().is_none());
+    assert_eq!(open(file_of("{}", 0)).unwrap().len(), 0);
+    assert_eq!(open(file_of(&format!("{W}   "), 8)).unwrap().len(), 1);
+}
+
+#[test]
+fn values_are_lent_from_memory() {
+    let file = open(file_of(&format!("{W}  "), 8)).unwrap();
+    let tensor = file.tensor("w").unwrap();
+    assert!(matches!(
+        tensor.bytes("data").unwrap(),
+        zt::Bytes::Borrowed(_)
+    ));
+}
+
+#[test]
+fn every_cut_is_refused() {
+    let whole = file_of(W, 8);
+    for len in 0..whole.len() {
+        let cut = open_source(Memory::new(whole[..len].to_vec()), &OpenOptions::new());
+        let code = cut.unwrap_err().code();
+        assert_eq!(
+            code,
+            if len <= 8 { "unknown-kind" } else { "header" },
+            "{len}"
+        );
+    }
+}
+
+#[test]
+fn a_header_longer_than_the_limit_is_refused_before_it_is_read() {
+    for declared in [100_000_001u64, 1 << 40, u64::MAX] {
+        let mut bytes = file_of(W, 8);
+        bytes[..8].copy_from_slice(&declared.to_le_bytes());
+        let error = open(bytes).unwrap_err();
+        assert_eq!((error.code(), error.offset()), ("header", Some(0)));
+    }
+}
+
+#[test]
+fn only_spaces_follow_the_header() {
+    for padding in ["\n", "\t", " \r", "\0", "x", "{}"] {
+        let error = refused(&format!("{W}{padding}"), 8);
+        assert!(error.offset().unwrap() >= 8 + W.len() as u64, "{padding:?}");
+    }
+}
+
+#[test]
+fn faults_of_the_json_say_their_byte_and_their_tensor() {
+    let header = r#"{"v":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},
+        "w":{"dtype":"F99","shape":[2],"data_offsets":[8,16]}}"#;
+    let error = refused(header, 16);
+    assert_eq!(error.object(), Some("w"));
+    let at = header.find("F99").unwrap() as u64 + 8;
+    // The parser stops at the end of the text.
+    assert!((at..at + 4).contains(&error.offset().unwrap()), "{error:?}");
+}
+
+#[test]
+fn entries_are_objects_of_their_three_fields() {
+    let entries = [
+        r#"["F32",[2],[0,8]]"#,
+        r#"{"dtype":{"F32":null},"shape":[2],"data_offsets":[0,8]}"#,
+        r#"{"dtype":"F32","shape":[2]}"#,
+        r#"{"dtype":"F32","data_offsets":[0,8]}"#,
+        r#"{"shape":[2],"data_offsets":[0,8]}"#,
+        r#"{"dtype":"F32","shape":2,"data_offsets":[0,8]}"#,
+        r#"{"dtype":"F32","shape":[2],"data_offsets":[0]}"#,
+        r#"{"dtype":"F32","shape":[2],"data_offsets":[]}"#,
+        r#"{"dtype":"F32","shape":[2],"data_offsets":[0,8,8]}"#,
+        r#"{"dtype":"F32","shape":[2],"data_offsets":{"start":0,"end":8}}"#,
+        r#"{"dtype":"F32","shape":[2e0],"data_offsets":[0,8]}"#,
+        r#"{"dtype":"F32","shape":[-0],"data_offsets":[0,0]}"#,
+        r#"{"dtype":"F32","shape":[18446744073709551616],"data_offsets":[0,8]}"#,
+        r#"{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}"#,
+        r#"{"dtype":"F32","shape":[2],"data_offsets":[0,8],"data_offsets":[0,8]}"#,
+        r#"{"dtype":"F32","shape":[2],"\u0073hape":[2],"data_offsets":[0,8]}"#,
+        "null",
+    ];
+    for entry in entries {
+        let error = refused(&format!(r#"{{"w":{entry}}}"#), 8);
+        assert_eq!(error.object(), Some("w"), "{entry}");
+    }
+}
+
+#[test]
+fn unknown_fields_are_passed_over_within_bounds() {
+    let with = |value: &str| {
+        format!(r#"{{"w":{{"dtype":"F32","note":{value},"shape":[2],"data_offsets":[0,8]}}}}"#)
+    };
+    let values = r#"[null,true,-1,1,1.5,"ä",{"k":[]},"\ud83d\ude00"]"#;
+    assert!(open(file_of(&with(values), 8)).is_ok());
+    refused(&with(r#""\ud800""#), 8);
+    refused(&with(&"[".repeat(100_000)), 8);
+    let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    refused(&with(&deep), 8);
+}
+
+#[test]
+fn metadata_are_texts_and_there_once() {
+    let with = |metadata: &str| format!(r#"{{"__metadata__":{metadata}}}"#);
+    let file = open(file_of(&with(r#"{"b":"1","a":""}"#), 0)).unwrap();
+    let attributes = file.attributes().unwrap().unwrap();
+    let keys: Vec<_> = attributes
+        .iter()
+        .map(|(key, _)| key.as_str().unwrap())
+        .collect();
+    assert_eq!(keys, ["b", "a"]);
+    assert!(
+        open(file_of(&with("{}"), 0))
+            .unwrap()
+            .attributes()
+            .unwrap()
+            .unwrap()
+            .is_empty()
+    );
+    for metadata in [
+        "null",
+        "[]",
+        r#"{"k":1}"#,
+        r#"{"k":null}"#,
+        r#"{"k":"1","\u006b":"1"}"#,
+    ] {
+        refused(&with(metadata), 0);
+    }
+    refused(r#"{"__metadata__":{},"__metadata\u005f_":{}}"#, 0);
+}
+
+#[test]
+fn data_lie_without_gaps_and_shares() {
+    let two = |first: [u64; 2], second: [u64; 2]| {
+        format!(
+            r#"{{"a":{{"dtype":"U8","shape":[{}],"data_offsets":{first:?}}},
+                "b":{{"dtype":"U8","shape":[{}],"data_offsets":{second:?}}}}}"#,
+            first[1].wrapping_sub(first[0]),
+            second[1].wrapping_sub(second[0]),
+        )
+    };
+    assert!(open(file_of(&two([4, 8], [0, 4]), 8)).is_ok());
+    assert!(open(file_of(&two([0, 8], [0, 0]), 8)).is_ok());
+    assert_eq!(refused(&two([0, 4], [5, 8]), 8).object(), Some("b"));
+    refused(&two([0, 4], [3, 8]), 8);
+    refused(&two([0, 8], [0, 8]), 8);
+    refused(&two([0, 8], [4, 4]), 8);
+    refused(&two([1, 4], [4, 8]), 8);
+    refused(&two([0, 4], [4, 7]), 8);
+    refused(&two([0, 4], [4, 9]), 8);
+    refused(&two([0, 4], [u64::MAX - 4, u64::MAX]), 8);
+    // A fault of the data is reported at its byte in the file.
+    let header = two([0, 4], [5, 8]);
+    assert_eq!(
+        refused(&header, 8).offset(),
+        Some(8 + header.len() as u64 + 5)
+    );
+}
+
+#[test]
+fn a_hundred_thousand_tensors_open() {
+    use std::fmt::Write;
+    let mut header = String::from("{");
+    for at in 0..100_000 {
+        let (start, end) = (at * 4, at * 4 + 4);
+        write!(
+            header,
+            r#""layer.{at}":{{"dtype":"F32","shape":[1],"data_offsets":[{start},{end}]}},"#
+        )
+        .unwrap();
+    }
+    header.replace_range(header.len() - 1.., "}");
+    let file = open(file_of(&header, 400_000)).unwrap();
+    assert_eq!(file.len(), 100_000);
+    assert_eq!(file.tensor("layer.99999").unwrap().shape(), [1]);
+}

@@ -1,0 +1,221 @@
+//! Sets of safetensors files.
+#![cfg(feature = "safetensors")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use zt::{Dense, Error, File, Memory, OpenOptions, Result, Writer};
+use zt_convert::{ConvertOptions, Input, SAFETENSORS, convert, open, open_source};
+
+/// A folder with an index of these `(tensor, shard)`, and shards of these `(tensor, value)`.
+fn set(map: &[(&str, &str)], shards: &[(&str, &[(&str, f32)])]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, tensors) in shards {
+        fs::write(folder.path().join(name), shard(tensors, name)).unwrap();
+    }
+    let map: serde_json::Map<_, _> = map
+        .iter()
+        .map(|(tensor, shard)| ((*tensor).to_owned(), (*shard).into()))
+        .collect();
+    let index = serde_json::json!({"metadata": {"total_size": 0}, "weight_map": map});
+    let path = folder.path().join("model.safetensors.index.json");
+    fs::write(&path, index.to_string()).unwrap();
+    (folder, path)
+}
+
+fn shard(tensors: &[(&str, f32)], name: &str) -> Vec<u8> {
+    let mut ours = Vec::new();
+    let mut writer = Writer::new(&mut ours).unwrap();
+    for (name, value) in tensors {
+        writer
+            .add(name, &Dense::from_slice(&[1], &[*value]).unwrap())
+            .unwrap();
+    }
+    writer.set_attributes([("format", "pt"), ("shard", name)].into());
+    writer.finish().unwrap();
+    let mut bytes = Vec::new();
+    let input = Input::from(File::from_bytes(ours).unwrap());
+    convert(&[input], &mut bytes, &ConvertOptions::new(SAFETENSORS)).unwrap();
+    bytes
+}
+
+fn value(file: &File, name: &str) -> f32 {
+    file.tensor(name).unwrap().as_slice::<f32>().unwrap()[0]
+}
+
+fn opened(path: &Path) -> Result<File> {
+    open(path, &OpenOptions::new())
+}
+
+fn refused(path: &Path, code: &str) -> Error {
+    let error = opened(path).unwrap_err();
+    assert_eq!(error.code(), code, "{error}");
+    error
+}
+
+#[test]
+fn a_set_opens_as_one_file() {
+    let (_folder, path) = set(
+        &[("a", "1.safetensors"), ("b", "2.safetensors")],
+        &[
+            ("1.safetensors", &[("a", 1.0)]),
+            ("2.safetensors", &[("b", 2.0)]),
+        ],
+    );
+    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let file = input.file();
+    assert_eq!((file.kind(), file.len()), (SAFETENSORS, 2));
+    assert_eq!((value(file, "a"), value(file, "b")), (1.0, 2.0));
+    assert_eq!(input.path(), Some(path.as_path()));
+    assert_eq!(input.paths().len(), 3);
+    // Of two values of an attribute the first is kept, and that is said.
+    let attributes = file.attributes().unwrap().unwrap();
+    assert_eq!(
+        attributes.get("shard").unwrap().as_str(),
+        Some("1.safetensors")
+    );
+    let codes: Vec<_> = file.warnings().iter().map(|warning| warning.code).collect();
+    assert_eq!(codes, ["attribute-conflict"]);
+}
+
+#[test]
+fn a_tensor_that_the_index_does_not_list_is_kept_and_said() {
+    let (_folder, path) = set(
+        &[("a", "1.safetensors")],
+        &[("1.safetensors", &[("a", 1.0), ("b", 2.0)])],
+    );
+    let file = opened(&path).unwrap();
+    assert_eq!(value(&file, "b"), 2.0);
+    let warnings = file.warnings();
+    assert_eq!(
+        (warnings[0].code, warnings[0].object.as_deref()),
+        ("unlisted", Some("b"))
+    );
+}
+
+#[test]
+fn of_two_tensors_of_one_name_the_index_decides() {
+    let shards: &[(&str, &[(&str, f32)])] = &[
+        ("1.safetensors", &[("a", 1.0)]),
+        ("2.safetensors", &[("a", 2.0), ("b", 3.0)]),
+    ];
+    let (_folder, path) = set(&[("a", "2.safetensors"), ("b", "2.safetensors")], shards);
+    // The first shard is not named by the index at all, and is no part of the set.
+    assert_eq!(value(&opened(&path).unwrap(), "a"), 2.0);
+
+    let shards: &[(&str, &[(&str, f32)])] = &[
+        ("1.safetensors", &[("a", 1.0), ("c", 4.0)]),
+        ("2.safetensors", &[("a", 2.0)]),
+    ];
+    let (_folder, path) = set(&[("a", "2.safetensors"), ("c", "1.safetensors")], shards);
+    let file = opened(&path).unwrap();
+    assert_eq!((value(&file, "a"), file.len()), (2.0, 2));
+    assert!(
+        file.warnings()
+            .iter()
+            .any(|warning| warning.code == "shadowed")
+    );
+}
+
+#[test]
+fn two_unlisted_tensors_of_one_name_are_refused() {
+    let (_folder, path) = set(
+        &[("a", "1.safetensors"), ("b", "2.safetensors")],
+        &[
+            ("1.safetensors", &[("a", 1.0), ("x", 1.0)]),
+            ("2.safetensors", &[("b", 2.0), ("x", 2.0)]),
+        ],
+    );
+    assert_eq!(refused(&path, "header").object(), Some("x"));
+}
+
+#[test]
+fn what_the_index_promises_is_there() {
+    let (folder, path) = set(
+        &[("a", "1.safetensors"), ("b", "1.safetensors")],
+        &[("1.safetensors", &[("a", 1.0)])],
+    );
+    assert_eq!(refused(&path, "header").object(), Some("b"));
+    fs::remove_file(folder.path().join("1.safetensors")).unwrap();
+    refused(&path, "path");
+    fs::create_dir(folder.path().join("1.safetensors")).unwrap();
+    refused(&path, "path");
+}
+
+#[test]
+fn a_broken_shard_is_named() {
+    let (folder, path) = set(&[("a", "1.safetensors")], &[]);
+    let shard = folder.path().join("1.safetensors");
+    fs::write(&shard, b"12345678{").unwrap();
+    assert_eq!(refused(&path, "header").path(), Some(shard.as_path()));
+}
+
+#[test]
+fn no_shard_lies_outside_the_folder() {
+    let (folder, _) = set(&[], &[("1.safetensors", &[("a", 1.0)])]);
+    let inner = folder.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    let absolute = folder.path().join("1.safetensors");
+    let names = [
+        "../1.safetensors",
+        "..",
+        ".",
+        "",
+        "..\\1.safetensors",
+        "C:1",
+        "x/../1",
+    ];
+    for name in names.into_iter().chain(absolute.to_str()) {
+        let path = inner.join("model.safetensors.index.json");
+        fs::write(
+            &path,
+            serde_json::json!({"weight_map": {"a": name}}).to_string(),
+        )
+        .unwrap();
+        refused(&path, "path");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_as_caches_are_made_of_them() {
+    let (folder, path) = set(&[("a", "1.safetensors")], &[("blob", &[("a", 1.0)])]);
+    std::os::unix::fs::symlink("blob", folder.path().join("1.safetensors")).unwrap();
+    assert_eq!(value(&opened(&path).unwrap(), "a"), 1.0);
+    // The link to the index says where its folder is, not what the link leads to.
+    let other = tempfile::tempdir().unwrap();
+    let link = other.path().join("model.safetensors.index.json");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    refused(&link, "path");
+}
+
+#[test]
+fn an_index_is_one_sound_document() {
+    let (_folder, path) = set(&[], &[]);
+    let documents = [
+        r#"{"weight_map": {"a": 1}}"#,
+        r#"{"weight_map": ["a"]}"#,
+        r#"{"weight_map": {"a": "x", "a": "y"}}"#,
+        r#"{"weight_map": {}, "weight_map": {}}"#,
+        r#"{"weight_map": {}} {}"#,
+        r#"{"metadata": {"weight_map": {}}}"#,
+        "{\"weight_map\": {\"\u{1}\": \"x\"}}",
+        r#"{"weight_map": {"#,
+    ];
+    for document in documents {
+        fs::write(&path, document).unwrap();
+        refused(&path, "header");
+    }
+    fs::write(&path, r#" {"other": [1, {}], "weight_map": {}} "#).unwrap();
+    assert!(opened(&path).unwrap().is_empty());
+}
+
+#[test]
+fn an_index_without_a_path_has_no_shards() {
+    let index = Memory::new(&br#"{"weight_map": {}}"#[..]);
+    assert_eq!(
+        open_source(index, &OpenOptions::new()).unwrap_err().code(),
+        "unsupported"
+    );
+}
