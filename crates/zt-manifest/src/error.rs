@@ -54,6 +54,9 @@ pub enum Error {
         /// The key.
         field: Text,
     },
+    /// A root of 1.1 or later in a file framed like 1.0: its footer magic, the last eight bytes,
+    /// was cut off. Spec: legacy, "Telling them apart".
+    FooterMissing,
     /// The version is no version, or of another major version than 1. Spec: §11.
     Version {
         /// Where the text is.
@@ -194,6 +197,7 @@ impl Error {
             | Error::DuplicateName { .. }
             | Error::Limit(LimitExceeded::Nesting { .. }) => "cbor",
             Error::Schema { .. } | Error::Missing { .. } | Error::Limit(_) => "schema",
+            Error::FooterMissing => "truncated",
             Error::Version { .. } => "version",
             Error::DType { .. } => "dtype",
             Error::Encoding { .. } => "encoding",
@@ -273,6 +277,10 @@ impl fmt::Display for Error {
                 ..
             } => write!(f, "`{field}` is {found}, expected {expected}"),
             Error::Missing { field, .. } => write!(f, "`{field}` is missing"),
+            Error::FooterMissing => {
+                f.write_str("the manifest has `objects`, as from 1.1 on, but the file does not ")?;
+                f.write_str("end in \"ZTEN1000\": its last eight bytes were cut off")
+            }
             Error::Version { text, .. } => {
                 write!(f, "version {text:?}: this reader knows major version 1")
             }

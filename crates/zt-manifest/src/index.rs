@@ -219,6 +219,8 @@ struct Root {
     version: Option<usize>,
     attributes: Option<usize>,
     objects: Option<(usize, usize)>,
+    /// A root of 1.0 has `objects`, which is the key of later ones.
+    has_objects_of_1_1: bool,
     error: Option<Error>,
 }
 
@@ -237,7 +239,10 @@ impl Root {
             .and_then(|()| root.names.finish(bytes));
         scanned.map_err(|flaw| flaw.into_error(bytes))?;
         if root.error.is_none() && root.objects.is_none() {
-            root.error = Some(Error::missing(Some(0), objects_key));
+            root.error = Some(match root.has_objects_of_1_1 {
+                true => Error::FooterMissing,
+                false => Error::missing(Some(0), objects_key),
+            });
         }
         Ok(root)
     }
@@ -272,7 +277,10 @@ impl Root {
                     self.scan_objects(scanner, depth, objects_key)?;
                     self.objects = Some((value.offset(), scanner.cursor.offset()));
                 }
-                _ => scanner.item(depth)?,
+                key => {
+                    self.has_objects_of_1_1 |= key == Some("objects");
+                    scanner.item(depth)?;
+                }
             }
         }
         scanner.close_map(keys)

@@ -147,7 +147,9 @@ fn faults_of_a_1_0_tensor_are_its_own() {
 fn a_1_0_root_has_tensors_and_its_objects_mean_nothing() {
     // A 1.2 file without its last eight bytes is framed like one of 1.0: it was cut short.
     let objects = encode(&cbor!({"version" => "1.2.0", "objects" => {}}).unwrap());
-    assert_eq!(refused(&objects, Layout::V1_0), "schema");
+    assert_eq!(refused(&objects, Layout::V1_0), "truncated");
+    let neither = encode(&cbor!({"version" => "1.0"}).unwrap());
+    assert_eq!(refused(&neither, Layout::V1_0), "schema");
     let both = with(v1_0("int8", 64), "objects", 1);
     let index = parse(encode(&both), Layout::V1_0).unwrap();
     assert_eq!(index.names().collect::<Vec<_>>(), ["w"]);
