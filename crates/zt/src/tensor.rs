@@ -288,10 +288,9 @@ impl<'f> Tensor<'f> {
         let Some((dtype, logical_type)) = format.dense_type(&signature, registry) else {
             return Ok(());
         };
+        // Values of an unknown logical type are at least one element each.
         let value_len = registry.value_len(dtype, logical_type.as_deref())?;
-        let Some(value_len) = value_len else {
-            return Ok(());
-        };
+        let value_len = value_len.unwrap_or(dtype.byte_len() as u64);
         let limit = self.file.limits.decoded_len;
         match dense_byte_len(&self.object.shape, value_len) {
             Some(found) if found <= limit => Ok(()),
