@@ -1,0 +1,144 @@
+//! What the program may be asked to do.
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::commands::completions;
+use crate::commands::{convert, explain, extract, hash, info, ls, man, show, verify};
+use crate::exit::Exit;
+use crate::json::{ErrorBody, ErrorDocument};
+
+/// Lists, verifies, hashes, shows and converts tensor files.
+///
+/// Takes .zt files of every generation and the other formats that `zt convert --help` lists, told
+/// apart by their bytes and never by their names.
+#[derive(Debug, Parser)]
+#[command(name = "zt", version, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) global: Global,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt convert model.safetensors model.zt --zstd    compress a checkpoint
+  zt ls model.zt                                  what is in it
+  zt verify model.zt                              is all of it as it was written
+  zt show model.zt embed.weight --slice 0:4,:8    look at values
+  zt convert model.zt model.safetensors           and back, bit for bit
+
+Exit: 0 ok, 1 verification failed, 2 usage, 3 not a readable file, 4 input or output,
+      5 unsupported, 130 interrupted. `zt explain CODE` says what an error code means.";
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Print one JSON document on stdout, errors included
+    #[arg(long, global = true, display_order = 90)]
+    pub(crate) json: bool,
+    /// Whether to colour: `auto` does so on a terminal unless NO_COLOR is set
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        display_order = 91
+    )]
+    pub(crate) color: Color,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[value(rename_all = "lower")]
+pub(crate) enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Ls(ls::Arguments),
+    Info(info::Arguments),
+    Show(show::Arguments),
+    Verify(verify::Arguments),
+    Hash(hash::Arguments),
+    Convert(convert::Arguments),
+    Extract(extract::Arguments),
+    Explain(explain::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
+}
+
+/// What must be known of the arguments before they are parsed, or although they cannot be.
+pub(crate) struct Early {
+    arguments: Vec<OsString>,
+    json: bool,
+    color: Color,
+}
+
+impl Early {
+    pub(crate) fn of(arguments: impl Iterator<Item = OsString>) -> Self {
+        let arguments: Vec<OsString> = arguments.collect();
+        let (mut json, mut color) = (false, Color::Auto);
+        let mut texts = arguments
+            .iter()
+            .map(|argument| argument.to_str().unwrap_or_default());
+        while let Some(text) = texts.next() {
+            let when = match text {
+                "--" => break,
+                "--json" => {
+                    json = true;
+                    continue;
+                }
+                "--color" => texts.next(),
+                _ => text.strip_prefix("--color="),
+            };
+            color = match when {
+                Some("always") => Color::Always,
+                Some("never") => Color::Never,
+                _ => color,
+            };
+        }
+        Early {
+            arguments,
+            json,
+            color,
+        }
+    }
+}
+
+pub(crate) fn parse(early: &Early) -> Result<Cli, clap::Error> {
+    use clap::FromArgMatches;
+    let choice = match early.color {
+        Color::Auto => clap::ColorChoice::Auto,
+        Color::Always => clap::ColorChoice::Always,
+        Color::Never => clap::ColorChoice::Never,
+    };
+    let mut command = Cli::command().color(choice);
+    let matches = command.try_get_matches_from_mut(&early.arguments)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Prints help, the version, or what is wrong with the arguments.
+pub(crate) fn tell(told: &clap::Error, early: &Early) -> Exit {
+    let _ = told.print(); // A closed pipe is no reason to fail here.
+    if !told.use_stderr() {
+        return Exit::Ok;
+    }
+    if early.json {
+        let message = told.render().to_string();
+        let message = message.lines().next().unwrap_or_default();
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        let error = ErrorBody::misuse(message.to_owned());
+        let document = serde_json::to_string(&ErrorDocument { error }).unwrap_or_default();
+        let _ = writeln!(std::io::stdout(), "{document}");
+    }
+    Exit::Usage
+}

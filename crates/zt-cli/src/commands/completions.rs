@@ -1,0 +1,46 @@
+//! `zt completions`: what a shell needs to complete our arguments.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use serde::Serialize;
+
+use crate::args::Cli;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Print a script that completes arguments in a shell
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt completions bash > ~/.local/share/bash-completion/completions/zt
+  zt completions zsh > ~/.zfunc/_zt
+  zt completions fish > ~/.config/fish/completions/zt.fish";
+
+#[derive(Serialize)]
+struct Document {
+    shell: String,
+    script: String,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    // Into memory first: the generator panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "zt", &mut script);
+    if output.json {
+        let script = String::from_utf8_lossy(&script).into_owned();
+        output.document(&Document {
+            shell: arguments.shell.to_string(),
+            script,
+        })?;
+    } else {
+        output.bytes(&script)?;
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,418 @@
+//! `zt extract`: objects as NumPy's `.npy` files.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use zt::formats::Slice;
+use zt::{AtomicFile, DType, Dense, Elements, Error, ErrorKind, Tensor};
+use zt_convert::Input;
+
+use crate::exit::{Exit, Failure};
+use crate::file_name::file_name;
+use crate::json::ErrorBody;
+use crate::npy::{self, Descr};
+use crate::open::{input, is_same_file};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::size::human;
+use crate::text::{printable, shape};
+
+/// Extract objects to .npy files
+///
+/// Sparse and quantized objects are written as their dense values. NumPy has no bf16 and no FP8:
+/// such values are written as f32, which holds each of them exactly. In a folder, the file of an
+/// object has the object's name with all that is not safe in a file name percent-encoded.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The file, of any kind; for a sharded set, its index
+    file: PathBuf,
+    /// The objects; all of them by default
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// A folder, made if it does not exist, or, for one object, a file that ends in .npy
+    #[arg(short, long, value_name = "DIR|OUT.npy")]
+    output: PathBuf,
+    /// Extract a part of each, as NumPy slices: `0:4,:`, `-1`, `::2,...`
+    #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
+    slice: Option<String>,
+    /// Replace files that exist; the input is never replaced
+    #[arg(short, long)]
+    force: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt extract model.zt embed.weight -o embed.npy
+  zt extract model.safetensors -o weights/
+  zt extract model.zt embed.weight --slice 0:100 -o head.npy";
+
+#[derive(Serialize)]
+struct Document {
+    file: String,
+    extracted: Vec<Extracted>,
+    /// Objects of which there is no file.
+    errors: Vec<ErrorBody>,
+}
+
+/// One file that was written.
+#[derive(Serialize)]
+struct Extracted {
+    name: String,
+    path: String,
+    /// NumPy's dtype.
+    descr: &'static str,
+    shape: Vec<u64>,
+    nbytes: u64,
+    /// What the values were, where NumPy has no such dtype.
+    converted_from: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let source = input(&arguments.file, None)?;
+    let slices = arguments
+        .slice
+        .as_deref()
+        .map(Slice::parse_list)
+        .transpose();
+    let slices = slices.map_err(Error::from)?;
+    let plan = plan(arguments, &source)?;
+    let folder = Folder::of(arguments, &plan)?;
+    let job = Job {
+        source: &source,
+        slices,
+        progress: Progress::new(Some(total(&source, &plan))),
+    };
+    let mut document = Document {
+        file: arguments.file.display().to_string(),
+        extracted: Vec::new(),
+        errors: Vec::new(),
+    };
+    let mut exit = Exit::Ok;
+    for (name, path) in plan {
+        let error = match job.extract(&name, &path) {
+            Ok(extracted) => {
+                if !output.json {
+                    output.line(&extracted.line())?;
+                }
+                document.extracted.push(extracted);
+                continue;
+            }
+            // The rest would fail as well, or is not wanted any more.
+            Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Interrupted) => {
+                folder.remove_if_empty();
+                return Err(error.into());
+            }
+            Err(error) => error,
+        };
+        output.error(&error);
+        document.errors.push(ErrorBody::from(&error));
+        exit = exit.max(Failure::Error(error).exit());
+    }
+    folder.remove_if_empty();
+    drop(job);
+    if output.json {
+        output.document(&document)?;
+    }
+    Ok(exit)
+}
+
+/// Which object goes to which file. Nothing is written before every path is known to be free.
+fn plan(arguments: &Arguments, source: &Input) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let file = source.file();
+    let mut names: Vec<&str> = arguments.names.iter().map(String::as_str).collect();
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(*name));
+    for name in &names {
+        // A faulty object is reported when its turn comes; one that is not there is a mistake.
+        if file.get(name).is_none() {
+            file.tensor(name)?;
+        }
+    }
+    if names.is_empty() {
+        names = file.entries().iter().map(zt::Entry::name).collect();
+    }
+    let out = &arguments.output;
+    let is_file = out
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
+    let plan: Vec<(String, PathBuf)> = if is_file && !out.is_dir() {
+        let [name] = names[..] else {
+            let count = names.len();
+            return Err(Failure::misuse(format!(
+                "{count} objects do not fit in one .npy file: name one, or a folder"
+            )));
+        };
+        vec![(name.to_owned(), out.clone())]
+    } else {
+        let mut plan = Vec::with_capacity(names.len());
+        let mut taken: HashMap<String, &str> = HashMap::new();
+        for name in names {
+            let file_name = format!("{}.npy", file_name(name));
+            // Most names are bounded at 255 bytes by the file system.
+            if file_name.len() > 255 {
+                let message = format!("{}: the name is too long for a file", printable(name));
+                return Err(Failure::misuse(message));
+            }
+            // Encoding keeps names apart, but not every file system does so with cases.
+            let key = if cfg!(any(windows, target_os = "macos")) {
+                file_name.to_lowercase()
+            } else {
+                file_name.clone()
+            };
+            if let Some(other) = taken.insert(key, name) {
+                let (name, other) = (printable(name), printable(other));
+                return Err(Failure::misuse(format!(
+                    "{name} and {other} would be one file"
+                )));
+            }
+            plan.push((name.to_owned(), out.join(file_name)));
+        }
+        plan
+    };
+    for (_, path) in &plan {
+        check_target(path, source, arguments.force)?;
+    }
+    Ok(plan)
+}
+
+fn check_target(path: &Path, source: &Input, force: bool) -> Result<(), Failure> {
+    if source.paths().iter().any(|input| is_same_file(input, path)) {
+        return Err(Failure::overwrite(
+            path,
+            "is the input, which is never overwritten",
+        ));
+    }
+    match fs::symlink_metadata(path) {
+        Err(_) => Ok(()),
+        // A link in the folder may lead out of it.
+        Ok(metadata) if metadata.is_symlink() => Err(Failure::overwrite(
+            path,
+            "is a symbolic link, which is not followed",
+        )),
+        Ok(metadata) if metadata.is_file() && !force => Err(Failure::overwrite(path, "exists")),
+        Ok(_) => Ok(()),
+    }
+}
+
+fn total(source: &Input, plan: &[(String, PathBuf)]) -> u64 {
+    let tensors = plan
+        .iter()
+        .filter_map(|(name, _)| source.file().tensor(name).ok());
+    let components =
+        tensors.flat_map(|tensor| tensor.components().map(|(_, c)| c.blob.decoded_len));
+    components.flatten().fold(0, u64::saturating_add)
+}
+
+/// The folder that files go to.
+struct Folder {
+    /// Where it was made by us.
+    made: Option<PathBuf>,
+}
+
+impl Folder {
+    fn of(arguments: &Arguments, plan: &[(String, PathBuf)]) -> Result<Self, Failure> {
+        let out = &arguments.output;
+        if out.is_dir() || plan.iter().any(|(_, path)| path == out) {
+            return Ok(Folder { made: None });
+        }
+        fs::create_dir_all(out).map_err(|error| Error::from(error).with_path(out))?;
+        Ok(Folder {
+            made: Some(out.clone()),
+        })
+    }
+
+    /// A command that fails leaves nothing behind.
+    fn remove_if_empty(&self) {
+        if let Some(path) = &self.made {
+            let _ = fs::remove_dir(path); // Which refuses where there is something in it.
+        }
+    }
+}
+
+struct Job<'a> {
+    source: &'a Input,
+    slices: Option<Vec<Slice>>,
+    progress: Progress,
+}
+
+impl Job<'_> {
+    fn extract(&self, name: &str, path: &Path) -> zt::Result<Extracted> {
+        let tensor = self.source.file().tensor(name)?;
+        let extracted = match self.streamable(&tensor) {
+            Some((dtype, logical_type, descr)) => {
+                let mut file = AtomicFile::create(path)?;
+                let shape = tensor.shape();
+                let header = header(descr, shape, name)?;
+                write(&mut file, &header, path)?;
+                let mut nbytes = 0u64;
+                let mut reader = tensor.reader("data")?;
+                let mut piece = vec![0; 1 << 20];
+                loop {
+                    let len = reader.read(&mut piece)?;
+                    if len == 0 {
+                        break;
+                    }
+                    let bytes = piece.get(..len).unwrap_or_default();
+                    let elements = Elements {
+                        dtype,
+                        logical_type: logical_type.clone(),
+                        bytes: bytes.into(),
+                    };
+                    nbytes = nbytes
+                        .saturating_add(self.write_elements(&mut file, &elements, descr, path)?);
+                    self.check_interrupted(len as u64)?;
+                }
+                file.publish()?;
+                Extracted::new(
+                    name,
+                    path,
+                    descr,
+                    shape,
+                    nbytes,
+                    dtype,
+                    logical_type.as_deref(),
+                )
+            }
+            None => {
+                let dense = self.value(&tensor)?;
+                let elements = dense.elements();
+                let descr =
+                    npy::descr(elements.dtype, elements.logical_type()).ok_or_else(|| {
+                        let logical_type = elements.logical_type().unwrap_or_default();
+                        let message = format!("NumPy has no dtype for {}", printable(logical_type));
+                        Error::new(ErrorKind::Unsupported, "unsupported", message).with_object(name)
+                    })?;
+                // A bool that is neither 0 nor 1 would be neither in NumPy.
+                elements
+                    .scalars(self.source.file().registry())
+                    .map_err(|error| Error::from(error).with_object(name))?;
+                let mut file = AtomicFile::create(path)?;
+                write(&mut file, &header(descr, dense.shape(), name)?, path)?;
+                let nbytes = self.write_elements(&mut file, elements, descr, path)?;
+                self.check_interrupted(elements.bytes.len() as u64)?;
+                file.publish()?;
+                Extracted::new(
+                    name,
+                    path,
+                    descr,
+                    dense.shape(),
+                    nbytes,
+                    elements.dtype,
+                    elements.logical_type(),
+                )
+            }
+        };
+        Ok(extracted)
+    }
+
+    /// The types of a dense object that can go from file to file piece by piece: whole, and of
+    /// values that need no look at their contents.
+    fn streamable(
+        &self,
+        tensor: &Tensor<'_>,
+    ) -> Option<(DType, Option<zt::manifest::Text>, Descr)> {
+        let component = tensor.component("data").ok()?;
+        let dtype = component.dtype.filter(|dtype| *dtype != DType::Bool)?;
+        let logical_type = component
+            .logical_type
+            .clone()
+            .filter(|name| name != dtype.as_str());
+        let descr = npy::descr(dtype, logical_type.as_deref())?;
+        let is_whole = tensor.format() == "dense" && self.slices.is_none();
+        is_whole.then_some((dtype, logical_type, descr))
+    }
+
+    fn value(&self, tensor: &Tensor<'_>) -> zt::Result<Dense<'static>> {
+        let dense = tensor.to_dense()?;
+        match &self.slices {
+            Some(slices) => Ok(dense
+                .slice(slices)
+                .map_err(|error| Error::from(error).with_object(tensor.name()))?),
+            None => Ok(dense),
+        }
+    }
+
+    /// How many bytes were written.
+    fn write_elements(
+        &self,
+        file: &mut AtomicFile,
+        elements: &Elements<'_>,
+        descr: Descr,
+        path: &Path,
+    ) -> zt::Result<u64> {
+        let widened;
+        let bytes: &[u8] = if descr.widened {
+            widened = elements.to_dtype(DType::F32, self.source.file().registry())?;
+            &widened.bytes
+        } else {
+            &elements.bytes
+        };
+        write(file, bytes, path)?;
+        Ok(bytes.len() as u64)
+    }
+
+    fn check_interrupted(&self, bytes: u64) -> zt::Result<()> {
+        match self.progress.report(bytes) {
+            std::ops::ControlFlow::Continue(()) => Ok(()),
+            std::ops::ControlFlow::Break(()) => Err(Error::new(
+                ErrorKind::Interrupted,
+                "interrupted",
+                "stopped on request",
+            )),
+        }
+    }
+}
+
+impl Extracted {
+    fn new(
+        name: &str,
+        path: &Path,
+        descr: Descr,
+        shape: &[u64],
+        nbytes: u64,
+        dtype: DType,
+        logical_type: Option<&str>,
+    ) -> Self {
+        let converted_from = descr
+            .widened
+            .then(|| logical_type.unwrap_or(dtype.as_str()).to_owned());
+        Extracted {
+            name: name.to_owned(),
+            path: path.display().to_string(),
+            descr: descr.name,
+            shape: shape.to_vec(),
+            nbytes,
+            converted_from,
+        }
+    }
+
+    fn line(&self) -> String {
+        let from = match &self.converted_from {
+            Some(from) => format!(" (from {from})"),
+            None => String::new(),
+        };
+        let (path, shape, size) = (
+            printable(&self.path),
+            shape(&self.shape),
+            human(self.nbytes),
+        );
+        format!("{path}: {}{from} {shape}, {size}", self.descr)
+    }
+}
+
+fn header(descr: Descr, shape: &[u64], name: &str) -> zt::Result<Vec<u8>> {
+    npy::header(descr, shape).ok_or_else(|| {
+        let message = "the shape has more dimensions than an .npy file can say";
+        Error::new(ErrorKind::Unsupported, "unsupported", message).with_object(name)
+    })
+}
+
+fn write(file: &mut AtomicFile, bytes: &[u8], path: &Path) -> zt::Result<()> {
+    file.write_all(bytes)
+        .map_err(|error| Error::from(error).with_path(path))
+}

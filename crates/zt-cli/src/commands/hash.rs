@@ -1,0 +1,198 @@
+//! `zt hash`: what the tensors are, whatever file they are in.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::{Serialize, Serializer};
+use zt::{BytesHash, DenseHash, HashOptions, ObjectHash};
+
+use crate::exit::{Exit, Failure};
+use crate::json::{FaultBody, Pairs, hex};
+use crate::open::{decoded_len, open};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::text::printable;
+
+/// Hash the decoded bytes of every component, and all of them into one identity of the tensors
+///
+/// Two files with the same `content` hold the same tensors, whatever their compression, placement,
+/// digests and order.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The file, of any kind; for a sharded set, its index
+    file: PathBuf,
+    /// Hash the dense value of every object as well: sparse ones filled in, quantized ones as f32
+    #[arg(long)]
+    dense: bool,
+    /// Threads; as many as there are cores by default
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt hash model.zt
+  zt hash --json model.safetensors | jq -r .content
+  zt hash --json --dense quantized.zt";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    file: String,
+    content: Option<String>,
+    objects: Pairs<'a, ObjectBody<'a>>,
+}
+
+enum ObjectBody<'a> {
+    Hashed { hash: &'a ObjectHash, dense: bool },
+    Error(FaultBody),
+}
+
+#[derive(Serialize)]
+struct BytesBody {
+    sha256: String,
+    nbytes: u64,
+}
+
+#[derive(Serialize)]
+struct DenseBody<'a> {
+    dtype: &'a str,
+    r#type: Option<&'a str>,
+    sha256: String,
+    nbytes: u64,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let file = open(&arguments.file)?;
+    let progress = Progress::new(Some(decoded_len(&file)));
+    let report = |bytes| progress.report(bytes);
+    let mut options = HashOptions::default();
+    options.dense = arguments.dense;
+    options.threads = arguments.jobs.map(usize::from);
+    options.progress = Some(&report);
+    let hash = file.hash(&options)?;
+    drop(progress);
+
+    for error in hash
+        .objects
+        .iter()
+        .filter_map(|(_, hash)| hash.as_ref().err())
+    {
+        output.error(error);
+    }
+    let content = hash.content.map(|sum| format!("sha256:{}", hex(&sum)));
+    let printed = if output.json {
+        let objects = hash.objects.iter();
+        let objects: Vec<(&str, ObjectBody<'_>)> = objects
+            .map(|(name, hash)| (name.as_str(), ObjectBody::of(hash, arguments.dense)))
+            .collect();
+        let file = arguments.file.display().to_string();
+        output.document(&Document {
+            file,
+            content,
+            objects: Pairs(&objects),
+        })
+    } else {
+        let lines = hash
+            .objects
+            .iter()
+            .filter_map(|(name, hash)| Some((name, hash.as_ref().ok()?)));
+        let mut text: Vec<String> = lines
+            .flat_map(|(name, hash)| lines_of(name, hash))
+            .collect();
+        if let Some(content) = content {
+            text.push(format!("content {content}"));
+        }
+        output.line(&text.join("\n"))
+    };
+    let exit = if hash.first_error().is_some() {
+        Exit::Failed
+    } else {
+        Exit::Ok
+    };
+    match printed {
+        Ok(()) | Err(Failure::ClosedPipe) => Ok(exit),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// As `sha256sum` prints them.
+fn lines_of(name: &str, hash: &ObjectHash) -> Vec<String> {
+    let name = printable(name);
+    let components = hash.components.iter();
+    let mut lines: Vec<String> = components
+        .map(|(role, bytes)| format!("{}  {name}/{}", hex(&bytes.sha256), printable(role)))
+        .collect();
+    if let Some(dense) = &hash.dense {
+        lines.push(format!(
+            "{}  {name} (dense {})",
+            hex(&dense.bytes.sha256),
+            dense.dtype
+        ));
+    }
+    lines
+}
+
+impl<'a> ObjectBody<'a> {
+    fn of(hash: &'a zt::Result<ObjectHash>, dense: bool) -> Self {
+        match hash {
+            Ok(hash) => ObjectBody::Hashed { hash, dense },
+            Err(error) => ObjectBody::Error(FaultBody::from(error)),
+        }
+    }
+}
+
+impl Serialize for ObjectBody<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Hashed<'a> {
+            components: Pairs<'a, BytesBody>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            dense: Option<Option<DenseBody<'a>>>,
+        }
+        #[derive(Serialize)]
+        struct Faulty<'a> {
+            error: &'a FaultBody,
+        }
+        match self {
+            ObjectBody::Error(error) => Faulty { error }.serialize(serializer),
+            ObjectBody::Hashed { hash, dense } => {
+                let components: Vec<(&str, BytesBody)> = hash
+                    .components
+                    .iter()
+                    .map(|(role, bytes)| (role.as_str(), bytes.into()))
+                    .collect();
+                // Asked for, `null` says that there is none; not asked for, there is no key.
+                let dense = dense.then(|| hash.dense.as_ref().map(DenseBody::from));
+                Hashed {
+                    components: Pairs(&components),
+                    dense,
+                }
+                .serialize(serializer)
+            }
+        }
+    }
+}
+
+impl From<&BytesHash> for BytesBody {
+    fn from(hash: &BytesHash) -> Self {
+        BytesBody {
+            sha256: hex(&hash.sha256),
+            nbytes: hash.byte_len,
+        }
+    }
+}
+
+impl<'a> From<&'a DenseHash> for DenseBody<'a> {
+    fn from(hash: &'a DenseHash) -> Self {
+        DenseBody {
+            dtype: hash.dtype.as_str(),
+            r#type: hash
+                .logical_type
+                .as_deref()
+                .filter(|name| *name != hash.dtype.as_str()),
+            sha256: hex(&hash.bytes.sha256),
+            nbytes: hash.bytes.byte_len,
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! `zt info`: a file in numbers.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use zt::{File, Kind, Object};
+
+use crate::exit::{Exit, Failure};
+use crate::json::{Attributes, WarningBody, logical_type, warnings};
+use crate::open::open;
+use crate::output::Output;
+use crate::size::{human, percent};
+use crate::text::{cell, count, printable};
+
+/// Show a file's totals
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The file, of any kind; for a sharded set, its index
+    file: PathBuf,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt info model.zt
+  zt info --json model.safetensors | jq .parameters";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    file: String,
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layout: Option<&'a str>,
+    version: Option<&'a str>,
+    file_size: u64,
+    #[serde(flatten)]
+    totals: Totals,
+    attributes: Attributes<'a>,
+    warnings: Vec<WarningBody<'a>>,
+}
+
+/// Sums over all objects that can be read.
+#[derive(Default, Serialize)]
+struct Totals {
+    objects: u64,
+    /// Objects that cannot be read; they are in `objects` and in no other number.
+    faulty: u64,
+    components: u64,
+    /// Elements of all shapes, stored or not.
+    parameters: u64,
+    /// Bytes after decoding, where the file says how many.
+    decoded_size: u64,
+    /// Bytes as stored. A range of a `.zt` file that several components share counts once.
+    stored_size: u64,
+    /// Decoded bytes by type of the elements.
+    bytes_by_dtype: BTreeMap<String, u64>,
+    /// Decoded bytes by format of the objects.
+    bytes_by_format: BTreeMap<String, u64>,
+    /// Stored bytes by encoding.
+    bytes_by_encoding: BTreeMap<String, u64>,
+    digests: Coverage,
+    /// The largest power of two that divides the offset of every blob that is not empty.
+    alignment: Option<u64>,
+}
+
+/// How many components have a digest.
+#[derive(Default, Serialize)]
+struct Coverage {
+    crc32c: u64,
+    sha256: u64,
+    /// Of an algorithm that cannot be checked here.
+    unknown: u64,
+    none: u64,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let file = open(&arguments.file)?;
+    let totals = Totals::of(&file);
+    let attributes = file.attributes().map_err(Failure::Refused)?;
+    let remarks = file.warnings();
+    if output.json {
+        output.document(&Document {
+            file: arguments.file.display().to_string(),
+            kind: file.kind().as_str(),
+            layout: file.layout(),
+            version: file.version(),
+            file_size: file.byte_len(),
+            totals,
+            attributes: Attributes(attributes.as_ref()),
+            warnings: warnings(&remarks),
+        })?;
+        return Ok(Exit::Ok);
+    }
+    output.warnings(&remarks);
+    let lines = totals.lines(&file, &Attributes(attributes.as_ref()));
+    output.line(&lines.join("\n"))?;
+    Ok(Exit::Ok)
+}
+
+impl Totals {
+    fn of(file: &File) -> Self {
+        let mut totals = Totals::default();
+        let mut spans = HashSet::new();
+        let mut offsets = 0u64;
+        for entry in file.entries() {
+            totals.objects += 1;
+            let Ok(object) = entry.object() else {
+                totals.faulty += 1;
+                continue;
+            };
+            add(&mut totals.parameters, elements(object));
+            for (_, component) in &object.components {
+                totals.components += 1;
+                let blob = &component.blob;
+                let decoded = blob.decoded_len.unwrap_or(0);
+                add(&mut totals.decoded_size, decoded);
+                let dtype = component.dtype.map(|dtype| dtype.as_str());
+                let name = logical_type(dtype, component.logical_type.as_deref()).or(dtype);
+                let name = name.unwrap_or("unknown").to_owned();
+                add(totals.bytes_by_dtype.entry(name).or_default(), decoded);
+                let format = object.format.to_string();
+                add(totals.bytes_by_format.entry(format).or_default(), decoded);
+                let range = (blob.span.offset(), blob.span.byte_len());
+                // Offsets in a set of several files may be equal without being shared.
+                if file.kind() != Kind::ZT || spans.insert(range) {
+                    add(&mut totals.stored_size, blob.span.byte_len());
+                    let encoding = blob.encoding.as_str().to_owned();
+                    let stored = totals.bytes_by_encoding.entry(encoding).or_default();
+                    add(stored, blob.span.byte_len());
+                }
+                if !blob.span.is_empty() {
+                    offsets |= blob.span.offset();
+                    totals.alignment = Some(1 << offsets.trailing_zeros().min(63));
+                }
+                match &blob.digest {
+                    Some(zt::Digest::Crc32c(_)) => totals.digests.crc32c += 1,
+                    Some(zt::Digest::Sha256(_)) => totals.digests.sha256 += 1,
+                    Some(_) => totals.digests.unknown += 1,
+                    None => totals.digests.none += 1,
+                }
+            }
+        }
+        totals
+    }
+
+    fn lines(&self, file: &File, attributes: &Attributes<'_>) -> Vec<String> {
+        let kind = match (file.layout(), file.version()) {
+            (Some(layout), Some(version)) => {
+                format!("{}, layout {layout}, version {version}", file.kind())
+            }
+            (Some(layout), None) => format!("{}, layout {layout}", file.kind()),
+            _ => file.kind().to_string(),
+        };
+        let faulty = match self.faulty {
+            0 => String::new(),
+            faulty => format!(", {faulty} cannot be read"),
+        };
+        let components = count(self.components, "component", "components");
+        let ratio = percent(self.stored_size, self.decoded_size);
+        let digests = &self.digests;
+        let by_algorithm = [
+            ("crc32c", digests.crc32c),
+            ("sha256", digests.sha256),
+            ("unknown", digests.unknown),
+            ("none", digests.none),
+        ];
+        let coverage = by_algorithm.iter().filter(|(_, count)| *count > 0);
+        let coverage: Vec<String> = coverage
+            .map(|(name, components)| format!("{name} {components}"))
+            .collect();
+        let dash = |text: String| {
+            if text.is_empty() {
+                "-".to_owned()
+            } else {
+                text
+            }
+        };
+        let sizes = |sizes: &BTreeMap<String, u64>| {
+            let sizes = sizes
+                .iter()
+                .map(|(name, size)| format!("{} {}", cell(name), human(*size)));
+            dash(sizes.collect::<Vec<_>>().join(", "))
+        };
+        let mut lines = Vec::new();
+        let mut row = |name: &str, value: String| lines.push(format!("{name:<12}{value}"));
+        row("kind", cell(&kind));
+        row("objects", format!("{}{faulty}, {components}", self.objects));
+        row("parameters", self.parameters.to_string());
+        row("file", human(file.byte_len()));
+        row(
+            "stored",
+            format!(
+                "{} ({ratio} of {})",
+                human(self.stored_size),
+                human(self.decoded_size)
+            ),
+        );
+        row("types", sizes(&self.bytes_by_dtype));
+        row("formats", sizes(&self.bytes_by_format));
+        row("encodings", sizes(&self.bytes_by_encoding));
+        row("digests", dash(coverage.join(", ")));
+        row(
+            "alignment",
+            self.alignment
+                .map_or_else(|| "-".to_owned(), |a| a.to_string()),
+        );
+        let text = serde_json::to_string(attributes).unwrap_or_default();
+        row(
+            "attributes",
+            if text == "{}" {
+                "-".to_owned()
+            } else {
+                cell(&printable(&text))
+            },
+        );
+        lines
+    }
+}
+
+fn add(sum: &mut u64, value: u64) {
+    *sum = sum.saturating_add(value);
+}
+
+fn elements(object: &Object) -> u64 {
+    match object.shape.contains(&0) {
+        true => 0,
+        false => object
+            .shape
+            .iter()
+            .fold(1, |count, dimension| count.saturating_mul(*dimension)),
+    }
+}

@@ -1,0 +1,89 @@
+//! `zt man`: the manual.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::Man;
+use serde::Serialize;
+use zt::AtomicFile;
+
+use crate::args::Cli;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Print the manual page, or write all of them
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Write a page per command into this folder instead
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Replace pages that exist
+    #[arg(long, requires = "dir")]
+    force: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt man | man -l -
+  zt man --dir ~/.local/share/man/man1";
+
+/// The page, or where the pages are.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Document {
+    Page { page: String },
+    Written { written: Vec<String> },
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let mut main = Cli::command().disable_help_subcommand(true);
+    main.build();
+    let Some(dir) = &arguments.dir else {
+        let page = render(main).map_err(zt::Error::from)?;
+        if output.json {
+            output.document(&Document::Page {
+                page: String::from_utf8_lossy(&page).into_owned(),
+            })?;
+        } else {
+            output.bytes(&page)?;
+        }
+        return Ok(Exit::Ok);
+    };
+    let commands: Vec<Command> = main
+        .get_subcommands()
+        .cloned()
+        .chain([main.clone()])
+        .collect();
+    let mut pages = Vec::new();
+    for command in commands {
+        let path = dir.join(Man::new(command.clone()).get_filename());
+        if path.symlink_metadata().is_ok() && !arguments.force {
+            return Err(Failure::overwrite(&path, "exists"));
+        }
+        pages.push((path, render(command).map_err(zt::Error::from)?));
+    }
+    let of_dir = |error: std::io::Error| zt::Error::from(error).with_path(dir);
+    std::fs::create_dir_all(dir).map_err(of_dir)?;
+    let mut written = Vec::new();
+    for (path, page) in pages {
+        let mut file = AtomicFile::create(&path)?;
+        file.write_all(&page)
+            .map_err(|error| zt::Error::from(error).with_path(&path))?;
+        file.publish()?;
+        written.push(path.display().to_string());
+    }
+    if output.json {
+        output.document(&Document::Written { written })?;
+    } else {
+        output.line(&written.join("\n"))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn render(command: Command) -> std::io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    Man::new(command).render(&mut page)?;
+    Ok(page)
+}

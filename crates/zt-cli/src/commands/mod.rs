@@ -1,0 +1,32 @@
+//! One file per command.
+
+pub(crate) mod completions;
+pub(crate) mod convert;
+pub(crate) mod explain;
+pub(crate) mod extract;
+pub(crate) mod hash;
+pub(crate) mod info;
+pub(crate) mod ls;
+pub(crate) mod man;
+pub(crate) mod show;
+pub(crate) mod verify;
+
+use crate::args::Command;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Does what is asked.
+pub(crate) fn run(command: Command, output: &mut Output) -> Result<Exit, Failure> {
+    match command {
+        Command::Ls(arguments) => ls::run(&arguments, output),
+        Command::Info(arguments) => info::run(&arguments, output),
+        Command::Show(arguments) => show::run(&arguments, output),
+        Command::Verify(arguments) => verify::run(&arguments, output),
+        Command::Hash(arguments) => hash::run(&arguments, output),
+        Command::Convert(arguments) => convert::run(&arguments, output),
+        Command::Extract(arguments) => extract::run(&arguments, output),
+        Command::Explain(arguments) => explain::run(&arguments, output),
+        Command::Completions(arguments) => completions::run(&arguments, output),
+        Command::Man(arguments) => man::run(&arguments, output),
+    }
+}

@@ -1,0 +1,193 @@
+//! `zt show`: the values of one object.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::{Serialize, Serializer};
+use zt::formats::{Scalar, Scalars, Slice};
+use zt::{Dense, Elements, File, Tensor};
+
+use crate::exit::{Exit, Failure};
+use crate::json::Float;
+use crate::open::open;
+use crate::output::Output;
+use crate::print;
+use crate::stats::Stats;
+use crate::text::{cell, shape};
+
+/// Show the values of an object
+///
+/// Values are decoded: FP8 and complex ones are numbers, sparse and quantized objects are shown as
+/// the dense arrays they stand for. Arrays of more than 1000 elements show their corners; JSON has
+/// all values.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The file, of any kind; for a sharded set, its index
+    file: PathBuf,
+    /// The object
+    name: String,
+    /// Show the stored elements of this component instead, flat and as they are stored
+    #[arg(long, value_name = "ROLE")]
+    component: Option<String>,
+    /// Show a part, as NumPy slices: `0:4,:`, `-1`, `::2,...`
+    #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
+    slice: Option<String>,
+    /// Show minimum, maximum, mean, deviation, zeros, NaN, infinities and a histogram too
+    #[arg(long)]
+    stats: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt show model.zt embed.weight
+  zt show model.zt layers.0.q_proj.weight --slice 0:4,:8 --stats
+  zt show model.zt graph --component indices
+  zt show --json model.zt bias | jq '.values | max'";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    component: Option<&'a str>,
+    shape: &'a [u64],
+    r#type: &'a str,
+    values: Values<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<Stats>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let file = open(&arguments.file)?;
+    let tensor = file.tensor(&arguments.name)?;
+    let slices = arguments
+        .slice
+        .as_deref()
+        .map(Slice::parse_list)
+        .transpose();
+    let slices = slices.map_err(zt::Error::from)?;
+    let mut dense = match &arguments.component {
+        Some(role) => stored(&tensor, role)?,
+        None => tensor.to_dense()?,
+    };
+    if let Some(slices) = &slices {
+        dense = dense.slice(slices).map_err(zt::Error::from)?;
+    }
+    let shown = Shown::of(&dense, &file, output)?;
+    let stats = arguments.stats.then(|| Stats::of(&shown.values.0));
+    if output.json {
+        output.document(&Document {
+            name: &arguments.name,
+            component: arguments.component.as_deref(),
+            shape: &shown.shape,
+            r#type: shown.type_name,
+            values: shown.values,
+            stats,
+        })?;
+        return Ok(Exit::Ok);
+    }
+    let name = cell(&arguments.name);
+    let what = match &arguments.component {
+        Some(role) => format!("{name}/{}", cell(role)),
+        None => format!("{name}: {}", cell(tensor.format())),
+    };
+    output.line(&format!(
+        "{what} {} {}",
+        cell(shown.type_name),
+        shape(&shown.shape)
+    ))?;
+    output.line(&shown.text())?;
+    if let Some(stats) = stats {
+        output.line(&stats.render())?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// The elements of a component as they are stored: an FP8 byte is a number from 0 to 255.
+fn stored(tensor: &Tensor<'_>, role: &str) -> Result<Dense<'static>, Failure> {
+    let Elements { dtype, bytes, .. } = tensor.elements(role)?;
+    let elements = Elements::new(dtype, bytes);
+    let count = elements.element_count();
+    let flat = Dense::from_elements([count], elements).and_then(Dense::into_owned);
+    Ok(flat.map_err(|error| zt::Error::from(error).with_object(tensor.name()))?)
+}
+
+/// An array whose values can be looked at.
+struct Shown<'a> {
+    shape: Vec<u64>,
+    type_name: &'a str,
+    values: Values<'a>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(dense: &'a Dense<'_>, file: &File, output: &Output) -> Result<Self, Failure> {
+        let elements = dense.elements();
+        let values = elements.scalars(file.registry()).map_err(zt::Error::from)?;
+        let logical_type = elements.logical_type();
+        let mut shape = dense.shape().to_vec();
+        if let Some(name) = logical_type
+            && file.registry().logical_type(name).is_none()
+        {
+            // How many storage elements make a value is not known either.
+            shape = vec![values.len() as u64];
+            let dtype = elements.dtype;
+            let name = cell(name);
+            output.note(&format!(
+                "the type {name} is not known: its {dtype} elements are shown, flat"
+            ));
+        }
+        let type_name = logical_type.unwrap_or(elements.dtype.as_str());
+        Ok(Shown {
+            shape,
+            type_name,
+            values: Values(values),
+        })
+    }
+
+    fn text(&self) -> String {
+        let place = |place: u64| usize::try_from(place).ok();
+        let value = |at: u64| self.values.0.clone().nth(place(at)?);
+        let cells = print::shown(&self.shape).into_iter();
+        let cells: Vec<String> = cells
+            .map(|at| value(at).map(text).unwrap_or_default())
+            .collect();
+        print::array(&self.shape, &cells)
+    }
+}
+
+/// A value in NumPy's words.
+fn text(value: Scalar) -> String {
+    match value {
+        Scalar::Bool(true) => "True".to_owned(),
+        Scalar::Bool(false) => "False".to_owned(),
+        value => value.to_string().replace("NaN", "nan"),
+    }
+}
+
+/// All values in row-major order.
+struct Values<'a>(Scalars<'a>);
+
+impl Serialize for Values<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.clone().map(Number))
+    }
+}
+
+struct Number(Scalar);
+
+impl Serialize for Number {
+    /// Narrow floats have all digits of the f64 they are, so that a reader that has only f64 gets
+    /// exactly the value, and one that has f32 too.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Scalar::Int(value) => serializer.serialize_i64(value),
+            Scalar::UInt(value) => serializer.serialize_u64(value),
+            Scalar::Bool(value) => serializer.serialize_bool(value),
+            Scalar::Complex64(value) => {
+                [Float(value.re.into()), Float(value.im.into())].serialize(serializer)
+            }
+            Scalar::Complex128(value) => [Float(value.re), Float(value.im)].serialize(serializer),
+            value => Float(value.as_f64().unwrap_or(f64::NAN)).serialize(serializer),
+        }
+    }
+}

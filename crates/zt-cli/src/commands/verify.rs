@@ -1,0 +1,181 @@
+//! `zt verify`: is a file what its writer wrote, and does it keep the rules?
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use zt::{Report, VerifyOptions};
+
+use crate::exit::{Exit, Failure};
+use crate::json::{ErrorBody, WarningBody, warnings};
+use crate::open::{decoded_len, open};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::size::human;
+use crate::text::{count, printable};
+
+/// Check everything about files: framing, manifest, objects, digests, contents
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The files, of any kind; for a sharded set, its index
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Also refuse what readers tolerate and writers must not do
+    #[arg(long)]
+    strict: bool,
+    /// Threads; as many as there are cores by default
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt verify model.zt
+  zt verify --strict *.zt
+  zt verify --json model.zt | jq -r '.problems[].object'
+
+Exit: 0 all files are sound, 1 problems were found, 3 a file is refused as a whole; of several files,
+the highest code of any. With --json, one document; of several files, a list of documents.";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    file: String,
+    ok: bool,
+    objects: u64,
+    components: u64,
+    bytes: u64,
+    unverified: Vec<String>,
+    problems: Vec<ErrorBody>,
+    warnings: Vec<WarningBody<'a>>,
+    /// Why the file is refused as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorBody>,
+}
+
+/// What is found out of one file.
+struct Finding {
+    path: PathBuf,
+    report: Report,
+    refused: Option<Failure>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let mut exit = Exit::Ok;
+    let mut findings = Vec::new();
+    for path in &arguments.files {
+        let finding = verify(path, arguments)?;
+        exit = exit.max(finding.exit());
+        match finding.tell(output) {
+            // Nobody listens, and the exit code is an answer too.
+            Ok(()) | Err(Failure::ClosedPipe) => findings.push(finding),
+            Err(failure) => return Err(failure),
+        }
+    }
+    if output.json {
+        let printed = match findings.as_slice() {
+            [finding] => output.document(&finding.document()),
+            findings => {
+                let documents: Vec<Document<'_>> = findings.iter().map(Finding::document).collect();
+                output.document(&documents)
+            }
+        };
+        match printed {
+            Ok(()) | Err(Failure::ClosedPipe) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(exit)
+}
+
+/// Only an interruption is an error: all else is a finding.
+fn verify(path: &Path, arguments: &Arguments) -> Result<Finding, Failure> {
+    let finding = |report, refused| Finding {
+        path: path.to_owned(),
+        report,
+        refused,
+    };
+    let file = match open(path) {
+        Ok(file) => file,
+        Err(failure) => return Ok(finding(Report::default(), Some(failure))),
+    };
+    let progress = Progress::new(Some(decoded_len(&file)));
+    let report_progress = |bytes| progress.report(bytes);
+    let mut options = VerifyOptions::default();
+    options.strict = arguments.strict;
+    options.threads = arguments.jobs.map(usize::from);
+    options.progress = Some(&report_progress);
+    Ok(finding(file.verify(&options)?, None))
+}
+
+impl Finding {
+    fn exit(&self) -> Exit {
+        match &self.refused {
+            Some(failure) => failure.exit(),
+            None if self.report.is_ok() => Exit::Ok,
+            None => Exit::Failed,
+        }
+    }
+
+    fn document(&self) -> Document<'_> {
+        let Report {
+            objects,
+            components,
+            bytes,
+            unverified,
+            problems,
+            warnings: remarks,
+            ..
+        } = &self.report;
+        let error = self.refused.as_ref().and_then(Failure::body);
+        let problems = problems.iter().map(ErrorBody::from).chain(error.clone());
+        Document {
+            file: self.path.display().to_string(),
+            ok: self.exit() == Exit::Ok,
+            objects: *objects,
+            components: *components,
+            bytes: *bytes,
+            unverified: unverified
+                .iter()
+                .map(|(object, role)| format!("{object}/{role}"))
+                .collect(),
+            problems: problems.collect(),
+            warnings: warnings(remarks),
+            error,
+        }
+    }
+
+    fn tell(&self, output: &mut Output) -> Result<(), Failure> {
+        if let Some(failure) = &self.refused {
+            failure.tell(output);
+            return Ok(());
+        }
+        let report = &self.report;
+        for problem in &report.problems {
+            output.error(problem);
+        }
+        if output.json {
+            return Ok(());
+        }
+        output.warnings(&report.warnings);
+        let path = self.path.display().to_string();
+        let path = printable(&path);
+        let objects = count(report.objects, "object", "objects");
+        let components = count(report.components, "component", "components");
+        let bytes = human(report.bytes);
+        let verdict = match report.problems.len() as u64 {
+            0 => "ok".to_owned(),
+            problems => count(problems, "problem", "problems"),
+        };
+        let unverified = match report.unverified.len() as u64 {
+            0 => String::new(),
+            unverified => {
+                let components = count(unverified, "component has", "components have");
+                format!("; {components} no digest to compare with")
+            }
+        };
+        output.line(&format!(
+            "{path}: {verdict}; {objects}, {components}, {bytes} read{unverified}"
+        ))
+    }
+}

@@ -1,0 +1,134 @@
+//! What went wrong becomes a line on stderr, a document on stdout and an exit code.
+
+use std::process::ExitCode;
+
+use zt::{Error, ErrorKind};
+
+use crate::json::{ErrorBody, ErrorDocument};
+use crate::output::Output;
+
+/// The exit codes that `CLI.md` promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exit {
+    Ok = 0,
+    /// Verification failed, or one object is damaged.
+    Failed = 1,
+    Usage = 2,
+    /// The file is refused as a whole.
+    Refused = 3,
+    Io = 4,
+    Unsupported = 5,
+    Interrupted = 130,
+    /// As a shell says of a process that SIGPIPE has ended.
+    CutOff = 141,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A file that could not be opened.
+    Refused(Error),
+    /// Anything else that the library has found.
+    Error(Error),
+    /// Arguments that contradict each other or the files there are.
+    Usage { code: &'static str, message: String },
+    /// Nobody reads our output any more: no reason to say so.
+    ClosedPipe,
+    /// Nobody takes the rest of a file that goes to stdout.
+    CutOff,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Error(error)
+    }
+}
+
+impl Failure {
+    /// Code `misuse`.
+    pub(crate) fn misuse(message: impl Into<String>) -> Self {
+        Failure::Usage {
+            code: "misuse",
+            message: message.into(),
+        }
+    }
+
+    /// Code `overwrite`.
+    pub(crate) fn overwrite(path: &std::path::Path, why: &str) -> Self {
+        Failure::Usage {
+            code: "overwrite",
+            message: format!("{}: {why}", path.display()),
+        }
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Failure::Refused(error) => exit_of(error, Exit::Refused),
+            Failure::Error(error) => exit_of(error, Exit::Failed),
+            Failure::Usage { .. } => Exit::Usage,
+            Failure::ClosedPipe => Exit::Ok,
+            Failure::CutOff => Exit::CutOff,
+        }
+    }
+
+    pub(crate) fn body(&self) -> Option<ErrorBody> {
+        match self {
+            Failure::Refused(error) | Failure::Error(error) => Some(ErrorBody::from(error)),
+            Failure::Usage { code, message } => Some(ErrorBody {
+                code,
+                ..ErrorBody::misuse(message.clone())
+            }),
+            Failure::ClosedPipe | Failure::CutOff => None,
+        }
+    }
+
+    /// Says on stderr what is wrong.
+    pub(crate) fn tell(&self, output: &Output) {
+        match self {
+            Failure::Refused(error) | Failure::Error(error) => output.error(error),
+            Failure::Usage { code, message } => output.problem(code, message),
+            Failure::ClosedPipe | Failure::CutOff => {}
+        }
+    }
+}
+
+/// The exit code of an error, where faults of the file itself have the code `of_file`.
+fn exit_of(error: &Error, of_file: Exit) -> Exit {
+    match (error.kind(), error.code()) {
+        // The target cannot say it: nothing is wrong with the call or the file.
+        (_, "lossy") => Exit::Unsupported,
+        (_, "unknown-kind") => of_file,
+        (ErrorKind::Io, _) => Exit::Io,
+        (ErrorKind::Malformed | ErrorKind::DigestMismatch | ErrorKind::Limit, _) => of_file,
+        (ErrorKind::Misuse, _) => Exit::Usage,
+        (ErrorKind::Interrupted, _) => Exit::Interrupted,
+        _ => Exit::Unsupported,
+    }
+}
+
+/// Prints what is left to say of a command's result.
+pub(crate) fn conclude(result: Result<Exit, Failure>, output: &mut Output) -> Exit {
+    let flushed = result.and_then(|exit| match output.flush() {
+        // What the command found out stands, whether or not somebody read it to the end.
+        Err(Failure::ClosedPipe) | Ok(()) => Ok(exit),
+        Err(failure) => Err(failure),
+    });
+    let failure = match flushed {
+        Ok(exit) => return exit,
+        Err(failure) => failure,
+    };
+    failure.tell(output);
+    if let Some(error) = failure.body()
+        && output.json
+    {
+        let _ = output.document(&ErrorDocument { error }); // The exit code says it as well.
+        let _ = output.flush();
+    }
+    failure.exit()
+}

@@ -1,0 +1,88 @@
+//! Names of objects as names of files.
+
+/// A name for a file, without an extension: everything that means something to a file system, a
+/// shell's listing or a terminal is percent-encoded. A name is never a path.
+///
+/// Different names give different files, but for case on file systems that ignore it.
+pub(crate) fn file_name(name: &str) -> String {
+    if name.is_empty() {
+        // No other name gives this: a percent sign is followed by digits.
+        return "%".to_owned();
+    }
+    let is_device = is_device(name);
+    let mut out = String::with_capacity(name.len());
+    for (at, character) in name.char_indices() {
+        let is_first = at == 0;
+        let is_hidden = is_first && matches!(character, '.' | '-' | '~' | ' ');
+        let is_special = character.is_control() || r#"/\:*?"<>|%"#.contains(character);
+        if is_special || is_hidden || (is_first && is_device) || crate::text::is_unsafe(character) {
+            let mut buffer = [0; 4];
+            for byte in character.encode_utf8(&mut buffer).bytes() {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+/// Whether Windows takes the name for a device, whatever follows its first dot.
+fn is_device(name: &str) -> bool {
+    let stem = name
+        .split('.')
+        .next()
+        .unwrap_or_default()
+        .trim_end()
+        .to_ascii_uppercase();
+    let numbered = stem
+        .strip_prefix("COM")
+        .or_else(|| stem.strip_prefix("LPT"));
+    matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL")
+        || numbered.is_some_and(|number| {
+            matches!(number, "¹" | "²" | "³")
+                || number.len() == 1 && number.bytes().all(|digit| digit.is_ascii_digit())
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_name;
+
+    #[test]
+    fn plain_names_stay_as_they_are() {
+        for name in [
+            "layers.0.q_proj.weight",
+            "a b",
+            "größe",
+            "console",
+            "COM10",
+            "x-y~z",
+        ] {
+            assert_eq!(file_name(name), name);
+        }
+    }
+
+    #[test]
+    fn a_name_is_never_a_path() {
+        assert_eq!(
+            file_name("../../etc/passwd"),
+            "%2E./..%2Fetc%2Fpasswd".replace("./..", ".%2F..")
+        );
+        assert_eq!(file_name("/abs"), "%2Fabs");
+        assert_eq!(file_name(r"C:\x"), "C%3A%5Cx");
+        assert_eq!(file_name(".."), "%2E.");
+        assert_eq!(file_name(".hidden"), "%2Ehidden");
+        assert_eq!(file_name("-rf"), "%2Drf");
+        assert_eq!(file_name("a\0b\n"), "a%00b%0A");
+        assert_eq!(file_name("nul.weight"), "%6Eul.weight");
+        assert_eq!(file_name("com1"), "%63om1");
+        assert_eq!(file_name(""), "%");
+    }
+
+    #[test]
+    fn different_names_are_different_files() {
+        assert_ne!(file_name("a/b"), file_name("a%2Fb"));
+        assert_eq!(file_name("a%2Fb"), "a%252Fb");
+    }
+}

@@ -1,0 +1,136 @@
+//! Patterns for names of objects.
+
+/// Whether `name` is of the form `pattern`: `*` is any run of characters (dots and slashes
+/// included: names are not paths), `?` any one, `[a-z0]` one of a set, `[!a-z]` one that is not.
+/// A bracket that does not close stands for itself.
+///
+/// Time is at most the product of the two lengths, whatever the pattern.
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+    let mut rest_of_pattern = pattern;
+    let mut rest_of_name = name;
+    // Where the last star stands, and what of the name it has not taken. Only the last star needs
+    // to be tried again: what stands before it has matched as early as it could.
+    let mut retry: Option<(&str, &str)> = None;
+    loop {
+        if let Some(after_star) = rest_of_pattern.strip_prefix('*') {
+            retry = Some((after_star, rest_of_name));
+            rest_of_pattern = after_star;
+            continue;
+        }
+        let mut characters = rest_of_name.chars();
+        match (characters.next(), one(rest_of_pattern)) {
+            (None, None) => return true,
+            (Some(character), Some((accepts, after))) if accepts.has(character) => {
+                rest_of_pattern = after;
+                rest_of_name = characters.as_str();
+            }
+            _ => {
+                let Some((after_star, untaken)) = retry else {
+                    return false;
+                };
+                let mut untaken = untaken.chars();
+                if untaken.next().is_none() {
+                    return false;
+                }
+                retry = Some((after_star, untaken.as_str()));
+                (rest_of_pattern, rest_of_name) = (after_star, untaken.as_str());
+            }
+        }
+    }
+}
+
+/// What one place of a name may be.
+enum Accepts<'p> {
+    Any,
+    One(char),
+    Set { ranges: &'p str, negated: bool },
+}
+
+/// The first place of a pattern, and the pattern after it.
+fn one(pattern: &str) -> Option<(Accepts<'_>, &str)> {
+    let mut characters = pattern.chars();
+    let first = characters.next()?;
+    let after = characters.as_str();
+    Some(match first {
+        '?' => (Accepts::Any, after),
+        '[' => {
+            let body = after.strip_prefix('!');
+            let (body, negated) = (body.unwrap_or(after), body.is_some());
+            // A bracket that comes first is one of the set.
+            let from = usize::from(body.starts_with(']'));
+            match body.get(from..).and_then(|tail| tail.find(']')) {
+                Some(at) => {
+                    let (ranges, after) = body.split_at(from + at);
+                    (
+                        Accepts::Set { ranges, negated },
+                        after.get(1..).unwrap_or_default(),
+                    )
+                }
+                None => (Accepts::One('['), after),
+            }
+        }
+        other => (Accepts::One(other), after),
+    })
+}
+
+impl Accepts<'_> {
+    fn has(&self, character: char) -> bool {
+        let (ranges, negated) = match self {
+            Accepts::Any => return true,
+            Accepts::One(one) => return *one == character,
+            Accepts::Set { ranges, negated } => (*ranges, *negated),
+        };
+        let mut rest = ranges;
+        let mut found = false;
+        while let Some(low) = rest.chars().next() {
+            let after = rest.get(low.len_utf8()..).unwrap_or_default();
+            let high = after.strip_prefix('-').and_then(|tail| tail.chars().next());
+            let taken = high.map_or(0, |high| 1 + high.len_utf8());
+            found |= (low..=high.unwrap_or(low)).contains(&character);
+            rest = after.get(taken..).unwrap_or_default();
+        }
+        found != negated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn stars_questions_and_sets_match_as_in_a_shell() {
+        for (pattern, name) in [
+            ("*", ""),
+            ("*", "a.b/c"),
+            ("layers.*.weight", "layers.10.q_proj.weight"),
+            ("layers.?.w", "layers.é.w"),
+            ("[a-c]x[!0-9]", "bxz"),
+            ("[]]", "]"),
+            ("a[b", "a[b"),
+            ("*a*b*c", "xxaxxbxxabcxc"),
+            ("[a-]", "-"),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [
+            ("", "a"),
+            ("?", ""),
+            ("a", "A"),
+            ("[a-c]", "d"),
+            ("[!a]", "a"),
+            ("*.weight", "w.weights"),
+            ("a*a", "a"),
+        ] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_of_many_stars_is_not_slow() {
+        assert!(!matches(&"*a".repeat(200), &"a".repeat(199)));
+        assert!(!matches(
+            &format!("{}b", "a*".repeat(2_000)),
+            &"a".repeat(10_000)
+        ));
+    }
+}

@@ -1,0 +1,391 @@
+//! What `--json` prints. The keys are a promise to scripts: add, never rename.
+//!
+//! CBOR says more than JSON. Attributes are lossless all the same; an object whose only keys begin
+//! with `$` is one of these:
+//!
+//! | CBOR | JSON |
+//! | --- | --- |
+//! | bytes | `{"$bytes": "<base64>"}` |
+//! | tagged value | `{"$tag": 1, "value": ...}` |
+//! | NaN, infinities | `{"$float": "nan"}`, `"inf"`, `"-inf"` |
+//! | simple value, undefined | `{"$simple": 32}`, `{"$simple": 23}` |
+//! | map with a key that is no text, or that begins with `$` | `{"$map": [[key, value], ...]}` |
+//!
+//! Integers of all 65 bits are JSON numbers.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use zt::{Component, Entry, Error, Object, RawComponent, RawObject, Value, Warning};
+
+/// `{"error": ...}`: the document of a command that failed.
+#[derive(Serialize)]
+pub(crate) struct ErrorDocument {
+    pub(crate) error: ErrorBody,
+}
+
+/// One error, and a problem of `verify`.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ErrorBody {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) object: Option<String>,
+    pub(crate) component: Option<String>,
+    pub(crate) offset: Option<u64>,
+}
+
+impl ErrorBody {
+    pub(crate) const fn misuse(message: String) -> Self {
+        ErrorBody {
+            code: "misuse",
+            message,
+            object: None,
+            component: None,
+            offset: None,
+        }
+    }
+}
+
+impl From<&Error> for ErrorBody {
+    fn from(error: &Error) -> Self {
+        ErrorBody {
+            code: error.code(),
+            message: error.message(),
+            object: error.object().map(str::to_owned),
+            component: error.component().map(str::to_owned),
+            offset: error.offset(),
+        }
+    }
+}
+
+/// Why an object cannot be read.
+#[derive(Serialize)]
+pub(crate) struct FaultBody {
+    code: &'static str,
+    message: String,
+    component: Option<String>,
+}
+
+impl From<&Error> for FaultBody {
+    fn from(error: &Error) -> Self {
+        FaultBody {
+            code: error.code(),
+            message: error.message(),
+            component: error.component().map(str::to_owned),
+        }
+    }
+}
+
+/// A remark that is no error.
+#[derive(Serialize)]
+pub(crate) struct WarningBody<'a> {
+    code: &'a str,
+    message: &'a str,
+    object: Option<&'a str>,
+    component: Option<&'a str>,
+}
+
+pub(crate) fn warnings(warnings: &[Warning]) -> Vec<WarningBody<'_>> {
+    warnings.iter().map(WarningBody::from).collect()
+}
+
+impl<'a> From<&'a Warning> for WarningBody<'a> {
+    fn from(warning: &'a Warning) -> Self {
+        WarningBody {
+            code: warning.code,
+            message: &warning.message,
+            object: warning.object.as_deref(),
+            component: warning.component.as_deref(),
+        }
+    }
+}
+
+/// An object of a listing.
+#[derive(Serialize)]
+pub(crate) struct ObjectBody<'a> {
+    name: &'a str,
+    shape: Option<&'a [u64]>,
+    format: Option<&'a str>,
+    attributes: Attributes<'a>,
+    fault: Option<FaultBody>,
+    components: Vec<ComponentBody<'a>>,
+    #[serde(skip_serializing_if = "Attributes::is_empty")]
+    extra: Attributes<'a>,
+}
+
+#[derive(Serialize)]
+struct ComponentBody<'a> {
+    role: &'a str,
+    dtype: Option<&'a str>,
+    r#type: Option<&'a str>,
+    encoding: Option<&'a str>,
+    offset: Option<u64>,
+    length: Option<u64>,
+    decoded_length: Option<u64>,
+    digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    byte_order: Option<&'static str>,
+    #[serde(skip_serializing_if = "Attributes::is_empty")]
+    extra: Attributes<'a>,
+}
+
+impl<'a> ObjectBody<'a> {
+    pub(crate) fn new(entry: &Entry<'a>) -> Self {
+        match (entry.object(), entry.raw()) {
+            (Ok(object), _) => Self::sound(entry.name(), object),
+            (Err(error), raw) => Self::faulty(entry.name(), &error, raw),
+        }
+    }
+
+    fn sound(name: &'a str, object: &'a Object) -> Self {
+        let components = object.components.iter();
+        ObjectBody {
+            name,
+            shape: Some(&object.shape),
+            format: Some(&object.format),
+            attributes: Attributes(Some(object.attributes())),
+            fault: None,
+            components: components
+                .map(|(role, c)| ComponentBody::sound(role, c))
+                .collect(),
+            extra: Attributes(Some(&object.extra)),
+        }
+    }
+
+    fn faulty(name: &'a str, error: &Error, raw: Option<&'a RawObject>) -> Self {
+        let components = raw.into_iter().flat_map(|raw| &raw.components);
+        ObjectBody {
+            name,
+            shape: raw.and_then(|raw| raw.shape.as_deref()),
+            format: raw.and_then(|raw| raw.format.as_deref()),
+            attributes: Attributes(raw.and_then(|raw| raw.attributes.as_ref())),
+            fault: Some(FaultBody::from(error)),
+            components: components
+                .map(|(role, c)| ComponentBody::raw(role, c))
+                .collect(),
+            extra: Attributes(raw.map(|raw| &raw.extra)),
+        }
+    }
+}
+
+impl<'a> ComponentBody<'a> {
+    fn sound(role: &'a str, component: &'a Component) -> Self {
+        let Component {
+            dtype, blob, extra, ..
+        } = component;
+        let dtype = dtype.map(|dtype| dtype.as_str());
+        ComponentBody {
+            role,
+            dtype,
+            r#type: logical_type(dtype, component.logical_type.as_deref()),
+            encoding: Some(blob.encoding.as_str()),
+            offset: Some(blob.span.offset()),
+            length: Some(blob.span.byte_len()),
+            decoded_length: blob.decoded_len,
+            digest: blob.digest.as_ref().map(ToString::to_string),
+            byte_order: byte_order(component.byte_order),
+            extra: Attributes(Some(extra)),
+        }
+    }
+
+    fn raw(role: &'a str, component: &'a RawComponent) -> Self {
+        let dtype = component.dtype.as_deref();
+        ComponentBody {
+            role,
+            dtype,
+            r#type: logical_type(dtype, component.logical_type.as_deref()),
+            encoding: component.encoding.as_deref(),
+            offset: component.offset,
+            length: component.length,
+            decoded_length: component.decoded_len,
+            digest: component.digest.as_deref().map(str::to_owned),
+            byte_order: byte_order(component.byte_order),
+            extra: Attributes(Some(&component.extra)),
+        }
+    }
+}
+
+/// A logical type that repeats the dtype says nothing. Spec: §3.
+pub(crate) fn logical_type<'a>(dtype: Option<&str>, logical: Option<&'a str>) -> Option<&'a str> {
+    logical.filter(|name| Some(*name) != dtype)
+}
+
+/// Only what is not as everywhere.
+fn byte_order(order: zt::ByteOrder) -> Option<&'static str> {
+    (order == zt::ByteOrder::Big).then_some("big")
+}
+
+/// A JSON object of pairs in their order.
+pub(crate) struct Pairs<'a, V>(pub(crate) &'a [(&'a str, V)]);
+
+impl<V: Serialize> Serialize for Pairs<'_, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+/// A map of a manifest; `{}` where there is none.
+#[derive(Clone, Copy)]
+pub(crate) struct Attributes<'a>(pub(crate) Option<&'a zt::Attributes>);
+
+impl Attributes<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.is_none_or(zt::Attributes::is_empty)
+    }
+}
+
+impl Serialize for Attributes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(map) = self.0 else {
+            return serializer.serialize_map(Some(0))?.end();
+        };
+        let plain = |key: &Value| key.as_str().is_some_and(|key| !key.starts_with('$'));
+        if map.iter().all(|(key, _)| plain(key)) {
+            let pairs = map
+                .iter()
+                .filter_map(|(key, value)| Some((key.as_str()?, Any(value))));
+            return serializer.collect_map(pairs);
+        }
+        let pairs: Vec<[Any<'_>; 2]> = map
+            .iter()
+            .map(|(key, value)| [Any(key), Any(value)])
+            .collect();
+        one(serializer, "$map", &pairs)
+    }
+}
+
+/// A value of a manifest.
+struct Any<'a>(&'a Value);
+
+impl Serialize for Any<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Unsigned(value) => serializer.serialize_u64(*value),
+            Value::Negative(value) => serializer.serialize_i128(!i128::from(*value)),
+            Value::Bytes(bytes) => one(serializer, "$bytes", &base64(bytes)),
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Any)),
+            Value::Map(map) => Attributes(Some(map)).serialize(serializer),
+            Value::Tag(tag, value) => {
+                let mut map = serializer.serialize_map(Some(2))?;
+                map.serialize_entry("$tag", tag)?;
+                map.serialize_entry("value", &Any(value))?;
+                map.end()
+            }
+            Value::Bool(value) => serializer.serialize_bool(*value),
+            Value::Null => serializer.serialize_unit(),
+            Value::Undefined => one(serializer, "$simple", &23),
+            Value::Simple(value) => one(serializer, "$simple", value),
+            Value::Float(value) => Float(*value).serialize(serializer),
+        }
+    }
+}
+
+/// A number, `{"$float": "nan"}` where JSON has none.
+pub(crate) struct Float(pub(crate) f64);
+
+impl Serialize for Float {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = match self.0 {
+            value if value.is_finite() => return serializer.serialize_f64(value),
+            value if value.is_nan() => "nan",
+            value if value > 0.0 => "inf",
+            _ => "-inf",
+        };
+        one(serializer, "$float", name)
+    }
+}
+
+fn one<S: Serializer, V: Serialize + ?Sized>(
+    serializer: S,
+    key: &str,
+    value: &V,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(1))?;
+    map.serialize_entry(key, value)?;
+    map.end()
+}
+
+/// RFC 4648 §4, with padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: [char; 64] = {
+        let mut digits = ['A'; 64];
+        let mut at = 0;
+        while at < 64 {
+            digits[at as usize] = match at {
+                0..26 => b'A' + at,
+                26..52 => b'a' + at - 26,
+                52..62 => b'0' + at - 52,
+                62 => b'+',
+                _ => b'/',
+            } as char;
+            at += 1;
+        }
+        digits
+    };
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let at = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for place in 0..4 {
+            let digit = (bits >> (18 - 6 * place)) as usize & 63;
+            text.push(if place <= group.len() {
+                DIGITS[digit]
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}
+
+/// Lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            for digit in [byte >> 4, byte & 15] {
+                text.extend(char::from_digit(digit.into(), 16));
+            }
+            text
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_base64_with_padding() {
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+        assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
+    }
+
+    #[test]
+    fn every_kind_of_cbor_has_a_spelling() {
+        let json = |value: &Value| serde_json::to_string(&Any(value)).unwrap();
+        assert_eq!(json(&Value::Unsigned(u64::MAX)), "18446744073709551615");
+        assert_eq!(json(&Value::Negative(u64::MAX)), "-18446744073709551616");
+        assert_eq!(json(&Value::Bytes(vec![1])), r#"{"$bytes":"AQ=="}"#);
+        assert_eq!(json(&Value::Undefined), r#"{"$simple":23}"#);
+        assert_eq!(json(&Value::Simple(99)), r#"{"$simple":99}"#);
+        assert_eq!(
+            json(&Value::Float(f64::NEG_INFINITY)),
+            r#"{"$float":"-inf"}"#
+        );
+        assert_eq!(json(&Value::Float(1.0)), "1.0");
+        let tag = Value::Tag(32, Box::new(Value::Null));
+        assert_eq!(json(&tag), r#"{"$tag":32,"value":null}"#);
+        let map = zt::Attributes::from([(Value::from(1u64), true)]);
+        assert_eq!(json(&Value::Map(map)), r#"{"$map":[[1,true]]}"#);
+        let map = zt::Attributes::from([("$bytes", "x")]);
+        assert_eq!(json(&Value::Map(map)), r#"{"$map":[["$bytes","x"]]}"#);
+    }
+}

@@ -1,0 +1,123 @@
+//! Standard output and standard error.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use serde::Serialize;
+use zt::{Error, Warning};
+
+use crate::args::Color;
+use crate::exit::Failure;
+use crate::text::printable;
+
+/// Warnings that are printed of one file; JSON has all of them.
+const WARNINGS: usize = 10;
+
+/// Where a command prints. Answers go to stdout, everything about them to stderr.
+#[derive(Debug)]
+pub(crate) struct Output {
+    stdout: BufWriter<io::Stdout>,
+    /// One JSON document is asked for, and no text.
+    pub(crate) json: bool,
+    /// Whether stdout and stderr are coloured.
+    colors: [bool; 2],
+}
+
+impl Output {
+    pub(crate) fn new(json: bool, color: Color) -> Self {
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        // https://no-color.org: set and not empty.
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colored = |terminal: bool| match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => terminal && !refused,
+        };
+        let colors = [colored(stdout.is_terminal()), colored(stderr.is_terminal())];
+        Output {
+            stdout: BufWriter::with_capacity(1 << 16, stdout),
+            json,
+            colors,
+        }
+    }
+
+    /// Whether text on stdout is coloured.
+    pub(crate) const fn colored(&self) -> bool {
+        self.colors[0]
+    }
+
+    /// Prints a line, or several.
+    pub(crate) fn line(&mut self, text: &str) -> Result<(), Failure> {
+        let written = self.stdout.write_all(text.as_bytes());
+        written
+            .and_then(|()| self.stdout.write_all(b"\n"))
+            .map_err(failure)
+    }
+
+    /// Prints bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.stdout.write_all(bytes).map_err(failure)
+    }
+
+    /// Prints a JSON document.
+    pub(crate) fn document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
+        // The only errors are those of stdout: keys are text, and floats finite.
+        serde_json::to_writer(&mut self.stdout, document).map_err(|error| failure(error.into()))?;
+        self.stdout.write_all(b"\n").map_err(failure)
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        self.stdout.flush().map_err(failure)
+    }
+
+    /// `error[code]: where: what`, on stderr.
+    pub(crate) fn error(&self, error: &Error) {
+        self.problem(error.code(), &error.to_string());
+    }
+
+    /// `error[code]: message`, on stderr.
+    pub(crate) fn problem(&self, code: &str, message: &str) {
+        self.stderr("31", &format!("error[{code}]"), message);
+    }
+
+    /// `warning[code]: where: what`, on stderr, for the first few.
+    pub(crate) fn warnings(&self, warnings: &[Warning]) {
+        for warning in warnings.iter().take(WARNINGS) {
+            let message = warning.to_string();
+            self.stderr(
+                "33",
+                &format!("warning[{}]", warning.code),
+                &printable(&message),
+            );
+        }
+        let more = warnings.len().saturating_sub(WARNINGS);
+        if more > 0 {
+            self.stderr(
+                "33",
+                "warning",
+                &format!("and {more} more, which --json lists"),
+            );
+        }
+    }
+
+    /// `note: message`, on stderr.
+    pub(crate) fn note(&self, message: &str) {
+        self.stderr("36", "note", message);
+    }
+
+    fn stderr(&self, color: &str, label: &str, message: &str) {
+        let [_, colored] = self.colors;
+        // Where stderr is closed there is nobody left to tell.
+        let _ = if colored {
+            writeln!(io::stderr(), "\x1b[1;{color}m{label}\x1b[0m: {message}")
+        } else {
+            writeln!(io::stderr(), "{label}: {message}")
+        };
+    }
+}
+
+fn failure(error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
+        _ => Failure::Error(error.into()),
+    }
+}

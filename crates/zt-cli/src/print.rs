@@ -1,0 +1,243 @@
+//! Arrays as NumPy prints them.
+
+/// Arrays of more elements are summarised.
+const THRESHOLD: u64 = 1000;
+/// Columns of a line, as in NumPy.
+const WIDTH: usize = 75;
+/// Elements that a summary may show: many dimensions of a few places would show millions.
+const SHOWN: u64 = 4096;
+
+/// The elements that [`array`] shows of an array of this shape: their places in row-major order.
+pub(crate) fn shown(shape: &[u64]) -> Vec<u64> {
+    let mut places = Vec::new();
+    if count(shape) > 0 {
+        Layout::of(shape).collect(shape, 0, &mut places);
+    }
+    places
+}
+
+/// The array, with the text of each element that is [`shown`], in that order.
+pub(crate) fn array(shape: &[u64], cells: &[String]) -> String {
+    if count(shape) == 0 {
+        return "[]".to_owned();
+    }
+    let cells = if shape.is_empty() {
+        cells.to_vec()
+    } else {
+        aligned(cells)
+    };
+    Layout::of(shape).render(shape, &mut cells.into_iter(), 1)
+}
+
+/// Elements of a shape that has been checked to be the shape of something.
+fn count(shape: &[u64]) -> u64 {
+    match shape.contains(&0) {
+        true => 0,
+        false => shape
+            .iter()
+            .fold(1, |count, dimension| count.saturating_mul(*dimension)),
+    }
+}
+
+/// Which places of an array are shown.
+#[derive(Clone, Copy)]
+struct Layout {
+    /// At each end of a dimension; `None` for all of them.
+    edge: Option<u64>,
+    /// Outermost dimensions of which only the first place is shown: 30 dimensions of 2 have no
+    /// middle to leave out.
+    first_only: usize,
+}
+
+impl Layout {
+    fn of(shape: &[u64]) -> Self {
+        if count(shape) <= THRESHOLD {
+            return Layout {
+                edge: None,
+                first_only: 0,
+            };
+        }
+        let shown = |edge: u64, shape: &[u64]| {
+            let each = shape.iter().map(|dimension| (*dimension).min(2 * edge));
+            each.fold(1u64, u64::saturating_mul)
+        };
+        let edge = [3, 2]
+            .into_iter()
+            .find(|edge| shown(*edge, shape) <= SHOWN)
+            .unwrap_or(1);
+        let fits = |outer: &usize| shown(edge, shape.get(*outer..).unwrap_or_default()) <= SHOWN;
+        let first_only = (0..shape.len()).find(fits).unwrap_or(shape.len());
+        Layout {
+            edge: Some(edge),
+            first_only,
+        }
+    }
+
+    fn inner(self) -> Self {
+        Layout {
+            first_only: self.first_only.saturating_sub(1),
+            ..self
+        }
+    }
+
+    /// The places of a dimension that are shown; `None` stands for those left out.
+    fn places(self, dimension: u64) -> Vec<Option<u64>> {
+        match self.edge {
+            Some(_) if self.first_only > 0 && dimension > 1 => vec![Some(0), None],
+            Some(edge) if dimension > 2 * edge => {
+                let (head, tail) = ((0..edge).map(Some), (dimension - edge..dimension).map(Some));
+                head.chain([None]).chain(tail).collect()
+            }
+            _ => (0..dimension).map(Some).collect(),
+        }
+    }
+
+    fn collect(self, shape: &[u64], first: u64, out: &mut Vec<u64>) {
+        let Some((dimension, inner)) = shape.split_first() else {
+            out.push(first);
+            return;
+        };
+        let stride = count(inner);
+        for place in self.places(*dimension).into_iter().flatten() {
+            let first = first.saturating_add(place.saturating_mul(stride));
+            self.inner().collect(inner, first, out);
+        }
+    }
+
+    fn render(
+        self,
+        shape: &[u64],
+        cells: &mut dyn Iterator<Item = String>,
+        depth: usize,
+    ) -> String {
+        let Some((dimension, inner)) = shape.split_first() else {
+            return cells.next().unwrap_or_default();
+        };
+        let indent = " ".repeat(depth);
+        let places = self.places(*dimension);
+        let parts = places.into_iter().map(|place| match place {
+            Some(_) => self.inner().render(inner, cells, depth + 1),
+            None => "...".to_owned(),
+        });
+        if !inner.is_empty() {
+            let gap = format!("{}{indent}", "\n".repeat(inner.len()));
+            return format!("[{}]", parts.collect::<Vec<_>>().join(&gap));
+        }
+        let mut text = String::from("[");
+        let mut column = depth;
+        for (at, word) in parts.enumerate() {
+            let len = word.chars().count();
+            if at > 0 {
+                if column + 1 + len >= WIDTH {
+                    text.truncate(text.trim_end().len());
+                    text.push('\n');
+                    text.push_str(&indent);
+                    column = depth;
+                } else {
+                    text.push(' ');
+                    column += 1;
+                }
+            }
+            text.push_str(&word);
+            column += len;
+        }
+        text.push(']');
+        text
+    }
+}
+
+/// Cells of one width: numbers with their points under each other, unless one has an exponent.
+fn aligned(cells: &[String]) -> Vec<String> {
+    let split = |cell: &str| {
+        let at = cell.find('.').unwrap_or(cell.len());
+        (at, cell.len() - at)
+    };
+    let has_point = |cell: &String| cell.contains('.');
+    let by_point = cells.iter().any(has_point)
+        && !cells
+            .iter()
+            .any(|cell| cell.contains('e') || cell.ends_with('j'));
+    if !by_point {
+        let width = cells.iter().map(String::len).max().unwrap_or(0);
+        return cells.iter().map(|cell| format!("{cell:>width$}")).collect();
+    }
+    let points = || {
+        cells
+            .iter()
+            .filter(|cell| has_point(cell))
+            .map(|cell| split(cell))
+    };
+    let before = points().map(|(before, _)| before).max().unwrap_or(0);
+    let after = points().map(|(_, after)| after).max().unwrap_or(0);
+    // A NaN or an infinity has no point: it ends where numbers end.
+    let width = cells
+        .iter()
+        .map(String::len)
+        .max()
+        .unwrap_or(0)
+        .max(before + after);
+    let align = |cell: &String| {
+        if !has_point(cell) {
+            return format!("{cell:>width$}");
+        }
+        let (_, own) = split(cell);
+        let number = format!("{cell}{}", " ".repeat(after - own));
+        format!("{number:>width$}")
+    };
+    cells.iter().map(align).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn print(shape: &[u64], text: impl Fn(u64) -> String) -> String {
+        let cells: Vec<String> = shown(shape).into_iter().map(text).collect();
+        array(shape, &cells)
+    }
+
+    #[test]
+    fn rows_are_aligned_and_nested() {
+        assert_eq!(print(&[2, 3], |i| i.to_string()), "[[0 1 2]\n [3 4 5]]");
+        assert_eq!(
+            print(&[2, 1, 2], |i| i.to_string()),
+            "[[[0 1]]\n\n [[2 3]]]"
+        );
+        assert_eq!(print(&[3], |i| (i * 5).to_string()), "[ 0  5 10]");
+        assert_eq!(print(&[], |_| "1.5".to_owned()), "1.5");
+        assert_eq!(print(&[2, 0], |_| String::new()), "[]");
+    }
+
+    #[test]
+    fn points_stand_under_each_other() {
+        let cells = ["1.5", "-10.25", "nan"].map(str::to_owned);
+        assert_eq!(array(&[3], &cells), "[  1.5  -10.25    nan]");
+    }
+
+    #[test]
+    fn large_arrays_show_their_corners() {
+        let text = print(&[1001], |i| i.to_string());
+        assert_eq!(text, "[   0    1    2 ...  998  999 1000]");
+        let text = print(&[1000, 1000], |i| i.to_string());
+        assert_eq!(text.lines().count(), 7);
+        assert!(text.contains("\n ...\n"), "{text}");
+        assert!(text.ends_with("999999]]"), "{text}");
+    }
+
+    #[test]
+    fn lines_break_before_the_right_margin() {
+        let text = print(&[100], |i| (1000 + i).to_string());
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        assert!(text.lines().count() > 1);
+    }
+
+    #[test]
+    fn many_dimensions_are_no_bomb() {
+        for shape in [&[7; 5][..], &[7; 20], &[2; 30], &[1; 64], &[3, 2, 1 << 40]] {
+            let places = shown(shape);
+            assert!(!places.is_empty() && places.len() as u64 <= SHOWN);
+            let cells = vec!["0".to_owned(); places.len()];
+            assert_eq!(array(shape, &cells).matches('0').count(), cells.len());
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! How far long work is, and Ctrl-C.
+
+use std::ops::ControlFlow;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::exit::Exit;
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// A bar on stderr, where that is a terminal, and the reason to stop.
+///
+/// From the first bar on, Ctrl-C asks the work to stop, so that it removes what it has begun to
+/// write; a second one ends the process at once. Commands without a bar leave nothing behind and
+/// are ended by the first, as by default.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// A bar that is full after `total` bytes, where that is known.
+    pub(crate) fn new(total: Option<u64>) -> Self {
+        listen();
+        let bar = match total {
+            // Too little to watch.
+            Some(total) if total < 1 << 22 => ProgressBar::hidden(),
+            Some(total) => ProgressBar::new(total).with_style(style(
+                "{bar:30} {percent:>3}% {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}",
+            )),
+            None => ProgressBar::no_length()
+                .with_style(style("{spinner} {binary_bytes} {binary_bytes_per_sec}")),
+        };
+        Progress { bar }
+    }
+
+    /// So many bytes more are done.
+    pub(crate) fn report(&self, bytes: u64) -> ControlFlow<()> {
+        self.bar.inc(bytes);
+        if INTERRUPTED.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+fn listen() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Where no handler can be set, Ctrl-C ends the process as by default.
+        let _ = ctrlc::set_handler(|| {
+            if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                std::process::exit(Exit::Interrupted as i32);
+            }
+        });
+    });
+}

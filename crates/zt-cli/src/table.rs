@@ -1,0 +1,60 @@
+//! Tables for people.
+
+use comfy_table::{CellAlignment, ContentArrangement, presets};
+
+/// A table without lines: a header, and one line per row.
+///
+/// Invariant: cells hold no line breaks, because their text went through [`crate::text`].
+pub(crate) struct Table {
+    table: comfy_table::Table,
+    /// Rows that stand out.
+    marked: Vec<bool>,
+}
+
+impl Table {
+    /// A table with these column heads. Those that begin with `>` are aligned to the right.
+    pub(crate) fn new(heads: &[&str]) -> Self {
+        let mut table = comfy_table::Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_content_arrangement(ContentArrangement::Disabled);
+        table.set_header(heads.iter().map(|head| head.trim_start_matches('>')));
+        for (head, column) in heads.iter().zip(table.column_iter_mut()) {
+            column.set_padding((0, 2));
+            if head.starts_with('>') {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        Table {
+            table,
+            marked: Vec::new(),
+        }
+    }
+
+    pub(crate) fn row<I: IntoIterator<Item = String>>(&mut self, cells: I) {
+        self.table.add_row(cells);
+        self.marked.push(false);
+    }
+
+    /// A row that stands out: something is wrong with it.
+    pub(crate) fn marked_row<I: IntoIterator<Item = String>>(&mut self, cells: I) {
+        self.row(cells);
+        if let Some(marked) = self.marked.last_mut() {
+            *marked = true;
+        }
+    }
+
+    /// The lines, without a line break after the last.
+    pub(crate) fn render(&self, colored: bool) -> String {
+        let mut lines = Vec::with_capacity(self.marked.len() + 1);
+        let header_and_rows = std::iter::once(None).chain(self.marked.iter().map(Some));
+        for (line, marked) in self.table.lines().zip(header_and_rows) {
+            let line = line.trim_end();
+            lines.push(match marked {
+                None if colored => format!("\x1b[1m{line}\x1b[0m"),
+                Some(true) if colored => format!("\x1b[31m{line}\x1b[0m"),
+                _ => line.to_owned(),
+            });
+        }
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,76 @@
+//! Text of files made fit for a terminal.
+
+use std::borrow::Cow;
+
+/// Columns that one cell of a table may take; the JSON has the whole.
+const CELL: usize = 160;
+
+/// `text` with everything escaped that would move the cursor, change colours or reorder what
+/// stands beside it: names in files are not trusted.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_unsafe(character) {
+            out.extend(character.escape_default());
+        } else {
+            out.push(character);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// As [`printable`], no longer than a cell of a table may be.
+pub(crate) fn cell(text: &str) -> String {
+    let text = printable(text);
+    match text.char_indices().nth(CELL) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.into_owned(),
+    }
+}
+
+/// Controls, and the invisible characters that Unicode TR 36 warns of: directions, joiners, tags.
+pub(crate) fn is_unsafe(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+/// `2×3`, `scalar` for no dimension.
+pub(crate) fn shape(shape: &[u64]) -> String {
+    if shape.is_empty() {
+        return "scalar".to_owned();
+    }
+    let dimensions: Vec<String> = shape.iter().map(u64::to_string).collect();
+    cell(&dimensions.join("×"))
+}
+
+/// `1 object`, `2 objects`.
+pub(crate) fn count(count: u64, one: &str, many: &str) -> String {
+    let word = if count == 1 { one } else { many };
+    format!("{count} {word}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_fool_a_terminal_is_escaped() {
+        assert_eq!(
+            printable("a.b \"c\" \u{e9}\u{6f22}"),
+            "a.b \"c\" \u{e9}\u{6f22}"
+        );
+        assert_eq!(printable("\x1b[31m\n"), "\\u{1b}[31m\\n");
+        assert_eq!(printable("w\u{202e}x"), "w\\u{202e}x");
+    }
+
+    #[test]
+    fn a_cell_is_bounded() {
+        assert_eq!(cell(&"é".repeat(5000)).chars().count(), CELL + 1);
+    }
+}
