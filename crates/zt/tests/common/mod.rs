@@ -1,5 +1,10 @@
 //! What the tests of this folder share.
-#![allow(dead_code, clippy::unwrap_used, reason = "each test uses some of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "each test uses some of it"
+)]
 
 use std::io;
 use std::path::Path;
@@ -50,7 +55,7 @@ pub fn every_source(bytes: &[u8], options: &OpenOptions) -> Vec<(&'static str, z
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.zt");
     std::fs::write(&path, bytes).unwrap();
-    let mut files = vec![
+    let files = vec![
         ("memory", options.open_bytes(bytes.to_vec())),
         (
             "shared",
@@ -60,11 +65,12 @@ pub fn every_source(bytes: &[u8], options: &OpenOptions) -> Vec<(&'static str, z
         ("file", options.open(&path)),
     ];
     #[cfg(feature = "mmap")]
-    {
+    let files = {
         // SAFETY: nobody else knows the folder; unlinking it later leaves the map whole.
         let map = unsafe { zt::Map::open(&path) };
-        files.push(("map", options.open_source(map.unwrap())));
-    }
+        let mapped = ("map", options.open_source(map.unwrap()));
+        files.into_iter().chain([mapped]).collect()
+    };
     files
 }
 
