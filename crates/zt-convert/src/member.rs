@@ -83,7 +83,7 @@ pub fn member(name: &str) -> Option<&'static Member> {
 }
 
 /// The kind that a file to be written is meant to be of, by its extension in any case: `.zt`,
-/// `.safetensors`. What a file that exists *is*, only [`crate::detect`] can tell.
+/// `.safetensors`. What a file that exists *is*, only [`crate::detect()`] can tell.
 ///
 /// ```
 /// assert_eq!(zt_convert::kind_of_extension("out/Model.ZT".as_ref()), Some(zt_convert::ZT));

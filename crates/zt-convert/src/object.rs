@@ -170,7 +170,10 @@ impl<'i> Outgoing<'i> {
             data.finish()
                 .map_err(|error| error.with_object(self.name()))?;
         } else {
-            for (role, component) in &object.components {
+            // In the order of their data: a `.zt` comes out as it went in.
+            let mut components: Vec<_> = object.components.iter().collect();
+            components.sort_by_key(|(_, component)| component.blob.span.offset());
+            for (role, component) in components {
                 let (dtype, logical_type) = self.component_type(role, component)?;
                 let mut data = out.component(role.clone(), dtype, logical_type)?;
                 data.set_extra(component.extra.clone());
@@ -212,9 +215,7 @@ impl<'i> Outgoing<'i> {
             _ => None,
         };
         let source = self.tensor.component(role)?;
-        // A piece ends where a value does, so that it can be cast alone.
-        let value_len = self.value_len(source);
-        let mut piece = vec![0; (PIECE / value_len).max(1).saturating_mul(value_len)];
+        let mut piece = vec![0; self.piece_len(source)];
         let mut reader = self
             .tensor
             .reader(role)
@@ -296,18 +297,22 @@ impl<'i> Outgoing<'i> {
         wished.filter(|wished| is_floating && changes(wished))
     }
 
-    /// Bytes of one value of a component; of one element where only that is known.
-    fn value_len(&self, component: &Component) -> usize {
+    /// Bytes to read of a component at a time. A piece ends where a value does, so that it can be
+    /// cast alone; and is no longer than it need be, because most of many objects are small.
+    fn piece_len(&self, component: &Component) -> usize {
         let dtype = component.dtype.unwrap_or(DType::U8);
-        let known = self
-            .registry
-            .value_len(dtype, component.logical_type.as_deref());
-        let len = known
-            .ok()
-            .flatten()
+        let logical_type = component.logical_type.as_deref();
+        let known = self.registry.value_len(dtype, logical_type).ok().flatten();
+        let value_len = known
+            .and_then(|len| usize::try_from(len).ok())
+            .filter(|len| (1..=PIECE).contains(len))
+            .unwrap_or(dtype.byte_len());
+        let most = PIECE - PIECE % value_len;
+        let whole = component
+            .blob
+            .decoded_len
             .and_then(|len| usize::try_from(len).ok());
-        len.filter(|len| (1..=PIECE).contains(len))
-            .unwrap_or(dtype.byte_len())
+        whole.map_or(most, |whole| whole.clamp(value_len, most))
     }
 
     /// An error about the input names it.

@@ -1,4 +1,5 @@
 //! Every file of `tests/data/safetensors` does as its JSON says.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![cfg(feature = "safetensors")]
 
 use std::collections::BTreeSet;

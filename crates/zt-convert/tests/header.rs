@@ -1,4 +1,5 @@
 //! The rules of a safetensors header, each broken alone.
+#![allow(clippy::unwrap_used, reason = "tests")]
 #![cfg(feature = "safetensors")]
 
 use zt::{Error, File, Memory, OpenOptions, Result};
@@ -51,8 +52,10 @@ fn values_are_lent_from_memory() {
 fn every_cut_is_refused() {
     let whole = file_of(W, 8);
     for len in 0..whole.len() {
-        let cut = open_source(Memory::new(whole[..len].to_vec()), &OpenOptions::new());
-        let code = cut.unwrap_err().code();
+        let cut = whole[..len].to_vec();
+        let code = open_source(Memory::new(cut), &OpenOptions::new())
+            .unwrap_err()
+            .code();
         assert_eq!(
             code,
             if len <= 8 { "unknown-kind" } else { "header" },
@@ -204,4 +207,22 @@ fn a_hundred_thousand_tensors_open() {
     let file = open(file_of(&header, 400_000)).unwrap();
     assert_eq!(file.len(), 100_000);
     assert_eq!(file.tensor("layer.99999").unwrap().shape(), [1]);
+}
+
+#[test]
+fn whatever_a_byte_becomes_the_file_reads_or_is_refused() {
+    let header = format!(r#"{{"__metadata__":{{"k":"v"}},{}"#, &W[1..]);
+    let whole = file_of(&header, 8);
+    for at in 0..whole.len() - 8 {
+        for byte in [
+            0, b' ', b'"', b'0', b'9', b'[', b'}', b',', b'\\', 0x7f, 0xff,
+        ] {
+            let mut bytes = whole.clone();
+            bytes[at] = byte;
+            match open_source(Memory::new(bytes), &OpenOptions::new()) {
+                Ok(file) => assert!(file.verify(&zt::VerifyOptions::default()).unwrap().is_ok()),
+                Err(error) => assert!(matches!(error.code(), "header" | "unknown-kind"), "{error}"),
+            }
+        }
+    }
 }

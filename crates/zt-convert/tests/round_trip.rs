@@ -1,4 +1,5 @@
 //! From safetensors to `.zt` and back.
+#![allow(clippy::unwrap_used, reason = "tests")]
 #![cfg(feature = "safetensors")]
 
 use std::fs;

@@ -1,4 +1,5 @@
 //! Sets of safetensors files.
+#![allow(clippy::unwrap_used, reason = "tests")]
 #![cfg(feature = "safetensors")]
 
 use std::fs;

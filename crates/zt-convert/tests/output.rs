@@ -1,0 +1,221 @@
+//! Where a conversion writes, and where it never does.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use zt::{Dense, ErrorKind, OpenOptions, Result, Writer};
+use zt_convert::{ConvertOptions, Input, Summary, ZT, convert_to_path, detect, open, open_as};
+
+/// A folder with `a.zt`, which is open.
+fn folder() -> (TempDir, PathBuf, Input) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let values = vec![1.5f32; 500_000];
+    writer
+        .add("weight", &Dense::from_slice(&[500_000], &values).unwrap())
+        .unwrap();
+    writer.finish().unwrap();
+    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    (folder, path, input)
+}
+
+fn to(out: &Path, input: &Input, overwrite: bool) -> Result<Summary> {
+    convert_to_path(
+        std::slice::from_ref(input),
+        out,
+        overwrite,
+        &ConvertOptions::new(ZT),
+    )
+}
+
+fn names(folder: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn an_output_appears_whole() {
+    let (folder, path, input) = folder();
+    let out = folder.path().join("b.zt");
+    let summary = to(&out, &input, false).unwrap();
+    assert_eq!(summary.byte_len, fs::metadata(&out).unwrap().len());
+    assert_eq!(fs::read(&out).unwrap(), fs::read(&path).unwrap());
+    assert_eq!(names(&folder), ["a.zt", "b.zt"]);
+}
+
+#[test]
+fn an_output_that_exists_is_replaced_on_request_alone() {
+    let (folder, _, input) = folder();
+    let out = folder.path().join("b.zt");
+    fs::write(&out, "mine").unwrap();
+    let error = to(&out, &input, false).unwrap_err();
+    assert_eq!(
+        (error.code(), error.kind()),
+        ("overwrite", ErrorKind::Misuse)
+    );
+    assert_eq!(error.path(), Some(out.as_path()));
+    assert_eq!(fs::read(&out).unwrap(), b"mine");
+    to(&out, &input, true).unwrap();
+    assert!(open(&out, &OpenOptions::new()).is_ok());
+}
+
+#[test]
+fn an_input_is_never_overwritten() {
+    let (folder, path, input) = folder();
+    let before = fs::read(&path).unwrap();
+    let mut outs = vec![path.clone(), folder.path().join(".").join("a.zt")];
+    #[cfg(unix)]
+    for (name, is_hard) in [("soft.zt", false), ("hard.zt", true)] {
+        let link = folder.path().join(name);
+        match is_hard {
+            true => fs::hard_link(&path, &link).unwrap(),
+            false => std::os::unix::fs::symlink(&path, &link).unwrap(),
+        }
+        outs.push(link);
+    }
+    outs.push(folder.path().to_owned().join("a.zt"));
+    for out in outs {
+        for overwrite in [false, true] {
+            assert_eq!(to(&out, &input, overwrite).unwrap_err().code(), "overwrite");
+        }
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[cfg(feature = "safetensors")]
+#[test]
+fn a_shard_is_never_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/safetensors/sharded");
+    for entry in fs::read_dir(data).unwrap() {
+        let from = entry.unwrap().path();
+        fs::copy(&from, folder.path().join(from.file_name().unwrap())).unwrap();
+    }
+    let index = folder.path().join("model.safetensors.index.json");
+    let input = Input::open(&index, &OpenOptions::new()).unwrap();
+    for out in [
+        "model-00002-of-00003.safetensors",
+        "model.safetensors.index.json",
+    ] {
+        let error = to(&folder.path().join(out), &input, true).unwrap_err();
+        assert_eq!(error.code(), "overwrite");
+    }
+    to(&folder.path().join("whole.zt"), &input, false).unwrap();
+}
+
+#[test]
+fn a_failure_leaves_neither_output_nor_temporary_file() {
+    let (folder, _, input) = folder();
+    let out = folder.path().join("b.zt");
+    let stop = |_: u64| ControlFlow::Break(());
+    let mut options = ConvertOptions::new(ZT);
+    options.progress = Some(&stop);
+    let inputs = [input];
+    let error = convert_to_path(&inputs, &out, false, &options).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Interrupted, "interrupted")
+    );
+    assert_eq!(names(&folder), ["a.zt"]);
+
+    // With an older output, which stays.
+    fs::write(&out, "mine").unwrap();
+    assert!(convert_to_path(&inputs, &out, true, &options).is_err());
+    assert_eq!(fs::read(&out).unwrap(), b"mine");
+    assert_eq!(names(&folder), ["a.zt", "b.zt"]);
+}
+
+#[test]
+fn damage_of_an_input_is_the_inputs_and_leaves_nothing() {
+    let (folder, path, _) = folder();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[5000] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let error = to(&folder.path().join("b.zt"), &input, false).unwrap_err();
+    assert_eq!(
+        (error.code(), error.object()),
+        ("digest-mismatch", Some("weight"))
+    );
+    assert_eq!(error.path(), Some(path.as_path()));
+    assert_eq!(names(&folder), ["a.zt"]);
+}
+
+#[test]
+fn progress_counts_the_bytes_of_values() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let (folder, _, input) = folder();
+    let total = AtomicU64::new(0);
+    let count = |bytes: u64| {
+        total.fetch_add(bytes, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    };
+    let mut options = ConvertOptions::new(ZT);
+    options.progress = Some(&count);
+    let out = folder.path().join("b.zt");
+    let summary = convert_to_path(&[input], out, false, &options).unwrap();
+    assert_eq!((summary.bytes, total.into_inner()), (2_000_000, 2_000_000));
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_the_systems_error() {
+    let (folder, _, input) = folder();
+    let error = to(&folder.path().join("none/b.zt"), &input, false).unwrap_err();
+    assert_eq!(error.code(), "io");
+}
+
+#[test]
+fn kinds_are_recognised_by_bytes_and_not_by_names() {
+    let (folder, path, _) = folder();
+    let misnamed = folder.path().join("model.safetensors");
+    fs::copy(&path, &misnamed).unwrap();
+    let input = Input::open(&misnamed, &OpenOptions::new()).unwrap();
+    assert_eq!((input.file().kind(), input.paths()), (ZT, &[misnamed][..]));
+}
+
+#[test]
+fn a_file_of_no_known_kind_says_what_it_begins_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.zt");
+    for (text, says) in [
+        ("Dear all,", r#""Dear all""#),
+        ("", "empty"),
+        ("\0\u{1}", r#"\x00\x01"#),
+    ] {
+        fs::write(&path, text).unwrap();
+        let error = open(&path, &OpenOptions::new()).unwrap_err();
+        assert_eq!(
+            (error.code(), error.kind()),
+            ("unknown-kind", ErrorKind::Unsupported)
+        );
+        assert_eq!(error.path(), Some(path.as_path()));
+        assert!(
+            error.message().contains(says) && error.message().contains("zt"),
+            "{error}"
+        );
+    }
+    let error = open_as(&path, ZT, &OpenOptions::new()).unwrap_err();
+    assert_eq!(error.code(), "not-zt");
+    let none = zt::Kind::new("none");
+    assert_eq!(
+        open_as(&path, none, &OpenOptions::new())
+            .unwrap_err()
+            .code(),
+        "unsupported"
+    );
+}
+
+#[test]
+fn texts_that_are_no_index_are_of_no_kind() {
+    for text in ["{}", r#"{"weights": {}}"#, r#"["weight_map"]"#, "{"] {
+        assert_eq!(detect(&zt::Memory::new(text)).unwrap(), None, "{text}");
+    }
+}
