@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use zt_container::Source;
+use zt_manifest::LimitExceeded;
 use zt_manifest::{Map, Object, RawComponent, RawObject};
 
 use crate::catalog::{Catalog, Faulty, Resolved, blame_blob, check};
@@ -78,7 +79,10 @@ impl FileBuilder {
     pub fn object(&mut self, name: impl Into<String>, object: Object, source: SourceId) {
         let name = name.into();
         let mut object = object;
-        let checked = match self.outside(&object, source) {
+        let checked = match self
+            .beyond_limits(&name, &object)
+            .or(self.outside(&object, source))
+        {
             Some(error) => Err(error),
             None => check(&mut object, &self.registry),
         };
@@ -119,6 +123,25 @@ impl FileBuilder {
             self.remarks,
             &self.options,
         )
+    }
+
+    /// The limits that the manifest's reader applies to our own files.
+    fn beyond_limits(&self, name: &str, object: &Object) -> Option<Error> {
+        let limits = &self.options.limits;
+        let exceeded = if name.len() > limits.name_len {
+            LimitExceeded::Name {
+                limit: limits.name_len,
+                found: name.len(),
+            }
+        } else if object.shape.len() > limits.rank {
+            LimitExceeded::Rank {
+                limit: limits.rank,
+                found: object.shape.len(),
+            }
+        } else {
+            return None;
+        };
+        Some(zt_manifest::Error::Limit(exceeded).into())
     }
 
     fn outside(&self, object: &Object, source: SourceId) -> Option<Error> {

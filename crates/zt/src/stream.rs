@@ -7,6 +7,7 @@ use zt_manifest::{DType, Map, Object, Text};
 use crate::encode::Component;
 use crate::error::{Error, Result};
 use crate::options::ObjectOptions;
+use crate::progress::{Progress, report};
 use crate::tensor::Tensor;
 use crate::writer::{Writer, component};
 
@@ -203,54 +204,59 @@ impl Write for ComponentWriter<'_, '_, '_> {
 }
 
 impl Writer<'_> {
-    /// Adds an object of another file under `name`, component by component in bounded memory:
-    /// format, attributes, unknown fields and values stay, encodings and digests are `options`'.
+    /// Adds an object of another file under `name`, in bounded memory: format, attributes, unknown
+    /// fields and values stay, encodings and digests are this writer's. Components come in the
+    /// order of their data.
     ///
     /// # Errors
     ///
     /// As [`Writer::add`] and [`Tensor::reader`].
-    pub fn copy(&mut self, name: &str, tensor: &Tensor<'_>, options: &ObjectOptions) -> Result<()> {
-        self.copy_with_progress(name, tensor, options, None)
+    pub fn copy(&mut self, name: &str, tensor: &Tensor<'_>) -> Result<()> {
+        self.copy_with(name, tensor, &ObjectOptions::from(self.options), None)
     }
 
-    /// As [`Writer::copy`], telling how far it is.
+    /// As [`Writer::copy`], stored as `options` say, telling how far it is.
     ///
     /// # Errors
     ///
     /// As [`Writer::copy`]; [`crate::ErrorKind::Interrupted`].
-    pub fn copy_with_progress(
+    pub fn copy_with(
         &mut self,
         name: &str,
         tensor: &Tensor<'_>,
         options: &ObjectOptions,
-        progress: Option<crate::Progress<'_>>,
+        progress: Option<Progress<'_>>,
     ) -> Result<()> {
         let source = tensor.object();
-        let mut object = self
-            .begin(name, &source.shape, source.format.clone())?
-            .options(options.clone());
+        let object = self.begin(name, &source.shape, source.format.clone())?;
+        let mut object = object.options(options.clone());
         object.object.attributes.clone_from(&source.attributes);
         object.set_extra(source.extra.clone());
-        let mut piece = vec![0; 1 << 20];
-        for (role, component) in &source.components {
+        let mut components: Vec<_> = source.components.iter().collect();
+        components.sort_by_key(|(_, component)| component.blob.span.offset());
+        let mut piece = vec![0; COPY_PIECE];
+        for (role, component) in components {
             let dtype = tensor.dtype_to_write(role, component)?;
             let mut out = object.component(role.clone(), dtype, component.logical_type.clone())?;
             out.set_extra(component.extra.clone());
             let mut reader = tensor.reader(role)?;
             loop {
                 let len = reader.read(&mut piece)?;
-                if len == 0 {
+                let bytes = piece.get(..len).unwrap_or_default();
+                if bytes.is_empty() {
                     break;
                 }
-                out.write_all(piece.get(..len).unwrap_or_default())
-                    .map_err(unwrapped)?;
-                crate::progress::report(progress, len as u64)?;
+                out.write_all(bytes).map_err(unwrapped)?;
+                report(progress, len as u64)?;
             }
             out.finish()?;
         }
         object.finish()
     }
 }
+
+/// Bytes that are read and written at a time: what stays in a core's cache.
+const COPY_PIECE: usize = 256 << 10;
 
 /// Our own error back out of the `io::Error` that [`Write`] asks for.
 pub(crate) fn unwrapped(error: io::Error) -> Error {

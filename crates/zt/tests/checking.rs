@@ -5,8 +5,8 @@ mod common;
 
 use common::{every_source, sample, span_of};
 use zt::{
-    Attributes, Dense, DigestAlgorithm, File, HashOptions, ObjectOptions, OpenOptions, Report,
-    VerifyOptions, WriteOptions, Writer,
+    Attributes, Dense, DigestAlgorithm, File, HashOptions, OpenOptions, Report, VerifyOptions,
+    WriteOptions, Writer,
 };
 
 fn verify(file: &File, strict: bool) -> Report {
@@ -108,13 +108,7 @@ fn the_identity_is_of_the_tensors_and_not_of_the_file() {
     let mut names: Vec<&str> = plain.names().collect();
     names.reverse();
     for name in names {
-        writer
-            .copy(
-                name,
-                &plain.tensor(name).unwrap(),
-                &ObjectOptions::default(),
-            )
-            .unwrap();
+        writer.copy(name, &plain.tensor(name).unwrap()).unwrap();
     }
     let mut attributes = Attributes::new();
     attributes.insert("k", "v");

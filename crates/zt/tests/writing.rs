@@ -174,9 +174,7 @@ fn attributes_and_unknown_fields_survive_a_copy() {
     let mut copied = Vec::new();
     let mut writer = Writer::new(&mut copied).unwrap();
     writer.set_attributes(file.attributes().unwrap().unwrap());
-    writer
-        .copy("w", &file.tensor("w").unwrap(), &ObjectOptions::default())
-        .unwrap();
+    writer.copy("w", &file.tensor("w").unwrap()).unwrap();
     writer.finish().unwrap();
     assert_eq!(copied, bytes);
     let copy = File::from_bytes(copied).unwrap();
@@ -290,7 +288,7 @@ fn a_copy_that_is_stopped_publishes_nothing() {
     };
     let mut writer = Writer::create(&path).unwrap();
     let error = writer
-        .copy_with_progress(
+        .copy_with(
             "ramp",
             &file.tensor("ramp").unwrap(),
             &ObjectOptions::default(),

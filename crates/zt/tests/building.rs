@@ -1,0 +1,98 @@
+//! Files of other formats, assembled by their readers.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use zt::{
+    Blob, Component, DType, ErrorKind, FileBuilder, Kind, Limits, Memory, Object, OpenOptions,
+    RawObject, Span,
+};
+
+fn object(shape: &[u64], offset: u64, byte_len: u64) -> Object {
+    let blob = Blob::raw(Span::new(offset, byte_len).unwrap());
+    Object::new(shape, "dense").with_component("data", Component::new(DType::U8, blob))
+}
+
+fn builder(options: OpenOptions) -> (FileBuilder, zt::SourceId) {
+    let mut builder = FileBuilder::new(Kind::new("test"), options);
+    let source = builder.source(Memory::new([1u8, 2, 3, 4]));
+    (builder, source)
+}
+
+#[test]
+fn an_object_outside_its_source_is_at_fault_and_its_neighbours_read() {
+    let (mut builder, source) = builder(OpenOptions::new());
+    builder.object("inside", object(&[2], 1, 2), source);
+    builder.object("outside", object(&[2], 3, 2), source);
+    builder.object("short", object(&[5], 0, 4), source);
+    let file = builder.build().unwrap();
+    assert_eq!(
+        *file.tensor("inside").unwrap().as_slice::<u8>().unwrap(),
+        [2, 3]
+    );
+    assert_eq!(file.tensor("outside").unwrap_err().code(), "bounds");
+    assert_eq!(
+        file.tensor("short").unwrap_err().code(),
+        "shape-size-mismatch"
+    );
+    let entries = file.entries();
+    let outside = entries
+        .iter()
+        .find(|entry| entry.name() == "outside")
+        .unwrap();
+    assert_eq!(outside.raw().unwrap().components[0].1.offset, Some(3));
+}
+
+#[test]
+fn names_are_unique_and_found_in_any_order() {
+    let (mut builder, source) = builder(OpenOptions::new());
+    for name in ["m", "a", "z"] {
+        builder.object(name, object(&[1], 0, 1), source);
+    }
+    let file = builder.build().unwrap();
+    assert!(["a", "m", "z"].iter().all(|name| file.tensor(name).is_ok()));
+
+    let (mut builder, source) = self::builder(OpenOptions::new());
+    builder.object("twice", object(&[1], 0, 1), source);
+    builder.object("twice", object(&[1], 1, 1), source);
+    assert_eq!(builder.build().unwrap_err().code(), "duplicate-name");
+}
+
+#[test]
+fn the_limits_hold_for_other_formats_too() {
+    let limits = Limits {
+        rank: 2,
+        name_len: 4,
+        ..Limits::default()
+    };
+    let (mut builder, source) = builder(OpenOptions::new().limits(limits));
+    builder.object("four", object(&[1, 1], 0, 1), source);
+    builder.object("fifth", object(&[1], 0, 1), source);
+    builder.object("cube", object(&[1, 1, 1], 0, 1), source);
+    let file = builder.build().unwrap();
+    assert!(file.tensor("four").is_ok());
+    for name in ["fifth", "cube"] {
+        assert_eq!(
+            file.tensor(name).unwrap_err().kind(),
+            ErrorKind::Limit,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_fault_of_the_importer_is_listed_and_given_each_time() {
+    let (mut builder, _) = builder(OpenOptions::new());
+    let error = zt::Error::new(ErrorKind::Unsupported, "dtype", "six bits to an element");
+    builder.fault("odd", RawObject::default(), error);
+    let file = builder.build().unwrap();
+    for _ in 0..2 {
+        let error = file.tensor("odd").unwrap_err();
+        assert_eq!((error.code(), error.object()), ("dtype", Some("odd")));
+    }
+    assert_eq!(
+        file.verify(&zt::VerifyOptions::default())
+            .unwrap()
+            .problems
+            .len(),
+        1
+    );
+}
