@@ -29,14 +29,27 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
         .cargo("run --locked --quiet --package zt-conformance --example interop_write --")
         .arg(&files)
         .run()?;
-    for python in pythons {
+    for python in &pythons {
         shell
             .program(python)
             .args("conformance/interop/read_with_ztensor.py")
             .arg(&files)
             .run()?;
     }
-    Ok(())
+
+    // How the packages and our program take the same files is a table of README.md.
+    let Some(python) = pythons.first() else {
+        return Ok(());
+    };
+    shell
+        .cargo("build --locked --quiet --release --package zt-cli")
+        .run()?;
+    let program = shell.target().join("release").join("zt");
+    let peers = shell
+        .program(python)
+        .args("conformance/interop/peers.py")
+        .arg(program.with_extension(std::env::consts::EXE_EXTENSION));
+    peers.args("conformance/corpus --check README.md").run()
 }
 
 /// The interpreter of the virtual environment `name`, which is made unless an earlier run made it
