@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use zt_manifest::{DType, Text};
+use zt_manifest::{DType, Map, Text};
 
 use crate::number::{Numbers, check_numbers, to_f32};
 use crate::{
@@ -98,8 +98,8 @@ impl ObjectFormat for Quantized4BitFormat {
 /// Always well-formed: the components have the lengths that the shape demands. Where the file does
 /// not say the dtype of scales or zero-points, four bytes per row are f32 and two are f16.
 ///
-/// There is no way to make one but from an object: new ones are
-/// [`QuantizedGroup`](crate::QuantizedGroup)s, which say the same and more, with a row as the group.
+/// [`QuantizedGroup`](crate::QuantizedGroup) says the same and more, with a row as the group, and is
+/// known to the readers of 1.2.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantized4Bit<'a> {
     shape: Vec<u64>,
@@ -111,6 +111,29 @@ pub struct Quantized4Bit<'a> {
 }
 
 impl<'a> Quantized4Bit<'a> {
+    /// An array of `shape` whose values are `data`, two to a byte and the first in the lower half,
+    /// with a scale and a zero-point for each row.
+    ///
+    /// # Errors
+    ///
+    /// Malformed, as [`Quantized4BitFormat`] says.
+    pub fn new(
+        shape: impl Into<Vec<u64>>,
+        data: &'a [u8],
+        scale: impl Into<Elements<'a>>,
+        zero_point: impl Into<Elements<'a>>,
+    ) -> Result<Self> {
+        Self::from_parts(Parts {
+            shape: Cow::Owned(shape.into()),
+            attributes: Cow::Owned(Map::new()),
+            elements: vec![
+                (Text::Borrowed(DATA), data.into()),
+                (Text::Borrowed(SCALE), scale.into()),
+                (Text::Borrowed(ZERO_POINT), zero_point.into()),
+            ],
+        })
+    }
+
     /// The dimensions.
     #[must_use]
     pub fn shape(&self) -> &[u64] {

@@ -436,3 +436,23 @@ fn the_examples_of_the_page_are_right() {
         [0.5, -3.0, 1.5]
     );
 }
+
+#[test]
+fn a_4_bit_array_is_made_of_its_parts_and_held_to_their_lengths() {
+    let array = Quantized4Bit::new([2, 3], &[0x21, 0x43, 0x65], &[1.0f32, 0.5], &[1.0f32, 2.0]);
+    let array = array.unwrap();
+    let dense = array.to_dense().unwrap();
+    assert_eq!(
+        *dense.as_slice::<f32>().unwrap(),
+        [0.0, 1.0, 2.0, 1.0, 1.5, 2.0]
+    );
+    let object = array.to_object().unwrap();
+    assert_eq!(
+        Quantized4Bit::from_parts(object.into_parts()).unwrap(),
+        array
+    );
+    let short = Quantized4Bit::new([2, 3], &[0x21, 0x43], &[1.0f32, 0.5], &[1.0f32, 2.0]);
+    assert_eq!(short.unwrap_err().code(), "shape-size-mismatch");
+    let one_row = Quantized4Bit::new([2, 3], &[0, 0, 0], &[1.0f32], &[1.0f32, 2.0]);
+    assert_eq!(one_row.unwrap_err().code(), "shape-size-mismatch");
+}
