@@ -134,8 +134,12 @@ pub(crate) fn tell(told: &clap::Error, early: &Early) -> Exit {
     }
     if early.json {
         let message = told.render().to_string();
-        let message = message.lines().next().unwrap_or_default();
-        let message = message.strip_prefix("error: ").unwrap_or(message);
+        let lines = message
+            .lines()
+            .map(str::trim)
+            .take_while(|line| !line.is_empty());
+        let message = lines.collect::<Vec<_>>().join(" ");
+        let message = message.strip_prefix("error: ").unwrap_or(&message);
         let error = ErrorBody::misuse(message.to_owned());
         let document = serde_json::to_string(&ErrorDocument { error }).unwrap_or_default();
         let _ = writeln!(std::io::stdout(), "{document}");

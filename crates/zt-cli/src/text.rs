@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Columns that one cell of a table may take; the JSON has the whole.
-const CELL: usize = 160;
+const CELL: usize = 120;
 
 /// `text` with everything escaped that would move the cursor, change colours or reorder what
 /// stands beside it: names in files are not trusted.
@@ -22,8 +22,16 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// As [`printable`], no longer than a cell of a table may be.
+/// As [`printable`], no longer than a cell of a table may be, and quoted where its ends would not
+/// be seen.
 pub(crate) fn cell(text: &str) -> String {
+    if text.trim() != text || text.is_empty() {
+        return format!("\"{}\"", abridged(text));
+    }
+    abridged(text)
+}
+
+fn abridged(text: &str) -> String {
     let text = printable(text);
     match text.char_indices().nth(CELL) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
@@ -72,5 +80,12 @@ mod tests {
     #[test]
     fn a_cell_is_bounded() {
         assert_eq!(cell(&"é".repeat(5000)).chars().count(), CELL + 1);
+    }
+
+    #[test]
+    fn a_cell_shows_where_it_ends() {
+        assert_eq!(cell(""), "\"\"");
+        assert_eq!(cell("a "), "\"a \"");
+        assert_eq!(cell("a b"), "a b");
     }
 }

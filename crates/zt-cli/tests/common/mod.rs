@@ -1,0 +1,245 @@
+//! Runs the built program, and makes files for it.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failure here is the test's"
+)]
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use zt::formats::{Complex, F8E4M3Fn, bf16};
+use zt::{Attributes, Csr, DType, Dense, Elements, Writer};
+
+/// What a run of the program gave.
+pub struct Run {
+    pub code: Option<i32>,
+    pub out: Vec<u8>,
+    pub err: String,
+}
+
+impl Run {
+    pub fn text(&self) -> String {
+        String::from_utf8(self.out.clone()).unwrap()
+    }
+
+    /// Stdout, which must be exactly one JSON document.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.out).unwrap_or_else(|error| {
+            panic!(
+                "{error}: {} {}",
+                String::from_utf8_lossy(&self.out),
+                self.err
+            )
+        })
+    }
+
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        assert_eq!(
+            self.code,
+            Some(code),
+            "{} {}",
+            String::from_utf8_lossy(&self.out),
+            self.err
+        );
+        self
+    }
+
+    /// The code of the error document, once it is known to have all its keys.
+    #[track_caller]
+    pub fn error_code(&self) -> String {
+        let document = self.json();
+        let error = document["error"].as_object().unwrap();
+        assert_eq!(
+            keys(&document["error"]),
+            ["code", "component", "message", "object", "offset"]
+        );
+        let code = error["code"].as_str().unwrap().to_owned();
+        assert!(
+            self.err.contains(&format!("error[{code}]: ")),
+            "{}",
+            self.err
+        );
+        code
+    }
+}
+
+pub fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zt"));
+    command.env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+}
+
+pub fn zt(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
+    let output = command().args(arguments).output().unwrap();
+    Run {
+        code: output.status.code(),
+        out: output.stdout,
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// `zt!["ls", path, "--json"]`
+#[macro_export]
+macro_rules! zt {
+    ($($argument:expr),* $(,)?) => {
+        $crate::common::zt([$(std::ffi::OsStr::new(&$argument)),*])
+    };
+}
+
+/// The keys of a JSON object, sorted.
+#[track_caller]
+pub fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// Every kind of CBOR value under a name that says which.
+pub fn attributes() -> Attributes {
+    use zt::Value as V;
+    Attributes::from([
+        ("text", V::from("größe")),
+        ("large", V::Unsigned(u64::MAX)),
+        ("least", V::Negative(u64::MAX)),
+        ("bytes", V::Bytes(vec![0, 255])),
+        ("list", V::Array(vec![V::Bool(true), V::Null])),
+        (
+            "map",
+            V::Map(Attributes::from([(V::from(1u64), V::from("one"))])),
+        ),
+        ("tag", V::Tag(1, Box::new(V::from(5u64)))),
+        ("nan", V::Float(f64::NAN)),
+        ("inf", V::Float(f64::NEG_INFINITY)),
+        ("float", V::Float(2.0)),
+        ("undefined", V::Undefined),
+        ("simple", V::Simple(99)),
+    ])
+}
+
+/// A file with something of everything: see the names.
+pub fn sample(dir: &Path) -> PathBuf {
+    let path = dir.join("model.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    writer.set_attributes(attributes());
+    let values = [1.5f32, -2.0, 0.0, f32::NAN, f32::INFINITY, 0.1];
+    writer
+        .add("w", &Dense::from_slice(&[2, 3], &values).unwrap())
+        .unwrap();
+    let halves = [1.0, 3.0].map(bf16::from_f32);
+    writer
+        .add("half", &Dense::from_slice(&[2], &halves).unwrap())
+        .unwrap();
+    let eights = [0.5, -448.0].map(F8E4M3Fn::from_f32);
+    writer
+        .add("fp8", &Dense::from_slice(&[2], &eights).unwrap())
+        .unwrap();
+    let complex = [Complex::new(1.0f32, -2.0)];
+    writer
+        .add("complex", &Dense::from_slice(&[1], &complex).unwrap())
+        .unwrap();
+    writer
+        .add("flags", &Dense::from_slice(&[2], &[true, false]).unwrap())
+        .unwrap();
+    writer
+        .add("scalar", &Dense::from_slice(&[], &[i64::MIN]).unwrap())
+        .unwrap();
+    let graph = Csr::new([2, 3], &[7i32, 8], &[2, 0], &[0, 1, 2]).unwrap();
+    writer.add("graph", &graph).unwrap();
+    writer.finish().unwrap();
+    path
+}
+
+/// A file with one object of a format that nobody knows.
+pub fn of_unknown_format(dir: &Path) -> PathBuf {
+    let path = dir.join("unknown.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let mut object = writer.begin("blocks", &[2, 2], "acme.blocks/1").unwrap();
+    let mut component = object.component("cells", DType::U8, None).unwrap();
+    component.write_all(&[1, 2, 3]).unwrap();
+    component.finish().unwrap();
+    object.finish().unwrap();
+    writer.finish().unwrap();
+    path
+}
+
+/// A file with one dense object `w` of these values, and digests.
+pub fn of_floats(path: &Path, values: &[f32]) {
+    let mut writer = Writer::create(path).unwrap();
+    let dense = Dense::from_slice(&[values.len() as u64], values).unwrap();
+    writer.add("w", &dense).unwrap();
+    writer.finish().unwrap();
+}
+
+/// As [`of_floats`], with a bit of the data flipped.
+pub fn damaged(dir: &Path) -> PathBuf {
+    let path = dir.join("damaged.zt");
+    of_floats(&path, &[1.0, 2.0, 3.0]);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[64 + 5] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Two objects, `bad` of a dtype that does not exist and `good`.
+pub fn faulty(dir: &Path) -> PathBuf {
+    let path = dir.join("faulty.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    writer
+        .add("bad", &Dense::from_slice(&[1], &[1.0f32]).unwrap())
+        .unwrap();
+    writer
+        .add("good", &Dense::from_slice(&[1], &[1u8]).unwrap())
+        .unwrap();
+    writer.finish().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes
+        .windows(4)
+        .rposition(|window| window == b"\x63f32")
+        .unwrap();
+    bytes[at..at + 4].copy_from_slice(b"\x63f99");
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// A safetensors file of one tensor of so many zeros, which takes no room on most file systems.
+pub fn of_zeros(path: &Path, byte_len: u64) {
+    let mut header = format!(
+        r#"{{"w":{{"dtype":"F32","shape":[{}],"data_offsets":[0,{byte_len}]}}}}"#,
+        byte_len / 4
+    );
+    while header.len() % 8 != 0 {
+        header.push(' ');
+    }
+    let mut file = std::fs::File::create(path).unwrap();
+    file.write_all(&(header.len() as u64).to_le_bytes())
+        .unwrap();
+    file.write_all(header.as_bytes()).unwrap();
+    file.set_len(8 + header.len() as u64 + byte_len).unwrap();
+}
+
+/// Names of what is in a folder, sorted.
+pub fn names_in(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// Elements of one byte each.
+pub fn bytes(values: &[u8]) -> Elements<'_> {
+    Elements::from(values)
+}

@@ -1,0 +1,162 @@
+//! `zt convert`: what comes out, and what is left alone.
+
+mod common;
+
+use std::fs;
+
+use common::{keys, names_in, of_floats, of_zeros, sample};
+use serde_json::json;
+use tempfile::tempdir;
+
+#[test]
+fn a_safetensors_file_comes_back_bit_for_bit() {
+    let dir = tempdir().unwrap();
+    let (first, ours) = (dir.path().join("a.safetensors"), dir.path().join("a.zt"));
+    of_zeros(&first, 1 << 20);
+    let document = zt!["convert", "--json", first, ours, "--zstd"]
+        .exits(0)
+        .json();
+    let expected = [
+        "bytes",
+        "file_size",
+        "inputs",
+        "kind",
+        "objects",
+        "output",
+        "warnings",
+    ];
+    assert_eq!(keys(&document), expected);
+    assert_eq!(
+        (&document["kind"], &document["objects"]),
+        (&json!("zt"), &json!(1))
+    );
+    assert_eq!(document["bytes"], 1 << 20);
+    assert_eq!(document["file_size"], ours.metadata().unwrap().len());
+    assert!(ours.metadata().unwrap().len() < 1 << 16);
+
+    let back = dir.path().join("b.safetensors");
+    let run = zt!["convert", ours, back].exits(0);
+    assert!(run.text().contains("1 object"), "it says what it did");
+    assert_eq!(fs::read(back).unwrap(), fs::read(first).unwrap());
+}
+
+#[test]
+fn the_same_bytes_come_out_of_one_thread_and_of_two() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let out = |jobs: &str| {
+        let out = dir.path().join(format!("out{jobs}.zt"));
+        zt!["convert", path, out, "--zstd=5", "--jobs", jobs].exits(0);
+        fs::read(out).unwrap()
+    };
+    assert_eq!(out("1"), out("2"));
+}
+
+#[test]
+fn stdout_takes_a_file_too() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let out = dir.path().join("out.zt");
+    zt!["convert", path, out].exits(0);
+    assert_eq!(
+        zt!["convert", path, "-"].exits(0).out,
+        fs::read(&out).unwrap()
+    );
+    let dense = zt!["convert", out, "-", "--to", "safetensors", "--lossy"].exits(0);
+    assert!(dense.err.contains("warning[lossy]"), "{}", dense.err);
+    assert_eq!(dense.out[8], b'{');
+}
+
+#[test]
+fn several_inputs_merge_and_no_name_is_lost() {
+    let dir = tempdir().unwrap();
+    let (a, b) = (sample(dir.path()), dir.path().join("b.safetensors"));
+    let out = dir.path().join("out.zt");
+    of_zeros(&b, 16);
+    let run = zt!["convert", "--json", a, b, out].exits(2);
+    assert_eq!(run.error_code(), "duplicate-name");
+    assert_eq!(run.json()["error"]["object"], "w");
+    assert!(!out.exists());
+    let c = common::of_unknown_format(dir.path());
+    zt!["convert", a, c, out].exits(0);
+    let document = zt!["ls", "--json", out].json();
+    assert_eq!(document["objects"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn values_are_cast_and_made_dense() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let out = dir.path().join("out.zt");
+    zt!["convert", path, out, "--dtype", "bf16", "--dense"].exits(0);
+    let document = zt!["ls", "--json", out].json();
+    let object = |name: &str| {
+        let objects = document["objects"].as_array().unwrap();
+        objects
+            .iter()
+            .find(|object| object["name"] == name)
+            .unwrap()
+            .clone()
+    };
+    assert_eq!(object("w")["components"][0]["dtype"], "bf16");
+    assert_eq!(object("graph")["format"], "dense");
+    assert_eq!(object("scalar")["components"][0]["dtype"], "i64");
+}
+
+#[test]
+fn nothing_is_overwritten_without_force() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let out = dir.path().join("out.zt");
+    fs::write(&out, "precious").unwrap();
+    assert_eq!(
+        zt!["convert", "--json", path, out].exits(2).error_code(),
+        "overwrite"
+    );
+    assert_eq!(fs::read(&out).unwrap(), b"precious");
+    zt!["convert", path, out, "--force"].exits(0);
+    zt!["verify", out].exits(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_input_is_never_overwritten_not_even_through_a_link() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let before = fs::read(&path).unwrap();
+    let (soft, hard) = (dir.path().join("soft.zt"), dir.path().join("hard.zt"));
+    std::os::unix::fs::symlink(&path, &soft).unwrap();
+    fs::hard_link(&path, &hard).unwrap();
+    for out in [&path, &soft, &hard] {
+        let run = zt!["convert", "--json", path, out, "--force", "--zstd"].exits(2);
+        assert_eq!(run.error_code(), "overwrite");
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+    let run = zt!["convert", "--json", soft, path, "--force"].exits(2);
+    assert_eq!(run.error_code(), "overwrite");
+}
+
+#[test]
+fn a_failed_convert_leaves_nothing() {
+    let dir = tempdir().unwrap();
+    let path = common::damaged(dir.path());
+    let before = names_in(dir.path());
+    zt!["convert", path, dir.path().join("out.zt")].exits(1);
+    zt!["convert", path, dir.path().join("out.safetensors")].exits(1);
+    assert_eq!(names_in(dir.path()), before);
+    // What was there before is there after.
+    let out = dir.path().join("old.zt");
+    of_floats(&out, &[1.0]);
+    let old = fs::read(&out).unwrap();
+    zt!["convert", path, out, "--force"].exits(1);
+    assert_eq!(fs::read(&out).unwrap(), old);
+}
+
+#[test]
+fn from_forces_the_kind() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let out = dir.path().join("out.zt");
+    zt!["convert", "--from", "safetensors", path, out].exits(3);
+    zt!["convert", "--from", "zt", path, out].exits(0);
+}

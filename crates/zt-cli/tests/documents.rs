@@ -1,0 +1,448 @@
+//! The documents of `--json`, to the key.
+
+mod common;
+
+use common::{attributes, damaged, faulty, keys, of_unknown_format, sample};
+use serde_json::json;
+use tempfile::tempdir;
+
+#[test]
+fn ls_lists_everything_that_the_file_says() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let document = zt!["ls", "--json", path].exits(0).json();
+    let expected = [
+        "attributes",
+        "file",
+        "file_size",
+        "kind",
+        "layout",
+        "objects",
+        "version",
+        "warnings",
+    ];
+    assert_eq!(keys(&document), expected);
+    assert_eq!(document["kind"], "zt");
+    assert_eq!(document["layout"], "1.2");
+    assert_eq!(document["version"], "1.2.0");
+    assert_eq!(document["file_size"], path.metadata().unwrap().len());
+    assert_eq!(document["file"], path.to_str().unwrap());
+    assert_eq!(document["warnings"], json!([]));
+
+    let objects = document["objects"].as_array().unwrap();
+    let names: Vec<_> = objects
+        .iter()
+        .map(|object| object["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["w", "half", "fp8", "complex", "flags", "scalar", "graph"]
+    );
+    let w = &objects[0];
+    assert_eq!(
+        keys(w),
+        [
+            "attributes",
+            "components",
+            "fault",
+            "format",
+            "name",
+            "shape"
+        ]
+    );
+    assert_eq!(
+        (&w["shape"], &w["format"]),
+        (&json!([2, 3]), &json!("dense"))
+    );
+    assert_eq!((&w["fault"], &w["attributes"]), (&json!(null), &json!({})));
+    let data = &w["components"][0];
+    let expected = [
+        "decoded_length",
+        "digest",
+        "dtype",
+        "encoding",
+        "length",
+        "offset",
+        "role",
+        "type",
+    ];
+    assert_eq!(keys(data), expected);
+    assert_eq!(
+        (&data["role"], &data["dtype"]),
+        (&json!("data"), &json!("f32"))
+    );
+    assert_eq!(
+        (&data["type"], &data["encoding"]),
+        (&json!(null), &json!("raw"))
+    );
+    assert_eq!((&data["offset"], &data["length"]), (&json!(64), &json!(24)));
+    assert_eq!(data["decoded_length"], 24);
+    let digest = data["digest"].as_str().unwrap();
+    let sum = digest.strip_prefix("crc32c:0x").unwrap();
+    assert!(
+        sum.len() == 8 && sum == sum.to_ascii_uppercase(),
+        "{digest}"
+    );
+    assert_eq!(objects[2]["components"][0]["type"], "f8_e4m3fn");
+    assert_eq!(objects[6]["components"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn attributes_of_every_kind_of_cbor_survive_in_json() {
+    let dir = tempdir().unwrap();
+    let document = zt!["ls", "--json", sample(dir.path())].exits(0).json();
+    let expected = json!({
+        "text": "größe",
+        "large": u64::MAX,
+        "bytes": {"$bytes": "AP8="},
+        "list": [true, null],
+        "map": {"$map": [[1, "one"]]},
+        "tag": {"$tag": 1, "value": 5},
+        "nan": {"$float": "nan"},
+        "inf": {"$float": "-inf"},
+        "float": 2.0,
+        "undefined": {"$simple": 23},
+        "simple": {"$simple": 99},
+    });
+    let mut found = document["attributes"].clone();
+    // Beyond what serde_json's own values hold exactly.
+    assert!(
+        found
+            .as_object_mut()
+            .unwrap()
+            .remove("least")
+            .unwrap()
+            .is_number()
+    );
+    assert_eq!(found, expected);
+    assert_eq!(attributes().len(), expected.as_object().unwrap().len() + 1);
+    let text = zt!["ls", "--json", sample(dir.path())].text();
+    assert!(text.contains("-18446744073709551616"), "{text}");
+}
+
+#[test]
+fn ls_lists_a_faulty_object_with_what_is_known_of_it() {
+    let dir = tempdir().unwrap();
+    let document = zt!["ls", "--json", faulty(dir.path())].exits(0).json();
+    let bad = &document["objects"][0];
+    assert_eq!(bad["name"], "bad");
+    assert_eq!(keys(&bad["fault"]), ["code", "component", "message"]);
+    assert_eq!(
+        (&bad["fault"]["code"], &bad["fault"]["component"]),
+        (&json!("dtype"), &json!("data"))
+    );
+    assert_eq!(
+        (&bad["shape"], &bad["format"]),
+        (&json!([1]), &json!("dense"))
+    );
+    assert_eq!(bad["components"][0]["dtype"], "f99");
+    assert_eq!(bad["components"][0]["offset"], 64);
+    assert_eq!(document["objects"][1]["fault"], json!(null));
+}
+
+#[test]
+fn layout_is_for_zt_files_alone() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("w.safetensors");
+    common::of_zeros(&path, 16);
+    let document = zt!["ls", "--json", path].exits(0).json();
+    assert_eq!(document["kind"], "safetensors");
+    assert!(document.get("layout").is_none());
+    assert_eq!(document["version"], json!(null));
+}
+
+#[test]
+fn ls_sorts_and_filters() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let names = |arguments: &[&str]| -> Vec<String> {
+        let fixed = ["ls", "--json", path.to_str().unwrap()];
+        let document = common::zt(fixed.iter().chain(arguments)).exits(0).json();
+        let objects = document["objects"].as_array().unwrap();
+        objects
+            .iter()
+            .map(|object| object["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let by_name = ["complex", "flags", "fp8", "graph", "half", "scalar", "w"];
+    assert_eq!(names(&["--sort", "name"]), by_name);
+    assert_eq!(names(&["--sort", "size"])[0], "graph");
+    assert_eq!(names(&["--sort", "offset"])[0], "w");
+    assert_eq!(names(&["--glob", "[fg]*"]), ["fp8", "flags", "graph"]);
+    assert_eq!(names(&["--glob", "nothing"]), [""; 0]);
+}
+
+#[test]
+fn info_sums_up() {
+    let dir = tempdir().unwrap();
+    let document = zt!["info", "--json", sample(dir.path())].exits(0).json();
+    assert_eq!(document["objects"], 7);
+    assert_eq!(document["components"], 9);
+    assert_eq!(document["parameters"], 6 + 2 + 2 + 1 + 2 + 1 + 6);
+    assert_eq!(document["bytes_by_dtype"]["f32"], 24);
+    assert_eq!(document["bytes_by_dtype"]["f8_e4m3fn"], 2);
+    assert_eq!(document["bytes_by_format"]["sparse_csr"], 8 + 16 + 24);
+    assert_eq!(document["stored_size"], document["decoded_size"]);
+    assert_eq!(
+        document["digests"],
+        json!({"crc32c": 9, "sha256": 0, "unknown": 0, "none": 0})
+    );
+    assert_eq!(document["alignment"], 64);
+    assert_eq!(
+        (&document["layout"], &document["faulty"]),
+        (&json!("1.2"), &json!(0))
+    );
+    assert_eq!(document["attributes"]["text"], "größe");
+    assert_eq!(document["warnings"], json!([]));
+}
+
+#[test]
+fn show_gives_logical_values_in_row_major_order() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let document = zt!["show", "--json", path, "w"].exits(0).json();
+    assert_eq!(keys(&document), ["name", "shape", "type", "values"]);
+    let nan = json!({"$float": "nan"});
+    let inf = json!({"$float": "inf"});
+    assert_eq!(
+        document["values"],
+        json!([1.5, -2.0, 0.0, nan, inf, f64::from(0.1f32)])
+    );
+    assert_eq!(
+        (&document["shape"], &document["type"]),
+        (&json!([2, 3]), &json!("f32"))
+    );
+
+    let values = |name: &str| {
+        let document = zt!["show", "--json", path, name].exits(0).json();
+        (document["type"].clone(), document["values"].clone())
+    };
+    assert_eq!(values("half"), (json!("bf16"), json!([1.0, 3.0])));
+    assert_eq!(values("fp8"), (json!("f8_e4m3fn"), json!([0.5, -448.0])));
+    assert_eq!(
+        values("complex"),
+        (json!("complex64"), json!([[1.0, -2.0]]))
+    );
+    assert_eq!(values("flags"), (json!("bool"), json!([true, false])));
+    assert_eq!(values("scalar"), (json!("i64"), json!([i64::MIN])));
+    assert_eq!(values("graph"), (json!("i32"), json!([0, 0, 7, 8, 0, 0])));
+}
+
+#[test]
+fn show_gives_slices_components_and_statistics() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let document = zt!["show", "--json", path, "w", "--slice", "-1,::2"]
+        .exits(0)
+        .json();
+    assert_eq!(document["shape"], json!([2]));
+    assert_eq!(document["values"][1], f64::from(0.1f32));
+
+    let document = zt!["show", "--json", path, "graph", "--component", "indptr"]
+        .exits(0)
+        .json();
+    assert_eq!(
+        (&document["type"], &document["component"]),
+        (&json!("u64"), &json!("indptr"))
+    );
+    assert_eq!(document["values"], json!([0, 1, 2]));
+    let document = zt!["show", "--json", path, "fp8", "--component", "data"]
+        .exits(0)
+        .json();
+    assert_eq!(
+        (&document["type"], &document["values"]),
+        (&json!("u8"), &json!([0x30, 0xfe]))
+    );
+
+    let document = zt!["show", "--json", path, "w", "--stats"].exits(0).json();
+    let stats = &document["stats"];
+    let expected = [
+        "count",
+        "histogram",
+        "inf",
+        "max",
+        "mean",
+        "min",
+        "nan",
+        "std",
+        "zeros",
+    ];
+    assert_eq!(keys(stats), expected);
+    assert_eq!((&stats["min"], &stats["max"]), (&json!(-2.0), &json!(1.5)));
+    assert_eq!(
+        (&stats["nan"], &stats["inf"], &stats["zeros"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
+    assert_eq!(keys(&stats["histogram"]), ["counts", "edges"]);
+    assert_eq!(document["values"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn verify_reports_what_it_checked() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let document = zt!["verify", "--json", path].exits(0).json();
+    let expected = [
+        "bytes",
+        "components",
+        "file",
+        "objects",
+        "ok",
+        "problems",
+        "unverified",
+        "warnings",
+    ];
+    assert_eq!(keys(&document), expected);
+    assert_eq!(
+        (&document["ok"], &document["objects"]),
+        (&json!(true), &json!(7))
+    );
+    assert_eq!(
+        (&document["components"], &document["unverified"]),
+        (&json!(9), &json!([]))
+    );
+    assert_eq!(document["bytes"], 24 + 4 + 2 + 8 + 2 + 8 + 48);
+
+    let bare = dir.path().join("bare.zt");
+    zt!["convert", path, bare, "--digest", "none"].exits(0);
+    let document = zt!["verify", "--json", "--jobs", "1", bare].exits(0).json();
+    assert_eq!(document["unverified"][0], "w/data");
+}
+
+#[test]
+fn verify_names_the_problem() {
+    let dir = tempdir().unwrap();
+    let run = zt!["verify", "--json", damaged(dir.path())].exits(1);
+    let document = run.json();
+    assert_eq!(document["ok"], false);
+    let problem = &document["problems"][0];
+    assert_eq!(
+        keys(problem),
+        ["code", "component", "message", "object", "offset"]
+    );
+    assert_eq!(problem["code"], "digest-mismatch");
+    assert_eq!(
+        (&problem["object"], &problem["component"]),
+        (&json!("w"), &json!("data"))
+    );
+    assert_eq!(problem["offset"], 64);
+    assert!(
+        run.err
+            .contains("error[digest-mismatch]: w/data at 64..76: "),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn verify_of_a_refused_file_has_one_problem() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let document = zt!["verify", "--json", path].exits(3).json();
+    assert_eq!(document["ok"], false);
+    assert_eq!(document["problems"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&document["objects"], &document["warnings"]),
+        (&json!(0), &json!([]))
+    );
+}
+
+#[test]
+fn verify_of_several_files_is_a_list_and_the_highest_code() {
+    let dir = tempdir().unwrap();
+    let (good, bad) = (sample(dir.path()), damaged(dir.path()));
+    let document = zt!["verify", "--json", good, bad, "/does/not/exist"]
+        .exits(4)
+        .json();
+    let ok: Vec<_> = document
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["ok"].clone())
+        .collect();
+    assert_eq!(ok, [json!(true), json!(false), json!(false)]);
+    zt!["verify", "--json", good, bad].exits(1);
+}
+
+#[test]
+fn hash_is_of_decoded_bytes_whatever_the_file() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let document = zt!["hash", "--json", path].exits(0).json();
+    assert_eq!(keys(&document), ["content", "file", "objects"]);
+    assert!(document["content"].as_str().unwrap().starts_with("sha256:"));
+    let w = &document["objects"]["w"];
+    assert_eq!(keys(w), ["components"]);
+    assert_eq!(keys(&w["components"]["data"]), ["nbytes", "sha256"]);
+    assert_eq!(w["components"]["data"]["nbytes"], 24);
+    assert_eq!(
+        w["components"]["data"]["sha256"].as_str().unwrap().len(),
+        64
+    );
+
+    let packed = dir.path().join("packed.zt");
+    zt![
+        "convert", path, packed, "--zstd=9", "--digest", "sha256", "--align", "4096"
+    ]
+    .exits(0);
+    let again = zt!["hash", "--json", "--jobs", "1", packed].exits(0).json();
+    assert_eq!(again["content"], document["content"]);
+    assert_eq!(again["objects"], document["objects"]);
+}
+
+#[test]
+fn hash_of_dense_values_is_null_where_there_is_none() {
+    let dir = tempdir().unwrap();
+    let document = zt!["hash", "--json", "--dense", sample(dir.path())]
+        .exits(0)
+        .json();
+    let graph = &document["objects"]["graph"]["dense"];
+    assert_eq!(
+        (&graph["dtype"], &graph["nbytes"]),
+        (&json!("i32"), &json!(24))
+    );
+    assert_eq!(document["objects"]["fp8"]["dense"]["type"], "f8_e4m3fn");
+    let document = zt!["hash", "--json", "--dense", of_unknown_format(dir.path())]
+        .exits(0)
+        .json();
+    assert_eq!(document["objects"]["blocks"]["dense"], json!(null));
+    assert_eq!(
+        document["objects"]["blocks"]["components"]["cells"]["nbytes"],
+        3
+    );
+}
+
+#[test]
+fn hash_says_which_object_cannot_be_read() {
+    let dir = tempdir().unwrap();
+    for (path, name, code) in [
+        (damaged(dir.path()), "w", "digest-mismatch"),
+        (faulty(dir.path()), "bad", "dtype"),
+    ] {
+        let document = zt!["hash", "--json", path].exits(1).json();
+        assert_eq!(document["content"], json!(null));
+        let object = &document["objects"][name];
+        assert_eq!(keys(object), ["error"]);
+        assert_eq!(object["error"]["code"], code);
+        assert!(object["error"]["message"].is_string());
+    }
+}
+
+#[test]
+fn explain_knows_every_code_of_the_library() {
+    let document = zt!["explain", "--json", "digest-mismatch"].exits(0).json();
+    assert_eq!(keys(&document), ["code", "fault", "meaning", "remedy"]);
+    for info in zt::codes::ALL {
+        assert!(
+            zt!["explain", info.code]
+                .exits(0)
+                .text()
+                .contains(info.meaning)
+        );
+    }
+    zt!["explain", "error[index_value]:"].exits(0);
+    let list = zt!["explain", "--json"].exits(0).json();
+    assert_eq!(list.as_array().unwrap().len(), zt::codes::ALL.len());
+}

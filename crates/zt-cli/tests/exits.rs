@@ -1,0 +1,221 @@
+//! Exit codes, and the document of an error.
+
+mod common;
+
+use common::{damaged, faulty, of_unknown_format, sample};
+use tempfile::tempdir;
+
+#[test]
+fn misuse_is_2() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    for arguments in [
+        vec!["--json"],
+        vec!["--json", "frobnicate"],
+        vec!["ls", "--json"],
+        vec!["ls", "--json", "--sort", "colour", "x"],
+        vec!["convert", "--json", "only-one"],
+        vec!["convert", "--json", "--zstd=99", "a", "b"],
+        vec!["convert", "--json", "--to", "docx", "a", "b"],
+        vec!["verify", "--json", "--jobs", "0", "x"],
+    ] {
+        let run = common::zt(&arguments).exits(2);
+        assert_eq!(run.json()["error"]["code"], "misuse", "{arguments:?}");
+        assert!(!run.err.is_empty());
+    }
+    let misuses: [&[&str]; 6] = [
+        &["show", "w", "--slice", "0:1,0:1,0:1"],
+        &["show", "w", "--slice", "x"],
+        &["convert", "out.txt"],
+        &["convert", "out.safetensors", "--zstd"],
+        &["convert", "out.zt", "--align", "100"],
+        &["convert", "-"],
+    ];
+    for arguments in misuses {
+        let (command, rest) = arguments.split_first().unwrap();
+        let fixed = [*command, "--json", path.to_str().unwrap()];
+        let run = common::zt(fixed.iter().chain(rest)).exits(2);
+        assert_eq!(run.error_code(), "misuse", "{arguments:?}");
+    }
+    let run = zt!["explain", "--json", "no-such-code"].exits(2);
+    assert!(run.err.contains("digest-mismatch"), "the codes are listed");
+    assert_eq!(run.error_code(), "misuse");
+}
+
+#[test]
+fn what_is_not_found_is_2() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let run = zt!["show", "--json", path, "nope"].exits(2);
+    assert_eq!(run.error_code(), "not-found");
+    assert_eq!(run.json()["error"]["object"], "nope");
+    let run = zt!["show", "--json", path, "w", "--component", "nope"].exits(2);
+    assert_eq!(run.error_code(), "not-found");
+    let out = dir.path().join("out");
+    let run = zt!["extract", "--json", path, "nope", "-o", out].exits(2);
+    assert_eq!(run.error_code(), "not-found");
+    assert!(!out.exists());
+}
+
+#[test]
+fn damage_of_one_object_is_1() {
+    let dir = tempdir().unwrap();
+    let (damaged, faulty) = (damaged(dir.path()), faulty(dir.path()));
+    let out = dir.path().join("out.zt");
+    for (path, name, code) in [
+        (&damaged, "w", "digest-mismatch"),
+        (&faulty, "bad", "dtype"),
+    ] {
+        let run = zt!["show", "--json", path, name].exits(1);
+        assert_eq!(run.error_code(), code);
+        let document = run.json();
+        assert_eq!(document["error"]["object"], name);
+        assert_eq!(document["error"]["component"], "data");
+        assert!(document["error"]["offset"].is_u64());
+        assert_eq!(
+            zt!["convert", "--json", path, out].exits(1).error_code(),
+            code
+        );
+        assert!(!out.exists());
+        zt!["verify", path].exits(1);
+    }
+    // Its neighbour is as good as ever.
+    zt!["show", faulty, "good"].exits(0);
+}
+
+#[test]
+fn a_file_that_is_refused_as_a_whole_is_3() {
+    let dir = tempdir().unwrap();
+    let letter = dir.path().join("letter.txt");
+    std::fs::write(&letter, "Dear all,").unwrap();
+    let named = dir.path().join("letter.zt");
+    std::fs::write(&named, "Dear all,").unwrap();
+    let empty = dir.path().join("empty");
+    std::fs::write(&empty, "").unwrap();
+    let cut = sample(dir.path());
+    let bytes = std::fs::read(&cut).unwrap();
+    std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    for (path, code) in [
+        (&letter, "unknown-kind"),
+        (&named, "not-zt"),
+        (&empty, "unknown-kind"),
+        (&cut, "truncated"),
+    ] {
+        for command in ["ls", "info", "hash"] {
+            let run = zt![command, "--json", path].exits(3);
+            let path = path.display();
+            assert!(run.err.contains(&format!("]: {path}: ")), "{}", run.err);
+            let found = run.error_code();
+            // Without its end, a file of 1.1 cannot be told from one of 1.0.
+            assert!(
+                found == code || found == "manifest-size" && code == "truncated",
+                "{found}"
+            );
+        }
+        let run = zt!["verify", "--json", path].exits(3);
+        assert_eq!(run.json()["problems"].as_array().unwrap().len(), 1);
+        zt!["convert", path, dir.path().join("out.zt")].exits(3);
+    }
+}
+
+#[test]
+fn what_the_system_refuses_is_4() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    assert_eq!(
+        zt!["ls", "--json", "/does/not/exist.zt"]
+            .exits(4)
+            .error_code(),
+        "io"
+    );
+    let out = dir.path().join("no/such/folder/out.zt");
+    assert_eq!(
+        zt!["convert", "--json", path, out].exits(4).error_code(),
+        "io"
+    );
+}
+
+#[test]
+fn what_is_sound_and_cannot_be_done_is_5() {
+    let dir = tempdir().unwrap();
+    let run = zt!["ls", "--json", dir.path()].exits(5);
+    assert_eq!(run.error_code(), "unsupported", "a folder is no file");
+    let unknown = of_unknown_format(dir.path());
+    let run = zt!["show", "--json", unknown, "blocks"].exits(5);
+    assert_eq!(run.error_code(), "unsupported");
+    assert_eq!(run.json()["error"]["object"], "blocks");
+    // Its bytes are there all the same.
+    zt!["show", unknown, "blocks", "--component", "cells"].exits(0);
+
+    let out = dir.path().join("out.safetensors");
+    let run = zt!["convert", "--json", sample(dir.path()), out].exits(5);
+    assert_eq!(run.error_code(), "lossy");
+    assert!(!out.exists());
+}
+
+#[test]
+fn help_and_version_are_0_and_have_examples() {
+    for command in [
+        "ls",
+        "info",
+        "show",
+        "verify",
+        "hash",
+        "convert",
+        "extract",
+        "explain",
+        "completions",
+        "man",
+    ] {
+        let run = zt![command, "--help"].exits(0);
+        assert!(run.text().contains("Examples:"), "{command}");
+        assert!(run.text().contains("--json"), "{command}");
+    }
+    assert!(zt!["--version"].exits(0).text().starts_with("zt "));
+    assert!(zt!["--help"].exits(0).text().contains("130 interrupted"));
+}
+
+#[test]
+fn completions_and_manual_pages_exist() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(
+            zt!["completions", shell].exits(0).text().contains("verify"),
+            "{shell}"
+        );
+    }
+    assert!(zt!["completions", "--json", "bash"].exits(0).json()["script"].is_string());
+    assert!(zt!["man"].exits(0).text().contains(".TH zt 1"));
+    let dir = tempdir().unwrap();
+    let pages = dir.path().join("man1");
+    let document = zt!["man", "--json", "--dir", pages].exits(0).json();
+    assert!(document["written"].as_array().unwrap().len() >= 10);
+    assert!(pages.join("zt.1").exists() && pages.join("zt-verify.1").exists());
+    assert_eq!(
+        zt!["man", "--json", "--dir", pages].exits(2).error_code(),
+        "overwrite"
+    );
+    zt!["man", "--dir", pages, "--force"].exits(0);
+}
+
+#[test]
+fn no_bytes_make_it_panic() {
+    let dir = tempdir().unwrap();
+    let bytes = std::fs::read(sample(dir.path())).unwrap();
+    let path = dir.path().join("case.zt");
+    // The last third is manifest and footer.
+    for at in (bytes.len() * 2 / 3..bytes.len()).step_by(7) {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 0x41;
+        std::fs::write(&path, &bytes).unwrap();
+        for arguments in [&["ls", "--long"][..], &["verify", "--strict"], &["info"]] {
+            let run = common::zt(arguments.iter().copied().chain([path.to_str().unwrap()]));
+            assert!(
+                matches!(run.code, Some(0 | 1 | 3)),
+                "{at}: {:?} {}",
+                run.code,
+                run.err
+            );
+            assert!(!run.err.contains("panicked"), "{at}: {}", run.err);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! `zt extract`: `.npy` files, checked byte for byte without NumPy.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{bytes, keys, names_in, sample};
+use serde_json::json;
+use tempfile::tempdir;
+use zt::{Dense, Writer};
+
+/// The header's dict and the elements of an `.npy` file of version 1.0.
+#[allow(clippy::unwrap_used, reason = "a failure here is the test's")]
+fn npy(path: &Path) -> (String, Vec<u8>) {
+    let bytes = fs::read(path).unwrap();
+    assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
+    let len = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let (header, data) = bytes[10..].split_at(len);
+    assert_eq!((10 + len) % 64, 0);
+    let header = std::str::from_utf8(header).unwrap();
+    assert!(header.ends_with('\n'));
+    (header.trim_end().to_owned(), data.to_vec())
+}
+
+fn floats(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
+
+#[test]
+fn every_dtype_becomes_what_numpy_has() {
+    let dir = tempdir().unwrap();
+    let out = dir.path().join("out");
+    let document = zt!["extract", "--json", sample(dir.path()), "-o", out]
+        .exits(0)
+        .json();
+    assert_eq!(keys(&document), ["errors", "extracted", "file"]);
+    assert_eq!(document["errors"], json!([]));
+    let first = &document["extracted"][0];
+    assert_eq!(
+        keys(first),
+        ["converted_from", "descr", "name", "nbytes", "path", "shape"]
+    );
+    assert_eq!(
+        (&first["descr"], &first["nbytes"]),
+        (&json!("<f4"), &json!(24))
+    );
+    assert_eq!(document["extracted"][1]["converted_from"], "bf16");
+
+    let header = |descr: &str, shape: &str| {
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}")
+    };
+    let nan = f32::NAN;
+    let w = floats(&[1.5, -2.0, 0.0, nan, f32::INFINITY, 0.1]);
+    let i32s: Vec<u8> = [0i32, 0, 7, 8, 0, 0]
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    for (name, descr, shape, data) in [
+        ("w", "<f4", "(2, 3)", w),
+        ("half", "<f4", "(2,)", floats(&[1.0, 3.0])),
+        ("fp8", "<f4", "(2,)", floats(&[0.5, -448.0])),
+        ("complex", "<c8", "(1,)", floats(&[1.0, -2.0])),
+        ("flags", "|b1", "(2,)", vec![1, 0]),
+        ("scalar", "<i8", "()", i64::MIN.to_le_bytes().to_vec()),
+        ("graph", "<i4", "(2, 3)", i32s),
+    ] {
+        let found = npy(&out.join(format!("{name}.npy")));
+        assert_eq!(found, (header(descr, shape), data), "{name}");
+    }
+    assert_eq!(names_in(&out).len(), 7);
+}
+
+#[test]
+fn one_object_goes_to_one_file_sliced_if_asked() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (sample(dir.path()), dir.path().join("w.npy"));
+    zt!["extract", path, "w", "-o", out, "--slice", ":,1"].exits(0);
+    assert_eq!(npy(&out).1, floats(&[-2.0, f32::INFINITY]));
+    assert_eq!(
+        zt!["extract", "--json", path, "w", "-o", out]
+            .exits(2)
+            .error_code(),
+        "overwrite"
+    );
+    zt!["extract", path, "w", "-o", out, "--force"].exits(0);
+    assert_eq!(npy(&out).1.len(), 24);
+    let two = dir.path().join("two.npy");
+    let run = zt!["extract", "--json", path, "w", "half", "-o", two].exits(2);
+    assert_eq!(run.error_code(), "misuse");
+    assert!(!two.exists());
+}
+
+#[test]
+fn compressed_values_are_extracted_like_raw_ones() {
+    let dir = tempdir().unwrap();
+    let (plain, packed) = (dir.path().join("a.safetensors"), dir.path().join("a.zt"));
+    common::of_zeros(&plain, 5 << 20);
+    zt!["convert", plain, packed, "--zstd"].exits(0);
+    let out = dir.path().join("w.npy");
+    zt!["extract", packed, "-o", out].exits(0);
+    let (header, data) = npy(&out);
+    assert!(header.contains("(1310720,)"), "{header}");
+    assert!(data.len() == 5 << 20 && data.iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn a_name_is_never_a_path() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("evil.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let names = [
+        "../up", "/abs", "a/b", "..", ".", "", "nul\0", "con", "a%2Fb", "-x",
+    ];
+    for name in names {
+        writer
+            .add(name, &Dense::from_elements([1], bytes(&[1])).unwrap())
+            .unwrap();
+    }
+    writer.finish().unwrap();
+    let before = names_in(dir.path());
+    let out = dir.path().join("deep/out");
+    zt!["extract", path, "-o", out].exits(0);
+    let files = names_in(&out);
+    assert_eq!(files.len(), names.len(), "{files:?}");
+    assert!(
+        files
+            .iter()
+            .all(|file| !file.starts_with(['.', '-']) && file.ends_with(".npy"))
+    );
+    assert!(files.contains(&"a%2Fb.npy".to_owned()) && files.contains(&"a%252Fb.npy".to_owned()));
+    let mut after = names_in(dir.path());
+    after.retain(|name| name != "deep");
+    assert_eq!(after, before, "nothing outside the folder");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_folder_is_not_followed() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (sample(dir.path()), dir.path().join("out"));
+    let victim = dir.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    fs::create_dir(&out).unwrap();
+    std::os::unix::fs::symlink(&victim, out.join("half.npy")).unwrap();
+    let run = zt!["extract", "--json", path, "-o", out, "--force"].exits(2);
+    assert_eq!(run.error_code(), "overwrite");
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    assert_eq!(
+        names_in(&out),
+        ["half.npy"],
+        "nothing is written before every path is free"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn the_input_is_never_overwritten() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let before = fs::read(&path).unwrap();
+    let link = dir.path().join("w.npy");
+    fs::hard_link(&path, &link).unwrap();
+    let run = zt!["extract", "--json", path, "w", "-o", link, "--force"].exits(2);
+    assert_eq!(run.error_code(), "overwrite");
+    assert_eq!(fs::read(&link).unwrap(), before);
+}
+
+#[test]
+fn what_can_be_read_is_extracted_and_the_rest_is_reported() {
+    let dir = tempdir().unwrap();
+    let out = dir.path().join("out");
+    let document = zt!["extract", "--json", common::faulty(dir.path()), "-o", out]
+        .exits(1)
+        .json();
+    assert_eq!(document["errors"][0]["code"], "dtype");
+    assert_eq!(document["extracted"][0]["name"], "good");
+    assert_eq!(names_in(&out), ["good.npy"]);
+
+    let out = dir.path().join("out2");
+    zt!["extract", common::damaged(dir.path()), "-o", out].exits(1);
+    assert!(!out.exists(), "a folder that stayed empty goes");
+    zt!["extract", common::of_unknown_format(dir.path()), "-o", out].exits(5);
+    assert!(!out.exists());
+}

@@ -1,0 +1,215 @@
+//! What people see, closed pipes, and Ctrl-C.
+
+mod common;
+
+use std::io::Read;
+use std::process::Stdio;
+
+use common::{command, names_in, of_zeros, sample};
+use tempfile::tempdir;
+use zt::{Dense, Writer};
+
+#[test]
+fn ls_is_a_table_with_totals() {
+    let dir = tempdir().unwrap();
+    let text = zt!["ls", sample(dir.path())].exits(0).text();
+    let lines: Vec<&str> = text.lines().collect();
+    let words =
+        |line: &str| -> Vec<String> { line.split_whitespace().map(str::to_owned).collect() };
+    assert_eq!(
+        words(lines[0]),
+        [
+            "NAME", "FORMAT", "TYPE", "SHAPE", "SIZE", "STORED", "DIGEST"
+        ]
+    );
+    assert_eq!(
+        words(lines[1]),
+        ["w", "dense", "f32", "2×3", "24", "B", "raw", "crc32c"]
+    );
+    assert_eq!(
+        words(lines[3]),
+        ["fp8", "dense", "f8_e4m3fn", "2", "2", "B", "raw", "crc32c"]
+    );
+    assert!(
+        lines[8].starts_with("7 objects, 96 B logical, "),
+        "{}",
+        lines[8]
+    );
+    assert!(
+        lines
+            .iter()
+            .all(|line| !line.ends_with(' ') && !line.contains('\x1b'))
+    );
+
+    let text = zt!["ls", "--long", sample(dir.path())].exits(0).text();
+    assert!(
+        text.contains("indptr") && text.contains("crc32c:0x"),
+        "{text}"
+    );
+    let text = zt!["ls", common::faulty(dir.path())].exits(0).text();
+    assert!(
+        text.contains("error[dtype]") && text.contains("1 cannot be read"),
+        "{text}"
+    );
+}
+
+#[test]
+fn names_cannot_steer_the_terminal() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("evil.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let dense = Dense::from_slice(&[1], &[1u8]).unwrap();
+    for name in ["\x1b[2Jgone", "two\nlines", "right\u{202e}left", ""] {
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    for command in [
+        &["ls"][..],
+        &["ls", "--long"],
+        &["hash"],
+        &["verify"],
+        &["info"],
+    ] {
+        let run = common::zt(command.iter().copied().chain([path.to_str().unwrap()])).exits(0);
+        assert!(!run.text().contains(['\x1b', '\u{202e}']), "{command:?}");
+    }
+    assert_eq!(zt!["ls", path].text().lines().count(), 6);
+}
+
+#[test]
+fn arrays_print_as_in_numpy() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let text = zt!["show", path, "w"].exits(0).text();
+    assert_eq!(
+        text,
+        "w: dense f32 2×3\n[[ 1.5 -2.0  0.0]\n [ nan  inf  0.1]]\n"
+    );
+    let text = zt!["show", path, "flags"].exits(0).text();
+    assert!(text.ends_with("[ True False]\n"), "{text}");
+    let text = zt!["show", path, "complex", "--stats"].exits(0).text();
+    assert!(
+        text.contains("[1.0-2.0j]") && text.contains("mean"),
+        "{text}"
+    );
+}
+
+#[test]
+fn colour_follows_the_flag_and_no_color() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    assert!(zt!["ls", "--color", "always", path].text().contains('\x1b'));
+    assert!(!zt!["ls", "--color=never", path].text().contains('\x1b'));
+    assert!(
+        !zt!["ls", path].text().contains('\x1b'),
+        "stdout is no terminal here"
+    );
+    assert!(
+        zt!["ls", "--color=always", "/does/not/exist"]
+            .exits(4)
+            .err
+            .contains('\x1b')
+    );
+    assert!(zt!["--color=always", "--help"].text().contains('\x1b'));
+}
+
+#[test]
+fn there_is_no_progress_where_there_is_no_terminal() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("w.safetensors");
+    of_zeros(&path, 8 << 20);
+    assert_eq!(zt!["verify", path].exits(0).err, "");
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("many.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let dense = Dense::from_slice(&[1 << 16], &[1u8; 1 << 16]).unwrap();
+    for at in 0..2_000 {
+        let one = Dense::from_slice(&[1], &[1u8]).unwrap();
+        writer.add(&format!("layers.{at}.weight"), &one).unwrap();
+    }
+    writer.add("large", &dense).unwrap();
+    writer.finish().unwrap();
+    let path = path.to_str().unwrap();
+    let commands: [(&[&str], &[i32]); 6] = [
+        (&["ls", path], &[0]),
+        (&["ls", path, "--json"], &[0]),
+        (&["hash", path, "--json"], &[0]),
+        (&["show", path, "large", "--json"], &[0]),
+        (&["completions", "bash"], &[0]),
+        // Somebody wanted this file and does not have it.
+        (&["convert", path, "-"], &[141]),
+    ];
+    for (arguments, codes) in commands {
+        let mut child = command()
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut first = [0; 1];
+        child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(err, "", "{arguments:?}");
+        // A pipe holds what is small enough, and then nobody notices.
+        assert!(
+            codes.contains(&output.status.code().unwrap()),
+            "{arguments:?} {:?}",
+            output.status
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_command_leaves_nothing() {
+    use std::time::{Duration, Instant};
+
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("w.safetensors");
+    // Takes no room, and minutes to read.
+    of_zeros(&path, 64 << 30);
+    let path = path.to_str().unwrap();
+    let out = tempdir().unwrap();
+    let target = out.path().join("out.zt");
+    let target = target.to_str().unwrap();
+    let slice = out.path().join("out.npy");
+    let slice = slice.to_str().unwrap();
+    for arguments in [
+        &["convert", "--json", path, target, "--zstd=19"][..],
+        &["extract", "--json", path, "-o", slice],
+    ] {
+        let mut child = command()
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Once the temporary file is there, so is the handler.
+        let since = Instant::now();
+        while names_in(out.path()).is_empty() && since.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let pid = child.id().to_string();
+        std::process::Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), Some(130), "{arguments:?}");
+        let mut text = String::new();
+        child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut text)
+            .unwrap();
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["error"]["code"], "interrupted");
+        assert_eq!(names_in(out.path()), [""; 0], "{arguments:?}");
+    }
+}
