@@ -10,7 +10,8 @@ use crate::{Blob, Digest, Encoding, Hasher, Limits, Source, Span};
 /// Stored bytes are fetched in pieces of this size where the source does not lend them.
 const PIECE: usize = 256 << 10;
 
-/// No stored byte stands for more decoded bytes than this. See [`crate::codec::MAX_RATIO`].
+/// No zstd stream decodes to more than this many times its stored bytes: a block of 4 bytes (three
+/// of header, one repeated) stands for at most 128 KiB.
 const MAX_RATIO: u64 = 32_768;
 
 /// Yields the decoded bytes of a blob in order.

@@ -1,21 +1,8 @@
-//! Zstandard, bounded: what a decoder may produce is known before it starts. Feature `zstd`.
-//!
-//! Spec: §5. Frames of ours hold their content size and a checksum; frames of others need neither.
+//! Frames, compressed and decoded. Ours hold their content size and a checksum; others need neither.
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, InBuffer, OutBuffer, get_error_name};
 
-use crate::error::{Error, LimitExceeded, Misuse, Result, ZstdFault};
-
-/// Bytes of content in one frame of a component that has several.
-pub const FRAME_CONTENT: usize = 1 << 20;
-
-/// A component of at most this many bytes is one frame: Python's `zstandard.decompress` silently
-/// returns the first frame alone, so small components stay readable to it.
-pub const SINGLE_FRAME_MAX: usize = 4 << 20;
-
-/// No zstd stream decodes to more than this many times its stored bytes: a block of 4 bytes (three
-/// of header, one repeated) stands for at most 128 KiB.
-pub const MAX_RATIO: u64 = 32_768;
+use crate::error::{Error, LimitExceeded, Result, ZstdFault};
 
 /// Compresses contents into frames; keep one for many, its tables are large.
 pub struct FrameCompressor {
@@ -56,53 +43,6 @@ impl FrameCompressor {
 impl std::fmt::Debug for FrameCompressor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FrameCompressor").finish_non_exhaustive()
-    }
-}
-
-/// The zstd seekable format's table of frames, which follows them in a skippable frame: plain
-/// decoders pass over it, ours find any frame with it. Spec: §5, "Seek table".
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SeekTable {
-    frames: Vec<(u32, u32)>,
-}
-
-impl SeekTable {
-    const SKIPPABLE_MAGIC: u32 = 0x184D_2A5E;
-    const SEEKABLE_MAGIC: u32 = 0x8F92_EAB1;
-    /// The format's own bound on the number of frames.
-    const MAX_FRAMES: usize = 0x0800_0000;
-
-    /// Adds the next frame.
-    ///
-    /// # Errors
-    ///
-    /// [`Misuse::TooLong`] where the format has no room for the frame or for its lengths.
-    pub fn push(&mut self, stored: usize, content: usize) -> Result<()> {
-        let fits = self.frames.len() < Self::MAX_FRAMES;
-        match (u32::try_from(stored), u32::try_from(content)) {
-            (Ok(stored), Ok(content)) if fits => self.frames.push((stored, content)),
-            _ => return Err(Error::Misuse(Misuse::TooLong)),
-        }
-        Ok(())
-    }
-
-    /// The skippable frame, all integers little-endian `u32`: magic, length of what follows, the
-    /// stored and content length of each frame, their number, a descriptor byte of 0, magic.
-    #[must_use]
-    pub fn to_frame(&self) -> Vec<u8> {
-        let count = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
-        let payload = count.saturating_mul(8).saturating_add(9);
-        let mut frame = Vec::with_capacity(self.frames.len() * 8 + 17);
-        frame.extend(Self::SKIPPABLE_MAGIC.to_le_bytes());
-        frame.extend(payload.to_le_bytes());
-        for (stored, content) in &self.frames {
-            frame.extend(stored.to_le_bytes());
-            frame.extend(content.to_le_bytes());
-        }
-        frame.extend(count.to_le_bytes());
-        frame.push(0);
-        frame.extend(Self::SEEKABLE_MAGIC.to_le_bytes());
-        frame
     }
 }
 
@@ -201,21 +141,6 @@ mod tests {
             .compress(content, &mut frame)
             .unwrap();
         frame
-    }
-
-    #[test]
-    fn frames_and_their_seek_table_are_one_plain_stream() {
-        let mut table = SeekTable::default();
-        let mut stored = Vec::new();
-        for part in [&b"first "[..], b"second ", b"third"] {
-            let frame = frame(part);
-            table.push(frame.len(), part.len()).unwrap();
-            stored.extend(frame);
-        }
-        stored.extend(table.to_frame());
-        let mut out = [0; 18];
-        decode_into(&stored, &mut out).unwrap();
-        assert_eq!(&out, b"first second third");
     }
 
     #[test]

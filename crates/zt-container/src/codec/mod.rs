@@ -1,0 +1,17 @@
+//! Zstandard, bounded: what a decoder may produce is known before it starts. Feature `zstd`.
+//!
+//! Spec: §5.
+
+mod frame;
+mod seek;
+
+pub(crate) use frame::FrameDecoder;
+pub use frame::{FrameCompressor, decode_into};
+pub use seek::{Frame, SeekTable, frames};
+
+/// Bytes of content in one frame of a component that has several.
+pub const FRAME_CONTENT: usize = 1 << 20;
+
+/// A component of at most this many bytes is one frame: Python's `zstandard.decompress` silently
+/// returns the first frame alone, so small components stay readable to it.
+pub const SINGLE_FRAME_MAX: usize = 4 << 20;

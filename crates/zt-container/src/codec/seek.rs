@@ -1,0 +1,277 @@
+//! Where the frames of a blob are: written as a table behind them, found by it or by walking them.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zstd::zstd_safe::{find_frame_compressed_size, get_frame_content_size};
+
+use crate::error::{Error, Misuse, Result};
+use crate::{Blob, Encoding, Source, Span};
+
+/// The zstd seekable format's table of frames, which follows them in a skippable frame: plain
+/// decoders pass over it, ours find any frame with it. Spec: §5, "Seek table".
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SeekTable {
+    frames: Vec<(u32, u32)>,
+}
+
+impl SeekTable {
+    const SKIPPABLE_MAGIC: u32 = 0x184D_2A5E;
+    const SEEKABLE_MAGIC: u32 = 0x8F92_EAB1;
+    /// The format's own bound on the number of frames.
+    const MAX_FRAMES: usize = 0x0800_0000;
+
+    /// Adds the next frame.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::TooLong`] where the format has no room for the frame or for its lengths.
+    pub fn push(&mut self, stored: usize, content: usize) -> Result<()> {
+        let fits = self.frames.len() < Self::MAX_FRAMES;
+        match (u32::try_from(stored), u32::try_from(content)) {
+            (Ok(stored), Ok(content)) if fits => self.frames.push((stored, content)),
+            _ => return Err(Error::Misuse(Misuse::TooLong)),
+        }
+        Ok(())
+    }
+
+    /// The skippable frame, all integers little-endian `u32`: magic, length of what follows, the
+    /// stored and content length of each frame, their number, a descriptor byte of 0, magic.
+    #[must_use]
+    pub fn to_frame(&self) -> Vec<u8> {
+        let count = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
+        let payload = count.saturating_mul(8).saturating_add(9);
+        let mut frame = Vec::new();
+        frame.extend(Self::SKIPPABLE_MAGIC.to_le_bytes());
+        frame.extend(payload.to_le_bytes());
+        for (stored, content) in &self.frames {
+            frame.extend(stored.to_le_bytes());
+            frame.extend(content.to_le_bytes());
+        }
+        frame.extend(count.to_le_bytes());
+        frame.push(0);
+        frame.extend(Self::SEEKABLE_MAGIC.to_le_bytes());
+        frame
+    }
+}
+
+/// One independent frame of a blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    /// Its stored bytes, at their absolute offset.
+    pub stored: Span,
+    /// Its content, counted from the first decoded byte of the blob.
+    pub content: Span,
+}
+
+/// The frames of a zstd blob, in order, covering all of its content; `None` where they cannot be
+/// known without decoding: a frame does not say its content size, or the blob is not resident and
+/// has no seek table.
+///
+/// What is returned is a claim of the file: each frame must still be seen to decode to exactly its
+/// content. Cost: two small reads, or a look at each block's header.
+///
+/// # Errors
+///
+/// [`Error::Io`], [`crate::LimitExceeded::Allocation`].
+pub fn frames(source: &(impl Source + ?Sized), blob: &Blob) -> Result<Option<Vec<Frame>>> {
+    let Some(decoded_len) = blob.decoded_len else {
+        return Ok(None);
+    };
+    if blob.encoding != Encoding::Zstd {
+        return Ok(None);
+    }
+    if let Some(frames) = by_table(source, blob.span, decoded_len)? {
+        return Ok(Some(frames));
+    }
+    let stored = source.slice(blob.span);
+    Ok(stored.and_then(|stored| by_walking(stored, blob.span.offset(), decoded_len)))
+}
+
+/// Reads the table at the end, if there is one and it adds up.
+fn by_table(
+    source: &(impl Source + ?Sized),
+    span: Span,
+    decoded_len: u64,
+) -> Result<Option<Vec<Frame>>> {
+    const FOOTER_LEN: u64 = 9;
+    const HEADER_LEN: u64 = 8;
+    let Some(footer_offset) = span
+        .end()
+        .checked_sub(FOOTER_LEN)
+        .filter(|at| *at >= span.offset())
+    else {
+        return Ok(None);
+    };
+    let mut footer = [0; 9];
+    source.read_at(footer_offset, &mut footer)?;
+    let [c0, c1, c2, c3, descriptor, m0, m1, m2, m3] = footer;
+    let magic = u32::from_le_bytes([m0, m1, m2, m3]);
+    // Bit 7 says that entries have a checksum as well; the five below it are reserved.
+    let (has_checksums, reserved) = (descriptor & 0x80 != 0, descriptor & 0x7C);
+    if magic != SeekTable::SEEKABLE_MAGIC || reserved != 0 {
+        return Ok(None);
+    }
+    let count = u64::from(u32::from_le_bytes([c0, c1, c2, c3]));
+    let entry_len: u64 = if has_checksums { 12 } else { 8 };
+    let entries_len = count.saturating_mul(entry_len);
+    let entries_offset = footer_offset.checked_sub(entries_len);
+    let table_offset = entries_offset.and_then(|entries| entries.checked_sub(HEADER_LEN));
+    let Some(table_offset) = table_offset.filter(|at| *at >= span.offset()) else {
+        return Ok(None);
+    };
+    // The entries exist within the blob, so their memory is bounded by its stored bytes.
+    let table = Span::between(table_offset, footer_offset).unwrap_or_default();
+    let table = crate::bytes_of(source, table)?;
+    let Some((header, entries)) = table.split_first_chunk::<8>() else {
+        return Ok(None);
+    };
+    let [h0, h1, h2, h3, s0, s1, s2, s3] = *header;
+    let payload = u64::from(u32::from_le_bytes([s0, s1, s2, s3]));
+    if u32::from_le_bytes([h0, h1, h2, h3]) != SeekTable::SKIPPABLE_MAGIC
+        || payload != entries_len.saturating_add(FOOTER_LEN)
+    {
+        return Ok(None);
+    }
+    let entry_len = if has_checksums { 12 } else { 8 };
+    let lengths = entries.chunks_exact(entry_len).filter_map(|entry| {
+        let (stored, rest) = entry.split_first_chunk::<4>()?;
+        let (content, _) = rest.split_first_chunk::<4>()?;
+        Some((
+            u32::from_le_bytes(*stored).into(),
+            u32::from_le_bytes(*content).into(),
+        ))
+    });
+    let frames = laid_out(lengths, span.offset());
+    Ok(frames.filter(|frames| ends_at(frames, span.offset(), table_offset, decoded_len)))
+}
+
+/// Steps from frame to frame by the headers of their blocks.
+fn by_walking(stored: &[u8], offset: u64, decoded_len: u64) -> Option<Vec<Frame>> {
+    let mut rest = stored;
+    let mut lengths = Vec::new();
+    while !rest.is_empty() {
+        let len = find_frame_compressed_size(rest).ok()?;
+        let (frame, behind) = rest
+            .split_at_checked(len)
+            .filter(|(frame, _)| !frame.is_empty())?;
+        lengths.push((len as u64, get_frame_content_size(frame).ok()??));
+        rest = behind;
+    }
+    let end = offset.checked_add(stored.len() as u64)?;
+    laid_out(lengths.into_iter(), offset).filter(|frames| ends_at(frames, offset, end, decoded_len))
+}
+
+/// Frames of these lengths one behind the other; skippable ones are frames without content.
+fn laid_out(lengths: impl Iterator<Item = (u64, u64)>, offset: u64) -> Option<Vec<Frame>> {
+    let (mut stored_at, mut content_at) = (offset, 0);
+    let mut frames = Vec::new();
+    for (stored_len, content_len) in lengths {
+        let frame = Frame {
+            stored: Span::new(stored_at, stored_len)?,
+            content: Span::new(content_at, content_len)?,
+        };
+        (stored_at, content_at) = (frame.stored.end(), frame.content.end());
+        frames.push(frame);
+    }
+    Some(frames)
+}
+
+fn ends_at(frames: &[Frame], offset: u64, stored_end: u64, decoded_len: u64) -> bool {
+    let last = frames.last();
+    last.map_or(offset, |last| last.stored.end()) == stored_end
+        && last.map_or(0, |last| last.content.end()) == decoded_len
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Memory;
+    use crate::codec::{FrameCompressor, decode_into};
+
+    fn frame(content: &[u8]) -> Vec<u8> {
+        let mut frame = Vec::new();
+        FrameCompressor::new(3)
+            .unwrap()
+            .compress(content, &mut frame)
+            .unwrap();
+        frame
+    }
+
+    /// Three frames, with their table or without.
+    fn three(with_table: bool) -> Vec<u8> {
+        let mut table = SeekTable::default();
+        let mut stored = Vec::new();
+        for part in [&b"first "[..], b"second ", b"third"] {
+            let frame = frame(part);
+            table.push(frame.len(), part.len()).unwrap();
+            stored.extend(frame);
+        }
+        if with_table {
+            stored.extend(table.to_frame());
+        }
+        stored
+    }
+
+    fn blob(stored: &[u8]) -> Blob {
+        let span = Span::new(0, stored.len() as u64).unwrap();
+        Blob {
+            span,
+            encoding: Encoding::Zstd,
+            decoded_len: Some(18),
+            digest: None,
+        }
+    }
+
+    #[test]
+    fn frames_and_their_seek_table_are_one_plain_stream() {
+        let mut out = [0; 18];
+        decode_into(&three(true), &mut out).unwrap();
+        assert_eq!(&out, b"first second third");
+    }
+
+    #[test]
+    fn frames_are_found_by_their_table_and_by_walking() {
+        let walked = three(false);
+        let stored = three(true);
+        let by_table = frames(&Memory::new(&stored), &blob(&stored))
+            .unwrap()
+            .unwrap();
+        let by_walking = frames(&Memory::new(&walked), &blob(&walked))
+            .unwrap()
+            .unwrap();
+        assert_eq!(by_table, by_walking);
+        let contents: Vec<u64> = by_table
+            .iter()
+            .map(|frame| frame.content.offset())
+            .collect();
+        assert_eq!(contents, [0, 6, 13]);
+    }
+
+    #[test]
+    fn a_table_that_does_not_add_up_is_no_table() {
+        let mut stored = three(true);
+        let entry = stored.len() - 9 - 8 + 4; // The content length of the last frame.
+        *stored.get_mut(entry).unwrap() = 6;
+        let blob = blob(&stored);
+        let span = blob.span;
+        assert_eq!(by_table(&Memory::new(&stored), span, 18).unwrap(), None);
+        // A skippable frame has no content, which walking finds out.
+        assert!(
+            frames(&Memory::new(&stored), &blob)
+                .unwrap()
+                .is_none_or(|frames| frames.len() >= 3)
+        );
+        for count in [0u32, 4, u32::MAX] {
+            let mut stored = three(true);
+            let at = stored.len() - 9;
+            stored
+                .get_mut(at..at + 4)
+                .unwrap()
+                .copy_from_slice(&count.to_le_bytes());
+            assert_eq!(
+                by_table(&Memory::new(&stored), span, 18).unwrap(),
+                None,
+                "{count}"
+            );
+        }
+    }
+}
