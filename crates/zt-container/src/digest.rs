@@ -46,6 +46,43 @@ impl Digest {
     }
 }
 
+impl DigestAlgorithm {
+    /// The digest of `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Hasher::new`].
+    pub fn digest(self, bytes: &[u8]) -> Result<Digest> {
+        let mut hasher = Hasher::new(self)?;
+        hasher.update(bytes);
+        Ok(hasher.finish())
+    }
+}
+
+#[cfg(feature = "crc32c")]
+impl Digest {
+    /// The digest of some bytes with `next_len` more behind them, from the digests of both: so
+    /// that stretches of one blob can be hashed on several cores. `None` where that cannot be:
+    /// only checksums combine.
+    ///
+    /// ```
+    /// use zt_container::DigestAlgorithm::Crc32c;
+    /// let whole = Crc32c.digest(b"123456789")?;
+    /// let (front, back) = (Crc32c.digest(b"1234")?, Crc32c.digest(b"56789")?);
+    /// assert_eq!(front.followed_by(&back, 5), Some(whole));
+    /// # Ok::<(), zt_container::Error>(())
+    /// ```
+    #[must_use]
+    pub fn followed_by(&self, next: &Digest, next_len: u64) -> Option<Digest> {
+        match (self, next, usize::try_from(next_len)) {
+            (Digest::Crc32c(sum), Digest::Crc32c(next), Ok(next_len)) => Some(Digest::Crc32c(
+                crc32c::crc32c_combine(*sum, *next, next_len),
+            )),
+            _ => None,
+        }
+    }
+}
+
 impl FromStr for Digest {
     type Err = Error;
 

@@ -52,6 +52,7 @@ mod kind;
 mod open;
 mod options;
 mod parallel;
+mod pieces;
 mod progress;
 mod publish;
 mod stream;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use zt_container::{Blob, BlobReader, Encoding, Source, check_digest, read_into};
+use zt_container::{Blob, BlobReader, Encoding, Source};
 use zt_formats::{
     Buffer, Bytes, Dense, Element, Elements, ObjectFormat, Parts, Typed, View, dense_byte_len,
 };
@@ -12,6 +12,7 @@ use crate::catalog::Resolved;
 use crate::error::{Error, Fault, Result};
 use crate::file::Inner;
 use crate::open::Verify;
+use crate::pieces;
 
 /// One object of an open file, decoded and checked against its format. Copying the handle is free.
 ///
@@ -100,7 +101,7 @@ impl<'f> Tensor<'f> {
             && let Some(lent) = self.source().slice(blob.span)
         {
             if self.must_verify(at) {
-                check_digest(blob, lent).map_err(|error| self.blame(error, role, blob))?;
+                pieces::check_digest(blob, lent).map_err(|error| self.blame(error, role, blob))?;
                 self.resolved.set_verified(at);
             }
             return Ok(Bytes::Borrowed(lent));
@@ -364,7 +365,7 @@ impl<'f> Tensor<'f> {
                 &counted
             }
         };
-        read_into(self.source(), blob, verify, limits, out)
+        pieces::read(self.source(), blob, verify, limits, out)
             .map_err(|error| self.blame(error, role, blob))?;
         if verify {
             self.resolved.set_verified(at);
@@ -384,8 +385,9 @@ impl<'f> Tensor<'f> {
         Err(Error::from(fault).with_object(self.name))
     }
 
-    pub(crate) fn blame(&self, error: zt_container::Error, role: &str, blob: &Blob) -> Error {
-        Error::from(error)
+    pub(crate) fn blame(&self, error: impl Into<Error>, role: &str, blob: &Blob) -> Error {
+        error
+            .into()
             .with_object(self.name)
             .with_component(role)
             .with_span(blob.span)

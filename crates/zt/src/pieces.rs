@@ -1,0 +1,271 @@
+//! Large components read and decoded on all cores, piece by piece, straight into their place.
+//!
+//! A piece is a frame of a zstd blob, or a stretch of a raw one: it is fetched, hashed and decoded
+//! on one core without a look at its neighbours. Without the feature `rayon`, and for small
+//! components, the container's own reader does the same on one.
+
+use zt_container::{Blob, Limits, Source, read_into};
+
+use crate::error::Result;
+
+/// Reads and decodes all of `blob` into `out`, which has exactly its decoded length; compares the
+/// digest where `verify` says so and there is one.
+pub(crate) fn read(
+    source: &dyn Source,
+    blob: &Blob,
+    verify: bool,
+    limits: &Limits,
+    out: &mut [u8],
+) -> Result<()> {
+    #[cfg(feature = "rayon")]
+    if let Some(pieces) = parallel::plan(source, blob, limits, out)? {
+        return parallel::read(source, blob, verify, &pieces, out);
+    }
+    Ok(read_into(source, blob, verify, limits, out)?)
+}
+
+/// Compares the digest of a blob that is resident.
+pub(crate) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
+    #[cfg(feature = "rayon")]
+    if stored.len() >= parallel::WORTH_IT {
+        return parallel::check_digest(blob, stored);
+    }
+    Ok(zt_container::check_digest(blob, stored)?)
+}
+
+#[cfg(feature = "rayon")]
+mod parallel {
+    use rayon::prelude::*;
+    use zt_container::codec::{decode_into, frames};
+    use zt_container::{
+        Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Error, Limits, Misuse, Source, Span,
+        bytes_of, check_declared,
+    };
+
+    use crate::error::Result;
+
+    /// Below this, waking other cores costs more than they save.
+    pub(super) const WORTH_IT: usize = 4 << 20;
+
+    /// Raw bytes that one core takes at a time: small enough to stay in its cache between being
+    /// read and being hashed.
+    const STRETCH: u64 = 1 << 20;
+
+    /// Stored bytes, and how many of the decoded ones they are.
+    #[derive(Debug, Clone, Copy)]
+    pub(super) struct Piece {
+        stored: Span,
+        content_len: u64,
+    }
+
+    /// The pieces of `blob`, or `None` where it has to be, or had better be, read in one go.
+    pub(super) fn plan(
+        source: &dyn Source,
+        blob: &Blob,
+        limits: &Limits,
+        out: &[u8],
+    ) -> Result<Option<Vec<Piece>>> {
+        let is_whole = blob.decoded_len == Some(out.len() as u64);
+        if out.len() < WORTH_IT || !is_whole {
+            return Ok(None);
+        }
+        check_declared(blob, limits)?;
+        match blob.encoding {
+            Encoding::Raw => Ok(Some(stretches(blob.span))),
+            Encoding::Zstd => {
+                let frames = frames(source, blob)?.filter(|frames| frames.len() > 1);
+                let pieces = frames.map(|frames| {
+                    let piece = |frame: &zt_container::codec::Frame| Piece {
+                        stored: frame.stored,
+                        content_len: frame.content.byte_len(),
+                    };
+                    frames.iter().map(piece).collect()
+                });
+                Ok(pieces)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn stretches(span: Span) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut offset = span.offset();
+        while offset < span.end() {
+            let content_len = STRETCH.min(span.end().saturating_sub(offset));
+            let stored = Span::new(offset, content_len).unwrap_or_default();
+            pieces.push(Piece {
+                stored,
+                content_len,
+            });
+            offset = stored.end();
+        }
+        pieces
+    }
+
+    pub(super) fn read(
+        source: &dyn Source,
+        blob: &Blob,
+        verify: bool,
+        pieces: &[Piece],
+        out: &mut [u8],
+    ) -> Result<()> {
+        let digest = blob.digest.as_ref().filter(|_| verify);
+        match digest.and_then(|digest| Some((digest, digest.algorithm()?))) {
+            None => decode(source, blob, pieces, out, false).map(drop),
+            Some((expected, DigestAlgorithm::Crc32c)) => {
+                match decode(source, blob, pieces, out, true) {
+                    Ok(found) => compare(expected, found),
+                    Err(error) => Err(explained(source, blob, error)),
+                }
+            }
+            // A chain of blocks: one core hashes while the others decode.
+            Some(_) => {
+                let hash = || hash(source, blob);
+                let decode = || decode(source, blob, pieces, out, false);
+                let (hashed, decoded) = rayon::join(hash, decode);
+                hashed?;
+                decoded.map(drop)
+            }
+        }
+    }
+
+    /// Fetches and decodes every piece into its part of `out`. The crc32c of all stored bytes,
+    /// where it is wanted.
+    fn decode(
+        source: &dyn Source,
+        blob: &Blob,
+        pieces: &[Piece],
+        out: &mut [u8],
+        wants_sum: bool,
+    ) -> Result<Option<Digest>> {
+        let mut rest = out;
+        let mut work = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let len = usize::try_from(piece.content_len).unwrap_or(usize::MAX);
+            // The plan covers the component exactly, or it is none.
+            let Some((part, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
+                return Err(Error::Misuse(Misuse::UnknownLength).into());
+            };
+            work.push((piece.stored, part));
+            rest = behind;
+        }
+        let one = |scratch: &mut Vec<u8>, (stored, part): (Span, &mut [u8])| {
+            let sum = decode_one(source, blob.encoding, stored, part, scratch, wants_sum)?;
+            Ok((sum, stored.byte_len()))
+        };
+        let sums: Result<Vec<(Option<Digest>, u64)>> =
+            work.into_par_iter().map_init(Vec::new, one).collect();
+        let mut sums = sums?;
+
+        let end = pieces
+            .last()
+            .map_or(blob.span.offset(), |piece| piece.stored.end());
+        let table = Span::between(end, blob.span.end()).unwrap_or_default();
+        if wants_sum && !table.is_empty() {
+            let sum = DigestAlgorithm::Crc32c.digest(&bytes_of(source, table)?)?;
+            sums.push((Some(sum), table.byte_len()));
+        }
+        Ok(combined(sums))
+    }
+
+    /// One piece: the crc32c of its stored bytes, if wanted, its content in `part`.
+    fn decode_one(
+        source: &dyn Source,
+        encoding: Encoding,
+        stored: Span,
+        part: &mut [u8],
+        scratch: &mut Vec<u8>,
+        wants_sum: bool,
+    ) -> Result<Option<Digest>> {
+        let sum = |bytes: &[u8]| {
+            wants_sum
+                .then(|| DigestAlgorithm::Crc32c.digest(bytes))
+                .transpose()
+        };
+        if encoding == Encoding::Raw {
+            source.read_at(stored.offset(), part)?;
+            return Ok(sum(part)?);
+        }
+        let bytes = match source.slice(stored) {
+            Some(bytes) => bytes,
+            None => fetch(source, stored, scratch)?,
+        };
+        let sum = sum(bytes)?;
+        decode_into(bytes, part)?;
+        Ok(sum)
+    }
+
+    /// The stored bytes, in memory that is used again and again.
+    fn fetch<'s>(source: &dyn Source, stored: Span, scratch: &'s mut Vec<u8>) -> Result<&'s [u8]> {
+        let byte_len = stored.byte_len();
+        let allocation = || zt_container::LimitExceeded::Allocation { byte_len };
+        let len = usize::try_from(byte_len).map_err(|_| Error::Limit(allocation()))?;
+        if scratch.len() < len {
+            let more = len - scratch.len();
+            scratch
+                .try_reserve(more)
+                .map_err(|_| Error::Limit(allocation()))?;
+            scratch.resize(len, 0);
+        }
+        let bytes = scratch.get_mut(..len).unwrap_or_default();
+        source.read_at(stored.offset(), bytes)?;
+        Ok(bytes)
+    }
+
+    pub(super) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
+        let Some(expected @ Digest::Crc32c(_)) = &blob.digest else {
+            return Ok(zt_container::check_digest(blob, stored)?);
+        };
+        let stretches = stored.par_chunks(usize::try_from(STRETCH).unwrap_or(WORTH_IT));
+        let sums: Result<Vec<(Option<Digest>, u64)>> = stretches
+            .map(|bytes| {
+                let sum = DigestAlgorithm::Crc32c.digest(bytes)?;
+                Ok((Some(sum), bytes.len() as u64))
+            })
+            .collect();
+        compare(expected, combined(sums?))
+    }
+
+    /// Compares the digest of all stored bytes, on this core.
+    fn hash(source: &dyn Source, blob: &Blob) -> Result<()> {
+        let stored = Blob {
+            digest: blob.digest.clone(),
+            ..Blob::raw(blob.span)
+        };
+        let limits = Limits {
+            decoded_len: u64::MAX,
+            ..Limits::default()
+        };
+        let mut reader = BlobReader::new(source, &stored, &limits)?;
+        let mut piece = vec![0; 64 << 10];
+        while reader.read(&mut piece)? > 0 {}
+        Ok(())
+    }
+
+    /// A wrong digest explains whatever a decoder stumbles over, and is reported instead.
+    fn explained(source: &dyn Source, blob: &Blob, error: crate::Error) -> crate::Error {
+        if error.code() != "zstd" {
+            return error;
+        }
+        hash(source, blob).err().unwrap_or(error)
+    }
+
+    /// The digest of stretches one behind the other, each with its length.
+    fn combined(sums: Vec<(Option<Digest>, u64)>) -> Option<Digest> {
+        let none = Some(Digest::Crc32c(0)); // The crc32c of no bytes.
+        sums.into_iter()
+            .fold(none, |total, (sum, len)| total?.followed_by(&sum?, len))
+    }
+
+    fn compare(expected: &Digest, found: Option<Digest>) -> Result<()> {
+        match found {
+            Some(found) if found == *expected => Ok(()),
+            Some(found) => {
+                let expected = expected.clone();
+                Err(Error::DigestMismatch { expected, found }.into())
+            }
+            // Never unverified in silence: a piece was longer than this machine can address.
+            None => Err(Error::Misuse(Misuse::TooLong).into()),
+        }
+    }
+}
