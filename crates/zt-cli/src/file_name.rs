@@ -1,9 +1,13 @@
 //! Names of objects as names of files.
 
+/// Bytes of a file's name on nearly every file system, less those of an extension.
+const MAX: usize = 255 - ".npy".len();
+
 /// A name for a file, without an extension: everything that means something to a file system, a
 /// shell's listing or a terminal is percent-encoded. A name is never a path.
 ///
-/// Different names give different files, but for case on file systems that ignore it.
+/// Different names give different files, but for case on file systems that ignore it. A name that
+/// is too long for a file is cut, and ends in a hash of the whole.
 pub(crate) fn file_name(name: &str) -> String {
     if name.is_empty() {
         // No other name gives this: a percent sign is followed by digits.
@@ -24,7 +28,28 @@ pub(crate) fn file_name(name: &str) -> String {
             out.push(character);
         }
     }
-    out
+    if out.len() > MAX {
+        cut(&out, name)
+    } else {
+        out
+    }
+}
+
+/// Ends in `%~`, which no other name has: a percent sign is followed by digits.
+fn cut(encoded: &str, name: &str) -> String {
+    let fits = |end: &usize| encoded.is_char_boundary(*end);
+    let end = (0..=MAX - 34).rev().find(fits).unwrap_or(0);
+    let hash = hash(name.as_bytes());
+    format!("{}%~{hash}", encoded.get(..end).unwrap_or_default())
+}
+
+/// 128 bits in hexadecimal digits, the same on every machine: names are kept apart by it.
+fn hash(bytes: &[u8]) -> String {
+    // FNV-1a. Collisions made on purpose are refused like any two names of one file.
+    let prime = 0x0000_0000_0100_0000_0000_0000_0000_013b_u128;
+    let basis = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
+    let step = |hash: u128, byte: &u8| (hash ^ u128::from(*byte)).wrapping_mul(prime);
+    format!("{:032x}", bytes.iter().fold(basis, step))
 }
 
 /// Whether Windows takes the name for a device, whatever follows its first dot.
@@ -47,7 +72,7 @@ fn is_device(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::file_name;
+    use super::{MAX, file_name, hash};
 
     #[test]
     fn plain_names_stay_as_they_are() {
@@ -78,6 +103,16 @@ mod tests {
         assert_eq!(file_name("nul.weight"), "%6Eul.weight");
         assert_eq!(file_name("com1"), "%63om1");
         assert_eq!(file_name(""), "%");
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_still_its_own() {
+        let (a, b) = ("é".repeat(3000), format!("{}x", "é".repeat(3000)));
+        assert!(file_name(&a).len() <= MAX);
+        assert_ne!(file_name(&a), file_name(&b));
+        assert_eq!(file_name(&"a".repeat(MAX)), "a".repeat(MAX));
+        // The published test vector of FNV-1a with 128 bits.
+        assert_eq!(hash(b"a"), "d228cb696f1a8caf78912b704e4a8964");
     }
 
     #[test]

@@ -107,7 +107,9 @@ impl Stats {
         else {
             return text;
         };
-        text.push_str(&format!("\nmin {min}, max {max}, mean {mean}, std {std}"));
+        text.push_str(&format!(
+            "\nmin {min:?}, max {max:?}, mean {mean:?}, std {std:?}"
+        ));
         let most = counts.iter().copied().max().unwrap_or(1).max(1);
         let labels = edges.map(|edge| format!("{edge:.4e}"));
         let width = labels.iter().map(String::len).max().unwrap_or(0);

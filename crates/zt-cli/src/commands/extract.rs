@@ -153,11 +153,6 @@ fn plan(arguments: &Arguments, source: &Input) -> Result<Vec<(String, PathBuf)>,
         let mut taken: HashMap<String, &str> = HashMap::new();
         for name in names {
             let file_name = format!("{}.npy", file_name(name));
-            // Most names are bounded at 255 bytes by the file system.
-            if file_name.len() > 255 {
-                let message = format!("{}: the name is too long for a file", printable(name));
-                return Err(Failure::misuse(message));
-            }
             // Encoding keeps names apart, but not every file system does so with cases.
             let key = if cfg!(any(windows, target_os = "macos")) {
                 file_name.to_lowercase()
