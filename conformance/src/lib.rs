@@ -1,1 +1,60 @@
-//! ...
+//! What every reader and writer of `.zt` is held to: a corpus, the builders of its cases, proptest
+//! strategies and the bodies of the fuzz targets. Never published.
+//!
+//! ```text
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert
+//!                                              ^        ^
+//!                                              zt-conformance <- fuzz
+//! ```
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`cbor`], [`frames`], [`draft`] | files put together from parts, by code that shares nothing with the crates under test |
+//! | [`cases`] | the corpus's own cases; `corpus/own` is exported from them |
+//! | [`mod@observe`] | everything that can be seen of a file, read in every way there is |
+//! | [`expectation`] | a file's JSON held against what was seen |
+//! | [`decisions`], [`generate`], [`strategies`] | arbitrary files out of bytes, for fuzzers and for proptest |
+//! | [`written`] | whether what was written is what was meant |
+//! | [`fuzz`] | the fuzz targets' bodies, which `tests/replay.rs` runs on stable |
+//!
+//! `corpus/README.md` says what the files are and how to use them without this crate.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "this crate is a test: where something is not as it has to be, it fails"
+)]
+
+pub mod cases;
+pub mod cbor;
+pub mod corpus;
+pub mod decisions;
+pub mod draft;
+pub mod expectation;
+pub mod frames;
+pub mod fuzz;
+pub mod generate;
+pub mod json;
+pub mod observe;
+pub mod strategies;
+pub mod written;
+
+use zt::DigestAlgorithm;
+
+/// The digest of some bytes, spelled as we write it.
+#[must_use]
+pub fn digest(algorithm: DigestAlgorithm, bytes: &[u8]) -> String {
+    let mut hasher = zt::container::Hasher::new(algorithm).expect("both algorithms are built in");
+    hasher.update(bytes);
+    hasher.finish().to_string()
+}
+
+/// The digest's digits alone.
+#[must_use]
+pub fn hash(algorithm: DigestAlgorithm, bytes: &[u8]) -> String {
+    let digest = digest(algorithm, bytes);
+    let (_, digits) = digest.split_once(':').expect("an algorithm and a value");
+    digits.to_owned()
+}

@@ -1,0 +1,66 @@
+//! What the fuzz targets have found, and the corpus, through the targets' bodies.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, and its files are small"
+)]
+
+use std::fs;
+use std::panic;
+
+use zt_conformance::corpus;
+use zt_conformance::fuzz::{BODIES, Body};
+
+fn replay(named: &[(String, Vec<u8>)], (target, body): Body) {
+    for (name, bytes) in named {
+        let result = panic::catch_unwind(|| body(bytes));
+        assert!(result.is_ok(), "{target} fails on {name}");
+    }
+}
+
+#[test]
+fn every_find_stays_found() {
+    let finds = corpus::files_below(&corpus::folder().join("fuzz-regressions"));
+    let finds: Vec<_> = finds
+        .into_iter()
+        .filter(|path| path.extension().is_none_or(|ending| ending != "md"))
+        .map(|path| (path.display().to_string(), fs::read(&path).unwrap()))
+        .collect();
+    assert!(!finds.is_empty());
+    for body in BODIES {
+        replay(&finds, body);
+    }
+}
+
+#[test]
+fn every_file_of_the_corpus_goes_through_every_target() {
+    let samples = corpus::samples();
+    let files: Vec<_> = samples
+        .into_iter()
+        .map(|sample| (sample.name, sample.bytes))
+        .collect();
+    for body in BODIES {
+        replay(&files, body);
+    }
+}
+
+/// Manifests are what the target `manifest` is for; files hold them.
+#[test]
+fn every_manifest_of_the_corpus_goes_through_the_manifest_target() {
+    let manifests: Vec<_> = corpus::samples()
+        .into_iter()
+        .filter_map(|sample| {
+            let source = zt::Memory::new(&sample.bytes);
+            let footer = zt::container::Footer::locate(&source, &zt::Limits::default()).ok()?;
+            let span = footer.manifest();
+            let manifest = sample
+                .bytes
+                .get(span.offset() as usize..span.end() as usize)?;
+            Some((sample.name, manifest.to_vec()))
+        })
+        .collect();
+    assert!(manifests.len() > 300);
+    replay(&manifests, BODIES[1]);
+}
