@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use crate::error::{Error, Result, Unsupported};
-use crate::source::slice_of;
+use crate::error::Result;
+use crate::source::{regular, slice_of};
 use crate::{Source, Span};
 
 /// A file mapped read-only into memory. Every byte is lent, none is copied; pages are read from
@@ -27,15 +27,12 @@ impl Map {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] where it cannot be opened or mapped, [`Error::Unsupported`] where it is not a
-    /// regular file.
+    /// [`crate::Error::Io`] where it cannot be opened or mapped or is a folder,
+    /// [`crate::Error::Unsupported`] where it is a pipe or a device.
     #[expect(unsafe_code, reason = "the caller vouches for the file, see # Safety")]
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
         let file = std::fs::File::open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(Error::Unsupported(Unsupported::NotARegularFile));
-        }
+        let metadata = regular(&file)?;
         if metadata.len() == 0 {
             return Ok(Map(None)); // No system maps zero bytes.
         }

@@ -105,7 +105,7 @@ impl FileSource {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] where it cannot be opened, [`Error::Unsupported`] where it is a folder, a
+    /// [`Error::Io`] where it cannot be opened or is a folder, [`Error::Unsupported`] where it is a
     /// pipe or a device: those have no length to locate a trailer by.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::from_file(std::fs::File::open(path)?)
@@ -117,15 +117,24 @@ impl FileSource {
     ///
     /// As [`FileSource::open`].
     pub fn from_file(file: std::fs::File) -> Result<Self> {
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(Error::Unsupported(Unsupported::NotARegularFile));
-        }
+        let metadata = regular(&file)?;
         Ok(FileSource {
             file: PositionedFile::new(file),
             byte_len: metadata.len(),
         })
     }
+}
+
+/// The metadata of a file that has a length.
+pub(crate) fn regular(file: &std::fs::File) -> Result<std::fs::Metadata> {
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(Error::Io(io::ErrorKind::IsADirectory.into()));
+    }
+    if !metadata.is_file() {
+        return Err(Error::Unsupported(Unsupported::NotARegularFile));
+    }
+    Ok(metadata)
 }
 
 impl Source for FileSource {

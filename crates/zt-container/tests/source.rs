@@ -95,7 +95,7 @@ fn a_file_cut_while_it_is_open_gives_an_error() {
 #[test]
 fn a_folder_is_not_a_source() {
     let error = FileSource::open(std::env::temp_dir()).unwrap_err();
-    assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
+    assert!(matches!(error, Error::Io(_)), "{error:?}");
 }
 
 #[test]

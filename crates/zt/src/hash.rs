@@ -107,12 +107,12 @@ impl File {
 
 fn hash_object(entry: &Entry<'_>, options: &HashOptions<'_>) -> Result<ObjectHash> {
     let tensor = entry.tensor()?;
-    let mut piece = vec![0; 1 << 20];
     let mut components = Vec::new();
     for (role, _) in tensor.components() {
         let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
         let mut byte_len = 0u64;
         let mut reader = tensor.reader(role)?;
+        let mut piece = tensor.piece(role);
         loop {
             let len = reader.read(&mut piece)?;
             if len == 0 {

@@ -234,12 +234,12 @@ impl Writer<'_> {
         object.set_extra(source.extra.clone());
         let mut components: Vec<_> = source.components.iter().collect();
         components.sort_by_key(|(_, component)| component.blob.span.offset());
-        let mut piece = vec![0; COPY_PIECE];
         for (role, component) in components {
             let dtype = tensor.dtype_to_write(role, component)?;
             let mut out = object.component(role.clone(), dtype, component.logical_type.clone())?;
             out.set_extra(component.extra.clone());
             let mut reader = tensor.reader(role)?;
+            let mut piece = tensor.piece(role);
             loop {
                 let len = reader.read(&mut piece)?;
                 let bytes = piece.get(..len).unwrap_or_default();
@@ -254,9 +254,6 @@ impl Writer<'_> {
         object.finish()
     }
 }
-
-/// Bytes that are read and written at a time: what stays in a core's cache.
-const COPY_PIECE: usize = 256 << 10;
 
 /// Our own error back out of the `io::Error` that [`Write`] asks for.
 pub(crate) fn unwrapped(error: io::Error) -> Error {

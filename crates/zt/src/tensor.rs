@@ -199,6 +199,19 @@ impl<'f> Tensor<'f> {
         })
     }
 
+    /// Whether the digest of one component has been compared with all of its stored bytes, by an
+    /// earlier full read through this file or a clone of it. Slices and `Verify::Never` leave it.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`.
+    pub fn is_verified(&self, role: &str) -> Result<bool> {
+        let (at, component) = self.locate(role)?;
+        let digest = component.blob.digest.as_ref();
+        let can_be = digest.is_some_and(|digest| digest.algorithm().is_some());
+        Ok(can_be && self.resolved.is_verified(at))
+    }
+
     /// All components read, for a [`View`] or for a format's own code.
     ///
     /// # Errors
@@ -303,6 +316,17 @@ impl<'f> Tensor<'f> {
         }
     }
 
+    /// Memory for the pieces of one component as [`Tensor::reader`] gives them: no more than it
+    /// has bytes, because most of many objects are small.
+    pub(crate) fn piece(&self, role: &str) -> Vec<u8> {
+        const PIECE: u64 = 1 << 20;
+        let component = self.object.component(role);
+        let declared = component.and_then(|component| component.blob.decoded_len);
+        // At least one element of any dtype; the end shows in a piece that is not full.
+        let len = declared.map_or(PIECE, |len| len.saturating_add(8).min(PIECE));
+        vec![0; usize::try_from(len).unwrap_or(1 << 20)]
+    }
+
     /// The dtype to write a component with. Files of 1.0 leave some out, which 1.2 may not: there
     /// the format's typed reading decides, and what that does not know is bytes.
     ///
@@ -334,7 +358,7 @@ impl<'f> Tensor<'f> {
         Ok((at, component))
     }
 
-    fn source(&self) -> &'f dyn Source {
+    pub(crate) fn source(&self) -> &'f dyn Source {
         // The builder made `source` an index into `sources`.
         static NONE: zt_container::Memory<&[u8]> = zt_container::Memory::new(&[]);
         self.file

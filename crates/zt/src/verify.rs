@@ -243,7 +243,7 @@ impl Findings {
     ) -> Result<()> {
         let is_bool = tensor.component(role)?.dtype == Some(DType::Bool);
         let mut reader = tensor.always_verifying_reader(role)?;
-        let mut piece = vec![0; 1 << 20];
+        let mut piece = tensor.piece(role);
         let mut position = 0u64;
         let mut wrong_bool = None;
         loop {
