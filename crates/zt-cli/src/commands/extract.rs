@@ -323,12 +323,9 @@ impl Job<'_> {
     }
 
     fn value(&self, tensor: &Tensor<'_>) -> zt::Result<Dense<'static>> {
-        let dense = tensor.to_dense()?;
         match &self.slices {
-            Some(slices) => Ok(dense
-                .slice(slices)
-                .map_err(|error| Error::from(error).with_object(tensor.name()))?),
-            None => Ok(dense),
+            Some(slices) => tensor.slice(slices),
+            None => tensor.to_dense(),
         }
     }
 

@@ -66,13 +66,15 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         .map(Slice::parse_list)
         .transpose();
     let slices = slices.map_err(zt::Error::from)?;
-    let mut dense = match &arguments.component {
-        Some(role) => stored(&tensor, role)?,
-        None => tensor.to_dense()?,
+    let dense = match (&arguments.component, &slices) {
+        (Some(role), Some(slices)) => {
+            let flat = stored(&tensor, role)?;
+            flat.slice(slices).map_err(zt::Error::from)?
+        }
+        (Some(role), None) => stored(&tensor, role)?,
+        (None, Some(slices)) => tensor.slice(slices)?,
+        (None, None) => tensor.to_dense()?,
     };
-    if let Some(slices) = &slices {
-        dense = dense.slice(slices).map_err(zt::Error::from)?;
-    }
     let shown = Shown::of(&dense, &file, output)?;
     let stats = arguments.stats.then(|| Stats::of(&shown.values.0));
     if output.json {
