@@ -58,3 +58,8 @@ pub fn hash(algorithm: DigestAlgorithm, bytes: &[u8]) -> String {
     let (_, digits) = digest.split_once(':').expect("an algorithm and a value");
     digits.to_owned()
 }
+
+/// The quick start of the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
