@@ -31,7 +31,10 @@ pub fn write_tiny(folder: &Path) -> zt::Result<PathBuf> {
     let mut writer = zt::WriteOptions::new().digest(None).create(&path)?;
     for at in 0..TINY_COUNT {
         let (name, values) = tiny(at);
-        writer.add(&name, &zt::Dense::from_slice(&[TINY_VALUES as u64], &values)?)?;
+        writer.add(
+            &name,
+            &zt::Dense::from_slice(&[TINY_VALUES as u64], &values)?,
+        )?;
     }
     writer.finish()?;
     Ok(path)

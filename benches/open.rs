@@ -1,6 +1,10 @@
 //! Opening a file of 100,000 objects and reading one of them: ours by position and mapped, with
 //! the peers' readers in the same run, and the bare read of the manifest's bytes as the floor.
-#![allow(missing_docs, clippy::unwrap_used, reason = "a failed benchmark has nobody to tell")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "a failed benchmark has nobody to tell"
+)]
 
 use std::hint::black_box;
 use std::path::Path;
@@ -13,11 +17,20 @@ fn write_safetensors(path: &Path) {
     let tensors: Vec<(String, Vec<u8>)> = (0..TINY_COUNT)
         .map(|at| {
             let (name, values) = tiny(at);
-            (name, values.iter().flat_map(|value| value.to_le_bytes()).collect())
+            (
+                name,
+                values
+                    .iter()
+                    .flat_map(|value| value.to_le_bytes())
+                    .collect(),
+            )
         })
         .collect();
     let views = tensors.iter().map(|(name, bytes)| {
-        (name, TensorView::new(Dtype::F32, vec![TINY_VALUES], bytes).unwrap())
+        (
+            name,
+            TensorView::new(Dtype::F32, vec![TINY_VALUES], bytes).unwrap(),
+        )
     });
     safetensors::serialize_to_file(views, None, path).unwrap();
 }
@@ -54,13 +67,19 @@ fn open_and_read_one(c: &mut Criterion) {
             // SAFETY: nobody else knows the file.
             let map = unsafe { zt::Map::open(black_box(&ours)) }.unwrap();
             let file = zt::OpenOptions::new().open_source(map).unwrap();
-            assert_eq!(*file.tensor(&wanted).unwrap().as_slice::<f32>().unwrap(), values);
+            assert_eq!(
+                *file.tensor(&wanted).unwrap().as_slice::<f32>().unwrap(),
+                values
+            );
         });
     });
     group.bench_function("zt/position, file of ztensor 1.2.3", |b| {
         b.iter(|| {
             let file = zt::File::open(black_box(&theirs)).unwrap();
-            assert_eq!(file.tensor(&wanted).unwrap().to_vec::<f32>().unwrap(), values);
+            assert_eq!(
+                file.tensor(&wanted).unwrap().to_vec::<f32>().unwrap(),
+                values
+            );
         });
     });
     group.bench_function("ztensor 1.2.3/map", |b| {
