@@ -1,0 +1,246 @@
+//! An object format of your own, in one file: block-sparse rows.
+//!
+//! A matrix of f32 is cut into blocks of equal size, and only those that hold something are stored.
+//! The file says `"format": "example.bsr/1"`; ids of your own carry a name space and a version.
+//!
+//! | | dtype | count |
+//! | --- | --- | --- |
+//! | attribute `block_size` | `[height, width]` | |
+//! | role `values` | f32 | blocks × height × width, each block in row-major order |
+//! | role `indices` | u64 | blocks: the column of each, counted in blocks |
+//! | role `indptr` | u64 | rows of blocks + 1: where each begins among the blocks |
+//!
+//! Run it with `cargo run -p zt --example block_sparse_rows`. Three traits make a format:
+//! [`ObjectFormat`] is the rules, [`View`] reads, [`ToObject`] writes. A registry that knows the
+//! format is handed to whoever opens or writes a file; nothing is global.
+
+use std::borrow::Cow;
+
+use zt::formats::{
+    AttributeFault, Error, IndexBound, Result, SizeMismatch, Violation, element_count,
+};
+use zt::manifest::Text;
+use zt::{
+    Attributes, DType, Dense, File, NewObject, ObjectFormat, OpenOptions, Parts, Registry,
+    Signature, ToObject, Typed, Value, VerifyOptions, View, WriteOptions,
+};
+
+const VALUES: &str = "values";
+const INDICES: &str = "indices";
+const INDPTR: &str = "indptr";
+const BLOCK_SIZE: &str = "block_size";
+
+/// The matrix. Its slices are borrowed where the file lends them.
+#[derive(Debug, PartialEq)]
+struct Bsr<'a> {
+    shape: [u64; 2],
+    block: [u64; 2],
+    values: Typed<'a, f32>,
+    indices: Typed<'a, u64>,
+    indptr: Typed<'a, u64>,
+}
+
+/// The rules, for reading and for writing alike: what a writer passes, a reader accepts.
+struct BsrFormat;
+
+impl ObjectFormat for BsrFormat {
+    fn id(&self) -> &str {
+        Bsr::FORMAT
+    }
+
+    /// Everything that metadata can tell. No byte of data is read for it, and whatever is wrong
+    /// here shows when the file is listed.
+    fn check(&self, signature: &Signature<'_>, registry: &Registry) -> Result<()> {
+        let ([rows, _], [height, width]) = grid_and_block(signature.shape, signature.attributes)?;
+        let values = signature.component(VALUES)?;
+        if values.dtype != Some(DType::F32) || values.logical_type().is_some() {
+            let (expected, found) = ("f32", values.dtype);
+            return Err(Violation::DType { expected, found }.of(VALUES));
+        }
+        for role in [INDICES, INDPTR] {
+            let found = signature.component(role)?.dtype;
+            if found != Some(DType::U64) {
+                return Err(Violation::IndexDType { found }.of(role));
+            }
+        }
+        // Sizes come from a file. Where they overflow they become a number that no component has.
+        let indptr = signature.component(INDPTR)?;
+        indptr.expect_elements(rows.saturating_add(1))?;
+        // A length is unknown only in files of older layouts, until the component is decoded.
+        if let Some(blocks) = signature.component(INDICES)?.element_count()? {
+            let count = element_count(&[blocks, height, width]).unwrap_or(u64::MAX);
+            values.expect_values(count, registry)?;
+        }
+        Ok(())
+    }
+
+    /// Verification needs these two in memory, and streams the values.
+    fn data_roles(&self) -> Option<&[&str]> {
+        Some(&[INDICES, INDPTR])
+    }
+
+    /// What only the contents can tell: pointers rise from 0 to the number of blocks, and columns
+    /// lie within the grid.
+    fn check_data(&self, parts: &Parts<'_>) -> Result<()> {
+        let ([rows, columns], _) = grid_and_block(&parts.shape, &parts.attributes)?;
+        let indices = parts.component(INDICES)?.as_slice::<u64>()?;
+        let indptr = parts.component(INDPTR)?.as_slice::<u64>()?;
+        let (expected, found) = (rows.saturating_add(1), indptr.len() as u64);
+        if found != expected {
+            return Err(SizeMismatch::Elements { expected, found }.of(INDPTR));
+        }
+        let (blocks, last) = (indices.len() as u64, indptr.len() - 1);
+        let at_least = |at: usize| IndexBound::AtLeast(indptr[at]);
+        let falls = indptr.windows(2).position(|pair| pair[1] < pair[0]);
+        let outside = indices.iter().position(|column| *column >= columns);
+        let (role, at, value, bound) = if indptr[0] != 0 {
+            (INDPTR, 0, indptr[0], IndexBound::Exactly(0))
+        } else if let Some(at) = falls {
+            (INDPTR, at + 1, indptr[at + 1], at_least(at))
+        } else if indptr[last] != blocks {
+            (INDPTR, last, indptr[last], IndexBound::Exactly(blocks))
+        } else if let Some(at) = outside {
+            (INDICES, at, indices[at], IndexBound::Below(columns))
+        } else {
+            return Ok(());
+        };
+        let (position, value) = (at as u64, value.into());
+        #[rustfmt::skip]
+        return Err(Violation::IndexValue { position, value, bound }.of(role));
+    }
+
+    /// What a dense value will be, so that its size is known before it is made.
+    fn dense_type(&self, _: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
+        Some((DType::F32, None))
+    }
+
+    fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
+        Bsr::from_parts(parts)?.to_dense()
+    }
+}
+
+/// Rows and columns of blocks, and the size of one.
+fn grid_and_block(shape: &[u64], attributes: &Attributes) -> Result<([u64; 2], [u64; 2])> {
+    let &[rows, cols] = shape else {
+        let found = shape.len() as u64;
+        let mismatch = SizeMismatch::Rank { expected: 2, found };
+        return Err(Violation::from(mismatch).of_object());
+    };
+    let name = BLOCK_SIZE;
+    let value = attributes.get(name).and_then(Value::as_array);
+    if let Some([Value::Unsigned(height @ 1..), Value::Unsigned(width @ 1..)]) = value
+        && rows % height == 0
+        && cols % width == 0
+    {
+        return Ok(([rows / height, cols / width], [*height, *width]));
+    }
+    let expected = "two integers of at least 1 that divide the shape";
+    let fault = AttributeFault::Type { expected };
+    Err(Violation::Attribute { name, fault }.of_object())
+}
+
+impl<'a> View<'a> for Bsr<'a> {
+    const FORMAT: &'static str = "example.bsr/1";
+
+    /// Takes nothing for granted: views also read objects whose format nobody has registered.
+    fn from_parts(mut parts: Parts<'a>) -> Result<Self> {
+        BsrFormat.check(&parts.signature(), &Registry::builtin())?;
+        BsrFormat.check_data(&parts)?;
+        let (grid, block) = grid_and_block(&parts.shape, &parts.attributes)?;
+        Ok(Bsr {
+            shape: [grid[0] * block[0], grid[1] * block[1]],
+            block,
+            values: parts.take(VALUES)?.into_typed()?,
+            indices: parts.take(INDICES)?.into_typed()?,
+            indptr: parts.take(INDPTR)?.into_typed()?,
+        })
+    }
+}
+
+impl ToObject for Bsr<'_> {
+    fn to_object(&self) -> Result<NewObject<'_>> {
+        let mut attributes = Attributes::new();
+        attributes.insert(BLOCK_SIZE, self.block.map(Value::Unsigned).to_vec());
+        Ok(NewObject {
+            shape: Cow::Borrowed(&self.shape),
+            format: Text::Borrowed(Self::FORMAT),
+            attributes: Some(attributes),
+            components: vec![
+                (VALUES.into(), self.values[..].into()),
+                (INDICES.into(), self.indices[..].into()),
+                (INDPTR.into(), self.indptr[..].into()),
+            ],
+        })
+    }
+}
+
+impl Bsr<'_> {
+    /// The matrix that these blocks make up, zero where nothing is stored.
+    fn to_dense(&self) -> Result<Dense<'static>> {
+        let in_memory = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let count = element_count(&self.shape).unwrap_or(u64::MAX);
+        // A few bytes of a file can ask for any shape: memory is asked for, and may be refused.
+        let byte_len = count.saturating_mul(4);
+        let mut out: Vec<f32> = Vec::new();
+        out.try_reserve_exact(in_memory(count))
+            .map_err(|_| Error::Allocation { byte_len })?;
+        out.resize(in_memory(count), 0.0);
+        // Where something is stored, its block and its row are in memory: nothing here overflows.
+        let [height, width] = self.block.map(in_memory);
+        let row_len = in_memory(self.shape[1]);
+        let mut lines = self.values.chunks_exact(width);
+        for (row, ends) in self.indptr.windows(2).enumerate() {
+            for column in &self.indices[in_memory(ends[0])..in_memory(ends[1])] {
+                for (line, values) in lines.by_ref().take(height).enumerate() {
+                    let start = (row * height + line) * row_len + in_memory(*column) * width;
+                    out[start..start + width].copy_from_slice(values);
+                }
+            }
+        }
+        Dense::from_elements(self.shape, out)
+    }
+}
+
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let matrix = Bsr {
+        shape: [4, 6],
+        block: [2, 3],
+        values: (&[1., 2., 3., 4., 5., 6., -1., -2., -3., -4., -5., -6.]).into(),
+        indices: (&[1, 0]).into(),
+        indptr: (&[0, 1, 2]).into(),
+    };
+    let registry = Registry::builtin().with_format(BsrFormat);
+
+    let mut bytes = Vec::new();
+    let options = WriteOptions::new().registry(registry.clone());
+    let mut writer = options.to_writer(&mut bytes)?;
+    writer.add("matrix", &matrix)?;
+    writer.finish()?;
+
+    // With the format: checked when it is listed, verified to the last index, viewed, made dense.
+    let options = OpenOptions::new().registry(registry);
+    let file = options.open_bytes(bytes.clone())?;
+    let tensor = file.tensor("matrix")?;
+    assert!(file.verify(&VerifyOptions::default())?.is_ok());
+    assert_eq!(tensor.view::<Bsr<'_>>()?, matrix);
+    let upper = [[0., 0., 0., 1., 2., 3.], [0., 0., 0., 4., 5., 6.]];
+    let lower = [[-1., -2., -3., 0., 0., 0.], [-4., -5., -6., 0., 0., 0.]];
+    let dense = [upper, lower].concat().concat();
+    assert_eq!(*tensor.to_dense()?.as_slice::<f32>()?, dense);
+
+    // Without it: opens, lists, checks digests, gives the components' bytes, has no dense value.
+    let file = File::from_bytes(bytes)?;
+    let tensor = file.tensor("matrix")?;
+    assert_eq!(tensor.format(), "example.bsr/1");
+    assert!(file.verify(&VerifyOptions::default())?.is_ok());
+    assert_eq!(tensor.bytes(INDICES)?[..8], 1u64.to_le_bytes());
+    let refused = tensor.to_dense().err();
+    assert_eq!(refused.map(|error| error.code()), Some("unsupported"));
+    Ok(())
+}
+
+/// `cargo test -p zt --examples` runs this.
+#[test]
+fn a_format_from_outside_works_like_one_from_inside() {
+    main().unwrap();
+}
