@@ -141,14 +141,15 @@ pub fn open_all(bytes: &[u8]) {
     assert_eq!(strict.is_err(), faulty || seen.refused.is_some());
 }
 
-/// Decisions about a file: written with one and two threads, read back value for value.
+/// Decisions about a file: written, read back value for value, and now and then written with other
+/// threads, whose starting takes longer than all the rest.
 pub fn round_trip(bytes: &[u8]) {
     let file = generate::file(&mut Decisions::new(bytes));
-    let written = file.write(1).expect("what is generated can be written");
-    assert!(
-        file.write(2).expect("again") == written,
-        "two threads write other bytes"
-    );
+    let written = file.write(None).expect("what is generated can be written");
+    if bytes.len().is_multiple_of(32) {
+        let again = file.write(2).expect("as before");
+        assert!(again == written, "two threads write other bytes");
+    }
     file.assert_is(&written);
 }
 

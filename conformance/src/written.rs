@@ -28,12 +28,12 @@ pub struct Options {
 }
 
 impl NewFile {
-    /// The bytes that `threads` threads write.
+    /// The bytes that so many threads write; by default, all cores.
     ///
     /// # Errors
     ///
     /// Where the writer refuses an object.
-    pub fn write(&self, threads: usize) -> zt::Result<Vec<u8>> {
+    pub fn write(&self, threads: impl Into<Option<usize>>) -> zt::Result<Vec<u8>> {
         let Options {
             digest,
             compression,
@@ -43,8 +43,11 @@ impl NewFile {
         if let Some(alignment) = alignment {
             options = options.alignment(alignment);
         }
+        if let Some(threads) = threads.into() {
+            options = options.threads(threads);
+        }
         let mut bytes = Vec::new();
-        let mut writer = options.threads(threads).to_writer(&mut bytes)?;
+        let mut writer = options.to_writer(&mut bytes)?;
         if let Some(attributes) = &self.attributes {
             writer.set_attributes(attributes.clone());
         }
