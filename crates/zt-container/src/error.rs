@@ -82,6 +82,13 @@ pub enum Violation {
     },
     /// Compressed bytes that are not what they should be. Spec: §5.
     Zstd(ZstdFault),
+    /// A raw blob whose declared length is not its own. Spec: §5.
+    RawLength {
+        /// Bytes stored.
+        stored: u64,
+        /// Bytes declared.
+        declared: u64,
+    },
     /// A compressed length that cannot hold the declared decoded length. Spec: §5.
     Ratio {
         /// Bytes stored.
@@ -210,6 +217,7 @@ impl Violation {
             Violation::Alignment { .. } => "alignment",
             Violation::DigestFormat { .. } => "digest-format",
             Violation::Zstd(_) => "zstd",
+            Violation::RawLength { .. } => "shape-size-mismatch",
             Violation::Ratio { .. } => "decompression-limit",
         }
     }
@@ -298,6 +306,12 @@ impl fmt::Display for Violation {
                 f.write_str("`crc32c:` and 8 or `sha256:` and 64 hexadecimal digits")
             }
             Violation::Zstd(fault) => fault.fmt(f),
+            Violation::RawLength { stored, declared } => {
+                write!(
+                    f,
+                    "a raw blob of {stored} bytes is declared to have {declared}"
+                )
+            }
             Violation::Ratio { stored, declared } => {
                 write!(
                     f,

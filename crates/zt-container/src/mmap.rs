@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::source::{regular, slice_of};
+use crate::source::{open_regular, slice_of};
 use crate::{Source, Span};
 
 /// A file mapped read-only into memory. Every byte is lent, none is copied; pages are read from
@@ -31,9 +31,8 @@ impl Map {
     /// [`crate::Error::Unsupported`] where it is a pipe or a device.
     #[expect(unsafe_code, reason = "the caller vouches for the file, see # Safety")]
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let file = std::fs::File::open(path)?;
-        let metadata = regular(&file)?;
-        if metadata.len() == 0 {
+        let file = open_regular(path.as_ref())?;
+        if file.metadata()?.len() == 0 {
             return Ok(Map(None)); // No system maps zero bytes.
         }
         // SAFETY: a shared read-only map of a regular file aliases no memory of Rust's. Its bytes

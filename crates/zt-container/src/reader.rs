@@ -10,6 +10,10 @@ use crate::{Blob, Digest, Encoding, Hasher, Limits, Source, Span};
 /// Stored bytes are fetched in pieces of this size where the source does not lend them.
 const PIECE: usize = 256 << 10;
 
+/// Compressed blobs up to this size are fetched as a whole where all of them is decoded.
+#[cfg(feature = "zstd")]
+const ONE_SHOT: u64 = 8 << 20;
+
 /// No zstd stream decodes to more than this many times its stored bytes: a block of 4 bytes (three
 /// of header, one repeated) stands for at most 128 KiB.
 const MAX_RATIO: u64 = 32_768;
@@ -273,6 +277,18 @@ pub fn read_into(
             Ok(())
         };
     }
+    #[cfg(feature = "zstd")]
+    if blob.encoding == Encoding::Zstd
+        && (blob.span.byte_len() <= ONE_SHOT || source.slice(blob.span).is_some())
+    {
+        check_declared(blob, limits)?;
+        let stored = crate::bytes_of(source, blob.span)?;
+        if verify {
+            check_digest(blob, &stored)?;
+        }
+        // The destination is the window, so one of any size reads.
+        return codec::decode_into(&stored, out);
+    }
     let mut reader = if verify {
         BlobReader::new(source, blob, limits)?
     } else {
@@ -306,27 +322,29 @@ pub fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
 }
 
 /// Holds what a blob declares against the limits and against what its stored bytes can hold,
-/// before anything is allocated for it.
+/// before anything is allocated for it. Raw bytes exist, so no limit is needed on their number.
 ///
 /// # Errors
 ///
-/// [`LimitExceeded::Decoded`], [`Violation::Ratio`].
+/// [`LimitExceeded::Decoded`], [`Violation::Ratio`], [`Violation::RawLength`].
 pub fn check_declared(blob: &Blob, limits: &Limits) -> Result<()> {
     let Some(declared) = blob.decoded_len else {
         return Ok(());
     };
-    if declared > limits.decoded_len {
-        let limit = limits.decoded_len;
-        return Err(Error::Limit(LimitExceeded::Decoded {
-            limit,
-            found: declared,
-        }));
-    }
     let stored = blob.span.byte_len();
-    if blob.encoding == Encoding::Zstd && declared > stored.saturating_mul(MAX_RATIO) {
-        return Err(Violation::Ratio { stored, declared }.into());
+    match blob.encoding {
+        Encoding::Raw if declared == stored => Ok(()),
+        Encoding::Raw => Err(Violation::RawLength { stored, declared }.into()),
+        Encoding::Zstd if declared > limits.decoded_len => {
+            let limit = limits.decoded_len;
+            let found = declared;
+            Err(Error::Limit(LimitExceeded::Decoded { limit, found }))
+        }
+        Encoding::Zstd if declared > stored.saturating_mul(MAX_RATIO) => {
+            Err(Violation::Ratio { stored, declared }.into())
+        }
+        Encoding::Zstd => Ok(()),
     }
-    Ok(())
 }
 
 fn compare(expected: &Digest, found: Digest) -> Result<()> {

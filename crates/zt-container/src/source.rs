@@ -108,7 +108,7 @@ impl FileSource {
     /// [`Error::Io`] where it cannot be opened or is a folder, [`Error::Unsupported`] where it is a
     /// pipe or a device: those have no length to locate a trailer by.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::from_file(std::fs::File::open(path)?)
+        Self::from_file(open_regular(path.as_ref())?)
     }
 
     /// Reads from a file that is already open; its cursor is neither used nor moved.
@@ -117,7 +117,8 @@ impl FileSource {
     ///
     /// As [`FileSource::open`].
     pub fn from_file(file: std::fs::File) -> Result<Self> {
-        let metadata = regular(&file)?;
+        let metadata = file.metadata()?;
+        expect_regular(&metadata)?;
         Ok(FileSource {
             file: PositionedFile::new(file),
             byte_len: metadata.len(),
@@ -125,16 +126,21 @@ impl FileSource {
     }
 }
 
-/// The metadata of a file that has a length.
-pub(crate) fn regular(file: &std::fs::File) -> Result<std::fs::Metadata> {
-    let metadata = file.metadata()?;
+/// Opens a file that has a length. Looked at before it is opened, because opening a pipe waits for
+/// a writer that may never come.
+pub(crate) fn open_regular(path: &Path) -> Result<std::fs::File> {
+    expect_regular(&std::fs::metadata(path)?)?;
+    Ok(std::fs::File::open(path)?)
+}
+
+fn expect_regular(metadata: &std::fs::Metadata) -> Result<()> {
     if metadata.is_dir() {
         return Err(Error::Io(io::ErrorKind::IsADirectory.into()));
     }
     if !metadata.is_file() {
         return Err(Error::Unsupported(Unsupported::NotARegularFile));
     }
-    Ok(metadata)
+    Ok(())
 }
 
 impl Source for FileSource {

@@ -203,3 +203,26 @@ fn every_cut_of_a_compressed_blob_is_refused() {
         assert_eq!(result.is_err(), len != frames_only, "{len}");
     }
 }
+
+#[test]
+fn a_raw_blob_has_the_length_that_it_is_declared_to_have() {
+    let limits = Limits {
+        decoded_len: 2,
+        ..Limits::default()
+    };
+    let source = Memory::new([1, 2, 3, 4, 5, 6, 7, 8]);
+    let raw = Blob::raw(Span::new(0, 4).unwrap());
+    // Raw bytes exist: the limit is on what decoding makes.
+    read_into(&source, &raw, true, &limits, &mut [0; 4]).unwrap();
+    for wrong in [3, 8] {
+        let blob = Blob {
+            decoded_len: Some(wrong),
+            ..raw.clone()
+        };
+        for source in [&source as &dyn Source, &ByPosition(Memory::new(vec![0; 8]))] {
+            let mut out = vec![0; usize::try_from(wrong).unwrap()];
+            let error = read_into(source, &blob, true, &Limits::default(), &mut out).unwrap_err();
+            assert_eq!(error.code(), "shape-size-mismatch", "{wrong}");
+        }
+    }
+}

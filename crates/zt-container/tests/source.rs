@@ -106,3 +106,17 @@ fn an_empty_file_is_a_source_of_no_bytes() {
         source.read_at(0, &mut []).unwrap();
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_is_refused_and_not_waited_for() {
+    let path = std::env::temp_dir().join(format!("zt-container-{}-pipe", std::process::id()));
+    let made = std::process::Command::new("mkfifo")
+        .arg(&path)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let error = FileSource::open(&path).unwrap_err();
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
+}
