@@ -49,6 +49,12 @@ enum State {
 #[derive(Debug)]
 enum Decoder {
     Raw,
+    /// A small zstd blob that is decoded as a whole when it is first read, and then handed out as
+    /// a raw one: no context for a stream, no window.
+    #[cfg(feature = "zstd")]
+    Whole {
+        declared: u64,
+    },
     #[cfg(feature = "zstd")]
     Zstd(codec::FrameDecoder),
 }
@@ -90,7 +96,12 @@ impl<'a> BlobReader<'a> {
         let decoder = match blob.encoding {
             Encoding::Raw => Decoder::Raw,
             #[cfg(feature = "zstd")]
-            Encoding::Zstd => Decoder::Zstd(codec::FrameDecoder::new()?),
+            Encoding::Zstd => match blob.decoded_len {
+                Some(declared) if declared.max(blob.span.byte_len()) <= ONE_SHOT => {
+                    Decoder::Whole { declared }
+                }
+                declared => Decoder::Zstd(codec::FrameDecoder::new(declared)?),
+            },
             #[cfg(not(feature = "zstd"))]
             Encoding::Zstd => return Err(Error::Unsupported(crate::Unsupported::Zstd)),
         };
@@ -160,6 +171,10 @@ impl<'a> BlobReader<'a> {
 
     /// One round of the decoder: some input taken, some output given, or the end.
     fn step(&mut self, out: &mut [u8]) -> Result<usize> {
+        #[cfg(feature = "zstd")]
+        if let Decoder::Whole { declared } = self.decoder {
+            self.load(declared)?;
+        }
         let fetched = self.fetch()?;
         let input = self.piece.get(self.taken..).unwrap_or_default();
         let (taken, given) = match &mut self.decoder {
@@ -169,6 +184,8 @@ impl<'a> BlobReader<'a> {
                 (len, len)
             }
             #[cfg(feature = "zstd")]
+            Decoder::Whole { .. } => (0, 0), // Loading has made it a raw one.
+            #[cfg(feature = "zstd")]
             Decoder::Zstd(decoder) => decoder.run(input, out)?,
         };
         self.taken += taken;
@@ -176,6 +193,21 @@ impl<'a> BlobReader<'a> {
             self.finish()?;
         }
         Ok(given)
+    }
+
+    /// Decodes a small blob as a whole: its content is the input from here on.
+    #[cfg(feature = "zstd")]
+    fn load(&mut self, declared: u64) -> Result<()> {
+        let stored = crate::bytes_of(self.source, self.rest)?;
+        self.rest = Span::default();
+        if let Some((hasher, _)) = &mut self.check {
+            hasher.update(&stored);
+        }
+        let mut content = crate::container::zeroed(declared)?;
+        codec::decode_into(&stored, &mut content)?;
+        (self.piece, self.taken) = (Cow::Owned(content), 0);
+        self.decoder = Decoder::Raw;
+        Ok(())
     }
 
     /// Makes sure that there is input, if any is left; whether more was fetched.

@@ -177,6 +177,7 @@ impl<'i> Outgoing<'i> {
                 let (dtype, logical_type) = self.component_type(role, component)?;
                 let mut data = out.component(role.clone(), dtype, logical_type)?;
                 data.set_extra(component.extra.clone());
+                data.expect_len(component.blob.decoded_len.unwrap_or(0));
                 let mut counted = Counted {
                     out: &mut data,
                     byte_len: 0,
@@ -196,7 +197,7 @@ impl<'i> Outgoing<'i> {
         match self.treatment {
             Treatment::Cast(dtype) if role == DATA => Ok((dtype, None)),
             _ => {
-                let dtype = self.tensor.dtype_to_write(role, component);
+                let dtype = self.tensor.dtype_to_write(role);
                 let dtype = dtype.map_err(|error| self.blame(error))?;
                 Ok((dtype, component.logical_type.clone()))
             }

@@ -104,17 +104,16 @@ fn write_object(encoder: &mut Encoder, name: &str, object: &Object) -> Result<()
     }
     encoder.key(&mut fields, "components");
     let mut pairs = encoder.begin_map(components.len());
-    for (position, (role, component)) in components.iter().enumerate() {
-        if components
-            .iter()
-            .take(position)
-            .any(|(other, _)| other == role)
-        {
-            return Err(Misuse::DuplicateRole {
-                name: name.to_owned(),
-                role: role.clone().into_owned(),
-            });
-        }
+    let mut roles: Vec<&Text> = components.iter().map(|(role, _)| role).collect();
+    roles.sort_unstable();
+    let mut neighbours = roles.iter().zip(roles.iter().skip(1));
+    if let Some((role, _)) = neighbours.find(|(role, next)| role == next) {
+        return Err(Misuse::DuplicateRole {
+            name: name.to_owned(),
+            role: role.to_string(),
+        });
+    }
+    for (role, component) in components {
         encoder.key(&mut pairs, role);
         write_component(encoder, name, role, component)?;
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zt_container::Source;
+use zt_container::{Source, Span, check_declared};
 use zt_manifest::LimitExceeded;
 use zt_manifest::{Map, Object, RawComponent, RawObject};
 
@@ -144,21 +144,38 @@ impl FileBuilder {
         Some(zt_manifest::Error::Limit(exceeded).into())
     }
 
+    /// What cannot be read: spans outside the source, lengths that the stored bytes do not have.
     fn outside(&self, object: &Object, source: SourceId) -> Option<Error> {
         let byte_len = self
             .sources
             .get(source.0)
             .map_or(0, |source| source.byte_len());
-        let region = zt_container::Span::between(0, byte_len)?;
-        let mut components = object.components.iter();
-        let (role, component) = components.find(|(_, c)| !region.contains(c.blob.span))?;
-        let (offset, byte_len) = (component.blob.span.offset(), component.blob.span.byte_len());
-        let violation = zt_container::Violation::Bounds {
-            offset,
-            byte_len,
-            region,
-        };
-        Some(Error::from(zt_container::Error::Malformed(violation)).with_component(role))
+        let region = Span::between(0, byte_len)?;
+        object.components.iter().find_map(|(role, component)| {
+            let (blob, span) = (&component.blob, component.blob.span);
+            let error = if region.contains(span) {
+                check_declared(blob, &self.options.limits).err()?
+            } else {
+                let (offset, byte_len) = (span.offset(), span.byte_len());
+                let violation = zt_container::Violation::Bounds {
+                    offset,
+                    byte_len,
+                    region,
+                };
+                zt_container::Error::Malformed(violation)
+            };
+            Some(Error::from(error).with_component(role))
+        })
+    }
+}
+
+impl std::fmt::Debug for FileBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("FileBuilder");
+        debug
+            .field("kind", &self.kind)
+            .field("objects", &self.objects.len());
+        debug.finish_non_exhaustive()
     }
 }
 

@@ -27,6 +27,14 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     pub(crate) fn new(alignment: Option<u64>, threads: Option<usize>) -> Result<Self> {
+        /// Beyond this, padding is larger than what it pads.
+        const MOST: u64 = 1 << 30;
+        if let Some(alignment) = alignment
+            && !(alignment.is_power_of_two() && (ALIGNMENT..=MOST).contains(&alignment))
+        {
+            let misuse = zt_container::Misuse::Alignment(alignment);
+            return Err(zt_container::Error::Misuse(misuse).into());
+        }
         let workers = Workers::new(threads)?;
         Ok(Encoder {
             alignment,
@@ -100,6 +108,11 @@ impl Component {
             decoded_len: 0,
             stage: Stage::Undecided,
         }
+    }
+
+    /// Decoded bytes that are to come, where the caller knows better than the shape.
+    pub(crate) fn expect_len(&mut self, byte_len: u64) {
+        self.expected_len = byte_len;
     }
 
     /// Whether bytes are stored as they come, so that they need not be gathered into batches.

@@ -78,6 +78,9 @@ pub(crate) enum Fault {
     NameTooLong {
         limit: usize,
     },
+    TooManyDimensions {
+        limit: usize,
+    },
     WrongFormat {
         expected: &'static str,
         found: String,
@@ -263,9 +266,10 @@ impl Fault {
             Fault::IsAFolder | Fault::ThreadPool => "io",
             Fault::Padding { .. } => "padding",
             Fault::Overlap { .. } => "overlap",
-            Fault::NameTooLong { .. } | Fault::WrongFormat { .. } | Fault::UnfinishedObject => {
-                "misuse"
-            }
+            Fault::NameTooLong { .. }
+            | Fault::TooManyDimensions { .. }
+            | Fault::WrongFormat { .. }
+            | Fault::UnfinishedObject => "misuse",
         }
     }
 }
@@ -355,6 +359,9 @@ impl fmt::Display for Fault {
             Fault::NameTooLong { limit } => {
                 write!(f, "the name is longer than the limit of {limit} bytes")
             }
+            Fault::TooManyDimensions { limit } => {
+                write!(f, "the shape has more than the limit of {limit} dimensions")
+            }
             Fault::WrongFormat { expected, found } => {
                 write!(f, "the object is {}, not {expected}", found.escape_debug())
             }
@@ -441,9 +448,13 @@ impl From<Fault> for Error {
     }
 }
 
-/// For sinks that must speak `io::Error`: the error itself is inside.
+/// For sinks that must speak `io::Error`: the error itself is inside, the system's kind outside.
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
-        std::io::Error::other(error)
+        let kind = match &*error.cause {
+            Cause::Container(zt_container::Error::Io(error)) => error.kind(),
+            _ => std::io::ErrorKind::Other,
+        };
+        std::io::Error::new(kind, error)
     }
 }

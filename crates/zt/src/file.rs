@@ -171,7 +171,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// None for a file that was opened from memory or a map; reserved.
+    /// [`crate::ErrorKind::Limit`] where there is no memory for them.
     pub fn attributes(&self) -> Result<Option<Map>> {
         self.inner.catalog.attributes()
     }
@@ -328,6 +328,16 @@ impl<'f> Entry<'f> {
     pub fn tensor(&self) -> Result<Tensor<'f>> {
         let object = self.object()?;
         Ok(Tensor::new(self.file, self.name, self.resolved, object))
+    }
+}
+
+impl std::fmt::Debug for Entry<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("Entry");
+        debug
+            .field("name", &self.name)
+            .field("fault", &self.fault())
+            .finish_non_exhaustive()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use zt_container::{Digest, DigestAlgorithm, Hasher};
 use zt_formats::Dense;
-use zt_manifest::{Map, Value};
+use zt_manifest::Value;
 
 use crate::error::{Error, Result};
 use crate::file::{Entry, File};
@@ -108,11 +108,11 @@ impl File {
 fn hash_object(entry: &Entry<'_>, options: &HashOptions<'_>) -> Result<ObjectHash> {
     let tensor = entry.tensor()?;
     let mut components = Vec::new();
-    for (role, _) in tensor.components() {
+    for part in tensor.located() {
         let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
         let mut byte_len = 0u64;
-        let mut reader = tensor.reader(role)?;
-        let mut piece = tensor.piece(role);
+        let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
+        let mut piece = part.piece();
         loop {
             let len = reader.read(&mut piece)?;
             if len == 0 {
@@ -123,7 +123,7 @@ fn hash_object(entry: &Entry<'_>, options: &HashOptions<'_>) -> Result<ObjectHas
             report(options.progress, len as u64)?;
         }
         components.push((
-            role.to_owned(),
+            part.role.to_string(),
             BytesHash {
                 sha256: sum(hasher),
                 byte_len,
@@ -167,46 +167,47 @@ fn content_of(objects: &[(Entry<'_>, Result<ObjectHash>)]) -> Result<Option<[u8;
     let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
     hasher.update(&DOMAIN);
     for (entry, hash) in sorted {
-        hasher.update(&identity(entry, hash)?.to_cbor()?);
+        hasher.update(&identity(entry, hash)?);
     }
     Ok(Some(sum(hasher)))
 }
 
-/// `[name, shape, format, attributes, {role: [dtype, type, nbytes, sha256]}]`.
-fn identity(entry: &Entry<'_>, hash: &ObjectHash) -> Result<Value> {
-    let object = entry.object()?;
-    let mut components = Map::new();
-    for ((role, component), (_, bytes)) in object.components.iter().zip(&hash.components) {
-        let dtype = component.dtype.map(|dtype| dtype.as_str());
-        // A logical type that repeats the dtype says nothing. Spec: §3.
-        let logical_type = component
+/// The CBOR of `[name, shape, format, attributes, {role: [dtype, type, nbytes, sha256]}]`, item by
+/// item: attributes may be large, and are encoded from where they are.
+fn identity(entry: &Entry<'_>, hash: &ObjectHash) -> Result<Vec<u8>> {
+    /// An array of five items.
+    const HEAD: u8 = 0x85;
+    let tensor = entry.tensor()?;
+    let object = tensor.object();
+    let mut components: Vec<(Value, Value)> = Vec::with_capacity(hash.components.len());
+    for (part, (_, bytes)) in tensor.located().zip(&hash.components) {
+        // As 1.2 writes it, so that a file of 1.0 that leaves a dtype out keeps its identity.
+        let dtype = tensor.dtype_to_write_of(part)?.as_str();
+        // A logical type that repeats the dtype says nothing. Spec: §7.2.
+        let logical_type = part
+            .component
             .logical_type
             .as_deref()
-            .filter(|name| Some(*name) != dtype);
-        let text = |text: Option<&str>| text.map_or(Value::Null, Value::from);
-        components.insert(
-            role.as_ref(),
-            Value::Array(vec![
-                text(dtype),
-                text(logical_type),
-                Value::Unsigned(bytes.byte_len),
-                Value::Bytes(bytes.sha256.to_vec()),
-            ]),
-        );
+            .filter(|name| *name != dtype);
+        let described = vec![
+            Value::from(dtype),
+            logical_type.map_or(Value::Null, Value::from),
+            Value::Unsigned(bytes.byte_len),
+            Value::Bytes(bytes.sha256.to_vec()),
+        ];
+        components.push((Value::from(part.role.as_ref()), Value::Array(described)));
     }
-    Ok(Value::Array(vec![
-        Value::from(entry.name()),
-        Value::Array(
-            object
-                .shape
-                .iter()
-                .map(|dimension| Value::Unsigned(*dimension))
-                .collect(),
-        ),
-        Value::from(object.format.as_ref()),
-        Value::Map(object.attributes().clone()),
-        Value::Map(components),
-    ]))
+    let shape = object
+        .shape
+        .iter()
+        .map(|dimension| Value::Unsigned(*dimension));
+    let mut item = vec![HEAD];
+    item.extend(Value::from(entry.name()).to_cbor()?);
+    item.extend(Value::Array(shape.collect()).to_cbor()?);
+    item.extend(Value::from(object.format.as_ref()).to_cbor()?);
+    item.extend(object.attributes().to_cbor()?);
+    item.extend(Value::Map(components.into_iter().collect()).to_cbor()?);
+    Ok(item)
 }
 
 fn sum(hasher: Hasher) -> [u8; 32] {

@@ -130,7 +130,7 @@ impl WriteOptions {
         self
     }
 
-    /// Begins every component at a multiple of so many bytes: a power of two of at least 64. By
+    /// Begins every component at a multiple of so many bytes: a power of two from 64 to 2^30. By
     /// default small components begin at multiples of 64 and those of 1 MiB and more at multiples
     /// of 4096, so that their pages are theirs alone.
     #[must_use]

@@ -22,6 +22,8 @@ pub struct AtomicFile {
     /// Where the bytes are until they are published; `None` for a device or a pipe.
     temporary: Option<PathBuf>,
     target: PathBuf,
+    /// Whether a file that has the name by now stays.
+    is_new: bool,
 }
 
 impl AtomicFile {
@@ -36,8 +38,26 @@ impl AtomicFile {
         Self::begin(path).map_err(|error| error.with_path(path))
     }
 
+    /// As [`AtomicFile::create`], for a file that must not be there yet: one that appears in the
+    /// meantime is not replaced either.
+    ///
+    /// # Errors
+    ///
+    /// As [`AtomicFile::create`]; [`std::io::ErrorKind::AlreadyExists`], here or when it is
+    /// published.
+    pub fn create_new(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        if fs::symlink_metadata(path).is_ok() {
+            let error = io::Error::from(io::ErrorKind::AlreadyExists);
+            return Err(crate::Error::from(error).with_path(path));
+        }
+        let mut file = Self::begin(path).map_err(|error| error.with_path(path))?;
+        file.is_new = true;
+        Ok(file)
+    }
+
     fn begin(path: &Path) -> Result<Self> {
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let target = resolved(path)?;
         let permissions = match fs::metadata(&target) {
             Ok(metadata) if metadata.is_dir() => return Err(Fault::IsAFolder.into()),
             Ok(metadata) if !metadata.is_file() => {
@@ -47,22 +67,20 @@ impl AtomicFile {
                     file,
                     temporary: None,
                     target,
+                    is_new: false,
                 });
             }
             Ok(metadata) => Some(metadata.permissions()),
             Err(_) => None,
         };
-        let (file, temporary) = create_beside(&target)?;
+        let (file, temporary) = create_beside(&target, permissions.as_ref())?;
         let file = Some(BufWriter::with_capacity(BUFFER, file));
-        let this = AtomicFile {
+        Ok(AtomicFile {
             file,
             temporary: Some(temporary),
             target,
-        };
-        if let (Some(permissions), Some(temporary)) = (permissions, &this.temporary) {
-            fs::set_permissions(temporary, permissions)?;
-        }
-        Ok(this)
+            is_new: false,
+        })
     }
 
     /// Makes the bytes durable and gives them their name: flush, sync, rename, sync of the folder.
@@ -87,7 +105,17 @@ impl AtomicFile {
         };
         buffered.get_ref().sync_all()?;
         drop(buffered); // Some systems refuse to rename an open file.
-        fs::rename(temporary, target)?;
+        if self.is_new {
+            // A rename replaces; a second name does not. Where there are no second names (FAT), the
+            // look before the rename has to do.
+            match fs::hard_link(temporary, target) {
+                Ok(()) => fs::remove_file(temporary)?,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+                Err(_) => fs::rename(temporary, target)?,
+            }
+        } else {
+            fs::rename(temporary, target)?;
+        }
         self.temporary = None;
         sync_folder(target)
     }
@@ -116,8 +144,36 @@ impl Drop for AtomicFile {
     }
 }
 
-/// A new file in the folder of `target`, so that the rename stays on one file system.
-fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
+/// The file that a path means: absolute, so that it stays the same if the process changes its
+/// folder, and behind every link, those included that lead to nothing yet.
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    /// As many links as Linux follows.
+    const MOST: usize = 40;
+    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let mut target = std::path::absolute(path)?;
+    for _ in 0..MOST {
+        match fs::canonicalize(&target) {
+            Ok(target) => return Ok(target),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        match fs::read_link(&target) {
+            // Relative to the folder of the link; an absolute one replaces all of it.
+            Ok(next) => target = target.parent().unwrap_or(Path::new("/")).join(next),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(io::Error::other("too many links"))
+}
+
+/// A new file in the folder of `target`, so that the rename stays on one file system. It is never
+/// more readable than the file that it replaces.
+fn create_beside(
+    target: &Path,
+    permissions: Option<&fs::Permissions>,
+) -> io::Result<(File, PathBuf)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = target
         .file_name()
@@ -125,16 +181,27 @@ fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
         .to_string_lossy();
     // Names are bounded at 255 bytes nearly everywhere; the target's may be that long already.
     let stem: String = name.chars().take(48).collect();
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if let Some(permissions) = permissions {
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+        options.mode(permissions.mode() & 0o777);
+    }
     loop {
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
         let temporary =
             target.with_file_name(format!(".{stem}.{}-{serial}.tmp", std::process::id()));
-        match fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temporary)
-        {
-            Ok(file) => return Ok((file, temporary)),
+        match options.open(&temporary) {
+            Ok(file) => {
+                // The mask of the process may have taken bits away that the old file has.
+                let set = permissions.map(|permissions| file.set_permissions(permissions.clone()));
+                if let Err(error) = set.transpose() {
+                    let _ = fs::remove_file(&temporary);
+                    return Err(error);
+                }
+                return Ok((file, temporary));
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }

@@ -3,12 +3,12 @@
 use zt_container::codec::{Frame, decode_into, frames};
 use zt_container::{Encoding, LimitExceeded, Source, Span};
 use zt_formats::{Buffer, Dense, Elements, Selection, Slice};
-use zt_manifest::ByteOrder;
+use zt_manifest::{ByteOrder, Component};
 
 use crate::error::Result;
-use crate::tensor::Tensor;
+use crate::tensor::{Located, Tensor};
 
-impl Tensor<'_> {
+impl<'f> Tensor<'f> {
     /// A part of the object's dense value, as NumPy's basic slicing gives it.
     ///
     /// Of a dense object only the bytes are read that the part needs: of a raw one those around
@@ -34,7 +34,7 @@ impl Tensor<'_> {
         };
         let selection =
             Selection::new(slices, self.shape()).map_err(|error| self.blame_format(error))?;
-        let component = self.component("data")?;
+        let data = content.data;
         let value_len = content.value_len;
         let byte_len = selection.element_count().saturating_mul(value_len);
         let mut out = Buffer::try_zeroed(byte_len)?;
@@ -54,44 +54,49 @@ impl Tensor<'_> {
                     break; // The runs are as long as the selection says.
                 };
                 let copied = content.copy(element.saturating_mul(value_len), part);
-                copied.map_err(|error| self.blame(error, "data", &component.blob))?;
+                copied.map_err(|error| self.blame(error, data))?;
                 element = element.saturating_add_signed(run.stride);
                 rest = behind;
             }
         }
         let mut elements = Elements::new(content.dtype, out);
-        elements.logical_type.clone_from(&component.logical_type);
+        elements
+            .logical_type
+            .clone_from(&data.component.logical_type);
         let dense = Dense::from_elements(selection.shape(), elements);
         dense.map_err(|error| self.blame_format(error))
     }
 
     /// The object's content, if parts of it can be read.
-    fn content(&self) -> Result<Option<Content<'_>>> {
-        let Some(data) = self
-            .object()
-            .component("data")
-            .filter(|_| self.format() == "dense")
-        else {
+    fn content(&self) -> Result<Option<Content<'f>>> {
+        let is_dense = self.format() == "dense";
+        let Some(data) = self.located().find(|part| is_dense && part.role == "data") else {
             return Ok(None);
         };
-        let Some(dtype) = data.dtype.filter(|_| data.byte_order == ByteOrder::Little) else {
+        let Component {
+            dtype,
+            logical_type,
+            byte_order,
+            blob,
+            ..
+        } = data.component;
+        let Some(dtype) = dtype.filter(|_| *byte_order == ByteOrder::Little) else {
             return Ok(None);
         };
-        let logical_type = data.logical_type.as_deref();
-        let Some(value_len) = self.registry().value_len(dtype, logical_type)? else {
+        let Some(value_len) = self.registry().value_len(dtype, logical_type.as_deref())? else {
             return Ok(None);
         };
-        let blame = |error: zt_container::Error| self.blame(error, "data", &data.blob);
-        let frames = match data.blob.encoding {
+        let frames = match blob.encoding {
             Encoding::Raw => None,
-            _ => match frames(self.source(), &data.blob).map_err(blame)? {
+            _ => match frames(self.source(), blob).map_err(|error| self.blame(error, data))? {
                 Some(frames) => Some(frames),
                 None => return Ok(None),
             },
         };
         Ok(Some(Content {
             source: self.source(),
-            stored: data.blob.span,
+            data,
+            stored: blob.span,
             frames,
             dtype,
             value_len,
@@ -104,6 +109,7 @@ impl Tensor<'_> {
 
 /// The decoded bytes of a component, of which a window is in memory.
 struct Content<'f> {
+    data: Located<'f>,
     source: &'f dyn Source,
     stored: Span,
     /// The frames of a zstd blob; `None` for a raw one.

@@ -1,20 +1,24 @@
 //! Objects larger than memory, written component by component.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
+use zt_formats::check_bools;
 use zt_manifest::{DType, Map, Object, Text};
 
 use crate::encode::Component;
-use crate::error::{Error, Result};
-use crate::options::ObjectOptions;
+use crate::error::{Error, Fault, Result};
+use crate::options::{ComponentOptions, ObjectOptions};
 use crate::progress::{Progress, report};
 use crate::tensor::Tensor;
+use crate::verify::at_position;
 use crate::writer::{Writer, component};
 
 /// An object on its way into a file. See [`Writer::begin`].
 ///
 /// Dropped before [`ObjectWriter::finish`], it leaves its writer unable to finish: the bytes are
-/// in the file, and nothing would say whose they are.
+/// in the file, and nothing would say whose they are. Contents are checked as far as they can be
+/// without holding them: bools are, the indices of sparse objects are not.
 ///
 /// ```
 /// use std::io::Write;
@@ -38,18 +42,24 @@ pub struct ObjectWriter<'a, 'w> {
     name: String,
     object: Object,
     options: ObjectOptions,
-    finished: bool,
+    /// A component was begun and not finished.
+    is_open: bool,
+    roles: HashSet<Text>,
 }
 
 impl<'a, 'w> ObjectWriter<'a, 'w> {
     pub(crate) fn new(writer: &'a mut Writer<'w>, name: &str, object: Object) -> Self {
         let options = ObjectOptions::from(writer.options);
+        // Until it is finished: a value that is forgotten is not dropped.
+        writer.abandoned = true;
+        let name = name.to_owned();
         ObjectWriter {
             writer,
-            name: name.to_owned(),
+            name,
             object,
             options,
-            finished: false,
+            is_open: false,
+            roles: HashSet::new(),
         }
     }
 
@@ -74,7 +84,8 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     ///
     /// # Errors
     ///
-    /// None before its bytes are written; reserved.
+    /// [`crate::ErrorKind::Misuse`] where the object has a component of that role, or where the one
+    /// before was not finished.
     pub fn component(
         &mut self,
         role: impl Into<Text>,
@@ -82,6 +93,17 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         logical_type: Option<Text>,
     ) -> Result<ComponentWriter<'_, 'a, 'w>> {
         let role = role.into();
+        if self.is_open || !self.roles.insert(role.clone()) {
+            let fault = if self.is_open {
+                Fault::UnfinishedObject
+            } else {
+                Fault::DuplicateName
+            };
+            return Err(Error::from(fault)
+                .with_object(&self.name)
+                .with_component(&role));
+        }
+        self.is_open = true;
         let options = self.options.of(&role);
         let expected_len = self.expected_len(dtype);
         Ok(ComponentWriter {
@@ -91,6 +113,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
             extra: Map::new(),
             component: Component::new(options, expected_len),
             batch: Vec::new(),
+            written: 0,
             object: self,
         })
     }
@@ -99,19 +122,27 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     ///
     /// # Errors
     ///
-    /// The fault that a reader would find; the file cannot be finished then.
+    /// The fault that a reader would find; [`crate::ErrorKind::Misuse`] where a component was not
+    /// finished. The file cannot be finished then.
     pub fn finish(mut self) -> Result<()> {
+        if self.is_open {
+            return Err(Error::from(Fault::UnfinishedObject).with_object(&self.name));
+        }
         let object = std::mem::replace(&mut self.object, Object::new([], ""));
         self.writer
             .check_object(&object)
             .map_err(|error| error.with_object(&self.name))?;
         self.writer.push(&self.name, object);
-        self.finished = true;
+        self.writer.abandoned = false;
         Ok(())
     }
 
-    /// A guess that decides about the placement alone.
+    /// A guess that decides about the placement alone: only the data of dense objects is as long
+    /// as their shape says.
     fn expected_len(&self, dtype: DType) -> u64 {
+        if self.object.format != "dense" {
+            return 0;
+        }
         let shape = self.object.shape.iter();
         shape.fold(dtype.byte_len() as u64, |len, dimension| {
             len.saturating_mul(*dimension)
@@ -119,9 +150,13 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     }
 }
 
-impl Drop for ObjectWriter<'_, '_> {
-    fn drop(&mut self) {
-        self.writer.abandoned |= !self.finished;
+impl std::fmt::Debug for ObjectWriter<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("ObjectWriter");
+        debug
+            .field("name", &self.name)
+            .field("object", &self.object)
+            .finish_non_exhaustive()
     }
 }
 
@@ -136,9 +171,27 @@ pub struct ComponentWriter<'o, 'a, 'w> {
     component: Component,
     /// Content that has not been handed on: never more than a batch.
     batch: Vec<u8>,
+    /// Bytes taken so far.
+    written: u64,
+}
+
+impl std::fmt::Debug for ComponentWriter<'_, '_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("ComponentWriter");
+        debug
+            .field("role", &self.role)
+            .field("written", &self.written)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ComponentWriter<'_, '_, '_> {
+    /// Says how many bytes will come, so that a large component begins on a page even where its
+    /// object's shape does not tell. Before the first byte; nothing else depends on it.
+    pub fn expect_len(&mut self, byte_len: u64) {
+        self.component.expect_len(byte_len);
+    }
+
     /// Sets fields of the component that the specification does not know.
     pub fn set_extra(&mut self, extra: Map) {
         self.extra = extra;
@@ -150,23 +203,34 @@ impl ComponentWriter<'_, '_, '_> {
     ///
     /// [`crate::ErrorKind::Io`] where the sink fails.
     pub fn finish(mut self) -> Result<()> {
-        let role = self.role.clone();
-        self.flush_batch(true)
-            .map_err(|error| error.with_component(&role))?;
-        let ComponentWriter {
-            object,
-            role,
-            dtype,
-            logical_type,
-            extra,
-            component: stored,
-            ..
-        } = self;
-        let blob = stored.finish(&mut object.writer.container)?;
-        let mut described = component(dtype, logical_type, blob);
-        described.extra = extra;
-        object.object.components.push((role, described));
+        let (name, role) = (self.object.name.clone(), self.role.clone());
+        self.end()
+            .map_err(|error| error.with_object(&name).with_component(&role))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.flush_batch(true)?;
+        let options = ComponentOptions::default();
+        let stored = std::mem::replace(&mut self.component, Component::new(options, 0));
+        let blob = stored.finish(&mut self.object.writer.container)?;
+        let logical_type = self.logical_type.take();
+        let mut described = component(self.dtype, logical_type, blob);
+        described.extra = std::mem::take(&mut self.extra);
+        self.object
+            .object
+            .components
+            .push((self.role.clone(), described));
+        self.object.is_open = false;
         Ok(())
+    }
+
+    /// What the reader refuses is not written: a bool that is neither 0 nor 1.
+    fn check(&self, bytes: &[u8]) -> Result<()> {
+        if self.dtype != DType::Bool {
+            return Ok(());
+        }
+        let checked = check_bools(bytes).map_err(|error| at_position(error, self.written));
+        checked.map_err(|error| Error::from(error.with_role(self.role.clone())))
     }
 
     fn flush_batch(&mut self, last: bool) -> Result<()> {
@@ -181,11 +245,13 @@ impl ComponentWriter<'_, '_, '_> {
 
 impl Write for ComponentWriter<'_, '_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.check(bytes)?;
         if self.component.is_raw() && self.batch.is_empty() {
             let Writer {
                 encoder, container, ..
             } = &mut *self.object.writer;
             self.component.push(encoder, container, bytes, false)?;
+            self.written = self.written.saturating_add(bytes.len() as u64);
             return Ok(bytes.len());
         }
         // A full batch waits for the next byte: only then is it known not to be the last.
@@ -195,6 +261,7 @@ impl Write for ComponentWriter<'_, '_, '_> {
         let len = bytes.len().min(Component::BATCH - self.batch.len());
         self.batch
             .extend_from_slice(bytes.get(..len).unwrap_or_default());
+        self.written = self.written.saturating_add(len as u64);
         Ok(len)
     }
 
@@ -232,14 +299,17 @@ impl Writer<'_> {
         let mut object = object.options(options.clone());
         object.object.attributes.clone_from(&source.attributes);
         object.set_extra(source.extra.clone());
-        let mut components: Vec<_> = source.components.iter().collect();
-        components.sort_by_key(|(_, component)| component.blob.span.offset());
-        for (role, component) in components {
-            let dtype = tensor.dtype_to_write(role, component)?;
-            let mut out = object.component(role.clone(), dtype, component.logical_type.clone())?;
+        let mut parts: Vec<_> = tensor.located().collect();
+        parts.sort_by_key(|part| part.component.blob.span.offset());
+        for part in parts {
+            let component = part.component;
+            let dtype = tensor.dtype_to_write_of(part)?;
+            let mut out =
+                object.component(part.role.clone(), dtype, component.logical_type.clone())?;
             out.set_extra(component.extra.clone());
-            let mut reader = tensor.reader(role)?;
-            let mut piece = tensor.piece(role);
+            out.expect_len(component.blob.decoded_len.unwrap_or(0));
+            let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
+            let mut piece = part.piece();
             loop {
                 let len = reader.read(&mut piece)?;
                 let bytes = piece.get(..len).unwrap_or_default();

@@ -84,7 +84,7 @@ impl<'f> Tensor<'f> {
     ///
     /// Code `not-found` where there is none.
     pub fn component(&self, role: &str) -> Result<&'f Component> {
-        self.locate(role).map(|(_, component)| component)
+        self.locate(role).map(|part| part.component)
     }
 
     /// The decoded little-endian bytes of one component: borrowed where they are raw, little-endian
@@ -94,22 +94,7 @@ impl<'f> Tensor<'f> {
     ///
     /// Code `not-found`; damage of the stored bytes; [`crate::ErrorKind::Io`].
     pub fn bytes(&self, role: &str) -> Result<Bytes<'f>> {
-        let (at, component) = self.locate(role)?;
-        let blob = &component.blob;
-        if blob.encoding == Encoding::Raw
-            && component.byte_order == ByteOrder::Little
-            && let Some(lent) = self.source().slice(blob.span)
-        {
-            if self.must_verify(at) {
-                pieces::check_digest(blob, lent).map_err(|error| self.blame(error, role, blob))?;
-                self.resolved.set_verified(at);
-            }
-            return Ok(Bytes::Borrowed(lent));
-        }
-        let byte_len = self.decoded_len(role)?;
-        let mut buffer = Buffer::try_zeroed(byte_len)?;
-        self.fill(at, role, component, &mut buffer)?;
-        Ok(Bytes::Owned(buffer))
+        self.bytes_of(self.locate(role)?)
     }
 
     /// Reads and decodes one component into `out`, which has exactly its decoded length.
@@ -119,8 +104,12 @@ impl<'f> Tensor<'f> {
     /// As [`Tensor::bytes`]; [`crate::ErrorKind::Misuse`] where `out` has another length. After an
     /// error the contents of `out` are unspecified.
     pub fn read_into(&self, role: &str, out: &mut [u8]) -> Result<()> {
-        let (at, component) = self.locate(role)?;
-        self.fill(at, role, component, out)
+        let part = self.locate(role)?;
+        let byte_len = match part.component.blob.decoded_len {
+            Some(byte_len) => byte_len,
+            None => self.count(part)?,
+        };
+        self.fill(part, byte_len, self.must_verify(part), out)
     }
 
     /// Streams the decoded little-endian bytes of one component in bounded memory.
@@ -129,31 +118,8 @@ impl<'f> Tensor<'f> {
     ///
     /// As [`Tensor::bytes`].
     pub fn reader(&self, role: &str) -> Result<ComponentReader<'f>> {
-        let (at, _) = self.locate(role)?;
-        self.reader_at(role, self.must_verify(at))
-    }
-
-    /// As [`Tensor::reader`], comparing the digest whatever the file was opened with.
-    pub(crate) fn always_verifying_reader(&self, role: &str) -> Result<ComponentReader<'f>> {
-        self.reader_at(role, true)
-    }
-
-    fn reader_at(&self, role: &str, verify: bool) -> Result<ComponentReader<'f>> {
-        let (at, component) = self.locate(role)?;
-        let open = if verify {
-            BlobReader::new
-        } else {
-            BlobReader::unverified
-        };
-        let blob = open(self.source(), &component.blob, &self.file.limits)
-            .map_err(|error| self.blame(error, role, &component.blob))?;
-        Ok(ComponentReader {
-            tensor: *self,
-            at,
-            component,
-            blob,
-            verify,
-        })
+        let part = self.locate(role)?;
+        self.reader_of(part, self.must_verify(part))
     }
 
     /// Bytes of one component after decoding. Where the file does not say (zstd of old layouts),
@@ -163,25 +129,7 @@ impl<'f> Tensor<'f> {
     ///
     /// As [`Tensor::bytes`].
     pub fn decoded_len(&self, role: &str) -> Result<u64> {
-        // Real weights compress a few times; a claim beyond this is either all zeros, which decode
-        // at the speed of memory, or a lie that must not be given memory.
-        const BELIEVED_RATIO: u64 = 64;
-        let (_, component) = self.locate(role)?;
-        let blob = &component.blob;
-        match blob.decoded_len {
-            Some(len) if len <= blob.span.byte_len().saturating_mul(BELIEVED_RATIO) => Ok(len),
-            Some(len) if blob.encoding == Encoding::Raw => Ok(len),
-            _ => {
-                let mut reader = self.reader(role)?;
-                let (mut scratch, mut total) = (vec![0; 64 << 10], 0u64);
-                loop {
-                    match reader.read(&mut scratch)? {
-                        0 => return Ok(total),
-                        len => total = total.saturating_add(len as u64),
-                    }
-                }
-            }
-        }
+        self.decoded_len_of(self.locate(role)?)
     }
 
     /// The elements of one component, as stored: bytes, dtype, logical type.
@@ -190,13 +138,7 @@ impl<'f> Tensor<'f> {
     ///
     /// As [`Tensor::bytes`].
     pub fn elements(&self, role: &str) -> Result<Elements<'f>> {
-        let component = self.component(role)?;
-        Ok(Elements {
-            // Files of 1.0 do not say the dtype of every role: those are bytes.
-            dtype: component.dtype.unwrap_or(DType::U8),
-            logical_type: component.logical_type.clone(),
-            bytes: self.bytes(role)?,
-        })
+        self.elements_of(self.locate(role)?)
     }
 
     /// Whether the digest of one component has been compared with all of its stored bytes, by an
@@ -206,10 +148,10 @@ impl<'f> Tensor<'f> {
     ///
     /// Code `not-found`.
     pub fn is_verified(&self, role: &str) -> Result<bool> {
-        let (at, component) = self.locate(role)?;
-        let digest = component.blob.digest.as_ref();
+        let part = self.locate(role)?;
+        let digest = part.component.blob.digest.as_ref();
         let can_be = digest.is_some_and(|digest| digest.algorithm().is_some());
-        Ok(can_be && self.resolved.is_verified(at))
+        Ok(can_be && self.resolved.is_verified(part.at))
     }
 
     /// All components read, for a [`View`] or for a format's own code.
@@ -224,13 +166,8 @@ impl<'f> Tensor<'f> {
     /// The components whose role is `wanted`, read.
     pub(crate) fn parts_of(&self, wanted: impl Fn(&str) -> bool) -> Result<Parts<'f>> {
         let mut elements: Vec<(Text, Elements<'f>)> = Vec::new();
-        for (role, _) in self
-            .object
-            .components
-            .iter()
-            .filter(|(role, _)| wanted(role))
-        {
-            elements.push((role.clone(), self.elements(role)?));
+        for part in self.located().filter(|part| wanted(part.role)) {
+            elements.push((part.role.clone(), self.elements_of(part)?));
         }
         Ok(Parts {
             shape: Cow::Borrowed(&self.object.shape),
@@ -316,29 +253,22 @@ impl<'f> Tensor<'f> {
         }
     }
 
-    /// Memory for the pieces of one component as [`Tensor::reader`] gives them: no more than it
-    /// has bytes, because most of many objects are small.
-    pub(crate) fn piece(&self, role: &str) -> Vec<u8> {
-        const PIECE: u64 = 1 << 20;
-        let component = self.object.component(role);
-        let declared = component.and_then(|component| component.blob.decoded_len);
-        // At least one element of any dtype; the end shows in a piece that is not full.
-        let len = declared.map_or(PIECE, |len| len.saturating_add(8).min(PIECE));
-        vec![0; usize::try_from(len).unwrap_or(1 << 20)]
-    }
-
     /// The dtype to write a component with. Files of 1.0 leave some out, which 1.2 may not: there
     /// the format's typed reading decides, and what that does not know is bytes.
     ///
     /// # Errors
     ///
     /// As [`Tensor::decoded_len`].
-    pub fn dtype_to_write(&self, role: &str, component: &Component) -> Result<DType> {
-        if let Some(dtype) = component.dtype {
+    pub fn dtype_to_write(&self, role: &str) -> Result<DType> {
+        self.dtype_to_write_of(self.locate(role)?)
+    }
+
+    pub(crate) fn dtype_to_write_of(&self, part: Located<'f>) -> Result<DType> {
+        if let Some(dtype) = part.component.dtype {
             return Ok(dtype);
         }
         let rows = self.object.shape.first().copied().unwrap_or(1);
-        let byte_len = self.decoded_len(role)?;
+        let byte_len = self.decoded_len_of(part)?;
         Ok(match (self.format(), byte_len.checked_div(rows)) {
             ("quantized_4bit", Some(4)) => DType::F32,
             ("quantized_4bit", Some(2)) => DType::F16,
@@ -346,16 +276,96 @@ impl<'f> Tensor<'f> {
         })
     }
 
-    fn locate(&self, role: &str) -> Result<(usize, &'f Component)> {
-        let mut components = self.object.components.iter().enumerate();
-        let found = components.find(|(_, (name, _))| name == role);
-        let (at, (_, component)) = found.ok_or_else(|| {
-            Error::from(Fault::NoSuchComponent {
-                role: role.to_owned(),
+    fn locate(&self, role: &str) -> Result<Located<'f>> {
+        self.located()
+            .find(|part| part.role == role)
+            .ok_or_else(|| {
+                let fault = Fault::NoSuchComponent {
+                    role: role.to_owned(),
+                };
+                Error::from(fault).with_object(self.name)
             })
-            .with_object(self.name)
-        })?;
-        Ok((at, component))
+    }
+
+    /// Every component with its place, for work on all of them: an object may have many thousands,
+    /// and looking for each by its role would be quadratic.
+    pub(crate) fn located(&self) -> impl Iterator<Item = Located<'f>> + use<'f> {
+        let components = self.object.components.iter().enumerate();
+        components.map(|(at, (role, component))| Located {
+            at,
+            role,
+            component,
+        })
+    }
+
+    fn bytes_of(&self, part: Located<'f>) -> Result<Bytes<'f>> {
+        let blob = &part.component.blob;
+        // Asked once: counting an unknown length compares the digest as well, and the bytes that
+        // are returned have to be those that were hashed.
+        let verify = self.must_verify(part);
+        if blob.encoding == Encoding::Raw
+            && part.component.byte_order == ByteOrder::Little
+            && let Some(lent) = self.source().slice(blob.span)
+        {
+            if verify {
+                pieces::check_digest(blob, lent).map_err(|error| self.blame(error, part))?;
+                self.resolved.set_verified(part.at);
+            }
+            return Ok(Bytes::Borrowed(lent));
+        }
+        let byte_len = self.decoded_len_of(part)?;
+        let mut buffer = Buffer::try_zeroed(byte_len)?;
+        self.fill(part, byte_len, verify, &mut buffer)?;
+        Ok(Bytes::Owned(buffer))
+    }
+
+    fn elements_of(&self, part: Located<'f>) -> Result<Elements<'f>> {
+        Ok(Elements {
+            // Files of 1.0 do not say the dtype of every role: those are bytes.
+            dtype: part.component.dtype.unwrap_or(DType::U8),
+            logical_type: part.component.logical_type.clone(),
+            bytes: self.bytes_of(part)?,
+        })
+    }
+
+    pub(crate) fn reader_of(&self, part: Located<'f>, verify: bool) -> Result<ComponentReader<'f>> {
+        let open = if verify {
+            BlobReader::new
+        } else {
+            BlobReader::unverified
+        };
+        let blob = open(self.source(), &part.component.blob, &self.file.limits)
+            .map_err(|error| self.blame(error, part))?;
+        Ok(ComponentReader {
+            tensor: *self,
+            part,
+            blob,
+            verify,
+        })
+    }
+
+    fn decoded_len_of(&self, part: Located<'f>) -> Result<u64> {
+        // Real weights compress a few times; a claim beyond this is either all zeros, which decode
+        // at the speed of memory, or a lie that must not be given memory.
+        const BELIEVED_RATIO: u64 = 64;
+        let blob = &part.component.blob;
+        match blob.decoded_len {
+            Some(len) if blob.encoding == Encoding::Raw => Ok(len),
+            Some(len) if len <= blob.span.byte_len().saturating_mul(BELIEVED_RATIO) => Ok(len),
+            _ => self.count(part),
+        }
+    }
+
+    /// Decodes the component for the number of its bytes alone.
+    fn count(&self, part: Located<'f>) -> Result<u64> {
+        let mut reader = self.reader_of(part, false)?;
+        let (mut scratch, mut total) = (vec![0; 64 << 10], 0u64);
+        loop {
+            match reader.read(&mut scratch)? {
+                0 => return Ok(total),
+                len => total = total.saturating_add(len as u64),
+            }
+        }
     }
 
     pub(crate) fn source(&self) -> &'f dyn Source {
@@ -367,34 +377,33 @@ impl<'f> Tensor<'f> {
             .map_or(&NONE, |source| &**source)
     }
 
-    fn must_verify(&self, at: usize) -> bool {
+    pub(crate) fn must_verify(&self, part: Located<'_>) -> bool {
         match self.file.verify {
             Verify::Always => true,
-            Verify::OnRead => !self.resolved.is_verified(at),
+            Verify::OnRead => !self.resolved.is_verified(part.at),
             Verify::Never => false,
         }
     }
 
-    fn fill(&self, at: usize, role: &str, component: &Component, out: &mut [u8]) -> Result<()> {
-        let (verify, limits) = (self.must_verify(at), &self.file.limits);
+    fn fill(&self, part: Located<'f>, byte_len: u64, verify: bool, out: &mut [u8]) -> Result<()> {
         let counted;
-        let blob = match component.blob.decoded_len {
-            Some(_) => &component.blob,
+        let blob = match part.component.blob.decoded_len {
+            Some(_) => &part.component.blob,
             None => {
-                let decoded_len = Some(self.decoded_len(role)?);
+                let decoded_len = Some(byte_len);
                 counted = Blob {
                     decoded_len,
-                    ..component.blob.clone()
+                    ..part.component.blob.clone()
                 };
                 &counted
             }
         };
-        pieces::read(self.source(), blob, verify, limits, out)
-            .map_err(|error| self.blame(error, role, blob))?;
+        pieces::read(self.source(), blob, verify, &self.file.limits, out)
+            .map_err(|error| self.blame(error, part))?;
         if verify {
-            self.resolved.set_verified(at);
+            self.resolved.set_verified(part.at);
         }
-        to_little_endian(component, out);
+        to_little_endian(part.component, out);
         Ok(())
     }
 
@@ -409,12 +418,12 @@ impl<'f> Tensor<'f> {
         Err(Error::from(fault).with_object(self.name))
     }
 
-    pub(crate) fn blame(&self, error: impl Into<Error>, role: &str, blob: &Blob) -> Error {
-        error
+    pub(crate) fn blame(&self, error: impl Into<Error>, part: Located<'_>) -> Error {
+        let error = error
             .into()
             .with_object(self.name)
-            .with_component(role)
-            .with_span(blob.span)
+            .with_component(part.role);
+        error.with_span(part.component.blob.span)
     }
 
     pub(crate) fn blame_format(&self, error: zt_formats::Error) -> Error {
@@ -435,12 +444,31 @@ impl std::fmt::Debug for Tensor<'_> {
     }
 }
 
+/// A component and its place among those of its object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Located<'f> {
+    pub(crate) at: usize,
+    pub(crate) role: &'f Text,
+    pub(crate) component: &'f Component,
+}
+
+impl Located<'_> {
+    /// Memory for the pieces of the component as a [`ComponentReader`] gives them: no more than it
+    /// has bytes, because most of many objects are small.
+    pub(crate) fn piece(&self) -> Vec<u8> {
+        const PIECE: u64 = 1 << 20;
+        // At least one element of any dtype; the end shows in a piece that is not full.
+        let declared = self.component.blob.decoded_len;
+        let len = declared.map_or(PIECE, |len| len.saturating_add(8).min(PIECE));
+        vec![0; usize::try_from(len).unwrap_or(1 << 20)]
+    }
+}
+
 /// Yields the decoded little-endian bytes of one component in order. See [`Tensor::reader`].
 #[derive(Debug)]
 pub struct ComponentReader<'f> {
     tensor: Tensor<'f>,
-    at: usize,
-    component: &'f Component,
+    part: Located<'f>,
     blob: BlobReader<'f>,
     verify: bool,
 }
@@ -453,25 +481,21 @@ impl ComponentReader<'_> {
     ///
     /// As [`Tensor::bytes`]; [`crate::ErrorKind::Misuse`] where not one element fits.
     pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
-        let width = self.component.dtype.map_or(1, DType::byte_len);
+        let component = self.part.component;
+        let width = component.dtype.map_or(1, DType::byte_len);
         let room = out.len() - out.len() % width;
         let out = out.get_mut(..room).unwrap_or_default();
         if out.is_empty() {
-            let misuse = zt_container::Misuse::Destination {
-                expected: width as u64,
-                found: 0,
-            };
+            let expected = width as u64;
+            let misuse = zt_container::Misuse::Destination { expected, found: 0 };
             return Err(zt_container::Error::Misuse(misuse).into());
         }
-        let blame = |error| {
-            let (role, _) = &self.tensor.object.components[self.at];
-            self.tensor.blame(error, role, &self.component.blob)
-        };
-        let len = self.blob.read(out).map_err(blame)?;
+        let read = self.blob.read(out);
+        let len = read.map_err(|error| self.tensor.blame(error, self.part))?;
         if len < out.len() && self.verify {
-            self.tensor.resolved.set_verified(self.at);
+            self.tensor.resolved.set_verified(self.part.at);
         }
-        to_little_endian(self.component, out.get_mut(..len).unwrap_or_default());
+        to_little_endian(component, out.get_mut(..len).unwrap_or_default());
         Ok(len)
     }
 }

@@ -87,9 +87,10 @@ impl<'w> Writer<'w> {
     }
 
     pub(crate) fn with_sink(sink: Sink<'w>, options: WriteOptions) -> Result<Self> {
+        let encoder = Encoder::new(options.alignment, options.threads)?;
         Ok(Writer {
             container: ContainerWriter::new(sink)?,
-            encoder: Encoder::new(options.alignment, options.threads)?,
+            encoder,
             options: options.component,
             registry: options.registry.unwrap_or_else(Registry::builtin),
             manifest: Manifest::default(),
@@ -140,8 +141,8 @@ impl<'w> Writer<'w> {
         object: &(impl ToObject + ?Sized),
         options: &ObjectOptions,
     ) -> Result<()> {
-        self.check_name(name)?;
         let new = object.to_object()?;
+        self.check_name(name, &new.shape)?;
         self.registry.check(&new.format, &new.signature())?;
         self.check_contents(&new)?;
         let mut object = Object::new(new.shape.to_vec(), new.format);
@@ -196,7 +197,7 @@ impl<'w> Writer<'w> {
         shape: &[u64],
         format: impl Into<Text>,
     ) -> Result<ObjectWriter<'a, 'w>> {
-        self.check_name(name)
+        self.check_name(name, shape)
             .map_err(|error| error.with_object(name))?;
         Ok(ObjectWriter::new(self, name, Object::new(shape, format)))
     }
@@ -228,11 +229,18 @@ impl<'w> Writer<'w> {
         self.manifest.objects.push((name.to_owned(), object));
     }
 
-    fn check_name(&self, name: &str) -> Result<()> {
+    /// What readers refuse by default is not begun.
+    fn check_name(&self, name: &str, shape: &[u64]) -> Result<()> {
         self.check_usable()?;
-        let limit = Limits::default().name_len;
-        if name.len() > limit {
-            return Err(Fault::NameTooLong { limit }.into());
+        let limits = Limits::default();
+        if name.len() > limits.name_len {
+            return Err(Fault::NameTooLong {
+                limit: limits.name_len,
+            }
+            .into());
+        }
+        if shape.len() > limits.rank {
+            return Err(Fault::TooManyDimensions { limit: limits.rank }.into());
         }
         if self.names.contains(name) {
             return Err(Fault::DuplicateName.into());

@@ -340,3 +340,119 @@ fn a_sink_that_fails_at_any_byte_gives_an_io_error() {
     }
     write(whole.len()).unwrap();
 }
+
+#[test]
+fn a_component_that_is_dropped_half_way_leaves_no_file() {
+    for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+        let mut bytes = Vec::new();
+        let mut writer = options.to_writer(&mut bytes).unwrap();
+        let mut object = writer.begin("x", &[2], "example.pair/1").unwrap();
+        let mut a = object.component("a", DType::U8, None).unwrap();
+        a.write_all(&[1, 2]).unwrap();
+        a.finish().unwrap();
+        object
+            .component("b", DType::U8, None)
+            .unwrap()
+            .write_all(&[3])
+            .unwrap();
+        assert_eq!(
+            object.component("c", DType::U8, None).unwrap_err().code(),
+            "misuse"
+        );
+        assert_eq!(object.finish().unwrap_err().code(), "misuse");
+        assert_eq!(writer.finish().unwrap_err().code(), "misuse");
+    }
+    let mut writer = Writer::new(io::sink()).unwrap();
+    std::mem::forget(writer.begin("x", &[2], "dense").unwrap());
+    assert_eq!(writer.finish().unwrap_err().code(), "misuse");
+}
+
+#[test]
+fn streams_are_held_to_what_can_be_checked_as_they_pass() {
+    let mut writer = Writer::new(io::sink()).unwrap();
+    let mut object = writer.begin("flags", &[3], "dense").unwrap();
+    let mut data = object.component("data", DType::Bool, None).unwrap();
+    data.write_all(&[0, 1]).unwrap();
+    let error = data.write_all(&[2]).unwrap_err();
+    let error = error
+        .get_ref()
+        .unwrap()
+        .downcast_ref::<zt::Error>()
+        .unwrap();
+    assert_eq!(error.code(), "bool-value");
+    drop(data);
+    assert_eq!(
+        object
+            .component("data", DType::U8, None)
+            .unwrap_err()
+            .code(),
+        "misuse"
+    );
+    drop(object);
+    let deep = vec![1u64; 65];
+    let mut writer = Writer::new(io::sink()).unwrap();
+    assert_eq!(
+        writer.begin("deep", &deep, "dense").unwrap_err().code(),
+        "misuse"
+    );
+    for alignment in [0, 3, 32, 1 << 40] {
+        let options = WriteOptions::new().alignment(alignment);
+        assert_eq!(
+            options.to_writer(io::sink()).unwrap_err().code(),
+            "misuse",
+            "{alignment}"
+        );
+    }
+}
+
+#[test]
+fn a_copied_sparse_object_is_laid_out_like_a_written_one() {
+    let bytes = sample(WriteOptions::new());
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    let mut copied = Vec::new();
+    let mut writer = Writer::new(&mut copied).unwrap();
+    for entry in file.entries() {
+        writer.copy(entry.name(), &entry.tensor().unwrap()).unwrap();
+    }
+    writer.finish().unwrap();
+    assert_eq!(copied, bytes);
+}
+
+#[cfg(unix)]
+#[test]
+fn publishing_follows_a_link_that_leads_to_nothing_yet() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("later.zt", folder.path().join("latest.zt")).unwrap();
+    Writer::create(folder.path().join("latest.zt"))
+        .unwrap()
+        .finish()
+        .unwrap();
+    assert_eq!(names_in(folder.path()), ["later.zt", "latest.zt"]);
+    assert!(
+        std::fs::symlink_metadata(folder.path().join("latest.zt"))
+            .unwrap()
+            .is_symlink()
+    );
+    assert!(File::open(folder.path().join("later.zt")).is_ok());
+    let error = Writer::create(folder.path().join("folder/")).unwrap_err();
+    assert_eq!(error.code(), "io");
+}
+
+#[test]
+fn a_new_file_replaces_nothing_that_appears_in_the_meantime() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let mut file = zt::AtomicFile::create_new(&path).unwrap();
+    file.write_all(b"ours").unwrap();
+    std::fs::write(&path, b"theirs").unwrap();
+    assert_eq!(file.publish().unwrap_err().code(), "io");
+    assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
+    assert_eq!(names_in(folder.path()), ["out"]);
+    assert_eq!(zt::AtomicFile::create_new(&path).unwrap_err().code(), "io");
+}
+
+#[test]
+fn an_io_error_keeps_its_kind() {
+    let error: io::Error = zt::Error::from(io::Error::from(io::ErrorKind::StorageFull)).into();
+    assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+}

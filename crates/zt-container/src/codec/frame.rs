@@ -1,6 +1,6 @@
 //! Frames, compressed and decoded. Ours hold their content size and a checksum; others need neither.
 
-use zstd::zstd_safe::{CCtx, CParameter, DCtx, InBuffer, OutBuffer, get_error_name};
+use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 
 use crate::error::{Error, LimitExceeded, Result, ZstdFault};
 
@@ -71,7 +71,7 @@ pub fn decode_into(stored: &[u8], out: &mut [u8]) -> Result<()> {
     }
 }
 
-/// Decodes frames that come in pieces. Windows up to 128 MiB, which level 22 declares.
+/// Decodes frames that come in pieces.
 pub(crate) struct FrameDecoder {
     context: DCtx<'static>,
     /// Whether the bytes so far end between two frames.
@@ -79,8 +79,18 @@ pub(crate) struct FrameDecoder {
 }
 
 impl FrameDecoder {
-    pub(crate) fn new() -> Result<Self> {
-        let context = DCtx::try_create().ok_or_else(no_context)?;
+    /// Windows of up to 128 MiB, which level 22 declares whatever the size, and of up to the
+    /// content, which takes as much memory by itself.
+    pub(crate) fn new(content_len: Option<u64>) -> Result<Self> {
+        let mut context = DCtx::try_create().ok_or_else(no_context)?;
+        let log = content_len
+            .unwrap_or(0)
+            .max(1)
+            .next_power_of_two()
+            .trailing_zeros();
+        context
+            .set_parameter(DParameter::WindowLogMax(log.clamp(27, 31)))
+            .map_err(refused)?;
         Ok(FrameDecoder {
             context,
             at_boundary: true,

@@ -130,6 +130,19 @@ impl Value {
     }
 }
 
+impl Map {
+    /// The deterministic encoding, as [`Value::to_cbor`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Value::to_cbor`].
+    pub fn to_cbor(&self) -> crate::Result<Vec<u8>> {
+        let mut encoder = Encoder::default();
+        encoder.map(self, 0, MAX_NESTING)?;
+        Ok(encoder.out)
+    }
+}
+
 const fn enter(depth: usize, limit: usize) -> Result<usize, Misuse> {
     if depth < limit {
         Ok(depth.saturating_add(1))
