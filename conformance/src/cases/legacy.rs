@@ -418,5 +418,29 @@ fn v1_0() -> Vec<Case> {
         )
         .also(&["shape_size_mismatch"])
         .stage(Stage::Read),
+        bad(
+            "v10_csr_values_short",
+            "zstd without lengths: two values, three indices",
+            "shape_size_mismatch",
+            {
+                let short = Part::new("values", DType::U8, &[5, 7]).frames(frame(&[5, 7]));
+                csr().replace(short).change("indices", zstd)
+            },
+        )
+        .also(&["zstd"])
+        .stage(Stage::Verify),
+        faulty(
+            "v11_zstd_half_an_element",
+            "§8",
+            "an unknown format, zstd without a length: three bytes of elements of two",
+            "shape_size_mismatch",
+            {
+                let part = Part::new("x", DType::U16, &[0; 3]).frames(frame(&[0; 3]));
+                Draft::v1_1().with("bad", Item::new(&[1], "example.odd/1").part(part))
+            },
+        )
+        .also(&["zstd"])
+        .stage(Stage::Verify)
+        .at("bad", Some("x")),
     ]
 }
