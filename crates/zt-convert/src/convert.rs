@@ -1,5 +1,6 @@
 //! From any files to one of another kind, or of the same, stored in another way.
 
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -179,7 +180,14 @@ pub fn convert_to_path(
     let out = out.as_ref();
     let write = || {
         output::check(out, inputs, overwrite)?;
-        let mut file = AtomicFile::create(out)?;
+        // What was not there a moment ago stays, should it appear while this works.
+        let is_there = fs::symlink_metadata(out).is_ok();
+        let create = if overwrite || is_there {
+            AtomicFile::create
+        } else {
+            AtomicFile::create_new
+        };
+        let mut file = create(out)?;
         let summary = convert(inputs, &mut file, options)?;
         file.publish()?;
         Ok(summary)

@@ -1,6 +1,7 @@
 //! The header of a safetensors file, held to every rule.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use zt::container::bytes_of;
 use zt::{Error, Result, Source, Span};
 
 use super::dtype::{Dtype, SizeFault};
@@ -56,9 +57,8 @@ impl Header {
             ));
         };
         // At most HEADER_MAX bytes, which exist.
-        let mut bytes = vec![0; usize::try_from(declared).unwrap_or(0)];
-        source.read_at(LEN, &mut bytes)?;
-        let json = parse(&bytes)?;
+        let header = Span::new(LEN, declared).unwrap_or_default();
+        let json = parse(&bytes_of(source, header)?)?;
         let data = Span::new(LEN.saturating_add(declared), data_len);
         check(json, data.unwrap_or_default())
     }

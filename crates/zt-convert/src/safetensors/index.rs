@@ -4,7 +4,8 @@
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
-use zt::{Error, Result, Source};
+use zt::container::bytes_of;
+use zt::{Error, Result, Source, Span};
 
 use super::header::repeated;
 use super::json::{Skipped, Texts, parse};
@@ -35,9 +36,8 @@ impl Index {
             .into());
         }
         // At most INDEX_MAX bytes, which exist.
-        let mut bytes = vec![0; usize::try_from(byte_len).unwrap_or(0)];
-        source.read_at(0, &mut bytes)?;
-        Self::from_map(weight_map(&bytes)?, own_name)
+        let whole = Span::new(0, byte_len).unwrap_or_default();
+        Self::from_map(weight_map(&bytes_of(source, whole)?)?, own_name)
     }
 
     fn from_map(map: Vec<(String, String)>, own_name: &str) -> Result<Self> {
