@@ -84,4 +84,4 @@ pub use signature::{ComponentSignature, Signature};
 pub use slice::{Run, Selection, Slice};
 pub use sparse_coo::{Coo, SparseCooFormat};
 pub use sparse_csr::{Csr, SparseCsrFormat};
-pub use typed::{Typed, check_bools};
+pub use typed::{Typed, check_bools, check_bools_from};

@@ -138,13 +138,23 @@ impl<T: Element> fmt::Debug for Typed<'_, T> {
 ///
 /// `bool-value`, with the position of the first such byte.
 pub fn check_bools(bytes: &[u8]) -> Result<()> {
+    check_bools_from(0, bytes)
+}
+
+/// As [`check_bools`], for bytes that are the component's from position `start` on.
+///
+/// # Errors
+///
+/// As [`check_bools`]; the position is counted from the start of the component.
+pub fn check_bools_from(start: u64, bytes: &[u8]) -> Result<()> {
     // One look at all bits of a block at a time; the position only where there is a fault.
     let faulty = |block: &&[u8]| block.iter().fold(0, |bits, byte| bits | byte) > 1;
     if !bytes.chunks(4096).any(|block| faulty(&block)) {
         return Ok(());
     }
-    let fault = bytes.iter().zip(0..).find(|(byte, _)| **byte > 1);
+    let fault = bytes.iter().zip(0u64..).find(|(byte, _)| **byte > 1);
     fault.map_or(Ok(()), |(&value, position)| {
+        let position = position.saturating_add(start);
         Err(Violation::BoolValue { position, value }.of_object())
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-use zt_formats::check_bools;
+use zt_formats::check_bools_from;
 use zt_manifest::{DType, Map, Object, Text};
 
 use crate::encode::Component;
@@ -11,7 +11,6 @@ use crate::error::{Error, Fault, Result};
 use crate::options::{ComponentOptions, ObjectOptions};
 use crate::progress::{Progress, report};
 use crate::tensor::Tensor;
-use crate::verify::at_position;
 use crate::writer::{Writer, component};
 
 /// An object on its way into a file. See [`Writer::begin`].
@@ -229,8 +228,8 @@ impl ComponentWriter<'_, '_, '_> {
         if self.dtype != DType::Bool {
             return Ok(());
         }
-        let checked = check_bools(bytes).map_err(|error| at_position(error, self.written));
-        checked.map_err(|error| Error::from(error.with_role(self.role.clone())))
+        let checked = check_bools_from(self.written, bytes);
+        checked.map_err(|error| error.with_role(self.role.clone()).into())
     }
 
     fn flush_batch(&mut self, last: bool) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Everything that can be checked of a file, checked.
 
 use zt_container::{BlobReader, Span};
-use zt_formats::check_bools;
+use zt_formats::check_bools_from;
 use zt_manifest::DType;
 
 use crate::error::{Error, Fault, Result};
@@ -272,9 +272,7 @@ impl Findings {
             }
             let bytes = piece.get(..len).unwrap_or_default();
             if is_bool && wrong_bool.is_none() {
-                wrong_bool = check_bools(bytes)
-                    .err()
-                    .map(|error| at_position(error, position));
+                wrong_bool = check_bools_from(position, bytes).err();
             }
             position = position.saturating_add(len as u64);
             self.bytes = self.bytes.saturating_add(len as u64);
@@ -286,14 +284,4 @@ impl Findings {
             None => Ok(position),
         }
     }
-}
-
-/// The error of one piece, its position counted from the start of the component.
-pub(crate) fn at_position(mut error: zt_formats::Error, start: u64) -> zt_formats::Error {
-    if let zt_formats::Error::Malformed { violation, .. } = &mut error
-        && let zt_formats::Violation::BoolValue { position, .. } = violation
-    {
-        *position = position.saturating_add(start);
-    }
-    error
 }
