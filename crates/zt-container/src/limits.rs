@@ -19,6 +19,10 @@ pub struct Limits {
     pub rank: usize,
     /// Bytes of an object's name. 64 KiB.
     pub name_len: usize,
+    /// Bytes of the attributes and unknown fields of one object, as the manifest encodes them:
+    /// decoded, they take up to 32 times as much. 1 MiB. (A file's own attributes are decoded only
+    /// when they are asked for.)
+    pub attributes_len: usize,
 }
 
 impl Default for Limits {
@@ -29,6 +33,7 @@ impl Default for Limits {
             decoded_len: 64 << 30,
             rank: 64,
             name_len: 64 << 10,
+            attributes_len: 1 << 20,
         }
     }
 }

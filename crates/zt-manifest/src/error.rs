@@ -140,6 +140,13 @@ pub enum LimitExceeded {
         /// What the file has.
         found: usize,
     },
+    /// Bytes of an object's attributes and unknown fields, as they are encoded.
+    Attributes {
+        /// The limit.
+        limit: usize,
+        /// What the file has, at least.
+        found: usize,
+    },
     /// Bytes of an object's name.
     Name {
         /// The limit.
@@ -331,6 +338,9 @@ impl fmt::Display for LimitExceeded {
             ),
             LimitExceeded::Rank { limit, found } => {
                 write!(f, "{found} dimensions, above the limit of {limit}")
+            }
+            LimitExceeded::Attributes { limit, found } => {
+                write!(f, "{found} bytes of attributes, above the limit of {limit}")
             }
             LimitExceeded::Name { limit, found } => {
                 write!(f, "a name of {found} bytes, above the limit of {limit}")

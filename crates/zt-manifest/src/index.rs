@@ -38,6 +38,7 @@ pub struct Index<B> {
     /// Where the objects begin and end: there is no need to look at them again.
     objects: (usize, usize),
     name_len: usize,
+    attributes_len: usize,
     warnings: Vec<Warning>,
 }
 
@@ -81,6 +82,7 @@ impl<B: AsRef<[u8]>> Index<B> {
             attributes: root.attributes,
             objects: root.objects.unwrap_or_default(),
             name_len: limits.name_len,
+            attributes_len: limits.attributes_len,
             warnings,
             cbor,
         })
@@ -195,7 +197,7 @@ impl<B: AsRef<[u8]>> Index<B> {
         let Some(at) = self.names.object(index) else {
             return RawObject::default();
         };
-        let mut raw = schema::object(bytes, at, self.layout);
+        let mut raw = schema::object(bytes, at, self.layout, self.attributes_len);
         let minor = self.version.as_ref().map_or(0, |version| version.minor);
         // Framing decides how a file is read, but 1.1 and 1.2 have the same.
         raw.demands_decoded_len = self.layout == Layout::V1_1 && minor >= 2;

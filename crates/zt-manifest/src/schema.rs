@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use zt_container::Layout;
 
 use crate::cbor::{Cursor, Flaw, Head};
+use crate::error::LimitExceeded;
 use crate::text::intern;
 use crate::{ByteOrder, Error, Map, RawComponent, RawObject, Text, Value};
 
@@ -23,11 +24,14 @@ pub(crate) const COMPONENT_KEYS: [&str; 7] = [
     "digest",
 ];
 
-/// Reads the object at `at` of a scanned manifest.
-pub(crate) fn object(bytes: &[u8], at: usize, layout: Layout) -> RawObject {
+/// Reads the object at `at` of a scanned manifest; no more than `attributes_len` bytes of values
+/// that mean nothing here are decoded.
+pub(crate) fn object(bytes: &[u8], at: usize, layout: Layout, attributes_len: usize) -> RawObject {
     let mut reader = Reader {
         cursor: Cursor::at(bytes, at),
         layout,
+        attributes_len,
+        decoded: 0,
         raw: RawObject {
             at: Some(at as u64),
             ..RawObject::default()
@@ -93,6 +97,9 @@ pub(crate) fn extra(mut pairs: Vec<(Value, Value)>, reserved: &[&str], layout: L
 struct Reader<'a> {
     cursor: Cursor<'a>,
     layout: Layout,
+    attributes_len: usize,
+    /// Bytes of attributes and unknown fields so far.
+    decoded: usize,
     raw: RawObject,
 }
 
@@ -219,16 +226,38 @@ impl<'a> Reader<'a> {
 
     /// The next key, if it is a text; otherwise the pair is kept as it is.
     fn key(&mut self, unknown: &mut Vec<(Value, Value)>) -> Result<Option<Cow<'a, str>>, Flaw> {
+        let start = self.cursor;
         let key = self.cursor.text()?;
         if key.is_none() {
-            unknown.push((self.cursor.value()?, self.cursor.value()?));
+            self.cursor = start;
+            if let (Some(key), Some(value)) = (self.value()?, self.value()?) {
+                unknown.push((key, value));
+            }
         }
         Ok(key)
     }
 
     fn unknown(&mut self, key: &str, unknown: &mut Vec<(Value, Value)>) -> Result<(), Flaw> {
-        unknown.push((Value::from(key), self.cursor.value()?));
+        if let Some(value) = self.value()? {
+            unknown.push((Value::from(key), value));
+        }
         Ok(())
+    }
+
+    /// The next item, if the object's budget for such items allows it; it is passed over else.
+    fn value(&mut self) -> Result<Option<Value>, Flaw> {
+        let start = self.cursor;
+        self.cursor.skip()?;
+        let byte_len = self.cursor.offset().saturating_sub(start.offset());
+        self.decoded = self.decoded.saturating_add(byte_len);
+        let (found, limit) = (self.decoded, self.attributes_len);
+        if found > limit {
+            self.raw
+                .note(None, LimitExceeded::Attributes { limit, found }.into());
+            return Ok(None);
+        }
+        self.cursor = start;
+        self.cursor.value().map(Some)
     }
 
     fn shape(&mut self) -> Result<Option<Vec<u64>>, Flaw> {
@@ -257,10 +286,16 @@ impl<'a> Reader<'a> {
 
     fn attributes(&mut self) -> Result<Option<Map>, Flaw> {
         let start = self.cursor;
-        match self.cursor.head()? {
-            Head::Map(len) => self.cursor.map(len).map(Some),
-            Head::Simple(22) => Ok(None),
-            _ => self.wrong(start, None, "attributes", "a map"),
+        match start.peek_head()? {
+            Head::Map(_) => match self.value()? {
+                Some(Value::Map(map)) => Ok(Some(map)),
+                _ => Ok(None), // Above the limit, which has been noted.
+            },
+            Head::Simple(22) => self.cursor.skip().map(|()| None),
+            _ => {
+                self.cursor.head()?;
+                self.wrong(start, None, "attributes", "a map")
+            }
         }
     }
 

@@ -231,3 +231,26 @@ fn rank_and_name_have_limits() {
         .unwrap_err();
     assert_eq!(fault.to_string(), "2 dimensions, above the limit of 1");
 }
+
+#[test]
+fn attributes_above_the_limit_are_a_fault_of_their_object_and_cost_nothing() {
+    let nulls = |count| Cbor::Array(vec![Cbor::Null; count]);
+    for (field, count, sound) in [
+        ("attributes", 1 << 20, false),
+        ("x-unknown", 1 << 20, false),
+        ("attributes", 1000, true),
+        ("x-unknown", 1000, true),
+    ] {
+        let value = match field {
+            "attributes" => Cbor::Map(vec![("k".into(), nulls(count))]),
+            _ => nulls(count),
+        };
+        let large = with(object(component()), field, value);
+        let bytes = manifest(large.clone());
+        let index = common::parse(&bytes, Layout::V1_1).unwrap();
+        let raw = index.object(0);
+        assert_eq!(raw.fault().is_none(), sound, "{field}, {count}");
+        assert!(sound || raw.attributes.is_none() && raw.extra.is_empty());
+        assert!(sound || fault(large).0 == "schema");
+    }
+}
