@@ -19,6 +19,32 @@ use zt::{Attributes, DType, DigestAlgorithm};
 use crate::cbor::{self, Cbor, Edits, Fields, array, attributes, map, text, uint, uints};
 use crate::digest;
 
+/// The three ways to bend the map of an object or of a component.
+macro_rules! edits {
+    () => {
+        /// Replaces or adds a field.
+        #[must_use]
+        pub fn set(mut self, key: &str, value: Cbor) -> Self {
+            self.edits.set(key, value);
+            self
+        }
+
+        /// Leaves out a field.
+        #[must_use]
+        pub fn unset(mut self, key: &str) -> Self {
+            self.edits.unset(key);
+            self
+        }
+
+        /// Adds a pair, whatever is there.
+        #[must_use]
+        pub fn push(mut self, key: Cbor, value: Cbor) -> Self {
+            self.edits.push(key, value);
+            self
+        }
+    };
+}
+
 /// Which generation a file is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generation {
@@ -406,26 +432,7 @@ impl Item {
         self
     }
 
-    /// Replaces or adds a field.
-    #[must_use]
-    pub fn set(mut self, key: &str, value: Cbor) -> Self {
-        self.edits.set(key, value);
-        self
-    }
-
-    /// Leaves out a field.
-    #[must_use]
-    pub fn unset(mut self, key: &str) -> Self {
-        self.edits.unset(key);
-        self
-    }
-
-    /// Adds a pair, whatever is there.
-    #[must_use]
-    pub fn push(mut self, key: Cbor, value: Cbor) -> Self {
-        self.edits.push(key, value);
-        self
-    }
+    edits!();
 
     /// Changes the component of that role.
     #[must_use]
@@ -560,26 +567,7 @@ impl Part {
         self
     }
 
-    /// Replaces or adds a field.
-    #[must_use]
-    pub fn set(mut self, key: &str, value: Cbor) -> Self {
-        self.edits.set(key, value);
-        self
-    }
-
-    /// Leaves out a field.
-    #[must_use]
-    pub fn unset(mut self, key: &str) -> Self {
-        self.edits.unset(key);
-        self
-    }
-
-    /// Adds a pair, whatever is there.
-    #[must_use]
-    pub fn push(mut self, key: Cbor, value: Cbor) -> Self {
-        self.edits.push(key, value);
-        self
-    }
+    edits!();
 
     fn offset(&self) -> u64 {
         match self.place {
@@ -614,7 +602,8 @@ impl Part {
     }
 }
 
-/// How 0.1 and 1.0 spell a dtype.
+/// How 0.1 and 1.0 spell a dtype: written out again, so that cases do not agree with the crate that
+/// they test by using its table.
 fn long_name(dtype: DType) -> &'static str {
     match dtype {
         DType::F64 => "float64",
