@@ -15,6 +15,7 @@
 //! | [`expectation`] | a file's JSON held against what was seen |
 //! | [`decisions`], [`generate`], [`strategies`] | arbitrary files out of bytes, for fuzzers and for proptest |
 //! | [`written`] | whether what was written is what was meant |
+//! | [`foreign`] | files of other formats held against the truth beside them |
 //! | [`fuzz`] | the fuzz targets' bodies, which `tests/replay.rs` runs on stable |
 //!
 //! `corpus/README.md` says what the files are and how to use them without this crate.
@@ -33,6 +34,7 @@ pub mod corpus;
 pub mod decisions;
 pub mod draft;
 pub mod expectation;
+pub mod foreign;
 pub mod frames;
 pub mod fuzz;
 pub mod generate;

@@ -1,4 +1,4 @@
-//! Every file of `tests/data/safetensors` does as its JSON says.
+//! Every file of `conformance/corpus/foreign/safetensors` does as its JSON says.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![cfg(feature = "safetensors")]
 
@@ -18,7 +18,8 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/safetensors");
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus/foreign/safetensors");
     let mut cases = Vec::new();
     for entry in fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();

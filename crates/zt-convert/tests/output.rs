@@ -94,7 +94,8 @@ fn an_input_is_never_overwritten() {
 #[test]
 fn a_shard_is_never_overwritten() {
     let folder = tempfile::tempdir().unwrap();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/safetensors/sharded");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../conformance/corpus/foreign/safetensors/sharded");
     for entry in fs::read_dir(data).unwrap() {
         let from = entry.unwrap().path();
         fs::copy(&from, folder.path().join(from.file_name().unwrap())).unwrap();

@@ -10,7 +10,7 @@ use zt_convert::{ConvertOptions, Input, SAFETENSORS, ZT, convert, open, open_sou
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data/safetensors")
+        .join("../../conformance/corpus/foreign/safetensors")
         .join(name)
 }
 

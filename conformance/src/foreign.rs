@@ -1,0 +1,260 @@
+//! Files of other formats, written by their own libraries, held against the truth beside them.
+//!
+//! `corpus/foreign/README.md` says what the keys of a truth mean. What is judged here is what a
+//! user of the program sees: listing, verification, hashes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use zt::{Entry, ErrorKind, File, HashOptions, Memory, ObjectHash, OpenOptions, VerifyOptions};
+
+use crate::corpus;
+use crate::json::hex;
+use crate::observe::observe;
+
+/// A file of another format, and what is known of it.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Its name below the folder of its kind, without the ending.
+    pub name: String,
+    /// The file to open.
+    pub path: PathBuf,
+    /// What is said of it.
+    pub truth: Json,
+}
+
+/// The folder `corpus/foreign`.
+#[must_use]
+pub fn folder() -> PathBuf {
+    corpus::folder().join("corpus/foreign")
+}
+
+/// Every case of a kind, sorted by name; `kind` is the folder and the ending of its files.
+///
+/// # Panics
+///
+/// Where a truth cannot be read.
+#[must_use]
+pub fn cases(kind: &str) -> Vec<Case> {
+    let folder = folder().join(kind);
+    let entries = fs::read_dir(&folder).expect(kind);
+    let paths = entries.map(|entry| entry.expect(kind).path());
+    let truths = paths.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
+    let mut cases: Vec<Case> = truths
+        .map(|path| {
+            let name = path.file_stem().expect("a name").to_string_lossy();
+            let text = fs::read_to_string(&path).expect(&name);
+            let truth: Json = serde_json::from_str(&text).expect(&name);
+            Case {
+                path: match truth["entry"].as_str() {
+                    Some(entry) => folder.join(entry),
+                    None => path.with_extension(kind),
+                },
+                name: name.into_owned(),
+                truth,
+            }
+        })
+        .collect();
+    cases.sort_by(|a, b| a.name.cmp(&b.name));
+    cases
+}
+
+impl Case {
+    /// What is wrong with what we make of the file; empty if nothing is.
+    ///
+    /// # Panics
+    ///
+    /// Where two ways to read one thing disagree.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let mut wrong = Wrong::default();
+        let opened = zt_convert::open(&self.path, &OpenOptions::new());
+        match (opened, self.truth["expect"].as_str()) {
+            (Err(error), expected) => {
+                let is_said = matches!(
+                    error.kind(),
+                    ErrorKind::Malformed | ErrorKind::Unsupported | ErrorKind::Limit
+                );
+                wrong.unless(is_said, || {
+                    format!("{:?} is no verdict: {error}", error.kind())
+                });
+                let may = expected == Some("reject")
+                    || expected == Some("partial") && is_empty(&self.truth["objects"]);
+                wrong.unless(may, || format!("refused: {error}"));
+            }
+            (Ok(file), Some("reject")) => {
+                let report = file.verify(&VerifyOptions::default()).expect("no stop");
+                let optional = &self.truth["optional"];
+                if report.is_ok() && is_empty(optional) {
+                    wrong.add(format!("accepted: {}", self.truth["about"]));
+                } else if report.is_ok() {
+                    self.check_objects(&file, optional, &mut wrong);
+                }
+            }
+            (Ok(file), Some("read")) => {
+                let report = file.verify(&VerifyOptions::default()).expect("no stop");
+                wrong.unless(report.is_ok(), || format!("{:?}", report.problems));
+                let listed: BTreeSet<&str> = file.names().collect();
+                let wanted: BTreeSet<&str> = keys(&self.truth["objects"]).collect();
+                wrong.unless(listed == wanted, || {
+                    format!("lists {listed:?}, and there are {wanted:?}")
+                });
+                self.check_objects(&file, &self.truth["objects"], &mut wrong);
+            }
+            (Ok(file), Some("partial")) => {
+                self.check_objects(&file, &self.truth["objects"], &mut wrong);
+                self.check_refused(&file, &mut wrong);
+            }
+            (Ok(_), other) => panic!("{}: no verdict: {other:?}", self.name),
+        }
+        self.check_sources(&mut wrong);
+        wrong.0
+    }
+
+    /// Shapes, types and values of every object of `truth`.
+    fn check_objects(&self, file: &File, truth: &Json, wrong: &mut Wrong) {
+        let mut options = HashOptions::default();
+        options.dense = true;
+        let hashes = file.hash(&options).expect("no stop").objects;
+        let entries = file.entries();
+        for (name, truth) in truth.as_object().into_iter().flatten() {
+            let found = entries
+                .iter()
+                .zip(&hashes)
+                .find(|(entry, _)| entry.name() == name);
+            match found {
+                None => wrong.add(format!("no object {name:?}")),
+                Some((_, (_, Err(error)))) => wrong.add(format!("{name:?}: {error}")),
+                Some((entry, (_, Ok(hash)))) => check_object(entry, hash, truth, wrong),
+            }
+        }
+    }
+
+    /// What cannot be represented is refused by name: listed, and never readable in silence.
+    fn check_refused(&self, file: &File, wrong: &mut Wrong) {
+        let report = file.verify(&VerifyOptions::default()).expect("no stop");
+        let entries = file.entries();
+        for (name, label) in self.truth["refused"].as_object().into_iter().flatten() {
+            let optional = &self.truth["optional"][name];
+            let entry = entries.iter().find(|entry| entry.name() == name);
+            let is_said = report
+                .problems
+                .iter()
+                .any(|error| error.object() == Some(name));
+            let may_be_read =
+                !optional.is_null() || label.as_str().is_some_and(|text| text.contains("or read"));
+            wrong.unless(entry.is_some(), || format!("{name:?} is dropped: {label}"));
+            wrong.unless(is_said || may_be_read, || {
+                format!("{name:?} reads: {label}")
+            });
+        }
+    }
+
+    /// A file that stands alone is the same from a path and from memory, however it is read.
+    fn check_sources(&self, wrong: &mut Wrong) {
+        if self.truth["files"].is_object() || self.truth["single"] == true {
+            return;
+        }
+        let bytes = fs::read(&self.path).expect(&self.name);
+        let by_position = observe(zt_convert::open(&self.path, &OpenOptions::new()));
+        let memory = zt_convert::open_source(Memory::new(bytes), &OpenOptions::new());
+        let same = by_position == observe(memory);
+        wrong.unless(same, || "memory and file disagree".to_owned());
+    }
+}
+
+/// As `Case::problems` says, of one object.
+fn check_object(entry: &Entry<'_>, hash: &ObjectHash, truth: &Json, wrong: &mut Wrong) {
+    let name = entry.name();
+    let Ok(object) = entry.object() else {
+        return wrong.add(format!("{name:?}: {:?}", entry.fault()));
+    };
+    let shape: Option<Vec<u64>> = serde_json::from_value(truth["shape"].clone()).ok();
+    wrong.unless(shape.as_ref() == Some(&object.shape), || {
+        format!(
+            "{name:?}: shape {:?}, and it is {}",
+            object.shape, truth["shape"]
+        )
+    });
+    let sums: Vec<String> = hash
+        .components
+        .iter()
+        .map(|(_, sum)| hex(&sum.sha256))
+        .collect();
+    let dense = hash.dense.as_ref().map(|dense| hex(&dense.bytes.sha256));
+    let has = |sum: &str| sums.iter().any(|found| found == sum);
+    let is_dense = |sum: &str| dense.as_deref() == Some(sum);
+    let text = |key: &str| truth[key].as_str();
+
+    if let Some(sum) = text("sha256") {
+        wrong.unless(has(sum) || is_dense(sum), || {
+            format!("{name:?}: other values")
+        });
+        if object.format == "dense" {
+            let data = object.component("data").expect("a dense object has data");
+            let types = (
+                data.dtype.map(|dtype| dtype.as_str()),
+                data.logical_type.as_deref(),
+            );
+            wrong.unless(types == (text("dtype"), text("type")), || {
+                format!("{name:?}: {types:?}, and it is {}", truth["dtype"])
+            });
+        }
+    }
+    let dense_sum = text("dense_f32_sha256").or(truth["dense"]["sha256"].as_str());
+    if let Some(sum) = dense_sum {
+        wrong.unless(is_dense(sum), || format!("{name:?}: another dense value"));
+    }
+    if let (Some(sum), None, None) = (text("raw_sha256"), text("sha256"), text("format")) {
+        wrong.unless(has(sum), || format!("{name:?}: other stored bytes"));
+    }
+}
+
+/// Everything that is wrong, because a reader of a failed run wants to see it all.
+#[derive(Default)]
+struct Wrong(Vec<String>);
+
+impl Wrong {
+    fn add(&mut self, problem: String) {
+        self.0.push(problem);
+    }
+
+    fn unless(&mut self, holds: bool, problem: impl FnOnce() -> String) {
+        if !holds {
+            self.add(problem());
+        }
+    }
+}
+
+fn keys(object: &Json) -> impl Iterator<Item = &str> {
+    object
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key.as_str())
+}
+
+fn is_empty(object: &Json) -> bool {
+    keys(object).next().is_none()
+}
+
+/// The bytes of every file of a kind, the broken ones included: seeds of its fuzz target.
+///
+/// # Panics
+///
+/// Where a file cannot be read.
+#[must_use]
+pub fn files(kind: &str) -> Vec<(String, Vec<u8>)> {
+    let is_file = |path: &Path| path.extension().is_some_and(|ending| ending == kind);
+    let mut paths = corpus::files_below(&folder().join(kind));
+    paths.retain(|path| is_file(path));
+    paths.sort();
+    let file = |path: PathBuf| {
+        let name = path.display().to_string();
+        let bytes = fs::read(&path).expect(&name);
+        (name, bytes)
+    };
+    paths.into_iter().map(file).collect()
+}

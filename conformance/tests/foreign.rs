@@ -1,0 +1,41 @@
+//! Every kind of foreign file that is built, over the files of its own libraries. A new kind is one
+//! line.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use zt_conformance::foreign;
+
+/// Cases of `corpus/foreign/KIND`; `count` of them, so that none is lost unnoticed.
+fn check(kind: &str, count: usize) {
+    let cases = foreign::cases(kind);
+    assert_eq!(cases.len(), count, "cases of {kind}");
+    let mut wrong = Vec::new();
+    for case in &cases {
+        let problems = case.problems().into_iter();
+        wrong.extend(problems.map(|problem| format!("{kind}/{}: {problem}", case.name)));
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+macro_rules! kinds {
+    ($($kind:ident: $count:literal,)*) => {$(
+        #[test]
+        fn $kind() {
+            check(stringify!($kind), $count);
+        }
+    )*};
+}
+
+// The folder's name, and how many cases it has.
+kinds! {
+    safetensors: 76,
+}
