@@ -6,7 +6,7 @@ use zt_container::{Source, Span, check_declared};
 use zt_manifest::LimitExceeded;
 use zt_manifest::{Map, Object, RawComponent, RawObject};
 
-use crate::catalog::{Catalog, Faulty, Resolved, blame_blob, check};
+use crate::catalog::{Catalog, Faulty, Home, Resolved, blame_blob, check};
 use crate::error::{Error, Result};
 use crate::file::Warning;
 use crate::{File, Kind, OpenOptions};
@@ -77,11 +77,26 @@ impl FileBuilder {
     /// Adds an object whose components lie in `source`. Spans outside it, and objects that their
     /// format refuses, become faults of the object.
     pub fn object(&mut self, name: impl Into<String>, object: Object, source: SourceId) {
-        let name = name.into();
-        let mut object = object;
+        self.add(name.into(), object, Home::One(source.0));
+    }
+
+    /// Adds an object of which each component lies in a source of its own, in the order of its
+    /// components: some in the file, some decoded from it. A component without a source is outside
+    /// of all. Otherwise as [`FileBuilder::object`].
+    pub fn object_across(
+        &mut self,
+        name: impl Into<String>,
+        object: Object,
+        sources: impl IntoIterator<Item = SourceId>,
+    ) {
+        let sources = sources.into_iter().map(|source| source.0).collect();
+        self.add(name.into(), object, Home::Each(sources));
+    }
+
+    fn add(&mut self, name: String, mut object: Object, home: Home) {
         let checked = match self
             .beyond_limits(&name, &object)
-            .or(self.outside(&object, source))
+            .or(self.outside(&object, &home))
         {
             Some(error) => Err(error),
             None => check(&mut object, &self.registry),
@@ -96,7 +111,7 @@ impl FileBuilder {
                 }))
             }
         };
-        self.objects.push((name, Resolved::new(result, source.0)));
+        self.objects.push((name, Resolved::new(result, home)));
     }
 
     /// Adds an object that cannot be read: it lists with what is known of it, and every attempt to
@@ -104,8 +119,10 @@ impl FileBuilder {
     pub fn fault(&mut self, name: impl Into<String>, raw: RawObject, error: Error) {
         let name = name.into();
         let error = error.with_object(&name);
-        self.objects
-            .push((name, Resolved::new(Err(Box::new(Faulty { error, raw })), 0)));
+        self.objects.push((
+            name,
+            Resolved::new(Err(Box::new(Faulty { error, raw })), Home::One(0)),
+        ));
     }
 
     /// The file.
@@ -145,13 +162,11 @@ impl FileBuilder {
     }
 
     /// What cannot be read: spans outside the source, lengths that the stored bytes do not have.
-    fn outside(&self, object: &Object, source: SourceId) -> Option<Error> {
-        let byte_len = self
-            .sources
-            .get(source.0)
-            .map_or(0, |source| source.byte_len());
-        let region = Span::between(0, byte_len)?;
-        object.components.iter().find_map(|(role, component)| {
+    fn outside(&self, object: &Object, home: &Home) -> Option<Error> {
+        let mut components = object.components.iter().enumerate();
+        components.find_map(|(at, (role, component))| {
+            let source = self.sources.get(home.of(at));
+            let region = Span::between(0, source.map_or(0, |source| source.byte_len()))?;
             let (blob, span) = (&component.blob, component.blob.span);
             let error = if region.contains(span) {
                 check_declared(blob, &self.options.limits).err()?

@@ -35,11 +35,28 @@ enum Origin {
 /// An object, or why there is none.
 pub(crate) struct Resolved {
     pub(crate) object: Result<Object, Box<Faulty>>,
-    /// Which of the file's sources the components are in.
-    pub(crate) source: usize,
+    home: Home,
     /// By component: whether its digest has been found right.
     verified: Box<[AtomicBool]>,
     pub(crate) warnings: Vec<Warning>,
+}
+
+/// Which of the file's sources the components are in.
+pub(crate) enum Home {
+    /// All in one.
+    One(usize),
+    /// Each in its own, in the order of the components.
+    Each(Box<[usize]>),
+}
+
+impl Home {
+    /// The source of a component, by its place; no source where it has none.
+    pub(crate) fn of(&self, component: usize) -> usize {
+        match self {
+            Home::One(source) => *source,
+            Home::Each(sources) => sources.get(component).copied().unwrap_or(usize::MAX),
+        }
+    }
 }
 
 pub(crate) struct Faulty {
@@ -49,15 +66,20 @@ pub(crate) struct Faulty {
 }
 
 impl Resolved {
-    pub(crate) fn new(object: Result<Object, Box<Faulty>>, source: usize) -> Self {
+    pub(crate) fn new(object: Result<Object, Box<Faulty>>, home: Home) -> Self {
         let components = object.as_ref().map_or(0, |object| object.components.len());
         let verified = (0..components).map(|_| AtomicBool::new(false)).collect();
         Resolved {
             object,
-            source,
+            home,
             verified,
             warnings: Vec::new(),
         }
+    }
+
+    /// The source that a component is in.
+    pub(crate) fn source(&self, component: usize) -> usize {
+        self.home.of(component)
     }
 
     pub(crate) fn is_verified(&self, component: usize) -> bool {
@@ -72,22 +94,26 @@ impl Resolved {
         }
     }
 
-    /// Where the data begins, for listing objects in the order of their data.
-    fn first_offset(&self) -> u64 {
-        let offsets: Option<u64> = match &self.object {
-            Ok(object) => object
-                .components
-                .iter()
-                .map(|(_, c)| c.blob.span.offset())
-                .min(),
-            Err(faulty) => faulty
-                .raw
-                .components
-                .iter()
-                .filter_map(|(_, c)| c.offset)
-                .min(),
+    /// Where the data begins, for listing objects in the order of their data: a source, and an
+    /// offset in it.
+    fn beginning(&self) -> (usize, u64) {
+        let offsets: Vec<Option<u64>> = match &self.object {
+            Ok(object) => {
+                let components = object.components.iter();
+                components
+                    .map(|(_, component)| Some(component.blob.span.offset()))
+                    .collect()
+            }
+            Err(faulty) => {
+                let components = faulty.raw.components.iter();
+                components.map(|(_, component)| component.offset).collect()
+            }
         };
-        offsets.unwrap_or(u64::MAX)
+        let places = offsets.into_iter().enumerate();
+        places
+            .filter_map(|(at, offset)| Some((self.source(at), offset?)))
+            .min()
+            .unwrap_or((self.source(0), u64::MAX))
     }
 }
 
@@ -237,7 +263,7 @@ impl Catalog {
                 manifest,
             } => Box::new(decode(index, at, placement, *manifest, registry)),
             // Every slot of another file is filled when it is built.
-            Origin::Built { .. } => Box::new(Resolved::new(Ok(Object::new([], "")), 0)),
+            Origin::Built { .. } => Box::new(Resolved::new(Ok(Object::new([], "")), Home::One(0))),
         });
         Some(resolved)
     }
@@ -245,10 +271,7 @@ impl Catalog {
     /// Every position, in the order of the objects' data. Decodes every object.
     pub(crate) fn in_data_order(&self, registry: &Registry) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_cached_key(|at| {
-            let resolved = self.resolve(*at, registry);
-            resolved.map(|resolved| (resolved.source, resolved.first_offset()))
-        });
+        order.sort_by_cached_key(|at| self.resolve(*at, registry).map(Resolved::beginning));
         order
     }
 }
@@ -284,7 +307,7 @@ fn decode(
     });
     Resolved {
         warnings,
-        ..Resolved::new(object, 0)
+        ..Resolved::new(object, Home::One(0))
     }
 }
 

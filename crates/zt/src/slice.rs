@@ -88,13 +88,13 @@ impl<'f> Tensor<'f> {
         };
         let frames = match blob.encoding {
             Encoding::Raw => None,
-            _ => match frames(self.source(), blob).map_err(|error| self.blame(error, data))? {
+            _ => match frames(self.source(data), blob).map_err(|error| self.blame(error, data))? {
                 Some(frames) => Some(frames),
                 None => return Ok(None),
             },
         };
         Ok(Some(Content {
-            source: self.source(),
+            source: self.source(data),
             data,
             stored: blob.span,
             frames,

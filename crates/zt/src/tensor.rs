@@ -305,7 +305,7 @@ impl<'f> Tensor<'f> {
         let verify = self.must_verify(part);
         if blob.encoding == Encoding::Raw
             && part.component.byte_order == ByteOrder::Little
-            && let Some(lent) = self.source().slice(blob.span)
+            && let Some(lent) = self.source(part).slice(blob.span)
         {
             if verify {
                 pieces::check_digest(blob, lent).map_err(|error| self.blame(error, part))?;
@@ -334,7 +334,7 @@ impl<'f> Tensor<'f> {
         } else {
             BlobReader::unverified
         };
-        let blob = open(self.source(), &part.component.blob, &self.file.limits)
+        let blob = open(self.source(part), &part.component.blob, &self.file.limits)
             .map_err(|error| self.blame(error, part))?;
         Ok(ComponentReader {
             tensor: *self,
@@ -368,12 +368,12 @@ impl<'f> Tensor<'f> {
         }
     }
 
-    pub(crate) fn source(&self) -> &'f dyn Source {
-        // The builder made `source` an index into `sources`.
+    pub(crate) fn source(&self, part: Located<'_>) -> &'f dyn Source {
+        // The builder has seen to it that there is one.
         static NONE: zt_container::Memory<&[u8]> = zt_container::Memory::new(&[]);
         self.file
             .sources
-            .get(self.resolved.source)
+            .get(self.resolved.source(part.at))
             .map_or(&NONE, |source| &**source)
     }
 
@@ -398,7 +398,7 @@ impl<'f> Tensor<'f> {
                 &counted
             }
         };
-        pieces::read(self.source(), blob, verify, &self.file.limits, out)
+        pieces::read(self.source(part), blob, verify, &self.file.limits, out)
             .map_err(|error| self.blame(error, part))?;
         if verify {
             self.resolved.set_verified(part.at);

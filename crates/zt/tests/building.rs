@@ -42,6 +42,33 @@ fn an_object_outside_its_source_is_at_fault_and_its_neighbours_read() {
 }
 
 #[test]
+fn components_lie_in_sources_of_their_own() {
+    let (mut builder, bytes) = builder(OpenOptions::new());
+    let words = builder.source(Memory::new([
+        0u8, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0,
+    ]));
+    let component = |dtype, offset, byte_len| {
+        Component::new(dtype, Blob::raw(Span::new(offset, byte_len).unwrap()))
+    };
+    let sparse = || {
+        Object::new([3], "sparse_coo")
+            .with_component("values", component(DType::U8, 2, 2))
+            .with_component("coords", component(DType::U64, 0, 16))
+    };
+    builder.object_across("sparse", sparse(), [bytes, words]);
+    builder.object_across("homeless", sparse(), [bytes]);
+    let file = builder.build().unwrap();
+    let sparse = file.tensor("sparse").unwrap();
+    let dense = sparse.to_dense().unwrap();
+    assert_eq!(*dense.as_slice::<u8>().unwrap(), [3, 0, 4]);
+    let error = file.tensor("homeless").unwrap_err();
+    assert_eq!(
+        (error.code(), error.component()),
+        ("bounds", Some("coords"))
+    );
+}
+
+#[test]
 fn names_are_unique_and_found_in_any_order() {
     let (mut builder, source) = builder(OpenOptions::new());
     for name in ["m", "a", "z"] {
