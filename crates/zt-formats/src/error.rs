@@ -113,6 +113,13 @@ pub enum SizeMismatch {
         /// Bytes of one element or value.
         value_len: u64,
     },
+    /// A row is no whole number of blocks.
+    Row {
+        /// Values in a row.
+        len: u64,
+        /// Values in a block.
+        multiple: u64,
+    },
     /// The number of dimensions.
     Rank {
         /// What the format takes.
@@ -185,6 +192,8 @@ pub enum Unsupported {
     LogicalType(Text),
     /// The format has no dense value.
     ToDense(Text),
+    /// Nobody has said what the format's values are in big-endian files.
+    BigEndian(Text),
     /// Values of this type are not cast.
     Cast {
         /// The logical type, or the dtype where there is none.
@@ -417,6 +426,9 @@ impl fmt::Display for SizeMismatch {
                 byte_len,
                 value_len,
             } => write!(f, "{byte_len} bytes are no whole number of {value_len}"),
+            SizeMismatch::Row { len, multiple } => {
+                write!(f, "rows of {len} are no whole blocks of {multiple}")
+            }
             SizeMismatch::Rank { expected, found } => {
                 write!(f, "takes {expected} dimensions, the shape has {found}")
             }
@@ -461,6 +473,9 @@ impl fmt::Display for Unsupported {
                 write!(f, "the logical type {name:?} is not known here")
             }
             Unsupported::ToDense(id) => write!(f, "the format {id:?} has no dense value"),
+            Unsupported::BigEndian(id) => {
+                write!(f, "the format {id:?} has no known big-endian form")
+            }
             Unsupported::Cast { from, to } => {
                 write!(f, "{from} is not cast to {to}")
             }

@@ -42,6 +42,7 @@ mod elements;
 mod error;
 mod format;
 mod fp8;
+pub mod ggml;
 mod index;
 mod logical;
 mod number;

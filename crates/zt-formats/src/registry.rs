@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 use zt_manifest::DType;
 
 use crate::elements::proper_logical_type;
+use crate::ggml::{BLOCK_TYPES, BlockFormat};
 use crate::{
     DenseFormat, Elements, LogicalType, ObjectFormat, Quantized4BitFormat, QuantizedGroupFormat,
     Result, Signature, SparseCooFormat, SparseCsrFormat, Violation, logical,
@@ -45,7 +46,7 @@ struct Entries {
 
 impl Registry {
     /// Everything in the specification: its formats (§3), `quantized_4bit` of 1.0 (§7.3) and its
-    /// logical types (§2).
+    /// logical types (§2); and the blocks of GGUF files ([`ggml`](crate::ggml)).
     #[must_use]
     pub fn builtin() -> Self {
         static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
@@ -55,6 +56,8 @@ impl Registry {
                 .with_format(SparseCooFormat)
                 .with_format(QuantizedGroupFormat)
                 .with_format(Quantized4BitFormat);
+            let blocks = BLOCK_TYPES.iter().map(BlockFormat);
+            let registry = blocks.fold(registry, Registry::with_format);
             let with = Registry::with_logical_type;
             logical::BUILTIN.iter().cloned().fold(registry, with)
         });

@@ -1,0 +1,108 @@
+//! The rules of `gguf.<type>/1`.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt_manifest::{ByteOrder, DType, Map, Text};
+
+use super::{BlockType, Blocks};
+use crate::error::abridged;
+use crate::{
+    AttributeFault, Dense, Error, ObjectFormat, Parts, Registry, Result, Signature, SizeMismatch,
+    Violation,
+};
+
+pub(super) const DATA: &str = "data";
+pub(super) const BYTE_ORDER: &str = "byte_order";
+
+/// The rules of the format of one [`BlockType`].
+///
+/// `data` is `u8` and has exactly the blocks that the shape demands; a row, which is a place of all
+/// dimensions but the last, is whole blocks. The attribute `byte_order`, `little` where it is
+/// absent, says how fields of blocks that are wider than a byte are stored.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockFormat(pub &'static BlockType);
+
+impl ObjectFormat for BlockFormat {
+    fn id(&self) -> &str {
+        self.0.format()
+    }
+
+    fn check(&self, signature: &Signature<'_>, _: &Registry) -> Result<()> {
+        let data = signature.component(DATA)?;
+        if let Some(found) = data.dtype.filter(|dtype| *dtype != DType::U8) {
+            let (expected, found) = ("u8", Some(found));
+            return Err(Violation::DType { expected, found }.of(DATA));
+        }
+        if let Some(name) = data.logical_type() {
+            let name = Text::Owned(name.to_owned());
+            let (expected, found) = (None, DType::U8);
+            return Err(Violation::LogicalType {
+                name,
+                expected,
+                found,
+            }
+            .of(DATA));
+        }
+        byte_order(signature.attributes)?;
+        let expected = self.byte_len(signature)?;
+        match data.byte_len {
+            Some(found) if found != expected => {
+                Err(SizeMismatch::Bytes { expected, found }.of(DATA))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn data_roles(&self) -> Option<&[&str]> {
+        Some(&[])
+    }
+
+    fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
+        let order = byte_order(signature.attributes).ok()?;
+        self.0.is_known_in(order).then_some((DType::F32, None))
+    }
+
+    fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
+        Blocks::from_parts(self.0, parts)?.to_dense()
+    }
+
+    fn expected_len(&self, role: &str, signature: &Signature<'_>, _: &Registry) -> Option<u64> {
+        self.byte_len(signature).ok().filter(|_| role == DATA)
+    }
+}
+
+impl BlockFormat {
+    /// Bytes of the blocks that the shape demands.
+    fn byte_len(&self, signature: &Signature<'_>) -> Result<u64> {
+        let len = signature.shape.last().copied().unwrap_or(1);
+        let multiple = self.0.block_len();
+        if !len.is_multiple_of(multiple) {
+            return Err(SizeMismatch::Row { len, multiple }.of(DATA));
+        }
+        let count = signature.element_count(DATA)?;
+        // Rows are whole, so the count is: it was too large for its bytes to be counted.
+        self.0
+            .byte_len(count)
+            .ok_or_else(|| signature.overflow(DATA))
+    }
+}
+
+/// The byte order of the blocks' fields.
+pub(super) fn byte_order(attributes: &Map) -> Result<ByteOrder> {
+    let fault = match attributes.get(BYTE_ORDER) {
+        None => return Ok(ByteOrder::Little),
+        Some(value) => match value.as_str() {
+            Some("little") => return Ok(ByteOrder::Little),
+            Some("big") => return Ok(ByteOrder::Big),
+            Some(text) => AttributeFault::Text {
+                found: abridged(text),
+                expected: "little or big",
+            },
+            None => AttributeFault::Type { expected: "text" },
+        },
+    };
+    let name = BYTE_ORDER;
+    Err(Error::Malformed {
+        role: None,
+        violation: Violation::Attribute { name, fault },
+    })
+}

@@ -1,0 +1,171 @@
+//! The types whose indices name eight or four values at a time in a fixed grid, with signs apart.
+
+use super::grids::{IQ1, IQ2_S, IQ2_XS, IQ2_XXS, IQ3_S, IQ3_XXS};
+use super::kernel::half;
+
+/// `d: f16`; for every 32 values, four indices, four sets of signs and a scale of 4 bits.
+pub(super) fn iq2_xxs(block: &[u8; 66], out: &mut [f32; 256]) {
+    let [d0, d1, qs @ ..] = block;
+    let d = half([*d0, *d1]);
+    let groups = qs
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .zip(out.as_chunks_mut::<32>().0);
+    for (group, out) in groups {
+        let [i0, i1, i2, i3, s @ ..] = *group;
+        let packed = u32::from_le_bytes(s);
+        let d = d * (0.5 + scale_of(packed)) * 0.25;
+        let eights = out.as_chunks_mut::<8>().0.iter_mut().zip([i0, i1, i2, i3]);
+        for ((out, index), at) in eights.zip(0..4) {
+            put(out, d, &IQ2_XXS[usize::from(index)], signs(packed, at));
+        }
+    }
+}
+
+/// `d: f16`; 32 indices of 9 bits below 7 bits of signs; 16 scales of 4 bits.
+pub(super) fn iq2_xs(block: &[u8; 74], out: &mut [f32; 256]) {
+    let [d0, d1, rest @ ..] = block;
+    let d = half([*d0, *d1]);
+    let (qs, scales) = rest.split_at(64);
+    let eights = qs.as_chunks::<2>().0.iter().zip(out.as_chunks_mut::<8>().0);
+    for ((q, out), at) in eights.zip(0usize..) {
+        let q = u16::from_le_bytes(*q);
+        let d = d * (0.5 + f32::from(nibble(scales, at / 2))) * 0.25;
+        let signs = signs(u32::from(q >> 9), 0);
+        put(out, d, &IQ2_XS[usize::from(q & 511)], signs);
+    }
+}
+
+/// `d: f16`; the lower 8 bits of 32 indices; 32 bytes of signs; the upper 2 bits; 16 scales of 4
+/// bits.
+pub(super) fn iq2_s(block: &[u8; 82], out: &mut [f32; 256]) {
+    let [d0, d1, rest @ ..] = block;
+    let d = half([*d0, *d1]);
+    let (qs, rest) = rest.split_at(32);
+    let (signs, rest) = rest.split_at(32);
+    let (qh, scales) = rest.split_at(8);
+    let eights = qs.iter().zip(signs).zip(out.as_chunks_mut::<8>().0);
+    for (((q, signs), out), at) in eights.zip(0usize..) {
+        let high = u16::from(qh[at / 4 % 8] >> (at % 4 * 2) & 3);
+        let d = d * (0.5 + f32::from(nibble(scales, at / 2))) * 0.25;
+        let index = u16::from(*q) | high << 8;
+        put(out, d, &IQ2_S[usize::from(index & 1023)], u32::from(*signs));
+    }
+}
+
+/// `d: f16`; 64 indices; for every 32 values, four sets of signs and a scale of 4 bits.
+pub(super) fn iq3_xxs(block: &[u8; 98], out: &mut [f32; 256]) {
+    let [d0, d1, rest @ ..] = block;
+    let d = half([*d0, *d1]);
+    let (qs, packed) = rest.split_at(64);
+    let groups = qs.as_chunks::<8>().0.iter().zip(packed.as_chunks::<4>().0);
+    for ((qs, packed), out) in groups.zip(out.as_chunks_mut::<32>().0) {
+        let packed = u32::from_le_bytes(*packed);
+        let d = d * (0.5 + scale_of(packed)) * 0.5;
+        let eights = qs.as_chunks::<2>().0.iter().zip(out.as_chunks_mut::<8>().0);
+        for (([first, second], out), at) in eights.zip(0..4) {
+            let fours = (
+                &IQ3_XXS[usize::from(*first)],
+                &IQ3_XXS[usize::from(*second)],
+            );
+            put(out, d, &joined(fours), signs(packed, at));
+        }
+    }
+}
+
+/// `d: f16`; the lower 8 bits of 64 indices; their ninth; 32 bytes of signs; 8 scales of 4 bits.
+pub(super) fn iq3_s(block: &[u8; 110], out: &mut [f32; 256]) {
+    let [d0, d1, rest @ ..] = block;
+    let d = half([*d0, *d1]);
+    let (qs, rest) = rest.split_at(64);
+    let (qh, rest) = rest.split_at(8);
+    let (signs, scales) = rest.split_at(32);
+    let eights = qs.as_chunks::<2>().0.iter().zip(signs);
+    let eights = eights.zip(out.as_chunks_mut::<8>().0).zip(0usize..);
+    for ((([first, second], signs), out), at) in eights {
+        let high = qh[at / 4 % 8] >> (at % 4 * 2);
+        let d = d * (1.0 + 2.0 * f32::from(nibble(scales, at / 4)));
+        let index = |low: u8, high: u8| usize::from(u16::from(low) | u16::from(high & 1) << 8);
+        let fours = (
+            &IQ3_S[index(*first, high) & 511],
+            &IQ3_S[index(*second, high >> 1) & 511],
+        );
+        put(out, d, &joined(fours), u32::from(*signs));
+    }
+}
+
+/// `d: f16`; the lower 8 bits of 32 indices; for every 32 values, the upper 3 bits of four, a scale
+/// of 3 bits and the sign of what is added.
+pub(super) fn iq1_s(block: &[u8; 50], out: &mut [f32; 256]) {
+    let [d0, d1, rest @ ..] = block;
+    let d = half([*d0, *d1]);
+    let (qs, qh) = rest.split_at(32);
+    let groups = qs.as_chunks::<4>().0.iter().zip(qh.as_chunks::<2>().0);
+    for ((qs, qh), out) in groups.zip(out.as_chunks_mut::<32>().0) {
+        let qh = u16::from_le_bytes(*qh);
+        let d = d * f32::from(2 * (qh >> 12 & 7) + 1);
+        let eights = qs.iter().zip(out.as_chunks_mut::<8>().0);
+        for ((q, out), at) in eights.zip(0..4) {
+            let index = u16::from(*q) | (qh >> (3 * at) & 7) << 8;
+            shifted(out, d, index, qh & 0x8000 != 0);
+        }
+    }
+}
+
+/// The lower 8 bits of 32 indices; for each, its upper 3 bits and the sign of what is added; 16
+/// scales of 3 bits, with the four parts of `d: f16` above every fourth.
+pub(super) fn iq1_m(block: &[u8; 56], out: &mut [f32; 256]) {
+    let (qs, rest) = block.split_at(32);
+    let (qh, scales) = rest.split_at(16);
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(scales.as_chunks::<2>().0) {
+        *word = u16::from_le_bytes(*bytes);
+    }
+    let [w0, w1, w2, w3] = words.map(|word| word & 0xF000);
+    let d = half((w0 >> 12 | w1 >> 8 | w2 >> 4 | w3).to_le_bytes());
+    let eights = qs.iter().zip(out.as_chunks_mut::<8>().0);
+    for ((q, out), at) in eights.zip(0usize..) {
+        let scale = words[at / 8 % 4] >> (at / 2 % 4 * 3) & 7;
+        let high = nibble(qh, at);
+        let index = u16::from(*q) | u16::from(high & 7) << 8;
+        shifted(out, d * f32::from(2 * scale + 1), index, high & 8 != 0);
+    }
+}
+
+/// Eight values of a grid times `d`, with their signs: a set bit is a minus.
+fn put(out: &mut [f32; 8], d: f32, grid: &[i8; 8], signs: u32) {
+    for ((value, level), bit) in out.iter_mut().zip(grid).zip(0..8) {
+        let sign = (signs >> bit & 1) << 31;
+        *value = f32::from_bits((d * f32::from(*level)).to_bits() ^ sign);
+    }
+}
+
+/// Eight values of the ternary grid, each an eighth more or less, times `d`.
+fn shifted(out: &mut [f32; 8], d: f32, index: u16, is_less: bool) {
+    let delta = if is_less { -0.125 } else { 0.125 };
+    for (value, level) in out.iter_mut().zip(&IQ1[usize::from(index & 2047)]) {
+        *value = d * (f32::from(*level) + delta);
+    }
+}
+
+fn joined((first, second): (&[i8; 4], &[i8; 4])) -> [i8; 8] {
+    let ([a, b, c, d], [e, f, g, h]) = (*first, *second);
+    [a, b, c, d, e, f, g, h]
+}
+
+/// The highest 4 bits.
+fn scale_of(packed: u32) -> f32 {
+    f32::from((packed >> 28) as u8)
+}
+
+/// The signs of eight values from 7 bits: there is always an even number of minuses.
+fn signs(packed: u32, at: u32) -> u32 {
+    let seven = packed >> (7 * at) & 127;
+    seven | (seven.count_ones() & 1) << 7
+}
+
+/// One of the halves of bytes, the lower of each first.
+fn nibble(bytes: &[u8], at: usize) -> u8 {
+    bytes[at / 2 % bytes.len()] >> (at % 2 * 4) & 15
+}

@@ -1,0 +1,55 @@
+"""Writes src/ggml/grids.rs: the grids of ggml's IQ types, as gguf-py packs them. Run: python ggml_grids.py > ../../src/ggml/grids.rs"""
+
+from gguf import quants
+
+HEAD = '''//! The grids of the IQ types: each index names eight or four values.
+//!
+//! Written by `tests/data/ggml_grids.py` from `gguf` {version} (MIT, of the authors of ggml), which packs
+//! the grids of ggml's `ggml-common.h`: 2 or 4 bits a value, the first in the lowest.
+
+'''
+
+GRIDS = [
+    ("IQ2_XXS", "IQ2_XXS", "Of IQ2_XXS."),
+    ("IQ2_XS", "IQ2_XS", "Of IQ2_XS."),
+    ("IQ2_S", "IQ2_S", "Of IQ2_S."),
+    ("IQ3_XXS", "IQ3_XXS", "Of IQ3_XXS."),
+    ("IQ3_S", "IQ3_S", "Of IQ3_S."),
+    ("IQ1", "IQ1_S", "Of IQ1_S and IQ1_M."),
+]
+
+TAIL = '''
+/// The values behind packed codes of `16 / N` bits.
+const fn unpacked<const N: usize, const LEN: usize>(levels: &[i8], packed: &[u16; LEN]) -> [[i8; N]; LEN] {
+    let bits = 16 / N;
+    let mut grid = [[0; N]; LEN];
+    let mut at = 0;
+    while at < LEN {
+        let mut value = 0;
+        while value < N {
+            let code = packed[at] as usize >> (bits * value) & ((1 << bits) - 1);
+            grid[at][value] = levels[code];
+            value += 1;
+        }
+        at += 1;
+    }
+    grid
+}
+'''
+
+import importlib.metadata
+
+print(HEAD.format(version=importlib.metadata.version("gguf")), end="")
+for name, kind, about in GRIDS:
+    quant = getattr(quants, kind)
+    count, width = quant.grid_shape
+    packed = bytes.fromhex(quant.grid_hex.decode())
+    words = [int.from_bytes(packed[at : at + 2], "little") for at in range(0, len(packed), 2)]
+    assert len(words) == count and 2 * count == len(packed)
+    levels = ", ".join(str(level) for level in quant.grid_map)
+    print(f"/// {about}")
+    print(f"pub(super) static {name}: [[i8; {width}]; {count}] = unpacked(&[{levels}], &[")
+    for at in range(0, count, 12):
+        print("    " + ", ".join(f"0x{word:04X}" for word in words[at : at + 12]) + ",")
+    print("]);\n")
+print(TAIL.lstrip("\n"), end="")

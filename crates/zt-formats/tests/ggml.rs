@@ -1,0 +1,189 @@
+//! The blocks of ggml, against what `gguf-py` makes of them: see `data/README.md`.
+
+// Clippy takes only the tests themselves for tests.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::borrow::Cow;
+
+use zt_formats::ggml::{BLOCK_TYPES, BlockFormat, BlockType, Blocks};
+use zt_formats::{
+    Elements, Error, ObjectFormat, Parts, Registry, SizeMismatch, ToObject, Unsupported, Violation,
+};
+use zt_manifest::{ByteOrder, DType, Map, Text, Value};
+
+const TABLE: &str = include_str!("data/ggml.txt");
+const BLOCKS: u64 = 512;
+
+fn splitmix64(seed: u64) -> impl Iterator<Item = u8> {
+    let mut state = seed;
+    let next = move || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        Some(z ^ (z >> 31))
+    };
+    std::iter::from_fn(next).flat_map(u64::to_le_bytes)
+}
+
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |value, byte| {
+        (value ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3)
+    })
+}
+
+/// The random blocks of a line of the table.
+fn blocks_of(block_type: &BlockType, masked: &str) -> Vec<u8> {
+    let len = usize::try_from(BLOCKS * block_type.block_byte_len()).unwrap();
+    let mut blocks: Vec<u8> = splitmix64(block_type.id().into()).take(len).collect();
+    let size = usize::try_from(block_type.block_byte_len()).unwrap();
+    for offset in masked
+        .split(',')
+        .filter_map(|text| text.parse::<usize>().ok())
+    {
+        blocks
+            .chunks_mut(size)
+            .for_each(|block| block[offset] &= 0xBF);
+    }
+    blocks
+}
+
+#[test]
+fn every_type_decodes_bit_for_bit_as_gguf_py_does() {
+    assert_eq!(TABLE.lines().count(), BLOCK_TYPES.len());
+    for line in TABLE.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let block_type = BlockType::from_id(words[1].parse().unwrap()).unwrap();
+        assert_eq!(block_type.name(), words[0]);
+        let size = format!("{}/{}", block_type.block_len(), block_type.block_byte_len());
+        assert_eq!(size, words[2], "{block_type}");
+        let bytes = blocks_of(block_type, words[3]);
+        let shape = [2, BLOCKS / 2 * block_type.block_len()];
+        let dense = Blocks::new(block_type, shape, &bytes[..])
+            .unwrap()
+            .to_dense()
+            .unwrap();
+        let first: Vec<String> = dense.as_slice::<f32>().unwrap()[..8]
+            .iter()
+            .map(|value| format!("{:08x}", value.to_bits()))
+            .collect();
+        assert_eq!(first, words[5..], "{block_type}");
+        let hash = format!("{:016x}", fnv(&dense.elements().bytes));
+        assert_eq!(hash, words[4], "{block_type}");
+    }
+}
+
+#[test]
+fn big_endian_blocks_have_the_same_values_where_that_is_known() {
+    for line in TABLE.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let block_type = BlockType::from_id(words[1].parse().unwrap()).unwrap();
+        let mut bytes = blocks_of(block_type, words[3]);
+        let shape = [BLOCKS * block_type.block_len()];
+        let expected = Blocks::new(block_type, shape, &bytes[..])
+            .unwrap()
+            .to_dense()
+            .unwrap();
+        block_type.swap(&mut bytes);
+        let parts = parts(&shape, [("byte_order", "big")].into(), &bytes);
+        let blocks = Blocks::from_parts(block_type, parts).unwrap();
+        let object = blocks.to_object().unwrap();
+        assert_eq!(object.attributes, Some([("byte_order", "big")].into()));
+        assert_eq!(
+            Blocks::from_parts(block_type, object.into_parts()).unwrap(),
+            blocks
+        );
+        if block_type.is_known_in(ByteOrder::Big) {
+            assert_eq!(blocks.to_dense().unwrap(), expected);
+        } else {
+            let error = Error::Unsupported(Unsupported::BigEndian(block_type.format().into()));
+            assert_eq!(blocks.to_dense().unwrap_err(), error);
+        }
+    }
+}
+
+fn parts<'a>(shape: &'a [u64], attributes: Map, bytes: &'a [u8]) -> Parts<'a> {
+    Parts {
+        shape: Cow::Borrowed(shape),
+        attributes: Cow::Owned(attributes),
+        elements: vec![(Text::Borrowed("data"), Elements::new(DType::U8, bytes))],
+    }
+}
+
+fn violation(parts: &Parts<'_>) -> Violation {
+    let format = BlockFormat(BlockType::from_format("gguf.q4_0/1").unwrap());
+    match format.check(&parts.signature(), &Registry::builtin()) {
+        Err(Error::Malformed { violation, .. }) => violation,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_shape_demands_whole_blocks_in_every_row() {
+    let row = SizeMismatch::Row {
+        len: 16,
+        multiple: 32,
+    };
+    assert_eq!(
+        violation(&parts(&[2, 16], Map::new(), &[0; 18])),
+        row.into()
+    );
+    // A scalar is a row of one.
+    let scalar = SizeMismatch::Row {
+        len: 1,
+        multiple: 32,
+    };
+    assert_eq!(violation(&parts(&[], Map::new(), &[0; 18])), scalar.into());
+    let bytes = SizeMismatch::Bytes {
+        expected: 36,
+        found: 18,
+    };
+    assert_eq!(
+        violation(&parts(&[2, 32], Map::new(), &[0; 18])),
+        bytes.into()
+    );
+    let shape = [1 << 62, 32];
+    let overflow = SizeMismatch::Overflow {
+        shape: shape.into(),
+    };
+    assert_eq!(
+        violation(&parts(&shape, Map::new(), &[0; 18])),
+        overflow.into()
+    );
+    let q4_0 = BlockType::from_format("gguf.q4_0/1").unwrap();
+    let empty = Blocks::new(q4_0, [0, 32], &[][..]).unwrap();
+    assert_eq!(empty.to_dense().unwrap().shape(), [0, 32]);
+}
+
+#[test]
+fn data_is_plain_bytes_and_the_byte_order_one_of_two() {
+    let mut typed = parts(&[32], Map::new(), &[0; 18]);
+    typed.elements[0].1.dtype = DType::I8;
+    assert!(matches!(
+        violation(&typed),
+        Violation::DType {
+            found: Some(DType::I8),
+            ..
+        }
+    ));
+    let mut logical = parts(&[32], Map::new(), &[0; 18]);
+    logical.elements[0].1.logical_type = Some("f8_e5m2".into());
+    assert!(matches!(violation(&logical), Violation::LogicalType { .. }));
+    let mut none = parts(&[32], Map::new(), &[0; 18]);
+    none.elements.clear();
+    assert_eq!(violation(&none), Violation::MissingComponent);
+    for wrong in [Value::from("middle"), Value::from(1u64)] {
+        let attributes = [("byte_order", wrong)].into();
+        let found = violation(&parts(&[32], attributes, &[0; 18]));
+        assert!(matches!(
+            found,
+            Violation::Attribute {
+                name: "byte_order",
+                ..
+            }
+        ));
+    }
+    let little = parts(&[32], [("byte_order", "little")].into(), &[0; 18]);
+    Registry::builtin()
+        .check("gguf.q4_0/1", &little.signature())
+        .unwrap();
+}
