@@ -1,41 +1,41 @@
-//! The workloads that the benchmarks beside this file share.
+//! Benchmarks beside baselines and peers.
 //!
-//! Each benchmark runs us, the peers and a bare baseline over the same tensors in one process, in
-//! turn, so that ratios hold on a noisy machine.
+//! ```text
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-benches
+//!                                                                  ^ here
+//! ```
+//!
+//! One library of operations serves two programs. An operation is a [`Contest`]: we, the peers and
+//! the limits of the machine do the same work on the same tensors, in turn, round by round, in one
+//! process, so that ratios hold on a noisy machine. Whoever takes part is first seen to have done
+//! the work: what was written is read back, what was read is compared.
+//!
+//! | module | what it has |
+//! | --- | --- |
+//! | [`workload`] | the tensors: seeded, the same on every machine |
+//! | [`contestants`] | us and each peer, and the limits: memcpy, pread, pwrite, bare kernels |
+//! | [`operations`] | what is measured, as contests over a workload |
+//! | [`contest`] | rounds, medians, ranges, targets |
+//!
+//! `compare` prints contests; `cargo bench` runs small ones under criterion.
+//!
+//! Absent: what is right. The crates and `conformance/` say that; here results are only compared.
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "the workloads are ours: their lengths fit every type they are given"
+)]
 
-use std::path::{Path, PathBuf};
+pub mod contest;
+pub mod contestants;
+pub mod operations;
+pub mod random;
+pub mod workload;
 
-/// Objects of the workload "many tiny tensors".
-pub const TINY_COUNT: usize = 100_000;
+pub use contest::{Contest, Contestant, Role, Standing, Target};
+pub use workload::{Size, Tensor, Workload};
 
-/// Values of each tiny tensor: 160 bytes of f32.
-pub const TINY_VALUES: usize = 40;
+/// What stops a benchmark: any error of any contestant.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// A name as checkpoints have them, and the tensor's values.
-pub fn tiny(at: usize) -> (String, [f32; TINY_VALUES]) {
-    let name = format!("model.layers.{}.experts.{}.weight", at / 1000, at % 1000);
-    let mut values = [0.0; TINY_VALUES];
-    for (value, step) in values.iter_mut().zip(0u16..) {
-        *value = f32::from(step) + (at % 97) as f32;
-    }
-    (name, values)
-}
-
-/// The workload "many tiny tensors" as a `.zt` file of ours, without digests, as the peers write.
-///
-/// # Errors
-///
-/// Where the file cannot be written.
-pub fn write_tiny(folder: &Path) -> zt::Result<PathBuf> {
-    let path = folder.join("tiny.zt");
-    let mut writer = zt::WriteOptions::new().digest(None).create(&path)?;
-    for at in 0..TINY_COUNT {
-        let (name, values) = tiny(at);
-        writer.add(
-            &name,
-            &zt::Dense::from_slice(&[TINY_VALUES as u64], &values)?,
-        )?;
-    }
-    writer.finish()?;
-    Ok(path)
-}
+/// The result of a benchmark's parts.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,115 @@
+//! `compare`: operations, each with all its contestants in turn.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use zt_benches::operations::{OPERATIONS, Operation, Subject};
+use zt_benches::{Result, Size, Standing, Workload};
+
+/// Measure operations of zt beside peers and limits, interleaved in one process
+#[derive(Parser)]
+struct Arguments {
+    /// Operations; all by default. `--list` names them
+    #[arg(value_name = "OPERATION")]
+    operations: Vec<String>,
+    /// Rounds in which everyone takes a turn, after one to warm up and to compare outcomes
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Workloads of about a sixteenth of the size
+    #[arg(long)]
+    quick: bool,
+    /// Where files are written and read; a folder for temporary files by default
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Name the operations and stop
+    #[arg(long)]
+    list: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("compare: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.list {
+        OPERATIONS
+            .iter()
+            .for_each(|operation| println!("{}", operation.id));
+        return Ok(());
+    }
+    let size = if arguments.quick {
+        Size::Quick
+    } else {
+        Size::Full
+    };
+    let folder = arguments.folder.clone().unwrap_or_else(std::env::temp_dir);
+    // One at a time: together they would take more memory than some machines have.
+    let mut workload: Option<(Subject, Workload)> = None;
+    for operation in chosen(&arguments.operations)? {
+        if workload
+            .as_ref()
+            .is_none_or(|(subject, _)| *subject != operation.subject)
+        {
+            drop(workload.take());
+            workload = Some((operation.subject, operation.subject.workload(size)?));
+        }
+        if let Some((_, workload)) = &workload {
+            let folder = tempfile::tempdir_in(&folder)?;
+            let contest = (operation.prepare)(workload, folder.path())?;
+            print(&contest.hold(arguments.rounds)?);
+        }
+    }
+    Ok(())
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Operation>> {
+    let known: HashMap<&str, &Operation> = OPERATIONS
+        .iter()
+        .map(|operation| (operation.id, operation))
+        .collect();
+    if names.is_empty() {
+        return Ok(OPERATIONS.iter().collect());
+    }
+    let find = |name: &String| {
+        let found = known.get(&**name).copied();
+        found.ok_or_else(|| format!("no operation `{name}`; `--list` names them").into())
+    };
+    names.iter().map(find).collect()
+}
+
+fn print(standing: &Standing) {
+    println!("\n{} ({})", standing.title, standing.id);
+    for timed in &standing.results {
+        let [least, most] = timed.range();
+        let speed = standing.byte_len.map_or(String::new(), |len| {
+            format!("{:7.2} GB/s", len as f64 / timed.median() / 1e9)
+        });
+        println!(
+            "  {:<42} {:9.2} ms  [{:9.2} {:9.2}] {speed}  zt is {:5.2}x as fast",
+            timed.name,
+            timed.median() * 1e3,
+            least * 1e3,
+            most * 1e3,
+            standing.speed_against(timed),
+        );
+    }
+    for (target, speed) in standing.reached() {
+        let verdict = if speed >= target.speed {
+            "met"
+        } else {
+            "NOT met"
+        };
+        println!(
+            "  target {verdict}: {:.2}x {}, is {speed:.2}x",
+            target.speed, target.against
+        );
+    }
+}

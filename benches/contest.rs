@@ -1,0 +1,291 @@
+//! One operation, done by several contestants in turn: rounds, medians, ranges, targets.
+
+use std::time::{Duration, Instant};
+
+use crate::Result;
+
+/// Who a contestant is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// We, in the way that a target is about: the first of these is what others are compared with.
+    Ours,
+    /// Another library, at the version that its name says.
+    Peer,
+    /// What the machine can do: the same bytes through a bare call or kernel.
+    Limit,
+}
+
+/// Someone who does the operation.
+pub struct Contestant<'a> {
+    /// Who, and in which way.
+    pub name: String,
+    /// Us, a peer or a limit.
+    pub role: Role,
+    run: Run<'a>,
+}
+
+/// Does the operation once and says how long it took, without preparing and cleaning up. With
+/// `true` it also sees that the work was done: an error if it was not.
+type Run<'a> = Box<dyn FnMut(bool) -> Result<Duration> + 'a>;
+
+/// What we owe: our time compared with that of another contestant of the same run.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// The name of the other.
+    pub against: &'static str,
+    /// Our speed is to be at least so many times that of the other.
+    pub speed: f64,
+}
+
+/// One operation and those who do it.
+pub struct Contest<'a> {
+    /// A name for the command line.
+    pub id: &'static str,
+    /// What is done.
+    pub title: String,
+    /// Bytes of decoded values that it is done to; `None` where only the time matters.
+    pub byte_len: Option<u64>,
+    /// Those who do it.
+    pub contestants: Vec<Contestant<'a>>,
+    /// What we owe.
+    pub targets: Vec<Target>,
+    /// What has to be known to read the figures: threads, digests, durability.
+    pub remarks: Vec<String>,
+}
+
+impl<'a> Contest<'a> {
+    /// An operation that nobody does yet.
+    #[must_use]
+    pub fn new(id: &'static str, title: impl Into<String>, byte_len: Option<u64>) -> Self {
+        Contest {
+            id,
+            title: title.into(),
+            byte_len,
+            contestants: Vec::new(),
+            targets: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Adds a contestant. `run` does the operation once and returns its time; with `true` it also
+    /// compares the outcome with what it has to be.
+    pub fn add(
+        &mut self,
+        role: Role,
+        name: impl Into<String>,
+        run: impl FnMut(bool) -> Result<Duration> + 'a,
+    ) {
+        self.contestants.push(Contestant {
+            name: name.into(),
+            role,
+            run: Box::new(run),
+        });
+    }
+
+    /// Adds a target: so many times the speed of the contestant called `against`.
+    pub fn owes(&mut self, speed: f64, against: &'static str) {
+        self.targets.push(Target { against, speed });
+    }
+
+    /// Adds what has to be known to read the figures.
+    pub fn remark(&mut self, remark: impl Into<String>) {
+        self.remarks.push(remark.into());
+    }
+
+    /// Everyone once to warm up, with the outcome compared; then `rounds` rounds in which everyone
+    /// takes a turn, each beginning with the next contestant, because what one leaves in caches
+    /// and in the system's free pages is always met by the one after it.
+    ///
+    /// # Errors
+    ///
+    /// The first of any contestant, with its name.
+    pub fn hold(mut self, rounds: usize) -> Result<Standing> {
+        let count = self.contestants.len();
+        let mut times = vec![Vec::with_capacity(rounds); count];
+        for contestant in &mut self.contestants {
+            contestant.turn(self.id, true)?;
+        }
+        for round in 0..rounds {
+            for turn in 0..count {
+                let at = (round + turn) % count;
+                if let (Some(contestant), Some(times)) =
+                    (self.contestants.get_mut(at), times.get_mut(at))
+                {
+                    times.push(contestant.turn(self.id, false)?);
+                }
+            }
+        }
+        let results = self.contestants.into_iter().zip(times);
+        Ok(Standing {
+            id: self.id,
+            title: self.title,
+            byte_len: self.byte_len,
+            results: results
+                .map(|(contestant, times)| Timed::new(contestant.name, contestant.role, times))
+                .collect(),
+            targets: self.targets,
+            remarks: self.remarks,
+        })
+    }
+}
+
+impl Contestant<'_> {
+    /// One turn.
+    ///
+    /// # Errors
+    ///
+    /// What the contestant says, with its name and that of the operation.
+    pub fn turn(&mut self, id: &str, check: bool) -> Result<Duration> {
+        (self.run)(check).map_err(|error| format!("{id}: {}: {error}", self.name).into())
+    }
+}
+
+/// The outcome of a contest.
+#[derive(Debug)]
+pub struct Standing {
+    /// As of the contest.
+    pub id: &'static str,
+    /// As of the contest.
+    pub title: String,
+    /// As of the contest.
+    pub byte_len: Option<u64>,
+    /// Times of each contestant, in their order.
+    pub results: Vec<Timed>,
+    /// As of the contest.
+    pub targets: Vec<Target>,
+    /// As of the contest.
+    pub remarks: Vec<String>,
+}
+
+/// The times of one contestant.
+#[derive(Debug)]
+pub struct Timed {
+    /// Who.
+    pub name: String,
+    /// Us, a peer or a limit.
+    pub role: Role,
+    /// Seconds of each round, the shortest first.
+    seconds: Vec<f64>,
+}
+
+impl Timed {
+    fn new(name: String, role: Role, times: Vec<Duration>) -> Self {
+        let mut seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
+        seconds.sort_by(f64::total_cmp);
+        Timed {
+            name,
+            role,
+            seconds,
+        }
+    }
+
+    /// The middle of all rounds, in seconds.
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        let upper = self.seconds.get(self.seconds.len() / 2);
+        let lower = self.seconds.get(self.seconds.len().saturating_sub(1) / 2);
+        match (lower, upper) {
+            (Some(lower), Some(upper)) => (lower + upper) / 2.0,
+            _ => f64::NAN,
+        }
+    }
+
+    /// The shortest and the longest round, in seconds.
+    #[must_use]
+    pub fn range(&self) -> [f64; 2] {
+        [self.seconds.first(), self.seconds.last()].map(|time| time.copied().unwrap_or(f64::NAN))
+    }
+}
+
+impl Standing {
+    /// Our result, which others are compared with.
+    #[must_use]
+    pub fn ours(&self) -> Option<&Timed> {
+        self.results.iter().find(|timed| timed.role == Role::Ours)
+    }
+
+    /// How many times the speed of `other` ours is.
+    #[must_use]
+    pub fn speed_against(&self, other: &Timed) -> f64 {
+        self.ours()
+            .map_or(f64::NAN, |ours| other.median() / ours.median())
+    }
+
+    /// Every target with what was reached.
+    pub fn reached(&self) -> impl Iterator<Item = (&Target, f64)> {
+        self.targets.iter().filter_map(|target| {
+            let other = self
+                .results
+                .iter()
+                .find(|timed| timed.name == target.against)?;
+            Some((target, self.speed_against(other)))
+        })
+    }
+}
+
+/// Does the work and says how long it took; what it makes is dropped afterwards, by the caller.
+///
+/// # Errors
+///
+/// That of the work.
+pub fn timed<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(Duration, T)>
+where
+    crate::Error: From<E>,
+{
+    let start = Instant::now();
+    let outcome = work();
+    let took = start.elapsed();
+    Ok((took, outcome?))
+}
+
+/// An error, unless `is_so`.
+///
+/// # Errors
+///
+/// The message.
+pub fn expect(is_so: bool, message: impl FnOnce() -> String) -> Result<()> {
+    if is_so { Ok(()) } else { Err(message().into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_the_middle_of_the_rounds() {
+        let timed = |millis: &[u64]| {
+            let times = millis.iter().map(|&time| Duration::from_millis(time));
+            Timed::new("x".into(), Role::Ours, times.collect())
+        };
+        assert_eq!(timed(&[3, 1, 2]).median(), 0.002);
+        assert_eq!(timed(&[4, 1, 3, 2]).median(), 0.0025);
+        assert_eq!(timed(&[3, 1, 2]).range(), [0.001, 0.003]);
+    }
+
+    #[test]
+    fn everyone_is_checked_once_and_takes_a_turn_in_every_round() {
+        let calls = std::cell::RefCell::new(Vec::new());
+        let mut contest = Contest::new("test", "test", None);
+        for name in ["a", "b"] {
+            let calls = &calls;
+            contest.add(Role::Ours, name, move |check| {
+                calls.borrow_mut().push((name, check));
+                Ok(Duration::from_millis(1))
+            });
+        }
+        contest.owes(1.0, "b");
+        let standing = contest.hold(2).unwrap();
+        let (warm, cold) = (true, false);
+        let expected = [
+            ("a", warm),
+            ("b", warm),
+            ("a", cold),
+            ("b", cold),
+            ("b", cold),
+            ("a", cold),
+        ];
+        assert_eq!(*calls.borrow(), expected);
+        let reached: Vec<f64> = standing.reached().map(|(_, speed)| speed).collect();
+        assert_eq!(reached, [1.0]);
+    }
+}

@@ -1,0 +1,134 @@
+//! `zt`, through the calls that its users have.
+
+use std::io::Write;
+use std::path::Path;
+
+use zt::{
+    AtomicFile, Bytes, Dense, DigestAlgorithm, File, Map, OpenOptions, Slice, Verify,
+    VerifyOptions, WriteOptions, Writer,
+};
+
+use crate::contestants::{Digest, Storage};
+use crate::workload::Sparse;
+use crate::{Result, Tensor};
+
+/// The options for that way of storing components.
+#[must_use]
+pub fn write_options(storage: Storage, digest: Digest) -> WriteOptions {
+    let options = WriteOptions::new().digest(match digest {
+        Digest::None => None,
+        Digest::Crc32c => Some(DigestAlgorithm::Crc32c),
+        Digest::Sha256 => Some(DigestAlgorithm::Sha256),
+    });
+    match storage {
+        Storage::Raw => options,
+        Storage::Zstd(level) => options.zstd(level),
+    }
+}
+
+/// Writes all tensors to a file that is complete and has no name yet: what is left to do, and is
+/// done outside the time of a contest, is to sync and to rename it.
+///
+/// # Errors
+///
+/// Where the file cannot be written; so for the others.
+pub fn write(path: &Path, tensors: &[Tensor], options: WriteOptions) -> Result<AtomicFile> {
+    write_with(path, options, |writer| {
+        for tensor in tensors {
+            writer.add(&tensor.name, &tensor.dense()?)?;
+        }
+        Ok(())
+    })
+}
+
+/// As [`write`], of a sparse matrix.
+///
+/// # Errors
+///
+/// As [`write`].
+pub fn write_sparse(path: &Path, matrix: &Sparse, options: WriteOptions) -> Result<AtomicFile> {
+    write_with(path, options, |writer| {
+        Ok(writer.add("matrix", &matrix.csr()?)?)
+    })
+}
+
+fn write_with(
+    path: &Path,
+    options: WriteOptions,
+    add: impl FnOnce(&mut Writer<'_>) -> Result<()>,
+) -> Result<AtomicFile> {
+    let mut file = AtomicFile::create(path)?;
+    let mut writer = options.to_writer(&mut file)?;
+    add(&mut writer)?;
+    writer.finish()?;
+    file.flush()?;
+    Ok(file)
+}
+
+/// Opens a file to be read by position, digests compared or not.
+///
+/// # Errors
+///
+/// Where it is no `.zt` file; so for [`open_map`].
+pub fn open(path: &Path, verify: Verify) -> Result<File> {
+    Ok(OpenOptions::new().verify(verify).open(path)?)
+}
+
+/// Opens a file through a map, digests compared or not.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_map(path: &Path, verify: Verify) -> Result<File> {
+    // SAFETY: the file lies in a folder of this process's own, and nobody changes it while it is
+    // open. Otherwise reads would see either version, or the process would end.
+    let map = unsafe { Map::open(path) }?;
+    Ok(OpenOptions::new().verify(verify).open_source(map)?)
+}
+
+/// Every tensor, in the given order: lent where the source lends, in memory of its own otherwise.
+///
+/// # Errors
+///
+/// Where one cannot be read.
+pub fn read_all<'f>(file: &'f File, tensors: &[Tensor]) -> Result<Vec<Bytes<'f>>> {
+    let read = |tensor: &Tensor| file.tensor(&tensor.name)?.bytes("data");
+    Ok(tensors.iter().map(read).collect::<zt::Result<_>>()?)
+}
+
+/// The dense value of every object, whatever its format.
+///
+/// # Errors
+///
+/// As [`read_all`].
+pub fn read_dense(file: &File, tensors: &[Tensor]) -> Result<Vec<Dense<'static>>> {
+    let read = |tensor: &Tensor| file.tensor(&tensor.name)?.to_dense();
+    Ok(tensors.iter().map(read).collect::<zt::Result<_>>()?)
+}
+
+/// Some rows of one tensor.
+///
+/// # Errors
+///
+/// As [`read_all`].
+pub fn read_rows(file: &File, name: &str, rows: std::ops::Range<u64>) -> Result<Dense<'static>> {
+    let rows = Slice::Range {
+        start: Some(rows.start.cast_signed()),
+        stop: Some(rows.end.cast_signed()),
+        step: 1,
+    };
+    Ok(file.tensor(name)?.slice(&[rows])?)
+}
+
+/// Checks everything; how many bytes.
+///
+/// # Errors
+///
+/// The first problem.
+pub fn verify(file: &File) -> Result<u64> {
+    let report = file.verify(&VerifyOptions::default())?;
+    match report.problems.into_iter().next() {
+        Some(problem) => Err(problem.into()),
+        None => Ok(report.bytes),
+    }
+}

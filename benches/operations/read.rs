@@ -1,0 +1,294 @@
+//! Reading all tensors: into memory of their own, or touching every byte of a map.
+
+use std::path::Path;
+
+use zt::Verify;
+
+use crate::contest::{expect, timed};
+use crate::contestants::limits::{self, Space, Threads};
+use crate::contestants::{
+    Digest, Storage, expect_all, ours, peer_safetensors, peer_ztensor1, peer_ztensor2, sum,
+};
+use crate::{Contest, Result, Role, Workload};
+
+const WARM: &str = "Files are in the page cache; opening is part of the time, freeing is not.";
+
+pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let title = format!(
+        "read all tensors of a raw file into fresh memory, {}",
+        workload.id
+    );
+    let mut contest = Contest::new("read-raw", title, Some(workload.byte_len()));
+    let all = &workload.tensors;
+    let [ours, second, safe, bare] =
+        ["ours.zt", "second.zt", "peer.safetensors", "bare"].map(|name| folder.join(name));
+    publish(&ours, workload, Storage::Raw)?;
+    peer_ztensor2::write(&second, all, Storage::Raw)?;
+    peer_safetensors::write(&safe, all)?;
+    limits::write(&bare, all, Space::Grown, Digest::None)?;
+
+    add_ours(&mut contest, "zt", workload, &ours, Verify::Never);
+    add_ours(
+        &mut contest,
+        "zt, crc32c compared",
+        workload,
+        &ours,
+        Verify::OnRead,
+    );
+    for (name, verify) in [
+        ("ztensor 1.2.3", false),
+        ("ztensor 1.2.3, crc32c compared", true),
+    ] {
+        add_ztensor1(&mut contest, name, workload, &ours, verify);
+    }
+    contest.add(Role::Peer, peer_ztensor2::NAME, move |check| {
+        let read = || peer_ztensor2::read_all(&peer_ztensor2::open_map(&second)?, all);
+        let (took, values) = timed(read)?;
+        if check {
+            expect_all(all, &values)?;
+        }
+        Ok(took)
+    });
+    contest.add(Role::Peer, peer_safetensors::NAME, move |check| {
+        let read = || {
+            let file = peer_safetensors::Mapped::open(&safe)?;
+            peer_safetensors::read_all(&file.parse()?, all)
+        };
+        let (took, values) = timed(read)?;
+        if check {
+            expect_all(all, &values)?;
+        }
+        Ok(took)
+    });
+    let small = bare.clone();
+    contest.add(Role::Limit, "pread, small pages", move |check| {
+        let (took, values) = timed(|| limits::read_small_pages(&small, all))?;
+        if check {
+            expect_all(all, &values)?;
+        }
+        Ok(took)
+    });
+    for (name, threads) in [
+        ("pread, huge pages", Threads::One),
+        ("pread, huge pages, all threads", Threads::All),
+    ] {
+        let bare = bare.clone();
+        contest.add(Role::Limit, name, move |check| {
+            let (took, values) = timed(|| limits::read(&bare, all, threads))?;
+            if check {
+                expect_all(all, &values)?;
+            }
+            Ok(took)
+        });
+    }
+    contest.add(Role::Limit, "memcpy, huge pages", move |_| {
+        Ok(timed(|| limits::copy(all))?.0)
+    });
+    contest.owes(4.0, peer_safetensors::NAME);
+    contest.owes(4.0, peer_ztensor1::NAME);
+    contest.remark(WARM);
+    contest.remark("Digests are compared only where a name says so.");
+    Ok(contest)
+}
+
+pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let title = format!(
+        "read all tensors of a zstd-3 file into fresh memory, {}",
+        workload.id
+    );
+    let mut contest = Contest::new("read-zstd-3", title, Some(workload.byte_len()));
+    let all = &workload.tensors;
+    let [ours, theirs, second] =
+        ["ours.zt", "theirs.zt", "second.zt"].map(|name| folder.join(name));
+    publish(&ours, workload, Storage::Zstd(3))?;
+    peer_ztensor1::write(&theirs, all, Storage::Zstd(3), Digest::None)?;
+    peer_ztensor2::write(&second, all, Storage::Zstd(3))?;
+    let frames = limits::frames(all, 3)?;
+
+    add_ours(&mut contest, "zt", workload, &ours, Verify::Never);
+    add_ours(
+        &mut contest,
+        "zt, crc32c compared",
+        workload,
+        &ours,
+        Verify::OnRead,
+    );
+    add_ztensor1(&mut contest, peer_ztensor1::NAME, workload, &theirs, false);
+    add_ztensor1(
+        &mut contest,
+        "ztensor 1.2.3, our file",
+        workload,
+        &ours,
+        false,
+    );
+    contest.add(Role::Peer, peer_ztensor2::NAME, move |check| {
+        let read = || peer_ztensor2::read_all(&peer_ztensor2::open_map(&second)?, all);
+        let (took, values) = timed(read)?;
+        if check {
+            expect_all(all, &values)?;
+        }
+        Ok(took)
+    });
+    contest.add(
+        Role::Limit,
+        "1 MiB frames in memory, all threads",
+        move |check| {
+            let (took, values) = timed(|| limits::decompress(&frames, all))?;
+            if check {
+                expect_all(all, &values)?;
+            }
+            Ok(took)
+        },
+    );
+    contest.owes(3.0, peer_ztensor1::NAME);
+    contest.remark(WARM);
+    Ok(contest)
+}
+
+pub(super) fn tiny<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let title = format!("read all of {} tiny tensors", workload.tensors.len());
+    let mut contest = Contest::new("read-tiny", title, None);
+    let all = &workload.tensors;
+    let [ours, second, safe] =
+        ["ours.zt", "second.zt", "peer.safetensors"].map(|name| folder.join(name));
+    publish(&ours, workload, Storage::Raw)?;
+    peer_ztensor2::write(&second, all, Storage::Raw)?;
+    peer_safetensors::write(&safe, all)?;
+    add_ours(&mut contest, "zt", workload, &ours, Verify::Never);
+    add_ours(
+        &mut contest,
+        "zt, crc32c compared",
+        workload,
+        &ours,
+        Verify::OnRead,
+    );
+    add_ztensor1(&mut contest, peer_ztensor1::NAME, workload, &ours, false);
+    contest.add(Role::Peer, peer_ztensor2::NAME, move |check| {
+        let read = || peer_ztensor2::read_all(&peer_ztensor2::open_map(&second)?, all);
+        let (took, values) = timed(read)?;
+        if check {
+            expect_all(all, &values)?;
+        }
+        Ok(took)
+    });
+    contest.add(Role::Peer, peer_safetensors::NAME, move |check| {
+        let read = || {
+            let file = peer_safetensors::Mapped::open(&safe)?;
+            peer_safetensors::read_all(&file.parse()?, all)
+        };
+        let (took, values) = timed(read)?;
+        if check {
+            expect_all(all, &values)?;
+        }
+        Ok(took)
+    });
+    contest.remark(WARM);
+    Ok(contest)
+}
+
+pub(super) fn mapped<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let title = format!("sum every byte of a mapped raw file, {}", workload.id);
+    let mut contest = Contest::new("read-mapped", title, Some(workload.byte_len()));
+    let all = &workload.tensors;
+    let expected = all.iter().map(|tensor| sum(&tensor.bytes));
+    let expected = expected.fold(0, u64::wrapping_add);
+    let [ours, second, safe, bare] =
+        ["ours.zt", "second.zt", "peer.safetensors", "bare"].map(|name| folder.join(name));
+    publish(&ours, workload, Storage::Raw)?;
+    peer_ztensor2::write(&second, all, Storage::Raw)?;
+    peer_safetensors::write(&safe, all)?;
+    limits::write(&bare, all, Space::Grown, Digest::None)?;
+
+    let mut add = |role, name, read: Box<dyn Fn() -> Result<u64> + 'a>| {
+        contest.add(role, name, move |check| {
+            let (took, found) = timed(&read)?;
+            expect(!check || found == expected, || "another sum".into())?;
+            Ok(took)
+        });
+    };
+    for (name, verify) in [
+        ("zt", Verify::Never),
+        ("zt, crc32c compared", Verify::OnRead),
+    ] {
+        let ours = ours.clone();
+        let read = move || {
+            let file = ours::open_map(&ours, verify)?;
+            let values = ours::read_all(&file, all)?;
+            let sums = values.iter().map(|bytes| sum(bytes));
+            Ok(sums.fold(0, u64::wrapping_add))
+        };
+        add(Role::Ours, name, Box::new(read));
+    }
+    let read = move || peer_ztensor1::sum_mapped(&ours, all);
+    add(Role::Peer, peer_ztensor1::NAME, Box::new(read));
+    let read = move || {
+        let file = peer_ztensor2::open_map(&second)?;
+        all.iter().try_fold(0u64, |total, tensor| {
+            let bytes = file.tensor(&tensor.name)?.data()?.map()?;
+            Ok(total.wrapping_add(sum(bytes)))
+        })
+    };
+    add(Role::Peer, peer_ztensor2::NAME, Box::new(read));
+    let read = move || {
+        let file = peer_safetensors::Mapped::open(&safe)?;
+        let file = file.parse()?;
+        all.iter().try_fold(0u64, |total, tensor| {
+            Ok(total.wrapping_add(sum(file.tensor(&tensor.name)?.data())))
+        })
+    };
+    add(Role::Peer, peer_safetensors::NAME, Box::new(read));
+    add(
+        Role::Limit,
+        "bare map",
+        Box::new(move || limits::sum_map(&bare, Threads::One)),
+    );
+    contest.owes(0.95, "bare map");
+    contest
+        .remark("Maps are fresh in every round, so page faults are part of the time. One thread.");
+    Ok(contest)
+}
+
+/// Writes our file for contests of reading. The default digests, which readers compare or not.
+pub(super) fn publish(path: &Path, workload: &Workload, storage: Storage) -> Result<()> {
+    let options = ours::write_options(storage, Digest::Crc32c);
+    Ok(ours::write(path, &workload.tensors, options)?.publish()?)
+}
+
+fn add_ours<'a>(
+    contest: &mut Contest<'a>,
+    name: &'static str,
+    workload: &'a Workload,
+    path: &Path,
+    verify: Verify,
+) {
+    let path = path.to_owned();
+    contest.add(Role::Ours, name, move |check| {
+        let (opening, file) = timed(|| ours::open(&path, verify))?;
+        let (reading, values) = timed(|| ours::read_all(&file, &workload.tensors))?;
+        if check {
+            expect_all(&workload.tensors, &values)?;
+        }
+        Ok(opening + reading)
+    });
+}
+
+fn add_ztensor1<'a>(
+    contest: &mut Contest<'a>,
+    name: &'static str,
+    workload: &'a Workload,
+    path: &Path,
+    verify: bool,
+) {
+    let path = path.to_owned();
+    contest.add(Role::Peer, name, move |check| {
+        let read = || {
+            let file = peer_ztensor1::open(&path)?;
+            peer_ztensor1::read_all(&file, &workload.tensors, verify)
+        };
+        let (took, values) = timed(read)?;
+        if check {
+            expect_all(&workload.tensors, &values)?;
+        }
+        Ok(took)
+    });
+}

@@ -1,0 +1,78 @@
+//! Comparing every digest of a file.
+
+use std::path::Path;
+
+use zt::Verify;
+
+use crate::contest::{expect, timed};
+use crate::contestants::limits::{self, Space, Threads};
+use crate::contestants::{Digest, Storage, ours, peer_ztensor1, peer_ztensor2};
+use crate::{Contest, Result, Role, Workload};
+
+pub(super) fn crc32c<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let mut contest = digests("verify-crc32c", Digest::Crc32c, workload, folder)?;
+    contest.owes(0.8, "bare kernel over a map, all threads");
+    Ok(contest)
+}
+
+pub(super) fn sha256<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    digests("verify-sha256", Digest::Sha256, workload, folder)
+}
+
+fn digests<'a>(
+    id: &'static str,
+    digest: Digest,
+    workload: &'a Workload,
+    folder: &'a Path,
+) -> Result<Contest<'a>> {
+    let algorithm = if digest == Digest::Sha256 {
+        "sha256"
+    } else {
+        "crc32c"
+    };
+    let title = format!("verify {algorithm} of a raw file, {}", workload.id);
+    let mut contest = Contest::new(id, title, Some(workload.byte_len()));
+    let all = &workload.tensors;
+    let [ours, second, bare] = ["ours.zt", "second.zt", "bare"].map(|name| folder.join(name));
+    let options = ours::write_options(Storage::Raw, digest);
+    ours::write(&ours, all, options)?.publish()?;
+    peer_ztensor2::write(&second, all, Storage::Raw)?;
+    limits::write(&bare, all, Space::Grown, Digest::None)?;
+
+    let byte_len = workload.byte_len();
+    for (name, mapped) in [("zt, mapped", true), ("zt, by position", false)] {
+        let path = ours.clone();
+        contest.add(Role::Ours, name, move |check| {
+            let verify = || {
+                let open = if mapped { ours::open_map } else { ours::open };
+                ours::verify(&open(&path, Verify::OnRead)?)
+            };
+            let (took, found) = timed(verify)?;
+            expect(!check || found == byte_len, || format!("{found} bytes"))?;
+            Ok(took)
+        });
+    }
+    contest.add(
+        Role::Peer,
+        "ztensor 1.2.3, reading with verification",
+        move |_| {
+            let read = || peer_ztensor1::read_all(&peer_ztensor1::open(&ours)?, all, true);
+            Ok(timed(read)?.0)
+        },
+    );
+    contest.add(Role::Peer, "ztensor 2.1.1, xxh3", move |_| {
+        let verify = || peer_ztensor2::verify(&peer_ztensor2::open_map(&second)?, all);
+        Ok(timed(verify)?.0)
+    });
+    for (name, threads) in [
+        ("bare kernel over a map, 1 thread", Threads::One),
+        ("bare kernel over a map, all threads", Threads::All),
+    ] {
+        let bare = bare.clone();
+        contest.add(Role::Limit, name, move |_| {
+            Ok(timed(|| limits::hash_map(&bare, digest, threads))?.0)
+        });
+    }
+    contest.remark("Maps are fresh in every round, so page faults are part of the time.");
+    Ok(contest)
+}
