@@ -58,7 +58,7 @@ pub(crate) enum Loss {
     Component { target: Kind, role: String },
     /// An attribute of an object.
     ObjectAttribute { target: Kind, key: String },
-    /// An attribute of the file that is not text.
+    /// An attribute of the file whose value the target has no words for.
     FileAttribute { target: Kind, key: String },
     /// A field that the specification of `.zt` does not know.
     Field { target: Kind, key: String },
@@ -234,10 +234,7 @@ impl fmt::Display for Loss {
             }
             Loss::FileAttribute { target, key } => {
                 let key = key.escape_debug();
-                write!(
-                    f,
-                    "{target} cannot say the file's attribute {key}: only texts"
-                )
+                write!(f, "{target} cannot say the file's attribute {key}")
             }
             Loss::Field { target, key } => {
                 write!(

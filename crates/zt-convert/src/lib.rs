@@ -52,6 +52,7 @@ mod convert;
 mod detect;
 mod fault;
 mod input;
+mod losses;
 mod member;
 mod merge;
 mod native;

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use zt::formats::dense_byte_len;
 use zt::{Attributes, Error, Result};
 
 use super::METADATA;
@@ -12,6 +11,7 @@ use super::dtype::Dtype;
 use super::header::HEADER_MAX;
 use crate::convert::Sink;
 use crate::fault::{Fault, Loss};
+use crate::losses::Losses;
 use crate::member::SAFETENSORS;
 use crate::merge::{Merged, display};
 use crate::object::Outgoing;
@@ -25,7 +25,7 @@ pub(super) fn write(
     options: &ConvertOptions<'_>,
     summary: &mut Summary,
 ) -> Result<()> {
-    let mut losses = Losses { options, summary };
+    let mut losses = Losses::new(SAFETENSORS, options, summary);
     let metadata = losses.metadata(merged.attributes)?;
     losses.fields(&merged.extra, None)?;
     let mut tensors = Vec::with_capacity(merged.objects.len());
@@ -60,11 +60,6 @@ impl<'i> Tensor<'i> {
 }
 
 /// Decides what becomes of everything that safetensors may not be able to say.
-struct Losses<'l, 'p> {
-    options: &'l ConvertOptions<'p>,
-    summary: &'l mut Summary,
-}
-
 impl Losses<'_, '_> {
     /// The object as a tensor; `None` where nothing of it can be said and that is allowed.
     fn tensor<'i>(&mut self, mut object: Outgoing<'i>) -> Result<Option<Tensor<'i>>> {
@@ -72,30 +67,19 @@ impl Losses<'_, '_> {
         if name == METADATA {
             self.accept(
                 Loss::Name {
-                    target: SAFETENSORS,
+                    target: self.target,
                 },
                 Some(name),
             )?;
             return Ok(None);
         }
-        let is_plain = object.is_dense() || self.options.dense && object.decode(self.options.dtype);
-        if !is_plain {
-            let format = object.object().format.to_string();
-            let has_dense_value = object.has_dense_value();
-            let loss = Loss::Format {
-                target: SAFETENSORS,
-                format,
-                has_dense_value,
-            };
-            self.accept(loss, Some(name))?;
-            if !object.decode(self.options.dtype) {
-                return Ok(None);
-            }
+        if !self.make_plain(&mut object)? {
+            return Ok(None);
         }
-        let Some(dtype) = self.dtype(&object)? else {
+        let Some(dtype) = self.typed(&object, Dtype::from_types)? else {
             return Ok(None);
         };
-        self.rest(&object)?;
+        self.rest(&object, &[])?;
         match dtype.byte_len(&object.object().shape) {
             Ok(byte_len) => Ok(Some(Tensor {
                 object,
@@ -105,84 +89,13 @@ impl Losses<'_, '_> {
             Err(_) => {
                 self.accept(
                     Loss::Shape {
-                        target: SAFETENSORS,
+                        target: self.target,
                     },
                     Some(name),
                 )?;
                 Ok(None)
             }
         }
-    }
-
-    /// The dtype of the values, or that of their storage, where that is all that can be said.
-    fn dtype(&mut self, object: &Outgoing<'_>) -> Result<Option<Dtype>> {
-        let Some((dtype, logical_type)) = object.dense_type() else {
-            return Ok(None);
-        };
-        let known = Dtype::from_types(dtype, logical_type.as_deref());
-        if known.is_some() {
-            return Ok(known);
-        }
-        let logical_type = logical_type.map(|name| name.into_owned());
-        let loss = Loss::Type {
-            target: SAFETENSORS,
-            dtype,
-            logical_type,
-        };
-        self.accept(loss, Some(object.name()))?;
-        // Only where one storage element is one value has the shape any meaning without the type.
-        let object = object.object();
-        let data = object.component("data");
-        let stored = data.and_then(|data| data.blob.decoded_len);
-        let plain = dense_byte_len(&object.shape, dtype.byte_len() as u64);
-        Ok(Dtype::from_types(dtype, None).filter(|_| stored.is_some() && stored == plain))
-    }
-
-    /// What an object has beside its values.
-    fn rest(&mut self, object: &Outgoing<'_>) -> Result<()> {
-        let (name, source) = (Some(object.name()), object.object());
-        if object.is_dense() {
-            for (role, _) in source.components.iter().filter(|(role, _)| role != "data") {
-                let role = role.to_string();
-                self.accept(
-                    Loss::Component {
-                        target: SAFETENSORS,
-                        role,
-                    },
-                    name,
-                )?;
-            }
-        }
-        for (key, _) in object.attributes().iter().flatten() {
-            let key = display(key);
-            self.accept(
-                Loss::ObjectAttribute {
-                    target: SAFETENSORS,
-                    key,
-                },
-                name,
-            )?;
-        }
-        self.fields(&source.extra, name)?;
-        match source.component("data") {
-            Some(data) if object.is_dense() => self.fields(&data.extra, name),
-            _ => Ok(()),
-        }
-    }
-
-    /// Fields that not even the specification of `.zt` knows.
-    fn fields(&mut self, extra: &Attributes, object: Option<&str>) -> Result<()> {
-        for (key, _) in extra {
-            let key = display(key);
-            self.accept(
-                Loss::Field {
-                    target: SAFETENSORS,
-                    key,
-                },
-                object,
-            )?;
-        }
-        Ok(())
     }
 
     /// The texts among the file's attributes, sorted.
@@ -198,23 +111,13 @@ impl Losses<'_, '_> {
             match (key.as_str(), value.as_str()) {
                 (Some(key), Some(value)) => texts.push((key.to_owned(), value.to_owned())),
                 _ => {
-                    let key = display(key);
-                    self.accept(
-                        Loss::FileAttribute {
-                            target: SAFETENSORS,
-                            key,
-                        },
-                        None,
-                    )?;
+                    let (target, key) = (self.target, display(key));
+                    self.accept(Loss::FileAttribute { target, key }, None)?;
                 }
             }
         }
         texts.sort_unstable();
         Ok(Some(texts))
-    }
-
-    fn accept(&mut self, loss: Loss, object: Option<&str>) -> Result<()> {
-        self.options.accept(loss, object, self.summary)
     }
 }
 
