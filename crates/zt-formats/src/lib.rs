@@ -6,7 +6,7 @@
 //!                                ^ here
 //!
 //!   metadata: Signature --Registry::check--> sound, or the rule it breaks
-//!   bytes:    Parts     --View::from_parts--> Dense | Csr | Coo | QuantizedGroup | Quantized4Bit
+//!   bytes:    Parts     --View::from_parts--> Dense | Csr | Coo | QuantizedGroup | Quantized4Bit | Planes
 //!   writing:  any of those --ToObject--> NewObject
 //! ```
 //!
@@ -47,6 +47,8 @@ mod index;
 mod logical;
 mod number;
 mod parts;
+mod plane_codec;
+mod planes;
 mod quantization;
 mod quantize;
 mod quantized_4bit;
@@ -75,6 +77,8 @@ pub use half::{bf16, f16};
 pub use logical::{Decode, LogicalType};
 pub use num_complex::Complex;
 pub use parts::{NewObject, Parts};
+pub use plane_codec::PlaneCodec;
+pub use planes::{Planes, PlanesFormat};
 pub use quantization::{Packing, Quantization, ZeroKind};
 pub use quantized_4bit::{Quantized4Bit, Quantized4BitFormat};
 pub use quantized_group::{Quantized, QuantizedGroup, QuantizedGroupFormat};

@@ -9,8 +9,8 @@ use zt_manifest::DType;
 use crate::elements::proper_logical_type;
 use crate::ggml::{BLOCK_TYPES, BlockFormat};
 use crate::{
-    DenseFormat, Elements, LogicalType, ObjectFormat, Quantized4BitFormat, QuantizedGroupFormat,
-    Result, Signature, SparseCooFormat, SparseCsrFormat, Violation, logical,
+    DenseFormat, Elements, LogicalType, ObjectFormat, PlanesFormat, Quantized4BitFormat,
+    QuantizedGroupFormat, Result, Signature, SparseCooFormat, SparseCsrFormat, Violation, logical,
 };
 
 /// The object formats and logical types that are known: a value that is handed to readers and
@@ -46,7 +46,8 @@ struct Entries {
 
 impl Registry {
     /// Everything in the specification: its formats (§3), `quantized_4bit` of 1.0 (§7.3) and its
-    /// logical types (§2); and the blocks of GGUF files ([`ggml`](crate::ggml)).
+    /// logical types (§2); and the blocks of GGUF files ([`ggml`](crate::ggml)) and
+    /// our own `zt.planes/1`.
     #[must_use]
     pub fn builtin() -> Self {
         static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
@@ -55,7 +56,8 @@ impl Registry {
                 .with_format(SparseCsrFormat)
                 .with_format(SparseCooFormat)
                 .with_format(QuantizedGroupFormat)
-                .with_format(Quantized4BitFormat);
+                .with_format(Quantized4BitFormat)
+                .with_format(PlanesFormat);
             let blocks = BLOCK_TYPES.iter().map(BlockFormat);
             let registry = blocks.fold(registry, Registry::with_format);
             let with = Registry::with_logical_type;

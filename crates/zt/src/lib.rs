@@ -82,7 +82,7 @@ pub use zt_container::{
 };
 pub use zt_formats::{
     Buffer, Bytes, Coo, Csr, Dense, Element, Elements, LogicalType, NewObject, ObjectFormat, Parts,
-    Quantized4Bit, QuantizedGroup, Registry, Signature, Slice, ToObject, Typed, View,
+    Planes, Quantized4Bit, QuantizedGroup, Registry, Signature, Slice, ToObject, Typed, View,
 };
 pub use zt_manifest::{
     ByteOrder, Component, DType, Map as Attributes, Object, RawComponent, RawObject, Value,

@@ -1,0 +1,211 @@
+//! `zt.planes/1`: floating-point elements split into planes of bytes. Spec: formats/zt.planes.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::borrow::Cow;
+
+use zt_manifest::{DType, Map, Text};
+
+use crate::{
+    Buffer, Dense, Elements, NewObject, ObjectFormat, Parts, PlaneCodec, Registry, Result,
+    Signature, SizeMismatch, ToObject, View, Violation,
+};
+
+/// The rules of `zt.planes/1`.
+///
+/// The attributes `dtype` and `type` say what the elements are; others are free. There is a plane
+/// for each byte of an element, and each has a byte for each element. Under a logical type that the
+/// registry does not know, the planes are as long as the first one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlanesFormat;
+
+impl ObjectFormat for PlanesFormat {
+    fn id(&self) -> &str {
+        Planes::FORMAT
+    }
+
+    fn check(&self, signature: &Signature<'_>, registry: &Registry) -> Result<()> {
+        let codec = PlaneCodec::from_attributes(signature.attributes)?;
+        let mut planes = Vec::with_capacity(codec.plane_count());
+        for role in codec.roles() {
+            planes.push(signature.component(role)?);
+        }
+        for plane in &planes {
+            let role = || plane.role.to_owned();
+            if let Some(found) = plane.dtype.filter(|found| *found != DType::U8) {
+                let (expected, found) = ("u8", Some(found));
+                return Err(Violation::DType { expected, found }.of(role()));
+            }
+            if let Some(name) = plane.logical_type() {
+                return Err(Violation::LogicalType {
+                    name: Text::Owned(name.to_owned()),
+                    expected: None,
+                    found: DType::U8,
+                }
+                .of(role()));
+            }
+        }
+        let mut expected = match codec.plane_len(signature.shape, registry)? {
+            None if registry
+                .value_len(codec.dtype(), codec.logical_type())?
+                .is_some() =>
+            {
+                let role = codec.roles().first().copied().unwrap_or_default();
+                return Err(signature.overflow(role));
+            }
+            known => known,
+        };
+        for plane in planes {
+            match (expected, plane.byte_len) {
+                (Some(expected), Some(found)) if found != expected => {
+                    let mismatch = SizeMismatch::Bytes { expected, found };
+                    return Err(mismatch.of(plane.role.to_owned()));
+                }
+                (known, found) => expected = known.or(found),
+            }
+        }
+        Ok(())
+    }
+
+    fn data_roles(&self) -> Option<&[&str]> {
+        Some(&[])
+    }
+
+    fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
+        let codec = PlaneCodec::from_attributes(signature.attributes).ok()?;
+        let logical_type = codec.logical_type().map(str::to_owned);
+        Some((codec.dtype(), logical_type.map(Text::Owned)))
+    }
+
+    fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
+        Planes::from_parts(parts)?.to_dense()
+    }
+
+    fn expected_len(
+        &self,
+        role: &str,
+        signature: &Signature<'_>,
+        registry: &Registry,
+    ) -> Option<u64> {
+        let codec = PlaneCodec::from_attributes(signature.attributes).ok()?;
+        codec.roles().iter().find(|known| **known == role)?;
+        codec.plane_len(signature.shape, registry).ok().flatten()
+    }
+}
+
+/// An array of floating-point elements, split into planes of bytes: the same values bit for bit, in
+/// an order that compresses. What [`PlaneCodec`] says is where every bit goes.
+///
+/// Always well-formed: there is a plane for each byte of an element, and all are of one length.
+///
+/// ```
+/// use zt_formats::{Dense, Planes};
+///
+/// let dense = Dense::from_slice(&[2, 2], &[1.0f32, -1.0, 0.5, f32::NAN])?;
+/// let planes = Planes::from_dense(&dense)?;
+/// assert_eq!(planes.plane(0), Some(&[127, 127, 126, 255][..])); // the exponents
+/// assert_eq!(planes.to_dense()?, dense);
+/// # Ok::<(), zt_formats::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planes<'a> {
+    shape: Vec<u64>,
+    codec: PlaneCodec,
+    /// As many as an element has bytes, all of one length.
+    planes: Vec<Elements<'a>>,
+    /// All of the object's attributes, those of `codec` included.
+    attributes: Map,
+}
+
+impl Planes<'_> {
+    /// Splits an array into planes. Copies its bytes.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: its elements are not f64, f32, f16 or bf16 (`dtype`). Allocation.
+    pub fn from_dense(dense: &Dense<'_>) -> Result<Planes<'static>> {
+        let elements = dense.elements();
+        let codec = PlaneCodec::new(elements.dtype, elements.logical_type())?;
+        let mut planes = Vec::with_capacity(codec.plane_count());
+        for at in 0..codec.plane_count() {
+            let mut plane = Buffer::try_zeroed(elements.element_count())?;
+            codec.split(at, &elements.bytes, &mut plane);
+            planes.push(Elements::new(DType::U8, plane));
+        }
+        Ok(Planes {
+            shape: dense.shape().to_vec(),
+            attributes: codec.to_attributes(),
+            codec,
+            planes,
+        })
+    }
+
+    /// The dimensions.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// What the elements are and how they are split.
+    #[must_use]
+    pub const fn codec(&self) -> &PlaneCodec {
+        &self.codec
+    }
+
+    /// The plane of that number: byte `at` of every element, counted from the exponent.
+    #[must_use]
+    pub fn plane(&self, at: usize) -> Option<&[u8]> {
+        self.planes.get(at).map(|plane| &*plane.bytes)
+    }
+
+    /// The elements put together again.
+    ///
+    /// # Errors
+    ///
+    /// Allocation.
+    pub fn to_dense(&self) -> Result<Dense<'static>> {
+        let planes: Vec<&[u8]> = self.planes.iter().map(|plane| &*plane.bytes).collect();
+        let count = planes.first().map_or(0, |plane| plane.len() as u64);
+        let width = self.codec.plane_count() as u64;
+        let mut out = Buffer::try_zeroed(count.saturating_mul(width))?;
+        self.codec.merge(&planes, &mut out);
+        let mut elements = Elements::new(self.codec.dtype(), out);
+        if let Some(name) = self.codec.logical_type() {
+            elements = elements.with_logical_type(name.to_owned());
+        }
+        Ok(Dense::from_checked(self.shape.clone(), elements))
+    }
+}
+
+impl<'a> View<'a> for Planes<'a> {
+    const FORMAT: &'static str = "zt.planes/1";
+
+    fn from_parts(mut parts: Parts<'a>) -> Result<Self> {
+        Registry::builtin().check(Self::FORMAT, &parts.signature())?;
+        let codec = PlaneCodec::from_attributes(&parts.attributes)?;
+        let mut planes = Vec::with_capacity(codec.plane_count());
+        for role in codec.roles() {
+            planes.push(parts.take(role)?);
+        }
+        Ok(Planes {
+            shape: parts.shape.into_owned(),
+            codec,
+            planes,
+            attributes: parts.attributes.into_owned(),
+        })
+    }
+}
+
+impl ToObject for Planes<'_> {
+    fn to_object(&self) -> Result<NewObject<'_>> {
+        let roles = self.codec.roles().iter();
+        let components = roles
+            .zip(&self.planes)
+            .map(|(role, plane)| (Text::Borrowed(*role), plane.borrow()));
+        Ok(NewObject {
+            shape: Cow::Borrowed(&self.shape),
+            format: Text::Borrowed(Self::FORMAT),
+            attributes: Some(self.attributes.clone()),
+            components: components.collect(),
+        })
+    }
+}
