@@ -11,6 +11,7 @@ mod framing;
 mod legacy;
 mod manifest;
 mod placement;
+mod planes;
 mod quantized;
 mod schema;
 mod sparse;
@@ -71,6 +72,7 @@ pub fn all() -> Vec<Case> {
         types::cases(),
         sparse::cases(),
         quantized::cases(),
+        planes::cases(),
         attributes::cases(),
         legacy::cases(),
     ]

@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use zt::formats::{Packing, Quantization, ZeroKind};
+use zt::formats::{Packing, Planes, Quantization, ZeroKind};
 use zt::manifest::Text;
 use zt::{
-    Attributes, Buffer, Compression, DType, DigestAlgorithm, Elements, NewObject, QuantizedGroup,
-    ToObject, Value,
+    Attributes, Buffer, Compression, DType, Dense, DigestAlgorithm, Elements, NewObject,
+    QuantizedGroup, ToObject, Value,
 };
 
 use crate::decisions::Decisions;
@@ -64,7 +64,7 @@ fn names(from: &mut Decisions<'_>, bound: usize) -> Vec<String> {
 
 /// An object of any format, known or not.
 pub fn object(from: &mut Decisions<'_>) -> NewObject<'static> {
-    let make = from.pick(&[dense, csr, coo, quantized, unknown]);
+    let make = from.pick(&[dense, csr, coo, quantized, unknown, planes]);
     let mut object = make(from);
     if let Some(mut attributes) = from.maybe(3, attributes) {
         // What a format needs stays as it is; everything else is free.
@@ -155,6 +155,30 @@ fn quantized(from: &mut Decisions<'_>) -> NewObject<'static> {
     let object = QuantizedGroup::new(shape, quantization, words, scales, zeros);
     let object = object.expect("every size follows from the others");
     owned(object.to_object().expect("it is sound"))
+}
+
+/// Floating-point values of any bits, split into planes.
+fn planes(from: &mut Decisions<'_>) -> NewObject<'static> {
+    let kind = from.pick(&[
+        (DType::F64, None),
+        (DType::F32, None),
+        (DType::F16, None),
+        (DType::BF16, None),
+        (DType::F32, Some("complex64")),
+        (DType::F64, Some("complex128")),
+    ]);
+    let shape = shape(from);
+    let count = shape.iter().product::<u64>() as usize;
+    let dense = Dense::from_elements(shape, elements(from, kind, count));
+    let planes = Planes::from_dense(&dense.expect("as many as the shape has"));
+    let mut object = owned(planes.expect("floats").to_object().expect("it is sound"));
+    // Spelled out, so that no other attribute is taken for it.
+    let (dtype, logical_type) = kind;
+    let name = logical_type.unwrap_or(dtype.as_str());
+    if let Some(attributes) = &mut object.attributes {
+        attributes.insert("type", name);
+    }
+    object
 }
 
 /// A format that nobody knows: components of any type and number.
