@@ -8,8 +8,8 @@ use zt_manifest::{Map, Object, RawComponent, RawObject};
 
 use crate::catalog::{Catalog, Faulty, Home, Resolved, blame_blob, check};
 use crate::error::{Error, Result};
-use crate::file::Warning;
-use crate::{File, Kind, OpenOptions};
+use crate::file::{Origin, Warning};
+use crate::{File, Kind, OpenOptions, ValueRule};
 
 /// Assembles a [`File`] from objects whose components lie in other files.
 ///
@@ -33,10 +33,10 @@ pub struct FileBuilder {
     kind: Kind,
     options: OpenOptions,
     registry: zt_formats::Registry,
-    sources: Vec<Arc<dyn Source>>,
+    /// All but the catalog.
+    origin: Origin,
     objects: Vec<(String, Resolved)>,
     attributes: Option<Map>,
-    remarks: Vec<Warning>,
 }
 
 /// One of the files that an object's bytes are in. See [`FileBuilder::source`].
@@ -51,17 +51,24 @@ impl FileBuilder {
             kind,
             registry: options.registry_or_builtin(),
             options,
-            sources: Vec::new(),
+            origin: Origin::default(),
             objects: Vec::new(),
             attributes: None,
-            remarks: Vec::new(),
         }
     }
 
     /// Adds a file that objects may lie in.
     pub fn source(&mut self, source: impl Source + 'static) -> SourceId {
-        self.sources.push(Arc::new(source));
-        SourceId(self.sources.len() - 1)
+        let byte_len = &mut self.origin.byte_len;
+        *byte_len = byte_len.saturating_add(source.byte_len());
+        self.derived(source)
+    }
+
+    /// Adds bytes that objects may lie in and that are no file: made of one, on demand or in
+    /// memory. They do not count towards [`File::byte_len`], and offsets in them are of no file.
+    pub fn derived(&mut self, source: impl Source + 'static) -> SourceId {
+        self.origin.sources.push(Arc::new(source));
+        SourceId(self.origin.sources.len() - 1)
     }
 
     /// Sets the file's attributes.
@@ -71,7 +78,20 @@ impl FileBuilder {
 
     /// Adds a remark that is no error.
     pub fn warning(&mut self, warning: Warning) {
-        self.remarks.push(warning);
+        self.origin.remarks.push(warning);
+    }
+
+    /// Adds something that the file's format forbids to writers and that can be read all the same:
+    /// a warning, and a problem to [`OpenOptions::strict`] and to strict verification.
+    pub fn tolerated(&mut self, problem: Error) {
+        self.origin.tolerated.problems.push(problem);
+    }
+
+    /// Holds the values of an f32 component to a rule that reading does not need: strict
+    /// verification looks at them. A component of that name that cannot be read is passed over.
+    pub fn strict_values(&mut self, name: impl Into<String>, role: &'static str, rule: ValueRule) {
+        let values = &mut self.origin.tolerated.values;
+        values.push((name.into(), role, rule));
     }
 
     /// Adds an object whose components lie in `source`. Spans outside it, and objects that their
@@ -130,16 +150,10 @@ impl FileBuilder {
     /// # Errors
     ///
     /// Code `duplicate-name` where two objects have one name; with [`OpenOptions::strict`], the
-    /// first fault of an object.
+    /// first fault of an object, and the first of what is [tolerated](FileBuilder::tolerated).
     pub fn build(self) -> Result<File> {
         let catalog = Catalog::from_objects(self.objects, self.attributes)?;
-        File::from_catalog(
-            self.kind,
-            catalog,
-            self.sources,
-            self.remarks,
-            &self.options,
-        )
+        File::from_catalog(self.kind, catalog, self.origin, &self.options)
     }
 
     /// The limits that the manifest's reader applies to our own files.
@@ -165,7 +179,7 @@ impl FileBuilder {
     fn outside(&self, object: &Object, home: &Home) -> Option<Error> {
         let mut components = object.components.iter().enumerate();
         components.find_map(|(at, (role, component))| {
-            let source = self.sources.get(home.of(at));
+            let source = self.origin.sources.get(home.of(at));
             let region = Span::between(0, source.map_or(0, |source| source.byte_len()))?;
             let (blob, span) = (&component.blob, component.blob.span);
             let error = if region.contains(span) {

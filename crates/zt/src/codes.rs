@@ -238,6 +238,12 @@ pub const ALL: &[CodeInfo] = &[
         "Use a build with the feature, or read the components' bytes.",
     ),
     info(
+        "value",
+        "file",
+        "A number that the file's kind forbids: one that is not finite, or a scale that is not positive. Only `verify --strict` minds.",
+        WRITER,
+    ),
+    info(
         "version",
         "file",
         "The manifest is of another major version, or its version is no version.",

@@ -10,6 +10,7 @@ use zt_manifest::{Map, Object, RawObject};
 use crate::catalog::{Catalog, Resolved};
 use crate::error::{Error, Fault, Result};
 use crate::open::{OpenOptions, Verify};
+use crate::tolerated::Tolerated;
 use crate::{Kind, Tensor};
 
 /// An open tensor file: named objects, each with a shape, a format and typed components.
@@ -40,11 +41,24 @@ pub(crate) struct Inner {
     pub(crate) kind: Kind,
     pub(crate) catalog: Catalog,
     pub(crate) sources: Vec<Arc<dyn Source>>,
+    /// Of all files together; some sources are none.
+    byte_len: u64,
     pub(crate) registry: Registry,
     pub(crate) limits: Limits,
     pub(crate) verify: Verify,
     /// Remarks of another format's reader.
     pub(crate) remarks: Vec<Warning>,
+    /// What another format's reader puts up with.
+    pub(crate) tolerated: Tolerated,
+}
+
+/// What a file is read from, and what there is to say about it.
+#[derive(Default)]
+pub(crate) struct Origin {
+    pub(crate) sources: Vec<Arc<dyn Source>>,
+    pub(crate) byte_len: u64,
+    pub(crate) remarks: Vec<Warning>,
+    pub(crate) tolerated: Tolerated,
 }
 
 /// Something about a file that its user should know and that is no error.
@@ -92,24 +106,30 @@ impl File {
 
     pub(crate) fn from_zt(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
         let catalog = Catalog::from_zt(&source, &options.limits)?;
-        Self::from_catalog(Kind::ZT, catalog, vec![source], Vec::new(), options)
+        let origin = Origin {
+            byte_len: source.byte_len(),
+            sources: vec![source],
+            ..Origin::default()
+        };
+        Self::from_catalog(Kind::ZT, catalog, origin, options)
     }
 
     pub(crate) fn from_catalog(
         kind: Kind,
         catalog: Catalog,
-        sources: Vec<Arc<dyn Source>>,
-        remarks: Vec<Warning>,
+        origin: Origin,
         options: &OpenOptions,
     ) -> Result<Self> {
         let inner = Inner {
             kind,
             catalog,
-            sources,
+            sources: origin.sources,
+            byte_len: origin.byte_len,
             registry: options.registry_or_builtin(),
             limits: options.limits,
             verify: options.verify,
-            remarks,
+            remarks: origin.remarks,
+            tolerated: origin.tolerated,
         };
         let file = File {
             inner: Arc::new(inner),
@@ -118,6 +138,9 @@ impl File {
             file.entries()
                 .iter()
                 .try_for_each(|entry| entry.object().map(drop))?;
+            if let Some(problem) = file.inner.tolerated.problems.first() {
+                return Err(problem.clone());
+            }
         }
         Ok(file)
     }
@@ -151,11 +174,7 @@ impl File {
     /// Bytes of the file; of all files, where it is a set of several.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
-        self.inner
-            .sources
-            .iter()
-            .map(|source| source.byte_len())
-            .fold(0, u64::saturating_add)
+        self.inner.byte_len
     }
 
     /// Where the blobs of a `.zt` file may lie; `None` for other kinds.
@@ -190,6 +209,7 @@ impl File {
     pub fn warnings(&self) -> Vec<Warning> {
         let of_file = |warning: &zt_manifest::Warning| warning_of(None, warning);
         let mut warnings: Vec<Warning> = self.inner.remarks.clone();
+        warnings.extend(self.inner.tolerated.warnings());
         warnings.extend(self.inner.catalog.warnings().iter().map(of_file));
         for entry in self.entries() {
             let of_object = |warning| warning_of(Some(entry.name()), warning);

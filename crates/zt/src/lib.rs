@@ -58,6 +58,7 @@ mod publish;
 mod slice;
 mod stream;
 mod tensor;
+mod tolerated;
 mod verify;
 mod writer;
 
@@ -72,6 +73,7 @@ pub use progress::Progress;
 pub use publish::AtomicFile;
 pub use stream::{ComponentWriter, ObjectWriter};
 pub use tensor::{ComponentReader, Tensor};
+pub use tolerated::ValueRule;
 pub use verify::{Report, VerifyOptions};
 pub use writer::Writer;
 

@@ -70,6 +70,9 @@ impl OpenOptions {
 
     /// Whether one faulty object refuses the whole file. By default it lists with its fault,
     /// reading it is an error, and its neighbours read.
+    ///
+    /// Of a file of another kind, so does what its format forbids to writers and its reader puts up
+    /// with, as far as it shows without the tensors' data.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;

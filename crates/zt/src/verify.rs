@@ -86,6 +86,9 @@ impl File {
         }
         if options.strict {
             report.problems.extend(self.placement_problems(&entries));
+            let tolerated = &self.inner.tolerated;
+            let problems = tolerated.verify(self, options.threads, options.progress)?;
+            report.problems.extend(problems);
             for warning in report
                 .warnings
                 .iter()

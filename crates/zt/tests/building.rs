@@ -123,3 +123,70 @@ fn a_fault_of_the_importer_is_listed_and_given_each_time() {
         1
     );
 }
+
+#[test]
+fn made_bytes_are_no_part_of_the_file() {
+    let (mut builder, _) = builder(OpenOptions::new());
+    let made = builder.derived(Memory::new([7u8, 8]));
+    builder.object("made", object(&[2], 0, 2), made);
+    let file = builder.build().unwrap();
+    assert_eq!(file.byte_len(), 4);
+    let made = file.tensor("made").unwrap();
+    assert_eq!(*made.as_slice::<u8>().unwrap(), [7, 8]);
+}
+
+#[test]
+fn what_is_tolerated_is_a_warning_and_a_problem_to_strict_readers() {
+    let build = |options| {
+        let (mut builder, source) = builder(options);
+        builder.object("sound", object(&[1], 0, 1), source);
+        builder.tolerated(zt::Error::new(ErrorKind::Malformed, "header", "untidy"));
+        builder.build()
+    };
+    let file = build(OpenOptions::new()).unwrap();
+    let warnings = file.warnings();
+    assert_eq!((warnings.len(), warnings[0].code), (1, "header"));
+    let mut options = zt::VerifyOptions::default();
+    assert!(file.verify(&options).unwrap().is_ok());
+    options.strict = true;
+    let report = file.verify(&options).unwrap();
+    assert_eq!(report.problems[0].code(), "header");
+    let refused = build(OpenOptions::new().strict(true)).unwrap_err();
+    assert_eq!(refused.code(), "header");
+}
+
+#[test]
+fn strict_verification_looks_at_values_that_have_a_rule() {
+    use zt::ValueRule::{Finite, Positive};
+    let numbers = [1.0f32, -0.0, f32::NAN, f32::INFINITY];
+    let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    for (count, rule, first) in [
+        (2, Finite, None),
+        (3, Finite, Some(2)),
+        (1, Positive, None),
+        (4, Positive, Some(1)),
+    ] {
+        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+        let source = builder.source(Memory::new(bytes.clone()));
+        let blob = Blob::raw(Span::new(0, 4 * count).unwrap());
+        let data = Component::new(DType::F32, blob);
+        builder.object(
+            "w",
+            Object::new([count], "dense").with_component("data", data),
+            source,
+        );
+        builder.strict_values("w", "data", rule);
+        builder.strict_values("absent", "data", rule);
+        let file = builder.build().unwrap();
+        let mut options = zt::VerifyOptions::default();
+        assert!(file.verify(&options).unwrap().is_ok());
+        options.strict = true;
+        let problems = file.verify(&options).unwrap().problems;
+        assert_eq!(problems.len(), usize::from(first.is_some()), "{rule:?}");
+        for problem in problems {
+            assert_eq!(problem.code(), "value");
+            let place = format!("value {} is", first.unwrap());
+            assert!(problem.message().starts_with(&place), "{problem}");
+        }
+    }
+}
