@@ -75,24 +75,55 @@ impl std::fmt::Debug for FrameCompressor {
 ///
 /// # Errors
 ///
-/// [`crate::Violation::Zstd`] where the frames are damaged or hold another number of bytes.
+/// As [`FrameDecompressor::decode_into`].
 pub fn decode_into(stored: &[u8], out: &mut [u8]) -> Result<()> {
-    let expected = out.len() as u64;
-    let mut context = DCtx::try_create().ok_or_else(no_context)?;
-    // One call decodes concatenated frames, skips skippable ones, and refuses trailing bytes. The
-    // destination is the window, so a frame that declares a large one costs nothing.
-    match context.decompress(out, stored) {
-        Ok(found) if found as u64 == expected => Ok(()),
-        Ok(found) => Err(ZstdFault::Short {
-            expected,
-            found: found as u64,
+    FrameDecompressor::new()?.decode_into(stored, out)
+}
+
+/// Decodes frames that are in memory; keep one for many, its tables are large.
+pub struct FrameDecompressor {
+    context: DCtx<'static>,
+}
+
+impl FrameDecompressor {
+    /// A decompressor for any number of frames, one after another.
+    ///
+    /// # Errors
+    ///
+    /// [`LimitExceeded::Allocation`] where there is no memory for it.
+    pub fn new() -> Result<Self> {
+        let context = DCtx::try_create().ok_or_else(no_context)?;
+        Ok(FrameDecompressor { context })
+    }
+
+    /// Decodes all frames of `stored` into exactly `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Violation::Zstd`] where the frames are damaged or hold another number of bytes.
+    pub fn decode_into(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()> {
+        let expected = out.len() as u64;
+        // One call decodes concatenated frames, skips skippable ones, and refuses trailing bytes.
+        // The destination is the window, so a frame that declares a large one costs nothing.
+        match self.context.decompress(out, stored) {
+            Ok(found) if found as u64 == expected => Ok(()),
+            Ok(found) => Err(ZstdFault::Short {
+                expected,
+                found: found as u64,
+            }
+            .into()),
+            Err(code) => Err(match get_error_name(code) {
+                "Destination buffer is too small" => ZstdFault::Long { expected }.into(),
+                "Src size is incorrect" => ZstdFault::Cut.into(),
+                why => ZstdFault::Refused(why).into(),
+            }),
         }
-        .into()),
-        Err(code) => Err(match get_error_name(code) {
-            "Destination buffer is too small" => ZstdFault::Long { expected }.into(),
-            "Src size is incorrect" => ZstdFault::Cut.into(),
-            why => ZstdFault::Refused(why).into(),
-        }),
+    }
+}
+
+impl std::fmt::Debug for FrameDecompressor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FrameDecompressor").finish_non_exhaustive()
     }
 }
 

@@ -4,9 +4,10 @@
 
 mod frame;
 mod seek;
+mod walk;
 
 pub(crate) use frame::FrameDecoder;
-pub use frame::{FrameCompressor, decode_into};
+pub use frame::{FrameCompressor, FrameDecompressor, decode_into};
 pub use seek::{Frame, SeekTable, frames};
 
 /// Bytes of content in one frame of a component that has several.

@@ -1,8 +1,7 @@
 //! Where the frames of a blob are: written as a table behind them, found by it or by walking them.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zstd::zstd_safe::{find_frame_compressed_size, get_frame_content_size};
-
+use super::walk::walk;
 use crate::error::{Error, Misuse, Result};
 use crate::{Blob, Encoding, Source, Span};
 
@@ -63,11 +62,11 @@ pub struct Frame {
 }
 
 /// The frames of a zstd blob, in order, covering all of its content; `None` where they cannot be
-/// known without decoding: a frame does not say its content size, or the blob is not resident and
-/// has no seek table.
+/// known without decoding: where a frame does not say its content size.
 ///
 /// What is returned is a claim of the file: each frame must still be seen to decode to exactly its
-/// content. Cost: two small reads, or a look at each block's header.
+/// content. Cost: two small reads where there is a seek table, else a look at the header of each
+/// block, of which there is one for each 128 KiB of content.
 ///
 /// # Errors
 ///
@@ -82,8 +81,10 @@ pub fn frames(source: &(impl Source + ?Sized), blob: &Blob) -> Result<Option<Vec
     if let Some(frames) = by_table(source, blob.span, decoded_len)? {
         return Ok(Some(frames));
     }
-    let stored = source.slice(blob.span);
-    Ok(stored.and_then(|stored| by_walking(stored, blob.span.offset(), decoded_len)))
+    let lengths = walk(source, blob.span)?;
+    let frames = lengths.and_then(|lengths| laid_out(lengths.into_iter(), blob.span.offset()));
+    let (start, end) = (blob.span.offset(), blob.span.end());
+    Ok(frames.filter(|frames| ends_at(frames, start, end, decoded_len)))
 }
 
 /// Reads the table at the end, if there is one and it adds up.
@@ -142,22 +143,6 @@ fn by_table(
     });
     let frames = laid_out(lengths, span.offset());
     Ok(frames.filter(|frames| ends_at(frames, span.offset(), table_offset, decoded_len)))
-}
-
-/// Steps from frame to frame by the headers of their blocks.
-fn by_walking(stored: &[u8], offset: u64, decoded_len: u64) -> Option<Vec<Frame>> {
-    let mut rest = stored;
-    let mut lengths = Vec::new();
-    while !rest.is_empty() {
-        let len = find_frame_compressed_size(rest).ok()?;
-        let (frame, behind) = rest
-            .split_at_checked(len)
-            .filter(|(frame, _)| !frame.is_empty())?;
-        lengths.push((len as u64, get_frame_content_size(frame).ok()??));
-        rest = behind;
-    }
-    let end = offset.checked_add(stored.len() as u64)?;
-    laid_out(lengths.into_iter(), offset).filter(|frames| ends_at(frames, offset, end, decoded_len))
 }
 
 /// Frames of these lengths one behind the other; skippable ones are frames without content.
@@ -244,6 +229,49 @@ mod tests {
             .map(|frame| frame.content.offset())
             .collect();
         assert_eq!(contents, [0, 6, 13]);
+    }
+
+    #[test]
+    fn frames_of_every_kind_are_walked_as_libzstd_does() {
+        use zstd::zstd_safe::find_frame_compressed_size;
+        let noise: Vec<u8> = (0..700_000u32)
+            .map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[3])
+            .collect();
+        let skippable = [&[0x5A, 0x2A, 0x4D, 0x18, 3, 0, 0, 0][..], b"any"].concat();
+        let mut stored = skippable.clone();
+        let mut expected = vec![(skippable.len() as u64, 0)];
+        for content in [
+            &noise[..],
+            &[7; 300_000],
+            b"",
+            &[1; 255],
+            &[2; 256],
+            &noise[..65_792],
+        ] {
+            for frame in [frame(content), zstd::bulk::compress(content, 1).unwrap()] {
+                let len = find_frame_compressed_size(&frame).unwrap();
+                expected.push((len as u64, content.len() as u64));
+                stored.extend(frame);
+            }
+        }
+        let whole = |len: usize| Span::new(0, len as u64).unwrap();
+        let walked = walk(&Memory::new(&stored), whole(stored.len())).unwrap();
+        assert_eq!(walked, Some(expected));
+        // A cut row of frames is none, wherever it is cut; between two frames it is a shorter row.
+        for len in (0..stored.len()).rev().take(70_000).step_by(97) {
+            let cut = Memory::new(stored.get(..len).unwrap());
+            let walked = walk(&cut, whole(len)).unwrap();
+            let total = walked.map(|frames| frames.iter().map(|(stored, _)| stored).sum::<u64>());
+            assert!(total.is_none_or(|total| total == len as u64), "{len}");
+        }
+    }
+
+    #[test]
+    fn a_frame_that_does_not_say_its_content_is_not_walked() {
+        let mut stored = Vec::new();
+        zstd::stream::copy_encode(&b"streamed"[..], &mut stored, 1).unwrap();
+        let span = Span::new(0, stored.len() as u64).unwrap();
+        assert_eq!(walk(&Memory::new(&stored), span).unwrap(), None);
     }
 
     #[test]
