@@ -11,6 +11,7 @@ use crate::catalog::{Catalog, Resolved};
 use crate::error::{Error, Fault, Result};
 use crate::open::{OpenOptions, Verify};
 use crate::tolerated::Tolerated;
+use crate::verified::Verified;
 use crate::{Kind, Tensor};
 
 /// An open tensor file: named objects, each with a shape, a format and typed components.
@@ -46,6 +47,8 @@ pub(crate) struct Inner {
     pub(crate) registry: Registry,
     pub(crate) limits: Limits,
     pub(crate) verify: Verify,
+    /// The blobs whose digests were found right.
+    pub(crate) verified: Verified,
     /// Remarks of another format's reader.
     pub(crate) remarks: Vec<Warning>,
     /// What another format's reader puts up with.
@@ -130,6 +133,7 @@ impl File {
             verify: options.verify,
             remarks: origin.remarks,
             tolerated: origin.tolerated,
+            verified: Verified::default(),
         };
         let file = File {
             inner: Arc::new(inner),

@@ -6,7 +6,9 @@ use zt_manifest::Value;
 
 use crate::error::{Error, Result};
 use crate::file::{Entry, File};
-use crate::progress::{Progress, report};
+use crate::progress::{Gauge, Progress};
+use crate::survey::{Survey, Wanted, judge};
+use crate::tensor::Tensor;
 
 /// How a file is hashed.
 #[derive(Clone, Copy, Default)]
@@ -76,24 +78,36 @@ pub struct ContentHash {
 const DOMAIN: [u8; 16] = *b"zt.content/1\0\0\0\0";
 
 impl File {
-    /// Hashes the decoded little-endian bytes of every component, on all cores and streaming, and
-    /// all of them together into one identity of the tensors.
+    /// Hashes the decoded little-endian bytes of every component, and all of them together into one
+    /// identity of the tensors.
+    ///
+    /// On all cores and streaming: memory is a few pieces of 1 MiB for each core. SHA-256 is a chain,
+    /// so one large component is hashed on one core, while others read and decode ahead of it and
+    /// hash other components. Bytes that several components share are hashed once. With
+    /// [`HashOptions::dense`], objects that are not dense are made so in memory, one for each core.
     ///
     /// # Errors
     ///
     /// [`crate::ErrorKind::Interrupted`] alone: what cannot be read is in the result.
     pub fn hash(&self, options: &HashOptions<'_>) -> Result<ContentHash> {
+        crate::parallel::on(options.threads, || self.hash_here(options))
+    }
+
+    fn hash_here(&self, options: &HashOptions<'_>) -> Result<ContentHash> {
+        let gauge = Gauge::new(options.progress);
         let entries = self.entries();
-        let hashed = crate::parallel::map(options.threads, &entries, |entry| {
-            match hash_object(entry, options) {
-                Err(error) if error.kind() == crate::ErrorKind::Interrupted => Err(error),
-                result => Ok(result),
-            }
+        let wanted = Wanted {
+            every_digest: false,
+            bools: false,
+            content: true,
+        };
+        let survey = Survey::of(self, &entries, wanted, &gauge)?;
+        let places: Vec<usize> = (0..entries.len()).collect();
+        let hashed = crate::parallel::map(&places, |at| {
+            gauge.report(0)?;
+            Ok(hash_object(&survey, *at, options.dense))
         })?;
-        let mut objects = Vec::with_capacity(entries.len());
-        for (entry, hash) in entries.iter().zip(hashed) {
-            objects.push((*entry, hash?));
-        }
+        let objects: Vec<_> = entries.into_iter().zip(hashed).collect();
         let content = content_of(&objects)?;
         let named = objects
             .into_iter()
@@ -105,39 +119,50 @@ impl File {
     }
 }
 
-fn hash_object(entry: &Entry<'_>, options: &HashOptions<'_>) -> Result<ObjectHash> {
-    let tensor = entry.tensor()?;
+fn hash_object(survey: &Survey<'_>, at: usize, dense: bool) -> Result<ObjectHash> {
+    let (tensor, outcomes) = survey.object(at)?;
     let mut components = Vec::new();
-    for part in tensor.located() {
-        let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
-        let mut byte_len = 0u64;
-        let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
-        let mut piece = part.piece();
-        loop {
-            let len = reader.read(&mut piece)?;
-            if len == 0 {
-                break;
-            }
-            hasher.update(piece.get(..len).unwrap_or_default());
-            byte_len = byte_len.saturating_add(len as u64);
-            report(options.progress, len as u64)?;
-        }
-        components.push((
-            part.role.to_string(),
-            BytesHash {
-                sha256: sum(hasher),
-                byte_len,
-            },
-        ));
+    for (part, outcome) in tensor.located().zip(outcomes) {
+        let byte_len = judge(&tensor, part, outcome, tensor.must_verify(part))?;
+        let sha256 = match outcome.and_then(|outcome| outcome.content.as_ref()) {
+            Some(Digest::Sha256(sum)) => *sum,
+            _ => [0; 32], // Unreachable: what decodes was hashed.
+        };
+        components.push((part.role.to_string(), BytesHash { sha256, byte_len }));
     }
-    let dense = match options.dense.then(|| tensor.to_dense()) {
-        Some(Ok(dense)) => Some(hash_dense(&dense)?),
-        // A format without a dense value, or an unknown one, has none: that is no fault.
-        Some(Err(error)) if error.kind() == crate::ErrorKind::Unsupported => None,
-        Some(Err(error)) => return Err(error),
-        None => None,
+    let dense = if dense {
+        dense_hash(&tensor, &components)?
+    } else {
+        None
     };
     Ok(ObjectHash { components, dense })
+}
+
+/// A format without a dense value, or an unknown one, has none: that is no fault.
+fn dense_hash(
+    tensor: &Tensor<'_>,
+    components: &[(String, BytesHash)],
+) -> Result<Option<DenseHash>> {
+    // A dense object is its own dense value, whose bytes have been hashed. Where a file leaves out
+    // the length or the type, it is for the format to say whether they make an array.
+    if let Ok(data) = tensor.component("data")
+        && tensor.format() == "dense"
+        && let (Some(dtype), Some(_)) = (data.dtype, data.blob.decoded_len)
+        && let Some((_, bytes)) = components.iter().find(|(role, _)| role == "data")
+    {
+        let logical_type = data.logical_type.as_ref().map(ToString::to_string);
+        let bytes = *bytes;
+        return Ok(Some(DenseHash {
+            dtype,
+            logical_type,
+            bytes,
+        }));
+    }
+    match tensor.to_dense() {
+        Ok(dense) => hash_dense(&dense).map(Some),
+        Err(error) if error.kind() == crate::ErrorKind::Unsupported => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn hash_dense(dense: &Dense<'_>) -> Result<DenseHash> {

@@ -44,6 +44,7 @@
 mod builder;
 mod catalog;
 pub mod codes;
+mod contents;
 mod encode;
 mod error;
 mod file;
@@ -55,10 +56,14 @@ mod parallel;
 mod pieces;
 mod progress;
 mod publish;
+mod scan;
+mod scratch;
 mod slice;
 mod stream;
+mod survey;
 mod tensor;
 mod tolerated;
+mod verified;
 mod verify;
 mod writer;
 

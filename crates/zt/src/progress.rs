@@ -1,6 +1,7 @@
 //! How long work tells how far it is, and is told to stop.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Fault, Result};
 
@@ -13,5 +14,28 @@ pub(crate) fn report(progress: Option<Progress<'_>>, bytes: u64) -> Result<()> {
     match progress.map(|progress| progress(bytes)) {
         Some(ControlFlow::Break(())) => Err(Fault::Interrupted.into()),
         _ => Ok(()),
+    }
+}
+
+/// The progress of several threads: once one of them was told to stop, all do.
+pub(crate) struct Gauge<'p> {
+    progress: Option<Progress<'p>>,
+    stopped: AtomicBool,
+}
+
+impl<'p> Gauge<'p> {
+    pub(crate) const fn new(progress: Option<Progress<'p>>) -> Self {
+        Gauge {
+            progress,
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// Reports `bytes` more, and tells whether to go on.
+    pub(crate) fn report(&self, bytes: u64) -> Result<()> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return Err(Fault::Interrupted.into());
+        }
+        report(self.progress, bytes).inspect_err(|_| self.stopped.store(true, Ordering::Relaxed))
     }
 }

@@ -151,7 +151,7 @@ impl<'f> Tensor<'f> {
         let part = self.locate(role)?;
         let digest = part.component.blob.digest.as_ref();
         let can_be = digest.is_some_and(|digest| digest.algorithm().is_some());
-        Ok(can_be && self.resolved.is_verified(part.at))
+        Ok(can_be && self.is_verified_part(part))
     }
 
     /// All components read, for a [`View`] or for a format's own code.
@@ -309,7 +309,7 @@ impl<'f> Tensor<'f> {
         {
             if verify {
                 pieces::check_digest(blob, lent).map_err(|error| self.blame(error, part))?;
-                self.resolved.set_verified(part.at);
+                self.set_verified(part);
             }
             return Ok(Bytes::Borrowed(lent));
         }
@@ -380,9 +380,33 @@ impl<'f> Tensor<'f> {
     pub(crate) fn must_verify(&self, part: Located<'_>) -> bool {
         match self.file.verify {
             Verify::Always => true,
-            Verify::OnRead => !self.resolved.is_verified(part.at),
+            Verify::OnRead => !self.is_verified_part(part),
             Verify::Never => false,
         }
+    }
+
+    /// Whether the digest was found right, of this component or of another with the same bytes.
+    fn is_verified_part(&self, part: Located<'_>) -> bool {
+        self.resolved.is_verified(part.at)
+            || self
+                .file
+                .verified
+                .has(self.source_index(part), &part.component.blob)
+    }
+
+    pub(crate) fn set_verified(&self, part: Located<'_>) {
+        self.resolved.set_verified(part.at);
+        self.file
+            .verified
+            .insert(self.source_index(part), &part.component.blob);
+    }
+
+    pub(crate) fn source_index(&self, part: Located<'_>) -> usize {
+        self.resolved.source(part.at)
+    }
+
+    pub(crate) fn limits(&self) -> &'f zt_container::Limits {
+        &self.file.limits
     }
 
     fn fill(&self, part: Located<'f>, byte_len: u64, verify: bool, out: &mut [u8]) -> Result<()> {
@@ -401,7 +425,7 @@ impl<'f> Tensor<'f> {
         pieces::read(self.source(part), blob, verify, &self.file.limits, out)
             .map_err(|error| self.blame(error, part))?;
         if verify {
-            self.resolved.set_verified(part.at);
+            self.set_verified(part);
         }
         to_little_endian(part.component, out);
         Ok(())
@@ -493,7 +517,7 @@ impl ComponentReader<'_> {
         let read = self.blob.read(out);
         let len = read.map_err(|error| self.tensor.blame(error, self.part))?;
         if len < out.len() && self.verify {
-            self.tensor.resolved.set_verified(self.part.at);
+            self.tensor.set_verified(self.part);
         }
         to_little_endian(component, out.get_mut(..len).unwrap_or_default());
         Ok(len)

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{File, Warning};
-use crate::progress::{Progress, report};
+use crate::progress::Gauge;
 
 /// A rule for the numbers of an f32 component that its kind of file has and its object format does
 /// not. See [`FileBuilder::strict_values`](crate::FileBuilder::strict_values).
@@ -47,19 +47,12 @@ impl Tolerated {
     /// # Errors
     ///
     /// [`ErrorKind::Interrupted`].
-    pub(crate) fn verify(
-        &self,
-        file: &File,
-        threads: Option<usize>,
-        progress: Option<Progress<'_>>,
-    ) -> Result<Vec<Error>> {
+    pub(crate) fn verify(&self, file: &File, gauge: &Gauge<'_>) -> Result<Vec<Error>> {
         let mut problems = self.problems.clone();
-        let checked = crate::parallel::map(threads, &self.values, |(name, role, rule)| {
-            check(file, name, role, *rule, progress)
+        let checked = crate::parallel::map(&self.values, |(name, role, rule)| {
+            check(file, name, role, *rule, gauge)
         })?;
-        for problem in checked {
-            problems.extend(problem?);
-        }
+        problems.extend(checked.into_iter().flatten());
         Ok(problems)
     }
 }
@@ -71,7 +64,7 @@ fn check(
     name: &str,
     role: &str,
     rule: ValueRule,
-    progress: Option<Progress<'_>>,
+    gauge: &Gauge<'_>,
 ) -> Result<Option<Error>> {
     let Ok(mut reader) = file.tensor(name).and_then(|tensor| tensor.reader(role)) else {
         return Ok(None);
@@ -99,7 +92,7 @@ fn check(
             return Ok(Some(error.with_object(name).with_component(role)));
         }
         position = position.saturating_add(len as u64 / 4);
-        report(progress, len as u64)?;
+        gauge.report(len as u64)?;
     }
 }
 

@@ -1,12 +1,11 @@
 //! Everything that can be checked of a file, checked.
 
 use zt_container::{BlobReader, Span};
-use zt_formats::check_bools_from;
-use zt_manifest::DType;
 
 use crate::error::{Error, Fault, Result};
 use crate::file::{Entry, File, Warning};
-use crate::progress::{Progress, report};
+use crate::progress::{Gauge, Progress};
+use crate::survey::{Survey, Wanted, judge};
 use crate::tensor::{Located, Tensor};
 
 /// How a file is verified.
@@ -60,34 +59,57 @@ impl Report {
 
 impl File {
     /// Checks every object against its format, decodes every component, compares every digest and
-    /// looks at indices and bools. On all cores; each holds 1 MiB of a component at a time, and
-    /// the index components of one sparse object.
+    /// looks at indices and bools. On all cores, also within one large component; memory is a few
+    /// pieces of 1 MiB for each core, and the index components of one sparse object.
+    ///
+    /// Bytes that several components share are looked at once. What is reported does not depend on
+    /// the number of threads.
     ///
     /// # Errors
     ///
     /// [`crate::ErrorKind::Interrupted`] alone: problems of the file are in the report.
     pub fn verify(&self, options: &VerifyOptions<'_>) -> Result<Report> {
+        crate::parallel::on(options.threads, || self.verify_here(options))
+    }
+
+    fn verify_here(&self, options: &VerifyOptions<'_>) -> Result<Report> {
+        let gauge = Gauge::new(options.progress);
         let entries = self.entries();
-        let checked = crate::parallel::map(options.threads, &entries, |entry| {
-            let mut findings = Findings::default();
-            findings.check(entry, options).map(|()| findings)
-        })?;
+        let wanted = Wanted {
+            every_digest: true,
+            bools: true,
+            content: false,
+        };
+        let survey = Survey::of(self, &entries, wanted, &gauge)?;
         let mut report = Report {
             warnings: self.warnings(),
             ..Report::default()
         };
         report.objects = entries.len() as u64;
-        for findings in checked {
-            let findings = findings?;
+        // Contents are looked at once their bytes are known to be right.
+        let mut contents = Vec::new();
+        let mut problems = Vec::with_capacity(entries.len());
+        for (at, entry) in entries.iter().enumerate() {
+            let mut findings = Findings::default();
+            if let Some(tensor) = findings.check(entry, at, &survey, options.strict) {
+                contents.push((at, tensor));
+            }
             report.components = report.components.saturating_add(findings.components);
             report.bytes = report.bytes.saturating_add(findings.bytes);
             report.unverified.extend(findings.unverified);
-            report.problems.extend(findings.problems);
+            problems.push(findings.problems);
         }
+        let checked = crate::contents::check(&contents, &gauge)?;
+        for ((at, _), error) in contents.iter().zip(checked) {
+            if let Some(problems) = problems.get_mut(*at) {
+                problems.extend(error);
+            }
+        }
+        report.problems = problems.into_iter().flatten().collect();
         if options.strict {
             report.problems.extend(self.placement_problems(&entries));
             let tolerated = &self.inner.tolerated;
-            let problems = tolerated.verify(self, options.threads, options.progress)?;
+            let problems = tolerated.verify(self, &gauge)?;
             report.problems.extend(problems);
             for warning in report
                 .warnings
@@ -190,18 +212,23 @@ struct Findings {
 }
 
 impl Findings {
-    fn check(&mut self, entry: &Entry<'_>, options: &VerifyOptions<'_>) -> Result<()> {
-        let tensor = match entry.tensor() {
-            Ok(tensor) => tensor,
+    /// The tensor, where its contents are to be looked at as well.
+    fn check<'f>(
+        &mut self,
+        entry: &Entry<'f>,
+        at: usize,
+        survey: &Survey<'f>,
+        strict: bool,
+    ) -> Option<Tensor<'f>> {
+        let (tensor, outcomes) = match survey.object(at) {
+            Ok(object) => object,
             Err(fault) => {
                 self.problems.push(fault);
-                return Ok(());
+                return None;
             }
         };
         let format = tensor.registry().format(tensor.format());
-        if options.strict
-            && let Some(format) = format
-        {
+        if strict && let Some(format) = format {
             let signature = crate::catalog::signature(tensor.object());
             let strict = format.check_strict(&signature, tensor.registry());
             self.problems
@@ -209,16 +236,18 @@ impl Findings {
         }
         let mut lengths = Vec::new();
         let mut is_sound = true;
-        for part in tensor.located() {
+        for (part, outcome) in tensor.located().zip(outcomes) {
             let digest = part.component.blob.digest.as_ref();
             if digest.is_none_or(|digest| digest.algorithm().is_none()) {
                 let name = entry.name().to_owned();
                 self.unverified.push((name, part.role.to_string()));
             }
             self.components = self.components.saturating_add(1);
-            match self.stream(&tensor, part, options.progress) {
+            let decoded = outcome.and_then(|outcome| outcome.decoded.as_ref().ok());
+            self.bytes = self.bytes.saturating_add(decoded.copied().unwrap_or(0));
+            // Whatever the file was opened with: comparing digests is what this is for.
+            match judge(&tensor, part, outcome, true) {
                 Ok(byte_len) => lengths.push(byte_len),
-                Err(error) if error.kind() == crate::ErrorKind::Interrupted => return Err(error),
                 Err(error) => {
                     is_sound = false;
                     self.problems.push(error);
@@ -238,53 +267,8 @@ impl Findings {
                 self.problems.push(error.with_object(entry.name()));
             }
         }
-        // Contents are looked at once their bytes are known to be right.
-        if is_sound && let Some(format) = format {
-            let roles = format.data_roles();
-            if roles.is_none_or(|roles| !roles.is_empty()) {
-                let parts = tensor.parts_of(|role| roles.is_none_or(|roles| roles.contains(&role)));
-                let checked = parts.and_then(|parts| {
-                    format
-                        .check_data(&parts)
-                        .map_err(|error| tensor.blame_format(error))
-                });
-                self.problems.extend(checked.err());
-            }
-        }
-        Ok(())
-    }
-
-    /// Decodes one component, which compares its digest and its length, and looks at bools. How
-    /// many bytes there are.
-    fn stream<'f>(
-        &mut self,
-        tensor: &Tensor<'f>,
-        part: Located<'f>,
-        progress: Option<Progress<'_>>,
-    ) -> Result<u64> {
-        let is_bool = part.component.dtype == Some(DType::Bool);
-        // Whatever the file was opened with: comparing digests is what this is for.
-        let mut reader = tensor.reader_of(part, true)?;
-        let mut piece = part.piece();
-        let mut position = 0u64;
-        let mut wrong_bool = None;
-        loop {
-            let len = reader.read(&mut piece)?;
-            if len == 0 {
-                break;
-            }
-            let bytes = piece.get(..len).unwrap_or_default();
-            if is_bool && wrong_bool.is_none() {
-                wrong_bool = check_bools_from(position, bytes).err();
-            }
-            position = position.saturating_add(len as u64);
-            self.bytes = self.bytes.saturating_add(len as u64);
-            report(progress, len as u64)?;
-        }
-        // After the end, so that a wrong digest is reported before what follows from it.
-        match wrong_bool {
-            Some(error) => Err(tensor.blame_format(error.with_role(part.role.clone()))),
-            None => Ok(position),
-        }
+        let roles = format.filter(|_| is_sound)?.data_roles();
+        let is_wanted = roles.is_none_or(|roles| !roles.is_empty());
+        is_wanted.then_some(tensor)
     }
 }

@@ -1,0 +1,655 @@
+//! Stored bytes looked at once: fetched, summed and decoded, on all cores and in bounded memory.
+//!
+//! A [`Job`] is one range of stored bytes, however many components it is the blob of. Small ones
+//! that lie close together are one unit of work, and one read; a large one is cut into pieces of
+//! about 1 MiB, which are as many. Memory: a few pieces for each thread.
+
+use zt_container::codec::{Frame, frames};
+use zt_container::{
+    Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Hasher, Limits, Source, Span,
+};
+use zt_formats::check_bools_from;
+
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::progress::Gauge;
+use crate::scratch::{Pool, Scratch};
+
+/// Raw bytes that one core takes at a time: they stay in its cache from being read to being summed.
+const STRETCH: u64 = 1 << 20;
+
+/// A blob with more stored bytes, or more content, than this is cut into pieces.
+const SMALL: u64 = 1 << 20;
+
+/// Frames with more content than this are streamed: they are no pieces that memory is bounded by.
+const LARGEST_FRAME: u64 = 8 << 20;
+
+/// Small blobs with at most so many bytes between them share a read.
+const GAP: u64 = 16 << 10;
+
+/// Pieces that are made ready while others go through a chain: each holds memory.
+const AHEAD: usize = 2;
+
+/// One range of stored bytes, and what is wanted of it.
+#[derive(Clone)]
+pub(crate) struct Job<'f> {
+    pub(crate) source: &'f dyn Source,
+    pub(crate) span: Span,
+    pub(crate) encoding: Encoding,
+    /// The most content that is declared; `None` where nothing is.
+    pub(crate) declared: Option<u64>,
+    /// Bytes of an element to be reversed: 1 where the content is little-endian.
+    pub(crate) width: usize,
+    /// Whether the crc32c of the stored bytes is wanted.
+    pub(crate) crc32c: bool,
+    /// Whether the SHA-256 of the stored bytes is wanted.
+    pub(crate) sha256: bool,
+    /// Whether the SHA-256 of the content is wanted, little-endian.
+    pub(crate) content: bool,
+    /// Whether bytes of the content other than 0 and 1 are looked for.
+    pub(crate) bools: bool,
+    /// Whether components declare different lengths: all but one of them are wrong.
+    pub(crate) is_disputed: bool,
+    /// Components that have these bytes, for telling how far the work is.
+    pub(crate) uses: u64,
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub(crate) struct Outcome {
+    /// Bytes of content, or why there are none.
+    pub(crate) decoded: Result<u64>,
+    pub(crate) crc32c: Option<Digest>,
+    pub(crate) sha256: Option<Digest>,
+    pub(crate) content: Option<Digest>,
+    /// The first byte that is no bool.
+    pub(crate) wrong_bool: Option<Box<zt_formats::Error>>,
+}
+
+impl Default for Outcome {
+    fn default() -> Self {
+        Outcome {
+            decoded: Ok(0),
+            crc32c: None,
+            sha256: None,
+            content: None,
+            wrong_bool: None,
+        }
+    }
+}
+
+impl Job<'_> {
+    /// Whether bytes and content fit a piece, as far as the file says.
+    fn is_small(&self) -> bool {
+        !self.is_disputed
+            && self.span.byte_len() <= SMALL
+            && self.declared.is_some_and(|len| len <= SMALL)
+    }
+}
+
+impl Outcome {
+    fn failed(error: impl Into<Error>) -> Self {
+        Outcome {
+            decoded: Err(error.into()),
+            ..Outcome::default()
+        }
+    }
+
+    /// The digest of the stored bytes, where it was wanted and they could be read.
+    pub(crate) const fn digest(&self, algorithm: DigestAlgorithm) -> Option<&Digest> {
+        match algorithm {
+            DigestAlgorithm::Crc32c => self.crc32c.as_ref(),
+            DigestAlgorithm::Sha256 => self.sha256.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// Does every job. They are in the order of their sources and offsets; so are the outcomes.
+///
+/// # Errors
+///
+/// Interruption alone: all else is in the outcomes.
+pub(crate) fn scan(jobs: &[Job<'_>], limits: &Limits, gauge: &Gauge<'_>) -> Result<Vec<Outcome>> {
+    let scan = Scan {
+        limits,
+        gauge,
+        pool: Pool::default(),
+    };
+    let outcomes = parallel::map(&bundles(jobs), |bundle| match bundle {
+        [job] => Ok(vec![scan.one(job)?]),
+        jobs => scan.bundle(jobs),
+    })?;
+    Ok(outcomes.into_iter().flatten().collect())
+}
+
+/// Jobs that are done together: several small ones, or one of any size.
+fn bundles<'j, 'f>(jobs: &'j [Job<'f>]) -> Vec<&'j [Job<'f>]> {
+    let mut bundles = Vec::new();
+    let (mut rest, mut start, mut end) = (jobs, 0u64, 0u64);
+    let mut count = 0usize;
+    for (at, job) in jobs.iter().enumerate() {
+        let joins = at.checked_sub(1).and_then(|before| jobs.get(before));
+        let joins = count > 0
+            && joins.is_some_and(|before| is_same_source(before.source, job.source))
+            && job.span.offset() <= end.saturating_add(GAP)
+            && job.span.end().saturating_sub(start) <= SMALL;
+        if !joins {
+            let (bundle, behind) = rest.split_at_checked(count).unwrap_or((rest, &[]));
+            bundles.extend(Some(bundle).filter(|bundle| !bundle.is_empty()));
+            (rest, count) = (behind, 0);
+            (start, end) = (job.span.offset(), 0);
+        }
+        count += 1;
+        end = end.max(job.span.end());
+    }
+    bundles.extend(Some(rest).filter(|rest| !rest.is_empty()));
+    bundles
+}
+
+fn is_same_source(a: &dyn Source, b: &dyn Source) -> bool {
+    std::ptr::addr_eq(std::ptr::from_ref(a), std::ptr::from_ref(b))
+}
+
+/// A stretch of a source that is in memory, and the source around it.
+struct Region<'a> {
+    source: &'a dyn Source,
+    span: Span,
+    bytes: &'a [u8],
+}
+
+impl Source for Region<'_> {
+    fn byte_len(&self) -> u64 {
+        self.source.byte_len()
+    }
+
+    fn slice(&self, span: Span) -> Option<&[u8]> {
+        if !self.span.contains(span) {
+            return self.source.slice(span);
+        }
+        let start = usize::try_from(span.offset().checked_sub(self.span.offset())?).ok()?;
+        let len = usize::try_from(span.byte_len()).ok()?;
+        self.bytes.get(start..)?.get(..len)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
+        self.source.read_at(offset, buf)
+    }
+}
+
+struct Scan<'s> {
+    limits: &'s Limits,
+    gauge: &'s Gauge<'s>,
+    pool: Pool,
+}
+
+/// Sums that need all bytes in order.
+struct Chains {
+    stored: Option<Hasher>,
+    content: Option<Hasher>,
+}
+
+/// A piece that has been fetched and decoded.
+struct Piece {
+    stored: Span,
+    crc32c: Option<Digest>,
+    content_len: u64,
+    fault: Option<Error>,
+    wrong_bool: Option<Box<zt_formats::Error>>,
+}
+
+/// How a blob is cut.
+enum Cut {
+    Stretches(Span),
+    Frames(Vec<Frame>),
+}
+
+impl Cut {
+    fn len(&self) -> usize {
+        match self {
+            Cut::Stretches(span) => {
+                usize::try_from(span.byte_len().div_ceil(STRETCH)).unwrap_or(usize::MAX)
+            }
+            Cut::Frames(frames) => frames.len(),
+        }
+    }
+
+    /// Stored bytes, and which of the decoded ones they are.
+    fn get(&self, at: usize) -> Option<Frame> {
+        match self {
+            Cut::Frames(frames) => frames.get(at).copied(),
+            Cut::Stretches(span) => {
+                let start = (at as u64).checked_mul(STRETCH)?;
+                let len = span.byte_len().checked_sub(start)?.min(STRETCH);
+                Some(Frame {
+                    stored: Span::new(span.offset().checked_add(start)?, len)?,
+                    content: Span::new(start, len)?,
+                })
+            }
+        }
+    }
+}
+
+impl Scan<'_> {
+    /// Small jobs whose bytes lie together, with one read for all of them.
+    fn bundle(&self, jobs: &[Job<'_>]) -> Result<Vec<Outcome>> {
+        let start = jobs.first().map_or(0, |job| job.span.offset());
+        let end = jobs.iter().map(|job| job.span.end()).max();
+        let span = Span::between(start, end.unwrap_or(start)).unwrap_or_default();
+        let mut scratch = self.pool.take();
+        let mut fetched = std::mem::take(&mut scratch.stored);
+        let region = jobs.first().and_then(|job| {
+            let bytes = match job.source.slice(span) {
+                Some(lent) => lent,
+                None => crate::scratch::fetch(&mut fetched, job.source, span).ok()?,
+            };
+            let source = job.source;
+            Some(Region {
+                source,
+                span,
+                bytes,
+            })
+        });
+        // Where the region cannot be read, as in a file that was cut, each job finds out by itself.
+        let outcomes = jobs.iter().map(|job| match &region {
+            Some(region) => self.small(region, job, &mut scratch),
+            None => self.small(job.source, job, &mut scratch),
+        });
+        let outcomes: Result<Vec<Outcome>> = outcomes.collect();
+        scratch.stored = fetched;
+        self.pool.give(scratch);
+        outcomes
+    }
+
+    fn one(&self, job: &Job<'_>) -> Result<Outcome> {
+        if job.is_disputed {
+            return self.one(&self.settled(job)?);
+        }
+        if job.is_small() {
+            return self
+                .pool
+                .with(|scratch| self.small(job.source, job, scratch));
+        }
+        let cut = match job.encoding {
+            Encoding::Raw => Cut::Stretches(job.span),
+            _ => match frames(job.source, &blob_of(job)) {
+                Ok(Some(frames)) if frames.iter().all(|frame| is_piece(frame, job)) => {
+                    Cut::Frames(frames)
+                }
+                Ok(_) => return self.streamed(job),
+                Err(error) => return Ok(Outcome::failed(error)),
+            },
+        };
+        if job.sha256 || job.content {
+            self.chained(job, &cut)
+        } else {
+            self.scattered(job, &cut)
+        }
+    }
+
+    /// All of a job on this core.
+    fn small(&self, source: &dyn Source, job: &Job<'_>, scratch: &mut Scratch) -> Result<Outcome> {
+        if !job.is_small() {
+            return self.one(job);
+        }
+        let outcome = look(source, job, scratch).unwrap_or_else(Outcome::failed);
+        let decoded = *outcome.decoded.as_ref().unwrap_or(&0);
+        self.gauge.report(decoded.saturating_mul(job.uses))?;
+        Ok(outcome)
+    }
+
+    /// Pieces in any order: nothing is wanted that depends on it.
+    fn scattered(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
+        let places: Vec<usize> = (0..cut.len()).collect();
+        let pieces = parallel::map(&places, |at| {
+            self.pool.with(|scratch| self.piece(job, cut, *at, scratch))
+        })?;
+        let chains = Chains {
+            stored: None,
+            content: None,
+        };
+        Ok(self.sum(job, pieces, chains))
+    }
+
+    /// Pieces in order, because SHA-256 is a chain: while one goes through it, the next ones are
+    /// fetched and decoded on the other cores.
+    fn chained(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
+        let hasher = || Hasher::new(DigestAlgorithm::Sha256);
+        let wanted = |wanted: bool| wanted.then(hasher).transpose();
+        // The content of raw little-endian bytes is what is stored.
+        let is_same = job.encoding == Encoding::Raw && job.width == 1;
+        let stored = wanted(job.sha256 || (is_same && job.content));
+        let content = wanted(job.content && !is_same);
+        let (stored, content) = match (stored, content) {
+            (Ok(stored), Ok(content)) => (stored, content),
+            (Err(error), _) | (_, Err(error)) => return Ok(Outcome::failed(error)),
+        };
+        let mut chains = Chains { stored, content };
+        let prepare = |from: usize| {
+            let places = (from..cut.len()).take(AHEAD).collect();
+            parallel::map_owned(places, |at| {
+                let mut scratch = self.pool.take();
+                let piece = self.piece(job, cut, at, &mut scratch)?;
+                Ok((at, piece, scratch))
+            })
+        };
+        let mut pieces = Vec::new();
+        let mut ready = prepare(0)?;
+        let mut next = ready.len();
+        while !ready.is_empty() {
+            let chain = || {
+                for (at, piece, scratch) in ready {
+                    if let Some(place) = cut.get(at) {
+                        chains.take(job, place, &piece, &scratch);
+                    }
+                    pieces.push(piece);
+                    self.pool.give(scratch);
+                }
+            };
+            let (following, ()) = parallel::join(|| prepare(next), chain);
+            ready = following?;
+            next = next.saturating_add(ready.len());
+        }
+        let mut outcome = self.sum(job, pieces, chains);
+        if is_same && job.content {
+            outcome.content.clone_from(&outcome.sha256);
+        }
+        Ok(outcome)
+    }
+
+    /// Fetches, sums and decodes one piece. What is wrong with it is in the piece.
+    fn piece(&self, job: &Job<'_>, cut: &Cut, at: usize, scratch: &mut Scratch) -> Result<Piece> {
+        let place = cut.get(at).unwrap_or(Frame {
+            stored: Span::default(),
+            content: Span::default(),
+        });
+        let mut piece = Piece {
+            stored: place.stored,
+            crc32c: None,
+            content_len: 0,
+            fault: None,
+            wrong_bool: None,
+        };
+        if let Err(error) = look_at_piece(job, place, scratch, &mut piece) {
+            piece.fault = Some(error.into());
+        }
+        self.gauge
+            .report(piece.content_len.saturating_mul(job.uses))?;
+        Ok(piece)
+    }
+
+    /// The outcome of pieces in order. The bytes behind the last one, a table of frames, are looked
+    /// at here.
+    fn sum(&self, job: &Job<'_>, pieces: Vec<Piece>, mut chains: Chains) -> Outcome {
+        let mut outcome = Outcome {
+            crc32c: job.crc32c.then_some(Digest::Crc32c(0)), // Of no bytes.
+            ..Outcome::default()
+        };
+        let (mut end, mut decoded) = (job.span.offset(), 0u64);
+        let mut unread = false;
+        for piece in pieces {
+            outcome.append(piece.crc32c.as_ref(), piece.stored.byte_len());
+            end = piece.stored.end();
+            decoded = decoded.saturating_add(piece.content_len);
+            outcome.wrong_bool = outcome.wrong_bool.or(piece.wrong_bool);
+            if let (Some(fault), Ok(_)) = (piece.fault, &outcome.decoded) {
+                unread |= fault.kind() == crate::ErrorKind::Io;
+                outcome.decoded = Err(fault);
+            }
+        }
+        let table = Span::between(end, job.span.end()).unwrap_or_default();
+        if !table.is_empty() && (job.crc32c || chains.stored.is_some()) {
+            match zt_container::bytes_of(job.source, table) {
+                Ok(bytes) => {
+                    let digest = DigestAlgorithm::Crc32c.digest(&bytes).ok();
+                    outcome.append(digest.as_ref(), table.byte_len());
+                    if let Some(hasher) = &mut chains.stored {
+                        hasher.update(&bytes);
+                    }
+                }
+                Err(error) => {
+                    unread = true;
+                    outcome.decoded = Err(error.into());
+                }
+            }
+        }
+        if unread {
+            // No sum of bytes that could not be read.
+            chains.stored = None;
+            outcome.crc32c = None;
+        }
+        if outcome.decoded.is_ok() {
+            outcome.decoded = Ok(decoded);
+            outcome.content = chains.content.map(Hasher::finish);
+        }
+        outcome.sha256 = chains.stored.map(Hasher::finish);
+        outcome
+    }
+
+    /// One stream that cannot be cut: decoded on this core, while others sum its stored bytes.
+    fn streamed(&self, job: &Job<'_>) -> Result<Outcome> {
+        let stored = Job {
+            encoding: Encoding::Raw,
+            declared: Some(job.span.byte_len()),
+            content: false,
+            bools: false,
+            uses: 0,
+            ..job.clone()
+        };
+        let sums = || {
+            if stored.crc32c || stored.sha256 {
+                return self.one(&stored).map(Some);
+            }
+            Ok(None)
+        };
+        let (decoded, sums) = parallel::join(|| self.decode(job), sums);
+        let mut outcome = decoded?;
+        if let Some(sums) = sums? {
+            outcome.crc32c = sums.crc32c;
+            outcome.sha256 = sums.sha256;
+        }
+        Ok(outcome)
+    }
+
+    /// The job with the length that its stream has, of those that are declared. Decoding it once
+    /// for each of them would let a manifest cost more than its bytes and the blob's.
+    fn settled<'f>(&self, job: &Job<'f>) -> Result<Job<'f>> {
+        let most = job.declared.unwrap_or(self.limits.decoded_len);
+        let limits = Limits {
+            decoded_len: most,
+            ..*self.limits
+        };
+        let blob = Blob {
+            decoded_len: None,
+            ..blob_of(job)
+        };
+        let mut declared = most;
+        if let Ok(mut reader) = BlobReader::unverified(job.source, &blob, &limits) {
+            let mut piece = vec![0; 64 << 10];
+            while let Ok(1..) = reader.read(&mut piece) {
+                self.gauge.report(0)?;
+            }
+            declared = most.min(reader.produced());
+        }
+        Ok(Job {
+            declared: Some(declared),
+            is_disputed: false,
+            ..job.clone()
+        })
+    }
+
+    fn decode(&self, job: &Job<'_>) -> Result<Outcome> {
+        let blob = blob_of(job);
+        let opened = BlobReader::unverified(job.source, &blob, self.limits);
+        let hasher = job
+            .content
+            .then(|| Hasher::new(DigestAlgorithm::Sha256))
+            .transpose();
+        let (mut reader, mut hasher) = match (opened, hasher) {
+            (Ok(reader), Ok(hasher)) => (reader, hasher),
+            (Err(error), _) | (_, Err(error)) => return Ok(Outcome::failed(error)),
+        };
+        let mut wrong = None;
+        let mut piece = self.pool.take();
+        let decoded = loop {
+            if let Err(error) = crate::scratch::resize(&mut piece.content, STRETCH) {
+                break Err(error.into());
+            }
+            let start = reader.produced();
+            match reader.read(&mut piece.content) {
+                Ok(0) => break Ok(start),
+                Ok(len) => {
+                    let bytes = piece.content.get(..len).unwrap_or_default();
+                    wrong = wrong.or_else(|| wrong_bool(job, start, bytes));
+                    if let Some(hasher) = &mut hasher {
+                        update(hasher, bytes, job.width);
+                    }
+                    self.gauge.report((len as u64).saturating_mul(job.uses))?;
+                }
+                Err(error) => break Err(error.into()),
+            }
+        };
+        self.pool.give(piece);
+        Ok(Outcome {
+            content: hasher.filter(|_| decoded.is_ok()).map(Hasher::finish),
+            decoded,
+            wrong_bool: wrong,
+            ..Outcome::default()
+        })
+    }
+}
+
+impl Outcome {
+    fn append(&mut self, next: Option<&Digest>, next_len: u64) {
+        if let Some(sum) = &self.crc32c {
+            self.crc32c = next.and_then(|next| sum.followed_by(next, next_len));
+        }
+    }
+}
+
+impl Chains {
+    /// The next piece, whose bytes are lent or in `scratch`.
+    fn take(&mut self, job: &Job<'_>, place: Frame, piece: &Piece, scratch: &Scratch) {
+        let stored = job.source.slice(place.stored).unwrap_or(&scratch.stored);
+        if let Some(hasher) = &mut self.stored {
+            hasher.update(stored);
+        }
+        let content = match job.encoding {
+            Encoding::Raw => stored,
+            _ => &scratch.content,
+        };
+        if let Some(hasher) = self.content.as_mut().filter(|_| piece.fault.is_none()) {
+            update(hasher, content, job.width);
+        }
+    }
+}
+
+fn blob_of(job: &Job<'_>) -> Blob {
+    Blob {
+        encoding: job.encoding,
+        decoded_len: job.declared,
+        ..Blob::raw(job.span)
+    }
+}
+
+/// Whether a frame is no more than a piece. What it claims to hold is no better than what a
+/// manifest claims, and an element that lies in two frames cannot be turned in either.
+fn is_piece(frame: &Frame, job: &Job<'_>) -> bool {
+    frame.content.byte_len() <= LARGEST_FRAME
+        && frame.stored.byte_len() <= LARGEST_FRAME.saturating_mul(2)
+        && frame
+            .content
+            .offset()
+            .is_multiple_of(job.width.max(1) as u64)
+}
+
+/// All of a small job.
+fn look(
+    source: &dyn Source,
+    job: &Job<'_>,
+    scratch: &mut Scratch,
+) -> zt_container::Result<Outcome> {
+    let mut fetched = std::mem::take(&mut scratch.stored);
+    let stored = match source.slice(job.span) {
+        Some(lent) => lent,
+        None => crate::scratch::fetch(&mut fetched, source, job.span)?,
+    };
+    let digest = |wanted: bool, algorithm: DigestAlgorithm| {
+        wanted.then(|| algorithm.digest(stored)).transpose()
+    };
+    let mut outcome = Outcome {
+        crc32c: digest(job.crc32c, DigestAlgorithm::Crc32c)?,
+        sha256: digest(job.sha256, DigestAlgorithm::Sha256)?,
+        ..Outcome::default()
+    };
+    match decode_piece(job, stored, job.declared.unwrap_or(0), scratch) {
+        Ok(content) => {
+            outcome.decoded = Ok(content.len() as u64);
+            outcome.wrong_bool = wrong_bool(job, 0, content);
+            if job.content {
+                let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
+                update(&mut hasher, content, job.width);
+                outcome.content = Some(hasher.finish());
+            }
+        }
+        Err(error) => outcome.decoded = Err(error.into()),
+    }
+    scratch.stored = fetched;
+    Ok(outcome)
+}
+
+/// The content of stored bytes: themselves, or decoded in `scratch`.
+fn decode_piece<'a>(
+    job: &Job<'_>,
+    stored: &'a [u8],
+    content_len: u64,
+    scratch: &'a mut Scratch,
+) -> zt_container::Result<&'a [u8]> {
+    if job.encoding == Encoding::Raw {
+        return Ok(stored);
+    }
+    scratch.decode_here(stored, content_len)?;
+    Ok(&scratch.content)
+}
+
+fn look_at_piece(
+    job: &Job<'_>,
+    place: Frame,
+    scratch: &mut Scratch,
+    piece: &mut Piece,
+) -> zt_container::Result<()> {
+    let mut fetched = std::mem::take(&mut scratch.stored);
+    let stored = match job.source.slice(place.stored) {
+        Some(lent) => lent,
+        None => crate::scratch::fetch(&mut fetched, job.source, place.stored)?,
+    };
+    if job.crc32c {
+        piece.crc32c = Some(DigestAlgorithm::Crc32c.digest(stored)?);
+    }
+    let decoded = decode_piece(job, stored, place.content.byte_len(), scratch).map(|content| {
+        piece.content_len = content.len() as u64;
+        piece.wrong_bool = wrong_bool(job, place.content.offset(), content);
+    });
+    scratch.stored = fetched;
+    decoded
+}
+
+fn wrong_bool(job: &Job<'_>, start: u64, content: &[u8]) -> Option<Box<zt_formats::Error>> {
+    let checked = job.bools.then(|| check_bools_from(start, content))?;
+    checked.err().map(Box::new)
+}
+
+/// Hashes elements of `width` bytes in the other byte order. Pieces hold whole elements.
+fn update(hasher: &mut Hasher, bytes: &[u8], width: usize) {
+    if width <= 1 {
+        return hasher.update(bytes);
+    }
+    let mut turned = [0; 4096]; // A multiple of every width.
+    for stretch in bytes.chunks(turned.len()) {
+        let turned = turned.get_mut(..stretch.len()).unwrap_or_default();
+        turned.copy_from_slice(stretch);
+        // A partial element at the end, which its format has refused before, is left alone.
+        turned.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+        hasher.update(turned);
+    }
+}

@@ -1,0 +1,39 @@
+//! Which blobs' digests were found right, whichever component they were read for.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use zt_container::{Blob, Digest, DigestAlgorithm, Span};
+
+/// Blobs that were verified. Many components may share one (tied weights, or a manifest that wants
+/// to keep its reader busy): its digest is compared once. Memory: the number of components.
+#[derive(Default)]
+pub(crate) struct Verified(RwLock<HashMap<(usize, Span, DigestAlgorithm), Digest>>);
+
+/// Smaller blobs are hashed in less time than it takes to remember them.
+const WORTH_IT: u64 = 4 << 10;
+
+impl Verified {
+    /// Whether the stored bytes of `blob`, in this source of the file, were found to have its
+    /// digest.
+    pub(crate) fn has(&self, source: usize, blob: &Blob) -> bool {
+        let Some((key, digest)) = key(source, blob) else {
+            return false;
+        };
+        let blobs = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        blobs.get(&key) == Some(digest)
+    }
+
+    pub(crate) fn insert(&self, source: usize, blob: &Blob) {
+        if let Some((key, digest)) = key(source, blob) {
+            let mut blobs = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            blobs.insert(key, digest.clone());
+        }
+    }
+}
+
+fn key(source: usize, blob: &Blob) -> Option<((usize, Span, DigestAlgorithm), &Digest)> {
+    let digest = blob.digest.as_ref()?;
+    let is_worth_it = blob.span.byte_len() >= WORTH_IT;
+    is_worth_it.then_some(((source, blob.span, digest.algorithm()?), digest))
+}

@@ -1,0 +1,383 @@
+//! Verifying and hashing in pieces, on any number of threads.
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
+
+mod common;
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{every_source, span_of};
+use zt::{
+    Blob, ByteOrder, Component, DType, Dense, Digest, DigestAlgorithm, Encoding, ErrorKind, File,
+    FileBuilder, HashOptions, Kind, Memory, Object, OpenOptions, Source, Span, VerifyOptions,
+    WriteOptions,
+};
+
+const PIECE: usize = 1 << 20;
+
+/// Compresses a little, and has more than four pieces.
+fn content() -> Vec<u32> {
+    (0..1_200_000u32).map(|value| value / 7).collect()
+}
+
+/// A large object between two small ones.
+fn file_of(options: WriteOptions) -> Vec<u8> {
+    let content = content();
+    let mut bytes = Vec::new();
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    let small = Dense::from_slice(&[3], &[1u8, 2, 3]).unwrap();
+    writer.add("a", &small).unwrap();
+    let large = Dense::from_slice(&[content.len() as u64], &content).unwrap();
+    writer.add("large", &large).unwrap();
+    writer.add("z", &small).unwrap();
+    writer.finish().unwrap();
+    bytes
+}
+
+fn every_option() -> Vec<(&'static str, WriteOptions)> {
+    let sha256 = Some(DigestAlgorithm::Sha256);
+    vec![
+        ("raw", WriteOptions::new()),
+        ("raw sha256", WriteOptions::new().digest(sha256)),
+        ("zstd", WriteOptions::new().zstd(1)),
+        ("zstd sha256", WriteOptions::new().zstd(1).digest(sha256)),
+        ("zstd alone", WriteOptions::new().zstd(1).digest(None)),
+    ]
+}
+
+fn verify(file: &File, threads: usize) -> zt::Report {
+    let mut options = VerifyOptions::default();
+    options.threads = Some(threads);
+    file.verify(&options).unwrap()
+}
+
+fn found(report: &zt::Report) -> (u64, u64, Vec<String>) {
+    let problems = report.problems.iter().map(ToString::to_string);
+    (report.components, report.bytes, problems.collect())
+}
+
+fn hash(file: &File, threads: usize) -> Vec<(String, String)> {
+    let mut options = HashOptions::default();
+    options.threads = Some(threads);
+    options.dense = true;
+    let hash = file.hash(&options).unwrap();
+    let objects = hash.objects.into_iter();
+    let objects = objects.map(|(name, hash)| (name, format!("{hash:?}")));
+    objects
+        .chain([("content".into(), format!("{:?}", hash.content))])
+        .collect()
+}
+
+#[test]
+fn any_number_of_threads_finds_the_same() {
+    let expected = hash(&File::from_bytes(file_of(WriteOptions::new())).unwrap(), 1);
+    for (name, options) in every_option() {
+        let sound = file_of(options);
+        let span = span_of(&File::from_bytes(sound.clone()).unwrap(), "large", "data");
+        let (start, len) = (span.offset() as usize, span.byte_len() as usize);
+        for (source, file) in every_source(&sound, &OpenOptions::new()) {
+            for threads in [1, 2, 5] {
+                let file = file.clone().unwrap();
+                let report = verify(&file, threads);
+                assert!(report.is_ok(), "{name}, {source}: {report:?}");
+                assert_eq!(report.bytes, 4_800_006, "{name}, {source}");
+                assert_eq!(hash(&file, threads), expected, "{name}, {source}");
+            }
+        }
+        // At the borders of raw pieces, within frames, and in the table of frames.
+        for at in [0, PIECE - 1, PIECE, 2 * PIECE, len - 20, len - 1] {
+            let mut bytes = sound.clone();
+            let Some(byte) = bytes.get_mut(start + at).filter(|_| at < len) else {
+                continue;
+            };
+            *byte ^= 0x10;
+            for (source, file) in every_source(&bytes, &OpenOptions::new()) {
+                let file = file.unwrap();
+                let one = found(&verify(&file, 1));
+                let hashed = hash(&file, 1);
+                for threads in [2, 5] {
+                    assert_eq!(
+                        found(&verify(&file, threads)),
+                        one,
+                        "{name}, {source}, {at}"
+                    );
+                    assert_eq!(hash(&file, threads), hashed, "{name}, {source}, {at}");
+                }
+                let codes: Vec<&str> = verify(&file, 2)
+                    .problems
+                    .iter()
+                    .map(zt::Error::code)
+                    .collect();
+                match name {
+                    // A table that is damaged is no table, and without a digest nobody minds.
+                    "zstd alone" => assert!(codes == ["zstd"] || codes.is_empty(), "{codes:?}"),
+                    _ => assert_eq!(codes, ["digest-mismatch"], "{name}, {source}, {at}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wrong_bool_is_found_on_either_side_of_a_border() {
+    for at in [0, PIECE - 1, PIECE, 3 * PIECE - 1] {
+        for encoding in [Encoding::Raw, Encoding::Zstd] {
+            let mut bools = vec![1u8; 3 * PIECE];
+            bools[at] = 2;
+            bools[3 * PIECE - 1] |= 2;
+            let blob = |span| Blob {
+                encoding,
+                decoded_len: Some(bools.len() as u64),
+                ..Blob::raw(span)
+            };
+            let stored = stored(&bools, encoding);
+            let object = |blob| {
+                let component = Component::new(DType::Bool, blob);
+                Object::new([bools.len() as u64], "dense").with_component("data", component)
+            };
+            let span = Span::new(0, stored.len() as u64).unwrap();
+            let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+            let source = builder.source(Memory::new(stored));
+            builder.object("flags", object(blob(span)), source);
+            let report = verify(&builder.build().unwrap(), 2);
+            let [problem] = &report.problems[..] else {
+                unreachable!("{report:?}")
+            };
+            assert_eq!(problem.code(), "bool-value");
+            assert!(problem.message().contains(&at.to_string()), "{problem}");
+        }
+    }
+}
+
+fn stored(content: &[u8], encoding: Encoding) -> Vec<u8> {
+    if encoding == Encoding::Raw {
+        return content.to_vec();
+    }
+    let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();
+    let (mut frame, mut all) = (Vec::new(), Vec::new());
+    for content in content.chunks(PIECE - 3) {
+        compressor.compress(content, &mut frame).unwrap();
+        all.extend_from_slice(&frame);
+    }
+    all
+}
+
+/// Counts what is read of bytes that end early.
+struct Counted(Vec<u8>, u64, Arc<AtomicU64>);
+
+impl Source for Counted {
+    fn byte_len(&self) -> u64 {
+        self.1
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.2.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        Memory::new(&self.0[..]).read_at(offset, buf)
+    }
+}
+
+fn counted(bytes: Vec<u8>) -> (Counted, Arc<AtomicU64>) {
+    let count = Arc::new(AtomicU64::new(0));
+    let len = bytes.len() as u64;
+    (Counted(bytes, len, Arc::clone(&count)), count)
+}
+
+/// Tied weights, and manifests that want to keep their reader busy.
+#[test]
+fn bytes_that_many_objects_share_are_looked_at_once() {
+    let content = content();
+    let content: Vec<u8> = content
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    for encoding in [Encoding::Raw, Encoding::Zstd] {
+        let stored = stored(&content, encoding);
+        let byte_len = stored.len() as u64;
+        let crc32c = DigestAlgorithm::Crc32c.digest(&stored).unwrap();
+        let sha256 = DigestAlgorithm::Sha256.digest(&stored).unwrap();
+        let wrong = Digest::Crc32c(7);
+        let (source, count) = counted(stored);
+        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+        let source = builder.source(source);
+        let mut add = |name: String, digest: Option<&Digest>, decoded_len: u64| {
+            let blob = Blob {
+                span: Span::new(0, byte_len).unwrap(),
+                encoding,
+                decoded_len: Some(decoded_len),
+                digest: digest.cloned(),
+            };
+            let object = Object::new([decoded_len], "dense")
+                .with_component("data", Component::new(DType::U8, blob));
+            builder.object(name, object, source);
+        };
+        let whole = content.len() as u64;
+        for at in 0..300 {
+            let digests = [None, Some(&crc32c), Some(&sha256), Some(&wrong)];
+            add(format!("{at:03}"), digests[at % 4], whole);
+        }
+        if encoding == Encoding::Zstd {
+            (1..100).for_each(|at| add(format!("short {at:03}"), None, whole - at));
+            (1..100).for_each(|at| add(format!("long {at:03}"), None, whole + at));
+        }
+        let file = builder.build().unwrap();
+        count.store(0, Ordering::Relaxed);
+        let report = verify(&file, 2);
+        let mut codes = std::collections::BTreeMap::new();
+        for problem in &report.problems {
+            *codes.entry(problem.code()).or_insert(0) += 1;
+        }
+        let expected: &[(&str, i32)] = match encoding {
+            Encoding::Raw => &[("digest-mismatch", 75)],
+            _ => &[("digest-mismatch", 75), ("zstd", 198)],
+        };
+        assert_eq!(codes.into_iter().collect::<Vec<_>>(), expected);
+        let hashed = hash(&file, 2);
+        let wrong = hashed.iter().filter(|(_, hash)| hash.contains("Err("));
+        assert_eq!(
+            wrong.count() as i32,
+            expected.iter().map(|(_, count)| count).sum::<i32>()
+        );
+        let read = count.load(Ordering::Relaxed);
+        assert!(read < 12 * byte_len, "{read} bytes read of {byte_len}");
+    }
+}
+
+#[test]
+fn a_digest_that_was_found_right_serves_every_object_with_the_bytes() {
+    let bytes = vec![3; 100_000];
+    let digest = DigestAlgorithm::Crc32c.digest(&bytes).unwrap();
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let span = Span::new(0, bytes.len() as u64).unwrap();
+    let source = builder.source(Memory::new(bytes));
+    for (name, digest) in [("a", &digest), ("b", &digest), ("c", &Digest::Crc32c(1))] {
+        let blob = Blob {
+            digest: Some(digest.clone()),
+            ..Blob::raw(span)
+        };
+        let object = Object::new([span.byte_len()], "dense")
+            .with_component("data", Component::new(DType::U8, blob));
+        builder.object(name, object, source);
+    }
+    let file = builder.build().unwrap();
+    let tensor = |name| file.tensor(name).unwrap();
+    assert!(!tensor("b").is_verified("data").unwrap());
+    tensor("a").bytes("data").unwrap();
+    assert!(tensor("b").is_verified("data").unwrap());
+    let error = tensor("c").bytes("data").unwrap_err();
+    assert_eq!(error.code(), "digest-mismatch");
+}
+
+#[test]
+fn what_a_cut_file_lacks_is_an_error_of_its_objects_alone() {
+    for (name, options) in every_option() {
+        let bytes = file_of(options);
+        let large = span_of(&File::from_bytes(bytes.clone()).unwrap(), "large", "data");
+        let (mut source, _) = counted(bytes);
+        // The source still says its old length, as a file does that is cut while it is open.
+        let cut = large.end() - large.byte_len() / 3;
+        let manifest = source.0.split_off(cut as usize);
+        let source = Cut(source, manifest, Arc::new(AtomicU64::new(0)));
+        let is_cut = Arc::clone(&source.2);
+        let file = OpenOptions::new().open_source(source).unwrap();
+        let sound = file.tensor("a").unwrap().object().clone();
+        file.names().for_each(|name| drop(file.tensor(name)));
+        is_cut.store(1, Ordering::Relaxed);
+        let report = verify(&file, 2);
+        let objects: Vec<_> = report
+            .problems
+            .iter()
+            .map(|p| (p.object(), p.kind()))
+            .collect();
+        let expected = [(Some("large"), ErrorKind::Io), (Some("z"), ErrorKind::Io)];
+        assert_eq!(objects, expected, "{name}");
+        assert_eq!(file.tensor("a").unwrap().object(), &sound);
+    }
+}
+
+/// Bytes of which those in `1` are gone once `2` is not zero.
+struct Cut(Counted, Vec<u8>, Arc<AtomicU64>);
+
+impl Source for Cut {
+    fn byte_len(&self) -> u64 {
+        self.0.byte_len()
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        if self.2.load(Ordering::Relaxed) != 0 {
+            return self.0.read_at(offset, buf);
+        }
+        let all = [&self.0.0[..], &self.1].concat();
+        Memory::new(all).read_at(offset, buf)
+    }
+}
+
+#[test]
+fn big_endian_content_is_hashed_as_little_endian() {
+    let values = content();
+    let little: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    let big: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_be_bytes())
+        .collect();
+    let mut sums = Vec::new();
+    for (content, order) in [(&little, ByteOrder::Little), (&big, ByteOrder::Big)] {
+        for encoding in [Encoding::Raw, Encoding::Zstd] {
+            // Frames end within elements.
+            let stored = stored(content, encoding);
+            let blob = Blob {
+                encoding,
+                decoded_len: Some(content.len() as u64),
+                ..Blob::raw(Span::new(0, stored.len() as u64).unwrap())
+            };
+            let mut component = Component::new(DType::U32, blob);
+            component.byte_order = order;
+            let object =
+                Object::new([values.len() as u64], "dense").with_component("data", component);
+            let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+            let source = builder.source(Memory::new(stored));
+            builder.object("x", object, source);
+            sums.push(hash(&builder.build().unwrap(), 2));
+        }
+    }
+    assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
+}
+
+#[test]
+fn progress_counts_every_byte_and_stops_every_thread() {
+    for (name, options) in every_option() {
+        let file = File::from_bytes(file_of(options)).unwrap();
+        let done = AtomicU64::new(0);
+        let count = |bytes| {
+            done.fetch_add(bytes, Ordering::Relaxed);
+            ControlFlow::Continue(())
+        };
+        let mut options = VerifyOptions::default();
+        options.progress = Some(&count);
+        let report = file.verify(&options).unwrap();
+        assert_eq!(done.swap(0, Ordering::Relaxed), report.bytes, "{name}");
+        let mut options = HashOptions::default();
+        options.progress = Some(&count);
+        file.hash(&options).unwrap();
+        assert_eq!(done.load(Ordering::Relaxed), report.bytes, "{name}");
+
+        let calls = AtomicU64::new(0);
+        let stop = |_| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            ControlFlow::Break(())
+        };
+        let mut options = VerifyOptions::default();
+        options.progress = Some(&stop);
+        options.threads = Some(3);
+        let error = file.verify(&options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Interrupted, "{name}");
+        // Those that were already asking when the first was told.
+        assert!(calls.load(Ordering::Relaxed) <= 3, "{name}");
+    }
+}
