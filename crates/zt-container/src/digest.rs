@@ -24,6 +24,9 @@ pub enum Digest {
     Crc32c(u32),
     /// SHA-256.
     Sha256([u8; 32]),
+    /// CRC-32 (ISO-HDLC), as zip archives record it. No text of a manifest gives it: in a `.zt` file
+    /// `crc32` is an algorithm that nobody knows.
+    Crc32(u32),
     /// An algorithm that this crate does not know. It cannot be checked; it is not an error either,
     /// because the field is open.
     Unknown {
@@ -41,6 +44,7 @@ impl Digest {
         match self {
             Digest::Crc32c(_) => Some(DigestAlgorithm::Crc32c),
             Digest::Sha256(_) => Some(DigestAlgorithm::Sha256),
+            Digest::Crc32(_) => Some(DigestAlgorithm::Crc32),
             Digest::Unknown { .. } => None,
         }
     }
@@ -130,6 +134,7 @@ impl fmt::Display for Digest {
                 f.write_str("sha256:")?;
                 bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
+            Digest::Crc32(sum) => write!(f, "crc32:0x{sum:08X}"),
             Digest::Unknown { algorithm, value } => write!(f, "{algorithm}:{value}"),
         }
     }
@@ -143,6 +148,8 @@ pub enum DigestAlgorithm {
     Crc32c,
     /// SHA-256: finds manipulation too.
     Sha256,
+    /// CRC-32, to check members of zip archives. Readers of `.zt` do not know it.
+    Crc32,
 }
 
 impl DigestAlgorithm {
@@ -152,6 +159,7 @@ impl DigestAlgorithm {
         match self {
             DigestAlgorithm::Crc32c => "crc32c",
             DigestAlgorithm::Sha256 => "sha256",
+            DigestAlgorithm::Crc32 => "crc32",
         }
     }
 }
@@ -167,6 +175,8 @@ enum State {
     Crc32c(u32),
     #[cfg(feature = "sha2")]
     Sha256(Box<sha2::Sha256>),
+    #[cfg(feature = "crc32")]
+    Crc32(crc32fast::Hasher),
 }
 
 impl Hasher {
@@ -181,6 +191,8 @@ impl Hasher {
             DigestAlgorithm::Crc32c => Ok(Hasher(State::Crc32c(0))),
             #[cfg(feature = "sha2")]
             DigestAlgorithm::Sha256 => Ok(Hasher(State::Sha256(Box::default()))),
+            #[cfg(feature = "crc32")]
+            DigestAlgorithm::Crc32 => Ok(Hasher(State::Crc32(crc32fast::Hasher::new()))),
             #[allow(unreachable_patterns, reason = "reached where a feature is off")]
             missing => Err(Error::Unsupported(Unsupported::Digest(missing))),
         }
@@ -188,7 +200,7 @@ impl Hasher {
 
     /// Takes in the next bytes.
     #[cfg_attr(
-        not(any(feature = "crc32c", feature = "sha2")),
+        not(any(feature = "crc32c", feature = "sha2", feature = "crc32")),
         expect(unused_variables)
     )]
     pub fn update(&mut self, bytes: &[u8]) {
@@ -202,6 +214,8 @@ impl Hasher {
             State::Crc32c(ref mut sum) => *sum = crc32c::crc32c_append(*sum, bytes),
             #[cfg(feature = "sha2")]
             State::Sha256(ref mut state) => sha2::Digest::update(state.as_mut(), bytes),
+            #[cfg(feature = "crc32")]
+            State::Crc32(ref mut state) => state.update(bytes),
         }
     }
 
@@ -213,6 +227,8 @@ impl Hasher {
             State::Crc32c(sum) => Digest::Crc32c(sum),
             #[cfg(feature = "sha2")]
             State::Sha256(state) => Digest::Sha256(sha2::Digest::finalize(*state).into()),
+            #[cfg(feature = "crc32")]
+            State::Crc32(state) => Digest::Crc32(state.finalize()),
         }
     }
 }
@@ -308,6 +324,16 @@ mod tests {
         hasher.update(b"abc");
         let expected = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(hasher.finish().to_string(), expected);
+    }
+
+    #[cfg(feature = "crc32")]
+    #[test]
+    fn computes_the_published_check_value_of_crc32() {
+        let digest = DigestAlgorithm::Crc32.digest(b"123456789").unwrap();
+        assert_eq!(digest, Digest::Crc32(0xCBF4_3926));
+        assert_eq!(digest.to_string(), "crc32:0xCBF43926");
+        let unknown: Digest = digest.to_string().parse().unwrap();
+        assert_eq!(unknown.algorithm(), None);
     }
 
     #[cfg(not(feature = "crc32c"))]

@@ -20,6 +20,7 @@
 //! | `mmap` | [`Map`]: a file mapped into memory, as a [`Source`] |
 //! | `zstd` | [`codec`], and decoding of [`Encoding::Zstd`] |
 //! | `crc32c`, `sha2` | computing and checking the digest of that name |
+//! | `crc32` | checking the sums that zip archives record |
 //!
 //! With a feature off, the words still exist: a compressed blob is found and described, and
 //! decoding it is [`Error::Unsupported`].

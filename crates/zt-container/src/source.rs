@@ -23,6 +23,12 @@ pub trait Source: Send + Sync {
         None
     }
 
+    /// Whether bytes are made in order, so that reading out of order, or in several places at once,
+    /// makes many of them again: those of a compressed stream. False for what has an address.
+    fn is_sequential(&self) -> bool {
+        false
+    }
+
     /// Fills `buf` with the bytes from `offset` on.
     ///
     /// # Errors
@@ -40,6 +46,9 @@ macro_rules! forward {
             }
             fn slice(&self, span: Span) -> Option<&[u8]> {
                 (**self).slice(span)
+            }
+            fn is_sequential(&self) -> bool {
+                (**self).is_sequential()
             }
             fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
                 (**self).read_at(offset, buf)

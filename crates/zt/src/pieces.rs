@@ -66,7 +66,7 @@ mod parallel {
         out: &[u8],
     ) -> Result<Option<Vec<Piece>>> {
         let is_whole = blob.decoded_len == Some(out.len() as u64);
-        if out.len() < WORTH_IT || !is_whole {
+        if out.len() < WORTH_IT || !is_whole || source.is_sequential() {
             return Ok(None);
         }
         check_declared(blob, limits)?;
