@@ -35,6 +35,8 @@ pub struct FileBuilder {
     registry: zt_formats::Registry,
     /// All but the catalog.
     origin: Origin,
+    /// Of each source, the one that it is made out of, and where.
+    places: Vec<(usize, u64)>,
     objects: Vec<(String, Resolved)>,
     attributes: Option<Map>,
 }
@@ -52,6 +54,7 @@ impl FileBuilder {
             registry: options.registry_or_builtin(),
             options,
             origin: Origin::default(),
+            places: Vec::new(),
             objects: Vec::new(),
             attributes: None,
         }
@@ -67,7 +70,25 @@ impl FileBuilder {
     /// Adds bytes that objects may lie in and that are no file: made of one, on demand or in
     /// memory. They do not count towards [`File::byte_len`], and offsets in them are of no file.
     pub fn derived(&mut self, source: impl Source + 'static) -> SourceId {
+        let place = (self.origin.sources.len(), 0);
+        self.place(source, place)
+    }
+
+    /// As [`FileBuilder::derived`], of bytes that are made out of those of `from`, from `offset` on:
+    /// inflated, put into row-major order. Objects are listed in the order of their data, and the
+    /// data of these objects is there.
+    pub fn derived_from(
+        &mut self,
+        source: impl Source + 'static,
+        from: SourceId,
+        offset: u64,
+    ) -> SourceId {
+        self.place(source, (from.0, offset))
+    }
+
+    fn place(&mut self, source: impl Source + 'static, place: (usize, u64)) -> SourceId {
         self.origin.sources.push(Arc::new(source));
+        self.places.push(place);
         SourceId(self.origin.sources.len() - 1)
     }
 
@@ -152,7 +173,7 @@ impl FileBuilder {
     /// Code `duplicate-name` where two objects have one name; with [`OpenOptions::strict`], the
     /// first fault of an object, and the first of what is [tolerated](FileBuilder::tolerated).
     pub fn build(self) -> Result<File> {
-        let catalog = Catalog::from_objects(self.objects, self.attributes)?;
+        let catalog = Catalog::from_objects(self.objects, self.places, self.attributes)?;
         File::from_catalog(self.kind, catalog, self.origin, &self.options)
     }
 

@@ -28,6 +28,8 @@ enum Origin {
     Built {
         names: Vec<String>,
         order: Vec<u32>,
+        /// By source: the one that its bytes are made out of, and where.
+        places: Vec<(usize, u64)>,
         attributes: Option<Map>,
     },
 }
@@ -95,8 +97,8 @@ impl Resolved {
     }
 
     /// Where the data begins, for listing objects in the order of their data: a source, and an
-    /// offset in it.
-    fn beginning(&self) -> (usize, u64) {
+    /// offset in it. What is made out of another source begins where that is.
+    fn beginning(&self, places: &[(usize, u64)]) -> (usize, u64) {
         let offsets: Vec<Option<u64>> = match &self.object {
             Ok(object) => {
                 let components = object.components.iter();
@@ -109,9 +111,15 @@ impl Resolved {
                 components.map(|(_, component)| component.offset).collect()
             }
         };
-        let places = offsets.into_iter().enumerate();
-        places
-            .filter_map(|(at, offset)| Some((self.source(at), offset?)))
+        let components = offsets.into_iter().enumerate();
+        components
+            .filter_map(|(at, offset)| {
+                let source = self.source(at);
+                match places.get(source) {
+                    Some((from, start)) if *from != source => Some((*from, *start)),
+                    _ => Some((source, offset?)),
+                }
+            })
             .min()
             .unwrap_or((self.source(0), u64::MAX))
     }
@@ -165,6 +173,7 @@ impl Catalog {
     /// The objects that a reader of another format has made, in the order of their data.
     pub(crate) fn from_objects(
         objects: Vec<(String, Resolved)>,
+        places: Vec<(usize, u64)>,
         attributes: Option<Map>,
     ) -> Result<Self> {
         let (mut names, mut slots) = (Vec::with_capacity(objects.len()), Vec::new());
@@ -184,6 +193,7 @@ impl Catalog {
         let origin = Origin::Built {
             names,
             order,
+            places,
             attributes,
         };
         Ok(Catalog {
@@ -271,7 +281,14 @@ impl Catalog {
     /// Every position, in the order of the objects' data. Decodes every object.
     pub(crate) fn in_data_order(&self, registry: &Registry) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_cached_key(|at| self.resolve(*at, registry).map(Resolved::beginning));
+        let places: &[_] = match &self.origin {
+            Origin::Manifest { .. } => &[],
+            Origin::Built { places, .. } => places,
+        };
+        order.sort_by_cached_key(|at| {
+            let resolved = self.resolve(*at, registry);
+            resolved.map(|resolved| resolved.beginning(places))
+        });
         order
     }
 }

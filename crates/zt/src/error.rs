@@ -415,7 +415,14 @@ impl std::error::Error for Error {
 
 impl From<zt_container::Error> for Error {
     fn from(error: zt_container::Error) -> Self {
-        Self::from_cause(Cause::Container(error))
+        match error {
+            // A source that decodes says what is wrong with its bytes in an error of ours.
+            zt_container::Error::Io(error) => match error.downcast::<Error>() {
+                Ok(error) => error,
+                Err(error) => Self::from_cause(Cause::Container(error.into())),
+            },
+            error => Self::from_cause(Cause::Container(error)),
+        }
     }
 }
 

@@ -69,6 +69,60 @@ fn components_lie_in_sources_of_their_own() {
 }
 
 #[test]
+fn what_is_made_out_of_a_source_is_listed_where_it_lies() {
+    let (mut builder, bytes) = builder(OpenOptions::new());
+    let made = builder.derived_from(Memory::new([9u8; 2]), bytes, 1);
+    builder.object("last", object(&[1], 2, 1), bytes);
+    builder.object("made", object(&[1], 1, 1), made);
+    builder.object("first", object(&[1], 0, 1), bytes);
+    let file = builder.build().unwrap();
+    let entries = file.entries();
+    let names: Vec<_> = entries.iter().map(|entry| entry.name()).collect();
+    assert_eq!(names, ["first", "made", "last"]);
+    assert_eq!(*file.tensor("made").unwrap().as_slice::<u8>().unwrap(), [9]);
+}
+
+/// A source that decodes can say more than that it could not read.
+struct Damaged;
+
+impl zt::Source for Damaged {
+    fn byte_len(&self) -> u64 {
+        8
+    }
+
+    fn read_at(&self, _: u64, _: &mut [u8]) -> std::io::Result<()> {
+        Err(zt::Error::new(ErrorKind::DigestMismatch, "digest-mismatch", "other bytes").into())
+    }
+}
+
+#[test]
+fn an_error_of_ours_from_a_source_keeps_its_code() {
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let source = builder.source(Damaged);
+    let data = Component::new(DType::U8, Blob::raw(Span::new(0, 8).unwrap()));
+    builder.object(
+        "w",
+        Object::new([8], "dense").with_component("data", data),
+        source,
+    );
+    let error = builder
+        .build()
+        .unwrap()
+        .tensor("w")
+        .unwrap()
+        .bytes("data")
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::DigestMismatch, "digest-mismatch")
+    );
+    assert_eq!(
+        (error.object(), error.component()),
+        (Some("w"), Some("data"))
+    );
+}
+
+#[test]
 fn names_are_unique_and_found_in_any_order() {
     let (mut builder, source) = builder(OpenOptions::new());
     for name in ["m", "a", "z"] {
