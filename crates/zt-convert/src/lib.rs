@@ -60,6 +60,19 @@ mod object;
 mod output;
 #[cfg(feature = "safetensors")]
 mod safetensors;
+#[cfg(feature = "npz")]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the kinds that need it come next")
+)]
+mod strided;
+#[cfg(feature = "npz")]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "the kinds whose ground these are come next"
+)]
+mod zip;
 
 pub use convert::{ConvertOptions, Summary, convert, convert_to_path};
 pub use detect::detect;

@@ -82,6 +82,12 @@ pub const ALL: &[CodeInfo] = &[
         "If the file is trusted, raise `Limits::decoded_len`; a claim beyond what zstd can reach is refused whatever the limit.",
     ),
     info(
+        "deflate",
+        "file",
+        "A deflated member of an archive cannot be inflated, or not to exactly the declared length.",
+        AGAIN,
+    ),
+    info(
         "digest-format",
         "file",
         "A digest is not an algorithm, a colon and as many hexadecimal digits as the algorithm has.",

@@ -1,0 +1,106 @@
+//! Zip archives, as far as tensor files are made of them: the ground of `.npz` and `.pt`.
+//!
+//! ```text
+//! +--------------+------+--------------+------+-----+-----------+-------------------------+-----+
+//! | local header | data | local header | data | ... | directory | zip64 record, locator   | end |
+//! | and name     |      | and name     |      |     |           | where something is huge |     |
+//! +--------------+------+--------------+------+-----+-----------+-------------------------+-----+
+//! ```
+//!
+//! The directory decides; local headers only say where data begins. A directory that lies about
+//! itself (its place, its length, the number of its members), or that has a name twice, refuses
+//! the archive. What is wrong with one member is found when that member is opened: a local header
+//! of another name, data that would reach into the next member or the directory, an encoding that
+//! nobody writes for tensors.
+//!
+//! Nothing is believed before it is compared: lengths with the file and with what deflate can
+//! reach, names with the limit, contents with their CRC-32. Nothing is ever extracted, so names
+//! are only names. Reference: PKWARE's APPNOTE.TXT 6.3.10, §4.3 and §4.5.3.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+mod directory;
+mod inflate;
+mod member;
+mod violation;
+
+use zt::{Limits, Result, Source, Span};
+
+pub(crate) use member::{Content, Member};
+pub(crate) use violation::Violation;
+
+/// The members of an archive.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    members: Vec<Member>,
+}
+
+impl Archive {
+    /// Reads the directory. Cost: the last 64 KiB and the directory; no member is looked at.
+    ///
+    /// # Errors
+    ///
+    /// Code `header`. [`zt::ErrorKind::Limit`] for a directory or a
+    /// name beyond the limits.
+    pub(crate) fn open(source: &dyn Source, limits: &Limits) -> Result<Self> {
+        let place = directory::locate(source)?;
+        let mut members = directory::members(source, place, limits)?;
+        bound(&mut members, place.span);
+        Ok(Archive { members })
+    }
+
+    /// The members, in the order of the directory.
+    pub(crate) fn members(&self) -> &[Member] {
+        &self.members
+    }
+}
+
+/// Tells every member where the next thing begins: what reaches beyond overlaps it.
+fn bound(members: &mut [Member], directory: Span) {
+    let mut starts: Vec<u64> = members.iter().map(Member::header).collect();
+    starts.sort_unstable();
+    for member in members {
+        let after = starts.partition_point(|start| *start <= member.header());
+        // Two members at one place are both bounded by the next: their names tell them apart.
+        let next = starts.get(after).copied().unwrap_or(directory.offset());
+        member.set_limit(next.min(directory.offset()));
+    }
+}
+
+/// Whether a file begins like an archive, or is an empty one.
+pub(crate) fn is_archive(head: &[u8]) -> bool {
+    head.starts_with(LOCAL) || head.starts_with(END)
+}
+
+/// The name in the local header that a file begins with: what an archive without a sound directory
+/// was meant to be.
+pub(crate) fn first_name(head: &[u8]) -> Option<&[u8]> {
+    let fields = Fields(head.strip_prefix(LOCAL)?);
+    head.get(LOCAL_LEN..)?.get(..usize::from(fields.u16(22)?))
+}
+
+const LOCAL: &[u8] = b"PK\x03\x04";
+const CENTRAL: &[u8] = b"PK\x01\x02";
+const END: &[u8] = b"PK\x05\x06";
+const END_64: &[u8] = b"PK\x06\x06";
+const LOCATOR_64: &[u8] = b"PK\x06\x07";
+
+/// Bytes of a local header before the name.
+const LOCAL_LEN: usize = 30;
+
+/// Little-endian numbers at offsets of a record, counted after its signature.
+#[derive(Clone, Copy)]
+struct Fields<'b>(&'b [u8]);
+
+impl Fields<'_> {
+    fn u16(self, at: usize) -> Option<u16> {
+        Some(u16::from_le_bytes(*self.0.get(at..)?.first_chunk()?))
+    }
+
+    fn u32(self, at: usize) -> Option<u32> {
+        Some(u32::from_le_bytes(*self.0.get(at..)?.first_chunk()?))
+    }
+
+    fn u64(self, at: usize) -> Option<u64> {
+        Some(u64::from_le_bytes(*self.0.get(at..)?.first_chunk()?))
+    }
+}
