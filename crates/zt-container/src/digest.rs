@@ -219,6 +219,31 @@ impl Hasher {
         }
     }
 
+    /// Takes in the next `byte_len` bytes by their digest, computed elsewhere. `false`, and nothing
+    /// done, where that cannot be: only checksums of one kind combine.
+    ///
+    /// ```
+    /// use zt_container::{DigestAlgorithm::Crc32c, Hasher};
+    /// let mut hasher = Hasher::new(Crc32c)?;
+    /// hasher.update(b"1234");
+    /// assert!(hasher.append(&Crc32c.digest(b"56789")?, 5));
+    /// assert_eq!(hasher.finish(), Crc32c.digest(b"123456789")?);
+    /// # Ok::<(), zt_container::Error>(())
+    /// ```
+    #[cfg(feature = "crc32c")]
+    #[must_use]
+    pub fn append(&mut self, next: &Digest, byte_len: u64) -> bool {
+        #[allow(irrefutable_let_patterns, reason = "the only variant without `sha2`")]
+        let State::Crc32c(sum) = &mut self.0 else {
+            return false;
+        };
+        match Digest::Crc32c(*sum).followed_by(next, byte_len) {
+            Some(Digest::Crc32c(combined)) => *sum = combined,
+            _ => return false,
+        }
+        true
+    }
+
     /// The digest of all bytes taken in.
     #[must_use]
     pub fn finish(self) -> Digest {

@@ -51,13 +51,19 @@ impl FrameCompressor {
         Ok(FrameCompressor { context })
     }
 
+    /// Bytes that a frame of `content_len` bytes takes at most.
+    #[must_use]
+    pub fn bound(content_len: usize) -> usize {
+        zstd::zstd_safe::compress_bound(content_len)
+    }
+
     /// Replaces `frame` by one frame of `content`, with content size and checksum.
     ///
     /// # Errors
     ///
     /// [`LimitExceeded::Allocation`] where there is no memory for the frame.
     pub fn compress(&mut self, content: &[u8], frame: &mut Vec<u8>) -> Result<()> {
-        let bound = zstd::zstd_safe::compress_bound(content.len());
+        let bound = Self::bound(content.len());
         frame.clear();
         frame.try_reserve(bound).map_err(|_| no_memory(bound))?;
         self.context.compress2(frame, content).map_err(refused)?;
