@@ -1,46 +1,151 @@
-//! From decoded bytes to a stored blob: chunks compressed on all cores, written in order.
+//! From decoded bytes to stored blobs: chunks of all components on all cores, written in order.
+//!
+//! ```text
+//! caller:   gather a chunk | hand it out | write what is done, oldest first | wait if too much is out
+//! workers:  sample, compress, crc32c, sha256 of what is whole
+//! ```
+//!
+//! What is stored raw and finds nothing before it is written at once, from the caller's memory.
 
+use std::collections::VecDeque;
 use std::io::Write;
+use std::sync::Arc;
 
-use zt_container::codec::{FRAME_CONTENT, FrameCompressor, SINGLE_FRAME_MAX, SeekTable};
-use zt_container::{ALIGNMENT, Blob, ContainerWriter, Encoding};
+use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX, SeekTable};
+use zt_container::{
+    ALIGNMENT, Blob, ContainerWriter, Digest, DigestAlgorithm, Encoding, Hasher, Misuse, Span,
+};
 
-use crate::error::Result;
+use crate::chain::{Chain, Chains};
+use crate::choice::{Method, choose};
+use crate::error::{Error, Result};
 use crate::options::{ComponentOptions, Compression};
-
-/// Content that is compressed at a time. Fixed, so that the bytes written do not depend on the
-/// number of threads; the first one decides whether the component shrinks at all.
-const BATCH: usize = 16 * FRAME_CONTENT;
+use crate::tools::{Effort, Tools};
+use crate::work::{Task, Workers};
 
 /// Components of at least this many bytes begin on a page.
 const LARGE: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
-/// Compresses and lays out the components of one file.
-pub(crate) struct Encoder {
+/// Raw bytes that are hashed and written at a time: few enough to stay in the core's cache.
+const PIECE: usize = 256 << 10;
+
+/// Up to here sha256 takes less than handing the bytes to another thread.
+const HASHED_AT_ONCE: usize = 32 << 10;
+
+/// Compresses, hashes and lays out the components of one file, in the order in which they come.
+pub(crate) struct Encoder<W> {
+    pub(crate) container: ContainerWriter<W>,
     alignment: Option<u64>,
     workers: Workers,
-    /// For components of a single frame; making one costs more than using it.
-    compressor: Option<(i32, FrameCompressor)>,
-    frame: Vec<u8>,
+    tools: Arc<Tools>,
+    chains: Chains,
+    /// What could not be written yet, and what each takes of the budget.
+    queue: VecDeque<(Item, usize)>,
+    /// Bytes of content in the queue, and how many there may be.
+    queued: usize,
+    budget: usize,
+    /// The blob that is being written.
+    current: Option<Placing>,
+    /// Blobs that were not there yet when their component ended, by ticket.
+    placed: Vec<(Blob, Option<Chain>)>,
+    tickets: usize,
 }
 
-impl Encoder {
-    pub(crate) fn new(alignment: Option<u64>, threads: Option<usize>) -> Result<Self> {
+/// Where a component's blob is.
+#[derive(Debug, Clone)]
+pub(crate) enum Placed {
+    At(Blob),
+    /// Known once the file is written: [`Encoder::finish`] gives the blobs by their tickets.
+    Later {
+        ticket: usize,
+        decoded_len: u64,
+    },
+}
+
+impl Placed {
+    /// The blob as far as it is known: its decoded length is.
+    pub(crate) fn blob(&self) -> Blob {
+        match self {
+            Placed::At(blob) => blob.clone(),
+            Placed::Later { decoded_len, .. } => Blob {
+                decoded_len: Some(*decoded_len),
+                ..Blob::raw(Span::default())
+            },
+        }
+    }
+}
+
+/// The next thing to be written.
+enum Item {
+    Begin(Begin),
+    Raw(Vec<u8>),
+    Frame(Task<Result<Stored>>),
+    End { decoded_len: u64 },
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Begin {
+    alignment: u64,
+    digest: Option<DigestAlgorithm>,
+    /// Whether frames are to be found by a table behind them.
+    has_table: bool,
+    /// Whether the digest comes with the only frame.
+    is_alone: bool,
+    /// Whether sha256 is better left to other threads.
+    is_long: bool,
+}
+
+/// What a worker has made of a chunk.
+struct Stored {
+    bytes: Vec<u8>,
+    encoding: Encoding,
+    content_len: usize,
+    digest: Option<Digest>,
+}
+
+/// A blob that was begun.
+struct Placing {
+    encoding: Encoding,
+    table: Option<SeekTable>,
+    digester: Digester,
+}
+
+/// How the digest of a blob comes about.
+enum Digester {
+    Off,
+    Here(Hasher),
+    Elsewhere(Chain),
+    /// Its worker has it.
+    Whole(Option<Digest>),
+}
+
+impl<W: Write> Encoder<W> {
+    pub(crate) fn new(sink: W, alignment: Option<u64>, threads: Option<usize>) -> Result<Self> {
         /// Beyond this, padding is larger than what it pads.
         const MOST: u64 = 1 << 30;
         if let Some(alignment) = alignment
             && !(alignment.is_power_of_two() && (ALIGNMENT..=MOST).contains(&alignment))
         {
-            let misuse = zt_container::Misuse::Alignment(alignment);
+            let misuse = Misuse::Alignment(alignment);
             return Err(zt_container::Error::Misuse(misuse).into());
         }
         let workers = Workers::new(threads)?;
+        let threads = workers.threads();
+        // Enough for each thread to have one chunk in work and one waiting, whatever their size.
+        let budget = threads.saturating_add(2).saturating_mul(SINGLE_FRAME_MAX);
         Ok(Encoder {
+            container: ContainerWriter::new(sink)?,
             alignment,
+            tools: Arc::new(Tools::new(threads)),
             workers,
-            compressor: None,
-            frame: Vec::new(),
+            chains: Chains::new(),
+            queue: VecDeque::new(),
+            queued: 0,
+            budget,
+            current: None,
+            placed: Vec::new(),
+            tickets: 0,
         })
     }
 
@@ -51,62 +156,215 @@ impl Encoder {
     }
 
     /// Stores a component that is in memory.
-    pub(crate) fn encode<W: Write>(
-        &mut self,
-        container: &mut ContainerWriter<W>,
-        content: &[u8],
-        options: ComponentOptions,
-    ) -> Result<Blob> {
+    pub(crate) fn encode(&mut self, content: &[u8], options: ComponentOptions) -> Result<Placed> {
+        let is_raw = options.compression == Compression::None || content.is_empty();
+        if is_raw && content.len() <= HASHED_AT_ONCE && self.queue.is_empty() {
+            // Most components of most files: nothing but their bytes is worth memory.
+            let alignment = self.alignment_of(content.len() as u64);
+            self.container.begin_blob(alignment, options.digest)?;
+            self.container.write(content)?;
+            let (span, digest) = self.container.end_blob()?;
+            return Ok(Placed::At(Blob {
+                digest,
+                ..Blob::raw(span)
+            }));
+        }
         let mut component = Component::new(options, content.len() as u64);
-        let batches = content.chunks(BATCH);
-        let last = batches.len().saturating_sub(1);
-        if content.is_empty() {
-            component.push(self, container, &[], true)?;
-        }
-        for (at, batch) in batches.enumerate() {
-            component.push(self, container, batch, at == last)?;
-        }
-        component.finish(container)
+        component.write(self, content)?;
+        component.finish(self)
     }
 
-    fn compress_one(&mut self, level: i32, content: &[u8]) -> Result<&[u8]> {
-        if self.compressor.as_ref().is_none_or(|(of, _)| *of != level) {
-            self.compressor = Some((level, FrameCompressor::new(level)?));
+    /// Writes everything that is left; then the sink, and the blobs by their tickets.
+    pub(crate) fn finish(mut self) -> Result<(ContainerWriter<W>, Vec<Blob>)> {
+        while let Some((item, _)) = self.queue.pop_front() {
+            self.place(item)?;
         }
-        if let Some((_, compressor)) = &mut self.compressor {
-            compressor.compress(content, &mut self.frame)?;
+        let finished = self.placed.into_iter().map(|(blob, chain)| match chain {
+            Some(chain) => Blob {
+                digest: chain.finish(),
+                ..blob
+            },
+            None => blob,
+        });
+        Ok((self.container, finished.collect()))
+    }
+
+    /// Whether the next bytes can be written from where they are.
+    fn writes_at_once(&self) -> bool {
+        let hashes_here = |placing: &Placing| !matches!(placing.digester, Digester::Elsewhere(_));
+        self.queue.is_empty() && self.current.as_ref().is_none_or(hashes_here)
+    }
+
+    /// Writes `item` now if nothing is before it, else after that.
+    fn submit(&mut self, item: Item, cost: usize) -> Result<()> {
+        let is_ready = !matches!(item, Item::Frame(_)) || self.workers.threads() == 1;
+        if self.queue.is_empty() && is_ready {
+            return self.place(item);
         }
-        Ok(&self.frame)
+        self.queue.push_back((item, cost));
+        self.queued = self.queued.saturating_add(cost);
+        while let Some((item, cost)) = self.queue.pop_front() {
+            let can_wait = self.queued <= self.budget;
+            if can_wait && matches!(&item, Item::Frame(task) if !task.is_done()) {
+                self.queue.push_front((item, cost));
+                break;
+            }
+            self.queued = self.queued.saturating_sub(cost);
+            self.place(item)?;
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, item: Item) -> Result<()> {
+        match item {
+            Item::Begin(begin) => {
+                self.container.begin_blob(begin.alignment, None)?;
+                let digester = self.digester(begin)?;
+                self.current = Some(Placing {
+                    encoding: Encoding::Raw,
+                    table: begin.has_table.then(SeekTable::default),
+                    digester,
+                });
+            }
+            Item::Raw(bytes) => {
+                self.write_raw(&bytes)?;
+                self.release(bytes);
+            }
+            Item::Frame(task) => {
+                let stored = task.wait().ok_or_else(out_of_order)??;
+                self.write_frame(stored)?;
+            }
+            Item::End { decoded_len } => {
+                let ended = self.end(decoded_len)?;
+                self.placed.push(ended);
+            }
+        }
+        Ok(())
+    }
+
+    fn digester(&mut self, begin: Begin) -> Result<Digester> {
+        Ok(match begin.digest {
+            None => Digester::Off,
+            Some(_) if begin.is_alone => Digester::Whole(None),
+            Some(algorithm @ DigestAlgorithm::Sha256)
+                if begin.is_long && self.workers.threads() > 1 =>
+            {
+                Digester::Elsewhere(self.chains.begin(algorithm, &self.tools)?)
+            }
+            Some(algorithm) => Digester::Here(Hasher::new(algorithm)?),
+        })
+    }
+
+    fn write_raw(&mut self, bytes: &[u8]) -> Result<()> {
+        let placing = self.current.as_mut().ok_or_else(out_of_order)?;
+        let Digester::Here(hasher) = &mut placing.digester else {
+            return Ok(self.container.write(bytes)?);
+        };
+        for piece in bytes.chunks(PIECE) {
+            hasher.update(piece);
+            self.container.write(piece)?;
+        }
+        Ok(())
+    }
+
+    fn write_frame(&mut self, stored: Stored) -> Result<()> {
+        let placing = self.current.as_mut().ok_or_else(out_of_order)?;
+        placing.encoding = stored.encoding;
+        if let Some(table) = &mut placing.table {
+            table.push(stored.bytes.len(), stored.content_len)?;
+        }
+        match (&mut placing.digester, stored.digest) {
+            (Digester::Here(hasher), Some(digest)) => {
+                if !hasher.append(&digest, stored.bytes.len() as u64) {
+                    hasher.update(&stored.bytes);
+                }
+            }
+            (Digester::Here(hasher), None) => hasher.update(&stored.bytes),
+            (Digester::Whole(whole), digest) => *whole = digest,
+            (Digester::Off | Digester::Elsewhere(_), _) => {}
+        }
+        self.container.write(&stored.bytes)?;
+        self.release(stored.bytes);
+        Ok(())
+    }
+
+    /// Hands on memory that was written: to be hashed, or to be used again.
+    fn release(&mut self, written: Vec<u8>) {
+        match &self.current {
+            Some(Placing {
+                digester: Digester::Elsewhere(chain),
+                ..
+            }) => self.chains.push(chain, &self.workers, written),
+            _ => self.tools.give_back(written),
+        }
+    }
+
+    fn end(&mut self, decoded_len: u64) -> Result<(Blob, Option<Chain>)> {
+        if let Some(table) = self
+            .current
+            .as_mut()
+            .and_then(|placing| placing.table.take())
+        {
+            let table = table.to_frame();
+            self.write_raw(&table)?;
+            self.release(table);
+        }
+        let placing = self.current.take().ok_or_else(out_of_order)?;
+        let (span, _) = self.container.end_blob()?;
+        let (digest, chain) = match placing.digester {
+            Digester::Off => (None, None),
+            Digester::Here(hasher) => (Some(hasher.finish()), None),
+            Digester::Elsewhere(chain) => (None, Some(chain)),
+            Digester::Whole(digest) => (digest, None),
+        };
+        let blob = Blob {
+            span,
+            encoding: placing.encoding,
+            decoded_len: Some(decoded_len),
+            digest,
+        };
+        Ok((blob, chain))
     }
 }
 
-/// A component on its way into a container: what has been decided and counted so far.
+/// Only a task that was dropped has no result, and only a blob that was begun is written.
+fn out_of_order() -> Error {
+    zt_container::Error::Misuse(Misuse::Order).into()
+}
+
+/// A component on its way into a file: what has been decided, and what is not yet a chunk.
 pub(crate) struct Component {
     options: ComponentOptions,
     /// Decoded bytes as far as they are known beforehand, for the placement alone.
     expected_len: u64,
     decoded_len: u64,
     stage: Stage,
+    /// Content that has not been handed on: less than a chunk.
+    gathered: Vec<u8>,
+    is_begun: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Nothing is written yet.
+    /// To be compressed, perhaps, and as one frame, perhaps.
     Undecided,
     Raw,
-    OneFrame,
-    Frames(SeekTable),
+    Frames(Effort),
 }
 
 impl Component {
-    /// The number of bytes that [`Component::push`] wants at a time, but for the last.
-    pub(crate) const BATCH: usize = BATCH;
-
     pub(crate) fn new(options: ComponentOptions, expected_len: u64) -> Self {
+        let stage = match options.compression {
+            Compression::None => Stage::Raw,
+            _ => Stage::Undecided,
+        };
         Component {
             options,
             expected_len,
             decoded_len: 0,
-            stage: Stage::Undecided,
+            stage,
+            gathered: Vec::new(),
+            is_begun: false,
         }
     }
 
@@ -115,150 +373,221 @@ impl Component {
         self.expected_len = byte_len;
     }
 
-    /// Whether bytes are stored as they come, so that they need not be gathered into batches.
-    pub(crate) fn is_raw(&self) -> bool {
-        self.options.compression == Compression::None || matches!(self.stage, Stage::Raw)
-    }
-
-    /// Stores the next batch: exactly [`Component::BATCH`] bytes, or fewer and `last`;
-    /// any number where [`Component::is_raw`].
-    pub(crate) fn push<W: Write>(
+    /// Stores the next bytes.
+    pub(crate) fn write<W: Write>(
         &mut self,
-        encoder: &mut Encoder,
-        container: &mut ContainerWriter<W>,
+        encoder: &mut Encoder<W>,
         content: &[u8],
-        last: bool,
     ) -> Result<()> {
         self.decoded_len = self.decoded_len.saturating_add(content.len() as u64);
-        let first = matches!(self.stage, Stage::Undecided);
-        if first {
-            container.begin_blob(encoder.alignment_of(self.expected_len), self.options.digest)?;
+        let mut content = content;
+        if self.stage == Stage::Undecided {
+            content = self.decide(encoder, content)?;
         }
-        let Compression::Zstd(level) = self.options.compression else {
-            self.stage = Stage::Raw;
-            return Ok(container.write(content)?);
+        match self.stage {
+            Stage::Undecided => Ok(()),
+            Stage::Raw => self.write_raw(encoder, content),
+            Stage::Frames(effort) => self.write_frames(encoder, content, effort),
+        }
+    }
+
+    /// Gathers until there is more than a single frame holds; then the first bytes decide for all.
+    /// Returns what is left of `content`.
+    fn decide<'c, W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        content: &'c [u8],
+    ) -> Result<&'c [u8]> {
+        let room = SINGLE_FRAME_MAX.saturating_sub(self.gathered.len());
+        let Some((head, rest)) = content
+            .split_at_checked(room)
+            .filter(|(_, rest)| !rest.is_empty())
+        else {
+            self.gather(encoder, content, SINGLE_FRAME_MAX)?;
+            return Ok(&[]);
         };
-        match &mut self.stage {
-            Stage::Undecided if last && content.len() <= SINGLE_FRAME_MAX => {
-                let frame = encoder.compress_one(level, content)?;
-                let shrinks = frame.len() < content.len();
-                container.write(if shrinks { frame } else { content })?;
-                self.stage = if shrinks { Stage::OneFrame } else { Stage::Raw };
+        let is_at_once = self.gathered.is_empty();
+        if !is_at_once {
+            self.gather(encoder, head, SINGLE_FRAME_MAX)?;
+        }
+        let gathered = std::mem::take(&mut self.gathered);
+        let decisive = if is_at_once { head } else { &gathered };
+        self.stage = match choose(&encoder.tools, self.options.compression, decisive)? {
+            Method::Raw => Stage::Raw,
+            Method::Frames(effort) => Stage::Frames(effort),
+        };
+        match self.stage {
+            Stage::Frames(effort) => self.write_frames(encoder, &gathered, effort)?,
+            _ => self.write_raw(encoder, &gathered)?,
+        }
+        encoder.tools.give_back(gathered);
+        Ok(if is_at_once { content } else { rest })
+    }
+
+    fn write_raw<W: Write>(&mut self, encoder: &mut Encoder<W>, mut content: &[u8]) -> Result<()> {
+        let is_chained =
+            encoder.workers.threads() > 1 && self.options.digest == Some(DigestAlgorithm::Sha256);
+        if self.gathered.is_empty() && encoder.writes_at_once() && !is_chained {
+            self.begin(encoder, false)?;
+            return encoder.write_raw(content);
+        }
+        while !content.is_empty() {
+            let room = FRAME_CONTENT.saturating_sub(self.gathered.len());
+            let (head, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
+            self.gather(encoder, head, FRAME_CONTENT)?;
+            content = rest;
+            if self.gathered.len() == FRAME_CONTENT {
+                self.begin(encoder, false)?;
+                self.submit_raw(encoder)?;
             }
-            Stage::Undecided => {
-                let frames = encoder.workers.compress(level, content)?;
-                // The first 16 MiB speak for the rest: a sink takes nothing back.
-                if frames.iter().map(Vec::len).sum::<usize>() < content.len() {
-                    let mut table = SeekTable::default();
-                    write_frames(container, &mut table, &frames, content)?;
-                    self.stage = Stage::Frames(table);
-                } else {
-                    container.write(content)?;
-                    self.stage = Stage::Raw;
-                }
-            }
-            Stage::Frames(table) => {
-                let frames = encoder.workers.compress(level, content)?;
-                write_frames(container, table, &frames, content)?;
-            }
-            Stage::Raw | Stage::OneFrame => container.write(content)?,
         }
         Ok(())
     }
 
-    /// Ends the blob, after the last push.
-    pub(crate) fn finish<W: Write>(self, container: &mut ContainerWriter<W>) -> Result<Blob> {
-        let encoding = match &self.stage {
-            Stage::Undecided | Stage::Raw => Encoding::Raw,
-            Stage::OneFrame => Encoding::Zstd,
-            Stage::Frames(table) => {
-                container.write(&table.to_frame())?;
-                Encoding::Zstd
+    fn submit_raw<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<()> {
+        let bytes = std::mem::take(&mut self.gathered);
+        let cost = bytes.capacity();
+        encoder.submit(Item::Raw(bytes), cost)
+    }
+
+    fn write_frames<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        mut content: &[u8],
+        effort: Effort,
+    ) -> Result<()> {
+        while !content.is_empty() {
+            let room = FRAME_CONTENT.saturating_sub(self.gathered.len());
+            let (head, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
+            self.gather(encoder, head, FRAME_CONTENT)?;
+            content = rest;
+            if self.gathered.len() == FRAME_CONTENT {
+                self.submit_frame(encoder, effort)?;
             }
-        };
-        let (span, digest) = container.end_blob()?;
-        Ok(Blob {
-            span,
-            encoding,
-            decoded_len: Some(self.decoded_len),
+        }
+        Ok(())
+    }
+
+    /// Has one of several frames made of what is gathered.
+    fn submit_frame<W: Write>(&mut self, encoder: &mut Encoder<W>, effort: Effort) -> Result<()> {
+        self.begin(encoder, false)?;
+        let content = std::mem::take(&mut self.gathered);
+        let cost = content.capacity();
+        let tools = Arc::clone(&encoder.tools);
+        // Only a checksum of a part is of use for the whole.
+        let digest = self.options.digest;
+        let digest = digest.filter(|algorithm| *algorithm == DigestAlgorithm::Crc32c);
+        let task = encoder.workers.start(move || {
+            let bytes = tools.compress(effort, &content)?;
+            let content_len = content.len();
+            tools.give_back(content);
+            stored(bytes, Encoding::Zstd, content_len, digest)
+        });
+        encoder.submit(Item::Frame(task), cost)
+    }
+
+    /// Has all of the component made into one frame, unless it does not shrink.
+    fn submit_alone<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<()> {
+        self.begin(encoder, true)?;
+        let content = std::mem::take(&mut self.gathered);
+        let cost = content.capacity().max(HASHED_AT_ONCE);
+        let tools = Arc::clone(&encoder.tools);
+        let ComponentOptions {
+            compression,
             digest,
+        } = self.options;
+        let task = encoder.workers.start(move || {
+            let content_len = content.len();
+            if let Method::Frames(effort) = choose(&tools, compression, &content)? {
+                let frame = tools.compress(effort, &content)?;
+                if frame.len() < content_len {
+                    tools.give_back(content);
+                    return stored(frame, Encoding::Zstd, content_len, digest);
+                }
+                tools.give_back(frame);
+            }
+            stored(content, Encoding::Raw, content_len, digest)
+        });
+        encoder.submit(Item::Frame(task), cost)
+    }
+
+    /// Ends the component.
+    pub(crate) fn finish<W: Write>(mut self, encoder: &mut Encoder<W>) -> Result<Placed> {
+        match self.stage {
+            Stage::Undecided if !self.gathered.is_empty() => self.submit_alone(encoder)?,
+            Stage::Frames(effort) if !self.gathered.is_empty() => {
+                self.submit_frame(encoder, effort)?;
+            }
+            _ if !self.gathered.is_empty() => {
+                self.begin(encoder, false)?;
+                self.submit_raw(encoder)?;
+            }
+            _ => self.begin(encoder, false)?,
+        }
+        let decoded_len = self.decoded_len;
+        if encoder.writes_at_once() {
+            return encoder.end(decoded_len).map(|(blob, _)| Placed::At(blob));
+        }
+        let ticket = encoder.tickets;
+        encoder.tickets = ticket.saturating_add(1);
+        encoder.submit(Item::End { decoded_len }, 0)?;
+        Ok(Placed::Later {
+            ticket,
+            decoded_len,
         })
     }
-}
 
-fn write_frames<W: Write>(
-    container: &mut ContainerWriter<W>,
-    table: &mut SeekTable,
-    frames: &[Vec<u8>],
-    content: &[u8],
-) -> Result<()> {
-    for (frame, part) in frames.iter().zip(content.chunks(FRAME_CONTENT)) {
-        container.write(frame)?;
-        table.push(frame.len(), part.len())?;
-    }
-    Ok(())
-}
-
-/// The threads that compress.
-struct Workers {
-    #[cfg(feature = "rayon")]
-    pool: Option<rayon::ThreadPool>,
-}
-
-#[cfg(feature = "rayon")]
-impl Workers {
-    fn new(threads: Option<usize>) -> Result<Self> {
-        let build = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = threads
-            .map(build)
-            .transpose()
-            .map_err(|_| crate::error::Fault::ThreadPool)?;
-        Ok(Workers { pool })
+    fn gather<W: Write>(
+        &mut self,
+        encoder: &Encoder<W>,
+        content: &[u8],
+        most: usize,
+    ) -> Result<()> {
+        if content.is_empty() {
+            return Ok(());
+        }
+        let len = self.gathered.len().saturating_add(content.len());
+        if self.gathered.capacity() < len {
+            // What is expected may be wrong: then memory grows as the content does.
+            let expected = usize::try_from(self.expected_len).unwrap_or(most);
+            let wanted = expected.max(len.saturating_mul(2)).min(most).max(len);
+            let mut larger = encoder.tools.buffer(wanted)?;
+            larger.extend_from_slice(&self.gathered);
+            let smaller = std::mem::replace(&mut self.gathered, larger);
+            encoder.tools.give_back(smaller);
+        }
+        self.gathered.extend_from_slice(content);
+        Ok(())
     }
 
-    /// One frame per [`FRAME_CONTENT`] bytes, in order.
-    fn compress(&self, level: i32, content: &[u8]) -> Result<Vec<Vec<u8>>> {
-        use rayon::prelude::*;
-        let compress = || {
-            let chunks = content.par_chunks(FRAME_CONTENT);
-            let frames = chunks.map_init(|| FrameCompressor::new(level), frame_of);
-            frames.collect()
+    fn begin<W: Write>(&mut self, encoder: &mut Encoder<W>, is_alone: bool) -> Result<()> {
+        if std::mem::replace(&mut self.is_begun, true) {
+            return Ok(());
+        }
+        let begin = Begin {
+            alignment: encoder.alignment_of(self.expected_len),
+            digest: self.options.digest,
+            has_table: matches!(self.stage, Stage::Frames(_)),
+            is_alone,
+            is_long: self.decoded_len > HASHED_AT_ONCE as u64,
         };
-        match &self.pool {
-            Some(pool) => pool.install(compress),
-            None => compress(),
-        }
+        encoder.submit(Item::Begin(begin), 0)
     }
 }
 
-#[cfg(not(feature = "rayon"))]
-impl Workers {
-    fn new(_threads: Option<usize>) -> Result<Self> {
-        Ok(Workers {})
-    }
-
-    fn compress(&self, level: i32, content: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let mut compressor = FrameCompressor::new(level);
-        content
-            .chunks(FRAME_CONTENT)
-            .map(|part| frame_of(&mut compressor, part))
-            .collect()
-    }
-}
-
-fn frame_of(
-    compressor: &mut zt_container::Result<FrameCompressor>,
-    content: &[u8],
-) -> Result<Vec<u8>> {
-    let mut frame = Vec::new();
-    match compressor {
-        Ok(compressor) => compressor.compress(content, &mut frame)?,
-        Err(_) => {
-            let byte_len = content.len() as u64;
-            let limit = zt_container::LimitExceeded::Allocation { byte_len };
-            return Err(zt_container::Error::Limit(limit).into());
-        }
-    }
-    frame.shrink_to_fit(); // The bound that was reserved is as long as the content.
-    Ok(frame)
+fn stored(
+    bytes: Vec<u8>,
+    encoding: Encoding,
+    content_len: usize,
+    digest: Option<DigestAlgorithm>,
+) -> Result<Stored> {
+    let digest = digest
+        .map(|algorithm| algorithm.digest(&bytes))
+        .transpose()?;
+    Ok(Stored {
+        bytes,
+        encoding,
+        content_len,
+        digest,
+    })
 }

@@ -43,6 +43,8 @@
 
 mod builder;
 mod catalog;
+mod chain;
+mod choice;
 pub mod codes;
 mod contents;
 mod encode;
@@ -63,8 +65,10 @@ mod stream;
 mod survey;
 mod tensor;
 mod tolerated;
+mod tools;
 mod verified;
 mod verify;
+mod work;
 mod writer;
 
 pub use builder::{FileBuilder, SourceId};

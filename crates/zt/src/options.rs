@@ -22,6 +22,13 @@ pub enum Compression {
     None,
     /// zstd of that level, unless a component does not shrink: then as it is.
     Zstd(i32),
+    /// zstd that codes bytes by their frequency and looks for no repetition, unless a component
+    /// does not shrink. Right for weights, whose bits do not repeat; wrong for most else.
+    EntropyOnly,
+    /// Whichever suits a component, by a sample of its first bytes: as it is where nothing saves a
+    /// fiftieth, [`Compression::EntropyOnly`] where searching saves hardly more, else zstd of its
+    /// default level.
+    Auto,
 }
 
 /// How one component is stored.
@@ -164,14 +171,13 @@ impl WriteOptions {
         Writer::with_sink(Sink::File(file), self)
     }
 
-    /// Begins a file in any sink: a socket, a pipe, a `&mut Vec<u8>`. Nothing seeks, and nothing
-    /// is buffered beyond one component's compression.
+    /// Begins a file in any sink: a socket, a pipe, a `&mut Vec<u8>`. Nothing seeks.
     ///
     /// # Errors
     ///
     /// [`crate::ErrorKind::Io`] where the sink fails, [`crate::ErrorKind::Misuse`] for an
     /// alignment off the grid.
     pub fn to_writer<'w>(self, sink: impl Write + Send + 'w) -> Result<Writer<'w>> {
-        Writer::with_sink(Sink::Stream(Box::new(sink)), self)
+        Writer::with_sink(Sink::stream(sink), self)
     }
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Fault, Result};
 
-/// Small writes are gathered; larger ones go straight through.
-const BUFFER: usize = 1 << 20;
+/// Small writes are gathered; larger ones go straight through, such as most frames.
+pub(crate) const BUFFER: usize = 256 << 10;
 
 /// Writes to a temporary name beside the target, which [`AtomicFile::publish`] makes durable and
 /// renames over it. Dropped before that, it removes what it wrote; the old file is untouched.

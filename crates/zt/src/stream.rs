@@ -111,7 +111,6 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
             logical_type,
             extra: Map::new(),
             component: Component::new(options, expected_len),
-            batch: Vec::new(),
             written: 0,
             object: self,
         })
@@ -159,8 +158,8 @@ impl std::fmt::Debug for ObjectWriter<'_, '_> {
     }
 }
 
-/// Takes the decoded little-endian bytes of one component, in pieces of any size. Memory: 16 MiB
-/// of content, and their compressed frames. See [`ObjectWriter::component`].
+/// Takes the decoded little-endian bytes of one component, in pieces of any size. See
+/// [`ObjectWriter::component`]; for memory and errors of the sink, [`Writer`].
 pub struct ComponentWriter<'o, 'a, 'w> {
     object: &'o mut ObjectWriter<'a, 'w>,
     role: Text,
@@ -168,8 +167,6 @@ pub struct ComponentWriter<'o, 'a, 'w> {
     logical_type: Option<Text>,
     extra: Map,
     component: Component,
-    /// Content that has not been handed on: never more than a batch.
-    batch: Vec<u8>,
     /// Bytes taken so far.
     written: u64,
 }
@@ -200,18 +197,14 @@ impl ComponentWriter<'_, '_, '_> {
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::Io`] where the sink fails.
+    /// [`crate::ErrorKind::Io`] where the sink has failed.
     pub fn finish(mut self) -> Result<()> {
-        let (name, role) = (self.object.name.clone(), self.role.clone());
-        self.end()
-            .map_err(|error| error.with_object(&name).with_component(&role))
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.flush_batch(true)?;
         let options = ComponentOptions::default();
         let stored = std::mem::replace(&mut self.component, Component::new(options, 0));
-        let blob = stored.finish(&mut self.object.writer.container)?;
+        let at = self.object.object.components.len();
+        let writer = &mut *self.object.writer;
+        let placed = stored.finish(&mut writer.encoder)?;
+        let blob = writer.place(placed, at);
         let logical_type = self.logical_type.take();
         let mut described = component(self.dtype, logical_type, blob);
         described.extra = std::mem::take(&mut self.extra);
@@ -231,37 +224,15 @@ impl ComponentWriter<'_, '_, '_> {
         let checked = check_bools_from(self.written, bytes);
         checked.map_err(|error| error.with_role(self.role.clone()).into())
     }
-
-    fn flush_batch(&mut self, last: bool) -> Result<()> {
-        let Writer {
-            encoder, container, ..
-        } = &mut *self.object.writer;
-        self.component.push(encoder, container, &self.batch, last)?;
-        self.batch.clear();
-        Ok(())
-    }
 }
 
 impl Write for ComponentWriter<'_, '_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.check(bytes)?;
-        if self.component.is_raw() && self.batch.is_empty() {
-            let Writer {
-                encoder, container, ..
-            } = &mut *self.object.writer;
-            self.component.push(encoder, container, bytes, false)?;
-            self.written = self.written.saturating_add(bytes.len() as u64);
-            return Ok(bytes.len());
-        }
-        // A full batch waits for the next byte: only then is it known not to be the last.
-        if self.batch.len() == Component::BATCH && !bytes.is_empty() {
-            self.flush_batch(false)?;
-        }
-        let len = bytes.len().min(Component::BATCH - self.batch.len());
-        self.batch
-            .extend_from_slice(bytes.get(..len).unwrap_or_default());
-        self.written = self.written.saturating_add(len as u64);
-        Ok(len)
+        let encoder = &mut self.object.writer.encoder;
+        self.component.write(encoder, bytes)?;
+        self.written = self.written.saturating_add(bytes.len() as u64);
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -2,23 +2,29 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use zt_container::{Blob, ContainerWriter, Limits};
+use zt_container::{Blob, Limits};
 use zt_formats::{NewObject, Parts, Registry, ToObject, check_bools};
 use zt_manifest::{ByteOrder, Component, DType, Manifest, Map, Object, Text};
 
-use crate::encode::Encoder;
+use crate::encode::{Encoder, Placed};
 use crate::error::{Error, Fault, Result};
 use crate::options::{ComponentOptions, ObjectOptions, WriteOptions};
-use crate::publish::AtomicFile;
+use crate::publish::{AtomicFile, BUFFER};
 use crate::stream::ObjectWriter;
 
 /// Writes a `.zt` file: objects in order, then the manifest.
 ///
 /// Every object is held to the rules of its format before a byte of it is written, so that what
 /// comes out is never refused by its own reader. Nothing seeks: any [`Write`] will do.
+///
+/// What is compressed is compressed on all cores, while the caller goes on: calls return before
+/// their bytes are written, and wait where more than 4 MiB for each thread and twice that are under
+/// way. An error of the sink is told by a later call, [`Writer::finish`] at the latest, without the
+/// name of an object. sha256, which goes from front to back, is computed for several components at
+/// a time, behind the writing by no more than 64 MiB.
 ///
 /// ```
 /// use zt::{Dense, File, Writer};
@@ -33,20 +39,35 @@ use crate::stream::ObjectWriter;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Writer<'w> {
-    pub(crate) container: ContainerWriter<Sink<'w>>,
-    pub(crate) encoder: Encoder,
+    pub(crate) encoder: Encoder<Sink<'w>>,
     pub(crate) options: ComponentOptions,
     registry: Registry,
     manifest: Manifest,
     names: HashSet<String>,
+    /// Components whose blob is not known yet.
+    pending: Vec<Pending>,
     /// An object that was begun and dropped has left bytes in the file that belong to nobody.
     pub(crate) abandoned: bool,
+}
+
+/// Where in the manifest the blob of a ticket goes.
+struct Pending {
+    object: usize,
+    component: usize,
+    ticket: usize,
 }
 
 /// What a writer writes to.
 pub(crate) enum Sink<'w> {
     File(AtomicFile),
-    Stream(Box<dyn Write + Send + 'w>),
+    /// Small writes are gathered, so that a file of many small tensors is not as many calls.
+    Stream(BufWriter<Box<dyn Write + Send + 'w>>),
+}
+
+impl<'w> Sink<'w> {
+    pub(crate) fn stream(sink: impl Write + Send + 'w) -> Self {
+        Sink::Stream(BufWriter::with_capacity(BUFFER, Box::new(sink)))
+    }
 }
 
 impl Write for Sink<'_> {
@@ -87,14 +108,14 @@ impl<'w> Writer<'w> {
     }
 
     pub(crate) fn with_sink(sink: Sink<'w>, options: WriteOptions) -> Result<Self> {
-        let encoder = Encoder::new(options.alignment, options.threads)?;
+        let encoder = Encoder::new(sink, options.alignment, options.threads)?;
         Ok(Writer {
-            container: ContainerWriter::new(sink)?,
             encoder,
             options: options.component,
             registry: options.registry.unwrap_or_else(Registry::builtin),
             manifest: Manifest::default(),
             names: HashSet::new(),
+            pending: Vec::new(),
             abandoned: false,
         })
     }
@@ -115,7 +136,7 @@ impl<'w> Writer<'w> {
     /// # Errors
     ///
     /// Code `duplicate-name`; the fault that a reader would find in the object;
-    /// [`crate::ErrorKind::Io`] where the sink fails, after which the writer only fails.
+    /// [`crate::ErrorKind::Io`] where the sink has failed, after which the writer only fails.
     pub fn add(&mut self, name: &str, object: &(impl ToObject + ?Sized)) -> Result<()> {
         self.add_with(name, object, &ObjectOptions::from(self.options))
     }
@@ -131,33 +152,33 @@ impl<'w> Writer<'w> {
         object: &(impl ToObject + ?Sized),
         options: &ObjectOptions,
     ) -> Result<()> {
-        self.add_new(name, object, options)
-            .map_err(|error| error.with_object(name))
-    }
-
-    fn add_new(
-        &mut self,
-        name: &str,
-        object: &(impl ToObject + ?Sized),
-        options: &ObjectOptions,
-    ) -> Result<()> {
-        let new = object.to_object()?;
-        self.check_name(name, &new.shape)?;
-        self.registry.check(&new.format, &new.signature())?;
-        self.check_contents(&new)?;
+        let new = self.checked(name, object);
+        let new = new.map_err(|error| error.with_object(name))?;
         let mut object = Object::new(new.shape.to_vec(), new.format);
         object.attributes = new.attributes;
         for (role, elements) in new.components {
             let options = options.of(&role);
-            let blob = self
-                .encoder
-                .encode(&mut self.container, &elements.bytes, options)?;
+            let placed = self.encoder.encode(&elements.bytes, options)?;
+            let blob = self.place(placed, object.components.len());
             object
                 .components
                 .push((role, component(elements.dtype, elements.logical_type, blob)));
         }
         self.push(name, object);
         Ok(())
+    }
+
+    /// The object, if a reader would take it.
+    fn checked<'o>(
+        &self,
+        name: &str,
+        object: &'o (impl ToObject + ?Sized),
+    ) -> Result<NewObject<'o>> {
+        let new = object.to_object()?;
+        self.check_name(name, &new.shape)?;
+        self.registry.check(&new.format, &new.signature())?;
+        self.check_contents(&new)?;
+        Ok(new)
     }
 
     /// Contents that the reader would refuse are refused here: a bool of 2, a column out of range.
@@ -211,11 +232,37 @@ impl<'w> Writer<'w> {
     /// before it was finished. Nothing is published then.
     pub fn finish(self) -> Result<()> {
         self.check_usable()?;
-        let manifest = self.manifest.to_cbor()?;
-        match self.container.finish(&manifest)? {
+        let Writer {
+            encoder,
+            mut manifest,
+            pending,
+            ..
+        } = self;
+        let (container, blobs) = encoder.finish()?;
+        for place in pending {
+            let object = manifest.objects.get_mut(place.object);
+            let component = object.and_then(|(_, it)| it.components.get_mut(place.component));
+            if let (Some((_, component)), Some(blob)) = (component, blobs.get(place.ticket)) {
+                component.blob.clone_from(blob);
+            }
+        }
+        let manifest = manifest.to_cbor()?;
+        match container.finish(&manifest)? {
             Sink::File(file) => file.publish(),
             Sink::Stream(_) => Ok(()),
         }
+    }
+
+    /// The blob of the `component`th component of the next object, as far as it is known.
+    pub(crate) fn place(&mut self, placed: Placed, component: usize) -> Blob {
+        if let Placed::Later { ticket, .. } = placed {
+            self.pending.push(Pending {
+                object: self.manifest.objects.len(),
+                component,
+                ticket,
+            });
+        }
+        placed.blob()
     }
 
     pub(crate) fn check_object(&self, object: &Object) -> Result<()> {
@@ -262,7 +309,7 @@ impl std::fmt::Debug for Writer<'_> {
         let mut debug = f.debug_struct("Writer");
         debug.field("objects", &self.manifest.objects.len());
         debug
-            .field("offset", &self.container.offset())
+            .field("offset", &self.encoder.container.offset())
             .finish_non_exhaustive()
     }
 }

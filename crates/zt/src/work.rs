@@ -1,0 +1,154 @@
+//! Work that is handed to other threads and waited for, without ever depending on one being free.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::error::Result;
+
+/// The threads that work for one writer.
+pub(crate) struct Workers {
+    #[cfg(feature = "rayon")]
+    pool: Option<rayon::ThreadPool>,
+    threads: usize,
+}
+
+impl Workers {
+    /// So many threads of their own, or all those that rayon has. One is the caller's, and then no
+    /// other works.
+    pub(crate) fn new(threads: Option<usize>) -> Result<Self> {
+        #[cfg(feature = "rayon")]
+        {
+            let build = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let own = threads.filter(|threads| *threads > 1);
+            let pool = own
+                .map(build)
+                .transpose()
+                .map_err(|_| crate::error::Fault::ThreadPool)?;
+            let threads = match (&pool, threads) {
+                (Some(pool), _) => pool.current_num_threads(),
+                (None, Some(_)) => 1,
+                (None, None) => rayon::current_num_threads(),
+            };
+            Ok(Workers { pool, threads })
+        }
+        #[cfg(not(feature = "rayon"))]
+        {
+            let _ = threads;
+            Ok(Workers { threads: 1 })
+        }
+    }
+
+    /// How many threads there are; with one, work is done where it is waited for.
+    pub(crate) const fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Has `work` done by a thread that is free, some time. It must not wait for other work.
+    pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) {
+        #[cfg(feature = "rayon")]
+        if self.threads > 1 {
+            match &self.pool {
+                Some(pool) => pool.spawn_fifo(work),
+                None => rayon::spawn_fifo(work),
+            }
+            return;
+        }
+        drop(work);
+    }
+
+    /// Begins work whose result is asked for later.
+    pub(crate) fn start<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Task<T> {
+        let slot = Arc::new(Slot {
+            state: Mutex::new(State::Waiting(Box::new(work))),
+            done: Condvar::new(),
+        });
+        if self.threads > 1 {
+            let slot = Arc::clone(&slot);
+            self.spawn(move || slot.run());
+        }
+        Task(slot)
+    }
+}
+
+/// The result of work that was started.
+///
+/// Who waits for work that no thread has begun does it: so nothing is lost where the threads are
+/// busy for good, and a caller that is a thread of the same pool cannot wait for itself.
+pub(crate) struct Task<T>(Arc<Slot<T>>);
+
+struct Slot<T> {
+    state: Mutex<State<T>>,
+    done: Condvar,
+}
+
+enum State<T> {
+    Waiting(Box<dyn FnOnce() -> T + Send>),
+    Running,
+    Done(T),
+    /// Nobody asks any more.
+    Gone,
+}
+
+impl<T> Slot<T> {
+    /// Does the work, unless somebody has begun to.
+    fn run(&self) {
+        let work = {
+            let mut state = lock(&self.state);
+            match std::mem::replace(&mut *state, State::Running) {
+                State::Waiting(work) => work,
+                other => {
+                    *state = other;
+                    return;
+                }
+            }
+        };
+        let result = work();
+        *lock(&self.state) = State::Done(result);
+        self.done.notify_all();
+    }
+}
+
+impl<T> Task<T> {
+    /// Whether the result is there.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(*lock(&self.0.state), State::Done(_))
+    }
+
+    /// The result, as soon as there is one. `None` never comes: only a task that is dropped has none.
+    pub(crate) fn wait(self) -> Option<T> {
+        self.0.run();
+        let mut state = lock(&self.0.state);
+        loop {
+            match std::mem::replace(&mut *state, State::Gone) {
+                State::Done(result) => return Some(result),
+                State::Running => {
+                    *state = State::Running;
+                    state = wait(&self.0.done, state);
+                }
+                State::Waiting(_) | State::Gone => return None,
+            }
+        }
+    }
+}
+
+impl<T> Drop for Task<T> {
+    /// Work that nobody waits for is not begun.
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        if matches!(*state, State::Waiting(_)) {
+            *state = State::Gone;
+        }
+    }
+}
+
+/// The value within; nothing here leaves one half changed, so a panic elsewhere does not matter.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until `changed` is notified.
+pub(crate) fn wait<'m, T>(changed: &Condvar, guard: MutexGuard<'m, T>) -> MutexGuard<'m, T> {
+    changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}
