@@ -53,6 +53,17 @@ fn the_same_bytes_come_out_of_one_thread_and_of_two() {
 }
 
 #[test]
+fn the_level_auto_compresses_what_shrinks() {
+    let dir = tempdir().unwrap();
+    let (first, ours) = (dir.path().join("a.safetensors"), dir.path().join("a.zt"));
+    of_zeros(&first, 1 << 20);
+    zt!["convert", first, ours, "--zstd=auto"].exits(0);
+    assert!(ours.metadata().unwrap().len() < 1 << 16);
+    zt!["verify", ours].exits(0);
+    zt!["convert", first, ours, "--force", "--zstd=all"].exits(2);
+}
+
+#[test]
 fn stdout_takes_a_file_too() {
     let dir = tempdir().unwrap();
     let path = sample(dir.path());

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use zt::{DEFAULT_LEVEL, DType, DigestAlgorithm, Kind, WriteOptions};
+use zt::{Compression, DEFAULT_LEVEL, DType, DigestAlgorithm, Kind, WriteOptions};
 use zt_convert::{ConvertOptions, Input, Member, Summary};
 
 use crate::exit::{Exit, Failure};
@@ -38,16 +38,16 @@ pub(crate) struct Arguments {
     /// What to write, instead of what the extension of OUT says
     #[arg(long, value_name = "KIND", value_parser = kinds(Member::is_writable))]
     to: Option<Kind>,
-    /// Compress components that shrink, at this level [3]
+    /// Compress components that shrink, at this level [3]; `auto` chooses for each, by a sample
     #[arg(
         long,
         value_name = "LEVEL",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "3",
-        value_parser = clap::value_parser!(i32).range(-7..=22)
+        value_parser = compression
     )]
-    zstd: Option<i32>,
+    zstd: Option<Compression>,
     /// The digest to record of each component [crc32c]
     #[arg(long, value_enum)]
     digest: Option<Digest>,
@@ -75,6 +75,7 @@ const EXAMPLES: &str = "\
 Examples:
   zt convert model.safetensors model.zt
   zt convert model.safetensors.index.json model.zt --zstd=9 --digest sha256
+  zt convert model.safetensors model.zt --zstd=auto
   zt convert model.zt half.zt --dtype bf16
   zt convert sparse.zt dense.safetensors --dense
   zt convert encoder.zt decoder.zt model.zt
@@ -222,8 +223,8 @@ fn write_options(arguments: &Arguments, target: Kind) -> Result<WriteOptions, Fa
         )));
     }
     let mut options = WriteOptions::new();
-    if let Some(level) = zstd {
-        options = options.zstd(*level);
+    if let Some(compression) = zstd {
+        options = options.compression(*compression);
     }
     if let Some(digest) = digest {
         options = options.digest(match digest {
@@ -292,6 +293,16 @@ impl<W: Write> Write for Stdout<'_, W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
+    }
+}
+
+/// The value of `--zstd`.
+fn compression(text: &str) -> Result<Compression, String> {
+    const LEVELS: std::ops::RangeInclusive<i32> = -7..=22;
+    match text.parse() {
+        Ok(level) if LEVELS.contains(&level) => Ok(Compression::Zstd(level)),
+        _ if text == "auto" => Ok(Compression::Auto),
+        _ => Err("`auto`, or a level from -7 to 22".to_owned()),
     }
 }
 
