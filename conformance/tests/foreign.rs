@@ -37,5 +37,6 @@ macro_rules! kinds {
 
 // The folder's name, and how many cases it has.
 kinds! {
+    gguf: 84,
     safetensors: 76,
 }

@@ -66,6 +66,20 @@ pub(crate) enum Loss {
     Name { target: Kind },
     /// A shape that the target's readers refuse.
     Shape { target: Kind },
+    /// A name that readers of the target do not take.
+    LongName {
+        target: Kind,
+        byte_len: usize,
+        limit: usize,
+    },
+    /// More dimensions than the target has.
+    Rank {
+        target: Kind,
+        rank: usize,
+        limit: usize,
+    },
+    /// Big-endian bytes of which nobody knows what they are in little-endian.
+    BigEndian { target: Kind, format: String },
     /// So many tensors, or such names and texts, that no header can say them.
     Header {
         target: Kind,
@@ -245,11 +259,29 @@ impl fmt::Display for Loss {
             }
             Loss::Name { target } => write!(f, "{target} cannot have a tensor of this name"),
             Loss::Shape { target } => {
-                write!(
-                    f,
-                    "{target} cannot have this shape: its product passes 2^64 bits"
-                )
+                write!(f, "{target} cannot have this shape: it is too large")
             }
+            Loss::LongName {
+                target,
+                byte_len,
+                limit,
+            } => write!(
+                f,
+                "{target} has names of at most {limit} bytes, this one has {byte_len}"
+            ),
+            Loss::Rank {
+                target,
+                rank,
+                limit,
+            } => write!(
+                f,
+                "{target} has at most {limit} dimensions, this shape has {rank}"
+            ),
+            Loss::BigEndian { target, format } => write!(
+                f,
+                "{target} is written in little-endian, which nobody knows of big-endian {}",
+                format.escape_debug()
+            ),
             Loss::Header {
                 target,
                 byte_len,

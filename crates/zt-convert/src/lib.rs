@@ -14,6 +14,7 @@
 //! | --- | --- | --- | --- | --- |
 //! | `zt` | always | yes | yes | all generations are read, 1.2.0 is written |
 //! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index |
+//! | `gguf` | `gguf` (default) | yes | yes | versions 1 to 3, either byte order, are read, 3 is written; quantized blocks stay as they are |
 //!
 #![cfg_attr(feature = "safetensors", doc = "```")]
 #![cfg_attr(not(feature = "safetensors"), doc = "```ignore")]
@@ -41,20 +42,24 @@
 //! Absent: element formats and arithmetic (they are in `zt-formats`), threads, printing.
 #![forbid(unsafe_code)]
 #![cfg_attr(
-    not(feature = "safetensors"),
-    expect(
+    not(all(feature = "gguf", feature = "safetensors")),
+    allow(
         dead_code,
-        reason = "alone, `zt` has no use for what other targets need"
+        reason = "without some kinds, not all that the others share is of use"
     )
 )]
 
 mod convert;
 mod detect;
 mod fault;
+#[cfg(feature = "gguf")]
+mod gguf;
 mod input;
 mod losses;
 mod member;
 mod merge;
+#[cfg(any(feature = "gguf", feature = "safetensors"))]
+mod names;
 mod native;
 mod object;
 mod output;
@@ -77,4 +82,4 @@ mod zip;
 pub use convert::{ConvertOptions, Summary, convert, convert_to_path};
 pub use detect::detect;
 pub use input::{Input, open, open_as, open_source};
-pub use member::{Member, SAFETENSORS, ZT, kind_of_extension, member, members};
+pub use member::{GGUF, Member, SAFETENSORS, ZT, kind_of_extension, member, members};

@@ -9,7 +9,7 @@ use crate::object::Outgoing;
 use crate::{ConvertOptions, Summary};
 
 /// Decides what becomes of everything that a target may not be able to say. What is the same for
-/// all targets of plain arrays is here; the rest is each target's own `impl`.
+/// all targets of plain arrays is here, the rest is each target's own.
 pub(crate) struct Losses<'l, 'p> {
     pub(crate) target: Kind,
     options: &'l ConvertOptions<'p>,

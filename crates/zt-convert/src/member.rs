@@ -16,6 +16,9 @@ pub const ZT: Kind = Kind::ZT;
 /// safetensors files, and sharded sets of them.
 pub const SAFETENSORS: Kind = Kind::new("safetensors");
 
+/// GGUF files, of llama.cpp and others that use ggml.
+pub const GGUF: Kind = Kind::new("gguf");
+
 /// One kind of file: how it is recognised, opened and written.
 ///
 /// A new kind is a module that fills in one of these, and a line in the table below.
@@ -36,6 +39,8 @@ pub(crate) type Write =
 /// In the order in which files are tried: the kinds with a magic before those without.
 static MEMBERS: &[Member] = &[
     crate::native::MEMBER,
+    #[cfg(feature = "gguf")]
+    crate::gguf::MEMBER,
     #[cfg(feature = "safetensors")]
     crate::safetensors::MEMBER,
 ];

@@ -327,6 +327,7 @@ impl<'i> Outgoing<'i> {
 fn parameters(format: &str) -> &'static [&'static str] {
     match format {
         "quantized_group" => &["bits", "group_size", "packing", "signed", "zero_kind"],
+        _ if format.starts_with("gguf.") => &["byte_order"],
         _ => &[],
     }
 }

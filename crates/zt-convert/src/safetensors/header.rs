@@ -7,6 +7,7 @@ use zt::{Error, Result, Source, Span};
 use super::dtype::{Dtype, SizeFault};
 use super::json::{Entry, HeaderJson};
 use super::violation::Violation;
+use crate::names::repeated;
 
 /// The longest header, as in the official library.
 pub(super) const HEADER_MAX: u64 = 100_000_000;
@@ -147,13 +148,6 @@ fn check_names(json: &HeaderJson) -> Result<()> {
         .into()),
         None => Ok(()),
     }
-}
-
-/// A name that is there twice. Sorting takes n log n however the names were chosen.
-pub(super) fn repeated<'a>(names: &mut [&'a str]) -> Option<&'a str> {
-    names.sort_unstable();
-    let mut pairs = names.iter().zip(names.iter().skip(1));
-    pairs.find_map(|(a, b)| (a == b).then_some(*a))
 }
 
 /// Where the bytes are, if they begin at `expected` and are as many as the shape demands.

@@ -7,9 +7,9 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use zt::container::bytes_of;
 use zt::{Error, Result, Source, Span};
 
-use super::header::repeated;
 use super::json::{Skipped, Texts, parse};
 use super::violation::Violation;
+use crate::names::repeated;
 
 /// The longest index that is read. Those of the largest models, of 100,000 tensors, have some ten
 /// megabytes.

@@ -26,12 +26,12 @@ pub(super) fn write(
     summary: &mut Summary,
 ) -> Result<()> {
     let mut losses = Losses::new(SAFETENSORS, options, summary);
-    let metadata = losses.metadata(merged.attributes)?;
+    let metadata = metadata(&mut losses, merged.attributes)?;
     losses.fields(&merged.extra, None)?;
     let mut tensors = Vec::with_capacity(merged.objects.len());
     for incoming in &merged.objects {
         let object = Outgoing::new(incoming, options.dtype);
-        tensors.extend(losses.tensor(object)?);
+        tensors.extend(tensor(&mut losses, object)?);
     }
     // By alignment, so that every tensor's data is aligned; then by name.
     tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name().cmp(b.name())));
@@ -59,66 +59,53 @@ impl<'i> Tensor<'i> {
     }
 }
 
-/// Decides what becomes of everything that safetensors may not be able to say.
-impl Losses<'_, '_> {
-    /// The object as a tensor; `None` where nothing of it can be said and that is allowed.
-    fn tensor<'i>(&mut self, mut object: Outgoing<'i>) -> Result<Option<Tensor<'i>>> {
-        let name = object.name();
-        if name == METADATA {
-            self.accept(
-                Loss::Name {
-                    target: self.target,
-                },
-                Some(name),
-            )?;
-            return Ok(None);
-        }
-        if !self.make_plain(&mut object)? {
-            return Ok(None);
-        }
-        let Some(dtype) = self.typed(&object, Dtype::from_types)? else {
-            return Ok(None);
-        };
-        self.rest(&object, &[])?;
-        match dtype.byte_len(&object.object().shape) {
-            Ok(byte_len) => Ok(Some(Tensor {
-                object,
-                dtype,
-                byte_len,
-            })),
-            Err(_) => {
-                self.accept(
-                    Loss::Shape {
-                        target: self.target,
-                    },
-                    Some(name),
-                )?;
-                Ok(None)
-            }
+/// The object as a tensor; `None` where nothing of it can be said and that is allowed.
+fn tensor<'i>(losses: &mut Losses<'_, '_>, mut object: Outgoing<'i>) -> Result<Option<Tensor<'i>>> {
+    let (name, target) = (object.name(), losses.target);
+    if name == METADATA {
+        losses.accept(Loss::Name { target }, Some(name))?;
+        return Ok(None);
+    }
+    if !losses.make_plain(&mut object)? {
+        return Ok(None);
+    }
+    let Some(dtype) = losses.typed(&object, Dtype::from_types)? else {
+        return Ok(None);
+    };
+    losses.rest(&object, &[])?;
+    match dtype.byte_len(&object.object().shape) {
+        Ok(byte_len) => Ok(Some(Tensor {
+            object,
+            dtype,
+            byte_len,
+        })),
+        Err(_) => {
+            losses.accept(Loss::Shape { target }, Some(name))?;
+            Ok(None)
         }
     }
+}
 
-    /// The texts among the file's attributes, sorted.
-    fn metadata(
-        &mut self,
-        attributes: Option<Attributes>,
-    ) -> Result<Option<Vec<(String, String)>>> {
-        let Some(attributes) = attributes else {
-            return Ok(None);
-        };
-        let mut texts = Vec::with_capacity(attributes.len());
-        for (key, value) in &attributes {
-            match (key.as_str(), value.as_str()) {
-                (Some(key), Some(value)) => texts.push((key.to_owned(), value.to_owned())),
-                _ => {
-                    let (target, key) = (self.target, display(key));
-                    self.accept(Loss::FileAttribute { target, key }, None)?;
-                }
+/// The texts among the file's attributes, sorted.
+fn metadata(
+    losses: &mut Losses<'_, '_>,
+    attributes: Option<Attributes>,
+) -> Result<Option<Vec<(String, String)>>> {
+    let Some(attributes) = attributes else {
+        return Ok(None);
+    };
+    let mut texts = Vec::with_capacity(attributes.len());
+    for (key, value) in &attributes {
+        match (key.as_str(), value.as_str()) {
+            (Some(key), Some(value)) => texts.push((key.to_owned(), value.to_owned())),
+            _ => {
+                let (target, key) = (losses.target, display(key));
+                losses.accept(Loss::FileAttribute { target, key }, None)?;
             }
         }
-        texts.sort_unstable();
-        Ok(Some(texts))
     }
+    texts.sort_unstable();
+    Ok(Some(texts))
 }
 
 /// The header and its length, padded with spaces so that the data begins at a multiple of 8.

@@ -162,6 +162,12 @@ impl BlockType {
         matches!(order, ByteOrder::Little) || self.words.is_some()
     }
 
+    /// Whether the byte order makes a difference: some types are bytes throughout.
+    #[must_use]
+    pub fn has_words(&self) -> bool {
+        self.words.is_none_or(|words| !words.is_empty())
+    }
+
     /// Turns whole blocks from one byte order into the other. What no order is known for stays.
     pub fn swap(&self, blocks: &mut [u8]) {
         for block in blocks.chunks_exact_mut(usize::from(self.bytes)) {

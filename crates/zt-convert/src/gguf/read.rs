@@ -1,0 +1,57 @@
+//! A GGUF file as a [`zt::File`].
+
+use zt::{
+    Blob, ByteOrder, Component, DType, FileBuilder, Object, Result, Source, SourceId, Warning,
+};
+
+use super::header::{Header, Tensor};
+use super::tensor_type::TensorType;
+use crate::input::{Input, Origin};
+use crate::member::GGUF;
+
+/// Opens a file. Cost: its header is read, and its metadata become values; no data is touched.
+pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+    let header = Header::read(&source)?;
+    let mut builder = FileBuilder::new(GGUF, origin.options.clone());
+    let source = builder.source(source);
+    for tensor in header.tensors {
+        add(&mut builder, tensor, header.order, source);
+    }
+    if let Some(attributes) = header.metadata.into_attributes() {
+        builder.attributes(attributes);
+    }
+    let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
+    Ok(Input::new(builder.build()?, paths))
+}
+
+/// Adds a tensor as an object: a plain range of the file, whatever its type.
+fn add(builder: &mut FileBuilder, tensor: Tensor, order: ByteOrder, source: SourceId) {
+    let tensor_type = tensor.tensor_type;
+    let dtype = match tensor_type {
+        TensorType::Plain(dtype) => dtype,
+        TensorType::Blocks(_) | TensorType::Unknown(_) => DType::U8,
+    };
+    let mut data = Component::new(dtype, Blob::raw(tensor.span));
+    // Facts about one byte at a time are the same in both orders, and can be lent.
+    if dtype.byte_len() > 1 {
+        data.byte_order = order;
+    }
+    let mut object = Object::new(tensor.shape, tensor_type.format()).with_component("data", data);
+    if order == ByteOrder::Big && tensor_type.has_words() {
+        object.attributes = Some([(BYTE_ORDER, "big")].into());
+    }
+    if let TensorType::Unknown(id) = tensor_type {
+        builder.warning(Warning {
+            object: Some(tensor.name.clone()),
+            component: None,
+            code: "unknown-type",
+            message: format!(
+                "type {id} is not known: its bytes are kept, up to the next tensor, padding included"
+            ),
+        });
+    }
+    builder.object(tensor.name, object, source);
+}
+
+/// The attribute of an object whose bytes are not little-endian.
+pub(super) const BYTE_ORDER: &str = "byte_order";

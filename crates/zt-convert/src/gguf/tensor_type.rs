@@ -1,0 +1,133 @@
+//! The types of tensors, by number.
+
+use zt::DType;
+use zt::formats::ggml::BlockType;
+
+/// What a tensor's elements are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TensorType {
+    /// One of zTensor's own.
+    Plain(DType),
+    /// Quantized blocks.
+    Blocks(&'static BlockType),
+    /// A number that nobody here knows, or that is retired: its bytes are kept.
+    Unknown(u32),
+}
+
+/// The numbers of the plain types.
+const PLAIN: [(u32, DType); 8] = [
+    (0, DType::F32),
+    (1, DType::F16),
+    (24, DType::I8),
+    (25, DType::I16),
+    (26, DType::I32),
+    (27, DType::I64),
+    (28, DType::F64),
+    (30, DType::BF16),
+];
+
+/// Around the number of an unknown type, in the format of its objects.
+const UNKNOWN: (&str, &str) = ("gguf.type_", "/1");
+
+impl TensorType {
+    pub(super) fn from_id(id: u32) -> Self {
+        if let Some((_, dtype)) = PLAIN.iter().find(|(known, _)| *known == id) {
+            return TensorType::Plain(*dtype);
+        }
+        BlockType::from_id(id).map_or(TensorType::Unknown(id), TensorType::Blocks)
+    }
+
+    /// The type of a dense object; `None` where there is none.
+    pub(super) fn from_types(dtype: DType, logical_type: Option<&str>) -> Option<Self> {
+        let is_known = logical_type.is_none() && PLAIN.iter().any(|(_, known)| *known == dtype);
+        is_known.then_some(TensorType::Plain(dtype))
+    }
+
+    /// The type of an object of that format, where that keeps the bytes of a tensor.
+    pub(super) fn from_format(format: &str) -> Option<Self> {
+        if let Some(block_type) = BlockType::from_format(format) {
+            return Some(TensorType::Blocks(block_type));
+        }
+        let number = format.strip_prefix(UNKNOWN.0)?.strip_suffix(UNKNOWN.1)?;
+        let id = number
+            .parse()
+            .ok()
+            .filter(|id: &u32| id.to_string() == number)?;
+        let unknown = TensorType::Unknown(id);
+        (TensorType::from_id(id) == unknown).then_some(unknown)
+    }
+
+    pub(super) fn id(self) -> u32 {
+        match self {
+            TensorType::Plain(dtype) => {
+                let row = PLAIN.iter().find(|(_, known)| *known == dtype);
+                // Every plain type comes from that table.
+                row.map_or(0, |(id, _)| *id)
+            }
+            TensorType::Blocks(block_type) => block_type.id(),
+            TensorType::Unknown(id) => id,
+        }
+    }
+
+    /// The format of its objects.
+    pub(super) fn format(self) -> String {
+        match self {
+            TensorType::Plain(_) => "dense".to_owned(),
+            TensorType::Blocks(block_type) => block_type.format().to_owned(),
+            TensorType::Unknown(id) => format!("{}{id}{}", UNKNOWN.0, UNKNOWN.1),
+        }
+    }
+
+    /// Whether its bytes are another number in another byte order: `false` where it is known that
+    /// they are not.
+    pub(super) fn has_words(self) -> bool {
+        match self {
+            TensorType::Plain(_) => false,
+            TensorType::Blocks(block_type) => block_type.has_words(),
+            TensorType::Unknown(_) => true,
+        }
+    }
+
+    /// Bytes of `shape`, row-major; `None` where nobody knows, where a row is no whole number of
+    /// blocks, and where they pass 2^64.
+    pub(super) fn byte_len(self, shape: &[u64]) -> Option<u64> {
+        let count = zt::formats::element_count(shape)?;
+        match self {
+            TensorType::Plain(dtype) => count.checked_mul(dtype.byte_len() as u64),
+            TensorType::Blocks(block_type) => {
+                let row = shape.last().copied().unwrap_or(1);
+                let is_whole = row.is_multiple_of(block_type.block_len());
+                block_type.byte_len(count).filter(|_| is_whole)
+            }
+            TensorType::Unknown(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TensorType;
+
+    #[test]
+    fn numbers_and_formats_lead_back_to_their_type() {
+        for id in 0..300 {
+            let tensor_type = TensorType::from_id(id);
+            assert_eq!(tensor_type.id(), id);
+            if !matches!(tensor_type, TensorType::Plain(_)) {
+                assert_eq!(
+                    TensorType::from_format(&tensor_type.format()),
+                    Some(tensor_type)
+                );
+            }
+        }
+        for wrong in [
+            "gguf.type_2/1",
+            "gguf.type_04/1",
+            "gguf.type_/1",
+            "gguf.q4_0/2",
+            "dense",
+        ] {
+            assert_eq!(TensorType::from_format(wrong), None);
+        }
+    }
+}
