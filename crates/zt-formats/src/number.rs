@@ -4,7 +4,7 @@
 use zt_manifest::{DType, Text};
 
 use crate::{
-    ComponentSignature, Decode, Elements, Error, Registry, Result, Unsupported, Violation,
+    ComponentSignature, Decode, Elements, Error, Registry, Result, Scalar, Unsupported, Violation,
 };
 
 /// Which numbers a role takes.
@@ -47,12 +47,30 @@ pub(crate) fn check_numbers(
     Err(Violation::DType { expected, found }.of(component.role.to_owned()))
 }
 
-/// The numbers as f32, rounded once.
+/// A type that arithmetic is done in.
+pub(crate) trait Number: Copy + Default {
+    /// The scalar, rounded once; `None` where it is complex.
+    fn from_scalar(scalar: Scalar) -> Option<Self>;
+}
+
+impl Number for f32 {
+    fn from_scalar(scalar: Scalar) -> Option<Self> {
+        scalar.as_f32()
+    }
+}
+
+impl Number for f64 {
+    fn from_scalar(scalar: Scalar) -> Option<Self> {
+        scalar.as_f64()
+    }
+}
+
+/// The numbers as f32 or f64, rounded once.
 ///
 /// # Errors
 ///
 /// Unsupported: a logical type outside the specification. Malformed: the last number is not whole.
-pub(crate) fn to_f32(role: &'static str, elements: &Elements<'_>) -> Result<Vec<f32>> {
+pub(crate) fn to_numbers<T: Number>(role: &'static str, elements: &Elements<'_>) -> Result<Vec<T>> {
     let registry = Registry::builtin();
     if registry.logical_type_of(elements)?.is_none()
         && let Some(name) = elements.logical_type()
@@ -66,9 +84,9 @@ pub(crate) fn to_f32(role: &'static str, elements: &Elements<'_>) -> Result<Vec<
     let mut numbers = Vec::new();
     let reserved = numbers.try_reserve_exact(scalars.len());
     reserved.map_err(|_| Error::Allocation {
-        byte_len: (scalars.len() as u64).saturating_mul(4),
+        byte_len: (scalars.len() as u64).saturating_mul(size_of::<T>() as u64),
     })?;
     // Complex numbers were refused by `check_numbers`.
-    numbers.extend(scalars.filter_map(|scalar| scalar.as_f32()));
+    numbers.extend(scalars.filter_map(T::from_scalar));
     Ok(numbers)
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use zt_manifest::{DType, Map, Text};
 
-use crate::number::{Numbers, check_numbers, to_f32};
+use crate::number::{Numbers, check_numbers, to_numbers};
 use crate::{
     Buffer, Dense, Elements, Error, NewObject, ObjectFormat, Parts, Registry, Result, Signature,
     SizeMismatch, ToObject, Unsupported, View, Violation, element_count,
@@ -174,8 +174,8 @@ impl<'a> Quantized4Bit<'a> {
     ///
     /// Allocation.
     pub fn to_dense(&self) -> Result<Dense<'static>> {
-        let scale = to_f32(SCALE, &self.scale)?;
-        let zero_point = to_f32(ZERO_POINT, &self.zero_point)?;
+        let scale: Vec<f32> = to_numbers(SCALE, &self.scale)?;
+        let zero_point: Vec<f32> = to_numbers(ZERO_POINT, &self.zero_point)?;
         let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
         let (values, _) = out.as_chunks_mut::<4>();
         let row_len = values.len().checked_div(scale.len()).unwrap_or(0);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use zt_manifest::{DType, Map, Text};
 
-use crate::number::{Numbers, check_numbers, to_f32};
+use crate::number::{Number, Numbers, check_numbers, to_numbers};
 use crate::{
     AttributeFault, Buffer, Dense, Elements, Error, Misuse, NewObject, ObjectFormat, Packing,
     Parts, Quantization, Registry, Result, Signature, ToObject, Unsupported, View, Violation,
@@ -243,40 +243,59 @@ impl<'a> QuantizedGroup<'a> {
     }
 
     /// The values as f32: `(quantized - zero) * scale`, or `quantized * scale + zero` where zeros
-    /// are additive. Each step is rounded to f32; none are fused.
+    /// are additive. Each step is rounded to f32; none are fused. Where scales are f64, the steps
+    /// are in f64 instead, and only the value is rounded to f32.
     ///
     /// # Errors
     ///
     /// Allocation.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "f64 is rounded to f32 at the end, as is documented"
+    )]
     pub fn to_dense(&self) -> Result<Dense<'static>> {
-        let scales = to_f32(SCALES, &self.scales)?;
-        let zeros = match &self.zeros {
-            Some(zeros) => to_f32(ZEROS, zeros)?,
-            None => Vec::new(),
-        };
-        let zeros = zeros.into_iter().chain(std::iter::repeat(0.0));
         let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
         let (values, _) = out.as_chunks_mut::<4>();
+        let is_wide = self.scales.dtype == DType::F64;
+        match (is_wide, self.quantization.zero_kind) {
+            (false, ZeroKind::Subtractive) => {
+                self.fill(values, |q, zero: f32, scale| (q as f32 - zero) * scale)
+            }
+            (false, ZeroKind::Additive) => {
+                self.fill(values, |q, zero: f32, scale| q as f32 * scale + zero)
+            }
+            (true, ZeroKind::Subtractive) => self.fill(values, |q, zero: f64, scale| {
+                ((q as f64 - zero) * scale) as f32
+            }),
+            (true, ZeroKind::Additive) => self.fill(values, |q, zero: f64, scale| {
+                (q as f64 * scale + zero) as f32
+            }),
+        }?;
+        let elements = Elements::new(DType::F32, out);
+        Ok(Dense::from_checked(self.shape.clone(), elements))
+    }
+
+    /// Each value of each quantized one, its zero-point and its scale, as numbers of type `T`.
+    fn fill<T: Number>(
+        &self,
+        values: &mut [[u8; 4]],
+        value: impl Fn(i64, T, T) -> f32,
+    ) -> Result<()> {
+        let scales: Vec<T> = to_numbers(SCALES, &self.scales)?;
+        let zeros: Vec<T> = match &self.zeros {
+            Some(zeros) => to_numbers(ZEROS, zeros)?,
+            None => Vec::new(),
+        };
+        let zeros = zeros.into_iter().chain(std::iter::repeat(T::default()));
         // A group that does not fit the address space holds all there is.
         let group_size = usize::try_from(self.quantization.group_size).unwrap_or(usize::MAX);
         let mut quantized = self.quantized();
         for ((group, scale), zero) in values.chunks_mut(group_size.max(1)).zip(scales).zip(zeros) {
-            let quantized = quantized.by_ref().map(|quantized| quantized as f32);
-            match self.quantization.zero_kind {
-                ZeroKind::Subtractive => {
-                    for (value, quantized) in group.iter_mut().zip(quantized) {
-                        *value = ((quantized - zero) * scale).to_le_bytes();
-                    }
-                }
-                ZeroKind::Additive => {
-                    for (value, quantized) in group.iter_mut().zip(quantized) {
-                        *value = (quantized * scale + zero).to_le_bytes();
-                    }
-                }
+            for (out, quantized) in group.iter_mut().zip(quantized.by_ref()) {
+                *out = value(quantized, zero, scale).to_le_bytes();
             }
         }
-        let elements = Elements::new(DType::F32, out);
-        Ok(Dense::from_checked(self.shape.clone(), elements))
+        Ok(())
     }
 }
 

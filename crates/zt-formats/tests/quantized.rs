@@ -456,3 +456,25 @@ fn a_4_bit_array_is_made_of_its_parts_and_held_to_their_lengths() {
     let one_row = Quantized4Bit::new([2, 3], &[0, 0, 0], &[1.0f32], &[1.0f32, 2.0]);
     assert_eq!(one_row.unwrap_err().code(), "shape-size-mismatch");
 }
+
+#[test]
+fn scales_of_f64_are_not_rounded_before_the_value_is() {
+    let packing = Packing {
+        per_word: 1,
+        dtype: DType::U8,
+    };
+    let mut quantization = Quantization::new(8, 2, packing);
+    for (zero_kind, expected) in [
+        (ZeroKind::Subtractive, (124.0 * 0.1) as f32),
+        (ZeroKind::Additive, (127.0 * 0.1 + 3.0) as f32),
+    ] {
+        quantization.zero_kind = zero_kind;
+        let zeros = Elements::from(vec![3i64]);
+        let wide =
+            QuantizedGroup::new([1], quantization, &[127u8], &[0.1f64], Some(zeros)).unwrap();
+        assert_eq!(
+            *wide.to_dense().unwrap().as_slice::<f32>().unwrap(),
+            [expected]
+        );
+    }
+}
