@@ -464,10 +464,7 @@ fn scales_of_f64_are_not_rounded_before_the_value_is() {
         dtype: DType::U8,
     };
     let mut quantization = Quantization::new(8, 2, packing);
-    for (zero_kind, expected) in [
-        (ZeroKind::Subtractive, (124.0 * 0.1) as f32),
-        (ZeroKind::Additive, (127.0 * 0.1 + 3.0) as f32),
-    ] {
+    for (zero_kind, expected) in [(ZeroKind::Subtractive, 12.4f32), (ZeroKind::Additive, 15.7)] {
         quantization.zero_kind = zero_kind;
         let zeros = Elements::from(vec![3i64]);
         let wide =
