@@ -62,6 +62,11 @@ mod scan;
 mod scratch;
 mod slice;
 mod stream;
+#[cfg_attr(
+    not(feature = "rayon"),
+    expect(dead_code, reason = "pieces are read on all cores, or not in pieces")
+)]
+mod sums;
 mod survey;
 mod tensor;
 mod tolerated;

@@ -38,11 +38,12 @@ mod parallel {
     use rayon::prelude::*;
     use zt_container::codec::{decode_into, frames};
     use zt_container::{
-        Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Error, Limits, Misuse, Source, Span,
-        bytes_of, check_declared,
+        Blob, Digest, DigestAlgorithm, Encoding, Error, Limits, Misuse, Source, Span, bytes_of,
+        check_declared,
     };
 
     use crate::error::Result;
+    use crate::sums::{combined, compare, explained, hash};
 
     /// Below this, waking other cores costs more than they save.
     pub(super) const WORTH_IT: usize = 4 << 20;
@@ -224,48 +225,5 @@ mod parallel {
             })
             .collect();
         compare(expected, combined(sums?))
-    }
-
-    /// Compares the digest of all stored bytes, on this core.
-    fn hash(source: &dyn Source, blob: &Blob) -> Result<()> {
-        let stored = Blob {
-            digest: blob.digest.clone(),
-            ..Blob::raw(blob.span)
-        };
-        let limits = Limits {
-            decoded_len: u64::MAX,
-            ..Limits::default()
-        };
-        let mut reader = BlobReader::new(source, &stored, &limits)?;
-        let mut piece = vec![0; 64 << 10];
-        while reader.read(&mut piece)? > 0 {}
-        Ok(())
-    }
-
-    /// A wrong digest explains whatever a decoder stumbles over, and is reported instead.
-    fn explained(source: &dyn Source, blob: &Blob, error: crate::Error) -> crate::Error {
-        if error.code() != "zstd" {
-            return error;
-        }
-        hash(source, blob).err().unwrap_or(error)
-    }
-
-    /// The digest of stretches one behind the other, each with its length.
-    fn combined(sums: Vec<(Option<Digest>, u64)>) -> Option<Digest> {
-        let none = Some(Digest::Crc32c(0)); // The crc32c of no bytes.
-        sums.into_iter()
-            .fold(none, |total, (sum, len)| total?.followed_by(&sum?, len))
-    }
-
-    fn compare(expected: &Digest, found: Option<Digest>) -> Result<()> {
-        match found {
-            Some(found) if found == *expected => Ok(()),
-            Some(found) => {
-                let expected = expected.clone();
-                Err(Error::DigestMismatch { expected, found }.into())
-            }
-            // Never unverified in silence: a piece was longer than this machine can address.
-            None => Err(Error::Misuse(Misuse::TooLong).into()),
-        }
     }
 }

@@ -1,0 +1,48 @@
+//! Digests of blobs that are read in pieces.
+
+use zt_container::{Blob, BlobReader, Digest, Error, Limits, Misuse, Source};
+
+use crate::error::Result;
+
+/// Compares the digest of all stored bytes, on this core.
+pub(crate) fn hash(source: &dyn Source, blob: &Blob) -> Result<()> {
+    let stored = Blob {
+        digest: blob.digest.clone(),
+        ..Blob::raw(blob.span)
+    };
+    let limits = Limits {
+        decoded_len: u64::MAX,
+        ..Limits::default()
+    };
+    let mut reader = BlobReader::new(source, &stored, &limits)?;
+    let mut piece = vec![0; 64 << 10];
+    while reader.read(&mut piece)? > 0 {}
+    Ok(())
+}
+
+/// A wrong digest explains whatever a decoder stumbles over, and is reported instead.
+pub(crate) fn explained(source: &dyn Source, blob: &Blob, error: crate::Error) -> crate::Error {
+    if error.code() != "zstd" {
+        return error;
+    }
+    hash(source, blob).err().unwrap_or(error)
+}
+
+/// The digest of stretches one behind the other, each with its length.
+pub(crate) fn combined(sums: impl IntoIterator<Item = (Option<Digest>, u64)>) -> Option<Digest> {
+    let none = Some(Digest::Crc32c(0)); // The crc32c of no bytes.
+    sums.into_iter()
+        .fold(none, |total, (sum, len)| total?.followed_by(&sum?, len))
+}
+
+pub(crate) fn compare(expected: &Digest, found: Option<Digest>) -> Result<()> {
+    match found {
+        Some(found) if found == *expected => Ok(()),
+        Some(found) => {
+            let expected = expected.clone();
+            Err(Error::DigestMismatch { expected, found }.into())
+        }
+        // Never unverified in silence: a piece was longer than this machine can address.
+        None => Err(Error::Misuse(Misuse::TooLong).into()),
+    }
+}
