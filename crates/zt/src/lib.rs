@@ -47,6 +47,7 @@ mod chain;
 mod choice;
 pub mod codes;
 mod contents;
+mod dense_reader;
 mod encode;
 mod error;
 mod file;
@@ -56,16 +57,13 @@ mod open;
 mod options;
 mod parallel;
 mod pieces;
+mod planes;
 mod progress;
 mod publish;
 mod scan;
 mod scratch;
 mod slice;
 mod stream;
-#[cfg_attr(
-    not(feature = "rayon"),
-    expect(dead_code, reason = "pieces are read on all cores, or not in pieces")
-)]
 mod sums;
 mod survey;
 mod tensor;
@@ -77,6 +75,7 @@ mod work;
 mod writer;
 
 pub use builder::{FileBuilder, SourceId};
+pub use dense_reader::DenseReader;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{Entry, File, Warning};
 pub use hash::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};

@@ -10,7 +10,7 @@ use zt_container::{Error, LimitExceeded, Result, Source, Span};
 pub(crate) struct Scratch {
     pub(crate) stored: Vec<u8>,
     pub(crate) content: Vec<u8>,
-    decompressor: Option<FrameDecompressor>,
+    pub(crate) decompressor: Option<FrameDecompressor>,
 }
 
 impl Scratch {
@@ -21,7 +21,8 @@ impl Scratch {
     }
 }
 
-fn decompressor(slot: &mut Option<FrameDecompressor>) -> Result<&mut FrameDecompressor> {
+/// The decoder in `slot`, made if there is none yet.
+pub(crate) fn decompressor(slot: &mut Option<FrameDecompressor>) -> Result<&mut FrameDecompressor> {
     let decompressor = match slot.take() {
         Some(decompressor) => decompressor,
         None => FrameDecompressor::new()?,

@@ -2,7 +2,7 @@
 
 use zt_container::codec::{Frame, decode_into, frames};
 use zt_container::{Encoding, LimitExceeded, Source, Span};
-use zt_formats::{Buffer, Dense, Elements, Selection, Slice};
+use zt_formats::{Buffer, Dense, Elements, PlaneCodec, Planes, Selection, Slice, View};
 use zt_manifest::{ByteOrder, Component};
 
 use crate::error::Result;
@@ -11,9 +11,9 @@ use crate::tensor::{Located, Tensor};
 impl<'f> Tensor<'f> {
     /// A part of the object's dense value, as NumPy's basic slicing gives it.
     ///
-    /// Of a dense object only the bytes are read that the part needs: of a raw one those around
-    /// its runs, of a compressed one the frames they are in, where the frames can be told apart.
-    /// Other objects are made dense as a whole first.
+    /// Of a dense object and of planes only the bytes are read that the part needs: of raw ones
+    /// those around its runs, of compressed ones the frames they are in, where the frames can be
+    /// told apart. Other objects are made dense as a whole first.
     ///
     /// A part of a raw component is **not verified**: its digest covers all of it. The frames of a
     /// compressed one have checksums of their own. [`Tensor::is_verified`] tells whether an earlier
@@ -29,15 +29,36 @@ impl<'f> Tensor<'f> {
                 .slice(slices)
                 .map_err(|error| self.blame_format(error))
         };
-        let Some(mut content) = self.content()? else {
-            return whole();
+        let select =
+            || Selection::new(slices, self.shape()).map_err(|error| self.blame_format(error));
+        let (selection, elements) = if self.format() == Planes::FORMAT {
+            let selection = select()?;
+            let Some(elements) = self.slice_planes(&selection)? else {
+                return whole();
+            };
+            (selection, elements)
+        } else {
+            let data = self.located().find(|part| part.role == "data");
+            let data = data.filter(|_| self.format() == "dense");
+            let Some(mut content) = data.map(|data| self.content(data)).transpose()?.flatten()
+            else {
+                return whole();
+            };
+            let selection = select()?;
+            let mut elements = Elements::new(content.dtype, self.gather(&mut content, &selection)?);
+            elements
+                .logical_type
+                .clone_from(&content.part.component.logical_type);
+            (selection, elements)
         };
-        let selection =
-            Selection::new(slices, self.shape()).map_err(|error| self.blame_format(error))?;
-        let data = content.data;
-        let value_len = content.value_len;
-        let byte_len = selection.element_count().saturating_mul(value_len);
-        let mut out = Buffer::try_zeroed(byte_len)?;
+        let dense = Dense::from_elements(selection.shape(), elements);
+        dense.map_err(|error| self.blame_format(error))
+    }
+
+    /// The selected values of a component, one behind the other.
+    fn gather(&self, content: &mut Content<'f>, selection: &Selection) -> Result<Buffer> {
+        let (part, value_len) = (content.part, content.value_len);
+        let mut out = Buffer::try_zeroed(selection.element_count().saturating_mul(value_len))?;
         let mut rest = &mut out[..];
         for run in selection.runs() {
             // Neighbours are copied together, others one by one.
@@ -49,37 +70,56 @@ impl<'f> Tensor<'f> {
             let len = usize::try_from(values.saturating_mul(value_len)).unwrap_or(usize::MAX);
             let mut element = run.first;
             for _ in 0..times {
-                let Some((part, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len)
+                let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len)
                 else {
                     break; // The runs are as long as the selection says.
                 };
-                let copied = content.copy(element.saturating_mul(value_len), part);
-                copied.map_err(|error| self.blame(error, data))?;
+                let copied = content.copy(element.saturating_mul(value_len), place);
+                copied.map_err(|error| self.blame(error, part))?;
                 element = element.saturating_add_signed(run.stride);
                 rest = behind;
             }
         }
-        let mut elements = Elements::new(content.dtype, out);
-        elements
-            .logical_type
-            .clone_from(&data.component.logical_type);
-        let dense = Dense::from_elements(selection.shape(), elements);
-        dense.map_err(|error| self.blame_format(error))
+        Ok(out)
     }
 
-    /// The object's content, if parts of it can be read.
-    fn content(&self) -> Result<Option<Content<'f>>> {
-        let is_dense = self.format() == "dense";
-        let Some(data) = self.located().find(|part| is_dense && part.role == "data") else {
+    /// The selected elements of an object of planes, gathered from each and merged; `None` where
+    /// parts of a plane cannot be read.
+    fn slice_planes(&self, selection: &Selection) -> Result<Option<Elements<'static>>> {
+        let codec = PlaneCodec::from_attributes(self.attributes());
+        let codec = codec.map_err(|error| self.blame_format(error))?;
+        let registry = self.registry();
+        let Some(value_len) = registry.value_len(codec.dtype(), codec.logical_type())? else {
             return Ok(None);
         };
+        let mut planes = Vec::with_capacity(codec.plane_count());
+        for role in codec.roles() {
+            let Some(mut content) = self.content(self.locate(role)?)? else {
+                return Ok(None);
+            };
+            // A byte for each element of a value.
+            content.value_len = value_len / codec.plane_count() as u64;
+            planes.push(self.gather(&mut content, selection)?);
+        }
+        let planes: Vec<&[u8]> = planes.iter().map(|plane| &**plane).collect();
+        let mut out = Buffer::try_zeroed(selection.element_count().saturating_mul(value_len))?;
+        codec.merge(&planes, &mut out);
+        let mut elements = Elements::new(codec.dtype(), out);
+        if let Some(name) = codec.logical_type() {
+            elements = elements.with_logical_type(name.to_owned());
+        }
+        Ok(Some(elements))
+    }
+
+    /// The content of a component, if parts of it can be read.
+    fn content(&self, part: Located<'f>) -> Result<Option<Content<'f>>> {
         let Component {
             dtype,
             logical_type,
             byte_order,
             blob,
             ..
-        } = data.component;
+        } = part.component;
         let Some(dtype) = dtype.filter(|_| *byte_order == ByteOrder::Little) else {
             return Ok(None);
         };
@@ -88,14 +128,14 @@ impl<'f> Tensor<'f> {
         };
         let frames = match blob.encoding {
             Encoding::Raw => None,
-            _ => match frames(self.source(data), blob).map_err(|error| self.blame(error, data))? {
+            _ => match frames(self.source(part), blob).map_err(|error| self.blame(error, part))? {
                 Some(frames) => Some(frames),
                 None => return Ok(None),
             },
         };
         Ok(Some(Content {
-            source: self.source(data),
-            data,
+            source: self.source(part),
+            part,
             stored: blob.span,
             frames,
             dtype,
@@ -109,7 +149,7 @@ impl<'f> Tensor<'f> {
 
 /// The decoded bytes of a component, of which a window is in memory.
 struct Content<'f> {
-    data: Located<'f>,
+    part: Located<'f>,
     source: &'f dyn Source,
     stored: Span,
     /// The frames of a zstd blob; `None` for a raw one.

@@ -226,6 +226,9 @@ impl<'f> Tensor<'f> {
             return Err(Error::from(fault).with_object(self.name));
         };
         self.check_dense_len(format)?;
+        if let Some(dense) = crate::planes::to_dense(self)? {
+            return Ok(dense);
+        }
         format
             .to_dense(self.parts()?)
             .map_err(|error| self.blame_format(error))
@@ -276,7 +279,7 @@ impl<'f> Tensor<'f> {
         })
     }
 
-    fn locate(&self, role: &str) -> Result<Located<'f>> {
+    pub(crate) fn locate(&self, role: &str) -> Result<Located<'f>> {
         self.located()
             .find(|part| part.role == role)
             .ok_or_else(|| {
@@ -344,7 +347,7 @@ impl<'f> Tensor<'f> {
         })
     }
 
-    fn decoded_len_of(&self, part: Located<'f>) -> Result<u64> {
+    pub(crate) fn decoded_len_of(&self, part: Located<'f>) -> Result<u64> {
         // Real weights compress a few times; a claim beyond this is either all zeros, which decode
         // at the speed of memory, or a lie that must not be given memory.
         const BELIEVED_RATIO: u64 = 64;
@@ -506,14 +509,7 @@ impl ComponentReader<'_> {
     /// As [`Tensor::bytes`]; [`crate::ErrorKind::Misuse`] where not one element fits.
     pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         let component = self.part.component;
-        let width = component.dtype.map_or(1, DType::byte_len);
-        let room = out.len() - out.len() % width;
-        let out = out.get_mut(..room).unwrap_or_default();
-        if out.is_empty() {
-            let expected = width as u64;
-            let misuse = zt_container::Misuse::Destination { expected, found: 0 };
-            return Err(zt_container::Error::Misuse(misuse).into());
-        }
+        let out = whole_elements(out, component.dtype.map_or(1, DType::byte_len))?;
         let read = self.blob.read(out);
         let len = read.map_err(|error| self.tensor.blame(error, self.part))?;
         if len < out.len() && self.verify {
@@ -522,6 +518,18 @@ impl ComponentReader<'_> {
         to_little_endian(component, out.get_mut(..len).unwrap_or_default());
         Ok(len)
     }
+}
+
+/// As much of `out` as whole elements of `width` bytes take, of which there is at least one.
+pub(crate) fn whole_elements(out: &mut [u8], width: usize) -> Result<&mut [u8]> {
+    let room = out.len() - out.len() % width;
+    let out = out.get_mut(..room).unwrap_or_default();
+    if out.is_empty() {
+        let expected = width as u64;
+        let misuse = zt_container::Misuse::Destination { expected, found: 0 };
+        return Err(zt_container::Error::Misuse(misuse).into());
+    }
+    Ok(out)
 }
 
 /// Reverses the bytes of every element of a big-endian component; a partial one at the end, which
