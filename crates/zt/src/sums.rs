@@ -28,13 +28,7 @@ pub(crate) fn explained(source: &dyn Source, blob: &Blob, error: crate::Error) -
     hash(source, blob).err().unwrap_or(error)
 }
 
-/// The digest of stretches one behind the other, each with its length.
-pub(crate) fn combined(sums: impl IntoIterator<Item = (Option<Digest>, u64)>) -> Option<Digest> {
-    let none = Some(Digest::Crc32c(0)); // The crc32c of no bytes.
-    sums.into_iter()
-        .fold(none, |total, (sum, len)| total?.followed_by(&sum?, len))
-}
-
+/// Compares the crc32c of pieces, put together, with the recorded one; `None` is one too long.
 pub(crate) fn compare(expected: &Digest, found: Option<Digest>) -> Result<()> {
     match found {
         Some(found) if found == *expected => Ok(()),

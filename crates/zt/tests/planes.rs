@@ -1,0 +1,238 @@
+//! Objects of `zt.planes/1`: the same bits from every source, whole, streamed and in parts.
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
+
+mod common;
+
+use common::{ByPosition, every_source, span_of};
+use zt::{
+    DType, Dense, DigestAlgorithm, Elements, Encoding, File, HashOptions, OpenOptions, Planes,
+    Slice, VerifyOptions, WriteOptions,
+};
+
+/// More elements than a single frame of a plane holds, and no multiple of a tile.
+const SHAPE: [u64; 2] = [1500, 3001];
+
+/// Small exponents, and mantissas and signs without order.
+fn dense(dtype: DType, shape: &[u64]) -> Dense<'static> {
+    let count = shape.iter().product::<u64>();
+    let mut state = 7u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        state >> 20
+    };
+    let mut bytes = Vec::new();
+    for _ in 0..count {
+        let random = next();
+        let exponent = 120 + (random as u32).leading_zeros() as u16;
+        let upper = (random >> 24) as u16 & 0x807f | exponent << 7;
+        let element = u64::from(upper) << 48 | random & 0xffff_ffff_ffff;
+        bytes.extend_from_slice(&element.to_be_bytes()[..dtype.byte_len()]);
+        let start = bytes.len() - dtype.byte_len();
+        bytes[start..].reverse();
+    }
+    let elements = Elements::new(dtype, &bytes[..]);
+    let dense = Dense::from_elements(shape, elements).unwrap();
+    dense.into_owned().unwrap()
+}
+
+fn file_of(options: WriteOptions, dense: &Dense<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    writer
+        .add("x", &Planes::from_dense(dense).unwrap())
+        .unwrap();
+    writer.finish().unwrap();
+    bytes
+}
+
+fn every_option() -> Vec<(&'static str, WriteOptions)> {
+    let new = WriteOptions::new;
+    vec![
+        ("raw", new().digest(None)),
+        ("raw crc32c", new()),
+        ("raw sha256", new().digest(Some(DigestAlgorithm::Sha256))),
+        ("zstd crc32c", new().zstd(1)),
+        (
+            "zstd sha256",
+            new().zstd(1).digest(Some(DigestAlgorithm::Sha256)),
+        ),
+    ]
+}
+
+fn streamed(file: &File, piece: usize) -> zt::Result<Vec<u8>> {
+    let mut reader = file.tensor("x")?.dense_reader()?;
+    let (mut all, mut piece) = (Vec::new(), vec![0; piece]);
+    loop {
+        match reader.read(&mut piece)? {
+            0 => return Ok(all),
+            len => all.extend_from_slice(&piece[..len]),
+        }
+    }
+}
+
+#[test]
+fn every_source_and_encoding_gives_the_same_bits() {
+    let dense = dense(DType::BF16, &SHAPE);
+    for (name, options) in every_option() {
+        let bytes = file_of(options, &dense);
+        for (source, file) in every_source(&bytes, &OpenOptions::new()) {
+            let file = file.unwrap();
+            let tensor = file.tensor("x").unwrap();
+            assert!(tensor.to_dense().unwrap() == dense, "{name}, {source}");
+            let can_be = !name.ends_with("raw");
+            for role in ["plane0", "plane1"] {
+                assert_eq!(
+                    tensor.is_verified(role).unwrap(),
+                    can_be,
+                    "{name}, {source}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn exponents_are_compressed_and_the_rest_is_not() {
+    let dense = dense(DType::BF16, &SHAPE);
+    let bytes = file_of(WriteOptions::new().zstd(1), &dense);
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    let tensor = file.tensor("x").unwrap();
+    let encoding = |role| tensor.component(role).unwrap().blob.encoding;
+    assert_eq!(encoding("plane0"), Encoding::Zstd);
+    assert_eq!(encoding("plane1"), Encoding::Raw);
+    assert!(bytes.len() < dense.elements().bytes.len() * 3 / 4);
+}
+
+#[test]
+fn values_of_every_type_are_streamed_in_pieces_of_any_size() {
+    for dtype in [DType::F64, DType::F32, DType::F16] {
+        let dense = dense(dtype, &[1_100_000]);
+        for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+            let file = File::from_bytes(file_of(options, &dense)).unwrap();
+            for piece in [9 << 20, 1 << 20, 999_999] {
+                let all = streamed(&file, piece).unwrap();
+                assert!(all[..] == *dense.elements().bytes, "{dtype}, {piece}");
+            }
+        }
+    }
+    let small = dense(DType::F32, &[3, 5]);
+    let file = File::from_bytes(file_of(WriteOptions::new(), &small)).unwrap();
+    assert_eq!(streamed(&file, 9).unwrap(), *small.elements().bytes);
+    let mut reader = file.tensor("x").unwrap().dense_reader().unwrap();
+    assert_eq!(reader.read(&mut [0; 3]).unwrap_err().code(), "misuse");
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_a_wrong_digest() {
+    let dense = dense(DType::BF16, &SHAPE);
+    for (name, options) in every_option().into_iter().skip(1) {
+        let bytes = file_of(options, &dense);
+        let file = File::from_bytes(bytes.clone()).unwrap();
+        for role in ["plane0", "plane1"] {
+            let span = span_of(&file, "x", role);
+            let (start, len) = (span.offset() as usize, span.byte_len() as usize);
+            for at in [5, len / 2, len - 1] {
+                let mut flipped = bytes.clone();
+                flipped[start + at] ^= 4;
+                let open = OpenOptions::new();
+                let lent = open.open_bytes(flipped.clone()).unwrap();
+                let error = lent.tensor("x").unwrap().to_dense().unwrap_err();
+                assert_eq!(error.code(), "digest-mismatch", "{name}, {at}");
+                assert_eq!(error.component(), Some(role), "{name}, {at}");
+                // The last bytes are the table of the frames, which are found without it, too.
+                let by_position = open.open_source(ByPosition(flipped)).unwrap();
+                let error = streamed(&by_position, 3 << 20).unwrap_err();
+                assert_eq!(error.code(), "digest-mismatch", "{name}, {at}");
+                assert_eq!(error.component(), Some(role), "{name}, {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_are_those_of_the_whole() {
+    let dense = dense(DType::BF16, &SHAPE);
+    let texts = [
+        "",
+        "0",
+        "-1",
+        "3:7",
+        "::300,5",
+        "...,-7:",
+        "700:900,::-50",
+        "5:5",
+    ];
+    for (name, options) in every_option() {
+        let bytes = file_of(options, &dense);
+        for (source, file) in every_source(&bytes, &OpenOptions::new()) {
+            let file = file.unwrap();
+            for text in texts {
+                let slices = Slice::parse_list(text).unwrap();
+                let part = file.tensor("x").unwrap().slice(&slices).unwrap();
+                let expected = dense.slice(&slices).unwrap();
+                assert!(part == expected, "{name}, {source}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_of_complex_values_are_pairs() {
+    let values: Vec<f32> = (0..24u8).map(f32::from).collect();
+    let elements = Elements::from(&values).with_logical_type("complex64");
+    let dense = Dense::from_elements([3, 4], elements).unwrap();
+    let file = File::from_bytes(file_of(WriteOptions::new(), &dense)).unwrap();
+    let slices = Slice::parse_list("1:,::2").unwrap();
+    let part = file.tensor("x").unwrap().slice(&slices).unwrap();
+    assert_eq!(part, dense.slice(&slices).unwrap());
+}
+
+#[test]
+fn planes_are_verified_and_their_dense_value_is_hashed() {
+    let dense = dense(DType::F32, &[600, 700]);
+    let planes = File::from_bytes(file_of(WriteOptions::new().zstd(1), &dense)).unwrap();
+    let report = planes.verify(&VerifyOptions::default()).unwrap();
+    assert!(report.is_ok(), "{report:?}");
+    assert_eq!((report.components, report.bytes), (4, 600 * 700 * 4));
+
+    let mut plain = Vec::new();
+    let mut writer = WriteOptions::new().to_writer(&mut plain).unwrap();
+    writer.add("x", &dense).unwrap();
+    writer.finish().unwrap();
+    let plain = File::from_bytes(plain).unwrap();
+    let mut options = HashOptions::default();
+    options.dense = true;
+    let [planes, plain] = [planes, plain].map(|file| {
+        let hash = file.hash(&options).unwrap();
+        hash.objects[0].1.as_ref().unwrap().dense.clone().unwrap()
+    });
+    assert_eq!(planes, plain);
+}
+
+/// One file, byte for byte: what is written today is read, and written, for ever.
+#[test]
+fn the_bytes_of_a_file_are_settled() {
+    let values = [1.0f32, -2.0, f32::from_bits(0x7fc0_1234), -0.0];
+    let dense = Dense::from_slice(&[2, 2], &values).unwrap();
+    let bytes = file_of(WriteOptions::new(), &dense);
+    let data = [
+        [0x7f, 0x80, 0xff, 0x00],
+        [0x00, 0x00, 0x80, 0x00],
+        [0x00, 0x00, 0x24, 0x00],
+        [0x00, 0x01, 0x68, 0x01],
+    ];
+    for (at, plane) in data.iter().enumerate() {
+        assert_eq!(bytes[64 * (at + 1)..][..4], plane[..], "plane {at}");
+    }
+    let golden = include_bytes!("data/planes_f32.zt");
+    assert_eq!(bytes, golden);
+    let read = File::from_bytes(golden.to_vec()).unwrap();
+    let read = read.tensor("x").unwrap().to_dense().unwrap();
+    assert_eq!(read.elements().bytes, dense.elements().bytes);
+}
