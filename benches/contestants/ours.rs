@@ -7,6 +7,7 @@ use zt::{
     AtomicFile, Bytes, Dense, DigestAlgorithm, File, Map, OpenOptions, Slice, Verify,
     VerifyOptions, WriteOptions, Writer,
 };
+use zt_convert::{ConvertOptions, Input};
 
 use crate::contestants::{Digest, Storage};
 use crate::workload::Sparse;
@@ -50,6 +51,22 @@ pub fn write_sparse(path: &Path, matrix: &Sparse, options: WriteOptions) -> Resu
     write_with(path, options, |writer| {
         Ok(writer.add("matrix", &matrix.csr()?)?)
     })
+}
+
+/// Writes what the file at `from` has, of any kind, as a `.zt` file, complete and without a name
+/// yet, as [`write`] does. Input and output are streamed.
+///
+/// # Errors
+///
+/// Where one of the files cannot be read or written.
+pub fn convert(from: &Path, to: &Path, write: WriteOptions) -> Result<AtomicFile> {
+    let input = Input::open(from, &OpenOptions::new())?;
+    let mut options = ConvertOptions::new(zt_convert::ZT);
+    options.write = write;
+    let mut file = AtomicFile::create(to)?;
+    zt_convert::convert(&[input], &mut file, &options)?;
+    file.flush()?;
+    Ok(file)
 }
 
 fn write_with(

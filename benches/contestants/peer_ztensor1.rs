@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
+use safetensors::tensor::Dtype;
 use ztensor::reader::Reader;
 use ztensor::writer::{Compression, Writer};
 use ztensor::{Checksum, DType};
 
+use crate::contestants::peer_safetensors::Mapped;
 use crate::contestants::{Digest, Storage, sum};
 use crate::workload::Sparse;
 use crate::{Result, Tensor};
@@ -76,6 +78,37 @@ pub fn sum_mapped(path: &Path, tensors: &[Tensor]) -> Result<u64> {
     tensors.iter().try_fold(0u64, |total, tensor| {
         Ok(total.wrapping_add(sum(file.view(&tensor.name)?)))
     })
+}
+
+/// Maps a file and lends the bytes of one raw tensor.
+///
+/// # Errors
+///
+/// As [`open`]; those of `look`.
+pub fn with_mapped<T>(path: &Path, name: &str, look: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+    look(Reader::open_mmap_shared(path)?.view(name)?)
+}
+
+/// Writes what a safetensors file has, out of a map, one tensor after the other.
+///
+/// # Errors
+///
+/// Where one of the files cannot be read or written.
+pub fn convert(from: &Path, to: &Path, storage: Storage, digest: Digest) -> Result<()> {
+    let file = Mapped::open(from)?;
+    let mut writer = Writer::create(to)?;
+    for (name, tensor) in file.parse()?.iter() {
+        let dtype = match tensor.dtype() {
+            Dtype::BF16 => DType::BF16,
+            Dtype::F32 => DType::F32,
+            other => return Err(format!("no file has {other:?}").into()),
+        };
+        let shape = tensor.shape().iter().map(|&length| length as u64).collect();
+        let (compression, checksum) = (compression(storage), checksum(digest));
+        writer.add_bytes(name, shape, dtype, compression, tensor.data(), checksum)?;
+    }
+    writer.finish()?;
+    Ok(())
 }
 
 /// Every tensor in memory of its own, digests compared or not.

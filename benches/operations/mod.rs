@@ -1,7 +1,9 @@
 //! What is measured: each operation as a contest over a workload.
 
+mod convert;
 mod open;
 mod read;
+mod rows;
 mod verify;
 mod write;
 
@@ -104,5 +106,25 @@ pub const OPERATIONS: &[Operation] = &[
         id: "verify-sha256",
         subject: Subject::Checkpoint,
         prepare: verify::sha256,
+    },
+    Operation {
+        id: "rows-raw",
+        subject: Subject::Checkpoint,
+        prepare: rows::raw,
+    },
+    Operation {
+        id: "rows-zstd-3",
+        subject: Subject::Checkpoint,
+        prepare: rows::zstd,
+    },
+    Operation {
+        id: "convert-raw",
+        subject: Subject::Checkpoint,
+        prepare: convert::raw,
+    },
+    Operation {
+        id: "convert-zstd-3",
+        subject: Subject::Checkpoint,
+        prepare: convert::zstd,
     },
 ];

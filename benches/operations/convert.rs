@@ -1,0 +1,66 @@
+//! From a safetensors file to a `.zt` one, file to file.
+
+use std::fs;
+use std::path::Path;
+
+use crate::contest::timed;
+use crate::contestants::{Digest, Storage, expect_file, ours, peer_safetensors, peer_ztensor1};
+use crate::{Contest, Result, Role, Workload};
+
+pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let mut contest = contest("convert-raw", Storage::Raw, workload, folder)?;
+    let [from, to] = [folder.join("peer.safetensors"), folder.join("copy")];
+    let cp = "cp (copy_file_range)";
+    contest.add(Role::Limit, cp, move |_| {
+        let (took, _) = timed(|| fs::copy(&from, &to))?;
+        fs::remove_file(&to)?;
+        Ok(took)
+    });
+    contest.owes(0.9, cp);
+    Ok(contest)
+}
+
+pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    contest("convert-zstd-3", Storage::Zstd(3), workload, folder)
+}
+
+fn contest<'a>(
+    id: &'static str,
+    storage: Storage,
+    workload: &'a Workload,
+    folder: &'a Path,
+) -> Result<Contest<'a>> {
+    let stored = match storage {
+        Storage::Raw => "raw".to_owned(),
+        Storage::Zstd(level) => format!("zstd level {level}"),
+    };
+    let title = format!("convert safetensors to .zt, {stored}, {}", workload.id);
+    let mut contest = Contest::new(id, title, Some(workload.byte_len()));
+    let all = &workload.tensors;
+    let from = folder.join("peer.safetensors");
+    peer_safetensors::write(&from, all)?;
+
+    let [source, to] = [from.clone(), folder.join("ours.zt")];
+    contest.add(Role::Ours, "zt, crc32c", move |check| {
+        let options = ours::write_options(storage, Digest::Crc32c);
+        let (took, file) = timed(|| ours::convert(&source, &to, options))?;
+        if check {
+            file.publish()?;
+            expect_file(&to, all)?;
+            fs::remove_file(&to)?;
+        }
+        Ok(took)
+    });
+    let to = folder.join("theirs.zt");
+    contest.add(Role::Peer, "ztensor 1.2.3, crc32c", move |check| {
+        let convert = || peer_ztensor1::convert(&from, &to, storage, Digest::Crc32c);
+        let (took, ()) = timed(convert)?;
+        if check {
+            expect_file(&to, all)?;
+        }
+        fs::remove_file(&to)?;
+        Ok(took)
+    });
+    contest.remark("The input is in the page cache; nobody syncs the output.");
+    Ok(contest)
+}

@@ -1,0 +1,131 @@
+//! Sixteen rows out of a large tensor, from opening the file on.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use zt::Verify;
+
+use crate::contest::{expect, timed};
+use crate::contestants::{Digest, Storage, ours, peer_safetensors, peer_ztensor1, peer_ztensor2};
+use crate::operations::read::publish;
+use crate::{Contest, Result, Role, Tensor, Workload};
+
+/// The rows, and where their bytes are in the tensor.
+struct Rows<'a> {
+    tensor: &'a Tensor,
+    rows: std::ops::Range<u64>,
+    bytes: std::ops::Range<usize>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(workload: &'a Workload) -> Result<Self> {
+        let tensor = workload.largest().ok_or("no tensors")?;
+        let count = *tensor.shape.first().ok_or("no rows")?;
+        let row_len = tensor.bytes.len() / count as usize;
+        // Off the frames' borders, as rows are.
+        let first = count / 2 + 5;
+        Ok(Rows {
+            tensor,
+            rows: first..first + 16,
+            bytes: first as usize * row_len..(first as usize + 16) * row_len,
+        })
+    }
+
+    fn take(&self, whole: &[u8]) -> Result<Vec<u8>> {
+        let rows = whole.get(self.bytes.clone());
+        Ok(rows.ok_or("a tensor that is too short")?.to_vec())
+    }
+
+    fn add(
+        self,
+        contest: &mut Contest<'a>,
+        role: Role,
+        name: &'static str,
+        read: impl Fn(&Self) -> Result<Vec<u8>> + 'a,
+    ) {
+        contest.add(role, name, move |check| {
+            let (took, found) = timed(|| read(&self))?;
+            let expected = self.tensor.bytes.get(self.bytes.clone());
+            expect(!check || expected == Some(&found), || "other rows".into())?;
+            Ok(took)
+        });
+    }
+}
+
+pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let mut contest = contest("rows-raw", "raw", workload)?;
+    let all = &workload.tensors;
+    let [ours, second, safe, bare] =
+        ["ours.zt", "second.zt", "peer.safetensors", "bare"].map(|name| folder.join(name));
+    publish(&ours, workload, Storage::Raw)?;
+    peer_ztensor2::write(&second, all, Storage::Raw)?;
+    peer_safetensors::write(&safe, all)?;
+    std::fs::write(&bare, &*Rows::of(workload)?.tensor.bytes)?;
+
+    add_ours(&mut contest, workload, &ours)?;
+    Rows::of(workload)?.add(&mut contest, Role::Peer, peer_ztensor1::NAME, move |rows| {
+        peer_ztensor1::with_mapped(&ours, &rows.tensor.name, |whole| rows.take(whole))
+    });
+    Rows::of(workload)?.add(&mut contest, Role::Peer, peer_ztensor2::NAME, move |rows| {
+        let file = peer_ztensor2::open_map(&second)?;
+        rows.take(file.tensor(&rows.tensor.name)?.data()?.map()?)
+    });
+    Rows::of(workload)?.add(
+        &mut contest,
+        Role::Peer,
+        peer_safetensors::NAME,
+        move |rows| {
+            let file = peer_safetensors::Mapped::open(&safe)?;
+            rows.take(file.parse()?.tensor(&rows.tensor.name)?.data())
+        },
+    );
+    let limit = "pread at a known offset";
+    Rows::of(workload)?.add(&mut contest, Role::Limit, limit, move |rows| {
+        let mut found = vec![0; rows.bytes.len()];
+        File::open(&bare)?.read_exact_at(&mut found, rows.bytes.start as u64)?;
+        Ok(found)
+    });
+    contest.remark("Rows of a raw tensor are not verified by anyone: its digest covers the whole.");
+    Ok(contest)
+}
+
+pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let mut contest = contest("rows-zstd-3", "zstd-3", workload)?;
+    let all = &workload.tensors;
+    let [ours, theirs, second] =
+        ["ours.zt", "theirs.zt", "second.zt"].map(|name| folder.join(name));
+    publish(&ours, workload, Storage::Zstd(3))?;
+    peer_ztensor1::write(&theirs, all, Storage::Zstd(3), Digest::None)?;
+    peer_ztensor2::write(&second, all, Storage::Zstd(3))?;
+
+    add_ours(&mut contest, workload, &ours)?;
+    Rows::of(workload)?.add(&mut contest, Role::Peer, peer_ztensor1::NAME, move |rows| {
+        rows.take(&peer_ztensor1::open(&theirs)?.read(&rows.tensor.name, false)?)
+    });
+    Rows::of(workload)?.add(&mut contest, Role::Peer, peer_ztensor2::NAME, move |rows| {
+        let file = peer_ztensor2::open_map(&second)?;
+        rows.take(&file.tensor(&rows.tensor.name)?.data()?.bytes()?)
+    });
+    contest.owes(20.0, peer_ztensor1::NAME);
+    contest.owes(20.0, peer_ztensor2::NAME);
+    contest.remark("The peers decode the whole tensor: they have no other way.");
+    Ok(contest)
+}
+
+fn contest<'a>(id: &'static str, stored: &str, workload: &Workload) -> Result<Contest<'a>> {
+    let Rows { tensor, .. } = Rows::of(workload)?;
+    let mib = tensor.bytes.len() >> 20;
+    let title = format!("open, and read 16 rows of a {stored} tensor of {mib} MiB");
+    Ok(Contest::new(id, title, None))
+}
+
+fn add_ours<'a>(contest: &mut Contest<'a>, workload: &'a Workload, path: &Path) -> Result<()> {
+    let path = path.to_owned();
+    Rows::of(workload)?.add(contest, Role::Ours, "zt", move |rows| {
+        let file = ours::open(&path, Verify::OnRead)?;
+        let found = ours::read_rows(&file, &rows.tensor.name, rows.rows.clone())?;
+        Ok(found.elements().bytes.to_vec())
+    });
+    Ok(())
+}
