@@ -26,7 +26,31 @@ pub struct Contestant<'a> {
 
 /// Does the operation once and says how long it took, without preparing and cleaning up. With
 /// `true` it also sees that the work was done: an error if it was not.
-type Run<'a> = Box<dyn FnMut(bool) -> Result<Duration> + 'a>;
+type Run<'a> = Box<dyn FnMut(bool) -> Result<Turn> + 'a>;
+
+/// What one turn has given.
+#[derive(Debug, Clone, Copy)]
+pub struct Turn {
+    /// How long the operation took.
+    pub took: Duration,
+    /// Bytes of what was written, where they are of interest.
+    pub stored: Option<u64>,
+}
+
+impl Turn {
+    /// A turn that wrote so many bytes.
+    #[must_use]
+    pub const fn stored(took: Duration, stored: u64) -> Self {
+        let stored = Some(stored);
+        Turn { took, stored }
+    }
+}
+
+impl From<Duration> for Turn {
+    fn from(took: Duration) -> Self {
+        Turn { took, stored: None }
+    }
+}
 
 /// What we owe: our time compared with that of another contestant of the same run.
 #[derive(Debug, Clone, Copy)]
@@ -68,17 +92,17 @@ impl<'a> Contest<'a> {
     }
 
     /// Adds a contestant. `run` does the operation once and returns its time; with `true` it also
-    /// compares the outcome with what it has to be.
-    pub fn add(
+    /// compares the outcome with what it has to be, and may say how large it is.
+    pub fn add<T: Into<Turn>>(
         &mut self,
         role: Role,
         name: impl Into<String>,
-        run: impl FnMut(bool) -> Result<Duration> + 'a,
+        mut run: impl FnMut(bool) -> Result<T> + 'a,
     ) {
         self.contestants.push(Contestant {
             name: name.into(),
             role,
-            run: Box::new(run),
+            run: Box::new(move |check| run(check).map(Into::into)),
         });
     }
 
@@ -102,8 +126,9 @@ impl<'a> Contest<'a> {
     pub fn hold(mut self, rounds: usize) -> Result<Standing> {
         let count = self.contestants.len();
         let mut times = vec![Vec::with_capacity(rounds); count];
+        let mut stored = Vec::with_capacity(count);
         for contestant in &mut self.contestants {
-            contestant.turn(self.id, true)?;
+            stored.push(contestant.turn(self.id, true)?.stored);
         }
         for round in 0..rounds {
             for turn in 0..count {
@@ -111,17 +136,20 @@ impl<'a> Contest<'a> {
                 if let (Some(contestant), Some(times)) =
                     (self.contestants.get_mut(at), times.get_mut(at))
                 {
-                    times.push(contestant.turn(self.id, false)?);
+                    times.push(contestant.turn(self.id, false)?.took);
                 }
             }
         }
-        let results = self.contestants.into_iter().zip(times);
+        let results = self.contestants.into_iter().zip(times).zip(stored);
         Ok(Standing {
             id: self.id,
             title: self.title,
             byte_len: self.byte_len,
             results: results
-                .map(|(contestant, times)| Timed::new(contestant.name, contestant.role, times))
+                .map(|((contestant, times), stored)| Timed {
+                    stored,
+                    ..Timed::new(contestant.name, contestant.role, times)
+                })
                 .collect(),
             targets: self.targets,
             remarks: self.remarks,
@@ -135,7 +163,7 @@ impl Contestant<'_> {
     /// # Errors
     ///
     /// What the contestant says, with its name and that of the operation.
-    pub fn turn(&mut self, id: &str, check: bool) -> Result<Duration> {
+    pub fn turn(&mut self, id: &str, check: bool) -> Result<Turn> {
         (self.run)(check).map_err(|error| format!("{id}: {}: {error}", self.name).into())
     }
 }
@@ -164,6 +192,8 @@ pub struct Timed {
     pub name: String,
     /// Us, a peer or a limit.
     pub role: Role,
+    /// Bytes of what was written, where they are of interest.
+    pub stored: Option<u64>,
     /// Seconds of each round, the shortest first.
     seconds: Vec<f64>,
 }
@@ -175,6 +205,7 @@ impl Timed {
         Timed {
             name,
             role,
+            stored: None,
             seconds,
         }
     }

@@ -60,15 +60,18 @@ pub struct Workload {
     pub id: &'static str,
     /// What it stands for.
     pub title: String,
-    /// Its tensors.
+    /// Its dense tensors.
     pub tensors: Vec<Tensor>,
+    /// Its sparse one; only `W4` has one.
+    pub matrix: Option<Sparse>,
 }
 
 impl Workload {
     /// Bytes of all elements.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
-        self.tensors.iter().map(|t| t.bytes.len() as u64).sum()
+        let dense: u64 = self.tensors.iter().map(|t| t.bytes.len() as u64).sum();
+        dense + self.matrix.as_ref().map_or(0, Sparse::byte_len)
     }
 
     /// The tensor with the most bytes.
@@ -91,7 +94,11 @@ impl Workload {
             dtype: DType::F32,
             bytes,
         };
-        Ok(Workload::new("W1", "one tensor of f32", vec![tensor]))
+        Ok(Workload::new(
+            "W1",
+            "one large tensor of f32, normally distributed",
+            vec![tensor],
+        ))
     }
 
     /// `W2`: a checkpoint of bf16 weights, shaped like a language model: two embeddings, layers
@@ -141,7 +148,11 @@ impl Workload {
             })
         });
         let tensors = tensors.collect::<Result<_>>()?;
-        Ok(Workload::new("W2", "checkpoint of bf16", tensors))
+        Ok(Workload::new(
+            "W2",
+            "checkpoint of a language model in bf16, normally distributed",
+            tensors,
+        ))
     }
 
     /// `W3`: very many tiny tensors of f32, 160 bytes each.
@@ -160,7 +171,11 @@ impl Workload {
             })
         });
         let tensors = tensors.collect::<Result<_>>()?;
-        Ok(Workload::new("W3", "tiny tensors of f32", tensors))
+        Ok(Workload::new(
+            "W3",
+            "tiny tensors of f32, 160 bytes each",
+            tensors,
+        ))
     }
 
     /// `W5`: integers that compress: tokens of a text, few of them frequent, and sorted offsets.
@@ -180,32 +195,38 @@ impl Workload {
             tensor("tokens", DType::I32, filled(count * 4, 3, tokens)?),
             tensor("offsets", DType::I64, filled(count * 8, 4, offsets)?),
         ];
-        Ok(Workload::new("W5", "integers of i32 and i64", tensors))
+        Ok(Workload::new(
+            "W5",
+            "integers: tokens of i32, sorted offsets of i64",
+            tensors,
+        ))
     }
 
-    fn new(id: &'static str, what: &str, tensors: Vec<Tensor>) -> Self {
-        let mut workload = Workload {
-            id,
-            title: String::new(),
-            tensors,
-        };
-        let byte_len = workload.byte_len() as f64;
-        let (value, unit) = if byte_len < 1e9 {
-            (byte_len / 1e6, "MB")
-        } else {
-            (byte_len / 1e9, "GB")
-        };
-        let plural = if workload.tensors.len() == 1 { "" } else { "s" };
-        workload.title = format!(
-            "{what}: {} tensor{plural}, {value:.*} {unit}",
-            workload.tensors.len(),
-            usize::from(unit == "GB"),
+    /// `W4`: a sparse matrix of f32.
+    #[must_use]
+    pub fn sparse(size: Size) -> Self {
+        let matrix = Sparse::random(size);
+        let [rows, columns] = matrix.shape;
+        let what = format!(
+            "sparse matrix (CSR) of f32, {rows} x {columns}, {} stored",
+            matrix.values.len()
         );
+        let mut workload = Workload::new("W4", &what, Vec::new());
+        workload.matrix = Some(matrix);
         workload
+    }
+
+    fn new(id: &'static str, title: &str, tensors: Vec<Tensor>) -> Self {
+        Workload {
+            id,
+            title: title.to_owned(),
+            tensors,
+            matrix: None,
+        }
     }
 }
 
-/// `W4`: a sparse matrix of f32 by rows, its columns sorted within each row.
+/// A sparse matrix of f32 by rows, its columns sorted within each row.
 pub struct Sparse {
     /// Rows and columns.
     pub shape: [u64; 2],

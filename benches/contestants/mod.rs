@@ -12,6 +12,7 @@ pub mod peer_ztensor2;
 use std::path::Path;
 
 use crate::contest::expect;
+use crate::workload::Sparse;
 use crate::{Result, Tensor};
 
 /// How components are stored.
@@ -49,6 +50,22 @@ pub fn expect_file(path: &Path, tensors: &[Tensor]) -> Result<()> {
         expect_bytes(tensor, &found.elements().bytes)?;
     }
     Ok(())
+}
+
+/// Sees that the file at `path` has exactly the matrix, under the name that all give it.
+///
+/// # Errors
+///
+/// Where it has not.
+pub fn expect_sparse(path: &Path, matrix: &Sparse) -> Result<()> {
+    let file = zt_convert::open(path, &zt::OpenOptions::new())?;
+    let found = file.tensor("matrix")?.view::<zt::Csr<'_>>()?;
+    let values = found.values().clone().into_typed::<f32>()?;
+    let is_so = found.shape() == matrix.shape
+        && *values == *matrix.values
+        && *found.indices() == *matrix.indices
+        && *found.indptr() == *matrix.indptr;
+    expect(is_so, || "another matrix".into())
 }
 
 /// Sees that what was read is what the tensors hold, in their order.

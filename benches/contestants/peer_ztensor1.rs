@@ -7,7 +7,7 @@ use std::path::Path;
 use safetensors::tensor::Dtype;
 use ztensor::reader::Reader;
 use ztensor::writer::{Compression, Writer};
-use ztensor::{Checksum, DType};
+use ztensor::{Checksum, CsrTensor, DType};
 
 use crate::contestants::peer_safetensors::Mapped;
 use crate::contestants::{Digest, Storage, sum};
@@ -123,6 +123,15 @@ pub fn read_all<R: Read + Seek>(
 ) -> Result<Vec<Vec<u8>>> {
     let names: Vec<&str> = tensors.iter().map(|tensor| &*tensor.name).collect();
     Ok(file.read_many(&names, verify)?)
+}
+
+/// Reads the sparse matrix that [`write_sparse`] has written.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn read_sparse(path: &Path) -> Result<CsrTensor<f32>> {
+    Ok(open(path)?.read_csr("matrix")?)
 }
 
 fn compression(storage: Storage) -> Compression {

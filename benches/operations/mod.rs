@@ -18,6 +18,12 @@ pub enum Subject {
     Checkpoint,
     /// `W3`.
     Tiny,
+    /// `W1`.
+    Large,
+    /// `W5`.
+    Integers,
+    /// `W4`.
+    Sparse,
 }
 
 impl Subject {
@@ -30,6 +36,9 @@ impl Subject {
         match self {
             Subject::Checkpoint => Workload::checkpoint(size),
             Subject::Tiny => Workload::tiny(size.of(100_000)),
+            Subject::Large => Workload::one_large(size),
+            Subject::Integers => Workload::integers(size),
+            Subject::Sparse => Ok(Workload::sparse(size)),
         }
     }
 }
@@ -126,5 +135,25 @@ pub const OPERATIONS: &[Operation] = &[
         id: "convert-zstd-3",
         subject: Subject::Checkpoint,
         prepare: convert::zstd,
+    },
+    Operation {
+        id: "write-f32-zstd-1",
+        subject: Subject::Large,
+        prepare: |workload, folder| write::zstd("write-f32-zstd-1", 1, workload, folder),
+    },
+    Operation {
+        id: "write-integers-zstd-3",
+        subject: Subject::Integers,
+        prepare: |workload, folder| write::zstd("write-integers-zstd-3", 3, workload, folder),
+    },
+    Operation {
+        id: "write-csr-zstd-3",
+        subject: Subject::Sparse,
+        prepare: write::sparse,
+    },
+    Operation {
+        id: "read-csr",
+        subject: Subject::Sparse,
+        prepare: read::sparse,
     },
 ];

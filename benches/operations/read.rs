@@ -248,6 +248,44 @@ pub(super) fn mapped<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Con
     Ok(contest)
 }
 
+pub(super) fn sparse<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let matrix = workload.matrix.as_ref().ok_or("no matrix")?;
+    let title = format!("read a raw sparse matrix, checked, {}", workload.id);
+    let mut contest = Contest::new("read-csr", title, Some(workload.byte_len()));
+    let path = folder.join("ours.zt");
+    let options = ours::write_options(Storage::Raw, Digest::Crc32c);
+    ours::write_sparse(&path, matrix, options)?.publish()?;
+
+    let ours = path.clone();
+    contest.add(Role::Ours, "zt, by position", move |_| {
+        let (opening, file) = timed(|| ours::open(&ours, Verify::OnRead))?;
+        let (reading, found) = timed(|| file.tensor("matrix")?.view::<zt::Csr<'_>>())?;
+        expect(found.indices().len() == matrix.indices.len(), || {
+            "another matrix".into()
+        })?;
+        Ok(opening + reading)
+    });
+    let ours = path.clone();
+    contest.add(Role::Ours, "zt, mapped", move |_| {
+        let (opening, file) = timed(|| ours::open_map(&ours, Verify::OnRead))?;
+        let (reading, found) = timed(|| file.tensor("matrix")?.view::<zt::Csr<'_>>())?;
+        expect(found.indices().len() == matrix.indices.len(), || {
+            "another matrix".into()
+        })?;
+        Ok(opening + reading)
+    });
+    contest.add(Role::Peer, peer_ztensor1::NAME, move |_| {
+        let (took, found) = timed(|| peer_ztensor1::read_sparse(&path))?;
+        expect(found.indices.len() == matrix.indices.len(), || {
+            "another matrix".into()
+        })?;
+        Ok(took)
+    });
+    contest.remark(WARM);
+    contest.remark("We compare crc32c and look at every index; ztensor 1.2.3 does neither.");
+    Ok(contest)
+}
+
 /// Writes our file for contests of reading. The default digests, which readers compare or not.
 pub(super) fn publish(path: &Path, workload: &Workload, storage: Storage) -> Result<()> {
     let options = ours::write_options(storage, Digest::Crc32c);
