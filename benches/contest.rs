@@ -73,6 +73,8 @@ pub struct Contest<'a> {
     pub contestants: Vec<Contestant<'a>>,
     /// What we owe.
     pub targets: Vec<Target>,
+    /// What our output may be of the decoded bytes at most.
+    pub owed_size: Option<f64>,
     /// What has to be known to read the figures: threads, digests, durability.
     pub remarks: Vec<String>,
 }
@@ -87,6 +89,7 @@ impl<'a> Contest<'a> {
             byte_len,
             contestants: Vec::new(),
             targets: Vec::new(),
+            owed_size: None,
             remarks: Vec::new(),
         }
     }
@@ -109,6 +112,11 @@ impl<'a> Contest<'a> {
     /// Adds a target: so many times the speed of the contestant called `against`.
     pub fn owes(&mut self, speed: f64, against: &'static str) {
         self.targets.push(Target { against, speed });
+    }
+
+    /// Adds a target: our output is at most that part of the decoded bytes.
+    pub const fn owes_size(&mut self, ratio: f64) {
+        self.owed_size = Some(ratio);
     }
 
     /// Adds what has to be known to read the figures.
@@ -152,6 +160,7 @@ impl<'a> Contest<'a> {
                 })
                 .collect(),
             targets: self.targets,
+            owed_size: self.owed_size,
             remarks: self.remarks,
         })
     }
@@ -181,6 +190,8 @@ pub struct Standing {
     pub results: Vec<Timed>,
     /// As of the contest.
     pub targets: Vec<Target>,
+    /// As of the contest.
+    pub owed_size: Option<f64>,
     /// As of the contest.
     pub remarks: Vec<String>,
 }
@@ -240,6 +251,13 @@ impl Standing {
     pub fn speed_against(&self, other: &Timed) -> f64 {
         self.ours()
             .map_or(f64::NAN, |ours| other.median() / ours.median())
+    }
+
+    /// What our output may be of the decoded bytes at most, and what it is.
+    #[must_use]
+    pub fn reached_size(&self) -> Option<(f64, f64)> {
+        let stored = self.ours()?.stored? as f64;
+        Some((self.owed_size?, stored / self.byte_len? as f64))
     }
 
     /// Every target with what was reached.

@@ -16,8 +16,11 @@
 //! | [`contestants`] | us and each peer, and the limits: memcpy, pread, pwrite, bare kernels |
 //! | [`operations`] | what is measured, as contests over a workload |
 //! | [`contest`] | rounds, medians, ranges, targets |
+//! | [`growth`] | how time and memory grow with the number of objects and of bytes |
+//! | [`report`] | all of it as `docs/benchmarks.md` and a plot |
 //!
-//! `compare` prints contests; `cargo bench` runs small ones under criterion.
+//! `compare` prints contests and writes the report; `alone` does one operation in a process of its
+//! own for [`growth`]; `cargo bench` runs small contests under criterion.
 //!
 //! Absent: what is right. The crates and `conformance/` say that; here results are only compared.
 #![allow(
@@ -27,8 +30,10 @@
 
 pub mod contest;
 pub mod contestants;
+pub mod growth;
 pub mod operations;
 pub mod random;
+pub mod report;
 pub mod workload;
 
 pub use contest::{Contest, Contestant, Role, Standing, Target};

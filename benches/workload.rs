@@ -308,8 +308,9 @@ fn gaussian_f32(out: &mut [u8], mut random: Random, _: u64) {
     }
 }
 
-/// Weights have standard deviations near 0.02; so have these. Rounded to nearest, ties to even.
-fn gaussian_bf16(out: &mut [u8], mut random: Random, _: u64) {
+/// Fills with weights of bf16. Real ones have standard deviations near 0.02; so have these. Rounded
+/// to nearest, ties to even.
+pub fn gaussian_bf16(out: &mut [u8], mut random: Random, _: u64) {
     for pair in out.chunks_mut(4) {
         let values = random.normal();
         for (bytes, value) in pair.chunks_exact_mut(2).zip(values) {

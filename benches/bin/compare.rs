@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use zt_benches::growth::Growth;
 use zt_benches::operations::{OPERATIONS, Operation, Subject};
+use zt_benches::report::{Machine, Run};
 use zt_benches::{Result, Size, Standing, Workload};
 
 /// Measure operations of zt beside peers and limits, interleaved in one process
@@ -23,6 +25,15 @@ struct Arguments {
     /// Where files are written and read; a folder for temporary files by default
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// Also measure how cost grows with size, each operation in a process of its own
+    #[arg(long)]
+    growth: bool,
+    /// Write the report, benchmarks.md and benchmarks.svg, into this folder
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// The command that the report names
+    #[arg(long, value_name = "TEXT", hide = true)]
+    command: Option<String>,
     /// Name the operations and stop
     #[arg(long)]
     list: bool,
@@ -51,6 +62,14 @@ fn run(arguments: &Arguments) -> Result<()> {
         Size::Full
     };
     let folder = arguments.folder.clone().unwrap_or_else(std::env::temp_dir);
+    let mut run = Run {
+        machine: Machine::here(&folder),
+        command: arguments.command.clone().unwrap_or_else(command),
+        rounds: arguments.rounds,
+        workloads: Vec::new(),
+        standings: Vec::new(),
+        growth: None,
+    };
     // One at a time: together they would take more memory than some machines have.
     let mut workload: Option<(Subject, Workload)> = None;
     for operation in chosen(&arguments.operations)? {
@@ -59,15 +78,44 @@ fn run(arguments: &Arguments) -> Result<()> {
             .is_none_or(|(subject, _)| *subject != operation.subject)
         {
             drop(workload.take());
-            workload = Some((operation.subject, operation.subject.workload(size)?));
+            let made = operation.subject.workload(size)?;
+            let count = made.tensors.len().max(1);
+            let megabytes = made.byte_len() as f64 / 1e6;
+            let title = format!("{}; {count} in all, {megabytes:.0} MB", made.title);
+            run.workloads.push((made.id, title));
+            workload = Some((operation.subject, made));
         }
         if let Some((_, workload)) = &workload {
             let folder = tempfile::tempdir_in(&folder)?;
             let contest = (operation.prepare)(workload, folder.path())?;
-            print(&contest.hold(arguments.rounds)?);
+            let standing = contest.hold(arguments.rounds)?;
+            print(&standing);
+            run.standings.push(standing);
         }
     }
+    drop(workload);
+    if arguments.growth {
+        run.growth = Some(Growth::measure(size, &folder)?);
+    }
+    if let Some(folder) = &arguments.report {
+        run.workloads.sort_unstable();
+        run.workloads.dedup();
+        run.write(folder)?;
+        println!(
+            "\nwritten: benchmarks.md and benchmarks.svg in {}",
+            folder.display()
+        );
+    }
     Ok(())
+}
+
+/// As it was typed, but for the path of the program.
+fn command() -> String {
+    let arguments = std::env::args().skip(1);
+    std::iter::once("compare".to_owned())
+        .chain(arguments)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Operation>> {
@@ -100,6 +148,10 @@ fn print(standing: &Standing) {
             most * 1e3,
             standing.speed_against(timed),
         );
+    }
+    if let Some((owed, found)) = standing.reached_size() {
+        let verdict = if found <= owed { "met" } else { "NOT met" };
+        println!("  target {verdict}: {owed:.3} of the size, is {found:.3}");
     }
     for (target, speed) in standing.reached() {
         let verdict = if speed >= target.speed {

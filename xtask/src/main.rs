@@ -8,6 +8,7 @@
 //! in the crates and in `conformance/`.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod ci;
 mod corpus;
 mod error;
@@ -31,7 +32,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 5] = [
+const TASKS: [Task; 6] = [
     Task {
         name: "ci",
         arguments: "",
@@ -61,6 +62,12 @@ const TASKS: [Task; 5] = [
         arguments: "",
         summary: "the official Python packages read what we write",
         run: interop::run,
+    },
+    Task {
+        name: "bench",
+        arguments: "[ARGUMENTS of compare]",
+        summary: "us, the peers and the limits; writes docs/benchmarks.md",
+        run: bench::run,
     },
 ];
 
