@@ -1,0 +1,535 @@
+//! GGUF: metadata, the way through `.zt` and back, and what GGUF cannot say.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
+#![cfg(feature = "gguf")]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use zt::formats::ggml::{BlockType, Blocks};
+use zt::{
+    Attributes, ByteOrder, DType, Dense, ErrorKind, File, HashOptions, Memory, OpenOptions, Value,
+    Writer,
+};
+use zt_convert::{ConvertOptions, GGUF, Input, Summary, ZT, convert, open, open_as, open_source};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus/foreign/gguf")
+}
+
+/// The cases with that verdict: names, truths and bytes.
+fn cases(expect: &str) -> Vec<(String, Json, Vec<u8>)> {
+    let mut cases = Vec::new();
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            let truth: Json = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            let bytes = fs::read(path.with_extension("gguf")).unwrap();
+            if truth["expect"] == expect {
+                let name = path.file_stem().unwrap().to_str().unwrap();
+                cases.push((name.to_owned(), truth, bytes));
+            }
+        }
+    }
+    cases
+}
+
+fn opened(bytes: Vec<u8>) -> File {
+    open_source(Memory::new(bytes), &OpenOptions::new()).unwrap()
+}
+
+fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary)> {
+    let mut bytes = Vec::new();
+    let summary = convert(&[Input::from(file.clone())], &mut bytes, options)?;
+    assert_eq!(summary.byte_len, bytes.len() as u64);
+    Ok((bytes, summary))
+}
+
+fn content(file: &File) -> [u8; 32] {
+    file.hash(&HashOptions::default()).unwrap().content.unwrap()
+}
+
+/// Through `.zt` and back: what it is then.
+fn there_and_back(file: &File, lossy: bool) -> Vec<u8> {
+    let (ours, summary) = to(&ConvertOptions::new(ZT), file).unwrap();
+    assert!(summary.warnings.is_empty());
+    let ours = opened(ours);
+    assert_eq!((ours.kind(), content(&ours)), (ZT, content(file)));
+    let mut options = ConvertOptions::new(GGUF);
+    options.lossy = lossy;
+    to(&options, &ours).unwrap().0
+}
+
+#[test]
+fn files_of_gguf_py_come_back_byte_for_byte() {
+    let mut others = Vec::new();
+    for (name, _, bytes) in cases("read").into_iter().chain(cases("partial")) {
+        let back = there_and_back(&opened(bytes.clone()), name == "long_names");
+        if back != bytes {
+            others.push(name);
+        }
+    }
+    others.sort_unstable();
+    // Of another version, in another byte order, or without padding at the end.
+    let expected = [
+        "metadata_big",
+        "no_final_padding",
+        "no_metadata_no_tensors",
+        "quant_big",
+        "v1_little",
+        "v2_little",
+        "v3_big",
+    ];
+    assert_eq!(others, expected);
+}
+
+#[test]
+fn files_of_another_layout_come_back_with_equal_values_and_metadata() {
+    for (name, truth, bytes) in cases("read") {
+        let file = opened(bytes);
+        let back = opened(there_and_back(&file, name == "long_names"));
+        assert_eq!(back.kind(), GGUF);
+        assert_eq!(back.attributes().unwrap(), file.attributes().unwrap());
+        for object in truth["objects"].as_object().unwrap().keys() {
+            let dense = |file: &File| file.tensor(object).unwrap().to_dense().unwrap();
+            assert!(dense(&file) == dense(&back), "{name}: {object}");
+            assert!(back.tensor(object).unwrap().attributes().is_empty());
+        }
+    }
+}
+
+#[test]
+fn metadata_become_attributes_and_keep_their_types_and_order() {
+    for name in ["metadata_little", "metadata_big", "empty_array"] {
+        let (_, truth, bytes) = cases("read")
+            .into_iter()
+            .find(|case| case.0 == name)
+            .unwrap();
+        let attributes = opened(bytes).attributes().unwrap().unwrap();
+        let wanted = truth["attributes"].as_object().unwrap();
+        for (key, value) in wanted {
+            assert!(is(attributes.get(key).unwrap(), value), "{name}: {key}");
+        }
+        let types = attributes
+            .get("gguf.types")
+            .and_then(Value::as_array)
+            .unwrap();
+        assert_eq!(types.len() + 1, attributes.len());
+        for (item, (key, _)) in types.iter().zip(&attributes) {
+            let [listed, value_type] = item.as_array().unwrap() else {
+                panic!("{item:?}")
+            };
+            assert_eq!(listed, key);
+            if let Some(wanted) = truth["attribute_types"][key.as_str().unwrap()].as_str() {
+                assert_eq!(value_type.as_str(), Some(wanted));
+            }
+        }
+    }
+}
+
+/// Whether a value is what a truth says, NaN and infinities as text.
+fn is(value: &Value, truth: &Json) -> bool {
+    match (value, truth) {
+        (Value::Array(items), Json::Array(truths)) => {
+            items.len() == truths.len() && items.iter().zip(truths).all(|(a, b)| is(a, b))
+        }
+        (Value::Float(float), Json::String(text)) => match text.as_str() {
+            "nan" => float.is_nan(),
+            "inf" => *float == f64::INFINITY,
+            "-inf" => *float == f64::NEG_INFINITY,
+            _ => false,
+        },
+        (Value::Float(float), truth) => truth.as_f64() == Some(*float),
+        (Value::Bool(bool), truth) => truth.as_bool() == Some(*bool),
+        (Value::Text(text), truth) => truth.as_str() == Some(text),
+        (value, truth) => {
+            let truth = truth
+                .as_i64()
+                .map(i128::from)
+                .or(truth.as_u64().map(i128::from));
+            truth.is_some() && value.as_i128() == truth
+        }
+    }
+}
+
+#[test]
+fn broken_headers_say_which_rule_they_break() {
+    // Faults of one tensor: the file opens, and that object is refused.
+    let of_objects = [
+        ("bad_align_huge", "bounds"),
+        ("bad_cut_all_data", "bounds"),
+        ("bad_cut_in_data", "bounds"),
+        ("bad_dim_huge", "shape-size-mismatch"),
+        ("bad_dims_overflow", "shape-size-mismatch"),
+        ("bad_dims_overflow_to_small", "shape-size-mismatch"),
+        ("bad_quant_partial_block", "shape-size-mismatch"),
+        ("bad_quant_row_partial", "shape-size-mismatch"),
+    ];
+    for (name, _, bytes) in cases("reject") {
+        let path = folder().join(&name).with_extension("gguf");
+        match open(&path, &OpenOptions::new()) {
+            Ok(file) => {
+                let expected = of_objects.iter().find(|(case, _)| *case == name);
+                let (_, code) = expected.unwrap_or_else(|| panic!("{name} opens"));
+                let entries = file.entries();
+                let faults = entries.iter().filter_map(|entry| entry.fault());
+                assert_eq!(
+                    faults.map(zt::Error::code).collect::<Vec<_>>(),
+                    [*code],
+                    "{name}"
+                );
+            }
+            Err(error) => {
+                let expected = match name.as_str() {
+                    "bad_magic" | "bad_cut_in_magic" => "unknown-kind",
+                    "bad_version_0" | "bad_version_4" => "version",
+                    _ => "header",
+                };
+                assert_eq!(error.code(), expected, "{name}: {error}");
+            }
+        }
+        // Told that it is GGUF, the reader says what is wrong with it as one.
+        let forced = open_as(&path, GGUF, &OpenOptions::new().strict(true)).unwrap_err();
+        assert_eq!(forced.kind(), ErrorKind::Malformed, "{name}: {forced}");
+        drop(bytes);
+    }
+}
+
+/// A header of version 3 with those counts, and what follows it.
+fn header(tensors: u64, pairs: u64, rest: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = b"GGUF\x03\0\0\0".to_vec();
+    bytes.extend(tensors.to_le_bytes());
+    bytes.extend(pairs.to_le_bytes());
+    rest.iter().for_each(|part| bytes.extend(*part));
+    bytes
+}
+
+fn string(text: &[u8]) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes()[..], text].concat()
+}
+
+/// A pair: its key, the number of its type, its value.
+fn pair(key: &[u8], id: u32, value: &[u8]) -> Vec<u8> {
+    [&string(key)[..], &id.to_le_bytes(), value].concat()
+}
+
+/// A tensor: its name, its dimensions fastest first, the number of its type, its offset.
+fn tensor(name: &str, dimensions: &[u64], id: u32, offset: u64) -> Vec<u8> {
+    let mut bytes = string(name.as_bytes());
+    bytes.extend((dimensions.len() as u32).to_le_bytes());
+    dimensions
+        .iter()
+        .for_each(|dimension| bytes.extend(dimension.to_le_bytes()));
+    bytes.extend(id.to_le_bytes());
+    bytes.extend(offset.to_le_bytes());
+    bytes
+}
+
+fn refusal(bytes: Vec<u8>) -> (ErrorKind, &'static str, String) {
+    let error = open_source(Memory::new(bytes), &OpenOptions::new()).unwrap_err();
+    (error.kind(), error.code(), error.to_string())
+}
+
+#[test]
+fn what_strings_and_bools_may_be() {
+    // Tokens are whatever bytes they are; names and keys are not.
+    let bytes = header(0, 1, &[&pair(b"token", 8, &string(b"\xFF\xFE"))]);
+    let file = opened(bytes.clone());
+    let token = file.attributes().unwrap().unwrap().get("token").cloned();
+    assert_eq!(token, Some(Value::Bytes(vec![0xFF, 0xFE])));
+    let back = there_and_back(&file, false);
+    assert!(back.starts_with(&bytes) && back.len().is_multiple_of(32));
+    let (kind, code, _) = refusal(header(0, 1, &[&pair(b"\xFF", 0, &[1])]));
+    assert_eq!((kind, code), (ErrorKind::Malformed, "header"));
+    let (kind, code, _) = refusal(header(0, 1, &[&pair(b"b", 7, &[2])]));
+    assert_eq!((kind, code), (ErrorKind::Malformed, "header"));
+}
+
+#[test]
+fn every_bit_of_a_float_survives() {
+    let nan = 0x7F80_0001u32.to_le_bytes();
+    let wide = 0xFFF0_0000_0000_0001u64.to_le_bytes();
+    let pairs = [pair(b"f", 6, &nan), pair(b"d", 12, &wide)].concat();
+    let bytes = header(0, 2, &[&pairs]);
+    let back = there_and_back(&opened(bytes.clone()), false);
+    assert!(back.starts_with(&bytes));
+}
+
+#[test]
+fn the_name_of_our_own_attribute_is_refused_as_a_key() {
+    let (kind, code, _) = refusal(header(0, 1, &[&pair(b"gguf.types", 0, &[1])]));
+    assert_eq!((kind, code), (ErrorKind::Unsupported, "unsupported"));
+}
+
+#[test]
+fn more_values_than_memory_should_be_spent_on_are_refused() {
+    let count = (1u64 << 24) + 1;
+    let mut value = 7u32.to_le_bytes().to_vec();
+    value.extend(count.to_le_bytes());
+    value.resize(value.len() + count as usize, 0);
+    let (kind, code, _) = refusal(header(0, 1, &[&pair(b"many", 9, &value)]));
+    assert_eq!((kind, code), (ErrorKind::Limit, "header"));
+}
+
+#[test]
+fn scalars_and_empty_tensors_are_tensors() {
+    let infos = [
+        tensor("scalar", &[], 0, 0),
+        tensor("empty", &[0], 0, 32),
+        tensor("blocks", &[32, 0], 8, 32),
+    ];
+    let mut bytes = header(3, 0, &[&infos.concat()]);
+    bytes.resize(bytes.len().next_multiple_of(32), 0);
+    bytes.extend(1.5f32.to_le_bytes());
+    let file = opened(bytes);
+    assert_eq!(
+        file.tensor("scalar").unwrap().to_vec::<f32>().unwrap(),
+        [1.5]
+    );
+    assert_eq!(file.tensor("empty").unwrap().shape(), [0]);
+    assert_eq!(
+        file.tensor("blocks").unwrap().to_dense().unwrap().shape(),
+        [0, 32]
+    );
+    let back = opened(there_and_back(&file, false));
+    assert_eq!(content(&back), content(&file));
+}
+
+#[test]
+fn a_tensor_behind_one_of_unknown_length_begins_where_it_says() {
+    let file = |second: u64| {
+        let infos = [tensor("a", &[4], 99, 0), tensor("b", &[1], 24, second)];
+        let mut bytes = header(2, 0, &[&infos.concat()]);
+        bytes.resize(bytes.len().next_multiple_of(32) + 96, 7);
+        bytes
+    };
+    let opened = opened(file(64));
+    let data = opened.tensor("a").unwrap().bytes("data").unwrap();
+    assert_eq!((data.len(), opened.warnings().len()), (64, 1));
+    assert_eq!(opened.warnings()[0].code, "unknown-type");
+    for misplaced in [63, 65] {
+        assert_eq!(refusal(file(misplaced)).1, "header");
+    }
+    // Beyond the end: both are known to be wrong, and each says so.
+    let cut = open_source(Memory::new(file(1 << 40)), &OpenOptions::new()).unwrap();
+    let faults = cut
+        .entries()
+        .iter()
+        .filter(|entry| entry.fault().is_some())
+        .count();
+    assert_eq!(faults, 2);
+}
+
+#[test]
+fn a_file_that_is_cut_keeps_the_tensors_before_the_cut() {
+    let (_, truth, bytes) = cases("read")
+        .into_iter()
+        .find(|case| case.0 == "quant_mixed")
+        .unwrap();
+    let count = truth["objects"].as_object().unwrap().len();
+    let file = opened(bytes[..bytes.len() - 600].to_vec());
+    let entries = file.entries();
+    let faults: Vec<_> = entries.iter().filter_map(|entry| entry.fault()).collect();
+    assert!(faults.iter().all(|fault| fault.code() == "bounds"));
+    assert!(!faults.is_empty() && faults.len() < count && entries.len() == count);
+}
+
+fn file(fill: impl FnOnce(&mut Writer<'_>) -> zt::Result<()>) -> File {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    fill(&mut writer).unwrap();
+    writer.finish().unwrap();
+    File::from_bytes(bytes).unwrap()
+}
+
+/// Refused for the object; with the loss allowed, so many tensors come out.
+fn lossy(input: &File, object: Option<&str>, left: usize) {
+    let mut options = ConvertOptions::new(GGUF);
+    let error = to(&options, input).unwrap_err();
+    assert_eq!((error.code(), error.object()), ("lossy", object), "{error}");
+    options.lossy = true;
+    let (bytes, summary) = to(&options, input).unwrap();
+    assert_eq!(opened(bytes).len(), left);
+    assert!(
+        summary
+            .warnings
+            .iter()
+            .all(|warning| warning.object.as_deref() == object)
+    );
+    assert!(!summary.warnings.is_empty());
+}
+
+#[test]
+fn what_gguf_cannot_say_is_a_loss() {
+    let long = "n".repeat(64);
+    lossy(
+        &file(|w| w.add(&long, &Dense::from_slice(&[1], &[1f32])?)),
+        Some(&long),
+        1,
+    );
+    lossy(
+        &file(|w| w.add("r", &Dense::from_slice(&[1; 5], &[1f32])?)),
+        Some("r"),
+        0,
+    );
+    lossy(
+        &file(|w| w.add("u", &Dense::from_slice(&[1], &[1u8])?)),
+        Some("u"),
+        0,
+    );
+    lossy(
+        &file(|w| w.add("b", &Dense::from_slice(&[1], &[true])?)),
+        Some("b"),
+        0,
+    );
+    let complex = [zt::formats::Complex::new(1f32, 2.0)];
+    lossy(
+        &file(|w| w.add("c", &Dense::from_slice(&[1], &complex)?)),
+        Some("c"),
+        0,
+    );
+    let sparse = zt::Csr::new([2, 3], &[7i32, 8], vec![2, 0], vec![0, 1, 2]).unwrap();
+    lossy(&file(|w| w.add("s", &sparse)), Some("s"), 1);
+    for value in [Value::Null, Value::Map(Attributes::new()), vec![1u8].into()] {
+        let with = file(|w| {
+            w.set_attributes([("k", value)].into());
+            Ok(())
+        });
+        lossy(&with, None, 0);
+    }
+    let unaligned = file(|w| {
+        w.set_attributes([("general.alignment", 3u64)].into());
+        w.add("t", &Dense::from_slice(&[1], &[1f32])?)
+    });
+    lossy(&unaligned, None, 1);
+}
+
+#[test]
+fn names_that_llama_cpp_takes_are_none() {
+    let name = "n".repeat(63);
+    let input = file(|w| w.add(&name, &Dense::from_slice(&[1, 1, 1, 1], &[1i64])?));
+    let (bytes, summary) = to(&ConvertOptions::new(GGUF), &input).unwrap();
+    assert!(summary.warnings.is_empty());
+    assert_eq!(content(&opened(bytes)), content(&input));
+}
+
+#[test]
+fn attributes_of_other_files_get_types_and_the_alignment_is_obeyed() {
+    let input = file(|w| {
+        let pairs: [(&str, Value); 4] = [
+            ("general.alignment", 256u64.into()),
+            ("text", "v".into()),
+            ("scale", 0.1.into()),
+            ("list", vec![Value::from(1u64), (-1i64).into()].into()),
+        ];
+        w.set_attributes(pairs.into());
+        w.add("a", &Dense::from_slice(&[1], &[1f32])?)?;
+        w.add("b", &Dense::from_slice(&[1], &[2f32])?)
+    });
+    let (bytes, _) = to(&ConvertOptions::new(GGUF), &input).unwrap();
+    assert!(bytes.len().is_multiple_of(256));
+    let output = opened(bytes);
+    let data = output.tensor("b").unwrap().component("data").unwrap();
+    assert!(data.blob.span.offset().is_multiple_of(256));
+    let attributes = output.attributes().unwrap().unwrap();
+    for (key, value) in &input.attributes().unwrap().unwrap() {
+        assert_eq!(attributes.get(key.as_str().unwrap()), Some(value));
+    }
+}
+
+#[test]
+fn a_value_that_was_changed_gets_a_type_that_holds_it() {
+    let bytes = header(0, 2, &[&pair(b"b", 0, &[7]), &pair(b"a", 0, &[8])]);
+    let mut attributes = opened(bytes).attributes().unwrap().unwrap();
+    attributes.insert("b", 300u64);
+    attributes.insert("new", "text");
+    let changed = file(|w| {
+        w.set_attributes(attributes);
+        Ok(())
+    });
+    let (bytes, summary) = to(&ConvertOptions::new(GGUF), &changed).unwrap();
+    assert!(summary.warnings.is_empty());
+    let pairs = [
+        pair(b"b", 4, &300u32.to_le_bytes()),
+        pair(b"a", 0, &[8]),
+        pair(b"new", 8, &string(b"text")),
+    ];
+    assert!(bytes.starts_with(&header(0, 3, &[&pairs.concat()])));
+}
+
+#[test]
+fn blocks_are_written_as_they_are_or_as_their_values() {
+    let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
+    let block: Vec<u8> = [0x00, 0x38].into_iter().chain(0..32).collect();
+    let blocks = Blocks::new(q8_0, [1, 32], &block[..]).unwrap();
+    let input = file(|w| w.add("q", &blocks));
+    let mut options = ConvertOptions::new(GGUF);
+    let (bytes, _) = to(&options, &input).unwrap();
+    assert!(bytes.windows(34).any(|window| window == block));
+    assert_eq!(content(&opened(bytes)), content(&input));
+    (options.dense, options.dtype) = (true, Some(DType::F16));
+    let (bytes, _) = to(&options, &input).unwrap();
+    let output = opened(bytes);
+    let data = output.tensor("q").unwrap().component("data").unwrap();
+    assert_eq!(
+        (data.dtype, data.blob.span.byte_len()),
+        (Some(DType::F16), 64)
+    );
+}
+
+#[test]
+fn big_endian_blocks_of_an_unknown_form_are_kept_and_not_written() {
+    let mut bytes = b"GGUF\0\0\0\x03".to_vec();
+    bytes.extend(1u64.to_be_bytes());
+    bytes.extend(0u64.to_be_bytes());
+    bytes.extend(1u64.to_be_bytes());
+    bytes.extend(b"q");
+    bytes.extend(1u32.to_be_bytes());
+    bytes.extend(32u64.to_be_bytes());
+    bytes.extend(6u32.to_be_bytes());
+    bytes.extend(0u64.to_be_bytes());
+    bytes.resize(bytes.len().next_multiple_of(32) + 32, 1);
+    let file = opened(bytes);
+    let tensor = file.tensor("q").unwrap();
+    assert_eq!(tensor.bytes("data").unwrap().len(), 22);
+    assert_eq!(
+        tensor.to_dense().unwrap_err().kind(),
+        ErrorKind::Unsupported
+    );
+    assert!(!BlockType::from_id(6).unwrap().is_known_in(ByteOrder::Big));
+    lossy(&file, Some("q"), 0);
+}
+
+#[test]
+fn writing_is_streamed_in_pieces_of_any_length() {
+    // Blocks of 18 bytes never end where a piece of a power of two does.
+    let (_, _, bytes) = cases("read")
+        .into_iter()
+        .find(|case| case.0 == "quant_big")
+        .unwrap();
+    let file = opened(bytes);
+    struct Trickle<'o>(&'o mut Vec<u8>);
+    impl Write for Trickle<'_> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let len = bytes.len().min(5);
+            self.0.extend(&bytes[..len]);
+            Ok(len)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let (mut slow, input) = (Vec::new(), [Input::from(file.clone())]);
+    convert(&input, Trickle(&mut slow), &ConvertOptions::new(GGUF)).unwrap();
+    assert!(slow == to(&ConvertOptions::new(GGUF), &file).unwrap().0);
+}
