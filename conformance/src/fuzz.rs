@@ -16,8 +16,9 @@ use crate::observe::observe;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 5] = [
+pub const BODIES: [Body; 6] = [
     ("footer", footer),
+    ("gguf", gguf),
     ("manifest", manifest),
     ("open_all", open_all),
     ("round_trip", round_trip),
@@ -151,6 +152,40 @@ pub fn round_trip(bytes: &[u8]) {
         assert!(again == written, "two threads write other bytes");
     }
     file.assert_is(&written);
+}
+
+/// A whole GGUF file: opened and read as one. What it says, GGUF can say again.
+pub fn gguf(bytes: &[u8]) {
+    let open = |bytes: Vec<u8>| {
+        let options = OpenOptions::new().limits(limits());
+        zt_convert::open_source(Memory::new(bytes), &options)
+    };
+    let seen = observe(open(bytes.to_vec()));
+    let Ok(file) = open(bytes.to_vec()) else {
+        return;
+    };
+    if file.kind() != zt_convert::GGUF || file.entries().iter().any(|e| e.fault().is_some()) {
+        return;
+    }
+    let mut written = Vec::new();
+    let options = zt_convert::ConvertOptions::new(zt_convert::GGUF);
+    let input = zt_convert::Input::from(file);
+    // Long names, big-endian blocks that nobody knows, and dimensions beyond i64 are losses.
+    if zt_convert::convert(&[input], &mut written, &options).is_err() {
+        return;
+    }
+    let again = observe(open(written));
+    assert_eq!(again.refused, None);
+    assert_eq!(again.attributes, seen.attributes);
+    assert!(again.objects.keys().eq(seen.objects.keys()));
+    for (name, object) in &seen.objects {
+        let again = &again.objects[name];
+        assert_eq!(
+            (&again.shape, &again.format),
+            (&object.shape, &object.format)
+        );
+        assert_eq!(again.dense, object.dense, "{name}");
+    }
 }
 
 /// A whole safetensors file: opened and read as one.

@@ -11,6 +11,7 @@ use std::fs;
 use std::panic;
 
 use zt_conformance::corpus;
+use zt_conformance::foreign;
 use zt_conformance::fuzz::{BODIES, Body};
 
 fn replay(named: &[(String, Vec<u8>)], (target, body): Body) {
@@ -62,5 +63,17 @@ fn every_manifest_of_the_corpus_goes_through_the_manifest_target() {
         })
         .collect();
     assert!(manifests.len() > 300);
-    replay(&manifests, BODIES[1]);
+    let body = BODIES.into_iter().find(|(name, _)| *name == "manifest");
+    replay(&manifests, body.unwrap());
+}
+
+/// Every file of the kinds that have a target of their own, broken ones included.
+#[test]
+fn every_foreign_file_goes_through_the_target_of_its_kind() {
+    for kind in ["gguf", "safetensors"] {
+        let files = foreign::files(kind);
+        assert!(files.len() > 50);
+        let body = BODIES.into_iter().find(|(name, _)| *name == kind);
+        replay(&files, body.unwrap());
+    }
 }
