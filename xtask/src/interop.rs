@@ -4,6 +4,7 @@
 //! `ztensor` as published, each in a virtual environment of its own under `target/interop`, because
 //! they share a name. What is written, and the truth about it, is in
 //! `conformance/examples/interop_write.rs`; the comparison is `conformance/interop/`.
+//! `gguf_both_ways.py` there does the same for GGUF, with random files of gguf-py.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,9 @@ use crate::shell::Shell;
 /// Each is a file of pinned requirements, `conformance/interop/NAME.txt`, and a virtual
 /// environment.
 const READERS: [&str; 2] = ["ztensor-1.2.3", "ztensor-1.1.1"];
+
+/// The judge of GGUF, in the same way.
+const GGUF: &str = "gguf-0.19.0";
 
 pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     let scratch = shell.target().join("interop");
@@ -45,10 +49,16 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
         .cargo("build --locked --quiet --release --package zt-cli")
         .run()?;
     let program = shell.target().join("release").join("zt");
+    let program = program.with_extension(std::env::consts::EXE_EXTENSION);
+    let gguf = environment(shell, &scratch, GGUF)?;
+    let both_ways = shell
+        .program(&gguf)
+        .args("conformance/interop/gguf_both_ways.py");
+    both_ways.arg(&program).run()?;
     let peers = shell
         .program(python)
         .args("conformance/interop/peers.py")
-        .arg(program.with_extension(std::env::consts::EXE_EXTENSION));
+        .arg(&program);
     peers.args("conformance/corpus --check README.md").run()
 }
 
