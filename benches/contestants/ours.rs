@@ -42,11 +42,11 @@ pub fn write(path: &Path, tensors: &[Tensor], options: WriteOptions) -> Result<A
     })
 }
 
-/// As [`write`], of a sparse matrix.
+/// As [`write()`], of a sparse matrix.
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub fn write_sparse(path: &Path, matrix: &Sparse, options: WriteOptions) -> Result<AtomicFile> {
     write_with(path, options, |writer| {
         Ok(writer.add("matrix", &matrix.csr()?)?)
@@ -54,7 +54,7 @@ pub fn write_sparse(path: &Path, matrix: &Sparse, options: WriteOptions) -> Resu
 }
 
 /// Writes what the file at `from` has, of any kind, as a `.zt` file, complete and without a name
-/// yet, as [`write`] does. Input and output are streamed.
+/// yet, as [`write()`] does. Input and output are streamed.
 ///
 /// # Errors
 ///

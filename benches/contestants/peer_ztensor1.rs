@@ -38,11 +38,11 @@ pub fn write(path: &Path, tensors: &[Tensor], storage: Storage, digest: Digest) 
     Ok(())
 }
 
-/// As [`write`], of a sparse matrix.
+/// As [`write()`], of a sparse matrix.
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub fn write_sparse(path: &Path, matrix: &Sparse, storage: Storage, digest: Digest) -> Result<()> {
     let mut writer = Writer::create(path)?;
     writer.add_csr(
