@@ -5,7 +5,7 @@ use std::io::Write;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::commands::completions;
+use crate::commands::{bench, completions};
 use crate::commands::{convert, explain, extract, hash, info, ls, man, show, verify};
 use crate::exit::Exit;
 use crate::json::{ErrorBody, ErrorDocument};
@@ -71,6 +71,7 @@ pub(crate) enum Command {
     Hash(hash::Arguments),
     Convert(convert::Arguments),
     Extract(extract::Arguments),
+    Bench(bench::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),

@@ -5,6 +5,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use zt::{Error, ErrorKind};
 
 use crate::exit::Exit;
 
@@ -42,6 +43,22 @@ impl Progress {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
+        }
+    }
+
+    /// As [`Progress::report`], for work that stops by returning.
+    ///
+    /// # Errors
+    ///
+    /// Code `interrupted`.
+    pub(crate) fn advance(&self, bytes: u64) -> zt::Result<()> {
+        match self.report(bytes) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::new(
+                ErrorKind::Interrupted,
+                "interrupted",
+                "stopped on request",
+            )),
         }
     }
 }

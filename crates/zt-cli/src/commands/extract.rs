@@ -260,7 +260,7 @@ impl Job<'_> {
                     };
                     nbytes = nbytes
                         .saturating_add(self.write_elements(&mut file, &elements, descr, path)?);
-                    self.check_interrupted(len as u64)?;
+                    self.progress.advance(len as u64)?;
                 }
                 file.publish()?;
                 Extracted::new(
@@ -289,7 +289,7 @@ impl Job<'_> {
                 let mut file = AtomicFile::create(path)?;
                 write(&mut file, &header(descr, dense.shape(), name)?, path)?;
                 let nbytes = self.write_elements(&mut file, elements, descr, path)?;
-                self.check_interrupted(elements.bytes.len() as u64)?;
+                self.progress.advance(elements.bytes.len() as u64)?;
                 file.publish()?;
                 Extracted::new(
                     name,
@@ -346,17 +346,6 @@ impl Job<'_> {
         };
         write(file, bytes, path)?;
         Ok(bytes.len() as u64)
-    }
-
-    fn check_interrupted(&self, bytes: u64) -> zt::Result<()> {
-        match self.progress.report(bytes) {
-            std::ops::ControlFlow::Continue(()) => Ok(()),
-            std::ops::ControlFlow::Break(()) => Err(Error::new(
-                ErrorKind::Interrupted,
-                "interrupted",
-                "stopped on request",
-            )),
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod explain;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> Result<Exit, Failure
         Command::Hash(arguments) => hash::run(&arguments, output),
         Command::Convert(arguments) => convert::run(&arguments, output),
         Command::Extract(arguments) => extract::run(&arguments, output),
+        Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Completions(arguments) => completions::run(&arguments, output),
         Command::Man(arguments) => man::run(&arguments, output),

@@ -1,0 +1,375 @@
+//! `zt bench`: how fast a file reads, verifies and is stored anew on this machine.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+use zt::{Compression, VerifyOptions, WriteOptions};
+use zt_convert::{ConvertOptions, Input};
+
+use crate::exit::{Exit, Failure};
+use crate::open::{decoded_len, input};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::size::{human, percent};
+use crate::table::Table;
+use crate::text::{count, printable};
+
+/// Measure how fast a file reads, verifies and is stored anew on this machine
+///
+/// Every operation takes a turn in each round, after one round that warms up and is not counted:
+/// so what is measured is the machine and not the disk, and what disturbs one operation disturbs
+/// all. Nothing is written: what is stored anew is counted and dropped. A file that is damaged is
+/// not measured, and the exit is that of `zt verify`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The file, of any kind; for a sharded set, its index
+    file: PathBuf,
+    /// Rounds in which every operation takes a turn
+    #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// Threads that verify and store; as many as there are cores by default. Reading takes all cores
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt bench model.zt
+  zt bench model.safetensors --rounds 9 --jobs 2
+  zt bench --json model.gguf | jq '.operations[] | {operation, bytes_per_second}'
+
+Operations:
+  file      read the bytes of the file, 1 MiB at a time, on one thread: what the system can do
+  memory    copy as many bytes in memory, on one thread: what the memory can do
+  open      open the file
+  stream    read and decode every component in order, 1 MiB at a time, digests compared
+  own       read and decode each component into memory of its own, digests compared
+  verify    check everything, as `zt verify` does
+  raw       store all of it as .zt with crc32c, uncompressed; this and what follows reads it, too
+  zstd-1, zstd-3
+            the same, compressed at that level
+  zstd-auto the same, compressed as a sample of each component advises
+
+With --json the keys of an operation are `operation`, `bytes` that it is done to (null for `open`),
+the `seconds` of the median round, `seconds_min`, `seconds_max`, `bytes_per_second` and, where it
+stores, `output_size`.";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    File,
+    Memory,
+    Open,
+    Stream,
+    Own,
+    Verify,
+    Store(&'static str, Compression),
+}
+
+const OPERATIONS: [Operation; 10] = [
+    Operation::File,
+    Operation::Memory,
+    Operation::Open,
+    Operation::Stream,
+    Operation::Own,
+    Operation::Verify,
+    Operation::Store("raw", Compression::None),
+    Operation::Store("zstd-1", Compression::Zstd(1)),
+    Operation::Store("zstd-3", Compression::Zstd(3)),
+    Operation::Store("zstd-auto", Compression::Auto),
+];
+
+impl Operation {
+    const fn name(self) -> &'static str {
+        match self {
+            Operation::File => "file",
+            Operation::Memory => "memory",
+            Operation::Open => "open",
+            Operation::Stream => "stream",
+            Operation::Own => "own",
+            Operation::Verify => "verify",
+            Operation::Store(name, _) => name,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    file: String,
+    kind: &'a str,
+    file_size: u64,
+    objects: usize,
+    decoded_size: u64,
+    rounds: u16,
+    jobs: Option<u16>,
+    operations: Vec<OperationBody>,
+}
+
+#[derive(Serialize)]
+struct OperationBody {
+    operation: &'static str,
+    bytes: Option<u64>,
+    seconds: f64,
+    seconds_min: f64,
+    seconds_max: f64,
+    bytes_per_second: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_size: Option<u64>,
+}
+
+/// What one turn has given.
+struct Turn {
+    took: Duration,
+    /// Bytes that it was done to.
+    bytes: Option<u64>,
+    /// Bytes that came out.
+    stored: Option<u64>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let opened = input(&arguments.file, None)?;
+    let file = opened.file();
+    let decoded = decoded_len(file);
+    let rounds = u64::from(arguments.rounds).saturating_add(1);
+    // Every operation but `open` goes over all bytes.
+    let work = decoded.saturating_mul(rounds.saturating_mul(OPERATIONS.len() as u64 - 1));
+    let progress = Progress::new(Some(work));
+    let bench = Bench {
+        path: &arguments.file,
+        paths: opened.paths(),
+        jobs: arguments.jobs.map(usize::from),
+        progress: &progress,
+    };
+    let mut turns: Vec<Vec<Turn>> = OPERATIONS.iter().map(|_| Vec::new()).collect();
+    for round in 0..rounds {
+        for (operation, turns) in OPERATIONS.iter().zip(&mut turns) {
+            let turn = bench.turn(*operation)?;
+            if round > 0 {
+                turns.push(turn);
+            }
+        }
+    }
+    drop(progress);
+    let bodies = OPERATIONS.iter().zip(turns);
+    let operations = bodies.filter_map(|(operation, turns)| body(operation.name(), turns));
+    let document = Document {
+        file: arguments.file.display().to_string(),
+        kind: file.kind().as_str(),
+        file_size: file.byte_len(),
+        objects: file.len(),
+        decoded_size: decoded,
+        rounds: arguments.rounds,
+        jobs: arguments.jobs,
+        operations: operations.collect(),
+    };
+    if output.json {
+        output.document(&document)?;
+    } else {
+        output.line(&table(&document).render(output.colored()))?;
+        output.line(&format!(
+            "{}: {}, {}, {} decoded; median of {}",
+            printable(&document.file),
+            document.kind,
+            count(document.objects as u64, "object", "objects"),
+            human(decoded),
+            count(arguments.rounds.into(), "round", "rounds"),
+        ))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn body(operation: &'static str, mut turns: Vec<Turn>) -> Option<OperationBody> {
+    turns.sort_by_key(|turn| turn.took);
+    let seconds = |turn: &Turn| turn.took.as_secs_f64();
+    let middle = turns.get(turns.len() / 2)?;
+    let took = seconds(middle);
+    let rate = |bytes: u64| (took > 0.0).then_some(bytes as f64 / took);
+    Some(OperationBody {
+        operation,
+        bytes: middle.bytes,
+        seconds: took,
+        seconds_min: turns.first().map(seconds)?,
+        seconds_max: turns.last().map(seconds)?,
+        bytes_per_second: middle.bytes.and_then(rate),
+        output_size: middle.stored,
+    })
+}
+
+fn table(document: &Document<'_>) -> Table {
+    let mut table = Table::new(&[
+        "OPERATION",
+        ">MEDIAN",
+        ">FASTEST",
+        ">SLOWEST",
+        ">GB/S",
+        ">STORED",
+    ]);
+    for operation in &document.operations {
+        let milliseconds = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
+        let rate = operation.bytes_per_second;
+        let stored = operation.output_size;
+        table.row([
+            operation.operation.to_owned(),
+            milliseconds(operation.seconds),
+            milliseconds(operation.seconds_min),
+            milliseconds(operation.seconds_max),
+            rate.map_or(String::new(), |rate| format!("{:.2}", rate / 1e9)),
+            stored.map_or(String::new(), |stored| {
+                percent(stored, document.decoded_size)
+            }),
+        ]);
+    }
+    table
+}
+
+/// Bytes that are read or copied at a time.
+const PIECE: usize = 1 << 20;
+
+struct Bench<'a> {
+    path: &'a Path,
+    /// All files that are read: several for a sharded set.
+    paths: &'a [PathBuf],
+    jobs: Option<usize>,
+    progress: &'a Progress,
+}
+
+impl Bench<'_> {
+    /// Does the operation once. The file is opened anew each time, because an open one remembers
+    /// which digests it has compared.
+    fn turn(&self, operation: Operation) -> Result<Turn, Failure> {
+        let opened = match operation {
+            Operation::Open | Operation::File | Operation::Memory => None,
+            _ => Some(input(self.path, None)?),
+        };
+        let start = Instant::now();
+        let (bytes, stored) = match (operation, opened) {
+            (Operation::File, _) => (Some(self.file()?), None),
+            (Operation::Memory, _) => return self.memory(),
+            (Operation::Stream, Some(opened)) => (Some(self.stream(&opened)?), None),
+            (Operation::Own, Some(opened)) => (Some(self.own(&opened)?), None),
+            (Operation::Verify, Some(opened)) => (Some(self.verify(&opened)?), None),
+            (Operation::Store(_, compression), Some(opened)) => {
+                let (bytes, stored) = self.store(opened, compression)?;
+                (Some(bytes), Some(stored))
+            }
+            (_, _) => {
+                black_box(input(self.path, None)?);
+                (None, None)
+            }
+        };
+        Ok(Turn {
+            took: start.elapsed(),
+            bytes,
+            stored,
+        })
+    }
+
+    fn file(&self) -> Result<u64, Failure> {
+        let mut piece = vec![0; PIECE];
+        let mut total = 0u64;
+        for path in self.paths {
+            let failed = |error| zt::Error::from(error).with_path(path);
+            let mut file = File::open(path).map_err(failed)?;
+            loop {
+                match file.read(&mut piece) {
+                    Ok(0) => break,
+                    Ok(len) => total = self.count(total, len as u64)?,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(failed(error).into()),
+                }
+            }
+        }
+        Ok(total)
+    }
+
+    /// Between two stretches that no cache holds. They are made before the time runs.
+    fn memory(&self) -> Result<Turn, Failure> {
+        const STRETCH: u64 = 64 << 20;
+        let total = self.paths.iter().filter_map(|path| path.metadata().ok());
+        let total = total
+            .map(|metadata| metadata.len())
+            .fold(0, u64::saturating_add);
+        let stretch = usize::try_from(total.clamp(1, STRETCH)).unwrap_or(PIECE);
+        let (from, mut to) = (vec![1u8; stretch], vec![2u8; stretch]);
+        let start = Instant::now();
+        let mut done = 0;
+        while done < total {
+            for (to, from) in to.chunks_mut(PIECE).zip(from.chunks(PIECE)) {
+                to.copy_from_slice(from);
+            }
+            black_box(&mut to);
+            done = self.count(done, stretch as u64)?;
+        }
+        Ok(Turn {
+            took: start.elapsed(),
+            bytes: Some(done),
+            stored: None,
+        })
+    }
+
+    fn stream(&self, opened: &Input) -> Result<u64, Failure> {
+        let mut piece = vec![0; PIECE];
+        let mut total = 0u64;
+        for entry in opened.file().entries() {
+            let tensor = entry.tensor()?;
+            for (role, _) in tensor.components() {
+                let mut reader = tensor.reader(role)?;
+                loop {
+                    match reader.read(&mut piece)? {
+                        0 => break,
+                        len => total = self.count(total, len as u64)?,
+                    }
+                }
+            }
+        }
+        Ok(total)
+    }
+
+    fn own(&self, opened: &Input) -> Result<u64, Failure> {
+        let mut total = 0u64;
+        for entry in opened.file().entries() {
+            let tensor = entry.tensor()?;
+            for (role, _) in tensor.components() {
+                let bytes = black_box(tensor.bytes(role)?);
+                total = self.count(total, bytes.len() as u64)?;
+            }
+        }
+        Ok(total)
+    }
+
+    fn verify(&self, opened: &Input) -> Result<u64, Failure> {
+        let report = |bytes| self.progress.report(bytes);
+        let mut options = VerifyOptions::default();
+        options.threads = self.jobs;
+        options.progress = Some(&report);
+        let report = opened.file().verify(&options)?;
+        match report.problems.into_iter().next() {
+            Some(problem) => Err(problem.into()),
+            None => Ok(report.bytes),
+        }
+    }
+
+    /// How many bytes went in and came out.
+    fn store(&self, opened: Input, compression: Compression) -> Result<(u64, u64), Failure> {
+        let report = |bytes| self.progress.report(bytes);
+        let mut options = ConvertOptions::new(zt_convert::ZT);
+        options.write = WriteOptions::new().compression(compression);
+        if let Some(jobs) = self.jobs {
+            options.write = options.write.threads(jobs);
+        }
+        options.progress = Some(&report);
+        let summary = zt_convert::convert(&[opened], io::sink(), &options)?;
+        Ok((summary.bytes, summary.byte_len))
+    }
+
+    /// The sum, unless the user has had enough.
+    fn count(&self, total: u64, more: u64) -> Result<u64, Failure> {
+        self.progress.advance(more)?;
+        Ok(total.saturating_add(more))
+    }
+}
