@@ -300,7 +300,7 @@ pub fn read_into(
             found: out.len() as u64,
         }));
     }
-    if blob.encoding == Encoding::Raw && source.slice(blob.span).is_none() {
+    if blob.encoding == Encoding::Raw {
         check_declared(blob, limits)?;
         source.read_at(blob.span.offset(), out)?;
         return if verify {

@@ -13,19 +13,14 @@ use zt_formats::check_bools_from;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::progress::Gauge;
+use crate::region::{Region, SMALL, bundles};
 use crate::scratch::{Pool, Scratch};
 
 /// Raw bytes that one core takes at a time: they stay in its cache from being read to being summed.
 const STRETCH: u64 = 1 << 20;
 
-/// A blob with more stored bytes, or more content, than this is cut into pieces.
-const SMALL: u64 = 1 << 20;
-
 /// Frames with more content than this are streamed: they are no pieces that memory is bounded by.
 const LARGEST_FRAME: u64 = 8 << 20;
-
-/// Small blobs with at most so many bytes between them share a read.
-const GAP: u64 = 16 << 10;
 
 /// Pieces that are made ready while others go through a chain: each holds memory.
 const AHEAD: usize = 2;
@@ -116,65 +111,12 @@ pub(crate) fn scan(jobs: &[Job<'_>], limits: &Limits, gauge: &Gauge<'_>) -> Resu
         gauge,
         pool: Pool::default(),
     };
-    let outcomes = parallel::map(&bundles(jobs), |bundle| match bundle {
+    let bundles = bundles(jobs, |job| (job.source, job.span));
+    let outcomes = parallel::map(&bundles, |bundle| match bundle {
         [job] => Ok(vec![scan.one(job)?]),
         jobs => scan.bundle(jobs),
     })?;
     Ok(outcomes.into_iter().flatten().collect())
-}
-
-/// Jobs that are done together: several small ones, or one of any size.
-fn bundles<'j, 'f>(jobs: &'j [Job<'f>]) -> Vec<&'j [Job<'f>]> {
-    let mut bundles = Vec::new();
-    let (mut rest, mut start, mut end) = (jobs, 0u64, 0u64);
-    let mut count = 0usize;
-    for (at, job) in jobs.iter().enumerate() {
-        let joins = at.checked_sub(1).and_then(|before| jobs.get(before));
-        let joins = count > 0
-            && joins.is_some_and(|before| is_same_source(before.source, job.source))
-            && job.span.offset() <= end.saturating_add(GAP)
-            && job.span.end().saturating_sub(start) <= SMALL;
-        if !joins {
-            let (bundle, behind) = rest.split_at_checked(count).unwrap_or((rest, &[]));
-            bundles.extend(Some(bundle).filter(|bundle| !bundle.is_empty()));
-            (rest, count) = (behind, 0);
-            (start, end) = (job.span.offset(), 0);
-        }
-        count += 1;
-        end = end.max(job.span.end());
-    }
-    bundles.extend(Some(rest).filter(|rest| !rest.is_empty()));
-    bundles
-}
-
-fn is_same_source(a: &dyn Source, b: &dyn Source) -> bool {
-    std::ptr::addr_eq(std::ptr::from_ref(a), std::ptr::from_ref(b))
-}
-
-/// A stretch of a source that is in memory, and the source around it.
-struct Region<'a> {
-    source: &'a dyn Source,
-    span: Span,
-    bytes: &'a [u8],
-}
-
-impl Source for Region<'_> {
-    fn byte_len(&self) -> u64 {
-        self.source.byte_len()
-    }
-
-    fn slice(&self, span: Span) -> Option<&[u8]> {
-        if !self.span.contains(span) {
-            return self.source.slice(span);
-        }
-        let start = usize::try_from(span.offset().checked_sub(self.span.offset())?).ok()?;
-        let len = usize::try_from(span.byte_len()).ok()?;
-        self.bytes.get(start..)?.get(..len)
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
-        self.source.read_at(offset, buf)
-    }
 }
 
 struct Scan<'s> {
@@ -233,23 +175,11 @@ impl Cut {
 impl Scan<'_> {
     /// Small jobs whose bytes lie together, with one read for all of them.
     fn bundle(&self, jobs: &[Job<'_>]) -> Result<Vec<Outcome>> {
-        let start = jobs.first().map_or(0, |job| job.span.offset());
-        let end = jobs.iter().map(|job| job.span.end()).max();
-        let span = Span::between(start, end.unwrap_or(start)).unwrap_or_default();
         let mut scratch = self.pool.take();
         let mut fetched = std::mem::take(&mut scratch.stored);
-        let region = jobs.first().and_then(|job| {
-            let bytes = match job.source.slice(span) {
-                Some(lent) => lent,
-                None => crate::scratch::fetch(&mut fetched, job.source, span).ok()?,
-            };
-            let source = job.source;
-            Some(Region {
-                source,
-                span,
-                bytes,
-            })
-        });
+        let spans = jobs.iter().map(|job| job.span);
+        let first = jobs.first();
+        let region = first.and_then(|job| Region::around(job.source, spans, &mut fetched));
         // Where the region cannot be read, as in a file that was cut, each job finds out by itself.
         let outcomes = jobs.iter().map(|job| match &region {
             Some(region) => self.small(region, job, &mut scratch),
@@ -300,10 +230,13 @@ impl Scan<'_> {
 
     /// Pieces in any order: nothing is wanted that depends on it.
     fn scattered(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
-        let places: Vec<usize> = (0..cut.len()).collect();
-        let pieces = parallel::map(&places, |at| {
-            self.pool.with(|scratch| self.piece(job, cut, *at, scratch))
-        })?;
+        let one = |at: &usize| self.pool.with(|scratch| self.piece(job, cut, *at, scratch));
+        let pieces = if job.source.is_sequential() {
+            (0..cut.len()).map(|at| one(&at)).collect::<Result<_>>()?
+        } else {
+            let places: Vec<usize> = (0..cut.len()).collect();
+            parallel::map(&places, one)?
+        };
         let chains = Chains {
             stored: None,
             content: None,
@@ -325,8 +258,10 @@ impl Scan<'_> {
             (Err(error), _) | (_, Err(error)) => return Ok(Outcome::failed(error)),
         };
         let mut chains = Chains { stored, content };
+        // One is a batch in order.
+        let ahead = if job.source.is_sequential() { 1 } else { AHEAD };
         let prepare = |from: usize| {
-            let places = (from..cut.len()).take(AHEAD).collect();
+            let places = (from..cut.len()).take(ahead).collect();
             parallel::map_owned(places, |at| {
                 let mut scratch = self.pool.take();
                 let piece = self.piece(job, cut, at, &mut scratch)?;
@@ -442,7 +377,11 @@ impl Scan<'_> {
             }
             Ok(None)
         };
-        let (decoded, sums) = parallel::join(|| self.decode(job), sums);
+        let (decoded, sums) = if job.source.is_sequential() {
+            (self.decode(job), sums())
+        } else {
+            parallel::join(|| self.decode(job), sums)
+        };
         let mut outcome = decoded?;
         if let Some(sums) = sums? {
             outcome.crc32c = sums.crc32c;

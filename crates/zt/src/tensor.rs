@@ -105,11 +105,21 @@ impl<'f> Tensor<'f> {
     /// error the contents of `out` are unspecified.
     pub fn read_into(&self, role: &str, out: &mut [u8]) -> Result<()> {
         let part = self.locate(role)?;
+        self.read_from(part, self.source(part), out)
+    }
+
+    /// As [`Tensor::read_into`], from `source`: the component's, or a region of it.
+    pub(crate) fn read_from(
+        &self,
+        part: Located<'f>,
+        source: &dyn Source,
+        out: &mut [u8],
+    ) -> Result<()> {
         let byte_len = match part.component.blob.decoded_len {
             Some(byte_len) => byte_len,
             None => self.count(part)?,
         };
-        self.fill(part, byte_len, self.must_verify(part), out)
+        self.fill(part, byte_len, self.must_verify(part), source, out)
     }
 
     /// Streams the decoded little-endian bytes of one component in bounded memory.
@@ -316,19 +326,25 @@ impl<'f> Tensor<'f> {
             }
             return Ok(Bytes::Borrowed(lent));
         }
-        let byte_len = self.decoded_len_of(part)?;
-        let mut buffer = Buffer::try_zeroed(byte_len)?;
-        self.fill(part, byte_len, verify, &mut buffer)?;
-        Ok(Bytes::Owned(buffer))
+        self.copy_of(part, verify, self.source(part))
+            .map(Bytes::Owned)
     }
 
-    fn elements_of(&self, part: Located<'f>) -> Result<Elements<'f>> {
-        Ok(Elements {
-            // Files of 1.0 do not say the dtype of every role: those are bytes.
-            dtype: part.component.dtype.unwrap_or(DType::U8),
-            logical_type: part.component.logical_type.clone(),
-            bytes: self.bytes_of(part)?,
-        })
+    /// The decoded bytes in memory of their own, from `source`: the component's, or a region of it.
+    pub(crate) fn copy_of(
+        &self,
+        part: Located<'f>,
+        verify: bool,
+        source: &dyn Source,
+    ) -> Result<Buffer> {
+        let byte_len = self.decoded_len_of(part)?;
+        let mut buffer = Buffer::try_zeroed(byte_len)?;
+        self.fill(part, byte_len, verify, source, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    pub(crate) fn elements_of(&self, part: Located<'f>) -> Result<Elements<'f>> {
+        Ok(elements_in(part, self.bytes_of(part)?))
     }
 
     pub(crate) fn reader_of(&self, part: Located<'f>, verify: bool) -> Result<ComponentReader<'f>> {
@@ -412,7 +428,14 @@ impl<'f> Tensor<'f> {
         &self.file.limits
     }
 
-    fn fill(&self, part: Located<'f>, byte_len: u64, verify: bool, out: &mut [u8]) -> Result<()> {
+    fn fill(
+        &self,
+        part: Located<'f>,
+        byte_len: u64,
+        verify: bool,
+        source: &dyn Source,
+        out: &mut [u8],
+    ) -> Result<()> {
         let counted;
         let blob = match part.component.blob.decoded_len {
             Some(_) => &part.component.blob,
@@ -425,7 +448,7 @@ impl<'f> Tensor<'f> {
                 &counted
             }
         };
-        pieces::read(self.source(part), blob, verify, &self.file.limits, out)
+        pieces::read(source, blob, verify, &self.file.limits, out)
             .map_err(|error| self.blame(error, part))?;
         if verify {
             self.set_verified(part);
@@ -530,6 +553,16 @@ pub(crate) fn whole_elements(out: &mut [u8], width: usize) -> Result<&mut [u8]> 
         return Err(zt_container::Error::Misuse(misuse).into());
     }
     Ok(out)
+}
+
+/// The elements of a component, of which these are the bytes.
+pub(crate) fn elements_in<'b>(part: Located<'_>, bytes: impl Into<Bytes<'b>>) -> Elements<'b> {
+    Elements {
+        // Files of 1.0 do not say the dtype of every role: those are bytes.
+        dtype: part.component.dtype.unwrap_or(DType::U8),
+        logical_type: part.component.logical_type.clone(),
+        bytes: bytes.into(),
+    }
 }
 
 /// Reverses the bytes of every element of a big-endian component; a partial one at the end, which

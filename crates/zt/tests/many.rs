@@ -1,0 +1,138 @@
+//! Many components in one call.
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{every_source, span_of};
+use zt::{Dense, Elements, File, Memory, OpenOptions, Source, Span, Verify, WriteOptions};
+
+/// Small objects around two large ones, and a matrix of three components.
+fn file_of(options: WriteOptions) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    for at in 0..300u32 {
+        let len = match at {
+            100 | 200 => 1_500_000,
+            _ => at % 40,
+        };
+        let values: Vec<u32> = (0..len).map(|value| (value / 5).wrapping_mul(at)).collect();
+        let dense = Dense::from_slice(&[u64::from(len)], &values).unwrap();
+        writer.add(&format!("{at:03}"), &dense).unwrap();
+    }
+    writer.add("graph", &common::graph()).unwrap();
+    writer.finish().unwrap();
+    bytes
+}
+
+/// Every component, in an order that is not the file's.
+fn wanted(file: &File) -> Vec<(zt::Tensor<'_>, &str)> {
+    let mut wanted = Vec::new();
+    for name in file.names() {
+        let tensor = file.tensor(name).unwrap();
+        wanted.extend(tensor.components().map(|(role, _)| (tensor, role)));
+    }
+    wanted.reverse();
+    wanted.rotate_left(77);
+    wanted
+}
+
+#[test]
+fn many_are_what_each_is_by_itself() {
+    for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+        let bytes = file_of(options);
+        let alone = File::from_bytes(bytes.clone()).unwrap();
+        for (source, file) in every_source(&bytes, &OpenOptions::new()) {
+            let file = file.unwrap();
+            let wanted = wanted(&file);
+            assert_eq!(wanted.len(), 303);
+            let expected = |(tensor, role): &(zt::Tensor<'_>, &str)| -> Elements<'_> {
+                alone.tensor(tensor.name()).unwrap().elements(role).unwrap()
+            };
+            let mut buffers: Vec<Vec<u8>> = Vec::new();
+            for (one, found) in wanted.iter().zip(file.read_many(&wanted)) {
+                let found = found.unwrap();
+                assert!(found == expected(one), "{source}, {one:?}");
+                buffers.push(vec![9; found.bytes.len()]);
+            }
+            let into = wanted.iter().zip(&mut buffers);
+            let into = into.map(|((tensor, role), out)| (*tensor, *role, &mut out[..]));
+            let results = file.read_many_into(into.collect());
+            assert!(results.iter().all(Result::is_ok), "{source}");
+            for (one, found) in wanted.iter().zip(buffers) {
+                assert!(found == *expected(one).bytes, "{source}, {one:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error_in_its_place_alone() {
+    let mut bytes = file_of(WriteOptions::new());
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    for name in ["100", "007"] {
+        bytes[span_of(&file, name, "data").offset() as usize] ^= 1;
+    }
+    for (source, file) in every_source(&bytes, &OpenOptions::new().verify(Verify::Always)) {
+        let file = file.unwrap();
+        let mut wanted = wanted(&file);
+        wanted.push((file.tensor("graph").unwrap(), "missing"));
+        let found = file.read_many(&wanted);
+        let wrong = wanted.iter().zip(&found);
+        let mut wrong: Vec<(&str, &str)> = wrong
+            .filter_map(|((tensor, _), found)| Some((tensor.name(), found.as_ref().err()?.code())))
+            .collect();
+        wrong.sort_unstable();
+        let expected = [
+            ("007", "digest-mismatch"),
+            ("100", "digest-mismatch"),
+            ("graph", "not-found"),
+        ];
+        assert_eq!(wrong, expected, "{source}");
+        let mut short = [0; 3];
+        let into = vec![(file.tensor("001").unwrap(), "data", &mut short[..])];
+        let error = file.read_many_into(into).remove(0).unwrap_err();
+        assert_eq!(error.kind(), zt::ErrorKind::Misuse, "{source}");
+    }
+}
+
+/// Counts the reads of a file.
+struct Counted(Vec<u8>, Arc<AtomicU64>);
+
+impl Source for Counted {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn slice(&self, _: Span) -> Option<&[u8]> {
+        None
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Memory::new(&self.0[..]).read_at(offset, buf)
+    }
+}
+
+#[test]
+fn small_neighbours_share_a_read() {
+    let count = Arc::new(AtomicU64::new(0));
+    let source = Counted(file_of(WriteOptions::new()), Arc::clone(&count));
+    let file = OpenOptions::new().open_source(source).unwrap();
+    let wanted = wanted(&file);
+    count.store(0, Ordering::Relaxed);
+    assert!(file.read_many(&wanted).iter().all(Result::is_ok));
+    // Three rows of small ones, and two large ones of six pieces each.
+    assert!(count.load(Ordering::Relaxed) <= 3 + 2 * 6);
+}
+
+#[test]
+fn nothing_is_read_of_nothing() {
+    let file = File::from_bytes(file_of(WriteOptions::new())).unwrap();
+    assert!(file.read_many(&[]).is_empty());
+    assert!(file.read_many_into(Vec::new()).is_empty());
+}
