@@ -149,6 +149,14 @@ impl Case {
             let may_be_read = !optional.is_null()
                 || !opaque.is_null()
                 || label.as_str().is_some_and(|text| text.contains("or read"));
+            // Several that would have one name may each have one of their own.
+            let are_renamed = label
+                .as_str()
+                .is_some_and(|text| text.starts_with("two tensors"))
+                && entries.len() >= keys(&self.truth["objects"]).count() + 2;
+            if are_renamed && entry.is_none() {
+                continue;
+            }
             wrong.unless(entry.is_some(), || format!("{name:?} is dropped: {label}"));
             wrong.unless(is_said || may_be_read, || {
                 format!("{name:?} reads: {label}")

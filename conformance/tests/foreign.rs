@@ -38,5 +38,6 @@ macro_rules! kinds {
 // The folder's name, and how many cases it has.
 kinds! {
     gguf: 84,
+    pt: 128,
     safetensors: 76,
 }

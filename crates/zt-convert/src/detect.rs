@@ -73,6 +73,12 @@ impl<'s> Probe<'s> {
         &self.head
     }
 
+    /// The file, for kinds that are told by their end.
+    #[cfg(any(feature = "npz", feature = "pytorch"))]
+    pub(crate) fn source(&self) -> &dyn Source {
+        self.source
+    }
+
     pub(crate) fn byte_len(&self) -> u64 {
         self.source.byte_len()
     }

@@ -13,6 +13,7 @@
 //! | kind | feature | read | write | notes |
 //! | --- | --- | --- | --- | --- |
 //! | `zt` | always | yes | yes | all generations are read, 1.2.0 is written |
+//! | `pytorch` | `pytorch` (default) | yes | no | `torch.save`, old and new; nothing is run; views put in order as they are read |
 //! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index |
 //! | `gguf` | `gguf` (default) | yes | yes | versions 1 to 3, either byte order, are read, 3 is written; quantized blocks stay as they are |
 //!
@@ -42,7 +43,12 @@
 //! Absent: element formats and arithmetic (they are in `zt-formats`), threads, printing.
 #![forbid(unsafe_code)]
 #![cfg_attr(
-    not(all(feature = "gguf", feature = "safetensors")),
+    not(all(
+        feature = "gguf",
+        feature = "npz",
+        feature = "pytorch",
+        feature = "safetensors"
+    )),
     allow(
         dead_code,
         reason = "without some kinds, not all that the others share is of use"
@@ -63,23 +69,20 @@ mod names;
 mod native;
 mod object;
 mod output;
+#[cfg(feature = "pytorch")]
+mod pytorch;
 #[cfg(feature = "safetensors")]
 mod safetensors;
-#[cfg(feature = "npz")]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the kinds that need it come next")
-)]
+#[cfg(any(feature = "npz", feature = "pytorch"))]
 mod strided;
-#[cfg(feature = "npz")]
-#[expect(
-    dead_code,
-    unused_imports,
-    reason = "the kinds whose ground these are come next"
+#[cfg(any(feature = "npz", feature = "pytorch"))]
+#[cfg_attr(
+    not(feature = "pytorch"),
+    allow(unused_imports, reason = "no other kind needs all of it")
 )]
 mod zip;
 
 pub use convert::{ConvertOptions, Summary, convert, convert_to_path};
 pub use detect::detect;
 pub use input::{Input, open, open_as, open_source};
-pub use member::{GGUF, Member, SAFETENSORS, ZT, kind_of_extension, member, members};
+pub use member::{GGUF, Member, PYTORCH, SAFETENSORS, ZT, kind_of_extension, member, members};

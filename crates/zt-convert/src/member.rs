@@ -19,6 +19,9 @@ pub const SAFETENSORS: Kind = Kind::new("safetensors");
 /// GGUF files, of llama.cpp and others that use ggml.
 pub const GGUF: Kind = Kind::new("gguf");
 
+/// What `torch.save` writes: `.pt`, `.pth`, `.bin`.
+pub const PYTORCH: Kind = Kind::new("pytorch");
+
 /// One kind of file: how it is recognised, opened and written.
 ///
 /// A new kind is a module that fills in one of these, and a line in the table below.
@@ -41,6 +44,8 @@ static MEMBERS: &[Member] = &[
     crate::native::MEMBER,
     #[cfg(feature = "gguf")]
     crate::gguf::MEMBER,
+    #[cfg(feature = "pytorch")]
+    crate::pytorch::MEMBER,
     #[cfg(feature = "safetensors")]
     crate::safetensors::MEMBER,
 ];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zt_container::{Source, Span, check_declared};
+use zt_container::{Limits, Source, Span, check_declared};
 use zt_manifest::LimitExceeded;
 use zt_manifest::{Map, Object, RawComponent, RawObject};
 
@@ -58,6 +58,12 @@ impl FileBuilder {
             objects: Vec::new(),
             attributes: None,
         }
+    }
+
+    /// The limits that the file is held to.
+    #[must_use]
+    pub const fn limits(&self) -> &Limits {
+        &self.options.limits
     }
 
     /// Adds a file that objects may lie in.

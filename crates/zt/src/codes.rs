@@ -214,6 +214,18 @@ pub const ALL: &[CodeInfo] = &[
         "Fetch the whole set; never follow such a path by hand.",
     ),
     info(
+        "pickle",
+        "file",
+        "The pickle of a PyTorch file is broken, nests or unfolds without bounds, or holds what is no data.",
+        AGAIN,
+    ),
+    info(
+        "pickle-global",
+        "file",
+        "The pickle of a PyTorch file names a function or class that is not needed for data. Nothing was run.",
+        "Where the file is trusted, load it with torch and save its `state_dict()`; where it is not, delete it.",
+    ),
+    info(
         "schema",
         "file",
         "A field of the manifest is missing, or of another type or range than the specification says.",

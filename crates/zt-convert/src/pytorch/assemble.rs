@@ -1,0 +1,508 @@
+//! The leaves of a pickle as the objects and attributes of a [`zt::File`].
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use zt::formats::{Packing, Quantization};
+use zt::manifest::{ByteOrder, Text};
+use zt::{
+    Attributes, Blob, Component, DType, Error, File, FileBuilder, Memory, Object, RawComponent,
+    RawObject, Result, Source, SourceId, Span,
+};
+
+use super::attribute;
+use super::element::{ElementType, Meaning};
+use super::flatten::{self, Budget, Leaf};
+use super::pickle::{Heap, Node, Pickle};
+use super::tensor::{self, Layout, Numbers, Refused, Scale, Tensor};
+use super::view::{self, Storage, View};
+use super::violation::TensorFault;
+use crate::strided::{self, Bands, Strided};
+
+/// A view that makes more than this of its storage, and more than [`EXPANSION`] times as much, is
+/// refused: a stride of 0 makes any number of elements of one.
+const EXPANDED_LEN: u64 = 1 << 30;
+const EXPANSION: u64 = 1 << 10;
+
+/// Finds the bytes of a storage by its key.
+pub(super) type Locate<'s> = dyn Fn(&str) -> Result<Option<Place>> + 's;
+
+/// Bytes of a storage.
+pub(super) struct Place {
+    /// What they are in; `None` for the file itself.
+    pub(super) source: Option<Arc<dyn Source>>,
+    pub(super) span: Span,
+    /// Where in the file they are, or what they are made of.
+    pub(super) from: u64,
+}
+
+/// A file whose pickle has been read.
+pub(super) struct Contents<'p, 's> {
+    pub(super) source: Arc<dyn Source>,
+    pub(super) pickle: Pickle<'p>,
+    pub(super) locate: &'s Locate<'s>,
+    pub(super) byte_order: ByteOrder,
+}
+
+/// The file.
+///
+/// A bare tensor is named after the file at `path`.
+pub(super) fn assemble(
+    contents: Contents<'_, '_>,
+    builder: FileBuilder,
+    path: Option<&Path>,
+) -> Result<File> {
+    let Contents {
+        source,
+        pickle,
+        locate,
+        byte_order,
+    } = contents;
+    let limits = *builder.limits();
+    let mut budget = Budget::of_pickle(pickle.byte_len, &limits);
+    let single = single_name(path);
+    let leaves = flatten::leaves(&pickle.heap, pickle.root, &single, &limits, &mut budget)?;
+    let mut assembler = Assembler::new(&pickle.heap, source, locate, byte_order, builder);
+    let mut attributes = Vec::new();
+    for Leaf { name, value } in leaves {
+        match pickle.heap.node(value) {
+            Some(Node::Made(made)) if tensor::is_tensor(made) => {
+                assembler.tensor(name, tensor::tensor(&pickle.heap, *made), &mut budget)?;
+            }
+            Some(Node::Persistent(_)) => {
+                let storage = view::storage(&pickle.heap, value);
+                let tensor = storage.map(|storage| Tensor {
+                    layout: Layout::Strided(storage.into_view()),
+                    state: None,
+                });
+                assembler.tensor(name, tensor.map_err(Refused::from), &mut budget)?;
+            }
+            _ => {
+                let value = attribute::attribute(&pickle.heap, value, &limits, &mut budget)?;
+                attributes.push((name, value));
+            }
+        }
+    }
+    let mut builder = assembler.builder;
+    if !attributes.is_empty() {
+        builder.attributes(attributes.into_iter().collect::<Attributes>());
+    }
+    builder.build()
+}
+
+/// A tensor that stands alone has no name in the file: it is named after the file.
+fn single_name(path: Option<&Path>) -> String {
+    let stem = path.and_then(Path::file_stem);
+    stem.map_or("tensor".into(), |stem| stem.to_string_lossy())
+        .into_owned()
+}
+
+struct Assembler<'h, 'p> {
+    heap: &'h Heap<'p>,
+    locate: &'h Locate<'h>,
+    byte_order: ByteOrder,
+    builder: FileBuilder,
+    file: (Arc<dyn Source>, SourceId),
+    limits: zt::Limits,
+    storages: HashMap<String, Result<Stored>>,
+    /// Views that are not plain ranges: tied ones are made once.
+    gathered: HashMap<View, (SourceId, Span)>,
+    bands: Bands,
+}
+
+/// A storage that has been found.
+#[derive(Clone)]
+struct Stored {
+    source: Arc<dyn Source>,
+    id: SourceId,
+    span: Span,
+    from: u64,
+}
+
+/// An object in the making: what it is, and where its components are.
+struct Parts {
+    object: Object,
+    sources: Vec<SourceId>,
+}
+
+impl<'h, 'p> Assembler<'h, 'p> {
+    fn new(
+        heap: &'h Heap<'p>,
+        source: Arc<dyn Source>,
+        locate: &'h Locate<'h>,
+        byte_order: ByteOrder,
+        mut builder: FileBuilder,
+    ) -> Self {
+        let id = builder.source(Arc::clone(&source));
+        let limits = *builder.limits();
+        Assembler {
+            heap,
+            locate,
+            byte_order,
+            builder,
+            file: (source, id),
+            limits,
+            storages: HashMap::new(),
+            gathered: HashMap::new(),
+            bands: Bands::default(),
+        }
+    }
+
+    /// Adds a tensor under its name, or why there is none.
+    fn tensor(
+        &mut self,
+        name: String,
+        tensor: Result<Tensor, Refused>,
+        budget: &mut Budget,
+    ) -> Result<()> {
+        let tensor = match tensor {
+            Ok(tensor) => tensor,
+            Err(refused) => {
+                let raw = raw(refused.shape, refused.element);
+                self.builder.fault(name, raw, refused.fault.into());
+                return Ok(());
+            }
+        };
+        let shape = tensor.layout.shape().to_vec();
+        let element = tensor.layout.element();
+        match self.parts(tensor, budget) {
+            Ok(parts) => self
+                .builder
+                .object_across(name, parts.object, parts.sources),
+            Err(error) => self
+                .builder
+                .fault(name, raw(Some(shape), Some(element)), error),
+        }
+        Ok(())
+    }
+
+    fn parts(&mut self, tensor: Tensor, budget: &mut Budget) -> Result<Parts> {
+        let mut parts = match tensor.layout {
+            Layout::Strided(view) => self.dense(view)?,
+            Layout::Coo {
+                shape,
+                coords,
+                values,
+                is_coalesced,
+            } => {
+                let mut parts = Parts::new(shape, "sparse_coo");
+                parts.push("values", self.component(values)?);
+                parts.push("coords", self.component(coords)?);
+                if let Some(is_coalesced) = is_coalesced {
+                    parts.attribute("is_coalesced", is_coalesced.into());
+                }
+                parts
+            }
+            Layout::Csr {
+                shape,
+                indptr,
+                indices,
+                values,
+            } => {
+                let mut parts = Parts::new(shape, "sparse_csr");
+                parts.push("values", self.component(values)?);
+                parts.push("indices", self.component(indices)?);
+                parts.push("indptr", self.component(indptr)?);
+                parts
+            }
+            Layout::Quantized { integers, scale } => self.quantized(integers, scale)?,
+        };
+        if let Some(state) = tensor.state {
+            let state = attribute::state(self.heap, state, &self.limits, budget)?;
+            for (key, value) in &state {
+                parts.attribute(key.clone(), value.clone());
+            }
+        }
+        Ok(parts)
+    }
+
+    fn dense(&mut self, view: View) -> Result<Parts> {
+        let mut parts = Parts::new(view.shape.clone(), "dense");
+        parts.push("data", self.component(view)?);
+        Ok(parts)
+    }
+
+    /// Plain elements as a component.
+    fn component(&mut self, view: View) -> Result<(Component, SourceId)> {
+        let element = view.element();
+        let Meaning::Values(dtype, logical_type) = element.meaning else {
+            return Err(TensorFault::Element { name: element.name }.into());
+        };
+        let (id, span) = self.place(view)?;
+        let mut component = Component::new(dtype, Blob::raw(span));
+        component.logical_type = logical_type.map(Text::Borrowed);
+        component.byte_order = self.order_of(dtype);
+        Ok((component, id))
+    }
+
+    fn order_of(&self, dtype: DType) -> ByteOrder {
+        match dtype.byte_len() {
+            1 => ByteOrder::Little,
+            _ => self.byte_order,
+        }
+    }
+
+    /// `quantized_group`, whose groups are what torch's channels are made of.
+    fn quantized(&mut self, integers: View, scale: Scale) -> Result<Parts> {
+        let element = integers.element();
+        let Meaning::Quantized {
+            bits,
+            per_word,
+            word,
+            is_signed,
+        } = element.meaning
+        else {
+            return Err(TensorFault::Element { name: element.name }.into());
+        };
+        let (shape, count) = (integers.shape.clone(), integers.count());
+        let group_size = match &scale {
+            Scale::PerTensor { .. } => count,
+            // The elements of a channel that lie together.
+            Scale::PerChannel { axis, .. } => {
+                let inner = shape.get(axis.saturating_add(1)..).unwrap_or_default();
+                inner.iter().fold(1u64, |size, n| size.saturating_mul(*n))
+            }
+        };
+        let packing = Packing {
+            per_word,
+            dtype: word,
+        };
+        let mut quantization = Quantization::new(bits, group_size.max(1), packing);
+        quantization.signed = is_signed;
+
+        let (scales, zeros) = match scale {
+            Scale::PerTensor { scale, zero_point } => {
+                let groups = count.min(1);
+                // torch keeps one scale as f64, and computes with it as f32.
+                #[expect(clippy::cast_possible_truncation, reason = "rounded, as torch does")]
+                let scale = (scale as f32).to_le_bytes().to_vec();
+                let scale = self.numbers(DType::F32, scale, groups)?;
+                let zero = zero_point.to_le_bytes().to_vec();
+                (scale, self.numbers(DType::I64, zero, groups)?)
+            }
+            Scale::PerChannel {
+                axis,
+                scales,
+                zero_points,
+            } => {
+                let outer = shape.get(..axis).unwrap_or_default();
+                // A group of nothing has no scale.
+                let channels = match count {
+                    0 => 0,
+                    _ => shape.get(axis).copied().unwrap_or(0),
+                };
+                (
+                    self.channels(scales, outer, channels)?,
+                    self.channels(zero_points, outer, channels)?,
+                )
+            }
+        };
+        let (id, span) = self.place(integers)?;
+        let mut packed = Component::new(word, Blob::raw(span));
+        packed.byte_order = self.order_of(word);
+        let mut parts = Parts::new(shape, "quantized_group");
+        for (key, value) in &quantization.to_attributes() {
+            parts.attribute(key.clone(), value.clone());
+        }
+        parts.push("packed_weight", (packed, id));
+        parts.push("scales", scales);
+        parts.push("zeros", zeros);
+        Ok(parts)
+    }
+
+    /// Numbers of the pickle itself, `count` of them.
+    fn numbers(
+        &mut self,
+        dtype: DType,
+        bytes: Vec<u8>,
+        count: u64,
+    ) -> Result<(Component, SourceId)> {
+        let id = self.builder.derived(Memory::new(bytes));
+        let byte_len = count.saturating_mul(dtype.byte_len() as u64);
+        let span = Span::new(0, byte_len).unwrap_or_default();
+        Ok((Component::new(dtype, Blob::raw(span)), id))
+    }
+
+    /// One number for every group: those of the channels, again for every index of the dimensions
+    /// outside.
+    fn channels(
+        &mut self,
+        numbers: Numbers,
+        outer: &[u64],
+        channels: u64,
+    ) -> Result<(Component, SourceId)> {
+        let view = match numbers {
+            Numbers::View(view) => *view,
+            Numbers::Floats(floats) => {
+                let bytes = floats.iter().flat_map(|number| number.to_le_bytes());
+                return self.repeated(DType::F64, bytes.collect(), outer, channels);
+            }
+            Numbers::Integers(integers) => {
+                let bytes = integers.iter().flat_map(|number| number.to_le_bytes());
+                return self.repeated(DType::I64, bytes.collect(), outer, channels);
+            }
+        };
+        self.component(view.repeated(outer, channels))
+    }
+
+    fn repeated(
+        &mut self,
+        dtype: DType,
+        bytes: Vec<u8>,
+        outer: &[u64],
+        channels: u64,
+    ) -> Result<(Component, SourceId)> {
+        let width = dtype.byte_len() as u64;
+        let base: Arc<dyn Source> = Arc::new(Memory::new(bytes));
+        let mut shape = outer.to_vec();
+        shape.push(channels);
+        let mut strides = vec![0; outer.len()];
+        strides.push(width);
+        let view = strided::View::new(0, width, &shape, &strides).ok_or(TensorFault::Overflow)?;
+        let span = Span::new(0, view.byte_len()).unwrap_or_default();
+        let id = self.builder.derived(Strided::new(base, view, &self.bands));
+        Ok((Component::new(dtype, Blob::raw(span)), id))
+    }
+
+    /// Where the elements of a view are, in row-major order: in the file as they lie there, or made
+    /// when they are read.
+    fn place(&mut self, view: View) -> Result<(SourceId, Span)> {
+        let stored = self.stored(&view.storage)?;
+        let element_len = view.element().byte_len;
+        let start = view
+            .offset
+            .checked_mul(element_len)
+            .and_then(|offset| offset.checked_add(view.storage.offset))
+            .and_then(|offset| offset.checked_add(stored.span.offset()))
+            .ok_or(TensorFault::Overflow)?;
+        if view.is_contiguous() {
+            // Of nothing, wherever it is said to lie.
+            let start = match view.byte_len() {
+                0 => stored.span.offset(),
+                _ => start,
+            };
+            let span = Span::new(start, view.byte_len()).ok_or(TensorFault::Overflow)?;
+            return Ok((stored.id, span));
+        }
+        if let Some(place) = self.gathered.get(&view) {
+            return Ok(*place);
+        }
+        let (byte_len, storage) = (view.byte_len(), view.storage.byte_len);
+        if byte_len > EXPANDED_LEN && byte_len > storage.saturating_mul(EXPANSION) {
+            return Err(TensorFault::Expanded { byte_len, storage }.into());
+        }
+        let strides = view
+            .strides
+            .iter()
+            .map(|stride| stride.checked_mul(element_len));
+        let strides: Option<Vec<u64>> = strides.collect();
+        let elements = strides
+            .and_then(|strides| strided::View::new(start, element_len, &view.shape, &strides))
+            .ok_or(TensorFault::Overflow)?;
+        let span = Span::new(0, elements.byte_len()).unwrap_or_default();
+        let source = Strided::new(stored.source, elements, &self.bands);
+        // In the listing, it is where its first element is.
+        let from = match stored.id == self.file.1 {
+            true => start,
+            false => stored.from,
+        };
+        let id = self.builder.derived_from(source, self.file.1, from);
+        let place = (id, span);
+        self.gathered.insert(view, place);
+        Ok(place)
+    }
+
+    /// The bytes of a storage, which are as many as its tensors say.
+    fn stored(&mut self, storage: &Storage) -> Result<Stored> {
+        if !self.storages.contains_key(&storage.key) {
+            let found = self.find(&storage.key);
+            self.storages.insert(storage.key.clone(), found);
+        }
+        let missing = || TensorFault::NoStorage {
+            key: storage.key.clone(),
+        };
+        let stored = match self.storages.get(&storage.key) {
+            Some(Ok(stored)) => stored.clone(),
+            Some(Err(error)) => return Err(error.clone()),
+            None => return Err(missing().into()),
+        };
+        let (expected, found) = (storage.whole_len, stored.span.byte_len());
+        if found < expected {
+            let fault = TensorFault::StorageLength { expected, found };
+            let error = Error::from(fault);
+            return Err(match stored.id == self.file.1 {
+                true => error.with_span(stored.span),
+                false => error,
+            });
+        }
+        Ok(stored)
+    }
+
+    fn find(&mut self, key: &str) -> Result<Stored> {
+        let place = (self.locate)(key)?.ok_or_else(|| TensorFault::NoStorage {
+            key: key.to_owned(),
+        })?;
+        let (source, id) = match place.source {
+            None => self.file.clone(),
+            Some(source) => {
+                let base = self.file.1;
+                let id = self
+                    .builder
+                    .derived_from(Arc::clone(&source), base, place.from);
+                (source, id)
+            }
+        };
+        Ok(Stored {
+            source,
+            id,
+            span: place.span,
+            from: place.from,
+        })
+    }
+}
+
+impl Parts {
+    fn new(shape: Vec<u64>, format: &'static str) -> Self {
+        Parts {
+            object: Object::new(shape, format),
+            sources: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, role: &'static str, (component, source): (Component, SourceId)) {
+        self.object.components.push((role.into(), component));
+        self.sources.push(source);
+    }
+
+    fn attribute(&mut self, key: impl Into<zt::manifest::Value>, value: zt::manifest::Value) {
+        let attributes = self.object.attributes.get_or_insert_default();
+        attributes.insert(key, value);
+    }
+}
+
+/// What a listing shows of a tensor that is refused.
+fn raw(shape: Option<Vec<u64>>, element: Option<&ElementType>) -> RawObject {
+    let mut raw = RawObject::default();
+    raw.shape = shape;
+    if let Some(element) = element {
+        let mut data = RawComponent::default();
+        data.dtype = Some(match element.meaning {
+            Meaning::Values(dtype, _) => dtype.as_str().into(),
+            _ => element.name.into(),
+        });
+        raw.components = vec![("data".into(), data)];
+    }
+    raw
+}
+
+impl From<TensorFault> for Refused {
+    fn from(fault: TensorFault) -> Self {
+        Refused {
+            fault,
+            shape: None,
+            element: None,
+        }
+    }
+}

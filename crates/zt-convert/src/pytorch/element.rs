@@ -1,0 +1,208 @@
+//! The element types of torch 2.15, and what they are here.
+
+use zt::DType;
+
+/// An element type of torch.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ElementType {
+    /// Its name in Python, without `torch.`.
+    pub(super) name: &'static str,
+    /// The class of storages that hold it, where there is one. Newer types have none: their
+    /// tensors name the type themselves.
+    pub(super) storage: Option<&'static str>,
+    /// Bytes of one element of a storage.
+    pub(super) byte_len: u64,
+    pub(super) meaning: Meaning,
+}
+
+/// What elements are here.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// Values of a dtype and, where there is one, a logical type.
+    Values(DType, Option<&'static str>),
+    /// Quantized integers; a scale and a zero-point make values of them.
+    Quantized {
+        bits: u32,
+        per_word: u32,
+        word: DType,
+        is_signed: bool,
+    },
+    /// Nothing that zTensor 1.2 has.
+    Unknown,
+}
+
+const fn row(
+    name: &'static str,
+    storage: Option<&'static str>,
+    byte_len: u64,
+    meaning: Meaning,
+) -> ElementType {
+    ElementType {
+        name,
+        storage,
+        byte_len,
+        meaning,
+    }
+}
+
+const fn plain(dtype: DType) -> Meaning {
+    Meaning::Values(dtype, None)
+}
+
+const fn logical(dtype: DType, name: &'static str) -> Meaning {
+    Meaning::Values(dtype, Some(name))
+}
+
+const fn quantized(bits: u32, per_word: u32, word: DType, is_signed: bool) -> Meaning {
+    Meaning::Quantized {
+        bits,
+        per_word,
+        word,
+        is_signed,
+    }
+}
+
+/// The types that `torch.load(weights_only=True)` knows.
+///
+/// `complex32` and `f8_e8m0fnu` are no logical types of zTensor 1.2: they keep their bytes under
+/// their names, and have no values here.
+static TABLE: &[ElementType] = &[
+    row("float64", Some("DoubleStorage"), 8, plain(DType::F64)),
+    row("float32", Some("FloatStorage"), 4, plain(DType::F32)),
+    row("float16", Some("HalfStorage"), 2, plain(DType::F16)),
+    row("bfloat16", Some("BFloat16Storage"), 2, plain(DType::BF16)),
+    row("int64", Some("LongStorage"), 8, plain(DType::I64)),
+    row("int32", Some("IntStorage"), 4, plain(DType::I32)),
+    row("int16", Some("ShortStorage"), 2, plain(DType::I16)),
+    row("int8", Some("CharStorage"), 1, plain(DType::I8)),
+    row("uint8", Some("ByteStorage"), 1, plain(DType::U8)),
+    row("bool", Some("BoolStorage"), 1, plain(DType::Bool)),
+    row("uint16", None, 2, plain(DType::U16)),
+    row("uint32", None, 4, plain(DType::U32)),
+    row("uint64", None, 8, plain(DType::U64)),
+    row(
+        "complex64",
+        Some("ComplexFloatStorage"),
+        8,
+        logical(DType::F32, "complex64"),
+    ),
+    row(
+        "complex128",
+        Some("ComplexDoubleStorage"),
+        16,
+        logical(DType::F64, "complex128"),
+    ),
+    row("complex32", None, 4, logical(DType::F16, "complex32")),
+    row("bcomplex32", None, 4, logical(DType::BF16, "bcomplex32")),
+    row("float8_e4m3fn", None, 1, logical(DType::U8, "f8_e4m3fn")),
+    row("float8_e5m2", None, 1, logical(DType::U8, "f8_e5m2")),
+    row(
+        "float8_e4m3fnuz",
+        None,
+        1,
+        logical(DType::U8, "f8_e4m3fnuz"),
+    ),
+    row(
+        "float8_e5m2fnuz",
+        None,
+        1,
+        logical(DType::U8, "f8_e5m2fnuz"),
+    ),
+    row("float8_e8m0fnu", None, 1, logical(DType::U8, "f8_e8m0fnu")),
+    row(
+        "qint8",
+        Some("QInt8Storage"),
+        1,
+        quantized(8, 1, DType::U8, true),
+    ),
+    row(
+        "quint8",
+        Some("QUInt8Storage"),
+        1,
+        quantized(8, 1, DType::U8, false),
+    ),
+    row(
+        "qint32",
+        Some("QInt32Storage"),
+        4,
+        quantized(32, 1, DType::U32, true),
+    ),
+    row(
+        "quint4x2",
+        Some("QUInt4x2Storage"),
+        1,
+        quantized(4, 2, DType::U8, false),
+    ),
+    row(
+        "quint2x4",
+        Some("QUInt2x4Storage"),
+        1,
+        quantized(2, 4, DType::U8, false),
+    ),
+    row("float4_e2m1fn_x2", None, 1, Meaning::Unknown),
+    row("bits8", None, 1, Meaning::Unknown),
+    row("bits16", None, 2, Meaning::Unknown),
+    row("bits1x8", None, 1, Meaning::Unknown),
+    row("bits2x4", None, 1, Meaning::Unknown),
+    row("bits4x2", None, 1, Meaning::Unknown),
+    row("uint1", None, 1, Meaning::Unknown),
+    row("uint2", None, 1, Meaning::Unknown),
+    row("uint3", None, 1, Meaning::Unknown),
+    row("uint4", None, 1, Meaning::Unknown),
+    row("uint5", None, 1, Meaning::Unknown),
+    row("uint6", None, 1, Meaning::Unknown),
+    row("uint7", None, 1, Meaning::Unknown),
+    row("int1", None, 1, Meaning::Unknown),
+    row("int2", None, 1, Meaning::Unknown),
+    row("int3", None, 1, Meaning::Unknown),
+    row("int4", None, 1, Meaning::Unknown),
+    row("int5", None, 1, Meaning::Unknown),
+    row("int6", None, 1, Meaning::Unknown),
+    row("int7", None, 1, Meaning::Unknown),
+];
+
+/// The bytes of a storage without a type.
+pub(super) static BYTES: ElementType = row("uint8", None, 1, plain(DType::U8));
+
+impl ElementType {
+    /// The type of that name in Python, without `torch.`.
+    pub(super) fn from_name(name: &str) -> Option<&'static Self> {
+        TABLE.iter().find(|element| element.name == name)
+    }
+
+    /// The type that storages of that class hold.
+    pub(super) fn from_storage(class: &str) -> Option<&'static Self> {
+        TABLE.iter().find(|element| element.storage == Some(class))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ElementType, Meaning, TABLE};
+
+    #[test]
+    fn an_element_is_as_long_as_what_it_means() {
+        for element in TABLE {
+            let storage_len = match element.meaning {
+                Meaning::Values(dtype, None) => dtype.byte_len(),
+                Meaning::Values(dtype, Some(name)) if name.contains("complex") => {
+                    2 * dtype.byte_len()
+                }
+                Meaning::Values(dtype, Some(_)) => dtype.byte_len(),
+                Meaning::Quantized { word, .. } => word.byte_len(),
+                Meaning::Unknown => continue,
+            };
+            assert_eq!(storage_len as u64, element.byte_len, "{}", element.name);
+        }
+    }
+
+    #[test]
+    fn names_are_there_once() {
+        for element in TABLE {
+            assert_eq!(ElementType::from_name(element.name), Some(element));
+            if let Some(class) = element.storage {
+                assert_eq!(ElementType::from_storage(class), Some(element));
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The member `pytorch`: what `torch.save` writes, read.
+//!
+//! A checkpoint is a pickle, which says what there is, and storages, which hold the elements:
+//! records of a zip archive since torch 1.6 ([`archive`]), a stream before ([`legacy`]). The pickle
+//! is read as data by a machine that calls nothing ([`pickle`]); it may name the globals that
+//! `torch.load(weights_only=True)` lets it name ([`global`]), and any other refuses the file.
+//!
+//! What was a tree of dicts and lists is flattened: keys and positions, joined by dots, name the
+//! tensors ([`flatten`]). Every tensor is an object, also where several share a storage; one that
+//! lies in its storage in row-major order is a range of the file, another is put in order when it
+//! is read. What is no tensor is an attribute of the file. Not kept are what belongs to a running
+//! program: `requires_grad`, hooks, devices, and the attributes of dicts, such as `_metadata`.
+
+mod archive;
+mod arguments;
+mod assemble;
+mod attribute;
+mod element;
+mod flatten;
+mod global;
+mod legacy;
+mod pickle;
+mod tensor;
+mod view;
+mod violation;
+
+use std::sync::Arc;
+
+use zt::{FileBuilder, Result, Source};
+
+use crate::detect::Probe;
+use crate::input::{Input, Origin};
+use crate::member::{Member, PYTORCH};
+use crate::zip;
+use violation::Violation;
+
+pub(crate) const MEMBER: Member = Member {
+    kind: PYTORCH,
+    extensions: &["pt", "pth", "bin", "ckpt"],
+    recognises,
+    open,
+    write: None,
+};
+
+/// The longest pickle. That of 100,000 tensors has some 30 megabytes.
+const PICKLE_LEN: u64 = 256 << 20;
+
+fn recognises(probe: &Probe<'_>) -> Result<bool> {
+    let head = probe.head();
+    Ok(is_tar(head) || legacy::is_pickle(head) || is_archive(probe))
+}
+
+fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+    let source: Arc<dyn Source> = Arc::from(source);
+    let builder = FileBuilder::new(PYTORCH, origin.options.clone());
+    let probe = Probe::new(&source)?;
+    if is_tar(probe.head()) {
+        return Err(Violation::Tar.into());
+    }
+    match zip::is_archive(probe.head()) {
+        true => archive::open(source, builder, origin),
+        false => legacy::open(source, builder, origin),
+    }
+}
+
+/// An archive with a `data.pkl`, or one without a sound directory that begins with torch's records.
+fn is_archive(probe: &Probe<'_>) -> bool {
+    if !zip::is_archive(probe.head()) {
+        return false;
+    }
+    match zip::Archive::open(probe.source(), &zt::Limits::default()) {
+        Ok(archive) => archive::has_pickle(&archive),
+        Err(_) => zip::first_name(probe.head()).is_some_and(|name| name.ends_with(b"/data.pkl")),
+    }
+}
+
+/// A tar archive that begins with one of the files of torch before 0.1.10.
+fn is_tar(head: &[u8]) -> bool {
+    const MAGIC: usize = 257;
+    let is_ours = |name: &[u8]| head.starts_with(name);
+    head.get(MAGIC..)
+        .is_some_and(|head| head.starts_with(b"ustar"))
+        && [&b"storages\0"[..], b"tensors\0", b"pickle\0", b"sys_info\0"]
+            .into_iter()
+            .any(is_ours)
+}

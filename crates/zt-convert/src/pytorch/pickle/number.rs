@@ -1,0 +1,119 @@
+//! Numbers and texts as the older protocols write them: in decimal, quoted, escaped.
+
+use std::borrow::Cow;
+
+use super::fault::PickleFault;
+use super::heap::{Node, Value};
+
+/// An integer of two's complement, the lowest byte first: small where it fits.
+pub(super) fn long(bytes: &[u8]) -> Result<Value, Node<'_>> {
+    let sign = match bytes.last() {
+        Some(top) if *top >= 0x80 => 0xff,
+        _ => 0,
+    };
+    let mut word = [sign; 8];
+    match word.get_mut(..bytes.len()) {
+        Some(low) => {
+            low.copy_from_slice(bytes);
+            Ok(Value::Int(i64::from_le_bytes(word)))
+        }
+        None => Err(Node::Long(Cow::Borrowed(bytes))),
+    }
+}
+
+/// A decimal integer. Those of more than 128 bits, which only protocols 0 and 1 write in decimal,
+/// are refused: their reading takes the square of their length.
+pub(super) fn decimal(text: &str) -> Result<Result<Value, Node<'static>>, PickleFault> {
+    // Python 2 marks long integers.
+    let text = text.strip_suffix('L').unwrap_or(text);
+    if let Ok(value) = text.parse() {
+        return Ok(Ok(Value::Int(value)));
+    }
+    let value: i128 = text.parse().map_err(|_| PickleFault::Number)?;
+    let bytes = value.to_le_bytes();
+    Ok(Err(Node::Long(Cow::Owned(bytes.to_vec()))))
+}
+
+/// A float in decimal, as Python writes it.
+pub(super) fn float(text: &str) -> Result<Value, PickleFault> {
+    let value = text.trim().parse().map_err(|_| PickleFault::Number)?;
+    Ok(Value::Float(value))
+}
+
+/// A text of Python 2, which may be bytes: text where it is UTF-8, as torch takes it.
+pub(super) fn text_or_bytes(bytes: Cow<'_, [u8]>) -> Node<'_> {
+    match bytes {
+        Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Node::Text(Cow::Borrowed(text)),
+            Err(_) => Node::Bytes(Cow::Borrowed(bytes)),
+        },
+        Cow::Owned(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => Node::Text(Cow::Owned(text)),
+            Err(error) => Node::Bytes(Cow::Owned(error.into_bytes())),
+        },
+    }
+}
+
+/// What `STRING` has in quotes, with Python's escapes.
+pub(super) fn quoted(line: &[u8]) -> Result<Vec<u8>, PickleFault> {
+    let inner = match line {
+        [b'\'', inner @ .., b'\''] | [b'"', inner @ .., b'"'] => inner,
+        _ => return Err(PickleFault::Number),
+    };
+    let mut bytes = Vec::new();
+    let mut rest = inner.iter().copied();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        bytes.push(match rest.next().ok_or(PickleFault::Number)? {
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'x' => {
+                let code = hexadecimal(&mut rest, 2)?;
+                u8::try_from(code).map_err(|_| PickleFault::Number)?
+            }
+            same @ (b'\\' | b'\'' | b'"') => same,
+            _ => return Err(PickleFault::Number),
+        });
+    }
+    Ok(bytes)
+}
+
+/// What `UNICODE` has: Latin-1, and `\u` and `\U` for all else.
+pub(super) fn raw_unicode(line: &[u8]) -> Result<String, PickleFault> {
+    let mut text = String::new();
+    let mut rest = line.iter().copied();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            text.push(char::from(byte));
+            continue;
+        }
+        let mut ahead = rest.clone();
+        let digits = match ahead.next() {
+            Some(b'u') => 4,
+            Some(b'U') => 8,
+            // Only these two are escapes here.
+            _ => {
+                text.push('\\');
+                continue;
+            }
+        };
+        rest = ahead;
+        let code = hexadecimal(&mut rest, digits)?;
+        text.push(char::from_u32(code).ok_or(PickleFault::NotUtf8)?);
+    }
+    Ok(text)
+}
+
+fn hexadecimal(bytes: &mut impl Iterator<Item = u8>, digits: usize) -> Result<u32, PickleFault> {
+    let mut code = 0u32;
+    for _ in 0..digits {
+        let digit = bytes.next().and_then(|byte| char::from(byte).to_digit(16));
+        // At most eight digits of four bits.
+        code = code.wrapping_shl(4) | digit.ok_or(PickleFault::Number)?;
+    }
+    Ok(code)
+}

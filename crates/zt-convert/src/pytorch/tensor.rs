@@ -1,0 +1,466 @@
+//! The tensors of a pickle: what Python would have made of a call, worked out without making it.
+
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use super::arguments::{Arguments, wrong};
+use super::element::{ElementType, Meaning};
+use super::global::{Global, Rebuild, Scheme};
+use super::pickle::{Heap, Made, Node, Value};
+use super::view::{self, View};
+use super::violation::TensorFault;
+
+/// A parameter of a parameter of a ... is unwrapped this often.
+const WRAPPERS: usize = 8;
+
+/// A tensor as a pickle describes it.
+#[derive(Debug)]
+pub(super) struct Tensor {
+    pub(super) layout: Layout,
+    /// The state of a tensor with attributes of its own: a dict, or a pair of them.
+    pub(super) state: Option<Value>,
+}
+
+/// How the elements of a tensor are laid out.
+#[derive(Debug)]
+pub(super) enum Layout {
+    /// One element for every index.
+    Strided(View),
+    /// Values and, for each, a coordinate in every dimension.
+    Coo {
+        shape: Vec<u64>,
+        coords: View,
+        values: View,
+        is_coalesced: Option<bool>,
+    },
+    /// The rows of a matrix.
+    Csr {
+        shape: Vec<u64>,
+        indptr: View,
+        indices: View,
+        values: View,
+    },
+    /// Integers; a scale and a zero-point make values of them.
+    Quantized { integers: View, scale: Scale },
+}
+
+/// The scales and zero-points of a quantized tensor.
+#[derive(Debug)]
+pub(super) enum Scale {
+    PerTensor {
+        scale: f64,
+        zero_point: i64,
+    },
+    PerChannel {
+        axis: usize,
+        scales: Numbers,
+        zero_points: Numbers,
+    },
+}
+
+/// One number per channel.
+#[derive(Debug)]
+pub(super) enum Numbers {
+    View(Box<View>),
+    /// As torch wrote them before version 1.4.
+    Floats(Vec<f64>),
+    Integers(Vec<i64>),
+}
+
+/// Why an object is no tensor that can be read. What is known of it all the same lists with it.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) fault: TensorFault,
+    pub(super) shape: Option<Vec<u64>>,
+    pub(super) element: Option<&'static ElementType>,
+}
+
+type Done<T> = Result<T, TensorFault>;
+
+impl Layout {
+    pub(super) fn shape(&self) -> &[u64] {
+        match self {
+            Layout::Strided(view) | Layout::Quantized { integers: view, .. } => &view.shape,
+            Layout::Coo { shape, .. } | Layout::Csr { shape, .. } => shape,
+        }
+    }
+
+    /// The type of the values.
+    pub(super) fn element(&self) -> &'static ElementType {
+        match self {
+            Layout::Strided(view)
+            | Layout::Quantized { integers: view, .. }
+            | Layout::Coo { values: view, .. }
+            | Layout::Csr { values: view, .. } => view.element(),
+        }
+    }
+}
+
+/// Whether an object is what a tensor is pickled as.
+pub(super) fn is_tensor(made: &Made) -> bool {
+    matches!(
+        made.maker,
+        Global::Tensor | Global::SparseTensor | Global::Parameter | Global::Rebuild(_)
+    )
+}
+
+/// The tensor that an object is.
+pub(super) fn tensor(heap: &Heap<'_>, made: Made) -> Result<Tensor, Refused> {
+    let mut known = Known::default();
+    resolve(heap, made, &mut known).map_err(|fault| Refused {
+        fault,
+        shape: known.shape,
+        element: known.element,
+    })
+}
+
+/// What has been understood of a tensor before it was refused.
+#[derive(Default)]
+struct Known {
+    shape: Option<Vec<u64>>,
+    element: Option<&'static ElementType>,
+}
+
+fn resolve(heap: &Heap<'_>, mut made: Made, known: &mut Known) -> Done<Tensor> {
+    let mut state = None;
+    for _ in 0..WRAPPERS {
+        let inner = match made.maker {
+            Global::Rebuild(Rebuild::Parameter) => {
+                Arguments::new(heap, made.arguments, "parameter")?.value(0, "data")?
+            }
+            Global::Rebuild(Rebuild::ParameterWithState) => {
+                let arguments = Arguments::new(heap, made.arguments, "parameter")?;
+                state = Some(arguments.value(3, "state")?);
+                arguments.value(0, "data")?
+            }
+            Global::Rebuild(Rebuild::FromCpuTensor) => {
+                let arguments = Arguments::new(heap, made.arguments, "tensor")?;
+                let view = view(&arguments, 0, "data")?;
+                let dtype = arguments.value(1, "dtype")?;
+                let Value::Global(Global::DType(element)) = dtype else {
+                    return Err(wrong(heap, "dtype", dtype));
+                };
+                known.shape = Some(view.shape.clone());
+                // Types that the host does not have are converted when they are saved.
+                if view.element() != element {
+                    return Err(TensorFault::Lazy { bit: "to" });
+                }
+                let layout = Layout::Strided(view);
+                return Ok(Tensor { layout, state });
+            }
+            Global::Rebuild(Rebuild::FromType) => {
+                let arguments = Arguments::new(heap, made.arguments, "tensor")?;
+                let function = arguments.value(0, "function")?;
+                let Value::Global(maker @ Global::Rebuild(_)) = function else {
+                    return Err(wrong(heap, "function", function));
+                };
+                state = Some(arguments.value(3, "state")?);
+                made = Made {
+                    maker,
+                    arguments: arguments.value(2, "arguments")?,
+                    state: None,
+                };
+                continue;
+            }
+            Global::Parameter => match made.state {
+                Some(state) if is_place(heap, state) => {
+                    made.maker = Global::Tensor;
+                    continue;
+                }
+                Some(state) => Arguments::new(heap, state, "state")?.value(0, "data")?,
+                None => Arguments::new(heap, made.arguments, "parameter")?.value(0, "data")?,
+            },
+            _ => {
+                let layout = layout(heap, made, known)?;
+                return Ok(Tensor { layout, state });
+            }
+        };
+        match heap.node(inner) {
+            Some(Node::Made(inner)) => made = *inner,
+            _ => return Err(wrong(heap, "data", inner)),
+        }
+    }
+    let found = "a tensor in too many wrappers";
+    Err(TensorFault::Argument {
+        name: "data",
+        found,
+    })
+}
+
+/// Whether the state of a parameter is `(storage, offset, size, stride)`. Before version 0.4 it
+/// was that of a variable, which begins with a tensor.
+fn is_place(heap: &Heap<'_>, state: Value) -> bool {
+    let first = heap.tuple(state).and_then(|items| items.first());
+    first.is_some_and(|first| matches!(heap.node(*first), Some(Node::Persistent(_))))
+}
+
+fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
+    let arguments = Arguments::new(heap, made.arguments, "tensor")?;
+    match made.maker {
+        Global::Rebuild(Rebuild::Tensor) => strided(&arguments, None, known).map(Layout::Strided),
+        Global::Rebuild(Rebuild::TensorV2) => {
+            arguments.value(5, "backward_hooks")?;
+            let view = strided(&arguments, None, known)?;
+            check_metadata(heap, arguments.optional(6))?;
+            Ok(Layout::Strided(view))
+        }
+        Global::Rebuild(Rebuild::TensorV3) => {
+            let dtype = arguments.value(6, "dtype")?;
+            let Value::Global(Global::DType(element)) = dtype else {
+                return Err(wrong(heap, "dtype", dtype));
+            };
+            let view = strided(&arguments, Some(element), known)?;
+            check_metadata(heap, arguments.optional(7))?;
+            Ok(Layout::Strided(view))
+        }
+        Global::Rebuild(Rebuild::SparseTensor) => sparse(&arguments, known),
+        Global::Rebuild(Rebuild::QTensor) => quantized(&arguments, known),
+        Global::Rebuild(Rebuild::MetaTensor) => {
+            if let Value::Global(Global::DType(element)) = arguments.value(0, "dtype")? {
+                known.element = Some(element);
+            }
+            known.shape = Some(arguments.sizes(1, "size")?);
+            let why = "it was on the device \"meta\"";
+            Err(TensorFault::NoData { why })
+        }
+        Global::Rebuild(Rebuild::WrapperSubclass) => {
+            let why = "it is a subclass that keeps its elements elsewhere";
+            Err(TensorFault::NoData { why })
+        }
+        Global::Tensor => {
+            // Before version 0.1.12: an empty tensor, and where its elements are.
+            let why = "it is empty and was given nothing";
+            let state = made.state.ok_or(TensorFault::NoData { why })?;
+            let state = Arguments::new(heap, state, "state")?;
+            strided(&state, None, known).map(Layout::Strided)
+        }
+        Global::SparseTensor => coo(&arguments, known),
+        _ => Err(TensorFault::Argument {
+            name: "tensor",
+            found: "an object of another class",
+        }),
+    }
+}
+
+/// `(storage, offset, size, stride, ...)`. A type overrides that of the storage.
+fn strided(
+    arguments: &Arguments<'_, '_>,
+    element: Option<&'static ElementType>,
+    known: &mut Known,
+) -> Done<View> {
+    known.element = element;
+    known.shape = Some(arguments.sizes(2, "size")?);
+    let storage = view::storage(arguments.heap, arguments.value(0, "storage")?)?;
+    known.element = Some(element.unwrap_or(storage.element()));
+    View::new(storage, arguments, element)
+}
+
+/// The last argument of a tensor says which operations were put off.
+fn check_metadata(heap: &Heap<'_>, metadata: Option<Value>) -> Done<()> {
+    let pairs = match metadata {
+        None | Some(Value::None) => return Ok(()),
+        Some(value) => match heap.node(value) {
+            Some(Node::Dict(pairs)) => pairs,
+            _ => return Err(wrong(heap, "metadata", value)),
+        },
+    };
+    for (key, value) in pairs {
+        let bit = match heap.text(*key) {
+            Some("conj") => "conj",
+            Some("neg") => "neg",
+            _ => continue,
+        };
+        if *value == Value::Bool(true) {
+            return Err(TensorFault::Lazy { bit });
+        }
+    }
+    Ok(())
+}
+
+/// `(layout, (..., size, ...))`.
+fn sparse(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
+    let heap = arguments.heap;
+    let layout = arguments.value(0, "layout")?;
+    let name = match heap.node(layout) {
+        Some(Node::Made(made)) if made.maker == Global::Layout => {
+            Arguments::new(heap, made.arguments, "layout")?.text(0, "layout")?
+        }
+        _ => return Err(wrong(heap, "layout", layout)),
+    };
+    let parts = Arguments::new(heap, arguments.value(1, "data")?, "data")?;
+    match name {
+        "torch.sparse_coo" => coo(&parts, known),
+        "torch.sparse_csr" => csr(&parts, known),
+        _ => {
+            known.shape = parts.sizes(3, "size").ok();
+            let name = name.chars().take(40).collect();
+            Err(TensorFault::Layout { name })
+        }
+    }
+}
+
+/// `(indices, values, size, is_coalesced)`; the last one since version 2.1.
+fn coo(parts: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
+    let shape = parts.sizes(2, "size")?;
+    known.shape = Some(shape.clone());
+    let (coords, values) = (view(parts, 0, "indices")?, view(parts, 1, "values")?);
+    known.element = Some(values.element());
+    if values.shape.len() != 1 {
+        let name = "torch.sparse_coo with dense dimensions".to_owned();
+        return Err(TensorFault::Layout { name });
+    }
+    let expected = [shape.len() as u64, values.count()];
+    check_shape("indices", &expected, &coords)?;
+    let is_coalesced = match parts.optional(3) {
+        Some(Value::Bool(is_coalesced)) => Some(is_coalesced),
+        _ => None,
+    };
+    Ok(Layout::Coo {
+        shape,
+        coords,
+        values,
+        is_coalesced,
+    })
+}
+
+/// `(crow_indices, col_indices, values, size)`.
+fn csr(parts: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
+    let shape = parts.sizes(3, "size")?;
+    known.shape = Some(shape.clone());
+    let indptr = view(parts, 0, "crow_indices")?;
+    let indices = view(parts, 1, "col_indices")?;
+    let values = view(parts, 2, "values")?;
+    known.element = Some(values.element());
+    let [rows, _] = *shape.as_slice() else {
+        let name = "torch.sparse_csr of other than two dimensions".to_owned();
+        return Err(TensorFault::Layout { name });
+    };
+    if values.shape.len() != 1 {
+        let name = "torch.sparse_csr with dense dimensions".to_owned();
+        return Err(TensorFault::Layout { name });
+    }
+    check_shape("crow_indices", &[rows.saturating_add(1)], &indptr)?;
+    check_shape("col_indices", &[values.count()], &indices)?;
+    Ok(Layout::Csr {
+        shape,
+        indptr,
+        indices,
+        values,
+    })
+}
+
+/// `(storage, offset, size, stride, (scheme, ...), ...)`.
+fn quantized(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
+    let heap = arguments.heap;
+    let integers = strided(arguments, None, known)?;
+    if !matches!(integers.element().meaning, Meaning::Quantized { .. }) {
+        let found = "a storage of other than quantized integers";
+        return Err(TensorFault::Argument {
+            name: "storage",
+            found,
+        });
+    }
+    let parameters = Arguments::new(heap, arguments.value(4, "quantizer_params")?, "scheme")?;
+    let scheme = parameters.value(0, "scheme")?;
+    let Value::Global(Global::QuantizationScheme(scheme)) = scheme else {
+        return Err(wrong(heap, "scheme", scheme));
+    };
+    let scale = match scheme {
+        Scheme::PerTensor => Scale::PerTensor {
+            scale: parameters.float(1, "scale")?,
+            zero_point: parameters.int(2, "zero_point")?,
+        },
+        Scheme::PerChannel | Scheme::PerChannelFloat => {
+            let axis = parameters.unsigned(3, "axis")?;
+            let axis = usize::try_from(axis).map_err(|_| TensorFault::Overflow)?;
+            let Some(channels) = integers.shape.get(axis).copied() else {
+                let (what, found) = ("axis", axis as u64);
+                let expected = integers.shape.len() as u64;
+                return Err(TensorFault::Parts {
+                    what,
+                    expected,
+                    found,
+                });
+            };
+            Scale::PerChannel {
+                axis,
+                scales: numbers(&parameters, 1, "scales", channels)?,
+                zero_points: numbers(&parameters, 2, "zero_points", channels)?,
+            }
+        }
+        Scheme::Symmetric => {
+            let name = "a symmetric quantization scheme".to_owned();
+            return Err(TensorFault::Layout { name });
+        }
+    };
+    Ok(Layout::Quantized { integers, scale })
+}
+
+fn check_shape(what: &'static str, expected: &[u64], view: &View) -> Done<()> {
+    if view.shape.len() != expected.len() {
+        return Err(TensorFault::Parts {
+            what,
+            expected: expected.len() as u64,
+            found: view.shape.len() as u64,
+        });
+    }
+    for (expected, found) in expected.iter().zip(&view.shape) {
+        if expected != found {
+            return Err(TensorFault::Parts {
+                what,
+                expected: *expected,
+                found: *found,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A tensor that is itself an argument: plain elements.
+fn view(arguments: &Arguments<'_, '_>, at: usize, name: &'static str) -> Done<View> {
+    let (heap, value) = (arguments.heap, arguments.value(at, name)?);
+    let Some(Node::Made(made)) = heap.node(value) else {
+        return Err(wrong(heap, name, value));
+    };
+    let is_plain = matches!(
+        made.maker,
+        Global::Tensor | Global::Rebuild(Rebuild::Tensor | Rebuild::TensorV2 | Rebuild::TensorV3)
+    );
+    if !is_plain {
+        return Err(wrong(heap, name, value));
+    }
+    match layout(heap, *made, &mut Known::default())? {
+        Layout::Strided(view) => Ok(view),
+        _ => Err(wrong(heap, name, value)),
+    }
+}
+
+/// One number per channel.
+fn numbers(
+    arguments: &Arguments<'_, '_>,
+    at: usize,
+    name: &'static str,
+    channels: u64,
+) -> Done<Numbers> {
+    let (heap, value) = (arguments.heap, arguments.value(at, name)?);
+    let Some(Node::List(items)) = heap.node(value) else {
+        let view = view(arguments, at, name)?;
+        check_shape(name, &[channels], &view)?;
+        return Ok(Numbers::View(Box::new(view)));
+    };
+    let found = items.len() as u64;
+    if found != channels {
+        return Err(TensorFault::Parts {
+            what: name,
+            expected: channels,
+            found,
+        });
+    }
+    let items = Arguments::of_items(heap, items);
+    let places = 0..items.len();
+    if items.int(0, name).is_ok() {
+        let integers = places.map(|at| items.int(at, name));
+        return integers.collect::<Done<_>>().map(Numbers::Integers);
+    }
+    let floats = places.map(|at| items.float(at, name));
+    floats.collect::<Done<_>>().map(Numbers::Floats)
+}
