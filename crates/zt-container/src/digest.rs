@@ -63,13 +63,13 @@ impl DigestAlgorithm {
     }
 }
 
-#[cfg(feature = "crc32c")]
 impl Digest {
     /// The digest of some bytes with `next_len` more behind them, from the digests of both: so
     /// that stretches of one blob can be hashed on several cores. `None` where that cannot be:
     /// only checksums combine.
     ///
-    /// ```
+    #[cfg_attr(feature = "crc32c", doc = "```")]
+    #[cfg_attr(not(feature = "crc32c"), doc = "```ignore")]
     /// use zt_container::DigestAlgorithm::Crc32c;
     /// let whole = Crc32c.digest(b"123456789")?;
     /// let (front, back) = (Crc32c.digest(b"1234")?, Crc32c.digest(b"56789")?);
@@ -79,9 +79,16 @@ impl Digest {
     #[must_use]
     pub fn followed_by(&self, next: &Digest, next_len: u64) -> Option<Digest> {
         match (self, next, usize::try_from(next_len)) {
+            #[cfg(feature = "crc32c")]
             (Digest::Crc32c(sum), Digest::Crc32c(next), Ok(next_len)) => Some(Digest::Crc32c(
                 crc32c::crc32c_combine(*sum, *next, next_len),
             )),
+            #[cfg(feature = "crc32")]
+            (Digest::Crc32(sum), Digest::Crc32(next), _) => {
+                let mut whole = crc32fast::Hasher::new_with_initial(*sum);
+                whole.combine(&crc32fast::Hasher::new_with_initial_len(*next, next_len));
+                Some(Digest::Crc32(whole.finalize()))
+            }
             _ => None,
         }
     }
@@ -356,6 +363,9 @@ mod tests {
     fn computes_the_published_check_value_of_crc32() {
         let digest = DigestAlgorithm::Crc32.digest(b"123456789").unwrap();
         assert_eq!(digest, Digest::Crc32(0xCBF4_3926));
+        let of = |bytes| DigestAlgorithm::Crc32.digest(bytes).unwrap();
+        let whole = of(b"1234").followed_by(&of(b"56789"), 5);
+        assert_eq!(whole.as_ref(), Some(&digest));
         assert_eq!(digest.to_string(), "crc32:0xCBF43926");
         let unknown: Digest = digest.to_string().parse().unwrap();
         assert_eq!(unknown.algorithm(), None);

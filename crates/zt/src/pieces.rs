@@ -112,32 +112,30 @@ mod parallel {
     ) -> Result<()> {
         let digest = blob.digest.as_ref().filter(|_| verify);
         match digest.and_then(|digest| Some((digest, digest.algorithm()?))) {
-            None => decode(source, blob, pieces, out, false).map(drop),
-            Some((expected, DigestAlgorithm::Crc32c)) => {
-                match decode(source, blob, pieces, out, true) {
-                    Ok(found) => compare(expected, found),
-                    Err(error) => Err(explained(source, blob, error)),
-                }
-            }
+            None => decode(source, blob, pieces, out, None).map(drop),
             // A chain of blocks: one core hashes while the others decode.
-            Some(_) => {
+            Some((_, DigestAlgorithm::Sha256)) => {
                 let hash = || hash(source, blob);
-                let decode = || decode(source, blob, pieces, out, false);
+                let decode = || decode(source, blob, pieces, out, None);
                 let (hashed, decoded) = rayon::join(hash, decode);
                 hashed?;
                 decoded.map(drop)
             }
+            Some((expected, sum)) => match decode(source, blob, pieces, out, Some(sum)) {
+                Ok(found) => compare(expected, found),
+                Err(error) => Err(explained(source, blob, error)),
+            },
         }
     }
 
-    /// Fetches and decodes every piece into its part of `out`. The crc32c of all stored bytes,
-    /// where it is wanted.
+    /// Fetches and decodes every piece into its part of `out`. The checksum of all stored bytes,
+    /// where one is wanted.
     fn decode(
         source: &dyn Source,
         blob: &Blob,
         pieces: &[Piece],
         out: &mut [u8],
-        wants_sum: bool,
+        wanted: Option<DigestAlgorithm>,
     ) -> Result<Option<Digest>> {
         let mut rest = out;
         let mut work = Vec::with_capacity(pieces.len());
@@ -151,7 +149,7 @@ mod parallel {
             rest = behind;
         }
         let one = |scratch: &mut Vec<u8>, (stored, part): (Span, &mut [u8])| {
-            let sum = decode_one(source, blob.encoding, stored, part, scratch, wants_sum)?;
+            let sum = decode_one(source, blob.encoding, stored, part, scratch, wanted)?;
             Ok((sum, stored.byte_len()))
         };
         let sums: Result<Vec<(Option<Digest>, u64)>> =
@@ -162,27 +160,23 @@ mod parallel {
             .last()
             .map_or(blob.span.offset(), |piece| piece.stored.end());
         let table = Span::between(end, blob.span.end()).unwrap_or_default();
-        if wants_sum && !table.is_empty() {
-            let sum = DigestAlgorithm::Crc32c.digest(&bytes_of(source, table)?)?;
+        if let Some(algorithm) = wanted.filter(|_| !table.is_empty()) {
+            let sum = algorithm.digest(&bytes_of(source, table)?)?;
             sums.push((Some(sum), table.byte_len()));
         }
         Ok(combined(sums))
     }
 
-    /// One piece: the crc32c of its stored bytes, if wanted, its content in `part`.
+    /// One piece: the checksum of its stored bytes, if wanted, its content in `part`.
     fn decode_one(
         source: &dyn Source,
         encoding: Encoding,
         stored: Span,
         part: &mut [u8],
         scratch: &mut Vec<u8>,
-        wants_sum: bool,
+        wanted: Option<DigestAlgorithm>,
     ) -> Result<Option<Digest>> {
-        let sum = |bytes: &[u8]| {
-            wants_sum
-                .then(|| DigestAlgorithm::Crc32c.digest(bytes))
-                .transpose()
-        };
+        let sum = |bytes: &[u8]| wanted.map(|algorithm| algorithm.digest(bytes)).transpose();
         if encoding == Encoding::Raw {
             source.read_at(stored.offset(), part)?;
             return Ok(sum(part)?);
@@ -214,13 +208,16 @@ mod parallel {
     }
 
     pub(super) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
-        let Some(expected @ Digest::Crc32c(_)) = &blob.digest else {
+        let digest = blob.digest.as_ref();
+        let sum = digest.and_then(|digest| Some((digest, digest.algorithm()?)));
+        let Some((expected, algorithm)) = sum.filter(|(_, it)| *it != DigestAlgorithm::Sha256)
+        else {
             return Ok(zt_container::check_digest(blob, stored)?);
         };
         let stretches = stored.par_chunks(usize::try_from(STRETCH).unwrap_or(WORTH_IT));
         let sums: Result<Vec<(Option<Digest>, u64)>> = stretches
             .map(|bytes| {
-                let sum = DigestAlgorithm::Crc32c.digest(bytes)?;
+                let sum = algorithm.digest(bytes)?;
                 Ok((Some(sum), bytes.len() as u64))
             })
             .collect();
@@ -229,8 +226,8 @@ mod parallel {
 
     /// The digest of stretches one behind the other, each with its length.
     fn combined(sums: Vec<(Option<Digest>, u64)>) -> Option<Digest> {
-        let none = Some(Digest::Crc32c(0)); // The crc32c of no bytes.
-        sums.into_iter()
-            .fold(none, |total, (sum, len)| total?.followed_by(&sum?, len))
+        let mut sums = sums.into_iter();
+        let (first, _) = sums.next()?;
+        sums.fold(first, |total, (sum, len)| total?.followed_by(&sum?, len))
     }
 }

@@ -35,8 +35,8 @@ pub(crate) struct Job<'f> {
     pub(crate) declared: Option<u64>,
     /// Bytes of an element to be reversed: 1 where the content is little-endian.
     pub(crate) width: usize,
-    /// Whether the crc32c of the stored bytes is wanted.
-    pub(crate) crc32c: bool,
+    /// The checksum of the stored bytes that is wanted: one that pieces' are combined to.
+    pub(crate) sum: Option<DigestAlgorithm>,
     /// Whether the SHA-256 of the stored bytes is wanted.
     pub(crate) sha256: bool,
     /// Whether the SHA-256 of the content is wanted, little-endian.
@@ -54,7 +54,7 @@ pub(crate) struct Job<'f> {
 pub(crate) struct Outcome {
     /// Bytes of content, or why there are none.
     pub(crate) decoded: Result<u64>,
-    pub(crate) crc32c: Option<Digest>,
+    pub(crate) sum: Option<Digest>,
     pub(crate) sha256: Option<Digest>,
     pub(crate) content: Option<Digest>,
     /// The first byte that is no bool.
@@ -65,7 +65,7 @@ impl Default for Outcome {
     fn default() -> Self {
         Outcome {
             decoded: Ok(0),
-            crc32c: None,
+            sum: None,
             sha256: None,
             content: None,
             wrong_bool: None,
@@ -91,11 +91,13 @@ impl Outcome {
     }
 
     /// The digest of the stored bytes, where it was wanted and they could be read.
-    pub(crate) const fn digest(&self, algorithm: DigestAlgorithm) -> Option<&Digest> {
+    pub(crate) fn digest(&self, algorithm: DigestAlgorithm) -> Option<&Digest> {
         match algorithm {
-            DigestAlgorithm::Crc32c => self.crc32c.as_ref(),
             DigestAlgorithm::Sha256 => self.sha256.as_ref(),
-            _ => None,
+            _ => {
+                let sum = self.sum.as_ref();
+                sum.filter(|sum| sum.algorithm() == Some(algorithm))
+            }
         }
     }
 }
@@ -134,7 +136,7 @@ struct Chains {
 /// A piece that has been fetched and decoded.
 struct Piece {
     stored: Span,
-    crc32c: Option<Digest>,
+    sum: Option<Digest>,
     content_len: u64,
     fault: Option<Error>,
     wrong_bool: Option<Box<zt_formats::Error>>,
@@ -200,6 +202,10 @@ impl Scan<'_> {
                 .pool
                 .with(|scratch| self.small(job.source, job, scratch));
         }
+        let is_in_order = job.source.is_sequential();
+        if is_in_order && job.sum.is_none() && !job.sha256 {
+            return self.decode(job);
+        }
         let cut = match job.encoding {
             Encoding::Raw => Cut::Stretches(job.span),
             _ => match frames(job.source, &blob_of(job)) {
@@ -210,7 +216,7 @@ impl Scan<'_> {
                 Err(error) => return Ok(Outcome::failed(error)),
             },
         };
-        if job.sha256 || job.content {
+        if job.sha256 || job.content || is_in_order {
             self.chained(job, &cut)
         } else {
             self.scattered(job, &cut)
@@ -300,7 +306,7 @@ impl Scan<'_> {
         });
         let mut piece = Piece {
             stored: place.stored,
-            crc32c: None,
+            sum: None,
             content_len: 0,
             fault: None,
             wrong_bool: None,
@@ -317,13 +323,13 @@ impl Scan<'_> {
     /// at here.
     fn sum(&self, job: &Job<'_>, pieces: Vec<Piece>, mut chains: Chains) -> Outcome {
         let mut outcome = Outcome {
-            crc32c: job.crc32c.then_some(Digest::Crc32c(0)), // Of no bytes.
+            sum: job.sum.and_then(|algorithm| algorithm.digest(&[]).ok()),
             ..Outcome::default()
         };
         let (mut end, mut decoded) = (job.span.offset(), 0u64);
         let mut unread = false;
         for piece in pieces {
-            outcome.append(piece.crc32c.as_ref(), piece.stored.byte_len());
+            outcome.append(piece.sum.as_ref(), piece.stored.byte_len());
             end = piece.stored.end();
             decoded = decoded.saturating_add(piece.content_len);
             outcome.wrong_bool = outcome.wrong_bool.or(piece.wrong_bool);
@@ -333,10 +339,10 @@ impl Scan<'_> {
             }
         }
         let table = Span::between(end, job.span.end()).unwrap_or_default();
-        if !table.is_empty() && (job.crc32c || chains.stored.is_some()) {
+        if !table.is_empty() && (job.sum.is_some() || chains.stored.is_some()) {
             match zt_container::bytes_of(job.source, table) {
                 Ok(bytes) => {
-                    let digest = DigestAlgorithm::Crc32c.digest(&bytes).ok();
+                    let digest = job.sum.and_then(|algorithm| algorithm.digest(&bytes).ok());
                     outcome.append(digest.as_ref(), table.byte_len());
                     if let Some(hasher) = &mut chains.stored {
                         hasher.update(&bytes);
@@ -351,7 +357,7 @@ impl Scan<'_> {
         if unread {
             // No sum of bytes that could not be read.
             chains.stored = None;
-            outcome.crc32c = None;
+            outcome.sum = None;
         }
         if outcome.decoded.is_ok() {
             outcome.decoded = Ok(decoded);
@@ -372,7 +378,7 @@ impl Scan<'_> {
             ..job.clone()
         };
         let sums = || {
-            if stored.crc32c || stored.sha256 {
+            if stored.sum.is_some() || stored.sha256 {
                 return self.one(&stored).map(Some);
             }
             Ok(None)
@@ -384,7 +390,7 @@ impl Scan<'_> {
         };
         let mut outcome = decoded?;
         if let Some(sums) = sums? {
-            outcome.crc32c = sums.crc32c;
+            outcome.sum = sums.sum;
             outcome.sha256 = sums.sha256;
         }
         Ok(outcome)
@@ -460,8 +466,8 @@ impl Scan<'_> {
 
 impl Outcome {
     fn append(&mut self, next: Option<&Digest>, next_len: u64) {
-        if let Some(sum) = &self.crc32c {
-            self.crc32c = next.and_then(|next| sum.followed_by(next, next_len));
+        if let Some(sum) = &self.sum {
+            self.sum = next.and_then(|next| sum.followed_by(next, next_len));
         }
     }
 }
@@ -513,12 +519,13 @@ fn look(
         Some(lent) => lent,
         None => crate::scratch::fetch(&mut fetched, source, job.span)?,
     };
-    let digest = |wanted: bool, algorithm: DigestAlgorithm| {
-        wanted.then(|| algorithm.digest(stored)).transpose()
+    let digest = |wanted: Option<DigestAlgorithm>| {
+        let digest = wanted.map(|algorithm| algorithm.digest(stored));
+        digest.transpose()
     };
     let mut outcome = Outcome {
-        crc32c: digest(job.crc32c, DigestAlgorithm::Crc32c)?,
-        sha256: digest(job.sha256, DigestAlgorithm::Sha256)?,
+        sum: digest(job.sum)?,
+        sha256: digest(job.sha256.then_some(DigestAlgorithm::Sha256))?,
         ..Outcome::default()
     };
     match decode_piece(job, stored, job.declared.unwrap_or(0), scratch) {
@@ -562,8 +569,8 @@ fn look_at_piece(
         Some(lent) => lent,
         None => crate::scratch::fetch(&mut fetched, job.source, place.stored)?,
     };
-    if job.crc32c {
-        piece.crc32c = Some(DigestAlgorithm::Crc32c.digest(stored)?);
+    if let Some(algorithm) = job.sum {
+        piece.sum = Some(algorithm.digest(stored)?);
     }
     let decoded = decode_piece(job, stored, place.content.byte_len(), scratch).map(|content| {
         piece.content_len = content.len() as u64;

@@ -28,7 +28,7 @@ pub(crate) fn explained(source: &dyn Source, blob: &Blob, error: crate::Error) -
     hash(source, blob).err().unwrap_or(error)
 }
 
-/// Compares the crc32c of pieces, put together, with the recorded one; `None` is one too long.
+/// Compares the checksum of pieces, put together, with the recorded one; `None` is one too long.
 pub(crate) fn compare(expected: &Digest, found: Option<Digest>) -> Result<()> {
     match found {
         Some(found) if found == *expected => Ok(()),
