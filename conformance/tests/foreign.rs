@@ -38,6 +38,8 @@ macro_rules! kinds {
 // The folder's name, and how many cases it has.
 kinds! {
     gguf: 84,
+    npy: 94,
+    npz: 32,
     pt: 128,
     safetensors: 76,
 }

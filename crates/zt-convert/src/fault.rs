@@ -31,6 +31,8 @@ pub(crate) enum Fault {
     CastTarget { dtype: DType },
     /// The dense value was asked for, and there is none.
     NoDenseValue { format: String },
+    /// Nothing of the inputs can be said, and the target cannot be empty.
+    NothingToWrite { kind: Kind },
     /// The target cannot say something.
     Lossy(Loss),
     /// An object gave another number of bytes than its shape demands.
@@ -58,6 +60,8 @@ pub(crate) enum Loss {
     Component { target: Kind, role: String },
     /// An attribute of an object.
     ObjectAttribute { target: Kind, key: String },
+    /// An object beside the one that the target holds.
+    Objects { target: Kind },
     /// An attribute of the file whose value the target has no words for.
     FileAttribute { target: Kind, key: String },
     /// A field that the specification of `.zt` does not know.
@@ -98,6 +102,7 @@ impl Fault {
             | Fault::NotWritable { .. }
             | Fault::NeedsPath
             | Fault::NoDenseValue { .. }
+            | Fault::NothingToWrite { .. }
             | Fault::Lossy(_) => ErrorKind::Unsupported,
             Fault::Repeated { .. }
             | Fault::Exists
@@ -118,7 +123,7 @@ impl Fault {
             Fault::Repeated { .. } => "duplicate-name",
             Fault::Exists | Fault::IsInput { .. } => "overwrite",
             Fault::CastTarget { .. } => "misuse",
-            Fault::Lossy(_) => LOSSY,
+            Fault::Lossy(_) | Fault::NothingToWrite { .. } => LOSSY,
             Fault::Length { .. } => "shape-size-mismatch",
             Fault::Interrupted => "interrupted",
         }
@@ -186,6 +191,9 @@ impl fmt::Display for Fault {
                     "format \"{}\" has no dense value here",
                     format.escape_debug()
                 )
+            }
+            Fault::NothingToWrite { kind } => {
+                write!(f, "{kind} holds one array, and there is none to write")
             }
             Fault::Lossy(loss) => loss.fmt(f),
             Fault::Length { expected, found } => {
@@ -255,6 +263,12 @@ impl fmt::Display for Loss {
                     f,
                     "{target} cannot say the unknown field {}",
                     key.escape_debug()
+                )
+            }
+            Loss::Objects { target } => {
+                write!(
+                    f,
+                    "{target} cannot say this object beside another: it holds one"
                 )
             }
             Loss::Name { target } => write!(f, "{target} cannot have a tensor of this name"),

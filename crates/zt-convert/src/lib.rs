@@ -13,6 +13,8 @@
 //! | kind | feature | read | write | notes |
 //! | --- | --- | --- | --- | --- |
 //! | `zt` | always | yes | yes | all generations are read, 1.2.0 is written |
+//! | `npz` | `npz` (default) | yes | yes | stored members are lent by a map, deflated ones inflated as they are read |
+//! | `npy` | `npy` (default) | yes | one object | big-endian and Fortran-ordered arrays too |
 //! | `pytorch` | `pytorch` (default) | yes | no | `torch.save`, old and new; nothing is run; views put in order as they are read |
 //! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index |
 //! | `gguf` | `gguf` (default) | yes | yes | versions 1 to 3, either byte order, are read, 3 is written; quantized blocks stay as they are |
@@ -67,22 +69,24 @@ mod merge;
 #[cfg(any(feature = "gguf", feature = "safetensors"))]
 mod names;
 mod native;
+#[cfg(feature = "npy")]
+mod npy;
+#[cfg(feature = "npz")]
+mod npz;
 mod object;
 mod output;
 #[cfg(feature = "pytorch")]
 mod pytorch;
 #[cfg(feature = "safetensors")]
 mod safetensors;
-#[cfg(any(feature = "npz", feature = "pytorch"))]
+#[cfg(any(feature = "npy", feature = "pytorch"))]
 mod strided;
 #[cfg(any(feature = "npz", feature = "pytorch"))]
-#[cfg_attr(
-    not(feature = "pytorch"),
-    allow(unused_imports, reason = "no other kind needs all of it")
-)]
 mod zip;
 
 pub use convert::{ConvertOptions, Summary, convert, convert_to_path};
 pub use detect::detect;
 pub use input::{Input, open, open_as, open_source};
-pub use member::{GGUF, Member, PYTORCH, SAFETENSORS, ZT, kind_of_extension, member, members};
+pub use member::{
+    GGUF, Member, NPY, NPZ, PYTORCH, SAFETENSORS, ZT, kind_of_extension, member, members,
+};

@@ -22,6 +22,12 @@ pub const GGUF: Kind = Kind::new("gguf");
 /// What `torch.save` writes: `.pt`, `.pth`, `.bin`.
 pub const PYTORCH: Kind = Kind::new("pytorch");
 
+/// Arrays of NumPy in a zip archive.
+pub const NPZ: Kind = Kind::new("npz");
+
+/// One array of NumPy.
+pub const NPY: Kind = Kind::new("npy");
+
 /// One kind of file: how it is recognised, opened and written.
 ///
 /// A new kind is a module that fills in one of these, and a line in the table below.
@@ -46,6 +52,10 @@ static MEMBERS: &[Member] = &[
     crate::gguf::MEMBER,
     #[cfg(feature = "pytorch")]
     crate::pytorch::MEMBER,
+    #[cfg(feature = "npy")]
+    crate::npy::MEMBER,
+    #[cfg(feature = "npz")]
+    crate::npz::MEMBER,
     #[cfg(feature = "safetensors")]
     crate::safetensors::MEMBER,
 ];

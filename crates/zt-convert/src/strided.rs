@@ -127,6 +127,7 @@ impl View {
     }
 
     /// One past the last byte that it touches.
+    #[cfg(test)]
     pub(crate) fn end(&self) -> u64 {
         self.end
     }

@@ -22,11 +22,17 @@ mod directory;
 mod inflate;
 mod member;
 mod violation;
+#[cfg(feature = "npz")]
+mod write;
 
 use zt::{Limits, Result, Source, Span};
 
-pub(crate) use member::{Content, Member};
-pub(crate) use violation::Violation;
+#[cfg(feature = "pytorch")]
+pub(crate) use member::Content;
+pub(crate) use member::Member;
+use violation::Violation;
+#[cfg(feature = "npz")]
+pub(crate) use write::ArchiveWriter;
 
 /// The members of an archive.
 #[derive(Debug)]

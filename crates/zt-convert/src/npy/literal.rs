@@ -1,0 +1,249 @@
+//! Literals of Python, as far as headers are made of them: read as data, never evaluated.
+
+/// Levels of lists, tuples and dicts. Structured dtypes nest a few times.
+const DEPTH_MAX: usize = 32;
+
+/// A value that Python's `ast.literal_eval` would give, or a part of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Literal<'t> {
+    /// A text without its quotes. Escapes stay as they are: nothing that we look for has any.
+    Text(&'t str),
+    /// An integer of 64 bits, of Python 2 too (`3L`).
+    Unsigned(u64),
+    /// An integer below zero, or of more than 64 bits.
+    Beyond,
+    Bool(bool),
+    None,
+    Tuple(Vec<Literal<'t>>),
+    List(Vec<Literal<'t>>),
+    Dict(Vec<(Literal<'t>, Literal<'t>)>),
+}
+
+/// The literal that `text` is, white space around it aside; or where it stops to be one.
+pub(super) fn parse(text: &str) -> Result<Literal<'_>, usize> {
+    let mut parser = Parser { text, at: 0 };
+    let value = parser.value(0);
+    parser.skip_space();
+    match value {
+        Some(value) if parser.at == text.len() => Ok(value),
+        _ => Err(parser.at),
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Parser<'t> {
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn skip(&mut self, len: usize) {
+        self.at = self.at.saturating_add(len);
+    }
+
+    fn skip_space(&mut self) {
+        let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0C');
+        let rest = self.rest();
+        self.skip(
+            rest.len()
+                .saturating_sub(rest.trim_start_matches(is_space).len()),
+        );
+    }
+
+    /// Whether `token` comes next; then it is passed.
+    fn take(&mut self, token: &str) -> bool {
+        self.skip_space();
+        let is_next = self.rest().starts_with(token);
+        if is_next {
+            self.skip(token.len());
+        }
+        is_next
+    }
+
+    fn value(&mut self, depth: usize) -> Option<Literal<'t>> {
+        self.skip_space();
+        match self.rest().chars().next()? {
+            _ if depth > DEPTH_MAX => None,
+            quote @ ('\'' | '"') => self.text(quote),
+            '0'..='9' | '-' => self.integer(),
+            '(' => self.tuple(depth),
+            '[' => {
+                self.skip(1);
+                self.items("]", depth)
+                    .map(|(items, _)| Literal::List(items))
+            }
+            '{' => self.dict(depth),
+            _ => self.word(),
+        }
+    }
+
+    fn text(&mut self, quote: char) -> Option<Literal<'t>> {
+        self.skip(1);
+        let rest = self.rest();
+        let mut is_escaped = false;
+        let end = rest.char_indices().find(|(_, c)| {
+            let ends = !is_escaped && (*c == quote || *c == '\n');
+            is_escaped = !is_escaped && *c == '\\';
+            ends
+        });
+        let (end, _) = end.filter(|(_, c)| *c == quote)?;
+        self.skip(end.saturating_add(1));
+        rest.get(..end).map(Literal::Text)
+    }
+
+    fn integer(&mut self) -> Option<Literal<'t>> {
+        let is_negative = self.take("-");
+        let rest = self.rest();
+        let digits = rest
+            .len()
+            .saturating_sub(rest.trim_start_matches(|c: char| c.is_ascii_digit()).len());
+        let digits = rest.get(..digits)?;
+        // Python has no leading zeros.
+        if digits.is_empty() || digits.len() > 1 && digits.starts_with('0') {
+            return None;
+        }
+        self.skip(digits.len());
+        if self.rest().starts_with('L') {
+            self.skip(1);
+        }
+        // `1.0`, `1e3`, `0x1`, `1_000`, `3j`: numbers of Python, and not of headers.
+        if self
+            .rest()
+            .starts_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '_'))
+        {
+            return None;
+        }
+        match digits.parse() {
+            Ok(number) if !is_negative => Some(Literal::Unsigned(number)),
+            _ => Some(Literal::Beyond),
+        }
+    }
+
+    /// Brackets around one value are no tuple: that takes a comma.
+    fn tuple(&mut self, depth: usize) -> Option<Literal<'t>> {
+        self.skip(1);
+        let (mut items, has_comma) = self.items(")", depth)?;
+        if items.len() == 1 && !has_comma {
+            return items.pop();
+        }
+        Some(Literal::Tuple(items))
+    }
+
+    /// Values up to `end`, and whether there is a comma behind the last.
+    fn items(&mut self, end: &str, depth: usize) -> Option<(Vec<Literal<'t>>, bool)> {
+        let mut items = Vec::new();
+        let mut has_comma = true;
+        while !self.take(end) {
+            if !has_comma {
+                return None;
+            }
+            items.push(self.value(depth.saturating_add(1))?);
+            has_comma = self.take(",");
+        }
+        Some((items, has_comma))
+    }
+
+    fn dict(&mut self, depth: usize) -> Option<Literal<'t>> {
+        self.skip(1);
+        let mut pairs = Vec::new();
+        let mut has_comma = true;
+        while !self.take("}") {
+            if !has_comma {
+                return None;
+            }
+            let key = self.value(depth.saturating_add(1))?;
+            let value = self
+                .take(":")
+                .then(|| self.value(depth.saturating_add(1)))??;
+            pairs.push((key, value));
+            has_comma = self.take(",");
+        }
+        Some(Literal::Dict(pairs))
+    }
+
+    fn word(&mut self) -> Option<Literal<'t>> {
+        let words = [
+            ("True", Literal::Bool(true)),
+            ("False", Literal::Bool(false)),
+            ("None", Literal::None),
+        ];
+        let (_, value) = words.into_iter().find(|(word, _)| self.take(word))?;
+        let is_longer = |c: char| c.is_alphanumeric() || c == '_';
+        (!self.rest().starts_with(is_longer)).then_some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Literal::{Beyond, Bool, Dict, List, Text, Tuple, Unsigned};
+
+    #[test]
+    fn literals_are_what_python_says() {
+        let cases = [
+            ("'a'", Text("a")),
+            ("\"a'b\"", Text("a'b")),
+            (r"'a\'b'", Text(r"a\'b")),
+            (" \t3L\n", Unsigned(3)),
+            ("18446744073709551616", Beyond),
+            ("-1", Beyond),
+            ("()", Tuple(vec![])),
+            ("(3,)", Tuple(vec![Unsigned(3)])),
+            ("(3)", Unsigned(3)),
+            ("(3, 4)", Tuple(vec![Unsigned(3), Unsigned(4)])),
+            ("[True, None,]", List(vec![Bool(true), Literal::None])),
+            (
+                "{'a': (1,),}",
+                Dict(vec![(Text("a"), Tuple(vec![Unsigned(1)]))]),
+            ),
+            ("{}", Dict(vec![])),
+        ];
+        for (text, value) in cases {
+            assert_eq!(parse(text), Ok(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn expressions_calls_and_names_are_no_literals() {
+        let texts = [
+            "",
+            " ",
+            "1+1",
+            "f(1)",
+            "__import__('os')",
+            "[x for x in (1,)]",
+            "a",
+            "Truely",
+            "1.5",
+            "1e3",
+            "0x10",
+            "03",
+            "1_0",
+            "3j",
+            "'a",
+            "'a\nb'",
+            "(1",
+            "(1,,2)",
+            "(,)",
+            "[1 2]",
+            "{'a'}",
+            "{'a' 1}",
+            "{'a':}",
+            "1 2",
+            "'a' 'b'",
+            "# 1",
+            "-'a'",
+            "--1",
+            "\0",
+        ];
+        for text in texts {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+        let deep = |levels: usize| "(".repeat(levels) + "1," + &")".repeat(levels);
+        assert!(parse(&deep(DEPTH_MAX)).is_ok());
+        assert!(parse(&deep(4000)).is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! The member `npz`: arrays in a zip archive, as `numpy.savez` and `numpy.savez_compressed` write
+//! them.
+//!
+//! Every member that begins like an array is an object, named as NumPy names it: without `.npy`.
+//! What NumPy gives as bytes (a read-me, a broken array) is an object that cannot be read, so that
+//! nothing is there unseen. Stored arrays stay ranges of the archive, and the archive's CRC-32
+//! becomes their digest; deflated ones are inflated as they are read.
+//!
+//! SciPy's sparse matrices are five arrays by convention only. They are listed as what they are.
+
+mod write;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use zt::{FileBuilder, RawComponent, RawObject, Result, Source, SourceId};
+
+use crate::detect::Probe;
+use crate::input::{Input, Origin};
+use crate::member::{Member, NPZ};
+use crate::npy::Data;
+use crate::strided::Bands;
+use crate::zip::{self, Archive};
+
+pub(crate) const MEMBER: Member = Member {
+    kind: NPZ,
+    extensions: &["npz"],
+    recognises,
+    open,
+    write: Some(write::write),
+};
+
+const ENDING: &str = ".npy";
+
+/// An archive with an array in it, or an empty one; without a sound directory, one whose first
+/// member is called like an array.
+fn recognises(probe: &Probe<'_>) -> Result<bool> {
+    if !zip::is_archive(probe.head()) {
+        return Ok(false);
+    }
+    let is_array = |name: &[u8]| name.ends_with(ENDING.as_bytes());
+    match Archive::open(probe.source(), &zt::Limits::default()) {
+        Ok(archive) => {
+            let mut members = archive.members().iter();
+            let is_empty = members.len() == 0;
+            Ok(is_empty || members.any(|member| is_array(member.name().as_bytes())))
+        }
+        Err(error) if error.kind() == zt::ErrorKind::Io => Err(error),
+        Err(_) => Ok(zip::first_name(probe.head()).is_some_and(is_array)),
+    }
+}
+
+fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+    let source: Arc<dyn Source> = source.into();
+    let mut builder = FileBuilder::new(NPZ, origin.options.clone());
+    let archive = Archive::open(&source, builder.limits())?;
+    let id = builder.source(Arc::clone(&source));
+    let names = names(&archive);
+    let bands = Bands::default();
+    for (member, name) in archive.members().iter().zip(names) {
+        // Folders hold nothing.
+        if member.name().ends_with('/') && member.byte_len() == 0 {
+            continue;
+        }
+        add(&mut builder, &source, id, member, &name, &bands)?;
+    }
+    let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
+    Ok(Input::new(builder.build()?, paths))
+}
+
+fn add(
+    builder: &mut FileBuilder,
+    source: &Arc<dyn Source>,
+    id: SourceId,
+    member: &zip::Member,
+    name: &str,
+    bands: &Bands,
+) -> Result<()> {
+    let content = match member.content(source) {
+        Ok(content) => content,
+        Err(error) if error.kind() == zt::ErrorKind::Io => return Err(error),
+        Err(error) => {
+            builder.fault(name, listed(member), error);
+            return Ok(());
+        }
+    };
+    let archive = (id, member.header());
+    let data = Data {
+        source: Arc::clone(&content.source),
+        span: content.span,
+        id: match content.is_stored {
+            true => id,
+            false => builder.derived_from(Arc::clone(&content.source), id, member.header()),
+        },
+        archive,
+        digest_behind: &|head| content.digest_behind(head),
+        void2_is_bf16: false,
+    };
+    // What the system cannot read is nobody's fault.
+    data.add_to(builder, name, bands, |kind| kind == zt::ErrorKind::Io)
+}
+
+/// What a listing shows of a member that cannot even be looked at.
+fn listed(member: &zip::Member) -> RawObject {
+    let mut data = RawComponent::default();
+    data.offset = Some(member.header());
+    data.length = Some(member.byte_len());
+    let mut raw = RawObject::default();
+    raw.components = vec![("data".into(), data)];
+    raw
+}
+
+/// The members' names without their ending, as NumPy has them. Where that would be the name of two,
+/// whoever comes later keeps the ending.
+fn names(archive: &Archive) -> Vec<String> {
+    let mut taken: HashSet<&str> = HashSet::new();
+    let members = archive.members().iter();
+    let plain = members
+        .clone()
+        .filter(|member| !member.name().ends_with(ENDING));
+    taken.extend(plain.map(|member| member.name()));
+    members
+        .map(|member| match member.name().strip_suffix(ENDING) {
+            Some(name) if taken.insert(name) => name.to_owned(),
+            _ => member.name().to_owned(),
+        })
+        .collect()
+}
