@@ -15,7 +15,7 @@ use crate::work::{Workers, lock, wait};
 
 /// Bytes that may wait to be hashed. The next component's chain starts only when the one before is
 /// all in memory, so this is as much as two chains share.
-const BACKLOG: usize = 64 << 20;
+pub(crate) const BACKLOG: usize = 64 << 20;
 
 /// The digest of one blob in the making.
 pub(crate) struct Chain(Arc<Link>);

@@ -62,6 +62,7 @@ mod planes;
 mod progress;
 mod publish;
 mod region;
+mod reserve;
 mod scan;
 mod scratch;
 mod slice;

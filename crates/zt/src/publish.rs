@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Fault, Result};
+use crate::reserve::ReservingFile;
 
 /// Small writes are gathered; larger ones go straight through, such as most frames.
 pub(crate) const BUFFER: usize = 256 << 10;
@@ -18,7 +19,7 @@ pub(crate) const BUFFER: usize = 256 << 10;
 #[derive(Debug)]
 pub struct AtomicFile {
     /// `None` only while publishing.
-    file: Option<BufWriter<File>>,
+    file: Option<BufWriter<ReservingFile>>,
     /// Where the bytes are until they are published; `None` for a device or a pipe.
     temporary: Option<PathBuf>,
     target: PathBuf,
@@ -62,9 +63,8 @@ impl AtomicFile {
             Ok(metadata) if metadata.is_dir() => return Err(Fault::IsAFolder.into()),
             Ok(metadata) if !metadata.is_file() => {
                 let file = fs::OpenOptions::new().write(true).open(&target)?;
-                let file = Some(BufWriter::with_capacity(BUFFER, file));
                 return Ok(AtomicFile {
-                    file,
+                    file: Some(buffered(file, false)),
                     temporary: None,
                     target,
                     is_new: false,
@@ -74,9 +74,8 @@ impl AtomicFile {
             Err(_) => None,
         };
         let (file, temporary) = create_beside(&target, permissions.as_ref())?;
-        let file = Some(BufWriter::with_capacity(BUFFER, file));
         Ok(AtomicFile {
-            file,
+            file: Some(buffered(file, true)),
             temporary: Some(temporary),
             target,
             is_new: false,
@@ -103,7 +102,8 @@ impl AtomicFile {
         let Some(temporary) = &self.temporary else {
             return Ok(());
         };
-        buffered.get_ref().sync_all()?;
+        buffered.get_mut().release()?;
+        buffered.get_ref().file().sync_all()?;
         drop(buffered); // Some systems refuse to rename an open file.
         if self.is_new {
             // A rename replaces; a second name does not. Where there are no second names (FAT), the
@@ -142,6 +142,10 @@ impl Drop for AtomicFile {
             let _ = fs::remove_file(temporary); // There is nobody left to tell.
         }
     }
+}
+
+fn buffered(file: File, can_reserve: bool) -> BufWriter<ReservingFile> {
+    BufWriter::with_capacity(BUFFER, ReservingFile::new(file, can_reserve))
 }
 
 /// The file that a path means: absolute, so that it stays the same if the process changes its

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use zt_container::LimitExceeded;
 use zt_container::codec::{FRAME_CONTENT, FrameCompressor, SINGLE_FRAME_MAX};
 
+use crate::chain::BACKLOG;
 use crate::error::Result;
 use crate::work::lock;
 
@@ -38,12 +39,13 @@ impl Effort {
 const WORTH_KEEPING: usize = 64 << 10;
 
 impl Tools {
-    /// For so many threads.
+    /// For so many threads, and as much memory as waits to be hashed: fresh memory costs more, page
+    /// by page, than it takes to write it.
     pub(crate) fn new(threads: usize) -> Self {
         Tools {
             buffers: Mutex::default(),
             compressors: Mutex::default(),
-            kept: threads.saturating_mul(8),
+            kept: threads.saturating_mul(8) + BACKLOG / FRAME_CONTENT,
         }
     }
 
