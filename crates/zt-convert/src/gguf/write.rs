@@ -25,6 +25,10 @@ const VERSION: u32 = 3;
 /// The longest name that llama.cpp takes: it keeps 64 bytes with a NUL.
 const NAME_MAX: usize = 63;
 
+/// The largest alignment that is obeyed: with more, the padding of a file of a few bytes, which
+/// may come from anybody, fills a disk.
+const ALIGNMENT_MAX: u64 = 1 << 20;
+
 /// Writes a file as `gguf-py` and llama.cpp do, tensors in the order of their data, the last one
 /// padded too.
 pub(super) fn write(
@@ -86,10 +90,11 @@ fn pairs(losses: &mut Losses<'_, '_>, attributes: Option<Attributes>) -> Result<
     for key in lost {
         losses.accept(Loss::FileAttribute { target, key }, None)?;
     }
-    if let Ok(alignment) = metadata.alignment() {
+    // One that no reader takes would spoil the file.
+    let alignment = metadata.alignment().ok();
+    if let Some(alignment) = alignment.filter(|alignment| *alignment <= ALIGNMENT_MAX) {
         return Ok((metadata, alignment));
     }
-    // An alignment that no reader takes would spoil the file.
     let key = format!("{ALIGNMENT:?}");
     losses.accept(Loss::FileAttribute { target, key }, None)?;
     metadata.remove(ALIGNMENT);
