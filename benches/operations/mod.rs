@@ -2,6 +2,7 @@
 
 mod convert;
 mod open;
+mod planes;
 mod read;
 mod rows;
 mod verify;
@@ -137,9 +138,29 @@ pub const OPERATIONS: &[Operation] = &[
         prepare: convert::zstd,
     },
     Operation {
+        id: "planes-write",
+        subject: Subject::Checkpoint,
+        prepare: |workload, folder| planes::write("planes-write", workload, folder),
+    },
+    Operation {
+        id: "planes-read",
+        subject: Subject::Checkpoint,
+        prepare: |workload, folder| planes::read("planes-read", workload, folder),
+    },
+    Operation {
         id: "write-f32-zstd-1",
         subject: Subject::Large,
         prepare: |workload, folder| write::zstd("write-f32-zstd-1", 1, workload, folder),
+    },
+    Operation {
+        id: "planes-write-f32",
+        subject: Subject::Large,
+        prepare: |workload, folder| planes::write("planes-write-f32", workload, folder),
+    },
+    Operation {
+        id: "planes-read-f32",
+        subject: Subject::Large,
+        prepare: |workload, folder| planes::read("planes-read-f32", workload, folder),
     },
     Operation {
         id: "write-integers-zstd-3",

@@ -11,7 +11,8 @@ use crate::contestants::{
 };
 use crate::{Contest, Result, Role, Workload};
 
-const WARM: &str = "Files are in the page cache; opening is part of the time, freeing is not.";
+pub(super) const WARM: &str =
+    "Files are in the page cache; opening is part of the time, freeing is not.";
 
 pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
     let title = format!(
@@ -41,25 +42,8 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
     ] {
         add_ztensor1(&mut contest, name, workload, &ours, verify);
     }
-    contest.add(Role::Peer, peer_ztensor2::NAME, move |check| {
-        let read = || peer_ztensor2::read_all(&peer_ztensor2::open_map(&second)?, all);
-        let (took, values) = timed(read)?;
-        if check {
-            expect_all(all, &values)?;
-        }
-        Ok(took)
-    });
-    contest.add(Role::Peer, peer_safetensors::NAME, move |check| {
-        let read = || {
-            let file = peer_safetensors::Mapped::open(&safe)?;
-            peer_safetensors::read_all(&file.parse()?, all)
-        };
-        let (took, values) = timed(read)?;
-        if check {
-            expect_all(all, &values)?;
-        }
-        Ok(took)
-    });
+    add_ztensor2(&mut contest, peer_ztensor2::NAME, workload, &second);
+    add_safetensors(&mut contest, workload, &safe);
     let small = bare.clone();
     contest.add(Role::Limit, "pread, small pages", move |check| {
         let (took, values) = timed(|| limits::read_small_pages(&small, all))?;
@@ -121,14 +105,7 @@ pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
         &ours,
         false,
     );
-    contest.add(Role::Peer, peer_ztensor2::NAME, move |check| {
-        let read = || peer_ztensor2::read_all(&peer_ztensor2::open_map(&second)?, all);
-        let (took, values) = timed(read)?;
-        if check {
-            expect_all(all, &values)?;
-        }
-        Ok(took)
-    });
+    add_ztensor2(&mut contest, peer_ztensor2::NAME, workload, &second);
     contest.add(
         Role::Limit,
         "1 MiB frames in memory, all threads",
@@ -163,25 +140,8 @@ pub(super) fn tiny<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
         Verify::OnRead,
     );
     add_ztensor1(&mut contest, peer_ztensor1::NAME, workload, &ours, false);
-    contest.add(Role::Peer, peer_ztensor2::NAME, move |check| {
-        let read = || peer_ztensor2::read_all(&peer_ztensor2::open_map(&second)?, all);
-        let (took, values) = timed(read)?;
-        if check {
-            expect_all(all, &values)?;
-        }
-        Ok(took)
-    });
-    contest.add(Role::Peer, peer_safetensors::NAME, move |check| {
-        let read = || {
-            let file = peer_safetensors::Mapped::open(&safe)?;
-            peer_safetensors::read_all(&file.parse()?, all)
-        };
-        let (took, values) = timed(read)?;
-        if check {
-            expect_all(all, &values)?;
-        }
-        Ok(took)
-    });
+    add_ztensor2(&mut contest, peer_ztensor2::NAME, workload, &second);
+    add_safetensors(&mut contest, workload, &safe);
     contest.remark(WARM);
     Ok(contest)
 }
@@ -292,7 +252,7 @@ pub(super) fn publish(path: &Path, workload: &Workload, storage: Storage) -> Res
     Ok(ours::write(path, &workload.tensors, options)?.publish()?)
 }
 
-fn add_ours<'a>(
+pub(super) fn add_ours<'a>(
     contest: &mut Contest<'a>,
     name: &'static str,
     workload: &'a Workload,
@@ -310,7 +270,7 @@ fn add_ours<'a>(
     });
 }
 
-fn add_ztensor1<'a>(
+pub(super) fn add_ztensor1<'a>(
     contest: &mut Contest<'a>,
     name: &'static str,
     workload: &'a Workload,
@@ -326,6 +286,38 @@ fn add_ztensor1<'a>(
         let (took, values) = timed(read)?;
         if check {
             expect_all(&workload.tensors, &values)?;
+        }
+        Ok(took)
+    });
+}
+
+pub(super) fn add_ztensor2<'a>(
+    contest: &mut Contest<'a>,
+    name: &'static str,
+    workload: &'a Workload,
+    path: &Path,
+) {
+    let (path, all) = (path.to_owned(), &workload.tensors);
+    contest.add(Role::Peer, name, move |check| {
+        let read = || peer_ztensor2::read_all(&peer_ztensor2::open_map(&path)?, all);
+        let (took, values) = timed(read)?;
+        if check {
+            expect_all(all, &values)?;
+        }
+        Ok(took)
+    });
+}
+
+fn add_safetensors<'a>(contest: &mut Contest<'a>, workload: &'a Workload, path: &Path) {
+    let (path, all) = (path.to_owned(), &workload.tensors);
+    contest.add(Role::Peer, peer_safetensors::NAME, move |check| {
+        let read = || {
+            let file = peer_safetensors::Mapped::open(&path)?;
+            peer_safetensors::read_all(&file.parse()?, all)
+        };
+        let (took, values) = timed(read)?;
+        if check {
+            expect_all(all, &values)?;
         }
         Ok(took)
     });

@@ -115,14 +115,19 @@ pub(super) fn sparse<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Con
 }
 
 /// A contest of writers, and what all of them write.
-struct Field<'a> {
-    contest: Contest<'a>,
+pub(super) struct Field<'a> {
+    pub(super) contest: Contest<'a>,
     folder: &'a Path,
-    tensors: &'a [Tensor],
+    pub(super) tensors: &'a [Tensor],
 }
 
 impl<'a> Field<'a> {
-    fn new(id: &'static str, title: String, workload: &'a Workload, folder: &'a Path) -> Self {
+    pub(super) fn new(
+        id: &'static str,
+        title: String,
+        workload: &'a Workload,
+        folder: &'a Path,
+    ) -> Self {
         let mut contest = Contest::new(id, title, Some(workload.byte_len()));
         contest.remark(NO_SYNC);
         Field {
@@ -132,11 +137,11 @@ impl<'a> Field<'a> {
         }
     }
 
-    fn ours(&mut self, name: &'static str, storage: Storage, digest: Digest) {
+    pub(super) fn ours(&mut self, name: &'static str, storage: Storage, digest: Digest) {
         self.ours_as(name, ours::write_options(storage, digest));
     }
 
-    fn ours_as(&mut self, name: &'static str, options: WriteOptions) {
+    pub(super) fn ours_as(&mut self, name: &'static str, options: WriteOptions) {
         let tensors = self.tensors;
         self.writes_ours(
             name,
@@ -145,7 +150,7 @@ impl<'a> Field<'a> {
         );
     }
 
-    fn ztensor1(&mut self, name: &'static str, storage: Storage, digest: Digest) {
+    pub(super) fn ztensor1(&mut self, name: &'static str, storage: Storage, digest: Digest) {
         let tensors = self.tensors;
         self.writes(
             Role::Peer,
@@ -155,7 +160,7 @@ impl<'a> Field<'a> {
         );
     }
 
-    fn ztensor2(&mut self, name: &'static str, storage: Storage) {
+    pub(super) fn ztensor2(&mut self, name: &'static str, storage: Storage) {
         let tensors = self.tensors;
         self.writes(
             Role::Peer,
@@ -208,7 +213,7 @@ impl<'a> Field<'a> {
 
     /// We, who write a file that has no name until it is published, which syncs: outside the time,
     /// and only where the file is looked at. Dropped before that, it leaves nothing.
-    fn writes_ours(
+    pub(super) fn writes_ours(
         &mut self,
         name: &'static str,
         write: impl Fn(&Path) -> Result<AtomicFile> + 'a,

@@ -1,0 +1,81 @@
+//! Floating-point tensors as `zt.planes/1`, beside our own zstd and the peers'.
+
+use std::path::Path;
+
+use zt::{Compression, Verify, WriteOptions};
+
+use crate::contest::timed;
+use crate::contestants::{
+    Digest, Storage, expect_bytes, expect_file, ours, peer_ztensor1, peer_ztensor2,
+};
+use crate::operations::read;
+use crate::operations::write::Field;
+use crate::{Contest, Result, Role, Workload};
+
+const ZSTD: &str = "zt, zstd-1";
+
+pub(super) fn write<'a>(
+    id: &'static str,
+    workload: &'a Workload,
+    folder: &'a Path,
+) -> Result<Contest<'a>> {
+    let title = format!("write as byte planes, {}", workload.id);
+    let mut field = Field::new(id, title, workload, folder);
+    let tensors = field.tensors;
+    field.writes_ours(
+        "zt, planes",
+        move |path| ours::write_planes(path, tensors),
+        move |path| expect_file(path, tensors),
+    );
+    field.ours(ZSTD, Storage::Zstd(1), Digest::Crc32c);
+    let auto = WriteOptions::new().compression(Compression::Auto);
+    field.ours_as("zt, zstd-auto", auto);
+    field.ztensor1("ztensor 1.2.3, zstd-1", Storage::Zstd(1), Digest::Crc32c);
+    field.ztensor2("ztensor 2.1.1, zstd-3, xxh3", Storage::Zstd(3));
+    let mut contest = field.contest;
+    contest.owes(1.5, ZSTD);
+    if workload.id == "W2" {
+        contest.owes_size(0.67);
+    }
+    contest.remark("With crc32c, where a name says nothing else.");
+    Ok(contest)
+}
+
+pub(super) fn read<'a>(
+    id: &'static str,
+    workload: &'a Workload,
+    folder: &'a Path,
+) -> Result<Contest<'a>> {
+    let title = format!("read all tensors from byte planes, {}", workload.id);
+    let mut contest = Contest::new(id, title, Some(workload.byte_len()));
+    let all = &workload.tensors;
+    let [planes, zstd, theirs, second] =
+        ["planes.zt", "zstd.zt", "theirs.zt", "second.zt"].map(|name| folder.join(name));
+    ours::write_planes(&planes, all)?.publish()?;
+    read::publish(&zstd, workload, Storage::Zstd(1))?;
+    peer_ztensor1::write(&theirs, all, Storage::Zstd(1), Digest::Crc32c)?;
+    peer_ztensor2::write(&second, all, Storage::Zstd(3))?;
+    contest.add(Role::Ours, "zt, planes", move |check| {
+        let (opening, file) = timed(|| ours::open(&planes, Verify::OnRead))?;
+        let (reading, values) = timed(|| ours::read_dense(&file, all))?;
+        if check {
+            all.iter()
+                .zip(&values)
+                .try_for_each(|(tensor, found)| expect_bytes(tensor, &found.elements().bytes))?;
+        }
+        Ok(opening + reading)
+    });
+    read::add_ours(&mut contest, ZSTD, workload, &zstd, Verify::OnRead);
+    read::add_ztensor1(
+        &mut contest,
+        "ztensor 1.2.3, zstd-1",
+        workload,
+        &theirs,
+        true,
+    );
+    read::add_ztensor2(&mut contest, "ztensor 2.1.1, zstd-3", workload, &second);
+    contest.owes(2.0, ZSTD);
+    contest.remark(read::WARM);
+    contest.remark("crc32c is compared; ztensor 2.1.1 does not compare its xxh3 when it reads.");
+    Ok(contest)
+}
