@@ -13,7 +13,7 @@ const WIDTH: f64 = 900.0;
 const TOP: f64 = 64.0;
 const ROW: f64 = 26.0;
 /// The axis, in multiples of our time; what is beyond is drawn at its end, with its number.
-const LEAST: f64 = 0.25;
+const LEAST: f64 = 0.125;
 const MOST: f64 = 64.0;
 
 /// The peers, each with its class of colour.
@@ -112,12 +112,13 @@ fn mark(svg: &mut String, standing: &Standing, timed: &Timed, class: &str, y: f6
         "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"><title>{}: {multiple:.2}x</title></circle>",
         escaped(&timed.name),
     );
-    if multiple > MOST {
+    if !(LEAST..=MOST).contains(&multiple) {
         let _ = writeln!(
             svg,
-            "<text class=\"small\" x=\"{:.1}\" y=\"{:.1}\">{multiple:.0}x</text>",
+            "<text class=\"small\" x=\"{:.1}\" y=\"{:.1}\">{multiple:.*}x</text>",
             x + 8.0,
             y + 4.0,
+            if multiple < LEAST { 2 } else { 0 },
         );
     }
 }
