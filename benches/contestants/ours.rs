@@ -118,14 +118,20 @@ pub fn open_map(path: &Path, verify: Verify) -> Result<File> {
     Ok(OpenOptions::new().verify(verify).open_source(map)?)
 }
 
-/// Every tensor, in the given order: lent where the source lends, in memory of its own otherwise.
+/// Every tensor in one call: lent where the source lends, in memory of its own otherwise.
 ///
 /// # Errors
 ///
 /// Where one cannot be read.
 pub fn read_all<'f>(file: &'f File, tensors: &[Tensor]) -> Result<Vec<Bytes<'f>>> {
-    let read = |tensor: &Tensor| file.tensor(&tensor.name)?.bytes("data");
-    Ok(tensors.iter().map(read).collect::<zt::Result<_>>()?)
+    let wanted = tensors
+        .iter()
+        .map(|tensor| Ok((file.tensor(&tensor.name)?, "data")));
+    let wanted: Vec<_> = wanted.collect::<zt::Result<_>>()?;
+    let read = file.read_many(&wanted).into_iter();
+    Ok(read
+        .map(|found| Ok(found?.bytes))
+        .collect::<zt::Result<_>>()?)
 }
 
 /// The dense value of every object, whatever its format.
