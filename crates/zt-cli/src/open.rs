@@ -1,30 +1,52 @@
 //! A path becomes a file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use zt::{File, Kind, OpenOptions};
-use zt_convert::Input;
+use clap::Args;
+use zt::{File, Kind};
+use zt_convert::{Input, InputOptions, Names};
 
 use crate::exit::Failure;
 
+/// What every command takes that shows or writes the names of tensors.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Opening {
+    /// Names for the tensors of files that store none (SQUIZD, SLM1): a text, one a line
+    // `extract` has names of its own.
+    #[arg(
+        id = "name_list",
+        long = "names",
+        value_name = "FILE",
+        display_order = 80
+    )]
+    names: Option<PathBuf>,
+}
+
+impl Opening {
+    fn options(&self) -> Result<InputOptions, Failure> {
+        let mut options = InputOptions::default();
+        options.names = self.names.as_ref().map(Names::read).transpose()?;
+        Ok(options)
+    }
+}
+
 /// Opens the file at `path`, whatever its kind, to be read by position.
-pub(crate) fn open(path: &Path) -> Result<File, Failure> {
-    input(path, None).map(Input::into_file)
+pub(crate) fn open(path: &Path, opening: &Opening) -> Result<File, Failure> {
+    input(path, None, opening).map(Input::into_file)
 }
 
 /// As [`open`], with the paths of all files that are read, and with the kind forced where one is
 /// given.
-pub(crate) fn input(path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
-    let options = OpenOptions::new();
-    let opened = match kind {
-        Some(kind) => Input::open_as(path, kind, &options),
-        None => Input::open(path, &options),
-    };
+pub(crate) fn input(path: &Path, kind: Option<Kind>, opening: &Opening) -> Result<Input, Failure> {
+    let mut options = opening.options()?;
+    options.kind = kind;
+    let opened = Input::open_with(path, &options);
     let opened = match (opened, zt_convert::kind_of_extension(path)) {
         // Bytes decide what a file is. Where they say nothing, the reader of the kind that the name
         // promises can say what is wrong: `not-zt` tells more than `unknown-kind`.
         (Err(error), Some(kind)) if error.code() == "unknown-kind" => {
-            Input::open_as(path, kind, &options)
+            options.kind = Some(kind);
+            Input::open_with(path, &options)
         }
         (opened, _) => opened,
     };

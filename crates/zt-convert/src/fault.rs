@@ -37,6 +37,12 @@ pub(crate) enum Fault {
     Lossy(Loss),
     /// An object gave another number of bytes than its shape demands.
     Length { expected: u64, found: u64 },
+    /// The list of names is not text.
+    NamesNotUtf8,
+    /// The list of names is above the limit.
+    NamesTooLong { limit: u64 },
+    /// The list of names has another length than the file has tensors.
+    NameCount { names: u64, tensors: u64 },
     /// The caller's progress function asked to stop.
     Interrupted,
 }
@@ -107,7 +113,10 @@ impl Fault {
             Fault::Repeated { .. }
             | Fault::Exists
             | Fault::IsInput { .. }
-            | Fault::CastTarget { .. } => ErrorKind::Misuse,
+            | Fault::CastTarget { .. }
+            | Fault::NamesNotUtf8
+            | Fault::NamesTooLong { .. }
+            | Fault::NameCount { .. } => ErrorKind::Misuse,
             Fault::Length { .. } => ErrorKind::Malformed,
             Fault::Interrupted => ErrorKind::Interrupted,
         }
@@ -125,6 +134,7 @@ impl Fault {
             Fault::CastTarget { .. } => "misuse",
             Fault::Lossy(_) | Fault::NothingToWrite { .. } => LOSSY,
             Fault::Length { .. } => "shape-size-mismatch",
+            Fault::NamesNotUtf8 | Fault::NamesTooLong { .. } | Fault::NameCount { .. } => "names",
             Fault::Interrupted => "interrupted",
         }
     }
@@ -200,6 +210,16 @@ impl fmt::Display for Fault {
                 write!(
                     f,
                     "the shape demands {expected} bytes, the values are {found}"
+                )
+            }
+            Fault::NamesNotUtf8 => f.write_str("the list of names is not UTF-8"),
+            Fault::NamesTooLong { limit } => {
+                write!(f, "the list of names is longer than {limit} bytes")
+            }
+            Fault::NameCount { names, tensors } => {
+                write!(
+                    f,
+                    "the list has {names} names, the file has {tensors} tensors without a name"
                 )
             }
             Fault::Interrupted => f.write_str("stopped on request"),

@@ -7,6 +7,7 @@ use zt::{File, FileSource, Kind, OpenOptions, Result, Source};
 use crate::detect::member_of;
 use crate::fault::Fault;
 use crate::member::{Member, member};
+use crate::name_list::Names;
 
 /// Opens the tensor file at `path`, of whatever kind its bytes are; its name does not matter. The
 /// index of a sharded set opens the whole set.
@@ -36,12 +37,28 @@ pub fn open_as(path: impl AsRef<Path>, kind: Kind, options: &OpenOptions) -> Res
 ///
 /// As [`open`]; code `unsupported` for a sharded set, whose other files nobody can find.
 pub fn open_source(source: impl Source + 'static, options: &OpenOptions) -> Result<File> {
-    let member = member_of(&source)?;
-    let origin = Origin {
-        path: None,
-        options,
-    };
-    (member.open)(Box::new(source), origin).map(Input::into_file)
+    Input::from_source(source, &InputOptions::from(options)).map(Input::into_file)
+}
+
+/// How files of any kind are opened: what every kind obeys, and what only some ask for.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct InputOptions {
+    /// Limits, formats, verification, strictness.
+    pub open: OpenOptions,
+    /// What the file is; `None` for what its bytes look like.
+    pub kind: Option<Kind>,
+    /// Names for the tensors of a kind that stores none; others have no use for them.
+    pub names: Option<Names>,
+}
+
+impl From<&OpenOptions> for InputOptions {
+    fn from(options: &OpenOptions) -> Self {
+        InputOptions {
+            open: options.clone(),
+            ..InputOptions::default()
+        }
+    }
 }
 
 /// Where a source comes from, and how it is to be opened.
@@ -49,6 +66,7 @@ pub fn open_source(source: impl Source + 'static, options: &OpenOptions) -> Resu
 pub(crate) struct Origin<'a> {
     pub(crate) path: Option<&'a Path>,
     pub(crate) options: &'a OpenOptions,
+    pub(crate) names: Option<&'a Names>,
 }
 
 /// An open file, and the paths of everything that it is read from.
@@ -67,7 +85,7 @@ impl Input {
     ///
     /// As [`open`].
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
-        Self::open_with(path.as_ref(), options, member_of)
+        Self::open_with(path, &InputOptions::from(options))
     }
 
     /// Opens the tensor file at `path` as one of `kind`: see [`open_as`].
@@ -76,30 +94,52 @@ impl Input {
     ///
     /// As [`open_as`].
     pub fn open_as(path: impl AsRef<Path>, kind: Kind, options: &OpenOptions) -> Result<Self> {
-        let known = |_: &dyn Source| {
-            let missing = Fault::NoSuchMember { kind };
-            member(kind.as_str()).ok_or_else(|| missing.into())
-        };
-        Self::open_with(path.as_ref(), options, known)
+        let kind = Some(kind);
+        Self::open_with(
+            path,
+            &InputOptions {
+                kind,
+                ..InputOptions::from(options)
+            },
+        )
     }
 
-    fn open_with(
-        path: &Path,
-        options: &OpenOptions,
-        choose: impl FnOnce(&dyn Source) -> Result<&'static Member>,
-    ) -> Result<Self> {
-        let open = || {
-            let source = FileSource::open(path)?;
-            let member = choose(&source)?;
-            (member.open)(
-                Box::new(source),
-                Origin {
-                    path: Some(path),
-                    options,
-                },
-            )
-        };
+    /// Opens the tensor file at `path` with all that can be said about it.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`]; code `unsupported` for a kind that this build does not have, `names` for names
+    /// that do not fit the file.
+    pub fn open_with(path: impl AsRef<Path>, options: &InputOptions) -> Result<Self> {
+        let path = path.as_ref();
+        let open = || Self::open_from(Box::new(FileSource::open(path)?), Some(path), options);
         open().map_err(|error| error.with_path(path))
+    }
+
+    /// Opens a tensor file from any source: see [`open_source`].
+    ///
+    /// # Errors
+    ///
+    /// As [`open_source`] and [`Input::open_with`].
+    pub fn from_source(source: impl Source + 'static, options: &InputOptions) -> Result<Self> {
+        Self::open_from(Box::new(source), None, options)
+    }
+
+    fn open_from(
+        source: Box<dyn Source>,
+        path: Option<&Path>,
+        options: &InputOptions,
+    ) -> Result<Self> {
+        let member: &Member = match options.kind {
+            Some(kind) => member(kind.as_str()).ok_or(Fault::NoSuchMember { kind })?,
+            None => member_of(&source)?,
+        };
+        let origin = Origin {
+            path,
+            options: &options.open,
+            names: options.names.as_ref(),
+        };
+        (member.open)(source, origin)
     }
 
     /// A file that is read from `paths`, the one it was opened by first.

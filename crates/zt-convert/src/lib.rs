@@ -18,6 +18,8 @@
 //! | `pytorch` | `pytorch` (default) | yes | no | `torch.save`, old and new; nothing is run; views put in order as they are read |
 //! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index |
 //! | `gguf` | `gguf` (default) | yes | yes | versions 1 to 3, either byte order, are read, 3 is written; quantized blocks stay as they are |
+//! | `squizd` | `squizd` (default) | yes | no | version 1.0; INT4 and INT2 are `quantized_group` objects, ASTC and TCA-TBE bytes |
+//! | `slm1` | `slm1` (default) | yes | no | version 1; its q8_0 and q4_0 are `quantized_group` objects, names come from their hashes |
 //!
 #![cfg_attr(feature = "safetensors", doc = "```")]
 #![cfg_attr(not(feature = "safetensors"), doc = "```ignore")]
@@ -49,7 +51,9 @@
         feature = "gguf",
         feature = "npz",
         feature = "pytorch",
-        feature = "safetensors"
+        feature = "safetensors",
+        feature = "slm1",
+        feature = "squizd"
     )),
     allow(
         dead_code,
@@ -60,12 +64,15 @@
 mod convert;
 mod detect;
 mod fault;
+#[cfg(any(feature = "slm1", feature = "squizd"))]
+mod fields;
 #[cfg(feature = "gguf")]
 mod gguf;
 mod input;
 mod losses;
 mod member;
 mod merge;
+mod name_list;
 #[cfg(any(feature = "gguf", feature = "safetensors"))]
 mod names;
 mod native;
@@ -79,6 +86,10 @@ mod output;
 mod pytorch;
 #[cfg(feature = "safetensors")]
 mod safetensors;
+#[cfg(feature = "slm1")]
+mod slm1;
+#[cfg(feature = "squizd")]
+mod squizd;
 #[cfg(any(feature = "npy", feature = "pytorch"))]
 mod strided;
 #[cfg(any(feature = "npz", feature = "pytorch"))]
@@ -86,7 +97,9 @@ mod zip;
 
 pub use convert::{ConvertOptions, Summary, convert, convert_to_path};
 pub use detect::detect;
-pub use input::{Input, open, open_as, open_source};
+pub use input::{Input, InputOptions, open, open_as, open_source};
 pub use member::{
-    GGUF, Member, NPY, NPZ, PYTORCH, SAFETENSORS, ZT, kind_of_extension, member, members,
+    GGUF, Member, NPY, NPZ, PYTORCH, SAFETENSORS, SLM1, SQUIZD, ZT, kind_of_extension, member,
+    members,
 };
+pub use name_list::Names;

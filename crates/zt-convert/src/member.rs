@@ -28,6 +28,12 @@ pub const NPZ: Kind = Kind::new("npz");
 /// One array of NumPy.
 pub const NPY: Kind = Kind::new("npy");
 
+/// SQUIZD files, version 1.0.
+pub const SQUIZD: Kind = Kind::new("squizd");
+
+/// SLM1 files, of TinyRustLM.
+pub const SLM1: Kind = Kind::new("slm1");
+
 /// One kind of file: how it is recognised, opened and written.
 ///
 /// A new kind is a module that fills in one of these, and a line in the table below.
@@ -56,6 +62,10 @@ static MEMBERS: &[Member] = &[
     crate::npy::MEMBER,
     #[cfg(feature = "npz")]
     crate::npz::MEMBER,
+    #[cfg(feature = "squizd")]
+    crate::squizd::MEMBER,
+    #[cfg(feature = "slm1")]
+    crate::slm1::MEMBER,
     #[cfg(feature = "safetensors")]
     crate::safetensors::MEMBER,
 ];

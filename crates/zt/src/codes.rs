@@ -178,6 +178,12 @@ pub const ALL: &[CodeInfo] = &[
         "Correct the call.",
     ),
     info(
+        "names",
+        "caller",
+        "The list of names that was given is no text, or does not fit the file.",
+        "List the tensors with `zt ls`, and give a name for each, one a line, in that order.",
+    ),
+    info(
         "not-found",
         "caller",
         "There is no object, or no component, of that name.",

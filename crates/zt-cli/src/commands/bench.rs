@@ -12,7 +12,7 @@ use zt::{Compression, VerifyOptions, WriteOptions};
 use zt_convert::{ConvertOptions, Input};
 
 use crate::exit::{Exit, Failure};
-use crate::open::{decoded_len, input};
+use crate::open::{Opening, decoded_len, input};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::{human, percent};
@@ -132,7 +132,7 @@ struct Turn {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let opened = input(&arguments.file, None)?;
+    let opened = input(&arguments.file, None, &Opening::default())?;
     let file = opened.file();
     let decoded = decoded_len(file);
     let rounds = u64::from(arguments.rounds).saturating_add(1);
@@ -244,7 +244,7 @@ impl Bench<'_> {
     fn turn(&self, operation: Operation) -> Result<Turn, Failure> {
         let opened = match operation {
             Operation::Open | Operation::File | Operation::Memory => None,
-            _ => Some(input(self.path, None)?),
+            _ => Some(input(self.path, None, &Opening::default())?),
         };
         let start = Instant::now();
         let (bytes, stored) = match (operation, opened) {
@@ -258,7 +258,7 @@ impl Bench<'_> {
                 (Some(bytes), Some(stored))
             }
             (_, _) => {
-                black_box(input(self.path, None)?);
+                black_box(input(self.path, None, &Opening::default())?);
                 (None, None)
             }
         };

@@ -12,7 +12,7 @@ use zt_convert::{ConvertOptions, Input, Member, Summary};
 
 use crate::exit::{Exit, Failure};
 use crate::json::{WarningBody, warnings};
-use crate::open::{decoded_len, input};
+use crate::open::{Opening, decoded_len, input};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::human;
@@ -69,6 +69,8 @@ pub(crate) struct Arguments {
     /// Leave out what OUT's kind cannot say, with a warning
     #[arg(long)]
     lossy: bool,
+    #[command(flatten)]
+    opening: Opening,
 }
 
 const EXAMPLES: &str = "\
@@ -128,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
                 "stdin cannot be read: files are read by position",
             ));
         }
-        inputs.push(input(path, arguments.from)?);
+        inputs.push(input(path, arguments.from, &arguments.opening)?);
     }
 
     let total = inputs

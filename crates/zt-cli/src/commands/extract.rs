@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::file_name::file_name;
 use crate::json::ErrorBody;
 use crate::npy::{self, Descr};
-use crate::open::{input, is_same_file};
+use crate::open::{Opening, input, is_same_file};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::human;
@@ -43,6 +43,8 @@ pub(crate) struct Arguments {
     /// Replace files that exist; the input is never replaced
     #[arg(short, long)]
     force: bool,
+    #[command(flatten)]
+    opening: Opening,
 }
 
 const EXAMPLES: &str = "\
@@ -73,7 +75,7 @@ struct Extracted {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let source = input(&arguments.file, None)?;
+    let source = input(&arguments.file, None, &arguments.opening)?;
     let slices = arguments
         .slice
         .as_deref()

@@ -8,7 +8,7 @@ use zt::{BytesHash, DenseHash, HashOptions, ObjectHash};
 
 use crate::exit::{Exit, Failure};
 use crate::json::{FaultBody, Pairs, hex};
-use crate::open::{decoded_len, open};
+use crate::open::{Opening, decoded_len, open};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::text::printable;
@@ -28,6 +28,8 @@ pub(crate) struct Arguments {
     /// Threads; as many as there are cores by default
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    #[command(flatten)]
+    opening: Opening,
 }
 
 const EXAMPLES: &str = "\
@@ -63,7 +65,7 @@ struct DenseBody<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = open(&arguments.file)?;
+    let file = open(&arguments.file, &arguments.opening)?;
     let progress = Progress::new(Some(decoded_len(&file)));
     let report = |bytes| progress.report(bytes);
     let mut options = HashOptions::default();

@@ -9,7 +9,7 @@ use zt::{File, Kind, Object};
 
 use crate::exit::{Exit, Failure};
 use crate::json::{Attributes, WarningBody, logical_type, warnings};
-use crate::open::open;
+use crate::open::{Opening, open};
 use crate::output::Output;
 use crate::size::{human, percent};
 use crate::text::{cell, count, printable};
@@ -20,6 +20,8 @@ use crate::text::{cell, count, printable};
 pub(crate) struct Arguments {
     /// The file, of any kind; for a sharded set, its index
     file: PathBuf,
+    #[command(flatten)]
+    opening: Opening,
 }
 
 const EXAMPLES: &str = "\
@@ -76,7 +78,7 @@ struct Coverage {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = open(&arguments.file)?;
+    let file = open(&arguments.file, &arguments.opening)?;
     let totals = Totals::of(&file);
     let attributes = file.attributes().map_err(Failure::Refused)?;
     let remarks = file.warnings();

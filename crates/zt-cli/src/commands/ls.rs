@@ -9,7 +9,7 @@ use zt::{Entry, File, RawComponent};
 use crate::exit::{Exit, Failure};
 use crate::glob;
 use crate::json::{Attributes, ObjectBody, WarningBody, logical_type, warnings};
-use crate::open::open;
+use crate::open::{Opening, open};
 use crate::output::Output;
 use crate::size::{human, percent};
 use crate::table::Table;
@@ -30,6 +30,8 @@ pub(crate) struct Arguments {
     /// Only objects whose name is of this form: * any run, ? any character, [a-z] one of a set
     #[arg(long, value_name = "PATTERN")]
     glob: Option<String>,
+    #[command(flatten)]
+    opening: Opening,
 }
 
 const EXAMPLES: &str = "\
@@ -64,7 +66,7 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = open(&arguments.file)?;
+    let file = open(&arguments.file, &arguments.opening)?;
     let mut entries = file.entries();
     if let Some(pattern) = &arguments.glob {
         entries.retain(|entry| glob::matches(pattern, entry.name()));

@@ -9,7 +9,7 @@ use zt::{Dense, Elements, File, Tensor};
 
 use crate::exit::{Exit, Failure};
 use crate::json::Float;
-use crate::open::open;
+use crate::open::{Opening, open};
 use crate::output::Output;
 use crate::print;
 use crate::stats::Stats;
@@ -36,6 +36,8 @@ pub(crate) struct Arguments {
     /// Show minimum, maximum, mean, deviation, zeros, NaN, infinities and a histogram too
     #[arg(long)]
     stats: bool,
+    #[command(flatten)]
+    opening: Opening,
 }
 
 const EXAMPLES: &str = "\
@@ -58,7 +60,7 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = open(&arguments.file)?;
+    let file = open(&arguments.file, &arguments.opening)?;
     let tensor = file.tensor(&arguments.name)?;
     let slices = arguments
         .slice

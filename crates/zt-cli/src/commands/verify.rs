@@ -8,7 +8,7 @@ use zt::{Report, VerifyOptions};
 
 use crate::exit::{Exit, Failure};
 use crate::json::{ErrorBody, WarningBody, warnings};
-use crate::open::{decoded_len, open};
+use crate::open::{Opening, decoded_len, open};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::human;
@@ -27,6 +27,8 @@ pub(crate) struct Arguments {
     /// Threads; as many as there are cores by default
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    #[command(flatten)]
+    opening: Opening,
 }
 
 const EXAMPLES: &str = "\
@@ -95,7 +97,7 @@ fn verify(path: &Path, arguments: &Arguments) -> Result<Finding, Failure> {
         report,
         refused,
     };
-    let file = match open(path) {
+    let file = match open(path, &arguments.opening) {
         Ok(file) => file,
         Err(failure) => return Ok(finding(Report::default(), Some(failure))),
     };

@@ -1,0 +1,40 @@
+//! The member `slm1`: version 1, read only.
+//!
+//! ```text
+//! 0        108 or more
+//! +--------+-----------+-----------+-----------------------------------+
+//! | header | tokenizer | directory | values and scales of each tensor, |
+//! |        |           | 64 n      | on a grid of 64                   |
+//! +--------+-----------+-----------+-----------------------------------+
+//! ```
+//!
+//! Offsets lead to everything after the header; the order above is the packer's. Tensors have no
+//! names, but hashes of them. `spec/slm1.md` has the rules, what is open among them, and why nothing
+//! is written: the runtime checks a checksum of the whole file, and how it is made is not public.
+
+mod entry;
+mod header;
+mod names;
+mod read;
+mod violation;
+
+use zt::Result;
+
+use crate::detect::Probe;
+use crate::fields::Record;
+use crate::member::{Member, SLM1};
+
+pub(crate) const MEMBER: Member = Member {
+    kind: SLM1,
+    extensions: &["slm"],
+    recognises,
+    open: read::open,
+    write: None,
+};
+
+/// Other formats have the same magic: version and length have to fit as well.
+fn recognises(probe: &Probe<'_>) -> Result<bool> {
+    let (head, record) = (probe.head(), Record(probe.head()));
+    let fits = record.u32(4) == 1 && u64::from(record.u32(8)) >= header::FIELDS_LEN as u64;
+    Ok(head.starts_with(&header::MAGIC) && fits)
+}
