@@ -6,7 +6,8 @@
 
 use zt::container::Footer;
 use zt::manifest::{Index, Manifest, Placement};
-use zt::{File, Layout, Limits, Memory, Object, OpenOptions};
+use zt::{File, Kind, Layout, Limits, Memory, Object, OpenOptions, VerifyOptions};
+use zt_convert::{Input, InputOptions};
 
 use crate::decisions::Decisions;
 use crate::generate;
@@ -16,13 +17,15 @@ use crate::observe::observe;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 6] = [
+pub const BODIES: [Body; 8] = [
     ("footer", footer),
     ("gguf", gguf),
     ("manifest", manifest),
     ("open_all", open_all),
     ("round_trip", round_trip),
     ("safetensors", safetensors),
+    ("slm1", slm1),
+    ("squizd", squizd),
 ];
 
 /// Small enough that a run takes milliseconds and a leak of the limits shows.
@@ -190,8 +193,44 @@ pub fn gguf(bytes: &[u8]) {
 
 /// A whole safetensors file: opened and read as one.
 pub fn safetensors(bytes: &[u8]) {
-    let options = OpenOptions::new().limits(limits());
-    let source = Memory::new(Vec::from(bytes));
-    let opened: zt::Result<File> = zt_convert::open_source(source, &options);
-    let _ = observe(opened);
+    foreign(bytes, zt_convert::SAFETENSORS);
+}
+
+/// A whole SLM1 file: opened and read as one, plainly and strictly.
+pub fn slm1(bytes: &[u8]) {
+    foreign(bytes, zt_convert::SLM1);
+}
+
+/// A whole SQUIZD file: opened and read as one, plainly and strictly.
+pub fn squizd(bytes: &[u8]) {
+    foreign(bytes, zt_convert::SQUIZD);
+}
+
+/// A whole file of some kind, whatever it looks like.
+fn foreign(bytes: &[u8], kind: Kind) {
+    let open = |strict| {
+        let mut options = InputOptions::default();
+        options.open = OpenOptions::new().limits(limits()).strict(strict);
+        options.kind = Some(kind);
+        Input::from_source(Memory::new(Vec::from(bytes)), &options).map(Input::into_file)
+    };
+    let plain: zt::Result<File> = open(false);
+    if let (Ok(plain), Ok(_)) = (&plain, open(true)) {
+        assert!(plain.entries().iter().all(|entry| entry.fault().is_none()));
+        // Numbers are looked at in verification alone.
+        let report = plain.verify(&strictly()).expect("no stop");
+        assert!(
+            report
+                .problems
+                .iter()
+                .all(|problem| problem.code() == "value")
+        );
+    }
+    let _ = observe(plain);
+}
+
+fn strictly() -> VerifyOptions<'static> {
+    let mut options = VerifyOptions::default();
+    options.strict = true;
+    options
 }

@@ -16,6 +16,7 @@
 //! | [`decisions`], [`generate`], [`strategies`] | arbitrary files out of bytes, for fuzzers and for proptest |
 //! | [`written`] | whether what was written is what was meant |
 //! | [`foreign`] | files of other formats held against the truth beside them |
+//! | [`policy`] | files of formats that leave much open, held against what is settled |
 //! | [`fuzz`] | the fuzz targets' bodies, which `tests/replay.rs` runs on stable |
 //!
 //! `corpus/README.md` says what the files are and how to use them without this crate.
@@ -40,6 +41,7 @@ pub mod fuzz;
 pub mod generate;
 pub mod json;
 pub mod observe;
+pub mod policy;
 pub mod strategies;
 pub mod written;
 

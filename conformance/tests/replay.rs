@@ -10,9 +10,8 @@
 use std::fs;
 use std::panic;
 
-use zt_conformance::corpus;
-use zt_conformance::foreign;
 use zt_conformance::fuzz::{BODIES, Body};
+use zt_conformance::{corpus, foreign};
 
 fn replay(named: &[(String, Vec<u8>)], (target, body): Body) {
     for (name, bytes) in named {
@@ -75,5 +74,29 @@ fn every_foreign_file_goes_through_the_target_of_its_kind() {
         assert!(files.len() > 50);
         let body = BODIES.into_iter().find(|(name, _)| *name == kind);
         replay(&files, body.unwrap());
+    }
+}
+
+/// Every file of a kind, the broken ones included, and each of them cut or with a byte changed.
+#[test]
+fn cut_and_changed_files_go_through_the_targets_of_their_kinds() {
+    for (kind, extension) in [("slm1", "slm"), ("squizd", "squizd")] {
+        let body = BODIES.into_iter().find(|(name, _)| *name == kind).unwrap();
+        let paths = corpus::files_below(&foreign::folder().join(kind));
+        let is_file = |path: &std::path::PathBuf| path.extension().is_some_and(|e| e == extension);
+        let mut files = Vec::new();
+        for path in paths.into_iter().filter(is_file) {
+            let (name, bytes) = (path.display().to_string(), fs::read(&path).unwrap());
+            // A step that shares no factor with the records' lengths meets every field in some file.
+            for at in (0..bytes.len()).step_by(211) {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << (at % 8);
+                files.push((format!("{name} changed at {at}"), changed));
+                files.push((format!("{name} cut at {at}"), bytes[..at].to_vec()));
+            }
+            files.push((name, bytes));
+        }
+        assert!(files.len() > 500);
+        replay(&files, body);
     }
 }
