@@ -37,7 +37,7 @@ const HASHED_AT_ONCE: usize = 32 << 10;
 pub(crate) struct Encoder<W> {
     pub(crate) container: ContainerWriter<W>,
     alignment: Option<u64>,
-    workers: Workers,
+    pub(crate) workers: Workers,
     tools: Arc<Tools>,
     chains: Chains,
     /// What could not be written yet, and what each takes of the budget.
@@ -328,7 +328,7 @@ impl<W: Write> Encoder<W> {
 }
 
 /// Only a task that was dropped has no result, and only a blob that was begun is written.
-fn out_of_order() -> Error {
+pub(crate) fn out_of_order() -> Error {
     zt_container::Error::Misuse(Misuse::Order).into()
 }
 

@@ -89,6 +89,7 @@ pub(crate) enum Fault {
         format: String,
     },
     UnfinishedObject,
+    UncheckedBools,
     Interrupted,
     IsAFolder,
     Padding {
@@ -269,7 +270,8 @@ impl Fault {
             Fault::NameTooLong { .. }
             | Fault::TooManyDimensions { .. }
             | Fault::WrongFormat { .. }
-            | Fault::UnfinishedObject => "misuse",
+            | Fault::UnfinishedObject
+            | Fault::UncheckedBools => "misuse",
         }
     }
 }
@@ -375,6 +377,9 @@ impl fmt::Display for Fault {
             }
             Fault::UnfinishedObject => f.write_str(
                 "an object was begun and not finished: the file would hold its bytes alone",
+            ),
+            Fault::UncheckedBools => f.write_str(
+                "bools share only what was written as bools: other bytes may be neither 0 nor 1",
             ),
             Fault::Interrupted => f.write_str("stopped on request"),
             Fault::IsAFolder => f.write_str("is a folder"),

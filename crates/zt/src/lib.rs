@@ -65,6 +65,7 @@ mod region;
 mod reserve;
 mod scan;
 mod scratch;
+mod share;
 mod slice;
 mod stream;
 mod sums;

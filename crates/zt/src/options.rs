@@ -106,6 +106,7 @@ pub struct WriteOptions {
     pub(crate) component: ComponentOptions,
     pub(crate) alignment: Option<u64>,
     pub(crate) threads: Option<usize>,
+    pub(crate) deduplicate: bool,
     pub(crate) registry: Option<Registry>,
 }
 
@@ -143,6 +144,30 @@ impl WriteOptions {
     #[must_use]
     pub fn alignment(mut self, alignment: u64) -> Self {
         self.alignment = Some(alignment);
+        self
+    }
+
+    /// Whether components with the bytes of an earlier one, stored in the same way, share its blob:
+    /// tied weights, whatever their names, dtypes and objects. Off by default, because it costs a
+    /// sha256 of everything that [`Writer::add`] is given, on all cores. What is streamed is not
+    /// looked at; see [`ComponentWriter::share`](crate::ComponentWriter::share) for that.
+    ///
+    /// ```
+    /// use zt::{Dense, File, WriteOptions};
+    /// let weight = Dense::from_slice(&[512], &[0.5f32; 512])?;
+    /// let mut bytes = Vec::new();
+    /// let mut writer = WriteOptions::new().deduplicate(true).to_writer(&mut bytes)?;
+    /// writer.add("embed", &weight)?;
+    /// writer.add("head", &weight)?;
+    /// writer.finish()?;
+    /// let file = File::from_bytes(bytes)?;
+    /// let span = |name| Ok::<_, zt::Error>(file.tensor(name)?.component("data")?.blob.span);
+    /// assert_eq!(span("embed")?, span("head")?);
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    #[must_use]
+    pub fn deduplicate(mut self, deduplicate: bool) -> Self {
+        self.deduplicate = deduplicate;
         self
     }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use zt_formats::check_bools_from;
 use zt_manifest::{DType, Map, Object, Text};
 
-use crate::encode::Component;
+use crate::encode::{Component, Placed};
 use crate::error::{Error, Fault, Result};
 use crate::options::{ComponentOptions, ObjectOptions};
 use crate::progress::{Progress, report};
@@ -37,9 +37,9 @@ use crate::writer::{Writer, component};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ObjectWriter<'a, 'w> {
-    writer: &'a mut Writer<'w>,
-    name: String,
-    object: Object,
+    pub(crate) writer: &'a mut Writer<'w>,
+    pub(crate) name: String,
+    pub(crate) object: Object,
     options: ObjectOptions,
     /// A component was begun and not finished.
     is_open: bool,
@@ -161,14 +161,14 @@ impl std::fmt::Debug for ObjectWriter<'_, '_> {
 /// Takes the decoded little-endian bytes of one component, in pieces of any size. See
 /// [`ObjectWriter::component`]; for memory and errors of the sink, [`Writer`].
 pub struct ComponentWriter<'o, 'a, 'w> {
-    object: &'o mut ObjectWriter<'a, 'w>,
+    pub(crate) object: &'o mut ObjectWriter<'a, 'w>,
     role: Text,
-    dtype: DType,
+    pub(crate) dtype: DType,
     logical_type: Option<Text>,
     extra: Map,
     component: Component,
     /// Bytes taken so far.
-    written: u64,
+    pub(crate) written: u64,
 }
 
 impl std::fmt::Debug for ComponentWriter<'_, '_, '_> {
@@ -201,10 +201,15 @@ impl ComponentWriter<'_, '_, '_> {
     pub fn finish(mut self) -> Result<()> {
         let options = ComponentOptions::default();
         let stored = std::mem::replace(&mut self.component, Component::new(options, 0));
+        let placed = stored.finish(&mut self.object.writer.encoder)?;
+        self.place(placed);
+        Ok(())
+    }
+
+    /// Ends the component, of which the bytes are there.
+    pub(crate) fn place(mut self, placed: Placed) {
         let at = self.object.object.components.len();
-        let writer = &mut *self.object.writer;
-        let placed = stored.finish(&mut writer.encoder)?;
-        let blob = writer.place(placed, at);
+        let blob = self.object.writer.place(placed, at);
         let logical_type = self.logical_type.take();
         let mut described = component(self.dtype, logical_type, blob);
         described.extra = std::mem::take(&mut self.extra);
@@ -213,7 +218,6 @@ impl ComponentWriter<'_, '_, '_> {
             .components
             .push((self.role.clone(), described));
         self.object.is_open = false;
-        Ok(())
     }
 
     /// What the reader refuses is not written: a bool that is neither 0 nor 1.

@@ -1,6 +1,7 @@
 //! A handle on one object of a file, and the ways to read it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use zt_container::{Blob, BlobReader, Encoding, Source};
 use zt_formats::{
@@ -130,6 +131,29 @@ impl<'f> Tensor<'f> {
     pub fn reader(&self, role: &str) -> Result<ComponentReader<'f>> {
         let part = self.locate(role)?;
         self.reader_of(part, self.must_verify(part))
+    }
+
+    /// Whether one component and one of another object, of this or of another file, are the same
+    /// stored bytes, so that they decode to the same. Nothing is read: two copies are not the same.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`.
+    pub fn has_blob_of(&self, role: &str, other: &Tensor<'_>, other_role: &str) -> Result<bool> {
+        let (this, that) = (self.locate(role)?, other.locate(other_role)?);
+        let (a, b) = (this.component, that.component);
+        let is_alike = match a.byte_order {
+            ByteOrder::Little => b.byte_order == ByteOrder::Little,
+            // Which bytes are swapped depends on the width of the elements.
+            ByteOrder::Big => b.byte_order == ByteOrder::Big && a.dtype == b.dtype,
+        };
+        let source = |tensor: &Tensor<'_>, part: Located<'_>| {
+            let source = tensor.file.sources.get(tensor.resolved.source(part.at));
+            source.map(Arc::as_ptr)
+        };
+        let sources = source(self, this).zip(source(other, that));
+        let is_same_source = sources.is_some_and(|(a, b)| std::ptr::addr_eq(a, b));
+        Ok(is_alike && is_same_source && a.blob == b.blob)
     }
 
     /// Bytes of one component after decoding. Where the file does not say (zstd of old layouts),

@@ -55,6 +55,15 @@ impl Workers {
         drop(work);
     }
 
+    /// Does `work` where it may use all threads, and waits for it.
+    pub(crate) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        #[cfg(feature = "rayon")]
+        if let Some(pool) = &self.pool {
+            return pool.install(work);
+        }
+        work()
+    }
+
     /// Begins work whose result is asked for later.
     pub(crate) fn start<T: Send + 'static>(
         &self,

@@ -1,7 +1,7 @@
 //! A `.zt` file, written front to back.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -13,6 +13,7 @@ use crate::encode::{Encoder, Placed};
 use crate::error::{Error, Fault, Result};
 use crate::options::{ComponentOptions, ObjectOptions, WriteOptions};
 use crate::publish::{AtomicFile, BUFFER};
+use crate::share::{Content, Shares};
 use crate::stream::ObjectWriter;
 
 /// Writes a `.zt` file: objects in order, then the manifest.
@@ -43,8 +44,11 @@ pub struct Writer<'w> {
     pub(crate) options: ComponentOptions,
     registry: Registry,
     manifest: Manifest,
-    names: HashSet<String>,
-    /// Components whose blob is not known yet.
+    /// Where in the manifest each object is.
+    names: HashMap<String, usize>,
+    /// `None` where nothing is shared but on request.
+    shares: Option<Shares>,
+    /// Components whose blob is not known yet, in the order of the manifest.
     pending: Vec<Pending>,
     /// An object that was begun and dropped has left bytes in the file that belong to nobody.
     pub(crate) abandoned: bool,
@@ -114,7 +118,8 @@ impl<'w> Writer<'w> {
             options: options.component,
             registry: options.registry.unwrap_or_else(Registry::builtin),
             manifest: Manifest::default(),
-            names: HashSet::new(),
+            names: HashMap::new(),
+            shares: options.deduplicate.then(Shares::default),
             pending: Vec::new(),
             abandoned: false,
         })
@@ -158,7 +163,8 @@ impl<'w> Writer<'w> {
         object.attributes = new.attributes;
         for (role, elements) in new.components {
             let options = options.of(&role);
-            let placed = self.encoder.encode(&elements.bytes, options)?;
+            let placed = self.store(&elements.bytes, options);
+            let placed = placed.inspect_err(|_| self.abandoned = true)?;
             let blob = self.place(placed, object.components.len());
             object
                 .components
@@ -166,6 +172,20 @@ impl<'w> Writer<'w> {
         }
         self.push(name, object);
         Ok(())
+    }
+
+    /// Stores a component, unless it shares the blob of an earlier one.
+    fn store(&mut self, content: &[u8], options: ComponentOptions) -> Result<Placed> {
+        let Some(shares) = self.shares.as_mut().filter(|_| !content.is_empty()) else {
+            return self.encoder.encode(content, options);
+        };
+        let key = (Content::of(content, &self.encoder.workers)?, options);
+        if let Some(placed) = shares.get(&key) {
+            return Ok(placed.clone());
+        }
+        let placed = self.encoder.encode(content, options)?;
+        shares.insert(key, placed.clone());
+        Ok(placed)
     }
 
     /// The object, if a reader would take it.
@@ -265,6 +285,33 @@ impl<'w> Writer<'w> {
         placed.blob()
     }
 
+    /// The object of that name, and its place in the manifest.
+    pub(crate) fn object(&self, name: &str) -> Option<(usize, &Object)> {
+        let at = *self.names.get(name)?;
+        let (_, object) = self.manifest.objects.get(at)?;
+        Some((at, object))
+    }
+
+    /// Where the blob of a component is that was placed before. `object` may be the next one.
+    pub(crate) fn placed(&self, object: usize, component: usize, blob: &Blob) -> Placed {
+        let place = |pending: &Pending| (pending.object, pending.component);
+        match self
+            .pending
+            .binary_search_by_key(&(object, component), place)
+        {
+            Ok(at) => Placed::Later {
+                ticket: self.pending.get(at).map_or(0, |pending| pending.ticket),
+                decoded_len: blob.decoded_len.unwrap_or(0),
+            },
+            Err(_) => Placed::At(blob.clone()),
+        }
+    }
+
+    /// How many objects there are, the one that was begun left out.
+    pub(crate) fn object_count(&self) -> usize {
+        self.manifest.objects.len()
+    }
+
     pub(crate) fn check_object(&self, object: &Object) -> Result<()> {
         Ok(self
             .registry
@@ -272,7 +319,8 @@ impl<'w> Writer<'w> {
     }
 
     pub(crate) fn push(&mut self, name: &str, object: Object) {
-        self.names.insert(name.to_owned());
+        self.names
+            .insert(name.to_owned(), self.manifest.objects.len());
         self.manifest.objects.push((name.to_owned(), object));
     }
 
@@ -289,7 +337,7 @@ impl<'w> Writer<'w> {
         if shape.len() > limits.rank {
             return Err(Fault::TooManyDimensions { limit: limits.rank }.into());
         }
-        if self.names.contains(name) {
+        if self.names.contains_key(name) {
             return Err(Fault::DuplicateName.into());
         }
         Ok(())

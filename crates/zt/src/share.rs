@@ -1,0 +1,115 @@
+//! Components that share the blob of one that the file has already.
+
+use std::collections::HashMap;
+
+use zt_container::{Digest, DigestAlgorithm};
+use zt_manifest::DType;
+
+use crate::encode::{Placed, out_of_order};
+use crate::error::{Fault, Result};
+use crate::options::ComponentOptions;
+use crate::parallel;
+use crate::stream::ComponentWriter;
+use crate::work::Workers;
+
+/// Content is hashed in pieces of so many bytes, on all cores.
+const PIECE: usize = 1 << 20;
+
+/// The components of a writer that deduplicates, by content and by how they are stored.
+pub(crate) type Shares = HashMap<(Content, ComponentOptions), Placed>;
+
+/// Equal only for equal bytes: sha256, and no shorter hash, stands for bytes that are not there any
+/// more to be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Content {
+    byte_len: usize,
+    /// Of the bytes, or where there is more than one piece of the sha256 of each piece.
+    sum: [u8; 32],
+}
+
+impl Content {
+    pub(crate) fn of(bytes: &[u8], workers: &Workers) -> Result<Self> {
+        let sum = if bytes.len() <= PIECE {
+            sha256(bytes)?
+        } else {
+            let pieces: Vec<&[u8]> = bytes.chunks(PIECE).collect();
+            let sums = match workers.threads() {
+                1 => pieces.iter().map(|piece| sha256(piece)).collect(),
+                _ => workers.install(|| parallel::map(&pieces, |piece| sha256(piece))),
+            };
+            let sums: Vec<[u8; 32]> = sums?;
+            sha256(sums.as_flattened())?
+        };
+        let byte_len = bytes.len();
+        Ok(Content { byte_len, sum })
+    }
+}
+
+impl ComponentWriter<'_, '_, '_> {
+    /// Ends the component, of which nothing was written, as one of the same bytes as `role` of
+    /// `object`, which the file has already: both have one blob. `object` may be the one that is
+    /// being written. The caller knows that the bytes are the same; only their number is held to
+    /// the rules of this object's format.
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use zt::{DType, File, Writer};
+    ///
+    /// let mut bytes = Vec::new();
+    /// let mut writer = Writer::new(&mut bytes)?;
+    /// let mut embed = writer.begin("embed", &[4], "dense")?;
+    /// let mut data = embed.component("data", DType::U8, None)?;
+    /// data.write_all(&[1, 2, 3, 4])?;
+    /// data.finish()?;
+    /// embed.finish()?;
+    /// let mut head = writer.begin("head", &[2, 2], "dense")?;
+    /// head.component("data", DType::U8, None)?.share("embed", "data")?;
+    /// head.finish()?;
+    /// writer.finish()?;
+    /// let file = File::from_bytes(bytes)?;
+    /// assert_eq!(*file.tensor("head")?.as_slice::<u8>()?, [1, 2, 3, 4]);
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`; [`crate::ErrorKind::Misuse`] after a byte was written, and for bools that
+    /// would share what was not written as bools. The file cannot be finished then.
+    pub fn share(self, object: &str, role: &str) -> Result<()> {
+        if self.written > 0 {
+            return Err(out_of_order());
+        }
+        let placed = self.find(object, role);
+        let placed = placed.map_err(|error| error.with_object(object).with_component(role))?;
+        self.place(placed);
+        Ok(())
+    }
+
+    fn find(&self, object: &str, role: &str) -> Result<Placed> {
+        let writer = &*self.object.writer;
+        let current = || (writer.object_count(), &self.object.object);
+        let is_current = object == self.object.name;
+        let (at, found) = if is_current {
+            Some(current())
+        } else {
+            writer.object(object)
+        }
+        .ok_or(Fault::NoSuchObject)?;
+        let mut components = found.components.iter().enumerate();
+        let shared = components.find(|(_, (found, _))| found == role);
+        let (component, (_, shared)) = shared.ok_or_else(|| Fault::NoSuchComponent {
+            role: role.to_owned(),
+        })?;
+        if self.dtype == DType::Bool && shared.dtype != Some(DType::Bool) {
+            return Err(Fault::UncheckedBools.into());
+        }
+        Ok(writer.placed(at, component, &shared.blob))
+    }
+}
+
+fn sha256(bytes: &[u8]) -> Result<[u8; 32]> {
+    match DigestAlgorithm::Sha256.digest(bytes)? {
+        Digest::Sha256(sum) => Ok(sum),
+        _ => Err(out_of_order()), // Never: nothing else was asked for.
+    }
+}

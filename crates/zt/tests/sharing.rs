@@ -1,0 +1,255 @@
+//! Components of the same bytes that share one blob.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::io::Write;
+
+use zt::{
+    ComponentOptions, Compression, Coo, Csr, DType, Dense, DigestAlgorithm, ErrorKind, File, Span,
+    VerifyOptions, WriteOptions, Writer,
+};
+
+/// Bytes without repetition, in which only `at` depends on `seed`.
+fn weights(len: usize, at: usize, seed: u8) -> Vec<u8> {
+    let mut state = 1u64;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005);
+        state = state.wrapping_add(1_442_695_040_888_963_407);
+        (state >> 57) as u8
+    };
+    let mut bytes: Vec<u8> = std::iter::repeat_with(next).take(len).collect();
+    bytes[at] ^= seed;
+    bytes
+}
+
+fn dense(bytes: &[u8]) -> Dense<'_> {
+    Dense::from_slice(&[bytes.len() as u64], bytes).unwrap()
+}
+
+fn span(file: &File, name: &str, role: &str) -> Span {
+    let tensor = file.tensor(name).unwrap();
+    tensor.component(role).unwrap().blob.span
+}
+
+fn assert_verifies(file: &File) {
+    let mut options = VerifyOptions::default();
+    options.strict = true;
+    let report = file.verify(&options).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+}
+
+/// Every second component is an earlier one again, some differ in one byte at either end.
+fn contents() -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for len in [1, 700, 40_000, 1 << 20, (1 << 20) + 1, 5 << 20] {
+        for (at, seed) in [(0, 0), (0, 1), (len - 1, 1), (len / 2, 128), (0, 0), (0, 1)] {
+            all.push(weights(len, at, seed));
+        }
+    }
+    all
+}
+
+fn written(options: WriteOptions, contents: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    for (at, content) in contents.iter().enumerate() {
+        writer.add(&at.to_string(), &dense(content)).unwrap();
+    }
+    writer.finish().unwrap();
+    bytes
+}
+
+#[test]
+fn equal_components_share_a_blob_and_unequal_ones_do_not() {
+    let contents = contents();
+    for options in [
+        WriteOptions::new(),
+        WriteOptions::new().zstd(1),
+        WriteOptions::new().digest(Some(DigestAlgorithm::Sha256)),
+    ] {
+        let options = options.deduplicate(true);
+        let bytes = written(options.clone().threads(1), &contents);
+        for threads in [2, 5] {
+            let others = written(options.clone().threads(threads), &contents);
+            assert!(bytes == others, "{threads} threads");
+        }
+        let file = File::from_bytes(bytes).unwrap();
+        assert_verifies(&file);
+        for (at, content) in contents.iter().enumerate() {
+            let tensor = file.tensor(&at.to_string()).unwrap();
+            assert!(*tensor.as_slice::<u8>().unwrap() == content[..], "{at}");
+            for (before, other) in contents[..at].iter().enumerate() {
+                let [this, that] = [at, before].map(|at| span(&file, &at.to_string(), "data"));
+                assert_eq!(this == that, content == other, "{at} and {before}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_shared_unless_that_is_asked_for() {
+    let contents = [weights(700, 0, 0), weights(700, 0, 0)];
+    let file = File::from_bytes(written(WriteOptions::new(), &contents)).unwrap();
+    assert_ne!(span(&file, "0", "data"), span(&file, "1", "data"));
+}
+
+#[test]
+fn dtypes_and_formats_do_not_matter_but_ways_of_storing_do() {
+    let mut bytes = Vec::new();
+    let options = WriteOptions::new().deduplicate(true);
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    let ones = [1u8; 800];
+    writer.add("bytes", &dense(&ones)).unwrap();
+    let bools = Dense::from_slice(&[800], &[true; 800]).unwrap();
+    writer.add("bools", &bools).unwrap();
+    let words: [u64; 100] = [0x0101_0101_0101_0101; 100];
+    let dense_words = Dense::from_slice(&[10, 10], &words).unwrap();
+    writer.add("words", &dense_words).unwrap();
+    let zstd = ComponentOptions {
+        compression: Compression::Zstd(1),
+        ..ComponentOptions::default()
+    };
+    writer
+        .add_with("compressed", &dense(&ones), &zstd.into())
+        .unwrap();
+    let csr = Csr::new([2, 3], &[7i32, 8][..], &[2u64, 0][..], &[0u64, 1, 2][..]).unwrap();
+    writer.add("sparse", &csr).unwrap();
+    let coo = Coo::new([3], &[7i32, 8][..], &[2u64, 0][..]).unwrap();
+    writer.add("coordinates", &coo).unwrap();
+    writer.finish().unwrap();
+
+    let file = File::from_bytes(bytes).unwrap();
+    assert_verifies(&file);
+    let first = span(&file, "bytes", "data");
+    assert_eq!(span(&file, "bools", "data"), first);
+    assert_eq!(span(&file, "words", "data"), first);
+    assert_ne!(span(&file, "compressed", "data"), first);
+    assert_eq!(
+        span(&file, "coordinates", "values"),
+        span(&file, "sparse", "values")
+    );
+    assert_eq!(
+        span(&file, "coordinates", "coords"),
+        span(&file, "sparse", "indices")
+    );
+}
+
+#[test]
+fn empty_components_stay_as_they_are() {
+    let contents = [vec![], vec![], vec![1]];
+    let options = WriteOptions::new().deduplicate(true);
+    let file = File::from_bytes(written(options, &contents)).unwrap();
+    assert_verifies(&file);
+    assert!(file.tensor("1").unwrap().bytes("data").unwrap().is_empty());
+}
+
+/// One component of `dtype` after another, written or shared.
+fn stream(
+    writer: &mut Writer<'_>,
+    name: &str,
+    dtype: DType,
+    content: Result<&[u8], (&str, &str)>,
+    len: u64,
+) -> zt::Result<()> {
+    let mut object = writer.begin(name, &[len], "dense")?;
+    let mut data = object.component("data", dtype, None)?;
+    match content {
+        Ok(bytes) => {
+            data.write_all(bytes).unwrap();
+            data.finish()?;
+        }
+        Err((object, role)) => data.share(object, role)?,
+    }
+    object.finish()
+}
+
+#[test]
+fn a_streamed_component_shares_what_is_named() {
+    let content = weights(9 << 20, 0, 0);
+    let len = content.len() as u64;
+    for options in [
+        WriteOptions::new(),
+        WriteOptions::new().zstd(1), // Under way when it is shared.
+        WriteOptions::new().digest(Some(DigestAlgorithm::Sha256)),
+    ] {
+        let mut bytes = Vec::new();
+        let mut writer = options.threads(3).to_writer(&mut bytes).unwrap();
+        stream(&mut writer, "before", DType::U8, Ok(&[1]), 1).unwrap();
+        stream(&mut writer, "first", DType::U8, Ok(&content), len).unwrap();
+        let tied = Err(("first", "data"));
+        stream(&mut writer, "second", DType::I8, tied, len).unwrap();
+        let tied = Err(("second", "data"));
+        stream(&mut writer, "third", DType::F16, tied, len / 2).unwrap();
+        stream(&mut writer, "after", DType::U8, Ok(&[2]), 1).unwrap();
+        writer.finish().unwrap();
+        let file = File::from_bytes(bytes).unwrap();
+        assert_verifies(&file);
+        let first = file.tensor("first").unwrap().component("data").unwrap();
+        for name in ["second", "third"] {
+            let tensor = file.tensor(name).unwrap();
+            assert_eq!(tensor.component("data").unwrap().blob, first.blob);
+            assert!(*tensor.bytes("data").unwrap() == content[..], "{name}");
+        }
+    }
+}
+
+#[test]
+fn sharing_is_held_to_the_rules_of_the_object_that_shares() {
+    let begun = |at: usize| {
+        let mut writer = Writer::new(std::io::sink()).unwrap();
+        stream(&mut writer, "two", DType::U8, Ok(&[2; 8]), 8).unwrap();
+        let attempts = [
+            ("longer", DType::U8, ("two", "data"), 9),
+            ("bools", DType::Bool, ("two", "data"), 8),
+            ("unknown object", DType::U8, ("one", "data"), 8),
+            ("unknown role", DType::U8, ("two", "values"), 8),
+            ("itself", DType::U8, ("itself", "data"), 8),
+        ];
+        let (name, dtype, tied, len) = *attempts.get(at)?;
+        let error = stream(&mut writer, name, dtype, Err(tied), len).unwrap_err();
+        assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Misuse);
+        Some(error.code())
+    };
+    let codes: Vec<_> = (0..).map_while(begun).collect();
+    let expected = [
+        "shape-size-mismatch",
+        "misuse",
+        "not-found",
+        "not-found",
+        "not-found",
+    ];
+    assert_eq!(codes, expected);
+}
+
+#[test]
+fn a_component_that_was_begun_is_not_shared() {
+    let mut writer = Writer::new(std::io::sink()).unwrap();
+    stream(&mut writer, "first", DType::U8, Ok(&[2; 8]), 8).unwrap();
+    let mut object = writer.begin("second", &[8], "dense").unwrap();
+    let mut data = object.component("data", DType::U8, None).unwrap();
+    data.write_all(&[2]).unwrap();
+    let error = data.share("first", "data").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse);
+}
+
+#[test]
+fn one_blob_is_told_from_two_of_the_same_bytes() {
+    let contents = [weights(700, 0, 0), weights(700, 0, 0), weights(700, 0, 1)];
+    let open = |deduplicate| {
+        let options = WriteOptions::new().deduplicate(deduplicate);
+        File::from_bytes(written(options, &contents)).unwrap()
+    };
+    let (shared, apart) = (open(true), open(false));
+    let is_same = |file: &File, a: &str, other: &File, b: &str| {
+        let (a, b) = (file.tensor(a).unwrap(), other.tensor(b).unwrap());
+        a.has_blob_of("data", &b, "data").unwrap()
+    };
+    assert!(is_same(&shared, "0", &shared, "1"));
+    assert!(is_same(&shared, "0", &shared.clone(), "0"));
+    assert!(!is_same(&shared, "0", &shared, "2"));
+    assert!(!is_same(&apart, "0", &apart, "1"));
+    assert!(!is_same(&apart, "0", &shared, "0"), "of two files");
+    let first = shared.tensor("0").unwrap();
+    let error = first.has_blob_of("data", &first, "values").unwrap_err();
+    assert_eq!(error.code(), "not-found");
+}
