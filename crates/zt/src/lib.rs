@@ -67,6 +67,7 @@ mod scan;
 mod scratch;
 mod share;
 mod slice;
+mod split;
 mod stream;
 mod sums;
 mod survey;

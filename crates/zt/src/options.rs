@@ -108,6 +108,7 @@ pub struct WriteOptions {
     pub(crate) threads: Option<usize>,
     pub(crate) deduplicate: bool,
     pub(crate) registry: Option<Registry>,
+    pub(crate) planes: bool,
 }
 
 impl WriteOptions {
@@ -128,6 +129,36 @@ impl WriteOptions {
     #[must_use]
     pub fn compression(mut self, compression: Compression) -> Self {
         self.component.compression = compression;
+        self
+    }
+
+    /// Writes dense objects of f64, f32, f16 and bf16 as `zt.planes/1`, and every component with
+    /// [`Compression::Auto`], unless a later call says otherwise.
+    ///
+    /// Weights take two thirds (bf16) or five sixths (f32) of their bytes, and read faster than any
+    /// that were searched for repetitions: without loss, to the last bit of a NaN. The file stays a
+    /// `.zt` of 1.2.0, but only readers that know the format give its dense value; ours gives it
+    /// wherever a dense value is asked for. [`Writer::planes_of`] says which objects stay dense.
+    ///
+    /// ```
+    /// use zt::{Dense, File, WriteOptions};
+    /// let weights: Vec<f32> = (0..10_000u16).map(|at| f32::from(at).sin()).collect();
+    /// let weights = Dense::from_slice(&[100, 100], &weights)?;
+    ///
+    /// let mut bytes = Vec::new();
+    /// let mut writer = WriteOptions::new().planes().to_writer(&mut bytes)?;
+    /// writer.add("weights", &weights)?;
+    /// writer.finish()?;
+    /// assert!(bytes.len() < 40_000 * 9 / 10);
+    /// let file = File::from_bytes(bytes)?;
+    /// assert_eq!(file.tensor("weights")?.format(), "zt.planes/1");
+    /// assert_eq!(file.tensor("weights")?.to_dense()?, weights);
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    #[must_use]
+    pub fn planes(mut self) -> Self {
+        self.planes = true;
+        self.component.compression = Compression::Auto;
         self
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-use zt_formats::check_bools_from;
+use zt_formats::{PlaneCodec, check_bools_from};
 use zt_manifest::{DType, Map, Object, Text};
 
 use crate::encode::{Component, Placed};
@@ -72,6 +72,20 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     /// Sets the object's attributes.
     pub fn set_attributes(&mut self, attributes: Map) {
         self.object.attributes = Some(attributes);
+    }
+
+    /// Bytes of each plane that `codec` makes of the object's values, as far as they are known.
+    pub(crate) fn plane_len(&self, codec: &PlaneCodec) -> u64 {
+        let len = codec.plane_len(&self.object.shape, &self.writer.registry);
+        len.ok().flatten().unwrap_or(0)
+    }
+
+    /// Sets attributes beside those that there are.
+    pub(crate) fn add_attributes(&mut self, attributes: Map) {
+        let all = self.object.attributes.get_or_insert_with(Map::new);
+        for (key, value) in attributes {
+            all.insert(key, value);
+        }
     }
 
     /// Sets fields of the object that the specification does not know.

@@ -42,7 +42,9 @@ use crate::stream::ObjectWriter;
 pub struct Writer<'w> {
     pub(crate) encoder: Encoder<Sink<'w>>,
     pub(crate) options: ComponentOptions,
-    registry: Registry,
+    /// Whether dense objects are split into planes where they can be.
+    pub(crate) writes_planes: bool,
+    pub(crate) registry: Registry,
     manifest: Manifest,
     /// Where in the manifest each object is.
     names: HashMap<String, usize>,
@@ -116,6 +118,7 @@ impl<'w> Writer<'w> {
         Ok(Writer {
             encoder,
             options: options.component,
+            writes_planes: options.planes,
             registry: options.registry.unwrap_or_else(Registry::builtin),
             manifest: Manifest::default(),
             names: HashMap::new(),
@@ -159,6 +162,9 @@ impl<'w> Writer<'w> {
     ) -> Result<()> {
         let new = self.checked(name, object);
         let new = new.map_err(|error| error.with_object(name))?;
+        if let Some(codec) = self.planes_of_new(&new) {
+            return self.add_split(name, &new, &codec, options);
+        }
         let mut object = Object::new(new.shape.to_vec(), new.format);
         object.attributes = new.attributes;
         for (role, elements) in new.components {

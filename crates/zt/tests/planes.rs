@@ -9,8 +9,8 @@ mod common;
 
 use common::{ByPosition, every_source, span_of};
 use zt::{
-    DType, Dense, DigestAlgorithm, Elements, Encoding, File, HashOptions, OpenOptions, Planes,
-    Slice, VerifyOptions, WriteOptions,
+    Compression, DType, Dense, DigestAlgorithm, Elements, Encoding, File, HashOptions, NewObject,
+    OpenOptions, Planes, Slice, ToObject, Value, VerifyOptions, WriteOptions,
 };
 
 /// More elements than a single frame of a plane holds, and no multiple of a tile.
@@ -235,4 +235,86 @@ fn the_bytes_of_a_file_are_settled() {
     let read = File::from_bytes(golden.to_vec()).unwrap();
     let read = read.tensor("x").unwrap().to_dense().unwrap();
     assert_eq!(read.elements().bytes, dense.elements().bytes);
+}
+
+fn written(options: WriteOptions, objects: &[(&str, NewObject<'_>)]) -> File {
+    let mut bytes = Vec::new();
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    for (name, object) in objects {
+        writer.add(name, object).unwrap();
+    }
+    writer.finish().unwrap();
+    File::from_bytes(bytes).unwrap()
+}
+
+#[test]
+fn floating_point_objects_are_written_as_planes_where_asked() {
+    for (dtype, count) in [(DType::F64, 2048), (DType::F32, 5000), (DType::F16, 8192)] {
+        let dense = dense(dtype, &[count]);
+        let new = dense.to_object().unwrap();
+        let plain = written(WriteOptions::new(), &[("x", new.clone())]);
+        assert_eq!(plain.tensor("x").unwrap().format(), "dense");
+        let split = written(WriteOptions::new().planes(), &[("x", new.clone())]);
+        let tensor = split.tensor("x").unwrap();
+        assert_eq!(tensor.format(), "zt.planes/1");
+        assert!(tensor.to_dense().unwrap() == dense);
+        assert!(split.byte_len() < plain.byte_len(), "{dtype}");
+        // As if it had been split before.
+        let planes = Planes::from_dense(&dense).unwrap();
+        let auto = WriteOptions::new().compression(Compression::Auto);
+        let before = written(auto, &[("x", planes.to_object().unwrap())]);
+        let components = |file: &File| format!("{:?}", file.tensor("x").unwrap().object());
+        assert_eq!(components(&split), components(&before));
+    }
+}
+
+#[test]
+fn what_has_no_planes_or_would_lose_something_stays_dense() {
+    let floats = dense(DType::F32, &[5000]);
+    let small = dense(DType::F32, &[4095]);
+    let integers = vec![7i32; 5000];
+    let codes = Elements::new(DType::U8, &[7; 20_000][..]).with_logical_type("f8_e4m3fn");
+    let codes = Dense::from_elements([20_000], codes).unwrap();
+    let integers = Dense::from_slice(&[5000], &integers).unwrap();
+    let mut named = floats.to_object().unwrap();
+    named.attributes = Some([("type", Value::from("mine"))].into_iter().collect());
+    let mut more = floats.to_object().unwrap();
+    let note = Elements::from(vec![1u8]);
+    more.components.push(("note".into(), note));
+    let mut kept = floats.to_object().unwrap();
+    kept.attributes = Some([("note", Value::from("mine"))].into_iter().collect());
+    let objects = [
+        ("small", small.to_object().unwrap()),
+        ("integers", integers.to_object().unwrap()),
+        ("codes", codes.to_object().unwrap()),
+        ("named", named),
+        ("more", more),
+        ("kept", kept),
+    ];
+    let file = written(WriteOptions::new().planes(), &objects);
+    for (name, object) in &objects {
+        let tensor = file.tensor(name).unwrap();
+        let is_split = tensor.format() == "zt.planes/1";
+        assert_eq!(is_split, *name == "kept", "{name}");
+        let data = &object.components[0].1.bytes;
+        assert!(
+            tensor.to_dense().unwrap().elements().bytes == *data,
+            "{name}"
+        );
+        assert_eq!(tensor.attributes().get("note").is_some(), *name == "kept");
+    }
+}
+
+#[test]
+fn any_number_of_threads_writes_the_same_bytes() {
+    let dense = dense(DType::BF16, &SHAPE);
+    let write = |threads| {
+        let mut bytes = Vec::new();
+        let options = WriteOptions::new().planes().threads(threads);
+        let mut writer = options.to_writer(&mut bytes).unwrap();
+        writer.add("x", &dense).unwrap();
+        writer.finish().unwrap();
+        bytes
+    };
+    assert!(write(1) == write(3));
 }
