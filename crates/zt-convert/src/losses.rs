@@ -33,7 +33,8 @@ impl<'l, 'p> Losses<'l, 'p> {
     /// dense value and is left out.
     pub(crate) fn make_plain(&mut self, object: &mut Outgoing<'_>) -> Result<bool> {
         let dtype = self.options.dtype;
-        if object.is_dense() || self.options.dense && object.decode(dtype) {
+        let is_decoded = self.options.dense || object.is_planes();
+        if object.is_dense() || is_decoded && object.decode(dtype) {
             return Ok(true);
         }
         let loss = Loss::Format {

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use zt::formats::{ComponentSignature, Decode};
+use zt::formats::{ComponentSignature, Decode, PlaneCodec, View, dense_byte_len};
 use zt::manifest::Text;
 use zt::{
-    Attributes, Bytes, Component, DType, Elements, Error, LogicalType, Object, Progress, Registry,
-    Result, Signature, Tensor,
+    Attributes, Bytes, Component, DType, Elements, Encoding, Error, LogicalType, Object, Planes,
+    Progress, Registry, Result, Signature, Tensor,
 };
 
 use crate::fault::Fault;
@@ -33,7 +33,7 @@ enum Treatment {
     Keep,
     /// Its component `data`, cast piece by piece; others as they are.
     Cast(DType),
-    /// Its dense value, which is made in memory, and cast where that is wished.
+    /// Its dense value, which is made in memory but for planes, and cast where that is wished.
     Decode(Option<DType>),
 }
 
@@ -46,11 +46,16 @@ impl<'i> Outgoing<'i> {
             path: incoming.path,
             treatment: Treatment::Keep,
         };
-        let cast = this
-            .plain_type()
-            .and_then(|stored| this.cast_of(&stored, dtype));
-        if let Some(dtype) = cast {
-            this.treatment = Treatment::Cast(dtype);
+        // Planes are values stored in another way: they are cast as dense objects are.
+        let stored = match this.is_planes() {
+            true => this.decoded_type(),
+            false => this.plain_type(),
+        };
+        if let Some(dtype) = stored.and_then(|stored| this.cast_of(&stored, dtype)) {
+            this.treatment = match this.is_planes() {
+                true => Treatment::Decode(Some(dtype)),
+                false => Treatment::Cast(dtype),
+            };
         }
         this
     }
@@ -76,6 +81,11 @@ impl<'i> Outgoing<'i> {
 
     pub(crate) fn is_dense(&self) -> bool {
         self.tensor.format() == "dense"
+    }
+
+    /// Whether it is a dense object in all but the order of its bytes.
+    pub(crate) fn is_planes(&self) -> bool {
+        self.tensor.format() == Planes::FORMAT
     }
 
     /// Whether it is or has a dense value.
@@ -118,7 +128,7 @@ impl<'i> Outgoing<'i> {
     /// Writes the values of a plain array, little-endian and in row-major order: exactly
     /// `byte_len` bytes.
     ///
-    /// Streams what is dense already; a dense value that must be made first is made in memory.
+    /// Streams what is dense or planes; a dense value that must be made first is made in memory.
     pub(crate) fn write_values(
         &self,
         byte_len: u64,
@@ -151,6 +161,10 @@ impl<'i> Outgoing<'i> {
         writer: &mut zt::Writer<'_>,
         progress: Option<Progress<'_>>,
     ) -> Result<u64> {
+        if let Some((codec, byte_len)) = self.codec(writer) {
+            self.write_planes(writer, &codec, byte_len, progress)?;
+            return Ok(byte_len);
+        }
         let object = self.object();
         let mut out = writer.begin(self.name(), &object.shape, self.format())?;
         if let Some(attributes) = self.attributes() {
@@ -192,6 +206,59 @@ impl<'i> Outgoing<'i> {
         Ok(total)
     }
 
+    /// How the object is written as planes, and the bytes of its values; `None` where the writer
+    /// writes none, and where planes have no place for something that the object has.
+    fn codec(&self, writer: &zt::Writer<'_>) -> Option<(PlaneCodec, u64)> {
+        let (dtype, logical_type) = self.dense_type()?;
+        let object = self.object();
+        let is_whole = match (self.treatment, &object.components[..]) {
+            (Treatment::Decode(_), _) => true,
+            (_, [(_, data)]) => data.extra.is_empty(),
+            _ => false,
+        };
+        let (shape, logical_type) = (&object.shape, logical_type.as_deref());
+        let attributes = self.attributes();
+        let codec = writer.planes_of(shape, dtype, logical_type, attributes.as_ref());
+        let codec = codec.filter(|_| is_whole)?;
+        let value_len = self.registry.value_len(dtype, logical_type).ok()??;
+        Some((codec, dense_byte_len(shape, value_len)?))
+    }
+
+    /// Writes the values of a plain array as planes, with a pass over the values for each.
+    fn write_planes(
+        &self,
+        writer: &mut zt::Writer<'_>,
+        codec: &PlaneCodec,
+        byte_len: u64,
+        progress: Option<Progress<'_>>,
+    ) -> Result<()> {
+        /// Values that cost more to make than to read are kept, up to here.
+        const KEPT: u64 = 64 << 20;
+        let object = self.object();
+        let mut out = writer.begin(self.name(), &object.shape, Planes::FORMAT)?;
+        if let Some(attributes) = self.attributes() {
+            out.set_attributes(attributes);
+        }
+        out.set_extra(object.extra.clone());
+        let is_raw = |(_, component): &(_, Component)| component.blob.encoding == Encoding::Raw;
+        let is_kept = match self.treatment {
+            Treatment::Keep if object.components.iter().all(is_raw) => false,
+            // Made in memory anew for each pass otherwise.
+            Treatment::Decode(_) if !self.is_planes() => true,
+            _ => byte_len <= KEPT,
+        };
+        if is_kept {
+            let mut values = Vec::new();
+            self.write_values(byte_len, &mut values, progress)?;
+            out.planes(codec, |out| self.write_piece(&values, out))?;
+        } else {
+            let passes = codec.plane_count() as u64;
+            let share = |len| progress.map_or(ControlFlow::Continue(()), |tell| tell(len / passes));
+            out.planes(codec, |out| self.write_values(byte_len, out, Some(&share)))?;
+        }
+        out.finish()
+    }
+
     /// The type that a component is written with.
     fn component_type(&self, role: &str, component: &Component) -> Result<(DType, Option<Text>)> {
         match self.treatment {
@@ -216,20 +283,58 @@ impl<'i> Outgoing<'i> {
             _ => None,
         };
         let source = self.tensor.component(role)?;
-        let mut piece = vec![0; self.piece_len(source)];
         let mut reader = self
             .tensor
             .reader(role)
             .map_err(|error| self.blame(error))?;
+        let stored = (source.dtype.unwrap_or(DType::U8), &source.logical_type);
+        let whole = source.blob.decoded_len;
+        let piece_len = self.piece_len(stored, whole, PIECE);
+        let read = |piece: &mut [u8]| reader.read(piece);
+        self.pump(read, stored, piece_len, cast, out, progress)
+    }
+
+    fn write_decoded(
+        &self,
+        cast: Option<DType>,
+        out: &mut dyn Write,
+        progress: Option<Progress<'_>>,
+    ) -> Result<()> {
+        /// Planes are put together on all cores, a mebi of elements on each.
+        const LONG: usize = 16 << 20;
+        let (dtype, logical_type) = self.decoded_type().unwrap_or((DType::U8, None));
+        let stored = (dtype, &logical_type);
+        let value_len = self.registry.value_len(dtype, logical_type.as_deref());
+        let whole = value_len.ok().flatten();
+        let whole = whole.and_then(|len| dense_byte_len(&self.object().shape, len));
+        let most = if self.is_planes() { LONG } else { PIECE };
+        let piece_len = self.piece_len(stored, whole, most);
+        let reader = self.tensor.dense_reader();
+        let mut reader = reader.map_err(|error| self.blame(error))?;
+        let read = |piece: &mut [u8]| reader.read(piece);
+        self.pump(read, stored, piece_len, cast, out, progress)
+    }
+
+    /// Writes what `read` gives, values of type `stored`, cast where that is wished.
+    fn pump(
+        &self,
+        mut read: impl FnMut(&mut [u8]) -> Result<usize>,
+        stored: (DType, &Option<Text>),
+        piece_len: usize,
+        cast: Option<DType>,
+        out: &mut dyn Write,
+        progress: Option<Progress<'_>>,
+    ) -> Result<()> {
+        let mut piece = vec![0; piece_len];
         loop {
-            let len = reader.read(&mut piece).map_err(|error| self.blame(error))?;
+            let len = read(&mut piece).map_err(|error| self.blame(error))?;
             let bytes = piece.get(..len).unwrap_or_default();
             match cast {
                 _ if bytes.is_empty() => return Ok(()),
                 Some(dtype) => {
                     let elements = Elements {
-                        dtype: source.dtype.unwrap_or(DType::U8),
-                        logical_type: source.logical_type.clone(),
+                        dtype: stored.0,
+                        logical_type: stored.1.clone(),
                         bytes: Bytes::Borrowed(bytes),
                     };
                     let cast = elements.to_dtype(dtype, self.registry);
@@ -240,24 +345,6 @@ impl<'i> Outgoing<'i> {
             }
             report(progress, len)?;
         }
-    }
-
-    fn write_decoded(
-        &self,
-        cast: Option<DType>,
-        out: &mut dyn Write,
-        progress: Option<Progress<'_>>,
-    ) -> Result<()> {
-        let mut dense = self.tensor.to_dense().map_err(|error| self.blame(error))?;
-        if let Some(dtype) = cast {
-            let cast = dense.to_dtype(dtype, self.registry);
-            dense = cast.map_err(|error| self.blame(error.into()))?;
-        }
-        for piece in dense.elements().bytes.chunks(PIECE) {
-            self.write_piece(piece, out)?;
-            report(progress, piece.len())?;
-        }
-        Ok(())
     }
 
     fn write_piece(&self, piece: &[u8], out: &mut dyn Write) -> Result<()> {
@@ -298,21 +385,23 @@ impl<'i> Outgoing<'i> {
         wished.filter(|wished| is_floating && changes(wished))
     }
 
-    /// Bytes to read of a component at a time. A piece ends where a value does, so that it can be
-    /// cast alone; and is no longer than it need be, because most of many objects are small.
-    fn piece_len(&self, component: &Component) -> usize {
-        let dtype = component.dtype.unwrap_or(DType::U8);
-        let logical_type = component.logical_type.as_deref();
-        let known = self.registry.value_len(dtype, logical_type).ok().flatten();
+    /// Bytes to read at a time, of `whole`. A piece ends where a value does, so that it can be cast
+    /// alone; and is no longer than it need be, because most of many objects are small.
+    fn piece_len(
+        &self,
+        (dtype, logical_type): (DType, &Option<Text>),
+        whole: Option<u64>,
+        most: usize,
+    ) -> usize {
+        let known = self.registry.value_len(dtype, logical_type.as_deref());
         let value_len = known
+            .ok()
+            .flatten()
             .and_then(|len| usize::try_from(len).ok())
-            .filter(|len| (1..=PIECE).contains(len))
+            .filter(|len| (1..=most).contains(len))
             .unwrap_or(dtype.byte_len());
-        let most = PIECE - PIECE % value_len;
-        let whole = component
-            .blob
-            .decoded_len
-            .and_then(|len| usize::try_from(len).ok());
+        let most = most - most % value_len;
+        let whole = whole.and_then(|len| usize::try_from(len).ok());
         whole.map_or(most, |whole| whole.clamp(value_len, most))
     }
 
@@ -326,6 +415,7 @@ impl<'i> Outgoing<'i> {
 /// The attributes by which a format's objects say how they are decoded.
 fn parameters(format: &str) -> &'static [&'static str] {
     match format {
+        Planes::FORMAT => &PlaneCodec::ATTRIBUTES,
         "quantized_group" => &["bits", "group_size", "packing", "signed", "zero_kind"],
         _ if format.starts_with("gguf.") => &["byte_order"],
         _ => &[],
