@@ -53,6 +53,40 @@ fn the_same_bytes_come_out_of_one_thread_and_of_two() {
 }
 
 #[test]
+fn planes_go_there_and_back() {
+    let dir = tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let (first, ours, back) = (path("a.safetensors"), path("a.zt"), path("b.safetensors"));
+    let values: Vec<f32> = (0..9000u16).map(|at| f32::from(at).sin()).collect();
+    of_floats(&ours, &values);
+    zt!["convert", ours, first].exits(0);
+    zt!["convert", first, ours, "--planes", "--force"].exits(0);
+    let listed = zt!["ls", "--json", ours].exits(0).json();
+    assert_eq!(listed["objects"][0]["format"], "zt.planes/1");
+    assert_eq!(listed["objects"][0]["attributes"], json!({"dtype": "f32"}));
+    assert!(zt!["ls", ours].exits(0).text().contains("f32"));
+    zt!["verify", ours].exits(0);
+    zt!["convert", ours, back].exits(0);
+    assert_eq!(fs::read(&back).unwrap(), fs::read(&first).unwrap());
+
+    // The dense values are the same, and parts of them are shown alike.
+    let name = listed["objects"][0]["name"].as_str().unwrap();
+    let dense = |file: &std::path::Path| {
+        let document = zt!["hash", "--json", "--dense", file].exits(0).json();
+        document["objects"][name]["dense"].clone()
+    };
+    assert_eq!(dense(&ours), dense(&first));
+    let slice = |file: &std::path::Path| {
+        zt!["show", "--json", file, name, "--slice", "5:9"]
+            .exits(0)
+            .json()["values"]
+            .clone()
+    };
+    assert_eq!(slice(&ours), slice(&first));
+    zt!["convert", first, path("c.safetensors"), "--planes"].exits(2);
+}
+
+#[test]
 fn the_level_auto_compresses_what_shrinks() {
     let dir = tempdir().unwrap();
     let (first, ours) = (dir.path().join("a.safetensors"), dir.path().join("a.zt"));

@@ -48,6 +48,10 @@ pub(crate) struct Arguments {
         value_parser = compression
     )]
     zstd: Option<Compression>,
+    /// Split floating-point tensors into planes of bytes, which compress without loss; components
+    /// are compressed as with --zstd=auto unless --zstd says otherwise
+    #[arg(long)]
+    planes: bool,
     /// The digest to record of each component [crc32c]
     #[arg(long, value_enum)]
     digest: Option<Digest>,
@@ -78,6 +82,7 @@ Examples:
   zt convert model.safetensors model.zt
   zt convert model.safetensors.index.json model.zt --zstd=9 --digest sha256
   zt convert model.safetensors model.zt --zstd=auto
+  zt convert model.safetensors model.zt --planes
   zt convert model.zt half.zt --dtype bf16
   zt convert sparse.zt dense.safetensors --dense
   zt convert encoder.zt decoder.zt model.zt
@@ -207,6 +212,7 @@ fn target(arguments: &Arguments, to_stdout: bool) -> Result<Kind, Failure> {
 fn write_options(arguments: &Arguments, target: Kind) -> Result<WriteOptions, Failure> {
     let Arguments {
         zstd,
+        planes,
         digest,
         align,
         jobs,
@@ -214,6 +220,7 @@ fn write_options(arguments: &Arguments, target: Kind) -> Result<WriteOptions, Fa
     } = arguments;
     let only_zt = [
         ("--zstd", zstd.is_some()),
+        ("--planes", *planes),
         ("--digest", digest.is_some()),
         ("--align", align.is_some()),
     ];
@@ -225,6 +232,9 @@ fn write_options(arguments: &Arguments, target: Kind) -> Result<WriteOptions, Fa
         )));
     }
     let mut options = WriteOptions::new();
+    if *planes {
+        options = options.planes();
+    }
     if let Some(compression) = zstd {
         options = options.compression(*compression);
     }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use zt::{Entry, File, RawComponent};
+use zt::formats::PlaneCodec;
+use zt::{Entry, File, Planes, RawComponent, View};
 
 use crate::exit::{Exit, Failure};
 use crate::glob;
@@ -293,6 +294,11 @@ fn type_of(entry: &Entry<'_>) -> String {
     match (&*object.format, bits) {
         ("quantized_group", Some(bits)) => return format!("{bits}-bit"),
         ("quantized_4bit", _) => return "4-bit".to_owned(),
+        (Planes::FORMAT, _) => {
+            if let Ok(codec) = PlaneCodec::from_attributes(object.attributes()) {
+                return cell(codec.logical_type().unwrap_or(codec.dtype().as_str()));
+            }
+        }
         _ => {}
     }
     // Of a sparse object the values; of an unknown one what comes first.
