@@ -40,6 +40,7 @@ kinds! {
     gguf: 84,
     npy: 94,
     npz: 32,
+    onnx: 18,
     pt: 128,
     safetensors: 76,
 }

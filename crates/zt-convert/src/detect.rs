@@ -73,8 +73,8 @@ impl<'s> Probe<'s> {
         &self.head
     }
 
-    /// The file, for kinds that are told by their end.
-    #[cfg(any(feature = "npz", feature = "pytorch"))]
+    /// The file, for kinds that are told by more than their beginning.
+    #[cfg(any(feature = "npz", feature = "onnx", feature = "pytorch"))]
     pub(crate) fn source(&self) -> &dyn Source {
         self.source
     }

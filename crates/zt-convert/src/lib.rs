@@ -16,6 +16,7 @@
 //! | `npz` | `npz` (default) | yes | yes | stored members are lent by a map, deflated ones inflated as they are read |
 //! | `npy` | `npy` (default) | yes | one object | big-endian and Fortran-ordered arrays too |
 //! | `pytorch` | `pytorch` (default) | yes | no | `torch.save`, old and new; nothing is run; views put in order as they are read |
+//! | `onnx` | `onnx` (default) | yes | no | initializers, constants and tensors of subgraphs; external data beside the model |
 //! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index |
 //! | `gguf` | `gguf` (default) | yes | yes | versions 1 to 3, either byte order, are read, 3 is written; quantized blocks stay as they are |
 //! | `squizd` | `squizd` (default) | yes | no | version 1.0; INT4 and INT2 are `quantized_group` objects, ASTC and TCA-TBE bytes |
@@ -50,6 +51,7 @@
     not(all(
         feature = "gguf",
         feature = "npz",
+        feature = "onnx",
         feature = "pytorch",
         feature = "safetensors",
         feature = "slm1",
@@ -81,6 +83,8 @@ mod npy;
 #[cfg(feature = "npz")]
 mod npz;
 mod object;
+#[cfg(feature = "onnx")]
+mod onnx;
 mod output;
 #[cfg(feature = "pytorch")]
 mod pytorch;
@@ -90,7 +94,7 @@ mod safetensors;
 mod slm1;
 #[cfg(feature = "squizd")]
 mod squizd;
-#[cfg(any(feature = "npy", feature = "pytorch"))]
+#[cfg(any(feature = "npy", feature = "onnx", feature = "pytorch"))]
 mod strided;
 #[cfg(any(feature = "npz", feature = "pytorch"))]
 mod zip;
@@ -99,7 +103,7 @@ pub use convert::{ConvertOptions, Summary, convert, convert_to_path};
 pub use detect::detect;
 pub use input::{Input, InputOptions, open, open_as, open_source};
 pub use member::{
-    GGUF, Member, NPY, NPZ, PYTORCH, SAFETENSORS, SLM1, SQUIZD, ZT, kind_of_extension, member,
-    members,
+    GGUF, Member, NPY, NPZ, ONNX, PYTORCH, SAFETENSORS, SLM1, SQUIZD, ZT, kind_of_extension,
+    member, members,
 };
 pub use name_list::Names;

@@ -25,6 +25,9 @@ pub const PYTORCH: Kind = Kind::new("pytorch");
 /// Arrays of NumPy in a zip archive.
 pub const NPZ: Kind = Kind::new("npz");
 
+/// Models of ONNX.
+pub const ONNX: Kind = Kind::new("onnx");
+
 /// One array of NumPy.
 pub const NPY: Kind = Kind::new("npy");
 
@@ -66,6 +69,8 @@ static MEMBERS: &[Member] = &[
     crate::squizd::MEMBER,
     #[cfg(feature = "slm1")]
     crate::slm1::MEMBER,
+    #[cfg(feature = "onnx")]
+    crate::onnx::MEMBER,
     #[cfg(feature = "safetensors")]
     crate::safetensors::MEMBER,
 ];

@@ -1,0 +1,436 @@
+//! A `ModelProto`: every tensor that it holds, wherever, and what it says about itself.
+//!
+//! Weights are the initializers of the graph. Other tensors hide in the attributes of nodes (the
+//! value of a `Constant`), in graphs within graphs (the branches of an `If`), in functions and in
+//! what says how to train. All of them are found; those that have no name of their own get one from
+//! where they are.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt::{Attributes, Error, Limits, Result, Span, Value};
+
+use super::attributes::Pairs;
+use super::tensor::Tensor;
+use super::violation::Violation;
+use super::wire::{Field, Fields, Window};
+
+/// Levels of graphs within graphs. Protocol Buffers read 100 levels of messages, and a graph within
+/// a graph is three.
+const GRAPHS_MAX: usize = 32;
+
+/// Tensors of a model. The largest that are published have some ten thousand.
+const TENSORS_MAX: usize = 1 << 20;
+
+/// Bytes of all names that are made of others, for every byte of the file, and at least.
+const NAMES: u64 = 16;
+const NAMES_MIN: u64 = 64 << 10;
+
+/// Numbers of the fields of a `ModelProto`.
+pub(super) mod field {
+    pub(in super::super) const IR_VERSION: u32 = 1;
+    pub(in super::super) const PRODUCER_NAME: u32 = 2;
+    pub(in super::super) const PRODUCER_VERSION: u32 = 3;
+    pub(in super::super) const DOMAIN: u32 = 4;
+    pub(in super::super) const MODEL_VERSION: u32 = 5;
+    pub(in super::super) const DOC_STRING: u32 = 6;
+    pub(in super::super) const GRAPH: u32 = 7;
+    pub(in super::super) const OPSET_IMPORT: u32 = 8;
+    pub(in super::super) const METADATA_PROPS: u32 = 14;
+    pub(in super::super) const TRAINING_INFO: u32 = 20;
+    pub(in super::super) const FUNCTIONS: u32 = 25;
+    pub(in super::super) const CONFIGURATION: u32 = 26;
+}
+
+/// A model.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) tensors: Vec<Found>,
+    pub(super) attributes: Option<Attributes>,
+    /// A key of the metadata that is there twice.
+    pub(super) repeated: Option<String>,
+}
+
+/// A tensor of a model.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) name: Name,
+    pub(super) content: Content,
+}
+
+/// What a tensor is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Name {
+    /// As the model says: the name of an initializer, which no other has.
+    Own(String),
+    /// By where it is. Nothing keeps another from being called so.
+    Made(String),
+}
+
+/// What a tensor is.
+#[derive(Debug)]
+pub(super) enum Content {
+    Dense(Box<Tensor>),
+    Sparse(Box<Sparse>),
+}
+
+/// A `SparseTensorProto`.
+#[derive(Debug)]
+pub(super) struct Sparse {
+    pub(super) values: Tensor,
+    pub(super) indices: Tensor,
+    pub(super) shape: Vec<u64>,
+    pub(super) fault: Option<Violation>,
+}
+
+impl Model {
+    /// Reads all of a file but the values.
+    ///
+    /// # Errors
+    ///
+    /// Code `header`.
+    pub(super) fn read(window: &mut Window<'_>, file: Span, limits: &Limits) -> Result<Self> {
+        let mut walk = Walk {
+            window,
+            limits,
+            found: Vec::new(),
+            names: file.byte_len().saturating_mul(NAMES).max(NAMES_MIN),
+            pairs: Pairs::new(limits.manifest_len),
+        };
+        let mut imports = Vec::new();
+        let (mut has_graph, mut trainings) = (false, 0u64);
+        let mut fields = Fields::of(file);
+        while let Some(field) = fields.next(walk.window)? {
+            match field.number {
+                field::GRAPH => {
+                    has_graph = true;
+                    walk.graph(field.bytes()?, "", GRAPHS_MAX)?;
+                }
+                field::OPSET_IMPORT => imports.push(walk.import(field.bytes()?)?),
+                field::METADATA_PROPS => walk.pairs.pair(walk.window, field.bytes()?)?,
+                field::TRAINING_INFO => {
+                    walk.training(field.bytes()?, trainings)?;
+                    trainings = trainings.saturating_add(1);
+                }
+                field::FUNCTIONS => walk.function(field.bytes()?)?,
+                _ => walk.about_model(&field)?,
+            }
+        }
+        if !has_graph {
+            return Err(Violation::NoGraph.into());
+        }
+        if !imports.is_empty() {
+            let imports: Attributes = imports.into_iter().collect();
+            walk.pairs.add("onnx.opset_import", imports.into());
+        }
+        let repeated = walk.pairs.repeated().map(ToOwned::to_owned);
+        Ok(Model {
+            tensors: walk.found,
+            attributes: walk.pairs.finish()?,
+            repeated,
+        })
+    }
+}
+
+/// The way through a model.
+struct Walk<'w, 's> {
+    window: &'w mut Window<'s>,
+    limits: &'w Limits,
+    found: Vec<Found>,
+    /// Bytes that names may still take which are made of others.
+    names: u64,
+    pairs: Pairs,
+}
+
+impl Walk<'_, '_> {
+    /// The fields of a model that are one value.
+    fn about_model(&mut self, field: &Field) -> Result<()> {
+        let key = match field.number {
+            field::IR_VERSION => "onnx.ir_version",
+            field::PRODUCER_NAME => "onnx.producer_name",
+            field::PRODUCER_VERSION => "onnx.producer_version",
+            field::DOMAIN => "onnx.domain",
+            field::MODEL_VERSION => "onnx.model_version",
+            field::DOC_STRING => super::DOC_STRING,
+            _ => return Ok(()),
+        };
+        match field.number {
+            field::IR_VERSION | field::MODEL_VERSION => {
+                self.pairs.add(key, field.integer()?.into());
+                Ok(())
+            }
+            _ => self.pairs.text(self.window, key, field.bytes()?),
+        }
+    }
+
+    /// An `OperatorSetIdProto`: a domain, which is empty for ONNX's own, and a version.
+    fn import(&mut self, import: Span) -> Result<(String, Value)> {
+        const DOMAIN: u32 = 1;
+        const VERSION: u32 = 2;
+        let mut version = 0;
+        let mut fields = Fields::of(import);
+        while let Some(field) = fields.next(self.window)? {
+            if field.number == VERSION {
+                version = field.integer()?;
+            }
+        }
+        Ok((self.name(import, DOMAIN)?, version.into()))
+    }
+
+    /// A `TrainingInfoProto`.
+    fn training(&mut self, training: Span, number: u64) -> Result<()> {
+        let mut fields = Fields::of(training);
+        while let Some(field) = fields.next(self.window)? {
+            let step = match field.number {
+                1 => "initialization",
+                2 => "algorithm",
+                _ => continue,
+            };
+            let scope = format!("training_info.{number}.{step}.");
+            self.graph(field.bytes()?, &scope, GRAPHS_MAX)?;
+        }
+        Ok(())
+    }
+
+    /// A `FunctionProto`, whose nodes have values of their own names.
+    fn function(&mut self, function: Span) -> Result<()> {
+        const NAME: u32 = 1;
+        const NODE: u32 = 7;
+        let scope = format!("{}.", self.name(function, NAME)?);
+        let mut fields = Fields::of(function);
+        while let Some(field) = fields.next(self.window)? {
+            if field.number == NODE {
+                self.node(field.bytes()?, &scope, GRAPHS_MAX)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A `GraphProto`. What is in it is called `scope` and its name; initializers of the outermost
+    /// one have theirs.
+    fn graph(&mut self, graph: Span, scope: &str, levels: usize) -> Result<()> {
+        let Some(levels) = levels.checked_sub(1) else {
+            let limit = GRAPHS_MAX;
+            return Err(Error::from(Violation::Nested { limit }).with_span(graph));
+        };
+        let mut fields = Fields::of(graph);
+        let mut unnamed = 0u64;
+        while let Some(field) = fields.next(self.window)? {
+            let content = match field.number {
+                graph::NODE => {
+                    self.node(field.bytes()?, scope, levels)?;
+                    continue;
+                }
+                graph::INITIALIZER => self.dense(field.bytes()?)?,
+                graph::SPARSE_INITIALIZER => self.sparse(field.bytes()?)?,
+                _ if scope.is_empty() => {
+                    self.about_graph(&field)?;
+                    continue;
+                }
+                _ => continue,
+            };
+            let name = match content.name() {
+                "" => {
+                    let name = format!("{scope}initializer.{unnamed}");
+                    unnamed = unnamed.saturating_add(1);
+                    Name::Made(name)
+                }
+                name if scope.is_empty() => Name::Own(name.to_owned()),
+                name => Name::Made(format!("{scope}{name}")),
+            };
+            self.add(name, content)?;
+        }
+        Ok(())
+    }
+
+    /// What the graph says about itself.
+    fn about_graph(&mut self, field: &Field) -> Result<()> {
+        match field.number {
+            graph::NAME => self.pairs.text(self.window, "onnx.graph", field.bytes()?),
+            graph::DOC_STRING => {
+                let key = "onnx.graph.doc_string";
+                self.pairs.text(self.window, key, field.bytes()?)
+            }
+            graph::METADATA_PROPS => self.pairs.pair(self.window, field.bytes()?),
+            _ => Ok(()),
+        }
+    }
+
+    /// A `NodeProto`.
+    fn node(&mut self, node: Span, scope: &str, levels: usize) -> Result<()> {
+        const OUTPUT: u32 = 2;
+        const NAME: u32 = 3;
+        const OP_TYPE: u32 = 4;
+        const ATTRIBUTE: u32 = 5;
+        let mut attributes = Fields::of(node);
+        let mut label = None;
+        while let Some(field) = attributes.next(self.window)? {
+            if field.number != ATTRIBUTE {
+                continue;
+            }
+            let attribute = field.bytes()?;
+            if !self.has_tensors(attribute)? {
+                continue;
+            }
+            if label.is_none() {
+                let operator = self.name(node, OP_TYPE)?;
+                let output = self.name(node, OUTPUT)?;
+                let is_constant = operator == "Constant";
+                let name = match self.name(node, NAME)? {
+                    // What a Constant gives is what other nodes call it by.
+                    _ if is_constant && !output.is_empty() => output,
+                    name if !name.is_empty() => name,
+                    _ if !output.is_empty() => output,
+                    _ => operator,
+                };
+                label = Some((name, is_constant));
+            }
+            let (name, is_constant) = label.as_ref().map_or(("", false), |(n, c)| (n, *c));
+            let key = self.name(attribute, attribute::NAME)?;
+            let name = match is_constant {
+                true => format!("{scope}{name}"),
+                false => format!("{scope}{name}.{key}"),
+            };
+            self.attribute(attribute, &name, levels)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an `AttributeProto` has tensors, or graphs, which may have some.
+    fn has_tensors(&mut self, attribute: Span) -> Result<bool> {
+        let mut fields = Fields::of(attribute);
+        while let Some(field) = fields.next(self.window)? {
+            if attribute::WITH_TENSORS.contains(&field.number) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The tensors of an `AttributeProto`, the first of which is called `name`.
+    fn attribute(&mut self, attribute: Span, name: &str, levels: usize) -> Result<()> {
+        let mut fields = Fields::of(attribute);
+        let mut number = 0u64;
+        while let Some(field) = fields.next(self.window)? {
+            let name = match field.number {
+                attribute::TENSORS | attribute::GRAPHS | attribute::SPARSE_TENSORS => {
+                    let name = format!("{name}.{number}");
+                    number = number.saturating_add(1);
+                    name
+                }
+                _ => name.to_owned(),
+            };
+            let content = match field.number {
+                attribute::TENSOR | attribute::TENSORS => self.dense(field.bytes()?)?,
+                attribute::SPARSE_TENSOR | attribute::SPARSE_TENSORS => {
+                    self.sparse(field.bytes()?)?
+                }
+                attribute::GRAPH | attribute::GRAPHS => {
+                    self.graph(field.bytes()?, &format!("{name}."), levels)?;
+                    continue;
+                }
+                _ => continue,
+            };
+            self.add(Name::Made(name), content)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a tensor, as long as the file is long enough for so many and for such names: a graph
+    /// gives its name to everything that is in it.
+    fn add(&mut self, name: Name, content: Content) -> Result<()> {
+        if self.found.len() >= TENSORS_MAX {
+            let limit = TENSORS_MAX;
+            return Err(Violation::TooMany { limit }.into());
+        }
+        if let Name::Made(name) = &name {
+            let byte_len = name.len() as u64;
+            let rest = self.names.checked_sub(byte_len);
+            let too_long = || Violation::TooLong {
+                what: "a name made of others",
+                byte_len,
+                limit: self.names,
+            };
+            self.names = rest.ok_or_else(too_long)?;
+        }
+        self.found.push(Found { name, content });
+        Ok(())
+    }
+
+    fn dense(&mut self, tensor: Span) -> Result<Content> {
+        let tensor = Tensor::read(self.window, tensor, self.limits)?;
+        Ok(Content::Dense(Box::new(tensor)))
+    }
+
+    fn sparse(&mut self, sparse: Span) -> Result<Content> {
+        const VALUES: u32 = 1;
+        const INDICES: u32 = 2;
+        const DIMS: u32 = 3;
+        let (mut values, mut indices) = (Span::default(), Span::default());
+        let mut shape = super::tensor::Shape::new(self.limits);
+        let mut fields = Fields::of(sparse);
+        while let Some(field) = fields.next(self.window)? {
+            match field.number {
+                VALUES => values = field.bytes()?,
+                INDICES => indices = field.bytes()?,
+                DIMS => shape.take(self.window, &field)?,
+                _ => {}
+            }
+        }
+        Ok(Content::Sparse(Box::new(Sparse {
+            values: Tensor::read(self.window, values, self.limits)?,
+            indices: Tensor::read(self.window, indices, self.limits)?,
+            shape: shape.dimensions,
+            fault: shape.fault,
+        })))
+    }
+
+    /// The first text that a message has in a field; empty where it has none.
+    fn name(&mut self, message: Span, number: u32) -> Result<String> {
+        let mut fields = Fields::of(message);
+        while let Some(field) = fields.next(self.window)? {
+            if field.number == number {
+                let limit = self.limits.name_len as u64;
+                return self.window.text(field.bytes()?, "a name", limit);
+            }
+        }
+        Ok(String::new())
+    }
+}
+
+impl Content {
+    /// What the model calls it.
+    fn name(&self) -> &str {
+        match self {
+            Content::Dense(tensor) => &tensor.name,
+            Content::Sparse(sparse) => &sparse.values.name,
+        }
+    }
+}
+
+/// Numbers of the fields of a `GraphProto`.
+mod graph {
+    pub(super) const NODE: u32 = 1;
+    pub(super) const NAME: u32 = 2;
+    pub(super) const INITIALIZER: u32 = 5;
+    pub(super) const DOC_STRING: u32 = 10;
+    pub(super) const SPARSE_INITIALIZER: u32 = 15;
+    pub(super) const METADATA_PROPS: u32 = 16;
+}
+
+/// Numbers of the fields of an `AttributeProto`.
+mod attribute {
+    pub(super) const NAME: u32 = 1;
+    pub(super) const TENSOR: u32 = 5;
+    pub(super) const GRAPH: u32 = 6;
+    pub(super) const TENSORS: u32 = 10;
+    pub(super) const GRAPHS: u32 = 11;
+    pub(super) const SPARSE_TENSOR: u32 = 22;
+    pub(super) const SPARSE_TENSORS: u32 = 23;
+    pub(super) const WITH_TENSORS: [u32; 6] = [
+        TENSOR,
+        GRAPH,
+        TENSORS,
+        GRAPHS,
+        SPARSE_TENSOR,
+        SPARSE_TENSORS,
+    ];
+}

@@ -1,0 +1,268 @@
+//! Values in the fields of their type, as a source that gives them as plain elements.
+//!
+//! Of `float_data` and `double_data` the bytes are those already, where they lie in one piece.
+//! Everything else is varints, which have an order and no addresses: they are decoded as they are
+//! read, and the place of every so many of them is kept, so that they are looked for only once.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use zt::{Error, Result, Source, Span};
+
+use super::element::{Element, Values};
+use super::violation::Violation;
+use super::wire::{Field, VARINT_MAX, Window, Wire};
+
+/// Pieces that the values of one tensor may lie in. Writers make one.
+const RUNS_MAX: usize = 4096;
+
+/// Values between two places that are kept.
+const STEP: u64 = 64 << 10;
+
+/// The values of a tensor, where they lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Runs {
+    values: Values,
+    runs: Vec<Run>,
+}
+
+/// Values that lie together: packed, or each behind its tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Run {
+    span: Span,
+    /// Bytes of the tag in front of every value.
+    tag: u64,
+}
+
+impl Runs {
+    pub(super) const fn new(values: Values) -> Self {
+        let runs = Vec::new();
+        Runs { values, runs }
+    }
+
+    pub(super) const fn values(&self) -> Values {
+        self.values
+    }
+
+    /// Adds a field: packed values, or one value.
+    ///
+    /// # Errors
+    ///
+    /// Code `header`, where a value of that type is stored otherwise.
+    pub(super) fn push(&mut self, field: &Field) -> Result<()> {
+        let offset = field.span.offset();
+        let run = if field.wire == self.values.wire() {
+            Run {
+                span: Span::between(field.tag, field.span.end()).unwrap_or(field.span),
+                tag: offset.saturating_sub(field.tag),
+            }
+        } else {
+            let span = field.bytes()?;
+            Run { span, tag: 0 }
+        };
+        if run.span.is_empty() {
+            return Ok(());
+        }
+        let is_next = |last: &&mut Run| {
+            run.tag > 0 && run.tag == last.tag && run.span.offset() == last.span.end()
+        };
+        if let Some(last) = self.runs.last_mut().filter(is_next) {
+            let span = Span::between(last.span.offset(), run.span.end());
+            last.span = span.unwrap_or(last.span);
+        } else if self.runs.len() < RUNS_MAX {
+            self.runs.push(run);
+        } else {
+            let limit = RUNS_MAX;
+            return Err(Error::from(Violation::Scattered { limit }).with_offset(field.tag));
+        }
+        Ok(())
+    }
+
+    /// Where the values lie as plain elements.
+    pub(super) fn as_span(&self) -> Option<Span> {
+        match (self.values.wire(), &*self.runs) {
+            (_, []) => Some(Span::default()),
+            (Wire::Fixed32 | Wire::Fixed64, [run]) if run.tag == 0 => Some(run.span),
+            _ => None,
+        }
+    }
+
+    /// Refuses what cannot be so many values: that varints are too many or too few shows, mostly,
+    /// when they are read.
+    pub(super) fn expect(&self, count: u64) -> Result<(), Violation> {
+        let (least, most) = match self.values.wire() {
+            Wire::Fixed32 => (4, 4),
+            Wire::Fixed64 => (8, 8),
+            Wire::Varint | Wire::Bytes => (1, VARINT_MAX),
+        };
+        let (mut fewest, mut highest) = (0u64, 0u64);
+        for run in &self.runs {
+            let byte_len = run.span.byte_len();
+            let (least, most) = (run.tag.saturating_add(least), run.tag.saturating_add(most));
+            fewest = fewest.saturating_add(byte_len.div_ceil(most));
+            highest = highest.saturating_add(byte_len.checked_div(least).unwrap_or(0));
+        }
+        let is_possible = (fewest..=highest).contains(&count);
+        is_possible
+            .then_some(())
+            .ok_or(Violation::Count { expected: count })
+    }
+}
+
+impl Values {
+    /// How one value is stored.
+    const fn wire(self) -> Wire {
+        match self {
+            Values::Float => Wire::Fixed32,
+            Values::Double => Wire::Fixed64,
+            Values::Int32 | Values::Int64 | Values::Uint64 => Wire::Varint,
+        }
+    }
+}
+
+/// The plain elements of values that do not lie as such.
+pub(super) struct Typed {
+    base: Arc<dyn Source>,
+    runs: Runs,
+    element: Element,
+    data_type: &'static str,
+    count: u64,
+    /// The place of the value `STEP`, of twice that, and so on, as far as values have been read.
+    places: Mutex<Vec<Place>>,
+}
+
+/// Where the next value begins.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    run: usize,
+    /// Bytes into it.
+    at: u64,
+}
+
+impl Typed {
+    /// `count` values, halves of complex numbers among them, of a type that is called `data_type`.
+    pub(super) const fn new(
+        base: Arc<dyn Source>,
+        runs: Runs,
+        (data_type, element): (&'static str, Element),
+        count: u64,
+    ) -> Self {
+        Typed {
+            base,
+            runs,
+            element,
+            data_type,
+            count,
+            places: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The place that is known nearest before the value `number`, and the number of its value.
+    fn nearest(&self, number: u64) -> (Place, u64) {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let steps = number.checked_div(STEP).unwrap_or(0);
+        let known = steps.min(places.len() as u64);
+        let last = usize::try_from(known).unwrap_or(0).checked_sub(1);
+        match last.and_then(|last| places.get(last)) {
+            Some(place) => (*place, known.saturating_mul(STEP)),
+            None => (Place::default(), 0),
+        }
+    }
+
+    /// Keeps the place of the value `number`, where it is due.
+    fn keep(&self, place: Place, number: u64) {
+        if number.is_multiple_of(STEP) {
+            let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = (places.len() as u64).saturating_add(1).saturating_mul(STEP);
+            if number == next {
+                places.push(place);
+            }
+        }
+    }
+
+    /// The value at `place`, which moves behind it, as bytes in little-endian.
+    fn value(&self, window: &mut Window<'_>, place: &mut Place, number: u64) -> Result<[u8; 8]> {
+        let run = self.run(place).ok_or_else(|| self.miscounted())?;
+        let (start, end) = (run.span.offset(), run.span.end());
+        let mut at = start.saturating_add(place.at).saturating_add(run.tag);
+        let bytes = match self.runs.values.wire() {
+            Wire::Varint | Wire::Bytes => {
+                let varint = window.varint(&mut at, end)?;
+                self.element.bytes_of(varint).ok_or_else(|| {
+                    let data_type = self.data_type;
+                    Error::from(Violation::Range {
+                        at: number,
+                        data_type,
+                    })
+                })?
+            }
+            Wire::Fixed32 | Wire::Fixed64 => {
+                let span = Span::new(at, self.element.width()).unwrap_or_default();
+                at = span.end();
+                window.fixed(span)?.to_le_bytes()
+            }
+        };
+        place.at = at.saturating_sub(start);
+        Ok(bytes)
+    }
+
+    /// The run that the next value is in; `None` behind the last.
+    fn run(&self, place: &mut Place) -> Option<Run> {
+        let run = *self.runs.runs.get(place.run)?;
+        if place.at < run.span.byte_len() {
+            return Some(run);
+        }
+        *place = Place {
+            run: place.run.saturating_add(1),
+            at: 0,
+        };
+        self.runs.runs.get(place.run).copied()
+    }
+
+    fn miscounted(&self) -> Error {
+        let expected = self.count;
+        Violation::Count { expected }.into()
+    }
+}
+
+impl Source for Typed {
+    fn byte_len(&self) -> u64 {
+        self.count.saturating_mul(self.element.width())
+    }
+
+    fn is_sequential(&self) -> bool {
+        true
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let width = self.element.width();
+        let end = offset.saturating_add(buf.len() as u64);
+        if end > self.byte_len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let first = offset.checked_div(width).unwrap_or(0);
+        let (mut place, mut number) = self.nearest(first);
+        // Of the first value, the bytes in front of the offset are left out.
+        let mut skip = usize::try_from(offset.checked_rem(width).unwrap_or(0)).unwrap_or(0);
+        let mut window = Window::new(&*self.base);
+        let mut out = buf;
+        while !out.is_empty() {
+            let value = self.value(&mut window, &mut place, number)?;
+            if number >= first {
+                let value = value.get(..self.element.dtype.byte_len());
+                let value = value.and_then(|value| value.get(skip..)).unwrap_or(&[]);
+                let len = value.len().min(out.len());
+                let (here, rest) = std::mem::take(&mut out).split_at_mut(len);
+                here.copy_from_slice(value.get(..len).unwrap_or_default());
+                (out, skip) = (rest, 0);
+            }
+            number = number.saturating_add(1);
+            self.keep(place, number);
+        }
+        if number == self.count && self.run(&mut place).is_some() {
+            return Err(self.miscounted().into());
+        }
+        Ok(())
+    }
+}
