@@ -76,6 +76,12 @@ pub(crate) fn files() -> Vec<Planned> {
         file("zstd_quantized", sha256.clone().zstd(19), quantized()),
         file("zstd_large_crc32c", crc32c.clone().zstd(3), large()),
         file("zstd_large_sha256", sha256.zstd(1), large()),
+        file("tied", crc32c.clone().deduplicate(true), tied()),
+        file(
+            "zstd_tied",
+            crc32c.clone().zstd(3).deduplicate(true),
+            tied(),
+        ),
         file("attributes", none, attributes()),
         Planned {
             name: "file_attributes_text",
@@ -93,6 +99,16 @@ pub(crate) fn files() -> Vec<Planned> {
             objects: dense(),
         },
     ]
+}
+
+/// Everything twice: the second half shares the blobs of the first.
+fn tied() -> Vec<Object> {
+    let objects = || [dense(), sparse(), large()].into_iter().flatten();
+    let again = objects().map(|mut object| {
+        object.name += " again";
+        object
+    });
+    objects().chain(again).collect()
 }
 
 /// The file that is written in pieces.

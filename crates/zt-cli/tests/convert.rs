@@ -23,6 +23,7 @@ fn a_safetensors_file_comes_back_bit_for_bit() {
         "kind",
         "objects",
         "output",
+        "shared_bytes",
         "warnings",
     ];
     assert_eq!(keys(&document), expected);
@@ -35,6 +36,7 @@ fn a_safetensors_file_comes_back_bit_for_bit() {
     assert!(ours.metadata().unwrap().len() < 1 << 16);
 
     let back = dir.path().join("b.safetensors");
+    zt!["convert", ours, back, "--no-dedup"].exits(2);
     let run = zt!["convert", ours, back].exits(0);
     assert!(run.text().contains("1 object"), "it says what it did");
     assert_eq!(fs::read(back).unwrap(), fs::read(first).unwrap());
@@ -204,4 +206,22 @@ fn from_forces_the_kind() {
     let out = dir.path().join("out.zt");
     zt!["convert", "--from", "safetensors", path, out].exits(3);
     zt!["convert", "--from", "zt", path, out].exits(0);
+}
+
+#[test]
+fn copies_are_stored_once_unless_that_is_not_wanted() {
+    let dir = tempdir().unwrap();
+    let [first, second, out] = ["a.npy", "b.npy", "c.zt"].map(|name| dir.path().join(name));
+    let zeros = dir.path().join("w.safetensors");
+    of_zeros(&zeros, 40 << 10);
+    zt!["convert", zeros, first].exits(0); // Without a name of its own.
+    fs::copy(&first, &second).unwrap();
+    let run = zt!["convert", first, second, out].exits(0);
+    assert!(run.text().contains("40.0 KiB shared"), "{}", run.text());
+    let convert = zt!["convert", "--json", "--force", first, second, out];
+    assert_eq!(convert.exits(0).json()["shared_bytes"], 40 << 10);
+    let small = out.metadata().unwrap().len();
+    let convert = zt!["convert", "--json", "-f", "--no-dedup", first, second, out];
+    assert_eq!(convert.exits(0).json()["shared_bytes"], 0);
+    assert!(out.metadata().unwrap().len() > small + (39 << 10));
 }

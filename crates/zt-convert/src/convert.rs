@@ -31,6 +31,10 @@ pub struct ConvertOptions<'p> {
     /// as far as the target can say it: its dense value instead of its layout, its storage type
     /// instead of its logical type; only one of which nothing can be said is left out.
     pub lossy: bool,
+    /// Whether components of the same bytes are stored once in a `.zt` file: tied weights, whatever
+    /// their names, dtypes and inputs. Copies are looked for from 4 KiB on, and compared byte for
+    /// byte. On by default.
+    pub deduplicate: bool,
     /// Told of bytes of values as they are written.
     pub progress: Option<Progress<'p>>,
 }
@@ -45,6 +49,7 @@ impl ConvertOptions<'_> {
             dense: false,
             dtype: None,
             lossy: false,
+            deduplicate: true,
             progress: None,
         }
     }
@@ -90,7 +95,10 @@ impl std::fmt::Debug for ConvertOptions<'_> {
         debug
             .field("dense", &self.dense)
             .field("dtype", &self.dtype);
-        debug.field("lossy", &self.lossy).finish_non_exhaustive()
+        debug
+            .field("lossy", &self.lossy)
+            .field("deduplicate", &self.deduplicate)
+            .finish_non_exhaustive()
     }
 }
 
@@ -102,6 +110,8 @@ pub struct Summary {
     pub objects: u64,
     /// Bytes of their values, before compression.
     pub bytes: u64,
+    /// How many of these share the blob of others, and were not written again.
+    pub shared: u64,
     /// Bytes of the output.
     pub byte_len: u64,
     /// What was lost, where that was allowed: code `lossy`.

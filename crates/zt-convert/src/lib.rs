@@ -90,6 +90,7 @@ mod output;
 mod pytorch;
 #[cfg(feature = "safetensors")]
 mod safetensors;
+mod shares;
 #[cfg(feature = "slm1")]
 mod slm1;
 #[cfg(feature = "squizd")]

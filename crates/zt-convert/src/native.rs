@@ -9,6 +9,7 @@ use crate::input::{Input, Origin};
 use crate::member::{Member, ZT};
 use crate::merge::Merged;
 use crate::object::Outgoing;
+use crate::shares::Shares;
 use crate::{ConvertOptions, Summary};
 
 pub(crate) const MEMBER: Member = Member {
@@ -44,15 +45,20 @@ fn write(
         writer.set_attributes(attributes);
     }
     writer.set_extra(merged.extra);
+    let mut shares = match options.deduplicate {
+        true => Shares::new(&merged.objects),
+        false => Shares::default(),
+    };
     for incoming in &merged.objects {
         let mut object = Outgoing::new(incoming, options.dtype);
         if options.dense && !object.is_dense() && !object.decode(options.dtype) {
             let format = object.tensor.format().to_owned();
             options.forgive(Fault::NoDenseValue { format }, Some(object.name()), summary)?;
         }
-        let byte_len = object.write_to(&mut writer, options.progress)?;
+        let byte_len = object.write_to(&mut writer, &mut shares, options.progress)?;
         summary.bytes = summary.bytes.saturating_add(byte_len);
         summary.objects = summary.objects.saturating_add(1);
     }
+    summary.shared = shares.byte_len;
     writer.finish()
 }

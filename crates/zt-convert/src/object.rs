@@ -7,12 +7,13 @@ use std::path::Path;
 use zt::formats::{ComponentSignature, Decode, PlaneCodec, View, dense_byte_len};
 use zt::manifest::Text;
 use zt::{
-    Attributes, Bytes, Component, DType, Elements, Encoding, Error, LogicalType, Object, Planes,
-    Progress, Registry, Result, Signature, Tensor,
+    Attributes, Bytes, Component, ComponentWriter, DType, Elements, Encoding, Error, LogicalType,
+    Object, Planes, Progress, Registry, Result, Signature, Tensor,
 };
 
 use crate::fault::Fault;
 use crate::merge::Incoming;
+use crate::shares::{Search, Seen, Shares, Unit};
 
 /// Bytes that are read, cast and written at a time.
 const PIECE: usize = 1 << 20;
@@ -27,8 +28,9 @@ pub(crate) struct Outgoing<'i> {
     treatment: Treatment,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Treatment {
+/// What becomes of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Treatment {
     /// Its components as they are.
     Keep,
     /// Its component `data`, cast piece by piece; others as they are.
@@ -155,14 +157,16 @@ impl<'i> Outgoing<'i> {
         ))
     }
 
-    /// Writes the object to a `.zt` file; returns the bytes of its components.
+    /// Writes the object to a `.zt` file, sharing what `shares` finds there
+    /// already; returns the bytes of its components.
     pub(crate) fn write_to(
         &self,
         writer: &mut zt::Writer<'_>,
+        shares: &mut Shares<'i>,
         progress: Option<Progress<'_>>,
     ) -> Result<u64> {
         if let Some((codec, byte_len)) = self.codec(writer) {
-            self.write_planes(writer, &codec, byte_len, progress)?;
+            self.write_planes(writer, &codec, byte_len, shares, progress)?;
             return Ok(byte_len);
         }
         let object = self.object();
@@ -174,15 +178,10 @@ impl<'i> Outgoing<'i> {
         let mut total = 0u64;
         if let Treatment::Decode(cast) = self.treatment {
             let (dtype, logical_type) = self.dense_type().unwrap_or((DType::U8, None));
-            let mut data = out.component(DATA, dtype, logical_type)?;
-            let mut counted = Counted {
-                out: &mut data,
-                byte_len: 0,
-            };
-            self.write_decoded(cast, &mut counted, progress)?;
-            total = counted.byte_len;
-            data.finish()
-                .map_err(|error| error.with_object(self.name()))?;
+            let data = out.component(DATA, dtype, logical_type)?;
+            total = self.store(data, self.unit(DATA, false), shares, progress, |out| {
+                self.write_decoded(cast, out, progress)
+            })?;
         } else {
             // In the order of their data: a `.zt` comes out as it went in.
             let mut components: Vec<_> = object.components.iter().collect();
@@ -192,18 +191,58 @@ impl<'i> Outgoing<'i> {
                 let mut data = out.component(role.clone(), dtype, logical_type)?;
                 data.set_extra(component.extra.clone());
                 data.expect_len(component.blob.decoded_len.unwrap_or(0));
-                let mut counted = Counted {
-                    out: &mut data,
-                    byte_len: 0,
-                };
-                self.write_component(role, &mut counted, progress)?;
-                total = total.saturating_add(counted.byte_len);
-                data.finish()
-                    .map_err(|error| error.with_object(self.name()))?;
+                let unit = self.unit(role, false);
+                let byte_len = self.store(data, unit, shares, progress, |out| {
+                    self.write_component(role, out, progress)
+                })?;
+                total = total.saturating_add(byte_len);
             }
         }
         out.finish()?;
         Ok(total)
+    }
+
+    /// What is written of a component, or of the value.
+    fn unit(&self, role: &'i str, is_split: bool) -> Unit<'i> {
+        Unit {
+            tensor: self.tensor,
+            role,
+            treatment: match self.treatment {
+                Treatment::Cast(_) if role != DATA => Treatment::Keep,
+                treatment => treatment,
+            },
+            is_split,
+        }
+    }
+
+    /// Ends a component with the bytes that `write` writes, or with the blob of those that are the
+    /// same; how many they are.
+    fn store(
+        &self,
+        mut component: ComponentWriter<'_, '_, '_>,
+        unit: Unit<'i>,
+        shares: &mut Shares<'i>,
+        progress: Option<Progress<'_>>,
+        write: impl FnOnce(&mut dyn Write) -> Result<()>,
+    ) -> Result<u64> {
+        let missing = match shares.search(unit) {
+            Search::Missing(missing) => missing,
+            Search::Found(seen) => {
+                component.share(seen.unit.tensor.name(), seen.unit.role)?;
+                skip(&seen, shares, progress)?;
+                return Ok(seen.byte_len);
+            }
+        };
+        let mut counted = Counted {
+            out: &mut component,
+            byte_len: 0,
+        };
+        write(&mut counted)?;
+        let byte_len = counted.byte_len;
+        let finished = component.finish();
+        finished.map_err(|error| error.with_object(self.name()))?;
+        shares.insert(missing, byte_len);
+        Ok(byte_len)
     }
 
     /// How the object is written as planes, and the bytes of its values; `None` where the writer
@@ -230,6 +269,7 @@ impl<'i> Outgoing<'i> {
         writer: &mut zt::Writer<'_>,
         codec: &PlaneCodec,
         byte_len: u64,
+        shares: &mut Shares<'i>,
         progress: Option<Progress<'_>>,
     ) -> Result<()> {
         /// Values that cost more to make than to read are kept, up to here.
@@ -240,6 +280,15 @@ impl<'i> Outgoing<'i> {
             out.set_attributes(attributes);
         }
         out.set_extra(object.extra.clone());
+        let unit = self.unit(DATA, true);
+        let missing = match shares.search(unit) {
+            Search::Missing(missing) => missing,
+            Search::Found(seen) => {
+                out.share_planes(codec, seen.unit.tensor.name())?;
+                skip(&seen, shares, progress)?;
+                return out.finish();
+            }
+        };
         let is_raw = |(_, component): &(_, Component)| component.blob.encoding == Encoding::Raw;
         let is_kept = match self.treatment {
             Treatment::Keep if object.components.iter().all(is_raw) => false,
@@ -256,6 +305,7 @@ impl<'i> Outgoing<'i> {
             let share = |len| progress.map_or(ControlFlow::Continue(()), |tell| tell(len / passes));
             out.planes(codec, |out| self.write_values(byte_len, out, Some(&share)))?;
         }
+        shares.insert(missing, byte_len);
         out.finish()
     }
 
@@ -438,6 +488,13 @@ fn signature(object: &Object) -> Signature<'_> {
         attributes: object.attributes(),
         components,
     }
+}
+
+/// Counts what is shared as bytes that are done.
+fn skip(seen: &Seen<'_>, shares: &mut Shares<'_>, progress: Option<Progress<'_>>) -> Result<()> {
+    shares.byte_len = shares.byte_len.saturating_add(seen.byte_len);
+    let byte_len = usize::try_from(seen.byte_len);
+    report(progress, byte_len.unwrap_or(usize::MAX))
 }
 
 /// Tells how far the work is.

@@ -56,7 +56,7 @@ impl Default for ComponentOptions {
 /// let values_only = ObjectOptions::from(ComponentOptions::default())
 ///     .role("values", ComponentOptions { compression: Compression::Zstd(3), ..Default::default() });
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ObjectOptions {
     others: ComponentOptions,
     roles: Vec<(String, ComponentOptions)>,

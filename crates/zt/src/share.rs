@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use zt_container::{Digest, DigestAlgorithm};
-use zt_manifest::DType;
+use zt_manifest::{DType, Text};
 
 use crate::encode::{Placed, out_of_order};
 use crate::error::{Fault, Result};
-use crate::options::ComponentOptions;
+use crate::options::{ComponentOptions, ObjectOptions};
 use crate::parallel;
 use crate::stream::ComponentWriter;
 use crate::work::Workers;
@@ -15,8 +15,13 @@ use crate::work::Workers;
 /// Content is hashed in pieces of so many bytes, on all cores.
 const PIECE: usize = 1 << 20;
 
-/// The components of a writer that deduplicates, by content and by how they are stored.
-pub(crate) type Shares = HashMap<(Content, ComponentOptions), Placed>;
+/// What a deduplicating writer was given, by content and by how it is stored.
+#[derive(Default)]
+pub(crate) struct Shares {
+    pub(crate) components: HashMap<(Content, ComponentOptions), Placed>,
+    /// Names of the objects that were split into planes.
+    pub(crate) split: HashMap<(Content, DType, Option<Text>, ObjectOptions), String>,
+}
 
 /// Equal only for equal bytes: sha256, and no shorter hash, stands for bytes that are not there any
 /// more to be compared.

@@ -1,5 +1,6 @@
 //! Dense objects written as `zt.planes/1`.
 
+use std::collections::hash_map::Entry as Slot;
 use std::io::{self, Write};
 
 use zt_formats::{NewObject, PlaneCodec, Planes, View, dense_byte_len};
@@ -7,6 +8,7 @@ use zt_manifest::{DType, Map, Object};
 
 use crate::error::Result;
 use crate::options::ObjectOptions;
+use crate::share::Content;
 use crate::stream::{ComponentWriter, ObjectWriter, unwrapped};
 use crate::writer::Writer;
 
@@ -54,6 +56,30 @@ impl Writer<'_> {
         is_dense.then(codec).flatten()
     }
 
+    /// The name of an object of the same values that was split and stored in the same way. Where
+    /// there is none, this one is remembered.
+    fn split_before(
+        &mut self,
+        name: &str,
+        new: &NewObject<'_>,
+        options: &ObjectOptions,
+    ) -> Result<Option<String>> {
+        let data = new.components.first().map(|(_, data)| data);
+        let Some((shares, data)) = self.shares.as_mut().zip(data) else {
+            return Ok(None);
+        };
+        let content = Content::of(&data.bytes, &self.encoder.workers)?;
+        let logical_type = data.logical_type.clone();
+        let key = (content, data.dtype, logical_type, options.clone());
+        match shares.split.entry(key) {
+            Slot::Occupied(first) => Ok(Some(first.get().clone())),
+            Slot::Vacant(slot) => {
+                slot.insert(name.to_owned());
+                Ok(None)
+            }
+        }
+    }
+
     pub(crate) fn add_split(
         &mut self,
         name: &str,
@@ -61,15 +87,19 @@ impl Writer<'_> {
         codec: &PlaneCodec,
         options: &ObjectOptions,
     ) -> Result<()> {
+        let earlier = self.split_before(name, new, options)?;
         let object = Object::new(new.shape.to_vec(), Planes::FORMAT);
         let mut object = ObjectWriter::new(self, name, object).options(options.clone());
         if let Some(attributes) = &new.attributes {
             object.set_attributes(attributes.clone());
         }
-        object.planes(codec, |out| {
-            let mut data = new.components.iter();
-            data.try_for_each(|(_, data)| out.write_all(&data.bytes).map_err(unwrapped))
-        })?;
+        match &earlier {
+            Some(earlier) => object.share_planes(codec, earlier)?,
+            None => object.planes(codec, |out| {
+                let mut data = new.components.iter();
+                data.try_for_each(|(_, data)| out.write_all(&data.bytes).map_err(unwrapped))
+            })?,
+        }
         object.finish()
     }
 }
@@ -124,6 +154,23 @@ impl ObjectWriter<'_, '_> {
             };
             pass(&mut splitter)?;
             component.finish()?;
+        }
+        Ok(())
+    }
+}
+
+impl ObjectWriter<'_, '_> {
+    /// As [`ObjectWriter::planes`], for the values of `object`, which was written as planes of the
+    /// same `codec` and which all components share their blobs with.
+    ///
+    /// # Errors
+    ///
+    /// As [`ComponentWriter::share`].
+    pub fn share_planes(&mut self, codec: &PlaneCodec, object: &str) -> Result<()> {
+        self.add_attributes(codec.to_attributes());
+        for role in codec.roles() {
+            self.component(*role, DType::U8, None)?
+                .share(object, role)?;
         }
         Ok(())
     }

@@ -49,7 +49,7 @@ pub struct Writer<'w> {
     /// Where in the manifest each object is.
     names: HashMap<String, usize>,
     /// `None` where nothing is shared but on request.
-    shares: Option<Shares>,
+    pub(crate) shares: Option<Shares>,
     /// Components whose blob is not known yet, in the order of the manifest.
     pending: Vec<Pending>,
     /// An object that was begun and dropped has left bytes in the file that belong to nobody.
@@ -186,11 +186,11 @@ impl<'w> Writer<'w> {
             return self.encoder.encode(content, options);
         };
         let key = (Content::of(content, &self.encoder.workers)?, options);
-        if let Some(placed) = shares.get(&key) {
+        if let Some(placed) = shares.components.get(&key) {
             return Ok(placed.clone());
         }
         let placed = self.encoder.encode(content, options)?;
-        shares.insert(key, placed.clone());
+        shares.components.insert(key, placed.clone());
         Ok(placed)
     }
 

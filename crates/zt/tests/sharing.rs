@@ -4,8 +4,8 @@
 use std::io::Write;
 
 use zt::{
-    ComponentOptions, Compression, Coo, Csr, DType, Dense, DigestAlgorithm, ErrorKind, File, Span,
-    VerifyOptions, WriteOptions, Writer,
+    ComponentOptions, Compression, Coo, Csr, DType, Dense, DigestAlgorithm, Elements, ErrorKind,
+    File, Span, VerifyOptions, WriteOptions, Writer,
 };
 
 /// Bytes without repetition, in which only `at` depends on `seed`.
@@ -132,6 +132,41 @@ fn dtypes_and_formats_do_not_matter_but_ways_of_storing_do() {
         span(&file, "coordinates", "coords"),
         span(&file, "sparse", "indices")
     );
+}
+
+#[test]
+fn objects_of_planes_share_all_of_them_with_those_of_the_same_type() {
+    let values: Vec<u16> = (0..20_000u16)
+        .map(|at| 0x3c00 | at.reverse_bits() >> 4)
+        .collect();
+    let bytes: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();
+    let mut out = Vec::new();
+    let options = WriteOptions::new().planes().deduplicate(true);
+    let mut writer = options.to_writer(&mut out).unwrap();
+    for (name, dtype, count) in [
+        ("a", DType::BF16, 20_000),
+        ("b", DType::F16, 20_000),
+        ("c", DType::BF16, 20_000),
+        ("d", DType::BF16, 19_999),
+    ] {
+        let elements = Elements::new(dtype, &bytes[..2 * count]);
+        let dense = Dense::from_elements([count as u64], elements).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    let file = File::from_bytes(out).unwrap();
+    assert_verifies(&file);
+    let planes = |name| -> Vec<_> {
+        let tensor = file.tensor(name).unwrap();
+        assert_eq!(tensor.format(), "zt.planes/1");
+        let dense = tensor.to_dense().unwrap();
+        assert!(bytes.starts_with(&dense.elements().bytes), "{name}");
+        let components = tensor.components();
+        components.map(|(_, it)| it.blob.span).collect()
+    };
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(planes);
+    assert_eq!(a, c);
+    assert!(a != b && a != d);
 }
 
 #[test]

@@ -64,6 +64,9 @@ pub(crate) struct Arguments {
     /// Begin components at multiples of so many bytes: a power of two of at least 64
     #[arg(long, value_name = "N")]
     align: Option<u64>,
+    /// Store components of the same bytes as often as they occur, instead of once
+    #[arg(long)]
+    no_dedup: bool,
     /// Threads; as many as there are cores by default. The bytes are the same
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -110,6 +113,7 @@ struct Document<'a> {
     kind: &'a str,
     objects: u64,
     bytes: u64,
+    shared_bytes: u64,
     file_size: u64,
     warnings: Vec<WarningBody<'a>>,
 }
@@ -149,6 +153,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     options.dense = arguments.dense;
     options.dtype = arguments.dtype.map(DType::from);
     options.lossy = arguments.lossy;
+    options.deduplicate = !arguments.no_dedup;
     options.progress = Some(&report);
     let summary = if to_stdout {
         convert_to_stdout(&inputs, &options)?
@@ -181,6 +186,7 @@ fn tell(
             kind: target.as_str(),
             objects: summary.objects,
             bytes: summary.bytes,
+            shared_bytes: summary.shared,
             file_size: summary.byte_len,
             warnings: warnings(&summary.warnings),
         })?;
@@ -188,8 +194,12 @@ fn tell(
         let objects = count(summary.objects, "object", "objects");
         let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
         let path = printable(&path);
+        let shared = match summary.shared {
+            0 => String::new(),
+            shared => format!(", {} shared", human(shared)),
+        };
         output.line(&format!(
-            "{path}: {target}; {objects}, {logical} in {stored}"
+            "{path}: {target}; {objects}, {logical} in {stored}{shared}"
         ))?;
     }
     Ok(Exit::Ok)
@@ -215,6 +225,7 @@ fn write_options(arguments: &Arguments, target: Kind) -> Result<WriteOptions, Fa
         planes,
         digest,
         align,
+        no_dedup,
         jobs,
         ..
     } = arguments;
@@ -223,6 +234,7 @@ fn write_options(arguments: &Arguments, target: Kind) -> Result<WriteOptions, Fa
         ("--planes", *planes),
         ("--digest", digest.is_some()),
         ("--align", align.is_some()),
+        ("--no-dedup", *no_dedup),
     ];
     if target != zt_convert::ZT
         && let Some((flag, _)) = only_zt.iter().find(|(_, given)| *given)

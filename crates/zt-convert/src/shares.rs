@@ -1,0 +1,236 @@
+//! Which components of the inputs are equal: each is stored once.
+//!
+//! Two names for one range of bytes cost nothing to find. Copies are compared byte for byte, where
+//! length and first bytes are equal; a hash never decides, and memory is two pieces.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use zt::{Component, DType, Tensor};
+
+use crate::merge::Incoming;
+use crate::object::Treatment;
+
+/// Copies of fewer bytes are not looked for: 100,000 of them would take longer to look at than to
+/// write.
+const LEAST: u64 = 4 << 10;
+
+/// First bytes that say which components are worth comparing.
+const SAMPLE: u64 = 64 << 10;
+
+/// Bytes that are compared at a time.
+const PIECE: usize = 256 << 10;
+
+/// Components of the same first bytes that one is compared with, and of the same place in
+/// different files: bounds for inputs that are made to be compared for ever.
+const MOST_COMPARED: usize = 4;
+const MOST_PLACED: usize = 64;
+
+/// Bytes that are written: of which component, and what becomes of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unit<'i> {
+    pub(crate) tensor: Tensor<'i>,
+    /// The component that they are made of, and as which they are written; where a value is
+    /// decoded, all components and `data`.
+    pub(crate) role: &'i str,
+    pub(crate) treatment: Treatment,
+    /// Whether they become planes.
+    pub(crate) is_split: bool,
+}
+
+/// A unit that was written, and how many bytes it was.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'i> {
+    pub(crate) unit: Unit<'i>,
+    pub(crate) byte_len: u64,
+}
+
+/// What a search for an equal unit has given.
+pub(crate) enum Search<'i> {
+    Found(Seen<'i>),
+    Missing(Missing<'i>),
+}
+
+/// A unit that is to be written, and where later ones look for it.
+pub(crate) struct Missing<'i> {
+    unit: Unit<'i>,
+    place: Option<Place>,
+    content: Option<Content>,
+}
+
+/// Where a unit's bytes are, in whichever file.
+#[derive(PartialEq, Eq, Hash)]
+struct Place {
+    offset: u64,
+    byte_len: u64,
+    treatment: Treatment,
+    is_split: bool,
+}
+
+/// What equal contents have in common.
+#[derive(PartialEq, Eq, Hash)]
+struct Content {
+    byte_len: u64,
+    sample: u64,
+}
+
+/// All that was written so far. By default, nothing is looked for.
+#[derive(Default)]
+pub(crate) struct Shares<'i> {
+    is_on: bool,
+    by_place: HashMap<Place, Vec<Seen<'i>>>,
+    by_content: HashMap<Content, Vec<Seen<'i>>>,
+    /// How many components have so many bytes: what is alone is not looked at.
+    lengths: HashMap<u64, usize>,
+    /// Bytes of values that were not written, because they are there already.
+    pub(crate) byte_len: u64,
+}
+
+impl<'i> Shares<'i> {
+    /// Looks for all that is worth it.
+    pub(crate) fn new(objects: &[Incoming<'i>]) -> Self {
+        let mut shares = Shares {
+            is_on: true,
+            ..Shares::default()
+        };
+        for incoming in objects {
+            for (_, component) in incoming.tensor.components() {
+                if let Some(byte_len) = component.blob.decoded_len {
+                    *shares.lengths.entry(byte_len).or_default() += 1;
+                }
+            }
+        }
+        shares
+    }
+
+    /// A unit that was written before and is the same bytes.
+    pub(crate) fn search(&self, unit: Unit<'i>) -> Search<'i> {
+        let place = unit.place().filter(|_| self.is_on);
+        let seen = place.as_ref().and_then(|place| self.by_place.get(place));
+        let mut latest = seen.into_iter().flatten().rev().take(MOST_PLACED);
+        if let Some(seen) = latest.find(|seen| seen.unit.is_alike(&unit, has_blob_of)) {
+            return Search::Found(*seen);
+        }
+        let content = self.content(&unit);
+        let seen = content.as_ref().and_then(|it| self.by_content.get(it));
+        let mut candidates = seen.into_iter().flatten();
+        match candidates.find(|seen| seen.unit.is_alike(&unit, has_content_of)) {
+            Some(seen) => Search::Found(*seen),
+            None => Search::Missing(Missing {
+                unit,
+                place,
+                content,
+            }),
+        }
+    }
+
+    /// Remembers a unit that was written as so many bytes.
+    pub(crate) fn insert(&mut self, missing: Missing<'i>, byte_len: u64) {
+        let unit = missing.unit;
+        let seen = Seen { unit, byte_len };
+        if let Some(place) = missing.place {
+            self.by_place.entry(place).or_default().push(seen);
+        }
+        if let Some(content) = missing.content {
+            let candidates = self.by_content.entry(content).or_default();
+            if candidates.len() < MOST_COMPARED {
+                candidates.push(seen);
+            }
+        }
+    }
+
+    /// `None` where it is not worth looking for copies, or what is there cannot be read: whoever
+    /// writes it will say so.
+    fn content(&self, unit: &Unit<'_>) -> Option<Content> {
+        let component = unit.component()?;
+        let byte_len = component.blob.decoded_len?;
+        let others = self.lengths.get(&byte_len)?;
+        let is_worth_it = byte_len >= LEAST && *others > 1;
+        if !is_worth_it || matches!(unit.treatment, Treatment::Decode(_)) {
+            return None;
+        }
+        let mut sample = vec![0; usize::try_from(byte_len.min(SAMPLE)).ok()?];
+        let len = unit.tensor.reader(unit.role).ok()?.read(&mut sample).ok()?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(sample.get(..len)?);
+        let sample = hasher.finish();
+        Some(Content { byte_len, sample })
+    }
+}
+
+impl<'i> Unit<'i> {
+    fn component(&self) -> Option<&'i Component> {
+        match self.treatment {
+            Treatment::Decode(_) => self.tensor.components().next().map(|(_, first)| first),
+            _ => self.tensor.component(self.role).ok(),
+        }
+    }
+
+    fn place(&self) -> Option<Place> {
+        let span = self.component()?.blob.span;
+        (!span.is_empty()).then_some(Place {
+            offset: span.offset(),
+            byte_len: span.byte_len(),
+            treatment: self.treatment,
+            is_split: self.is_split,
+        })
+    }
+
+    /// Whether the same becomes of both, and of what is `equal`.
+    fn is_alike(
+        &self,
+        other: &Unit<'_>,
+        equal: fn(&Tensor<'_>, &str, &Tensor<'_>, &str) -> bool,
+    ) -> bool {
+        if self.treatment != other.treatment || self.is_split != other.is_split {
+            return false;
+        }
+        let (a, b) = (self.tensor.object(), other.tensor.object());
+        if !matches!(self.treatment, Treatment::Decode(_)) {
+            let types_matter = self.is_split || self.treatment != Treatment::Keep;
+            let alike = self.component().zip(other.component());
+            return alike.is_some_and(|(a, b)| match types_matter {
+                true => is_of_type(a, b),
+                // What was not written as bools may be none.
+                false => (a.dtype == Some(DType::Bool)) == (b.dtype == Some(DType::Bool)),
+            }) && equal(&self.tensor, self.role, &other.tensor, other.role);
+        }
+        let mut pairs = a.components.iter().zip(&b.components);
+        a.format == b.format
+            && a.shape == b.shape
+            && a.attributes() == b.attributes()
+            && a.components.len() == b.components.len()
+            && pairs.all(|((role, a), (other_role, b))| {
+                role == other_role
+                    && is_of_type(a, b)
+                    && equal(&self.tensor, role, &other.tensor, role)
+            })
+    }
+}
+
+fn is_of_type(a: &Component, b: &Component) -> bool {
+    a.dtype == b.dtype && a.logical_type == b.logical_type
+}
+
+fn has_blob_of(a: &Tensor<'_>, role: &str, b: &Tensor<'_>, other: &str) -> bool {
+    a.has_blob_of(role, b, other).unwrap_or(false)
+}
+
+/// What cannot be read is equal to nothing: whoever writes it says why.
+fn has_content_of(a: &Tensor<'_>, role: &str, b: &Tensor<'_>, other: &str) -> bool {
+    let (Ok(mut a), Ok(mut b)) = (a.reader(role), b.reader(other)) else {
+        return false;
+    };
+    let (mut this, mut that) = (vec![0; PIECE], vec![0; PIECE]);
+    loop {
+        // Pieces are full, but for the last: lengths differ where contents end.
+        let (Ok(len), Ok(other_len)) = (a.read(&mut this), b.read(&mut that)) else {
+            return false;
+        };
+        match (this.get(..len), that.get(..other_len)) {
+            (Some([]), Some([])) => return true,
+            (Some(a), Some(b)) if a == b => {}
+            _ => return false,
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Equal components are stored once, whatever they come from.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use zt::{
+    DType, Dense, Elements, File, HashOptions, Kind, Memory, OpenOptions, Span, VerifyOptions,
+    WriteOptions,
+};
+use zt_convert::{ConvertOptions, Input, Summary, ZT, convert, open_source};
+
+/// Bytes without repetition, of which the one `at` is another for each `seed`.
+fn weights(len: usize, at: usize, seed: u8) -> Vec<u8> {
+    let random = |at: usize| {
+        let mixed = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed.to_be_bytes()[0] & 0x3f
+    };
+    let mut bytes: Vec<u8> = (0..len).map(random).collect();
+    bytes[at] ^= seed;
+    bytes
+}
+
+const LEN: usize = 300_000;
+
+/// Two of the same, others that differ from them in one byte, and small ones.
+fn model(writing: WriteOptions, dtype: DType) -> File {
+    let mut bytes = Vec::new();
+    let mut writer = writing.to_writer(&mut bytes).unwrap();
+    let mut add = |name: &str, bytes: &[u8]| {
+        let elements = Elements::new(dtype, bytes);
+        let shape = [(bytes.len() / dtype.byte_len()) as u64];
+        let dense = Dense::from_elements(shape, elements).unwrap();
+        writer.add(name, &dense).unwrap();
+    };
+    add("embed", &weights(LEN, 0, 0));
+    add("first", &weights(LEN, 0, 1));
+    add("last", &weights(LEN, LEN - 1, 1));
+    add("middle", &weights(LEN, LEN / 2, 4));
+    add("head", &weights(LEN, 0, 0));
+    add("shorter", &weights(LEN - 8, 0, 0));
+    add("small", &weights(64, 0, 0));
+    add("small too", &weights(64, 0, 0));
+    writer.finish().unwrap();
+    File::from_bytes(bytes).unwrap()
+}
+
+fn to(options: &ConvertOptions<'_>, inputs: &[Input]) -> (Summary, Vec<u8>) {
+    let mut bytes = Vec::new();
+    let summary = convert(inputs, &mut bytes, options).unwrap();
+    (summary, bytes)
+}
+
+fn reopen(bytes: Vec<u8>) -> File {
+    open_source(Memory::new(bytes), &OpenOptions::new()).unwrap()
+}
+
+fn content(file: &File) -> [u8; 32] {
+    file.hash(&HashOptions::default()).unwrap().content.unwrap()
+}
+
+fn spans(file: &File, name: &str) -> Vec<Span> {
+    let tensor = file.tensor(name).unwrap();
+    let components = tensor.components();
+    components.map(|(_, it)| it.blob.span).collect()
+}
+
+/// Only `embed` and `head` share, and everything verifies.
+fn assert_tied(file: &File) {
+    let names = ["embed", "first", "last", "middle", "head", "shorter"];
+    for (at, a) in names.iter().enumerate() {
+        for b in &names[..at] {
+            let are_tied = (*b, *a) == ("embed", "head");
+            assert_eq!(spans(file, a) == spans(file, b), are_tied, "{a} and {b}");
+        }
+    }
+    let mut options = VerifyOptions::default();
+    options.strict = true;
+    let report = file.verify(&options).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+}
+
+/// Into `.zt`, stored in every way: tied, and with the same values.
+fn assert_ties(inputs: &[Input], values: &File, shared: usize) {
+    for write in [
+        WriteOptions::new(),
+        WriteOptions::new().zstd(1),
+        WriteOptions::new().planes(),
+    ] {
+        let mut options = ConvertOptions::new(ZT);
+        options.write = write.clone().threads(1);
+        let (summary, bytes) = to(&options, inputs);
+        assert_eq!(summary.shared, shared as u64);
+        options.write = write.threads(3);
+        assert!(to(&options, inputs).1 == bytes, "threads change nothing");
+        let file = reopen(bytes);
+        assert_tied(&file);
+        let (_, back) = to(&as_dense(), &[file.clone().into()]);
+        let back = reopen(back);
+        assert_tied(&back);
+        assert_eq!(content(&back), content(values));
+
+        options.deduplicate = false;
+        let (summary, bytes) = to(&options, inputs);
+        assert_eq!(summary.shared, 0);
+        let apart = reopen(bytes);
+        assert_eq!(content(&apart), content(&file));
+        assert_ne!(spans(&apart, "embed"), spans(&apart, "head"));
+    }
+}
+
+fn as_dense() -> ConvertOptions<'static> {
+    let mut options = ConvertOptions::new(ZT);
+    options.dense = true;
+    options
+}
+
+#[test]
+fn copies_and_ties_of_a_zt_file_are_tied() {
+    for write in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+        // What is tied already stays so, however small.
+        for (deduplicate, shared) in [(false, LEN), (true, LEN + 64)] {
+            let model = model(write.clone().deduplicate(deduplicate), DType::BF16);
+            assert_ties(&[model.clone().into()], &model, shared);
+        }
+    }
+}
+
+fn through(kind: Kind) {
+    let model = model(WriteOptions::new(), DType::F32);
+    let (_, foreign) = to(&ConvertOptions::new(kind), &[model.clone().into()]);
+    let foreign = reopen(foreign);
+    assert_eq!(foreign.kind(), kind);
+    assert_ties(&[foreign.into()], &model, LEN);
+}
+
+#[test]
+#[cfg(feature = "safetensors")]
+fn copies_in_safetensors_are_tied() {
+    through(zt_convert::SAFETENSORS);
+}
+
+#[test]
+#[cfg(feature = "npz")]
+fn copies_in_npz_are_tied() {
+    through(zt_convert::NPZ);
+}
+
+#[test]
+#[cfg(feature = "pytorch")]
+fn what_torch_ties_stays_tied() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../conformance/corpus/foreign/pt")
+        .join("tied.pt");
+    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let (summary, bytes) = to(&ConvertOptions::new(ZT), std::slice::from_ref(&input));
+    let file = reopen(bytes);
+    assert_eq!(content(&file), content(input.file()));
+    assert!(summary.shared > 0);
+    let mut all: Vec<_> = file
+        .entries()
+        .iter()
+        .map(|it| spans(&file, it.name()))
+        .collect();
+    let count = all.len();
+    all.sort_by_key(|spans| spans.first().map(|span| span.offset()));
+    all.dedup();
+    assert!(all.len() < count);
+}
+
+#[test]
+fn copies_in_several_inputs_are_tied() {
+    let of = |name: &str, dtype: DType| {
+        let mut bytes = Vec::new();
+        let mut writer = zt::Writer::new(&mut bytes).unwrap();
+        let content = weights(LEN, 0, 0);
+        let elements = Elements::new(dtype, &content[..]);
+        let shape = [(LEN / dtype.byte_len()) as u64];
+        let dense = Dense::from_elements(shape, elements).unwrap();
+        writer.add(name, &dense).unwrap();
+        writer.finish().unwrap();
+        Input::from(File::from_bytes(bytes).unwrap())
+    };
+    let shards = [
+        of("a", DType::BF16),
+        of("b", DType::F64),
+        of("c", DType::BF16),
+    ];
+    let (summary, bytes) = to(&ConvertOptions::new(ZT), &shards);
+    assert_eq!(summary.shared, 2 * LEN as u64, "whatever the dtype");
+    let file = reopen(bytes);
+    assert_eq!(spans(&file, "a"), spans(&file, "b"));
+
+    // What they become differs with the dtype.
+    let mut options = ConvertOptions::new(ZT);
+    options.dtype = Some(DType::F32);
+    let (summary, bytes) = to(&options, &shards);
+    assert_eq!(summary.shared, 2 * LEN as u64);
+    let file = reopen(bytes);
+    assert_eq!(spans(&file, "a"), spans(&file, "c"));
+    assert_ne!(spans(&file, "a"), spans(&file, "b"));
+    options.deduplicate = false;
+    let (_, bytes) = to(&options, &shards);
+    assert_eq!(content(&reopen(bytes)), content(&file));
+}
+
+#[test]
+fn bools_are_not_tied_to_bytes_that_may_be_none() {
+    let mut bytes = Vec::new();
+    let mut writer = zt::Writer::new(&mut bytes).unwrap();
+    let ones = Dense::from_slice(&[9000], &[1u8; 9000][..]).unwrap();
+    let truths = Dense::from_slice(&[9000], &[true; 9000][..]).unwrap();
+    writer.add("bytes", &ones).unwrap();
+    writer.add("bools", &truths).unwrap();
+    writer.add("more bools", &truths).unwrap();
+    writer.finish().unwrap();
+    let input = Input::from(File::from_bytes(bytes).unwrap());
+    let (summary, bytes) = to(&ConvertOptions::new(ZT), &[input]);
+    assert_eq!(summary.shared, 9000);
+    let file = reopen(bytes);
+    assert_eq!(spans(&file, "bools"), spans(&file, "more bools"));
+}
+
+#[test]
+fn a_copy_that_is_damaged_is_an_error_and_not_a_tie() {
+    let mut bytes = Vec::new();
+    let mut writer = zt::Writer::new(&mut bytes).unwrap();
+    let content = weights(LEN, 0, 0);
+    let dense = Dense::from_slice(&[LEN as u64], &content).unwrap();
+    writer.add("embed", &dense).unwrap();
+    writer.add("head", &dense).unwrap();
+    writer.finish().unwrap();
+    let copy = spans(&File::from_bytes(bytes.clone()).unwrap(), "head")[0];
+    let last = usize::try_from(copy.end()).unwrap() - 1;
+    bytes[last] ^= 1;
+    let input = Input::from(File::from_bytes(bytes).unwrap());
+    let error = convert(&[input], std::io::sink(), &ConvertOptions::new(ZT)).unwrap_err();
+    assert_eq!(error.code(), "digest-mismatch");
+    assert_eq!(error.object(), Some("head"));
+}
+
+#[test]
+fn progress_counts_what_is_shared() {
+    let model = model(WriteOptions::new(), DType::U8);
+    let told = AtomicU64::new(0);
+    let progress = |bytes| {
+        told.fetch_add(bytes, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    };
+    let mut options = ConvertOptions::new(ZT);
+    options.progress = Some(&progress);
+    let (summary, _) = to(&options, &[model.into()]);
+    assert_eq!(told.into_inner(), summary.bytes);
+}
