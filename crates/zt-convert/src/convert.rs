@@ -114,7 +114,8 @@ pub struct Summary {
     pub shared: u64,
     /// Bytes of the output.
     pub byte_len: u64,
-    /// What was lost, where that was allowed: code `lossy`.
+    /// What was lost, where that was allowed, code `lossy`; and that a kind is written as an
+    /// experiment, code `experimental`.
     pub warnings: Vec<Warning>,
 }
 

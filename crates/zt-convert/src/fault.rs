@@ -74,6 +74,8 @@ pub(crate) enum Loss {
     Field { target: Kind, key: String },
     /// A name that means something else in the target.
     Name { target: Kind },
+    /// A name in a target that has none.
+    Renamed { target: Kind, becomes: String },
     /// A shape that the target's readers refuse.
     Shape { target: Kind },
     /// A name that readers of the target do not take.
@@ -203,7 +205,7 @@ impl fmt::Display for Fault {
                 )
             }
             Fault::NothingToWrite { kind } => {
-                write!(f, "{kind} holds one array, and there is none to write")
+                write!(f, "{kind} cannot be empty, and there is nothing to write")
             }
             Fault::Lossy(loss) => loss.fmt(f),
             Fault::Length { expected, found } => {
@@ -292,6 +294,9 @@ impl fmt::Display for Loss {
                 )
             }
             Loss::Name { target } => write!(f, "{target} cannot have a tensor of this name"),
+            Loss::Renamed { target, becomes } => {
+                write!(f, "{target} stores no names: it becomes \"{becomes}\"")
+            }
             Loss::Shape { target } => {
                 write!(f, "{target} cannot have this shape: it is too large")
             }

@@ -19,7 +19,7 @@
 //! | `onnx` | `onnx` (default) | yes | no | initializers, constants and tensors of subgraphs; external data beside the model |
 //! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index |
 //! | `gguf` | `gguf` (default) | yes | yes | versions 1 to 3, either byte order, are read, 3 is written; quantized blocks stay as they are |
-//! | `squizd` | `squizd` (default) | yes | no | version 1.0; INT4 and INT2 are `quantized_group` objects, ASTC and TCA-TBE bytes |
+//! | `squizd` | `squizd` (default) | yes | experimental | version 1.0; INT4 and INT2 are `quantized_group` objects, ASTC and TCA-TBE bytes |
 //! | `slm1` | `slm1` (default) | yes | no | version 1; its q8_0 and q4_0 are `quantized_group` objects, names come from their hashes |
 //!
 #![cfg_attr(feature = "safetensors", doc = "```")]

@@ -137,24 +137,26 @@ impl<'i> Outgoing<'i> {
         out: &mut dyn Write,
         progress: Option<Progress<'_>>,
     ) -> Result<()> {
+        let Treatment::Decode(cast) = self.treatment else {
+            return self.write_role(DATA, byte_len, out, progress);
+        };
         let mut counted = Counted { out, byte_len: 0 };
-        match self.treatment {
-            Treatment::Decode(cast) => self.write_decoded(cast, &mut counted, progress)?,
-            _ => self.write_component(DATA, &mut counted, progress)?,
-        }
-        let found = counted.byte_len;
-        if found == byte_len {
-            return Ok(());
-        }
-        // Metadata was checked when the file was opened, and bytes while they were read: only a
-        // format that is not ours can get here.
-        Err(self.blame(
-            Fault::Length {
-                expected: byte_len,
-                found,
-            }
-            .into(),
-        ))
+        self.write_decoded(cast, &mut counted, progress)?;
+        self.expect_len(byte_len, counted.byte_len)
+    }
+
+    /// Writes one component, little-endian and `data` cast where that is the treatment: exactly
+    /// `byte_len` bytes.
+    pub(crate) fn write_role(
+        &self,
+        role: &str,
+        byte_len: u64,
+        out: &mut dyn Write,
+        progress: Option<Progress<'_>>,
+    ) -> Result<()> {
+        let mut counted = Counted { out, byte_len: 0 };
+        self.write_component(role, &mut counted, progress)?;
+        self.expect_len(byte_len, counted.byte_len)
     }
 
     /// Writes the object to a `.zt` file, sharing what `shares` finds there
@@ -307,6 +309,15 @@ impl<'i> Outgoing<'i> {
         }
         shares.insert(missing, byte_len);
         out.finish()
+    }
+
+    /// Metadata was checked when the file was opened, and bytes while they were read: only a
+    /// format that is not ours gives another number of them.
+    fn expect_len(&self, expected: u64, found: u64) -> Result<()> {
+        if found == expected {
+            return Ok(());
+        }
+        Err(self.blame(Fault::Length { expected, found }.into()))
     }
 
     /// The type that a component is written with.

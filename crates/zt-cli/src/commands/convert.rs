@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     /// What the inputs are, instead of what their bytes look like
     #[arg(long, value_name = "KIND", value_parser = kinds(|_| true))]
     from: Option<Kind>,
-    /// What to write, instead of what the extension of OUT says
+    /// What to write, instead of what the extension of OUT says; `squizd` is an experiment
     #[arg(long, value_name = "KIND", value_parser = kinds(Member::is_writable))]
     to: Option<Kind>,
     /// Compress components that shrink, at this level [3]; `auto` chooses for each, by a sample

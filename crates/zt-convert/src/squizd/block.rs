@@ -9,7 +9,7 @@ use super::violation::Violation;
 use crate::fields::Record;
 
 /// The most dimensions that a block may say it has.
-const RANK_MAX: u32 = 64;
+pub(super) const RANK_MAX: u32 = 64;
 
 /// The most bytes before the values: magic, dtype, rank and as many dimensions as there may be.
 const HEAD_MAX: usize = 12 + 4 * RANK_MAX as usize;

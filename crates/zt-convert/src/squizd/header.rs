@@ -13,7 +13,7 @@ pub(super) const MAGIC: [u8; 4] = *b"SQZD";
 pub(super) const HEADER_LEN: usize = 256;
 
 /// The most layers that the one known validator accepts.
-const LAYERS_MAX: u16 = 512;
+pub(super) const LAYERS_MAX: u16 = 512;
 
 /// What a file says it uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

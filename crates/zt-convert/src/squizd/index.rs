@@ -9,7 +9,7 @@ use super::violation::{Section, Violation};
 use crate::fields::Record;
 
 /// Bytes of an entry.
-const ENTRY_LEN: usize = 32;
+pub(super) const ENTRY_LEN: usize = 32;
 
 /// A layer as the index has it.
 #[derive(Debug, Clone, Copy)]

@@ -23,11 +23,13 @@ mod header;
 mod index;
 mod layer;
 mod names;
+mod outgoing;
 mod pairs;
 mod read;
 mod scales;
 mod section;
 mod violation;
+mod write;
 
 use zt::Result;
 
@@ -39,13 +41,15 @@ pub(crate) const MEMBER: Member = Member {
     extensions: &["squizd"],
     recognises,
     open: read::open,
-    write: None,
+    write: Some(write::write),
 };
 
 /// Attributes of quantized objects: what the tables have beside the scales that count.
 const TENSOR_ID: &str = "squizd.tensor_id";
 const TENSOR_SCALE: &str = "squizd.tensor_scale";
 const TENSOR_ZERO: &str = "squizd.tensor_zero";
+/// And the length of sub-blocks that have no scales.
+const SUB_BLOCK_LEN: &str = "squizd.sub_block_len";
 
 fn recognises(probe: &Probe<'_>) -> Result<bool> {
     Ok(probe.head().starts_with(&header::MAGIC))

@@ -4,6 +4,7 @@
 use zt::{Result, Warning};
 
 use super::contents::Contents;
+use super::header::LAYERS_MAX;
 use crate::fault::Fault;
 use crate::fields::fnv1a;
 use crate::name_list::Names;
@@ -13,6 +14,47 @@ use crate::name_list::Names;
 pub(super) fn tensor_id(layer: u32, name: &str) -> u64 {
     let bytes = layer.to_le_bytes().into_iter().chain(name.bytes());
     fnv1a(bytes) & !(1 << 63)
+}
+
+/// Where a tensor goes that has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) layer: u32,
+    /// Its number within the layer, where its name is one that readers give.
+    number: Option<u64>,
+}
+
+impl Place {
+    /// The layer is the first part of the name that is a number below 512, the number that layers
+    /// may have. What is of no layer has no place in the format, and goes to the first.
+    pub(super) fn of(name: &str) -> Self {
+        let layer = name.split('.').find_map(|part| {
+            let layer = decimal(part).and_then(|number| u32::try_from(number).ok());
+            layer.filter(|layer| *layer < u32::from(LAYERS_MAX))
+        });
+        let layer = layer.unwrap_or(0);
+        let number = match name.split('.').collect::<Vec<_>>().as_slice() {
+            ["layers", of, number] if decimal(of) == Some(layer.into()) => decimal(number),
+            _ => None,
+        };
+        Place { layer, number }
+    }
+
+    pub(super) fn sort_key(self) -> (u32, u64) {
+        (self.layer, self.number.unwrap_or(u64::MAX))
+    }
+}
+
+/// A name within a layer: what follows `layers.{layer}.`, if anything does.
+pub(super) fn name_within(layer: u32, name: &str) -> &str {
+    let prefix = format!("layers.{layer}.");
+    name.split_once(&prefix).map_or(name, |(_, within)| within)
+}
+
+/// A number as it is written: without a sign or leading zeros.
+fn decimal(text: &str) -> Option<u64> {
+    let number: u64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
 }
 
 /// Names in the order of the tensors.
@@ -63,13 +105,8 @@ impl Naming {
             return default;
         };
         if let Some(id) = id {
-            let prefix = format!("layers.{layer}.");
-            let within = name.split_once(&prefix).map(|(_, within)| within);
-            let candidates = [Some(name.as_str()), within];
-            let mut ids = candidates
-                .into_iter()
-                .flatten()
-                .map(|name| tensor_id(layer, name));
+            let candidates = [name.as_str(), name_within(layer, &name)];
+            let mut ids = candidates.iter().map(|name| tensor_id(layer, name));
             match ids.any(|candidate| candidate == id) {
                 true => self.is_known_hash = true,
                 false => self.strangers.push(name.clone()),
@@ -101,11 +138,23 @@ impl Naming {
 
 #[cfg(test)]
 mod tests {
-    use super::tensor_id;
+    use super::*;
 
     #[test]
     fn hashes_the_layer_and_the_name() {
         let id = tensor_id(0, "self_attn.q_proj.weight");
         assert_eq!(id, 0x7066_26E0_4079_B68A);
+    }
+
+    #[test]
+    fn names_say_layers_and_numbers() {
+        let place = |name| Place::of(name).sort_key();
+        assert_eq!(place("layers.7.12"), (7, 12));
+        assert_eq!(place("layers.07.12"), (12, u64::MAX));
+        assert_eq!(place("layers.512.3"), (3, u64::MAX));
+        assert_eq!(place("model.layers.31.mlp.experts.5.w1"), (31, u64::MAX));
+        assert_eq!(place("lm_head.weight"), (0, u64::MAX));
+        assert_eq!(name_within(3, "model.layers.3.q"), "q");
+        assert_eq!(name_within(3, "model.layers.31.q"), "model.layers.31.q");
     }
 }

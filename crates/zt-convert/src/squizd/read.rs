@@ -16,7 +16,7 @@ use super::names::Naming;
 use super::pairs::Pairs;
 use super::scales::Scales;
 use super::violation::Violation;
-use super::{TENSOR_ID, TENSOR_SCALE, TENSOR_ZERO};
+use super::{SUB_BLOCK_LEN, TENSOR_ID, TENSOR_SCALE, TENSOR_ZERO};
 use crate::input::{Input, Origin};
 use crate::member::SQUIZD;
 
@@ -230,7 +230,7 @@ impl Reader {
         if let Encoding::Int2 { sub_block_len } = block.encoding
             && !has_sub_blocks
         {
-            attributes.insert("squizd.sub_block_len", sub_block_len);
+            attributes.insert(SUB_BLOCK_LEN, sub_block_len);
             self.remark(
                 Some(name),
                 "no scales of its sub-blocks: the tensor's is that of all",

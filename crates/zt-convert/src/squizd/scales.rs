@@ -9,14 +9,14 @@ use super::violation::{Section, Violation};
 use crate::fields::Record;
 
 /// What a table begins with, and its number of entries.
-const HEAD_LEN: usize = 8;
-const MAGIC: [u8; 4] = *b"SCZT";
+pub(super) const HEAD_LEN: usize = 8;
+pub(super) const MAGIC: [u8; 4] = *b"SCZT";
 
 /// Bytes of an entry: an id, a scale, a zero.
 pub(super) const ENTRY_LEN: usize = 16;
 
 /// The bit of an id that says that the entry is one of a sub-block.
-const SUB_BLOCK: u64 = 1 << 63;
+pub(super) const SUB_BLOCK: u64 = 1 << 63;
 
 /// What belongs to one quantized tensor.
 #[derive(Debug, Clone)]

@@ -1,0 +1,314 @@
+//! SQUIZD written: what it can say comes back value for value, and what it cannot is said.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
+#![cfg(feature = "squizd")]
+
+use std::fs;
+use std::path::Path;
+
+use zt::formats::{Packing, Quantization, ZeroKind};
+use zt::{
+    Attributes, Buffer, DType, Dense, Elements, ErrorKind, File, HashOptions, Memory, OpenOptions,
+    QuantizedGroup, Writer,
+};
+use zt_convert::{ConvertOptions, Input, InputOptions, Names, SQUIZD, Summary, ZT, convert};
+
+fn opened(bytes: Vec<u8>, strict: bool) -> File {
+    let options = OpenOptions::new().strict(strict);
+    zt_convert::open_source(Memory::new(bytes), &options).unwrap()
+}
+
+fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary)> {
+    let mut bytes = Vec::new();
+    let summary = convert(&[Input::from(file.clone())], &mut bytes, options)?;
+    assert_eq!(summary.byte_len, bytes.len() as u64);
+    Ok((bytes, summary))
+}
+
+fn ours(add: impl FnOnce(&mut Writer<'_>)) -> File {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    add(&mut writer);
+    writer.finish().unwrap();
+    File::from_bytes(bytes).unwrap()
+}
+
+fn content(file: &File) -> [u8; 32] {
+    file.hash(&HashOptions::default()).unwrap().content.unwrap()
+}
+
+/// The bits of an object's values as f32.
+fn values(file: &File, name: &str) -> Vec<u32> {
+    let dense = file.tensor(name).unwrap().to_dense().unwrap();
+    let dense = dense.to_dtype(DType::F32, file.registry()).unwrap();
+    let (values, _) = dense.elements().bytes.as_chunks();
+    values.iter().copied().map(u32::from_le_bytes).collect()
+}
+
+fn singles(values: &[f32]) -> Elements<'static> {
+    let bytes: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    elements(DType::F32, &bytes)
+}
+
+fn bytes(values: &[u8]) -> Elements<'static> {
+    elements(DType::U8, values)
+}
+
+fn elements(dtype: DType, bytes: &[u8]) -> Elements<'static> {
+    let mut buffer = Buffer::try_zeroed(bytes.len() as u64).unwrap();
+    buffer.copy_from_slice(bytes);
+    Elements {
+        dtype,
+        logical_type: None,
+        bytes: buffer.into(),
+    }
+}
+
+/// What SQUIZD's own tensors are: `INT4`, or else `INT2`.
+fn layout(is_int4: bool, group_size: u64) -> Quantization {
+    let dtype = DType::U8;
+    let (bits, per_word) = if is_int4 { (4, 2) } else { (2, 4) };
+    let mut quantization = Quantization::new(bits, group_size, Packing { per_word, dtype });
+    quantization.signed = is_int4;
+    quantization.zero_kind = ZeroKind::Additive;
+    quantization
+}
+
+#[test]
+fn plain_and_quantized_tensors_come_back_with_their_bytes_and_attributes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = folder.join("../../conformance/corpus/foreign/squizd/valid");
+    let mut kept = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "squizd") {
+            continue;
+        }
+        let file = opened(fs::read(&path).unwrap(), false);
+        let can_be_said = file.entries().iter().all(|entry| {
+            let is_known = ["dense", "quantized_group"].contains(&entry.tensor().unwrap().format());
+            is_known && entry.name().starts_with("layers.")
+        });
+        let (stored, _) = to(&ConvertOptions::new(ZT), &file).unwrap();
+        let back = to(&ConvertOptions::new(SQUIZD), &opened(stored, true));
+        if !can_be_said {
+            assert_eq!(back.unwrap_err().code(), "lossy", "{}", path.display());
+            continue;
+        }
+        let (back, summary) = back.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let codes: Vec<&str> = summary.warnings.iter().map(|w| w.code).collect();
+        assert_eq!(codes, ["experimental"]);
+        let back = opened(back, true);
+        assert_eq!(content(&back), content(&file), "{}", path.display());
+        kept += 1;
+    }
+    assert!(kept >= 10, "{kept} files");
+}
+
+#[test]
+fn groups_of_any_length_come_back_bit_for_bit() {
+    for is_int4 in [true, false] {
+        for (rows, columns) in [(1, 1), (3, 5), (4, 6), (2, 64), (0, 7)] {
+            let count: u64 = rows * columns;
+            for group_size in 1..=count + 1 {
+                // Of INT4, nothing but the number of entries says how long a group is.
+                if is_int4 && count > 0 && !count.is_multiple_of(group_size.min(count)) {
+                    continue;
+                }
+                let quantization = layout(is_int4, group_size);
+                let groups = quantization.group_count(count) as usize;
+                let words = quantization.word_count(count) as usize;
+                let packed: Vec<u8> = (0..words).map(|word| (word * 37 + 11) as u8).collect();
+                let scales: Vec<f32> = (0..groups).map(|group| group as f32 - 0.3).collect();
+                let zeros: Vec<f32> = (0..groups).map(|group| 0.1 * group as f32).collect();
+                for zeros in [None, Some(singles(&zeros))] {
+                    let file = ours(|writer| {
+                        let group = QuantizedGroup::new(
+                            [rows, columns],
+                            quantization,
+                            bytes(&packed),
+                            singles(&scales),
+                            zeros,
+                        );
+                        writer.add("layers.0.0", &group.unwrap()).unwrap();
+                    });
+                    let (back, _) = to(&ConvertOptions::new(SQUIZD), &file).unwrap();
+                    let back = opened(back, true);
+                    assert_eq!(values(&back, "layers.0.0"), values(&file, "layers.0.0"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn without_zeros_a_negative_zero_stays_one() {
+    let mut quantization = layout(true, 1);
+    let packed = bytes(&[0x10]);
+    let scales = singles(&[-2.0, -2.0]);
+    for (zero_kind, zero) in [(ZeroKind::Subtractive, -0.0f32), (ZeroKind::Additive, 0.0)] {
+        quantization.zero_kind = zero_kind;
+        let file = ours(|writer| {
+            let (packed, scales) = (packed.clone(), scales.clone());
+            let group = QuantizedGroup::new([1, 2], quantization, packed, scales, None);
+            writer.add("layers.0.0", &group.unwrap()).unwrap();
+        });
+        let expected = [zero.to_bits(), (-2.0f32).to_bits()];
+        assert_eq!(values(&file, "layers.0.0"), expected);
+        let (back, _) = to(&ConvertOptions::new(SQUIZD), &file).unwrap();
+        assert_eq!(values(&opened(back, true), "layers.0.0"), expected);
+    }
+}
+
+#[test]
+fn names_are_a_loss_that_a_list_makes_good() {
+    let names = [
+        "model.layers.0.mlp.up.weight",
+        "model.layers.0.norm.weight",
+        "model.layers.1.mlp.up.weight",
+        "model.norm.weight",
+    ];
+    let file = ours(|writer| {
+        for (number, name) in names.iter().enumerate() {
+            let values = [number as f32; 6];
+            let dense = Dense::from_slice(&[2, 3], &values).unwrap();
+            writer.add(name, &dense).unwrap();
+        }
+    });
+    let mut options = ConvertOptions::new(SQUIZD);
+    let error = to(&options, &file).unwrap_err();
+    assert_eq!((error.code(), error.object()), ("lossy", Some(names[0])));
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+
+    options.lossy = true;
+    let (squizd, summary) = to(&options, &file).unwrap();
+    assert_eq!(summary.warnings.len(), 1 + names.len());
+    let nameless = opened(squizd.clone(), true);
+    let found: Vec<&str> = nameless.entries().iter().map(|e| e.name()).collect();
+    // What is of no layer goes to the first.
+    let places = ["layers.0.0", "layers.0.1", "layers.0.2", "layers.1.0"];
+    assert_eq!(found, places);
+
+    let [a, b, c, d] = names;
+    let mut list = InputOptions::default();
+    list.names = Some(Names::from_iter([a, b, d, c]));
+    let named = Input::from_source(Memory::new(squizd), &list).unwrap();
+    for name in names {
+        assert_eq!(values(named.file(), name), values(&file, name), "{name}");
+    }
+}
+
+#[test]
+fn names_hash_to_the_ids_that_are_written() {
+    let name = "model.layers.0.self_attn.q_proj.weight";
+    let file = ours(|writer| {
+        let (packed, scales) = (bytes(&[0x21]), singles(&[0.5]));
+        let group = QuantizedGroup::new([1, 2], layout(true, 2), packed, scales, None).unwrap();
+        writer.add(name, &group).unwrap();
+        writer
+            .add("twin.layers.0.self_attn.q_proj.weight", &group)
+            .unwrap();
+    });
+    let mut options = ConvertOptions::new(SQUIZD);
+    options.lossy = true;
+    let (squizd, _) = to(&options, &file).unwrap();
+    let file = opened(squizd, true);
+    let id = |name| {
+        let attributes = file.tensor(name).unwrap().object().attributes().clone();
+        attributes
+            .get("squizd.tensor_id")
+            .unwrap()
+            .as_u64()
+            .unwrap()
+    };
+    assert_eq!(id("layers.0.0"), 0x7066_26E0_4079_B68A);
+    // Ids differ even where hashes do not: sub-blocks are found by them.
+    assert_eq!(id("layers.0.1"), 0x7066_26E0_4079_B68B);
+}
+
+#[test]
+fn what_it_cannot_say_is_an_error_that_names_the_object() {
+    let unsigned = {
+        let mut quantization = layout(true, 4);
+        quantization.signed = false;
+        QuantizedGroup::new([2, 2], quantization, bytes(&[1, 2]), singles(&[1.0]), None).unwrap()
+    };
+    let subtractive = {
+        let mut quantization = layout(true, 4);
+        quantization.zero_kind = ZeroKind::Subtractive;
+        let zeros = Some(singles(&[1.0]));
+        QuantizedGroup::new([2, 2], quantization, bytes(&[1, 2]), singles(&[1.0]), zeros).unwrap()
+    };
+    let uneven = QuantizedGroup::new(
+        [1, 5],
+        layout(true, 2),
+        bytes(&[1, 2, 3]),
+        singles(&[1.0, 2.0, 3.0]),
+        None,
+    );
+    let uneven = uneven.unwrap();
+    let vector =
+        QuantizedGroup::new([4], layout(true, 4), bytes(&[1, 2]), singles(&[1.0]), None).unwrap();
+    for group in [unsigned, subtractive, uneven, vector] {
+        let file = ours(|writer| writer.add("layers.0.0", &group).unwrap());
+        let mut options = ConvertOptions::new(SQUIZD);
+        let error = to(&options, &file).unwrap_err();
+        assert_eq!(
+            (error.code(), error.object()),
+            ("lossy", Some("layers.0.0"))
+        );
+        options.dense = true;
+        let (dense, _) = to(&options, &file).unwrap();
+        let dense = opened(dense, true);
+        assert_eq!(dense.tensor("layers.0.0").unwrap().format(), "dense");
+        assert_eq!(values(&dense, "layers.0.0"), values(&file, "layers.0.0"));
+    }
+    let file = ours(|writer| {
+        let dense = Dense::from_slice(&[2], &[1i32, 2]).unwrap();
+        writer.add("layers.0.0", &dense).unwrap();
+    });
+    let mut options = ConvertOptions::new(SQUIZD);
+    assert_eq!(
+        to(&options, &file).unwrap_err().object(),
+        Some("layers.0.0")
+    );
+    // Nothing is left then, and no file of no tensors can be.
+    options.lossy = true;
+    assert_eq!(to(&options, &file).unwrap_err().code(), "lossy");
+}
+
+#[test]
+fn attributes_of_a_model_are_a_loss_and_its_architecture_is_not() {
+    let file = |attributes: Attributes| {
+        ours(|writer| {
+            writer.set_attributes(attributes);
+            let dense = Dense::from_slice(&[1], &[1.0f32]).unwrap();
+            writer.add("layers.3.0", &dense).unwrap();
+        })
+    };
+    let header = Attributes::from([("arch_id", 3u64), ("version", 1)]);
+    let named = file(Attributes::from([("squizd", header)]));
+    let (squizd, _) = to(&ConvertOptions::new(SQUIZD), &named).unwrap();
+    // Layers keep their numbers: a gap, which strict readers mind.
+    let back = opened(squizd, false);
+    assert_eq!(back.entries()[0].name(), "layers.3.0");
+    let attributes = back.attributes().unwrap().unwrap();
+    let header = attributes.get("squizd").unwrap().as_map().unwrap();
+    assert_eq!(header.get("arch").unwrap().as_str(), Some("qwen"));
+
+    for attributes in [
+        Attributes::from([("author", "x")]),
+        Attributes::from([("squizd", Attributes::from([("sparsity", "x")]))]),
+    ] {
+        let error = to(&ConvertOptions::new(SQUIZD), &file(attributes)).unwrap_err();
+        assert_eq!(error.code(), "lossy");
+    }
+}
