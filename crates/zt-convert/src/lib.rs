@@ -75,7 +75,7 @@ mod losses;
 mod member;
 mod merge;
 mod name_list;
-#[cfg(any(feature = "gguf", feature = "safetensors"))]
+#[cfg(any(feature = "gguf", feature = "onnx", feature = "safetensors"))]
 mod names;
 mod native;
 #[cfg(feature = "npy")]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use zt::formats::dense_byte_len;
 use zt::manifest::Text;
 use zt::{
-    Blob, Component, DType, FileBuilder, Object, RawComponent, RawObject, Result, Source, SourceId,
-    Span, Warning,
+    Blob, Component, DType, Error, FileBuilder, Object, RawComponent, RawObject, Result, Source,
+    SourceId, Span, Warning,
 };
 
 use super::coords::Unravelled;
@@ -21,6 +21,7 @@ use super::violation::Violation;
 use super::wire::Window;
 use crate::input::{Input, Origin};
 use crate::member::ONNX;
+use crate::names::repeated as repeated_name;
 use crate::strided::{Bands, Strided, View};
 
 /// Opens a model. Cost: all of it is read but the values.
@@ -36,7 +37,7 @@ pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input>
     if let Some(key) = model.repeated {
         builder.warning(repeated(None, &key));
     }
-    let mut names = Names::new(model.tensors.iter().map(|found| &found.name));
+    let mut names = Names::new(model.tensors.iter().map(|found| &found.name))?;
     let mut assembler = Assembler {
         builder,
         file: (source, id),
@@ -73,15 +74,19 @@ struct Names {
 
 impl Names {
     /// Names that the model itself gives are not given to anything else.
-    fn new<'n>(names: impl Iterator<Item = &'n Name>) -> Self {
+    fn new<'n>(names: impl Iterator<Item = &'n Name>) -> Result<Self> {
         let own = names.filter_map(|name| match name {
-            Name::Own(name) => Some(name.clone()),
+            Name::Own(name) => Some(name.as_str()),
             Name::Made(_) => None,
         });
-        Names {
-            taken: own.collect(),
-            next: HashMap::new(),
+        let mut own: Vec<&str> = own.collect();
+        if let Some(name) = repeated_name(&mut own) {
+            return Err(Error::from(Violation::RepeatedName).with_object(name));
         }
+        Ok(Names {
+            taken: own.into_iter().map(ToOwned::to_owned).collect(),
+            next: HashMap::new(),
+        })
     }
 
     /// The name itself; of a made one that another has, the first of `NAME.2`, `NAME.3`, ... that

@@ -25,6 +25,8 @@ pub(super) enum Violation {
     NoGraph,
     /// Graphs within graphs.
     Nested { limit: usize },
+    /// Two initializers of one name.
+    RepeatedName,
     /// More tensors than allowed.
     TooMany { limit: usize },
     /// A text that is longer than allowed.
@@ -140,6 +142,7 @@ impl fmt::Display for Violation {
             Violation::Nested { limit } => {
                 write!(f, "graphs within graphs, the limit is {limit} levels")
             }
+            Violation::RepeatedName => f.write_str("two initializers have this name"),
             Violation::TooMany { limit } => write!(f, "more tensors than the limit, which is {limit}"),
             Violation::TooLong {
                 what,

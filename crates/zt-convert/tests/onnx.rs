@@ -1,0 +1,517 @@
+//! ONNX models, written here field by field; those of its own library are in `conformance`.
+#![cfg(feature = "onnx")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+use zt::{File, Memory, OpenOptions, Result, VerifyOptions};
+use zt_convert::{ONNX, open, open_source};
+
+/// Types of `TensorProto`.
+const FLOAT: u64 = 1;
+const UINT8: u64 = 2;
+const INT64: u64 = 7;
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 0x80 {
+        bytes.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value.to_le_bytes()[0]);
+    bytes
+}
+
+/// A field that is an integer.
+fn int(number: u64, value: u64) -> Vec<u8> {
+    [varint(number << 3), varint(value)].concat()
+}
+
+/// A field that is bytes: a text, packed values, a message of such fields.
+fn field(number: u64, content: impl AsRef<[u8]>) -> Vec<u8> {
+    let content = content.as_ref();
+    [
+        varint(number << 3 | 2),
+        varint(content.len() as u64),
+        content.to_vec(),
+    ]
+    .concat()
+}
+
+fn model(graph: &[Vec<u8>]) -> Vec<u8> {
+    [int(1, 9), field(7, graph.concat()), field(8, int(2, 17))].concat()
+}
+
+fn tensor(name: &str, data_type: u64, shape: &[u64], values: &[Vec<u8>]) -> Vec<u8> {
+    let shape: Vec<u8> = shape
+        .iter()
+        .flat_map(|dimension| int(1, *dimension))
+        .collect();
+    [shape, int(2, data_type), field(8, name), values.concat()].concat()
+}
+
+fn raw(values: &[f32]) -> Vec<u8> {
+    let bytes: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    field(9, bytes)
+}
+
+fn initializer(name: &str, values: &[f32]) -> Vec<u8> {
+    field(
+        5,
+        tensor(name, FLOAT, &[values.len() as u64], &[raw(values)]),
+    )
+}
+
+/// Where values lie, and that they do not lie in the model.
+fn external(pairs: &[(&str, &str)]) -> Vec<u8> {
+    let pair = |(key, value): &(&str, &str)| field(13, [field(1, key), field(2, value)].concat());
+    let pairs: Vec<u8> = pairs.iter().flat_map(pair).collect();
+    [pairs, int(14, 1)].concat()
+}
+
+fn beside(name: &str, pairs: &[(&str, &str)]) -> Vec<u8> {
+    model(&[field(5, tensor(name, UINT8, &[4], &[external(pairs)]))])
+}
+
+fn opened(bytes: Vec<u8>) -> Result<File> {
+    open_source(Memory::new(bytes), &OpenOptions::new())
+}
+
+/// The code that a tensor is refused with.
+fn code(file: &File, name: &str) -> &'static str {
+    file.tensor(name).unwrap_err().code()
+}
+
+/// The code that verification finds.
+fn found(file: &File) -> &'static str {
+    let report = file.verify(&VerifyOptions::default()).unwrap();
+    report.problems.first().unwrap().code()
+}
+
+#[test]
+fn a_model_is_recognised_whatever_its_first_field_is() {
+    let graph = field(7, initializer("w", &[1.0]));
+    for bytes in [
+        model(&[initializer("w", &[1.0])]),
+        [graph.clone(), int(1, 9)].concat(),
+        [
+            field(14, [field(1, "k"), field(2, "v")].concat()),
+            graph.clone(),
+        ]
+        .concat(),
+        graph.clone(),
+    ] {
+        let file = opened(bytes).unwrap();
+        assert_eq!(file.kind(), ONNX);
+        assert_eq!(*file.tensor("w").unwrap().as_slice::<f32>().unwrap(), [1.0]);
+    }
+    // A SavedModel of TensorFlow begins alike, and a graph alone does not end with the file.
+    let others = [
+        [int(1, 1), field(2, "meta")].concat(),
+        [graph.clone(), vec![0xFF]].concat(),
+        [graph, int(9, 1)].concat(),
+        vec![8],
+    ];
+    for bytes in others {
+        assert_eq!(opened(bytes).unwrap_err().code(), "unknown-kind");
+    }
+}
+
+#[test]
+fn a_model_that_is_cut_anywhere_is_refused() {
+    let whole = model(&[initializer("w", &[1.0, 2.0])]);
+    let graph_ends = whole.len() - field(8, int(2, 17)).len();
+    for len in 0..whole.len() {
+        let Err(error) = opened(whole[..len].to_vec()) else {
+            // What is left out says nothing of tensors.
+            assert_eq!(len, graph_ends);
+            continue;
+        };
+        let code = if (3..graph_ends).contains(&len) {
+            "header"
+        } else {
+            error.code()
+        };
+        assert_eq!(error.code(), code, "{len}: {error}");
+    }
+}
+
+#[test]
+fn tensors_outside_the_main_graph_are_named_by_where_they_are() {
+    let constant = |output: &str, name: &str| {
+        let value = [
+            field(1, "value"),
+            field(5, tensor("", FLOAT, &[1], &[raw(&[2.0])])),
+        ];
+        let value = field(5, value.concat());
+        field(
+            1,
+            [
+                field(2, output),
+                field(3, name),
+                field(4, "Constant"),
+                value,
+            ]
+            .concat(),
+        )
+    };
+    let branch = |key: &str| {
+        let graph = [
+            constant("c", ""),
+            initializer("w", &[3.0]),
+            initializer("", &[4.0]),
+        ];
+        field(5, [field(1, key), field(6, graph.concat())].concat())
+    };
+    let condition = |name: &str| {
+        let branches = [branch("then_branch"), branch("else_branch")].concat();
+        field(
+            1,
+            [field(2, "y"), field(3, name), field(4, "If"), branches].concat(),
+        )
+    };
+    let bytes = model(&[
+        constant("k", "ignored"),
+        // The name that the next would have is an initializer's, and one that is made.
+        constant("w", ""),
+        condition("if"),
+        condition(""),
+        initializer("w", &[1.0]),
+    ]);
+    let file = opened(bytes).unwrap();
+    let mut names: Vec<&str> = file.names().collect();
+    names.sort_unstable();
+    let mut expected = vec!["k", "w", "w.2"];
+    for node in ["if", "y"] {
+        for key in ["then_branch", "else_branch"] {
+            for name in ["c", "w", "initializer.0"] {
+                expected.push(format!("{node}.{key}.{name}").leak());
+            }
+        }
+    }
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    let value = |name: &str| file.tensor(name).unwrap().as_slice::<f32>().unwrap()[0];
+    assert_eq!(
+        (value("w"), value("w.2"), value("if.else_branch.w")),
+        (1.0, 2.0, 3.0)
+    );
+}
+
+#[test]
+fn two_initializers_of_one_name_are_refused() {
+    let bytes = model(&[initializer("w", &[1.0]), initializer("w", &[2.0])]);
+    assert_eq!(opened(bytes).unwrap_err().code(), "header");
+}
+
+#[test]
+fn what_a_model_says_of_itself_becomes_attributes() {
+    let pair = |key: &str, value: &str| [field(1, key), field(2, value)].concat();
+    let documented = [
+        tensor("w", FLOAT, &[1], &[raw(&[1.0])]),
+        field(12, "weights"),
+        field(16, pair("unit", "m")),
+    ];
+    let bytes = [
+        model(&[field(2, "main"), field(5, documented.concat())]),
+        field(2, "pytorch"),
+        int(5, 3),
+        field(14, pair("author", "me")),
+        field(14, pair("author", "you")),
+    ];
+    let file = opened(bytes.concat()).unwrap();
+    let attributes = file.attributes().unwrap().unwrap();
+    let text = |key: &str| attributes.get(key).unwrap().as_str().unwrap();
+    assert_eq!(
+        (text("onnx.graph"), text("onnx.producer_name")),
+        ("main", "pytorch")
+    );
+    assert_eq!(text("author"), "me");
+    let number = |key: &str| attributes.get(key).unwrap().as_i64();
+    assert_eq!(
+        (number("onnx.ir_version"), number("onnx.model_version")),
+        (Some(9), Some(3))
+    );
+    let imports = attributes
+        .get("onnx.opset_import")
+        .unwrap()
+        .as_map()
+        .unwrap();
+    assert_eq!(imports.get("").unwrap().as_i64(), Some(17));
+    assert!(
+        file.warnings()
+            .iter()
+            .any(|warning| warning.code == "attribute-conflict")
+    );
+    let tensor = file.tensor("w").unwrap();
+    let text = |key: &str| tensor.attributes().get(key).unwrap().as_str();
+    assert_eq!(
+        (text("onnx.doc_string"), text("unit")),
+        (Some("weights"), Some("m"))
+    );
+}
+
+/// Packed in two pieces, then one by one: legal, and as no writer has it.
+#[test]
+fn values_are_read_however_they_are_packed() {
+    let packed = |values: &[u64]| {
+        let values: Vec<u8> = values.iter().flat_map(|value| varint(*value)).collect();
+        field(7, values)
+    };
+    let long: Vec<u64> = (0..200_000u64).map(|i| u64::MAX / (i + 1)).collect();
+    let (first, rest) = long.split_at(70_000);
+    let (second, third) = rest.split_at(70_000);
+    let single: Vec<u8> = third.iter().flat_map(|value| int(7, *value)).collect();
+    let values = [packed(first), packed(&[]), packed(second), single];
+    let bytes = model(&[field(5, tensor("x", INT64, &[200_000], &values))]);
+    let file = opened(bytes).unwrap();
+    let tensor = file.tensor("x").unwrap();
+    // Backwards and off the elements' borders first, so that every place is looked for anew.
+    for (start, end) in [
+        (199_999, 200_000),
+        (131_071, 131_075),
+        (65_530, 65_540),
+        (0, 3),
+    ] {
+        let slice = tensor
+            .slice(&[format!("{start}:{end}").parse().unwrap()])
+            .unwrap();
+        let expected: Vec<u64> = long[start..end].to_vec();
+        let found: Vec<u64> = slice
+            .as_slice::<i64>()
+            .unwrap()
+            .iter()
+            .map(|v| v.cast_unsigned())
+            .collect();
+        assert_eq!(found, expected);
+    }
+    let all: Vec<u64> = tensor
+        .as_slice::<i64>()
+        .unwrap()
+        .iter()
+        .map(|v| v.cast_unsigned())
+        .collect();
+    assert_eq!(all, long);
+}
+
+#[test]
+fn other_values_than_the_shape_demands_are_found() {
+    let counted = |count: u64, values: &[u8]| {
+        let values = field(5, values);
+        opened(model(&[field(5, tensor("x", UINT8, &[count], &[values]))])).unwrap()
+    };
+    assert!(counted(3, &[1, 2, 3]).tensor("x").is_ok());
+    // More than there are bytes, and fewer than bytes of ten.
+    assert_eq!(code(&counted(4, &[1, 2, 3]), "x"), "shape-size-mismatch");
+    assert_eq!(code(&counted(0, &[1, 2, 3]), "x"), "shape-size-mismatch");
+    // What could be shows when it is read.
+    assert_eq!(found(&counted(2, &[1, 2, 3])), "shape-size-mismatch");
+    // The third varint goes on, and its end is not there.
+    assert_eq!(found(&counted(3, &[1, 2, 0x83])), "header");
+    // 300 is no UINT8.
+    assert_eq!(found(&counted(2, &[0xAC, 2, 1])), "header");
+
+    let raw = opened(model(&[field(
+        5,
+        tensor("x", UINT8, &[4], &[field(9, [1, 2, 3])]),
+    )]))
+    .unwrap();
+    assert_eq!(code(&raw, "x"), "shape-size-mismatch");
+    let none = opened(model(&[field(5, tensor("x", UINT8, &[4], &[]))])).unwrap();
+    assert_eq!(code(&none, "x"), "shape-size-mismatch");
+    let twice = [field(5, [1]), field(9, [1])];
+    let twice = opened(model(&[field(5, tensor("x", UINT8, &[1], &twice))])).unwrap();
+    assert_eq!(code(&twice, "x"), "header");
+    let others = opened(model(&[field(
+        5,
+        tensor("x", FLOAT, &[1], &[field(5, [1])]),
+    )]))
+    .unwrap();
+    assert_eq!(code(&others, "x"), "header");
+    let overflow = tensor("x", UINT8, &[1 << 62, 1 << 62], &[]);
+    assert_eq!(
+        code(&opened(model(&[field(5, overflow)])).unwrap(), "x"),
+        "shape-size-mismatch"
+    );
+}
+
+#[test]
+fn a_tensor_that_cannot_be_read_does_not_hide_its_neighbours() {
+    let strange = |data_type: u64| tensor("strange", data_type, &[2], &[field(9, [1, 2])]);
+    let negative = tensor("strange", UINT8, &[u64::MAX], &[]);
+    let segment = tensor(
+        "strange",
+        UINT8,
+        &[1],
+        &[field(3, int(1, 0)), field(9, [1])],
+    );
+    for (bad, expected) in [
+        (strange(8), "dtype"),
+        (strange(22), "dtype"),
+        (strange(0), "dtype"),
+        (strange(99), "dtype"),
+        (negative, "header"),
+        (segment, "unsupported"),
+        (
+            tensor("strange", UINT8, &[1; 65], &[field(9, [1])]),
+            "header",
+        ),
+    ] {
+        let file = opened(model(&[field(5, bad), initializer("w", &[1.0])])).unwrap();
+        assert_eq!(code(&file, "strange"), expected);
+        assert_eq!(*file.tensor("w").unwrap().as_slice::<f32>().unwrap(), [1.0]);
+    }
+}
+
+#[test]
+fn sparse_tensors_have_the_coordinates_of_either_kind_of_indices() {
+    let sparse = |indices: &[u64], shape: &[u64]| {
+        let bytes: Vec<u8> = indices
+            .iter()
+            .flat_map(|index| index.to_le_bytes())
+            .collect();
+        let indices = tensor("", INT64, shape, &[field(9, bytes)]);
+        let values = tensor("s", FLOAT, &[2], &[raw(&[1.0, 2.0])]);
+        let dims = [int(3, 2), int(3, 3)].concat();
+        let sparse = [field(1, values), field(2, indices), dims];
+        opened(model(&[field(15, sparse.concat())])).unwrap()
+    };
+    for file in [sparse(&[1, 5], &[2]), sparse(&[0, 1, 1, 2], &[2, 2])] {
+        let dense = file.tensor("s").unwrap().to_dense().unwrap();
+        assert_eq!(
+            *dense.as_slice::<f32>().unwrap(),
+            [0.0, 1.0, 0.0, 0.0, 0.0, 2.0]
+        );
+    }
+    for file in [
+        sparse(&[1, 6], &[2]),
+        sparse(&[1, u64::MAX], &[2]),
+        sparse(&[0, 3, 1, 2], &[2, 2]),
+    ] {
+        assert_eq!(found(&file), "index-value");
+    }
+    assert_eq!(code(&sparse(&[1, 5, 5], &[3]), "s"), "header");
+}
+
+#[test]
+fn external_data_is_read_from_below_the_folder_of_the_model() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    fs::create_dir(folder.path().join("data")).unwrap();
+    write("data/w.bin", &[0, 1, 2, 3, 4, 5]);
+    let read = |pairs: &[(&str, &str)]| {
+        write("m.onnx", &beside("w", pairs));
+        open(folder.path().join("m.onnx"), &OpenOptions::new()).unwrap()
+    };
+    let at = ("location", "./data/w.bin");
+    for (pairs, values) in [
+        (&[at, ("offset", "2"), ("length", "4")][..], [2, 3, 4, 5]),
+        (&[("length", "4"), at], [0, 1, 2, 3]),
+        (&[at, ("offset", "1"), ("unknown", "key")], [1, 2, 3, 4]),
+    ] {
+        assert_eq!(
+            *read(pairs).tensor("w").unwrap().as_slice::<u8>().unwrap(),
+            values
+        );
+    }
+    let checked = read(&[at, ("checksum", "da39a3ee")]);
+    assert_eq!(checked.warnings()[0].code, "unverified");
+    for (pairs, expected) in [
+        (&[at, ("offset", "3")][..], "bounds"),
+        (&[at, ("offset", "18446744073709551615")], "bounds"),
+        (&[at, ("offset", "-1")], "header"),
+        (&[at, ("offset", "0x1")], "header"),
+        (&[at, ("length", "5")], "shape-size-mismatch"),
+        (&[], "path"),
+        (&[("location", "")], "path"),
+        (&[("location", "data")], "path"),
+        (&[("location", "none.bin")], "path"),
+        (&[("location", "data/../data/w.bin")], "path"),
+        (&[("location", "/etc/hostname")], "path"),
+    ] {
+        assert_eq!(code(&read(pairs), "w"), expected, "{pairs:?}");
+    }
+    let from_memory = opened(beside("w", &[at])).unwrap();
+    assert_eq!(code(&from_memory, "w"), "unsupported");
+}
+
+/// Some exporters write a file for every tensor.
+#[test]
+fn hundreds_of_external_files_are_read() {
+    let folder = TempDir::new().unwrap();
+    let mut tensors = Vec::new();
+    for at in 0..200u8 {
+        let name = format!("w{at}");
+        fs::write(folder.path().join(&name), [at; 4]).unwrap();
+        let values = external(&[("location", &name)]);
+        tensors.push(field(5, tensor(&name, UINT8, &[4], &[values])));
+    }
+    fs::write(folder.path().join("m.onnx"), model(&tensors)).unwrap();
+    let file = open(folder.path().join("m.onnx"), &OpenOptions::new()).unwrap();
+    for at in 0..200u8 {
+        let tensor = file.tensor(&format!("w{at}")).unwrap();
+        assert_eq!(*tensor.as_slice::<u8>().unwrap(), [at; 4]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_within_the_folder_and_to_where_the_model_itself_lies() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for below in ["blobs", "snapshot", "elsewhere"] {
+        fs::create_dir(path(below)).unwrap();
+    }
+    let link = |to: &str, from: &Path| std::os::unix::fs::symlink(to, from).unwrap();
+    let model = beside("w", &[("location", "w.bin")]);
+    fs::write(path("blobs/1f"), &model).unwrap();
+    fs::write(path("blobs/2e"), [1, 2, 3, 4]).unwrap();
+    // As the cache of the Hugging Face Hub has it.
+    link("../blobs/1f", &path("snapshot/m.onnx"));
+    link("../blobs/2e", &path("snapshot/w.bin"));
+    let file = open(path("snapshot/m.onnx"), &OpenOptions::new()).unwrap();
+    assert_eq!(
+        *file.tensor("w").unwrap().as_slice::<u8>().unwrap(),
+        [1, 2, 3, 4]
+    );
+
+    // A model that is no link, with data that is: who unpacked an archive did not ask for that.
+    fs::write(path("elsewhere/m.onnx"), &model).unwrap();
+    link("../blobs/2e", &path("elsewhere/w.bin"));
+    let file = open(path("elsewhere/m.onnx"), &OpenOptions::new()).unwrap();
+    assert_eq!(code(&file, "w"), "path");
+}
+
+#[test]
+fn graphs_within_graphs_have_a_limit() {
+    let nested = |levels: usize| {
+        let mut graph = initializer("w", &[1.0]);
+        for _ in 1..levels {
+            let attribute = field(5, [field(1, "b"), field(6, graph)].concat());
+            graph = field(1, [field(3, "n"), attribute].concat());
+        }
+        opened(model(&[graph]))
+    };
+    assert_eq!(nested(32).unwrap().len(), 1);
+    assert_eq!(nested(33).unwrap_err().code(), "header");
+    assert_eq!(nested(1000).unwrap_err().code(), "header");
+}
+
+/// A long name of a node is the beginning of the names of everything in it: of a few bytes each,
+/// they would fill memory.
+#[test]
+fn names_made_of_others_do_not_outgrow_the_file() {
+    let tensors: Vec<u8> = (0..5000).flat_map(|_| field(10, [])).collect();
+    let attribute = field(5, [field(1, "a"), tensors].concat());
+    let node = field(1, [field(3, "n".repeat(30_000)), attribute].concat());
+    assert_eq!(opened(model(&[node])).unwrap_err().code(), "header");
+}
