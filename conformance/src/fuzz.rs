@@ -17,10 +17,13 @@ use crate::observe::observe;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 8] = [
+pub const BODIES: [Body; 11] = [
     ("footer", footer),
     ("gguf", gguf),
     ("manifest", manifest),
+    ("npy", npy),
+    ("npz", npz),
+    ("onnx", onnx),
     ("open_all", open_all),
     ("round_trip", round_trip),
     ("safetensors", safetensors),
@@ -159,25 +162,40 @@ pub fn round_trip(bytes: &[u8]) {
 
 /// A whole GGUF file: opened and read as one. What it says, GGUF can say again.
 pub fn gguf(bytes: &[u8]) {
-    let open = |bytes: Vec<u8>| {
-        let options = OpenOptions::new().limits(limits());
-        zt_convert::open_source(Memory::new(bytes), &options)
-    };
-    let seen = observe(open(bytes.to_vec()));
-    let Ok(file) = open(bytes.to_vec()) else {
+    written_again(bytes, zt_convert::GGUF);
+}
+
+/// A whole array of NumPy: opened and read as one. It can be written again.
+pub fn npy(bytes: &[u8]) {
+    written_again(bytes, zt_convert::NPY);
+}
+
+/// A whole archive of NumPy's arrays: opened and read as one. It can be written again.
+pub fn npz(bytes: &[u8]) {
+    written_again(bytes, zt_convert::NPZ);
+}
+
+/// A whole ONNX model: opened and read as one.
+pub fn onnx(bytes: &[u8]) {
+    let _ = observe(open_as(bytes, zt_convert::ONNX, false));
+}
+
+/// What a file of some kind says, and what it says when it has been written again, as that kind.
+fn written_again(bytes: &[u8], kind: Kind) {
+    let seen = observe(open_as(bytes, kind, false));
+    let Ok(file) = open_as(bytes, kind, false) else {
         return;
     };
-    if file.kind() != zt_convert::GGUF || file.entries().iter().any(|e| e.fault().is_some()) {
+    if file.entries().iter().any(|entry| entry.fault().is_some()) || !seen.problems.is_empty() {
         return;
     }
     let mut written = Vec::new();
-    let options = zt_convert::ConvertOptions::new(zt_convert::GGUF);
-    let input = zt_convert::Input::from(file);
-    // Long names, big-endian blocks that nobody knows, and dimensions beyond i64 are losses.
-    if zt_convert::convert(&[input], &mut written, &options).is_err() {
+    let options = zt_convert::ConvertOptions::new(kind);
+    // Of GGUF, long names, big-endian blocks that nobody knows and dimensions beyond i64 are losses.
+    if zt_convert::convert(&[Input::from(file)], &mut written, &options).is_err() {
         return;
     }
-    let again = observe(open(written));
+    let again = observe(open_as(&written, kind, false));
     assert_eq!(again.refused, None);
     assert_eq!(again.attributes, seen.attributes);
     assert!(again.objects.keys().eq(seen.objects.keys()));
@@ -208,14 +226,8 @@ pub fn squizd(bytes: &[u8]) {
 
 /// A whole file of some kind, whatever it looks like.
 fn foreign(bytes: &[u8], kind: Kind) {
-    let open = |strict| {
-        let mut options = InputOptions::default();
-        options.open = OpenOptions::new().limits(limits()).strict(strict);
-        options.kind = Some(kind);
-        Input::from_source(Memory::new(Vec::from(bytes)), &options).map(Input::into_file)
-    };
-    let plain: zt::Result<File> = open(false);
-    if let (Ok(plain), Ok(_)) = (&plain, open(true)) {
+    let plain = open_as(bytes, kind, false);
+    if let (Ok(plain), Ok(_)) = (&plain, open_as(bytes, kind, true)) {
         assert!(plain.entries().iter().all(|entry| entry.fault().is_none()));
         // Numbers are looked at in verification alone.
         let report = plain.verify(&strictly()).expect("no stop");
@@ -227,6 +239,13 @@ fn foreign(bytes: &[u8], kind: Kind) {
         );
     }
     let _ = observe(plain);
+}
+
+fn open_as(bytes: &[u8], kind: Kind, strict: bool) -> zt::Result<File> {
+    let mut options = InputOptions::default();
+    options.open = OpenOptions::new().limits(limits()).strict(strict);
+    options.kind = Some(kind);
+    Input::from_source(Memory::new(Vec::from(bytes)), &options).map(Input::into_file)
 }
 
 fn strictly() -> VerifyOptions<'static> {

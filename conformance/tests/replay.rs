@@ -80,7 +80,13 @@ fn every_foreign_file_goes_through_the_target_of_its_kind() {
 /// Every file of a kind, the broken ones included, and each of them cut or with a byte changed.
 #[test]
 fn cut_and_changed_files_go_through_the_targets_of_their_kinds() {
-    for (kind, extension) in [("slm1", "slm"), ("squizd", "squizd")] {
+    for (kind, extension) in [
+        ("npy", "npy"),
+        ("npz", "npz"),
+        ("onnx", "onnx"),
+        ("slm1", "slm"),
+        ("squizd", "squizd"),
+    ] {
         let body = BODIES.into_iter().find(|(name, _)| *name == kind).unwrap();
         let paths = corpus::files_below(&foreign::folder().join(kind));
         let is_file = |path: &std::path::PathBuf| path.extension().is_some_and(|e| e == extension);
@@ -96,7 +102,7 @@ fn cut_and_changed_files_go_through_the_targets_of_their_kinds() {
             }
             files.push((name, bytes));
         }
-        assert!(files.len() > 500);
+        assert!(files.len() > 150, "{kind}: {}", files.len());
         replay(&files, body);
     }
 }
