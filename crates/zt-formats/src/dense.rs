@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use zt_manifest::{DType, Text};
 
 use crate::{
-    ComponentSignature, Element, Elements, NewObject, ObjectFormat, Parts, Registry, Result,
-    Signature, SizeMismatch, Slice, ToObject, Typed, View, Violation, dense_byte_len,
+    ComponentSignature, Element, Elements, NewObject, ObjectFormat, Parts, Places, Registry,
+    Result, Selection, Signature, SizeMismatch, Slice, SliceFault, ToObject, Typed, View,
+    Violation, dense_byte_len,
 };
 
 const DATA: &str = "data";
@@ -207,7 +208,23 @@ impl<'a> Dense<'a> {
     /// Misuse: the slices do not fit the shape. Malformed: under a logical type outside the
     /// specification, the values are not of one known length. Allocation.
     pub fn slice(&self, slices: &[Slice]) -> Result<Dense<'static>> {
-        crate::slice::slice(self, slices)
+        self.select(&Places::resolve(slices, &self.shape)?)
+    }
+
+    /// A copy of a part of the array: these places of its dimensions.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: places of another shape. Else as [`Dense::slice`].
+    pub fn select(&self, places: &[Places]) -> Result<Dense<'static>> {
+        if !places
+            .iter()
+            .map(Places::dimension)
+            .eq(self.shape.iter().copied())
+        {
+            return Err(SliceFault::OtherShape.into());
+        }
+        crate::slice::select(self, &Selection::of(places)?)
     }
 }
 

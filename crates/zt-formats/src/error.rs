@@ -250,6 +250,8 @@ pub enum SliceFault {
     },
     /// More than one ellipsis.
     TwoEllipses,
+    /// Places that were resolved against another shape.
+    OtherShape,
     /// An index outside its dimension.
     OutOfRange {
         /// Which dimension, counted from 0.
@@ -519,6 +521,7 @@ impl fmt::Display for SliceFault {
                 write!(f, "{found} indices for {rank} dimensions")
             }
             SliceFault::TwoEllipses => f.write_str("a slice has more than one ellipsis"),
+            SliceFault::OtherShape => f.write_str("the places are those of another shape"),
             SliceFault::OutOfRange {
                 axis,
                 index,

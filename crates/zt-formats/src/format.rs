@@ -74,6 +74,17 @@ pub trait ObjectFormat: Send + Sync {
         Err(Error::Unsupported(Unsupported::ToDense(id)))
     }
 
+    /// Rows that can be read without the others, where there are such: the fewest places of the
+    /// first dimension that are whole by themselves; `None` where there are none, or nobody knows.
+    ///
+    /// An array that is cut behind multiples of this is several objects of this format, with the
+    /// same attributes, and their components are parts of the array's: each begins where the length
+    /// ends that [`ObjectFormat::expected_len`] gives the rows before. The values are the same.
+    fn row_unit(&self, signature: &Signature<'_>, registry: &Registry) -> Option<u64> {
+        let _ = (signature, registry);
+        None
+    }
+
     /// The decoded length of `role` in bytes, where the shape, the attributes and the other
     /// components decide it: for the compressed blobs of 0.1 to 1.1, which do not say it.
     fn expected_len(

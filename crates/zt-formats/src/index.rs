@@ -7,6 +7,37 @@ use crate::{
     ComponentSignature, Element, Elements, Error, IndexBound, LogicalType, Result, Typed, Violation,
 };
 
+/// Part of a component of indices as u64: borrowed where they are u64 and aligned. `from` is the
+/// position of the first of them in their component, for errors to tell.
+///
+/// # Errors
+///
+/// Malformed: a dtype that has no integers (`index-dtype`), or an index that breaks `bound`
+/// (`index-value`). Allocation.
+pub fn indices<'a>(
+    role: &'static str,
+    elements: Elements<'a>,
+    from: u64,
+    bound: IndexBound,
+) -> Result<Typed<'a, u64>> {
+    let indices = to_u64(role, elements, from, |_| bound)?;
+    let is_within = |index: u64| match bound {
+        IndexBound::Below(limit) => index < limit,
+        IndexBound::AtLeast(least) => index >= least,
+        IndexBound::Exactly(only) => index == only,
+    };
+    if let IndexBound::Below(limit) = bound {
+        check_below(role, &indices, limit, from)?;
+    } else if let Some((&value, position)) = indices
+        .iter()
+        .zip(from..)
+        .find(|(index, _)| !is_within(**index))
+    {
+        return Err(violation(position, value.into(), bound).of(role));
+    }
+    Ok(indices)
+}
+
 /// Refuses indices of a dtype that has no integers. The specification knows u64 alone; writers up
 /// to 1.2.3 of the reference implementation store what they are given, i32 for SciPy. Spec: §3.
 pub(crate) fn check_dtype(component: &ComponentSignature<'_>) -> Result<()> {
@@ -43,23 +74,24 @@ pub(crate) const fn is_integer(dtype: DType) -> bool {
     )
 }
 
-/// The indices as u64: borrowed where they are u64 already. `bound` says what a negative one at a
-/// position had to be.
+/// The indices as u64: borrowed where they are u64 already. `from` is the position of the first of
+/// them in their component; `bound` says what a negative one at a position had to be.
 pub(crate) fn to_u64<'a>(
     role: &'static str,
     elements: Elements<'a>,
+    from: u64,
     bound: impl Fn(u64) -> IndexBound,
 ) -> Result<Typed<'a, u64>> {
     let found = Some(elements.dtype);
     let indices = match elements.dtype {
         DType::U64 => elements.into_typed::<u64>(),
-        DType::I64 => widen::<i64>(&elements, bound),
-        DType::I32 => widen::<i32>(&elements, bound),
-        DType::I16 => widen::<i16>(&elements, bound),
-        DType::I8 => widen::<i8>(&elements, bound),
-        DType::U32 => widen::<u32>(&elements, bound),
-        DType::U16 => widen::<u16>(&elements, bound),
-        DType::U8 => widen::<u8>(&elements, bound),
+        DType::I64 => widen::<i64>(&elements, from, bound),
+        DType::I32 => widen::<i32>(&elements, from, bound),
+        DType::I16 => widen::<i16>(&elements, from, bound),
+        DType::I8 => widen::<i8>(&elements, from, bound),
+        DType::U32 => widen::<u32>(&elements, from, bound),
+        DType::U16 => widen::<u16>(&elements, from, bound),
+        DType::U8 => widen::<u8>(&elements, from, bound),
         _ => Err(Violation::IndexDType { found }.of(role)),
     };
     indices.map_err(|error| match error {
@@ -71,6 +103,7 @@ pub(crate) fn to_u64<'a>(
 
 fn widen<T: Element + Into<i128>>(
     elements: &Elements<'_>,
+    from: u64,
     bound: impl Fn(u64) -> IndexBound,
 ) -> Result<Typed<'static, u64>> {
     let narrow = elements.as_slice::<T>()?;
@@ -79,7 +112,7 @@ fn widen<T: Element + Into<i128>>(
     reserved.map_err(|_| Error::Allocation {
         byte_len: (narrow.len() as u64).saturating_mul(8),
     })?;
-    for (&value, position) in narrow.iter().zip(0..) {
+    for (&value, position) in narrow.iter().zip(from..) {
         let value = value.into();
         let index = u64::try_from(value);
         wide.push(index.map_err(|_| violation(position, value, bound(position)).of_object())?);

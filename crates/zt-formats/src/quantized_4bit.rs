@@ -76,6 +76,15 @@ impl ObjectFormat for Quantized4BitFormat {
         Quantized4Bit::from_parts(parts)?.to_dense()
     }
 
+    fn row_unit(&self, signature: &Signature<'_>, _: &Registry) -> Option<u64> {
+        let (_, row) = signature.shape.split_first()?;
+        // Two rows of an odd length share a byte.
+        Some(match element_count(row)?.is_multiple_of(2) {
+            true => 1,
+            false => 2,
+        })
+    }
+
     fn expected_len(
         &self,
         role: &str,

@@ -83,6 +83,22 @@ impl ObjectFormat for QuantizedGroupFormat {
         QuantizedGroup::from_parts(parts)?.to_dense()
     }
 
+    fn row_unit(&self, signature: &Signature<'_>, registry: &Registry) -> Option<u64> {
+        if !is_understood(signature, registry) {
+            return None;
+        }
+        let (_, row) = signature.shape.split_first()?;
+        let row = element_count(row)?;
+        let count = element_count(signature.shape)?;
+        let quantization = Quantization::from_attributes(signature.attributes, count).ok()?;
+        // What is larger is a size only beside an array that is as large, which parts are not.
+        i32::try_from(quantization.group_size).ok()?;
+        // Rows until both a group and a word end with one.
+        let words = multiple(row, quantization.packing.per_word.into())?;
+        let groups = multiple(row, quantization.group_size)?;
+        groups.checked_mul(multiple(groups, words)?)
+    }
+
     fn expected_len(
         &self,
         role: &str,
@@ -102,6 +118,15 @@ impl ObjectFormat for QuantizedGroupFormat {
             _ => None,
         }
     }
+}
+
+/// How often `len` has to be repeated until it is a multiple of `unit`; none of no length ever is.
+fn multiple(len: u64, unit: u64) -> Option<u64> {
+    let (mut divisor, mut rest) = (unit, len);
+    while let Some(remainder) = divisor.checked_rem(rest) {
+        (divisor, rest) = (rest, remainder);
+    }
+    unit.checked_div(divisor).filter(|_| len > 0)
 }
 
 /// Whether all types are known that the lengths depend on.

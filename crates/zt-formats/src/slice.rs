@@ -4,7 +4,9 @@
 use std::str::FromStr;
 
 use crate::error::abridged;
-use crate::{Buffer, Dense, Elements, Error, Result, SizeMismatch, SliceFault, element_count};
+use crate::{
+    Buffer, Dense, Elements, Error, Places, Result, SizeMismatch, SliceFault, element_count,
+};
 
 /// One part of an index, for one dimension (an ellipsis: for as many as are left).
 ///
@@ -90,15 +92,11 @@ pub struct Selection {
     shape: Vec<u64>,
 }
 
-/// `count` places of one dimension: `start`, `start + step`, ... All of them lie within it.
+/// The places of one dimension, and the elements of the array from each place to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Axis {
-    /// Elements of the array from one place of this dimension to the next.
     stride: u64,
-    dimension: u64,
-    start: u64,
-    step: i64,
-    count: u64,
+    places: Places,
 }
 
 impl Selection {
@@ -109,62 +107,34 @@ impl Selection {
     /// Misuse: too many slices, two ellipses, a zero step, or an index outside its dimension.
     /// Malformed: the shape has more than 2^64 elements.
     pub fn new(slices: &[Slice], shape: &[u64]) -> Result<Self> {
-        let ellipses = slices
-            .iter()
-            .filter(|part| **part == Slice::Ellipsis)
-            .count();
-        let found = slices.len().saturating_sub(ellipses);
-        let rank = shape.len();
-        if ellipses > 1 {
-            return Err(SliceFault::TwoEllipses.into());
-        }
-        let Some(whole) = rank.checked_sub(found) else {
-            return Err(SliceFault::TooMany { found, rank }.into());
-        };
-        // Without an ellipsis, there is one at the end.
-        let mut parts = slices.splitn(2, |part| *part == Slice::Ellipsis);
-        let before = parts.next().unwrap_or_default();
-        let after = parts.next().unwrap_or_default();
-        let expanded = before
-            .iter()
-            .chain(std::iter::repeat_n(&Slice::ALL, whole))
-            .chain(after);
-        if element_count(shape).is_none() {
-            let shape = shape.to_vec();
+        Self::of(&Places::resolve(slices, shape)?)
+    }
+
+    /// These places of an array that has the dimensions they are of.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: the array has more than 2^64 elements.
+    pub fn of(places: &[Places]) -> Result<Self> {
+        let shape: Vec<u64> = places.iter().map(Places::dimension).collect();
+        if element_count(&shape).is_none() {
             let mismatch = SizeMismatch::Overflow { shape };
             return Err(crate::Violation::from(mismatch).of_object());
         }
-
-        let mut axes = Vec::with_capacity(rank);
-        let mut selected = Vec::with_capacity(rank);
-        for ((axis, &dimension), part) in shape.iter().enumerate().zip(expanded) {
-            let (start, step, count) = match *part {
-                Slice::Index(index) => (place(index, dimension, axis)?, 1, 1),
-                Slice::Range { start, stop, step } => range(start, stop, step, dimension)?,
-                // Taken out above.
-                Slice::Ellipsis => range(None, None, 1, dimension)?,
-            };
-            if !matches!(part, Slice::Index(_)) {
-                selected.push(count);
-            }
-            axes.push(Axis {
-                stride: 1,
-                dimension,
-                start,
-                step,
-                count,
-            });
-        }
+        let axis = |places: &Places| Axis {
+            stride: 1,
+            places: *places,
+        };
+        let mut axes: Vec<Axis> = places.iter().map(axis).collect();
+        let selected = places.iter().filter(|places| !places.is_index());
+        let shape = selected.map(Places::count).collect();
         let mut stride = 1u64;
         for axis in axes.iter_mut().rev() {
             axis.stride = stride;
             // Overflows only where another dimension is zero, and then nothing is selected.
-            stride = stride.saturating_mul(axis.dimension);
+            stride = stride.saturating_mul(axis.places.dimension());
         }
-        Ok(Selection {
-            axes,
-            shape: selected,
-        })
+        Ok(Selection { axes, shape })
     }
 
     /// The shape that comes out: without the dimensions that an index took one place of.
@@ -192,25 +162,25 @@ impl Selection {
         };
         let mut outer = self.axes.as_slice();
         while let Some((axis, rest)) = outer.split_last()
-            && (axis.step == 1 || axis.count == 1)
+            && (axis.places.step() == 1 || axis.places.count() == 1)
         {
-            run.count = run.count.saturating_mul(axis.count);
+            run.count = run.count.saturating_mul(axis.places.count());
             outer = rest;
-            if axis.count != axis.dimension {
+            if axis.places.count() != axis.places.dimension() {
                 break;
             }
         }
         if run.count == 1
             && let Some((axis, rest)) = outer.split_last()
             && let Some(stride) = i64::try_from(axis.stride).ok()
-            && let Some(stride) = stride.checked_mul(axis.step)
+            && let Some(stride) = stride.checked_mul(axis.places.step())
         {
-            run.count = axis.count;
+            run.count = axis.places.count();
             run.stride = stride;
             outer = rest;
         }
         let starts = self.axes.iter().fold(0u64, |at, axis| {
-            at.saturating_add(axis.start.saturating_mul(axis.stride))
+            at.saturating_add(axis.places.start().saturating_mul(axis.stride))
         });
         let is_empty = self.element_count() == 0;
         let mut odometer = (!is_empty).then(|| Odometer {
@@ -252,20 +222,21 @@ impl Odometer<'_> {
     /// Goes to the next run; false where there is none.
     fn advance(&mut self) -> bool {
         for (axis, place) in self.axes.iter().zip(&mut self.places).rev() {
-            let step = axis.step.unsigned_abs().wrapping_mul(axis.stride);
+            let step = axis.places.step();
+            let distance = step.unsigned_abs().wrapping_mul(axis.stride);
             // Every place lies in the array, so the sums are exact; wrapping spares a panic path.
             let next = place.wrapping_add(1);
-            if next < axis.count {
+            if next < axis.places.count() {
                 *place = next;
-                self.first = if axis.step > 0 {
-                    self.first.wrapping_add(step)
+                self.first = if step > 0 {
+                    self.first.wrapping_add(distance)
                 } else {
-                    self.first.wrapping_sub(step)
+                    self.first.wrapping_sub(distance)
                 };
                 return true;
             }
-            let back = step.wrapping_mul(*place);
-            self.first = if axis.step > 0 {
+            let back = distance.wrapping_mul(*place);
+            self.first = if step > 0 {
                 self.first.wrapping_sub(back)
             } else {
                 self.first.wrapping_add(back)
@@ -276,77 +247,8 @@ impl Odometer<'_> {
     }
 }
 
-/// One place of a dimension.
-fn place(index: i64, dimension: u64, axis: usize) -> Result<u64> {
-    let place = if index < 0 {
-        dimension.checked_sub(index.unsigned_abs())
-    } else {
-        Some(index.unsigned_abs())
-    };
-    let within = place.filter(|place| *place < dimension);
-    within.ok_or_else(|| {
-        SliceFault::OutOfRange {
-            axis,
-            index,
-            dimension,
-        }
-        .into()
-    })
-}
-
-/// The first place, the step and the number of places of `start:stop:step`.
-fn range(
-    start: Option<i64>,
-    stop: Option<i64>,
-    step: i64,
-    dimension: u64,
-) -> Result<(u64, i64, u64)> {
-    if step == 0 {
-        return Err(SliceFault::ZeroStep.into());
-    }
-    // As Python's `slice.indices` does, in i128, where nothing here overflows: bounds are clamped
-    // to the places of the dimension, and to the one beyond its end in the direction of the step.
-    let dimension = i128::from(dimension);
-    let forward = step > 0;
-    let (lowest, highest) = if forward {
-        (0, dimension)
-    } else {
-        (-1, dimension.saturating_sub(1))
-    };
-    let clamp = |bound: i64| {
-        let bound = i128::from(bound);
-        let bound = if bound < 0 {
-            bound.saturating_add(dimension)
-        } else {
-            bound
-        };
-        bound.clamp(lowest, highest)
-    };
-    let (first, last) = if forward {
-        (lowest, highest)
-    } else {
-        (highest, lowest)
-    };
-    let start = start.map_or(first, clamp);
-    let stop = stop.map_or(last, clamp);
-    let distance = if forward {
-        stop.saturating_sub(start)
-    } else {
-        start.saturating_sub(stop)
-    };
-    let magnitude = i128::from(step.unsigned_abs());
-    let count = distance
-        .max(0)
-        .unsigned_abs()
-        .div_ceil(magnitude.unsigned_abs());
-    let count = u64::try_from(count).unwrap_or(0);
-    let start = u64::try_from(start).unwrap_or(0);
-    Ok((start, step, count))
-}
-
-/// See [`Dense::slice`].
-pub(crate) fn slice(dense: &Dense<'_>, slices: &[Slice]) -> Result<Dense<'static>> {
-    let selection = Selection::new(slices, dense.shape())?;
+/// See [`Dense::select`].
+pub(crate) fn select(dense: &Dense<'_>, selection: &Selection) -> Result<Dense<'static>> {
     let elements = dense.elements();
     let value_len = value_len(dense)?;
     let byte_len = selection.element_count().saturating_mul(value_len as u64);
@@ -372,7 +274,7 @@ pub(crate) fn slice(dense: &Dense<'_>, slices: &[Slice]) -> Result<Dense<'static
         rest = tail;
     }
     Ok(Dense::from_checked(
-        selection.shape,
+        selection.shape.clone(),
         Elements {
             dtype: elements.dtype,
             logical_type: elements.logical_type.clone(),

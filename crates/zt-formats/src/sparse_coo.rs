@@ -264,7 +264,7 @@ fn read_coords<'a>(shape: &[u64], coords: Elements<'a>) -> Result<Typed<'a, u64>
         let dimension = axis.and_then(|axis| shape.get(axis));
         IndexBound::Below(dimension.copied().unwrap_or_default())
     };
-    let coords = to_u64(COORDS, coords, bound_at)?;
+    let coords = to_u64(COORDS, coords, 0, bound_at)?;
     check_coords(shape, &coords)?;
     Ok(coords)
 }

@@ -65,6 +65,14 @@ impl ObjectFormat for BlockFormat {
         Blocks::from_parts(self.0, parts)?.to_dense()
     }
 
+    fn row_unit(&self, signature: &Signature<'_>, _: &Registry) -> Option<u64> {
+        // Blocks lie along the last dimension: along the only one, or within a row.
+        Some(match signature.shape.len() {
+            1 => self.0.block_len(),
+            _ => 1,
+        })
+    }
+
     fn expected_len(&self, role: &str, signature: &Signature<'_>, _: &Registry) -> Option<u64> {
         self.byte_len(signature).ok().filter(|_| role == DATA)
     }
