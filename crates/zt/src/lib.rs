@@ -67,6 +67,7 @@ mod scan;
 mod scratch;
 mod share;
 mod slice;
+mod sparse;
 mod split;
 mod stream;
 mod sums;
@@ -76,6 +77,7 @@ mod tolerated;
 mod tools;
 mod verified;
 mod verify;
+mod window;
 mod work;
 mod writer;
 

@@ -1,105 +1,89 @@
-//! Parts of dense objects, read without the rest.
+//! Parts of objects, read without the rest.
 
-use zt_container::codec::{Frame, decode_into, frames};
-use zt_container::{Encoding, LimitExceeded, Source, Span};
-use zt_formats::{Buffer, Dense, Elements, PlaneCodec, Planes, Selection, Slice, View};
-use zt_manifest::{ByteOrder, Component};
+use std::borrow::Cow;
 
+use zt_formats::{
+    Buffer, Dense, Elements, ObjectFormat, Parts, Places, PlaneCodec, Planes, Selection, Signature,
+    Slice, View,
+};
+
+use crate::catalog::signature;
 use crate::error::Result;
-use crate::tensor::{Located, Tensor};
+use crate::tensor::{Tensor, elements_in};
+use crate::window::Window;
 
 impl<'f> Tensor<'f> {
     /// A part of the object's dense value, as NumPy's basic slicing gives it.
     ///
-    /// Of a dense object and of planes only the bytes are read that the part needs: of raw ones
-    /// those around its runs, of compressed ones the frames they are in, where the frames can be
-    /// told apart. Other objects are made dense as a whole first.
+    /// Only what the part needs is read and decoded:
     ///
-    /// A part of a raw component is **not verified**: its digest covers all of it. The frames of a
+    /// | format | what is read |
+    /// | --- | --- |
+    /// | `dense`, `zt.planes/1` | the bytes around the runs of the part; of compressed components, the frames they are in |
+    /// | `sparse_csr`, `sparse_coo` | as [`Tensor::slice_csr`] and [`Tensor::slice_coo`] say |
+    /// | `quantized_group`, `quantized_4bit`, `gguf.*` | the rows of the first dimension from the first to the last of the part, and others as far as they share a group, a block or a word |
+    /// | others | all: they are made dense as a whole first |
+    ///
+    /// What a part of a component costs that is one zstd frame larger than 8 MiB, as others write
+    /// them, is all that lies before it; going back in one decodes it whole.
+    ///
+    /// A part of a component is **not verified**: its digest covers all of it. The frames of a
     /// compressed one have checksums of their own. [`Tensor::is_verified`] tells whether an earlier
-    /// full read has compared the digest.
+    /// full read has compared the digest. For the same reason faults outside the part go unseen.
     ///
     /// # Errors
     ///
     /// [`crate::ErrorKind::Misuse`] where the slices do not fit the shape; as [`Tensor::to_dense`].
     pub fn slice(&self, slices: &[Slice]) -> Result<Dense<'static>> {
-        let whole = || {
-            let dense = self.to_dense()?;
-            dense
-                .slice(slices)
-                .map_err(|error| self.blame_format(error))
-        };
-        let select =
-            || Selection::new(slices, self.shape()).map_err(|error| self.blame_format(error));
-        let (selection, elements) = if self.format() == Planes::FORMAT {
-            let selection = select()?;
-            let Some(elements) = self.slice_planes(&selection)? else {
-                return whole();
-            };
-            (selection, elements)
-        } else {
-            let data = self.located().find(|part| part.role == "data");
-            let data = data.filter(|_| self.format() == "dense");
-            let Some(mut content) = data.map(|data| self.content(data)).transpose()?.flatten()
-            else {
-                return whole();
-            };
-            let selection = select()?;
-            let mut elements = Elements::new(content.dtype, self.gather(&mut content, &selection)?);
-            elements
-                .logical_type
-                .clone_from(&content.part.component.logical_type);
-            (selection, elements)
-        };
-        let dense = Dense::from_elements(selection.shape(), elements);
-        dense.map_err(|error| self.blame_format(error))
-    }
-
-    /// The selected values of a component, one behind the other.
-    fn gather(&self, content: &mut Content<'f>, selection: &Selection) -> Result<Buffer> {
-        let (part, value_len) = (content.part, content.value_len);
-        let mut out = Buffer::try_zeroed(selection.element_count().saturating_mul(value_len))?;
-        let mut rest = &mut out[..];
-        for run in selection.runs() {
-            // Neighbours are copied together, others one by one.
-            let (times, values) = if run.stride == 1 {
-                (1, run.count)
-            } else {
-                (run.count, 1)
-            };
-            let len = usize::try_from(values.saturating_mul(value_len)).unwrap_or(usize::MAX);
-            let mut element = run.first;
-            for _ in 0..times {
-                let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len)
-                else {
-                    break; // The runs are as long as the selection says.
-                };
-                let copied = content.copy(element.saturating_mul(value_len), place);
-                copied.map_err(|error| self.blame(error, part))?;
-                element = element.saturating_add_signed(run.stride);
-                rest = behind;
-            }
+        let places = self.places(slices)?;
+        match self.format() {
+            "sparse_csr" | "sparse_coo" => self.slice_sparse(&places),
+            "dense" => self.slice_dense(&places),
+            Planes::FORMAT => self.slice_planes(&places),
+            _ => self.slice_rows(&places),
         }
-        Ok(out)
     }
 
-    /// The selected elements of an object of planes, gathered from each and merged; `None` where
-    /// parts of a plane cannot be read.
-    fn slice_planes(&self, selection: &Selection) -> Result<Option<Elements<'static>>> {
+    pub(crate) fn places(&self, slices: &[Slice]) -> Result<Vec<Places>> {
+        Places::resolve(slices, self.shape()).map_err(|error| self.blame_format(error))
+    }
+
+    fn select(&self, places: &[Places]) -> Result<Selection> {
+        Selection::of(places).map_err(|error| self.blame_format(error))
+    }
+
+    fn slice_dense(&self, places: &[Places]) -> Result<Dense<'static>> {
+        let mut data = Window::new(self, self.locate("data")?)?;
+        let part = data.part();
+        let known = data.value_len()?.zip(part.component.dtype);
+        let Some((value_len, dtype)) = known else {
+            return self.slice_whole(places);
+        };
+        let selection = self.select(places)?;
+        let mut elements = Elements::new(dtype, gather(&mut data, value_len, &selection)?);
+        elements
+            .logical_type
+            .clone_from(&part.component.logical_type);
+        self.dense(&selection, elements)
+    }
+
+    /// The selected elements of an object of planes, gathered from each and merged.
+    fn slice_planes(&self, places: &[Places]) -> Result<Dense<'static>> {
         let codec = PlaneCodec::from_attributes(self.attributes());
         let codec = codec.map_err(|error| self.blame_format(error))?;
-        let registry = self.registry();
-        let Some(value_len) = registry.value_len(codec.dtype(), codec.logical_type())? else {
-            return Ok(None);
+        let value_len = self
+            .registry()
+            .value_len(codec.dtype(), codec.logical_type());
+        let Some(value_len) = value_len? else {
+            return self.slice_whole(places);
         };
+        let selection = self.select(places)?;
         let mut planes = Vec::with_capacity(codec.plane_count());
         for role in codec.roles() {
-            let Some(mut content) = self.content(self.locate(role)?)? else {
-                return Ok(None);
-            };
+            let mut plane = Window::new(self, self.locate(role)?)?;
             // A byte for each element of a value.
-            content.value_len = value_len / codec.plane_count() as u64;
-            planes.push(self.gather(&mut content, selection)?);
+            let len = value_len / codec.plane_count() as u64;
+            planes.push(gather(&mut plane, len, &selection)?);
         }
         let planes: Vec<&[u8]> = planes.iter().map(|plane| &**plane).collect();
         let mut out = Buffer::try_zeroed(selection.element_count().saturating_mul(value_len))?;
@@ -108,139 +92,121 @@ impl<'f> Tensor<'f> {
         if let Some(name) = codec.logical_type() {
             elements = elements.with_logical_type(name.to_owned());
         }
-        Ok(Some(elements))
+        self.dense(&selection, elements)
     }
 
-    /// The content of a component, if parts of it can be read.
-    fn content(&self, part: Located<'f>) -> Result<Option<Content<'f>>> {
-        let Component {
-            dtype,
-            logical_type,
-            byte_order,
-            blob,
-            ..
-        } = part.component;
-        let Some(dtype) = dtype.filter(|_| *byte_order == ByteOrder::Little) else {
-            return Ok(None);
+    /// The part out of the rows that it is in, which are an object by themselves.
+    fn slice_rows(&self, places: &[Places]) -> Result<Dense<'static>> {
+        let format = self.registry().format(self.format());
+        let Some((format, (first, rest))) = format.zip(places.split_first()) else {
+            return self.slice_whole(places);
         };
-        let Some(value_len) = self.registry().value_len(dtype, logical_type.as_deref())? else {
-            return Ok(None);
+        let Some(rows) = self.whole_rows(format, first.hull()) else {
+            return self.slice_whole(places);
         };
-        let frames = match blob.encoding {
-            Encoding::Raw => None,
-            _ => match frames(self.source(part), blob).map_err(|error| self.blame(error, part))? {
-                Some(frames) => Some(frames),
-                None => return Ok(None),
-            },
+        let Some(parts) = self.rows(format, rows.clone())? else {
+            return self.slice_whole(places);
         };
-        Ok(Some(Content {
-            source: self.source(part),
-            part,
-            stored: blob.span,
-            frames,
-            dtype,
-            value_len,
-            window: Span::default(),
-            bytes: Vec::new(),
-            scratch: Vec::new(),
+        self.check_dense_len_of(&parts.shape)?;
+        let dense = format.to_dense(parts);
+        let dense = dense.map_err(|error| self.blame_format(error))?;
+        let places: Vec<Places> = [first.within(rows)].iter().chain(rest).copied().collect();
+        let part = dense.select(&places);
+        part.map_err(|error| self.blame_format(error))
+    }
+
+    /// The fewest rows around `rows` that can be read without the others.
+    fn whole_rows(
+        &self,
+        format: &dyn ObjectFormat,
+        rows: std::ops::Range<u64>,
+    ) -> Option<std::ops::Range<u64>> {
+        let unit = format.row_unit(&signature(self.object()), self.registry())?;
+        let dimension = self.shape().first()?;
+        let start = rows.start.checked_sub(rows.start.checked_rem(unit)?)?;
+        let end = rows.end.checked_next_multiple_of(unit)?;
+        // None at all, of an empty part, may be no object.
+        (!rows.is_empty()).then_some(start..end.min(*dimension))
+    }
+
+    /// These rows of every component; `None` where it is not known which bytes they are.
+    fn rows(
+        &self,
+        format: &dyn ObjectFormat,
+        rows: std::ops::Range<u64>,
+    ) -> Result<Option<Parts<'f>>> {
+        let mut shape = self.shape().to_vec();
+        let mut byte_len = |role: &str, rows: u64| {
+            *shape.first_mut()? = rows;
+            let whole = signature(self.object());
+            let up_to = Signature {
+                shape: &shape,
+                ..whole
+            };
+            format.expected_len(role, &up_to, self.registry())
+        };
+        let mut elements = Vec::new();
+        for part in self.located() {
+            let (start, end) = (
+                byte_len(part.role, rows.start),
+                byte_len(part.role, rows.end),
+            );
+            let len = start
+                .zip(end)
+                .and_then(|(start, end)| end.checked_sub(start));
+            let (Some(start), Some(len)) = (start, len) else {
+                return Ok(None);
+            };
+            let mut window = Window::new(self, part)?;
+            if start.saturating_add(len) > window.byte_len() {
+                return Ok(None);
+            }
+            let mut bytes = Buffer::try_zeroed(len)?;
+            window.copy(start, &mut bytes)?;
+            elements.push((part.role.clone(), elements_in(part, bytes)));
+        }
+        if let Some(first) = shape.first_mut() {
+            *first = rows.end.saturating_sub(rows.start);
+        }
+        Ok(Some(Parts {
+            shape: Cow::Owned(shape),
+            attributes: Cow::Borrowed(self.attributes()),
+            elements,
         }))
     }
-}
 
-/// The decoded bytes of a component, of which a window is in memory.
-struct Content<'f> {
-    part: Located<'f>,
-    source: &'f dyn Source,
-    stored: Span,
-    /// The frames of a zstd blob; `None` for a raw one.
-    frames: Option<Vec<Frame>>,
-    dtype: zt_manifest::DType,
-    value_len: u64,
-    /// Which of the decoded bytes `bytes` are.
-    window: Span,
-    bytes: Vec<u8>,
-    scratch: Vec<u8>,
-}
-
-/// Raw bytes that are fetched at a time, at multiples of this from the start: small runs that lie
-/// close together, in either direction, share a read.
-const WINDOW: u64 = 64 << 10;
-
-impl Content<'_> {
-    /// Copies the decoded bytes from `at` on.
-    fn copy(&mut self, mut at: u64, mut out: &mut [u8]) -> zt_container::Result<()> {
-        while !out.is_empty() {
-            if self.frames.is_none() && out.len() as u64 >= WINDOW {
-                return self
-                    .source
-                    .read_at(self.stored.offset().saturating_add(at), out)
-                    .map_err(Into::into);
-            }
-            if !(self.window.offset()..self.window.end()).contains(&at) {
-                self.load(at)?;
-            }
-            let skip = at.saturating_sub(self.window.offset());
-            let held = usize::try_from(skip)
-                .ok()
-                .and_then(|skip| self.bytes.get(skip..));
-            let held = held.unwrap_or_default();
-            let len = held.len().min(out.len());
-            let (part, behind) = out.split_at_mut(len);
-            part.copy_from_slice(&held[..len]);
-            if len == 0 {
-                // The window does not hold what it was loaded for: the component ends before.
-                return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
-            }
-            (at, out) = (at.saturating_add(len as u64), behind);
-        }
-        Ok(())
+    fn slice_whole(&self, places: &[Places]) -> Result<Dense<'static>> {
+        let part = self.to_dense()?.select(places);
+        part.map_err(|error| self.blame_format(error))
     }
 
-    /// Makes the window hold the byte `at`.
-    fn load(&mut self, at: u64) -> zt_container::Result<()> {
-        self.window = Span::default();
-        let Some(frames) = &self.frames else {
-            let start = at - at % WINDOW;
-            let end = start.saturating_add(WINDOW).min(self.stored.byte_len());
-            let window = Span::between(start, end).unwrap_or_default();
-            resize(&mut self.bytes, window.byte_len())?;
-            self.source
-                .read_at(self.stored.offset().saturating_add(start), &mut self.bytes)?;
-            self.window = window;
-            return Ok(());
-        };
-        let place = frames.partition_point(|frame| frame.content.end() <= at);
-        let Some(frame) = frames.get(place) else {
-            return Ok(());
-        };
-        let declared = frame.content.byte_len();
-        let claim = zt_container::Blob {
-            encoding: Encoding::Zstd,
-            decoded_len: Some(declared),
-            ..zt_container::Blob::raw(frame.stored)
-        };
-        // What a frame claims to hold is no better than what a manifest claims.
-        zt_container::check_declared(&claim, &zt_container::Limits::default())?;
-        resize(&mut self.bytes, declared)?;
-        match self.source.slice(frame.stored) {
-            Some(stored) => decode_into(stored, &mut self.bytes)?,
-            None => {
-                resize(&mut self.scratch, frame.stored.byte_len())?;
-                self.source
-                    .read_at(frame.stored.offset(), &mut self.scratch)?;
-                decode_into(&self.scratch, &mut self.bytes)?;
-            }
-        }
-        self.window = frame.content;
-        Ok(())
+    fn dense(&self, selection: &Selection, elements: Elements<'static>) -> Result<Dense<'static>> {
+        let dense = Dense::from_elements(selection.shape(), elements);
+        dense.map_err(|error| self.blame_format(error))
     }
 }
 
-fn resize(bytes: &mut Vec<u8>, byte_len: u64) -> zt_container::Result<()> {
-    let refused = || zt_container::Error::Limit(LimitExceeded::Allocation { byte_len });
-    let len = usize::try_from(byte_len).map_err(|_| refused())?;
-    bytes.clear();
-    bytes.try_reserve_exact(len).map_err(|_| refused())?;
-    bytes.resize(len, 0);
-    Ok(())
+/// The selected values of a component, one behind the other.
+fn gather(window: &mut Window<'_>, value_len: u64, selection: &Selection) -> Result<Buffer> {
+    let mut out = Buffer::try_zeroed(selection.element_count().saturating_mul(value_len))?;
+    let mut rest = &mut out[..];
+    for run in selection.runs() {
+        // Neighbours are copied together, others one by one.
+        let (times, values) = if run.stride == 1 {
+            (1, run.count)
+        } else {
+            (run.count, 1)
+        };
+        let len = usize::try_from(values.saturating_mul(value_len)).unwrap_or(usize::MAX);
+        let mut element = run.first;
+        for _ in 0..times {
+            let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
+                break; // The runs are as long as the selection says.
+            };
+            window.copy(element.saturating_mul(value_len), place)?;
+            element = element.saturating_add_signed(run.stride);
+            rest = behind;
+        }
+    }
+    Ok(out)
 }

@@ -259,7 +259,7 @@ impl<'f> Tensor<'f> {
             };
             return Err(Error::from(fault).with_object(self.name));
         };
-        self.check_dense_len(format)?;
+        self.check_dense_len(format, self.shape())?;
         if let Some(dense) = crate::planes::to_dense(self)? {
             return Ok(dense);
         }
@@ -268,9 +268,15 @@ impl<'f> Tensor<'f> {
             .map_err(|error| self.blame_format(error))
     }
 
+    /// As [`Tensor::to_dense`] does it, for a part of this shape.
+    pub(crate) fn check_dense_len_of(&self, shape: &[u64]) -> Result<()> {
+        let format = self.file.registry.format(&self.object.format);
+        format.map_or(Ok(()), |format| self.check_dense_len(format, shape))
+    }
+
     /// A sparse object of a few bytes can have any shape: what its dense value costs is held
     /// against the limit before it is made.
-    fn check_dense_len(&self, format: &dyn ObjectFormat) -> Result<()> {
+    fn check_dense_len(&self, format: &dyn ObjectFormat, shape: &[u64]) -> Result<()> {
         let registry = &self.file.registry;
         let signature = crate::catalog::signature(self.object);
         let Some((dtype, logical_type)) = format.dense_type(&signature, registry) else {
@@ -280,7 +286,7 @@ impl<'f> Tensor<'f> {
         let value_len = registry.value_len(dtype, logical_type.as_deref())?;
         let value_len = value_len.unwrap_or(dtype.byte_len() as u64);
         let limit = self.file.limits.decoded_len;
-        match dense_byte_len(&self.object.shape, value_len) {
+        match dense_byte_len(shape, value_len) {
             Some(found) if found <= limit => Ok(()),
             found => {
                 let found = found.unwrap_or(u64::MAX);
@@ -335,7 +341,7 @@ impl<'f> Tensor<'f> {
         })
     }
 
-    fn bytes_of(&self, part: Located<'f>) -> Result<Bytes<'f>> {
+    pub(crate) fn bytes_of(&self, part: Located<'f>) -> Result<Bytes<'f>> {
         let blob = &part.component.blob;
         // Asked once: counting an unknown length compares the digest as well, and the bytes that
         // are returned have to be those that were hashed.
@@ -481,7 +487,7 @@ impl<'f> Tensor<'f> {
         Ok(())
     }
 
-    fn expect_format(&self, expected: &'static str) -> Result<()> {
+    pub(crate) fn expect_format(&self, expected: &'static str) -> Result<()> {
         if self.object.format == expected {
             return Ok(());
         }
@@ -591,7 +597,7 @@ pub(crate) fn elements_in<'b>(part: Located<'_>, bytes: impl Into<Bytes<'b>>) ->
 
 /// Reverses the bytes of every element of a big-endian component; a partial one at the end, which
 /// its format has refused before, is left alone.
-fn to_little_endian(component: &Component, bytes: &mut [u8]) {
+pub(crate) fn to_little_endian(component: &Component, bytes: &mut [u8]) {
     let width = component.dtype.map_or(1, DType::byte_len);
     if component.byte_order == ByteOrder::Big && width > 1 {
         bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);

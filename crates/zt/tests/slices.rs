@@ -11,9 +11,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{every_source, graph, span_of};
+use common::{agree, any_slice, counted, every_source, files_of, graph, span_of, written};
 use proptest::prelude::*;
-use zt::{Dense, File, OpenOptions, Slice, Source, Span, WriteOptions};
+use zt::container::codec::FrameCompressor;
+use zt::formats::ggml::{BlockType, Blocks};
+use zt::{
+    Attributes, Blob, ByteOrder, Component, DType, Dense, Elements, Encoding, File, FileBuilder,
+    Kind, Memory, NewObject, Object, OpenOptions, Quantized4Bit, Slice, Source, Span, WriteOptions,
+};
 
 const SHAPE: [u64; 3] = [900, 40, 50];
 
@@ -62,16 +67,6 @@ fn parts_are_those_of_the_whole_from_every_source_and_encoding() {
     }
 }
 
-fn slice() -> impl Strategy<Value = Slice> {
-    let bound = || prop::option::of(-1000i64..1000);
-    let range = (bound(), bound(), prop_oneof![1i64..60, -60i64..0]);
-    prop_oneof![
-        4 => range.prop_map(|(start, stop, step)| Slice::Range { start, stop, step }),
-        1 => (-40i64..40).prop_map(Slice::Index),
-        1 => Just(Slice::ALL),
-    ]
-}
-
 #[test]
 fn any_slices_are_those_of_the_whole() {
     let (bytes, dense) = file_of(WriteOptions::new().zstd(1));
@@ -81,7 +76,7 @@ fn any_slices_are_those_of_the_whole() {
         .open_source(common::ByPosition(bytes))
         .unwrap();
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(60));
-    let slices = prop::collection::vec(slice(), 0..=3);
+    let slices = prop::collection::vec(any_slice(900), 0..=3);
     let same = |slices: Vec<Slice>| {
         let expected = dense.slice(&slices);
         for file in [&packed, &raw] {
@@ -96,28 +91,12 @@ fn any_slices_are_those_of_the_whole() {
 }
 
 #[test]
-fn other_objects_are_made_dense_first() {
+fn sparse_objects_have_parts_like_the_others() {
     let (bytes, _) = file_of(WriteOptions::new());
     let file = File::from_bytes(bytes).unwrap();
     let slices = Slice::parse_list("1,:2").unwrap();
     let part = file.tensor("graph").unwrap().slice(&slices).unwrap();
     assert_eq!(*part.as_slice::<i32>().unwrap(), [8, 0]);
-}
-
-/// Counts what is read of a file.
-struct Counted(Vec<u8>, Arc<AtomicU64>);
-
-impl Source for Counted {
-    fn byte_len(&self) -> u64 {
-        self.0.len() as u64
-    }
-    fn slice(&self, _: Span) -> Option<&[u8]> {
-        None
-    }
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
-        zt::Memory::new(&self.0[..]).read_at(offset, buf)
-    }
 }
 
 #[test]
@@ -127,11 +106,8 @@ fn only_what_a_part_needs_is_read() {
         (WriteOptions::new().zstd(1), 1_200_000),
     ] {
         let (bytes, _) = file_of(options);
-        let count = Arc::new(AtomicU64::new(0));
-        let source = Counted(bytes, Arc::clone(&count));
-        let file = OpenOptions::new().open_source(source).unwrap();
+        let (file, count) = counted(bytes);
         let tensor = file.tensor("x").unwrap();
-        count.store(0, Ordering::Relaxed);
         let part = tensor
             .slice(&Slice::parse_list("500:508").unwrap())
             .unwrap();
@@ -168,4 +144,209 @@ fn slices_that_do_not_fit_are_the_callers_fault() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn rows_of_quantized_objects_are_decoded_without_the_others() {
+    // 6 bits in groups of 12 over rows of 10: no group ends with a row, but for every sixth.
+    let count = 6000u64 * 10;
+    let packed: Vec<u32> = (0..count / 5)
+        .map(|at| (at as u32).wrapping_mul(2_654_435_761))
+        .collect();
+    let scales: Vec<f32> = (0..count / 12).map(|at| at as f32 / 8.0).collect();
+    let attributes: Attributes = [
+        ("bits", zt::Value::from(6u64)),
+        ("group_size", zt::Value::from(12u64)),
+        ("packing", zt::Value::from("5_per_u32")),
+    ]
+    .into_iter()
+    .collect();
+    let object = NewObject {
+        shape: vec![6000, 10].into(),
+        format: "quantized_group".into(),
+        attributes: Some(attributes),
+        components: vec![
+            ("packed_weight".into(), Elements::from(&packed)),
+            ("scales".into(), Elements::from(&scales)),
+        ],
+    };
+    for text in [
+        "0",
+        "5998:",
+        "17:4000:13,::-2",
+        "-1:-4:-1",
+        "3:3",
+        "2999",
+        ":,2",
+    ] {
+        agree(&files_of(&object), &Slice::parse_list(text).unwrap()).unwrap();
+    }
+    let (file, count) = counted(written(&object, WriteOptions::new()));
+    let tensor = file.tensor("x").unwrap();
+    tensor.slice(&[Slice::Index(3000)]).unwrap();
+    let read = count.load(Ordering::Relaxed);
+    assert!(read <= 2 * (64 << 10), "{read}");
+}
+
+#[test]
+fn rows_of_blocks_and_of_half_bytes_are_those_of_the_whole() {
+    let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
+    // The scale of each block is 1.0 as f16.
+    let block = |at: u8| {
+        [0, 0x3c]
+            .into_iter()
+            .chain((0..32).map(move |value| value ^ at))
+    };
+    let blocks: Vec<u8> = (0..24).flat_map(block).collect();
+    let nibbles: Vec<u8> = (0..=255).chain(0..59).collect();
+    let scale: Vec<f32> = (0..90u8).map(f32::from).collect();
+    for text in ["1", "2:", "3:1:-1", "-1,5", "0:0", ":, ::9"] {
+        let slices = Slice::parse_list(text).unwrap();
+        let rows = Blocks::new(q8_0, [4, 192], &blocks[..]).unwrap();
+        agree(&files_of(&rows), &slices).unwrap();
+        // Rows of an odd length, of which two share a byte.
+        let rows = Quantized4Bit::new([90, 7], &nibbles, &scale, &scale).unwrap();
+        agree(&files_of(&rows), &slices).unwrap();
+    }
+    for text in ["40", "700:10:-3", "5:6", "767"] {
+        let row = Blocks::new(q8_0, [768], &blocks[..]).unwrap();
+        agree(&files_of(&row), &Slice::parse_list(text).unwrap()).unwrap();
+    }
+    let many: Vec<u8> = blocks
+        .iter()
+        .copied()
+        .cycle()
+        .take(34 * 6 * 10_000)
+        .collect();
+    let rows = Blocks::new(q8_0, [10_000, 192], &many[..]).unwrap();
+    let (file, count) = counted(written(&rows, WriteOptions::new()));
+    file.tensor("x")
+        .unwrap()
+        .slice(&[Slice::Index(-7)])
+        .unwrap();
+    let read = count.load(Ordering::Relaxed);
+    assert!(read <= 64 << 10, "{read}");
+}
+
+/// 24 MB of i64, each its own place.
+fn numbers() -> Vec<i64> {
+    (0..3_000_000).collect()
+}
+
+/// A file of one component of 3000 by 1000 numbers.
+fn file_of_component(source: impl Source + 'static, component: Component) -> File {
+    let mut builder = FileBuilder::new(Kind::new("numbers"), OpenOptions::new());
+    let source = builder.source(source);
+    let object = Object::new([3000, 1000], "dense").with_component("data", component);
+    builder.object("x", object, source);
+    builder.build().unwrap()
+}
+
+fn expect_numbers(file: &File, text: &str, expected: impl Iterator<Item = i64>) {
+    let slices = Slice::parse_list(text).unwrap();
+    let part = file.tensor("x").unwrap().slice(&slices).unwrap();
+    assert!(
+        part.as_slice::<i64>().unwrap().iter().copied().eq(expected),
+        "{text}"
+    );
+}
+
+#[test]
+fn one_large_frame_is_decoded_as_far_as_a_part_needs_it() {
+    let mut state = 1i64;
+    let noise = numbers().into_iter().map(|at| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(at);
+        at ^ (state >> 33 << 32)
+    });
+    let bytes: Vec<u8> = noise.flat_map(i64::to_le_bytes).collect();
+    let low = |at: i64| u32::try_from(at).unwrap();
+    let mut stored = Vec::new();
+    let mut compressor = FrameCompressor::new(1).unwrap();
+    compressor.compress(&bytes, &mut stored).unwrap();
+    let blob = Blob {
+        encoding: Encoding::Zstd,
+        decoded_len: Some(bytes.len() as u64),
+        ..Blob::raw(Span::new(0, stored.len() as u64).unwrap())
+    };
+    let all = stored.len() as u64;
+    let read = Arc::new(AtomicU64::new(0));
+    let source = common::Counted(stored, Arc::clone(&read));
+    let file = file_of_component(source, Component::new(DType::I64, blob));
+    let part = |text: &str| {
+        read.store(0, Ordering::Relaxed);
+        let slices = Slice::parse_list(text).unwrap();
+        let part = file.tensor("x").unwrap().slice(&slices).unwrap();
+        let values = part.as_slice::<i64>().unwrap();
+        let values: Vec<u32> = values.iter().map(|value| *value as u32).collect();
+        (values, read.load(Ordering::Relaxed))
+    };
+    let (values, read) = part("100,5:8");
+    assert_eq!(values, [100_005, 100_006, 100_007].map(low));
+    // The frame's blocks are walked as well, a look at each.
+    assert!(read < all / 3, "{read} of {all}");
+    let (values, read) = part("::-1000,1");
+    assert_eq!(values, [2_999_001, 1_999_001, 999_001].map(low));
+    assert!(read < 3 * all, "{read} of {all}");
+}
+
+#[test]
+fn parts_of_big_endian_components_are_turned() {
+    let bytes: Vec<u8> = numbers().into_iter().flat_map(i64::to_be_bytes).collect();
+    let span = Span::new(0, bytes.len() as u64).unwrap();
+    let component = Component {
+        byte_order: ByteOrder::Big,
+        ..Component::new(DType::I64, Blob::raw(span))
+    };
+    let lent = file_of_component(Memory::new(bytes.clone()), component.clone());
+    let fetched = file_of_component(common::ByPosition(bytes), component);
+    for file in [lent, fetched] {
+        expect_numbers(
+            &file,
+            "::-1500,::999",
+            [2_999_000, 2_999_999, 1_499_000, 1_499_999].into_iter(),
+        );
+        expect_numbers(&file, "2:20", 2000..20_000);
+    }
+}
+
+/// Bytes that are made in order: going back makes them again from the start.
+struct Sequential(Vec<u8>, Arc<AtomicU64>, AtomicU64);
+
+impl Source for Sequential {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn is_sequential(&self) -> bool {
+        true
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset + buf.len() as u64;
+        let at = self.2.swap(end, Ordering::Relaxed);
+        let from = if offset < at { 0 } else { at };
+        self.1.fetch_add(end - from, Ordering::Relaxed);
+        Memory::new(&self.0[..]).read_at(offset, buf)
+    }
+}
+
+#[test]
+fn parts_of_what_is_made_in_order_seldom_go_back() {
+    let bytes: Vec<u8> = numbers().into_iter().flat_map(i64::to_le_bytes).collect();
+    let len = bytes.len() as u64;
+    let made = Arc::new(AtomicU64::new(0));
+    let source = Sequential(bytes, Arc::clone(&made), AtomicU64::new(0));
+    let span = Span::new(0, len).unwrap();
+    let file = file_of_component(source, Component::new(DType::I64, Blob::raw(span)));
+    expect_numbers(&file, "::2,7", (0..1500).map(|row| row * 2000 + 7));
+    assert!(made.swap(0, Ordering::Relaxed) <= len);
+    expect_numbers(
+        &file,
+        "::-1",
+        (0..3000)
+            .rev()
+            .flat_map(|row| row * 1000..row * 1000 + 1000),
+    );
+    // Six windows, each made out of those before it, and again for a row on the border of two.
+    assert!(made.load(Ordering::Relaxed) < 10 * len);
 }

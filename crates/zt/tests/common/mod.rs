@@ -9,8 +9,10 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use zt::{Csr, Dense, File, OpenOptions, Source, Span, WriteOptions};
+use proptest::prelude::*;
+use zt::{Csr, Dense, File, OpenOptions, Slice, Source, Span, ToObject, WriteOptions};
 
 /// A source that lends nothing, as a file.
 pub struct ByPosition(pub Vec<u8>);
@@ -22,6 +24,79 @@ impl Source for ByPosition {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         zt::Memory::new(&self.0[..]).read_at(offset, buf)
     }
+}
+
+/// A source that lends nothing and counts what is read of it.
+pub struct Counted(pub Vec<u8>, pub Arc<AtomicU64>);
+
+impl Source for Counted {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        zt::Memory::new(&self.0[..]).read_at(offset, buf)
+    }
+}
+
+/// The file, and the bytes that have been read of it since it was opened.
+pub fn counted(bytes: Vec<u8>) -> (File, Arc<AtomicU64>) {
+    let count = Arc::new(AtomicU64::new(0));
+    let source = Counted(bytes, Arc::clone(&count));
+    let file = OpenOptions::new().open_source(source).unwrap();
+    let _ = file.entries();
+    count.store(0, Ordering::Relaxed);
+    (file, count)
+}
+
+/// Any slice of a dimension of up to some `extent`.
+pub fn any_slice(extent: i64) -> impl Strategy<Value = Slice> {
+    let bound = || prop::option::of(-extent - extent / 4 - 2..extent + extent / 4 + 2);
+    let step = prop_oneof![3 => Just(1i64), 1 => 1i64..4, 1 => -3i64..0];
+    let range = (bound(), bound(), step);
+    prop_oneof![
+        5 => range.prop_map(|(start, stop, step)| Slice::Range { start, stop, step }),
+        1 => (-extent..extent).prop_map(Slice::Index),
+        1 => Just(Slice::ALL),
+    ]
+}
+
+/// Files that hold the same object, each stored and read in another way.
+pub fn files_of(object: &impl ToObject) -> Vec<(String, File)> {
+    let mut files = Vec::new();
+    for (encoding, options) in [
+        ("raw", WriteOptions::new()),
+        ("zstd", WriteOptions::new().zstd(1)),
+    ] {
+        let bytes = written(object, options);
+        for (source, file) in every_source(&bytes, &OpenOptions::new()) {
+            files.push((format!("{encoding} {source}"), file.unwrap()));
+        }
+    }
+    files
+}
+
+/// A file of the object, as `x`.
+pub fn written(object: &impl ToObject, options: WriteOptions) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    writer.add("x", object).unwrap();
+    writer.finish().unwrap();
+    bytes
+}
+
+/// Parts of the object `x` of each are those of its dense value.
+pub fn agree(files: &[(String, File)], slices: &[Slice]) -> Result<(), TestCaseError> {
+    for (name, file) in files {
+        let tensor = file.tensor("x").unwrap();
+        let expected = tensor.to_dense().unwrap().slice(slices);
+        let found = tensor.slice(slices);
+        match (found, expected) {
+            (Ok(found), Ok(expected)) => prop_assert!(found == expected, "{}", name),
+            (found, expected) => prop_assert_eq!(found.is_err(), expected.is_err(), "{}", name),
+        }
+    }
+    Ok(())
 }
 
 /// A file with one object of each kind, in memory.
