@@ -7,13 +7,24 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
-use zt::{Buffer, DigestAlgorithm, Entry, File, HashOptions, Tensor, VerifyOptions};
+use zt::{Buffer, Dense, DigestAlgorithm, Entry, File, HashOptions, Slice, Tensor, VerifyOptions};
 
 use crate::{hash, json};
 
 /// A dense value larger than this is not asked for: a sparse object of a few bytes can have any
 /// shape.
 const DENSE_MAX: u64 = 16 << 20;
+/// What is read of every dimension, or of the first.
+const PART: Slice = Slice::Range {
+    start: Some(1),
+    stop: Some(-1),
+    step: 1,
+};
+const BACKWARDS: Slice = Slice::Range {
+    start: None,
+    stop: None,
+    step: -3,
+};
 /// Bytes of content that are noted as they are.
 const SHOWN: usize = 128;
 
@@ -344,6 +355,25 @@ fn stream(tensor: &Tensor<'_>, role: &str) -> zt::Result<Vec<u8>> {
     }
 }
 
+/// Parts of the dense value, each read without the rest of it, are parts of it. Where there is none,
+/// they are only seen to end: a fault may lie outside a part, and then goes unseen.
+fn parts(tensor: &Tensor<'_>, dense: zt::Result<&Dense<'_>, &zt::Error>) {
+    for slices in [&[PART][..], &[PART; 2], &[BACKWARDS; 2]] {
+        let (name, part) = (tensor.name(), tensor.slice(slices));
+        let Ok(dense) = dense else {
+            continue;
+        };
+        match (part, dense.slice(slices)) {
+            (Ok(part), Ok(expected)) => assert!(part == expected, "{name}: {slices:?} differs"),
+            (part, expected) => assert_eq!(
+                part.is_err(),
+                expected.is_err(),
+                "{name}: {slices:?}: {part:?}"
+            ),
+        }
+    }
+}
+
 fn dense(file: &File, tensor: &Tensor<'_>) -> Option<Result<Content, Box<Refusal>>> {
     let signature = signature(tensor);
     let format = file.registry().format(tensor.format());
@@ -359,6 +389,7 @@ fn dense(file: &File, tensor: &Tensor<'_>) -> Option<Result<Content, Box<Refusal
         }
     }
     let dense = tensor.to_dense();
+    parts(tensor, dense.as_ref());
     Some(
         dense
             .map(|dense| Content::of(&dense.elements().bytes))

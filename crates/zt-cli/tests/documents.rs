@@ -237,6 +237,10 @@ fn show_gives_slices_components_and_statistics() {
         .json();
     assert_eq!(document["shape"], json!([2]));
     assert_eq!(document["values"][1], f64::from(0.1f32));
+    let document = zt!["show", "--json", path, "graph", "--slice", "1,:2"]
+        .exits(0)
+        .json();
+    assert_eq!(document["values"], json!([8, 0]));
 
     let document = zt!["show", "--json", path, "graph", "--component", "indptr"]
         .exits(0)

@@ -80,6 +80,9 @@ fn one_object_goes_to_one_file_sliced_if_asked() {
     let (path, out) = (sample(dir.path()), dir.path().join("w.npy"));
     zt!["extract", path, "w", "-o", out, "--slice", ":,1"].exits(0);
     assert_eq!(npy(&out).1, floats(&[-2.0, f32::INFINITY]));
+    let sparse = dir.path().join("graph.npy");
+    zt!["extract", path, "graph", "-o", sparse, "--slice", "::-1,2"].exits(0);
+    assert_eq!(npy(&sparse).1, [0i32, 7].map(i32::to_le_bytes).concat());
     assert_eq!(
         zt!["extract", "--json", path, "w", "-o", out]
             .exits(2)
