@@ -51,7 +51,22 @@ impl<W: Write> ContainerWriter<W> {
         Ok(writer)
     }
 
-    /// Bytes written so far.
+    /// Goes on with a container behind its first `offset` bytes, which the sink does not see: those
+    /// of a file that is edited.
+    pub const fn resume(sink: W, offset: u64) -> Self {
+        ContainerWriter {
+            sink,
+            offset,
+            state: State::BetweenBlobs,
+        }
+    }
+
+    /// Where the bytes go. Whatever is written there by others is no part of the container.
+    pub const fn sink_mut(&mut self) -> &mut W {
+        &mut self.sink
+    }
+
+    /// The offset in the file of the next byte.
     pub const fn offset(&self) -> u64 {
         self.offset
     }

@@ -148,6 +148,12 @@ pub const ALL: &[CodeInfo] = &[
         "See the system's own message.",
     ),
     info(
+        "locked",
+        "system",
+        "Another program is editing the file.",
+        "Again once that program has ended; its lock ends with it.",
+    ),
+    info(
         "logical-type",
         "file",
         "A logical type stands over a storage type that it does not have.",

@@ -121,7 +121,11 @@ enum Digester {
 }
 
 impl<W: Write> Encoder<W> {
-    pub(crate) fn new(sink: W, alignment: Option<u64>, threads: Option<usize>) -> Result<Self> {
+    pub(crate) fn new(
+        container: ContainerWriter<W>,
+        alignment: Option<u64>,
+        threads: Option<usize>,
+    ) -> Result<Self> {
         /// Beyond this, padding is larger than what it pads.
         const MOST: u64 = 1 << 30;
         if let Some(alignment) = alignment
@@ -135,7 +139,7 @@ impl<W: Write> Encoder<W> {
         // Enough for each thread to have one chunk in work and one waiting, whatever their size.
         let budget = threads.saturating_add(2).saturating_mul(SINGLE_FRAME_MAX);
         Ok(Encoder {
-            container: ContainerWriter::new(sink)?,
+            container,
             alignment,
             tools: Arc::new(Tools::new(threads)),
             workers,

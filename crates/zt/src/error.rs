@@ -89,6 +89,10 @@ pub(crate) enum Fault {
         format: String,
     },
     UnfinishedObject,
+    Locked,
+    NotEditable {
+        layout: &'static str,
+    },
     UncheckedBools,
     Interrupted,
     IsAFolder,
@@ -251,8 +255,8 @@ impl Fault {
     fn kind(&self) -> ErrorKind {
         match self {
             Fault::Interrupted => ErrorKind::Interrupted,
-            Fault::UnknownFormat { .. } => ErrorKind::Unsupported,
-            Fault::IsAFolder | Fault::ThreadPool => ErrorKind::Io,
+            Fault::UnknownFormat { .. } | Fault::NotEditable { .. } => ErrorKind::Unsupported,
+            Fault::IsAFolder | Fault::Locked | Fault::ThreadPool => ErrorKind::Io,
             Fault::Padding { .. } | Fault::Overlap { .. } => ErrorKind::Malformed,
             _ => ErrorKind::Misuse,
         }
@@ -262,7 +266,8 @@ impl Fault {
         match self {
             Fault::NoSuchObject | Fault::NoSuchComponent { .. } => "not-found",
             Fault::DuplicateName => "duplicate-name",
-            Fault::UnknownFormat { .. } => "unsupported",
+            Fault::UnknownFormat { .. } | Fault::NotEditable { .. } => "unsupported",
+            Fault::Locked => "locked",
             Fault::Interrupted => "interrupted",
             Fault::IsAFolder | Fault::ThreadPool => "io",
             Fault::Padding { .. } => "padding",
@@ -375,6 +380,11 @@ impl fmt::Display for Fault {
                 )?;
                 f.write_str("its components can be read, its value cannot")
             }
+            Fault::Locked => f.write_str("another program is editing the file"),
+            Fault::NotEditable { layout } => write!(
+                f,
+                "files of version {layout} are not edited in place, only those of 1.1 and 1.2 are"
+            ),
             Fault::UnfinishedObject => f.write_str(
                 "an object was begun and not finished: the file would hold its bytes alone",
             ),

@@ -1,14 +1,15 @@
 //! A `.zt` file, written front to back.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use zt_container::{Blob, Limits};
+use zt_container::{Blob, ContainerWriter, Limits};
 use zt_formats::{NewObject, Parts, Registry, ToObject, check_bools};
 use zt_manifest::{ByteOrder, Component, DType, Manifest, Map, Object, Text};
 
+use crate::edit::Tail;
 use crate::encode::{Encoder, Placed};
 use crate::error::{Error, Fault, Result};
 use crate::options::{ComponentOptions, ObjectOptions, WriteOptions};
@@ -48,6 +49,8 @@ pub struct Writer<'w> {
     manifest: Manifest,
     /// Where in the manifest each object is.
     names: HashMap<String, usize>,
+    /// Objects that are in the manifest for the time being, so that the others keep their places.
+    removed: HashSet<usize>,
     /// `None` where nothing is shared but on request.
     pub(crate) shares: Option<Shares>,
     /// Components whose blob is not known yet, in the order of the manifest.
@@ -68,6 +71,8 @@ pub(crate) enum Sink<'w> {
     File(AtomicFile),
     /// Small writes are gathered, so that a file of many small tensors is not as many calls.
     Stream(BufWriter<Box<dyn Write + Send + 'w>>),
+    /// Behind the end of a file that is edited.
+    Tail(Box<Tail>),
 }
 
 impl<'w> Sink<'w> {
@@ -81,6 +86,7 @@ impl Write for Sink<'_> {
         match self {
             Sink::File(file) => file.write(bytes),
             Sink::Stream(stream) => stream.write(bytes),
+            Sink::Tail(tail) => tail.write(bytes),
         }
     }
 
@@ -88,6 +94,7 @@ impl Write for Sink<'_> {
         match self {
             Sink::File(file) => file.flush(),
             Sink::Stream(stream) => stream.flush(),
+            Sink::Tail(tail) => tail.flush(),
         }
     }
 }
@@ -114,14 +121,34 @@ impl<'w> Writer<'w> {
     }
 
     pub(crate) fn with_sink(sink: Sink<'w>, options: WriteOptions) -> Result<Self> {
-        let encoder = Encoder::new(sink, options.alignment, options.threads)?;
+        Self::after(ContainerWriter::new(sink)?, Manifest::default(), options)
+    }
+
+    /// Goes on behind the first `offset` bytes of a file that has the objects of `manifest`.
+    pub(crate) fn resume(
+        sink: Sink<'w>,
+        offset: u64,
+        manifest: Manifest,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        Self::after(ContainerWriter::resume(sink, offset), manifest, options)
+    }
+
+    fn after(
+        container: ContainerWriter<Sink<'w>>,
+        manifest: Manifest,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        let names = manifest.objects.iter().enumerate();
+        let names = names.map(|(at, (name, _))| (name.clone(), at)).collect();
         Ok(Writer {
-            encoder,
+            encoder: Encoder::new(container, options.alignment, options.threads)?,
             options: options.component,
             writes_planes: options.planes,
             registry: options.registry.unwrap_or_else(Registry::builtin),
-            manifest: Manifest::default(),
-            names: HashMap::new(),
+            manifest,
+            names,
+            removed: HashSet::new(),
             shares: options.deduplicate.then(Shares::default),
             pending: Vec::new(),
             abandoned: false,
@@ -257,11 +284,20 @@ impl<'w> Writer<'w> {
     /// [`crate::ErrorKind::Io`]; [`crate::ErrorKind::Misuse`] where a streamed object was dropped
     /// before it was finished. Nothing is published then.
     pub fn finish(self) -> Result<()> {
+        match self.finish_sink()? {
+            Sink::File(file) => file.publish(),
+            Sink::Stream(_) | Sink::Tail(_) => Ok(()),
+        }
+    }
+
+    /// Writes the manifest and the footer; then the sink, flushed.
+    pub(crate) fn finish_sink(self) -> Result<Sink<'w>> {
         self.check_usable()?;
         let Writer {
             encoder,
             mut manifest,
             pending,
+            removed,
             ..
         } = self;
         let (container, blobs) = encoder.finish()?;
@@ -272,10 +308,49 @@ impl<'w> Writer<'w> {
                 component.blob.clone_from(blob);
             }
         }
+        if !removed.is_empty() {
+            let mut at = 0..;
+            let is_kept = |_: &_| at.next().is_none_or(|at| !removed.contains(&at));
+            manifest.objects.retain(is_kept);
+        }
         let manifest = manifest.to_cbor()?;
-        match container.finish(&manifest)? {
-            Sink::File(file) => file.publish(),
-            Sink::Stream(_) => Ok(()),
+        Ok(container.finish(&manifest)?)
+    }
+
+    /// Takes an object out of the manifest; whether it was there.
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
+        let at = self.names.remove(name);
+        self.removed.extend(at);
+        at.is_some()
+    }
+
+    pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        self.check_name(to, &[])
+            .map_err(|error| error.with_object(to))?;
+        let missing = || Error::from(Fault::NoSuchObject).with_object(from);
+        let at = self.names.remove(from).ok_or_else(missing)?;
+        if let Some((name, _)) = self.manifest.objects.get_mut(at) {
+            to.clone_into(name);
+        }
+        self.names.insert(to.to_owned(), at);
+        Ok(())
+    }
+
+    /// Whether there is an object of that name.
+    pub(crate) fn expect(&self, name: &str) -> Result<()> {
+        let missing = || Error::from(Fault::NoSuchObject).with_object(name);
+        self.names.get(name).map(drop).ok_or_else(missing)
+    }
+
+    pub(crate) const fn attributes_mut(&mut self) -> &mut Option<Map> {
+        &mut self.manifest.attributes
+    }
+
+    /// Where the bytes go, of a file that is edited.
+    pub(crate) fn tail(&mut self) -> Option<&mut Tail> {
+        match self.encoder.container.sink_mut() {
+            Sink::Tail(tail) => Some(tail),
+            Sink::File(_) | Sink::Stream(_) => None,
         }
     }
 

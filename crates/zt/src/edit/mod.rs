@@ -1,0 +1,266 @@
+//! A `.zt` file changed in place.
+
+mod storage;
+mod tail;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use zt_container::{Layout, Span};
+use zt_manifest::{Manifest, Map};
+
+pub use storage::Storage;
+pub(crate) use tail::Tail;
+
+use crate::error::{Error, Fault, Result};
+use crate::file::File;
+use crate::open::OpenOptions;
+use crate::options::WriteOptions;
+use crate::writer::{Sink, Writer};
+use storage::{Before, LockedFile};
+
+/// Changes a `.zt` file where it is: what is added goes behind its end, and at no moment is there
+/// anything else to be read than the old file or the new one, by any reader.
+///
+/// Nothing is changed for readers before [`Editor::commit`]; dropped before that, an editor leaves
+/// the file as it was. A process that is killed leaves the one or the other, with bytes behind it
+/// that the next edit takes away. After a loss of power the end of the file may be torn; what was
+/// there before is not, and repairing finds it.
+///
+/// There is one editor at a time: the file is locked (advisory, `flock` where there is that), and a
+/// second one is refused. Readers are not locked out. Those that have the file open, by position,
+/// keep what they had: the bytes of objects that are removed stay where they are, until the file is
+/// compacted.
+///
+/// ```
+/// use zt::{Dense, File, Writer};
+///
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("model.zt");
+/// let mut writer = Writer::create(&path)?;
+/// writer.add("a", &Dense::from_slice(&[2], &[1i32, 2])?)?;
+/// writer.finish()?;
+///
+/// let mut edit = File::edit(&path)?;
+/// edit.rename("a", "first")?;
+/// edit.writer().add("second", &Dense::from_slice(&[1], &[3i32])?)?;
+/// assert!(File::open(&path)?.tensor("a").is_ok(), "nothing has changed yet");
+/// edit.commit()?;
+/// assert_eq!(File::open(&path)?.names().collect::<Vec<_>>(), ["first", "second"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Spec: §16.
+pub struct Editor {
+    writer: Writer<'static>,
+    before: File,
+    /// Objects that cannot be written again, and why.
+    faulty: BTreeMap<String, Error>,
+    path: Option<PathBuf>,
+}
+
+impl File {
+    /// Begins to change the `.zt` file at `path`, with the defaults of [`WriteOptions`].
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteOptions::edit`].
+    pub fn edit(path: impl AsRef<Path>) -> Result<Editor> {
+        WriteOptions::new().edit(path)
+    }
+}
+
+impl WriteOptions {
+    /// Begins to change the `.zt` file at `path`. What is added is stored as these options say; what
+    /// is there stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// Code `locked` where another editor has the file; the file's faults, as for
+    /// [`OpenOptions::open`]; code `unsupported` for layouts before 1.1 and versions after 1.2,
+    /// which are converted and not edited; [`crate::ErrorKind::Io`].
+    pub fn edit(self, path: impl AsRef<Path>) -> Result<Editor> {
+        let path = path.as_ref();
+        let begin = || {
+            let storage = Arc::new(LockedFile::open(path)?);
+            Editor::begin(storage, self, Some(path.to_owned()))
+        };
+        begin().map_err(|error| error.with_path(path))
+    }
+
+    /// As [`WriteOptions::edit`], of a file that is kept somewhere else. Whoever made `storage`
+    /// keeps other editors away from it.
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteOptions::edit`].
+    pub fn edit_storage(self, storage: Arc<dyn Storage>) -> Result<Editor> {
+        Editor::begin(storage, self, None)
+    }
+}
+
+impl Editor {
+    fn begin(
+        storage: Arc<dyn Storage>,
+        options: WriteOptions,
+        path: Option<PathBuf>,
+    ) -> Result<Self> {
+        let byte_len = storage.byte_len()?;
+        let source = Before {
+            storage: Arc::clone(&storage),
+            byte_len,
+        };
+        let mut open = OpenOptions::new();
+        if let Some(registry) = &options.registry {
+            open = open.registry(registry.clone());
+        }
+        let before = open.open_source(source)?;
+        let trailer = trailer_of(&before)?;
+        // The manifest was in memory before: its length is within the limit.
+        let mut bytes = vec![0; usize::try_from(trailer.byte_len()).unwrap_or(0)];
+        storage.read_at(trailer.offset(), &mut bytes)?;
+
+        let mut faulty = BTreeMap::new();
+        let mut manifest = Manifest {
+            attributes: before.attributes()?,
+            objects: Vec::new(),
+            extra: before.extra()?,
+        };
+        for entry in before.entries() {
+            match entry.object() {
+                Ok(object) => {
+                    let object = (entry.name().to_owned(), object.clone());
+                    manifest.objects.push(object);
+                }
+                Err(error) => {
+                    faulty.insert(entry.name().to_owned(), error);
+                }
+            }
+        }
+        let tail = Tail::new(storage, byte_len, bytes);
+        let sink = Sink::Tail(Box::new(tail));
+        let writer = Writer::resume(sink, byte_len, manifest, options)?;
+        Ok(Editor {
+            writer,
+            before,
+            faulty,
+            path,
+        })
+    }
+
+    /// The file as it was when the edit began, and as everyone sees it until it is committed.
+    #[must_use]
+    pub const fn before(&self) -> &File {
+        &self.before
+    }
+
+    /// Adds objects, as to a new file. Names that the file has are taken, unless they were removed.
+    pub const fn writer(&mut self) -> &mut Writer<'static> {
+        &mut self.writer
+    }
+
+    /// Makes room for so many bytes of objects to come, so that a disk which has none is told before
+    /// anything is written. Without this room is made as it is needed.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Io`] where there is no space.
+    pub fn reserve(&mut self, byte_len: u64) -> Result<()> {
+        Ok(self
+            .writer
+            .tail()
+            .map_or(Ok(()), |tail| tail.make_room(byte_len))?)
+    }
+
+    /// Takes an object out of the file, a faulty one too. Its bytes stay in the file, which no
+    /// longer says what they are.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`.
+    pub fn remove(&mut self, name: &str) -> Result<()> {
+        if self.faulty.remove(name).is_some() || self.writer.remove(name) {
+            return Ok(());
+        }
+        Err(Error::from(Fault::NoSuchObject).with_object(name))
+    }
+
+    /// Gives an object another name.
+    ///
+    /// # Errors
+    ///
+    /// Codes `not-found` and `duplicate-name`; the object's fault, if it has one.
+    pub fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        if let Some(error) = self.faulty.get(from) {
+            return Err(error.clone());
+        }
+        if from == to {
+            return self.writer.expect(from);
+        }
+        if self.faulty.contains_key(to) {
+            return Err(Error::from(Fault::DuplicateName).with_object(to));
+        }
+        self.writer.rename(from, to)
+    }
+
+    /// The file's attributes, to be changed. `None` where there is no such field.
+    pub const fn attributes_mut(&mut self) -> &mut Option<Map> {
+        self.writer.attributes_mut()
+    }
+
+    /// Makes the edited file the one that everyone sees, and durable.
+    ///
+    /// # Errors
+    ///
+    /// The fault of an object that cannot be read and was not removed: it would be lost.
+    /// [`crate::ErrorKind::Misuse`] as for [`Writer::finish`]; [`crate::ErrorKind::Io`]. The old
+    /// file is there then. Only a failed sync after the last step leaves the new one: its error
+    /// says that nobody knows whether it will survive a loss of power.
+    pub fn commit(self) -> Result<()> {
+        let Editor {
+            writer,
+            faulty,
+            path,
+            before: _,
+        } = self;
+        let commit = move || {
+            if let Some(error) = faulty.into_values().next() {
+                return Err(error);
+            }
+            match writer.finish_sink()? {
+                Sink::Tail(mut tail) => Ok(tail.commit()?),
+                Sink::File(_) | Sink::Stream(_) => Ok(()),
+            }
+        };
+        commit().map_err(|error| match &path {
+            Some(path) => error.with_path(path),
+            None => error,
+        })
+    }
+}
+
+impl std::fmt::Debug for Editor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("Editor");
+        debug
+            .field("before", &self.before)
+            .field("writer", &self.writer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Manifest, size and footer magic, which end the file.
+fn trailer_of(file: &File) -> Result<Span> {
+    let layout = file.layout().unwrap_or_default();
+    let Some((placement, version)) = file.inner.catalog.placement() else {
+        return Err(Fault::NotEditable { layout }.into());
+    };
+    // What a later minor version means by its fields is not known here.
+    let is_known = version.is_some_and(|version| version.minor <= 2);
+    if placement.layout != Layout::V1_1 || !is_known {
+        return Err(Fault::NotEditable { layout }.into());
+    }
+    Span::between(placement.data.end(), file.byte_len())
+        .ok_or_else(|| Fault::NotEditable { layout }.into())
+}

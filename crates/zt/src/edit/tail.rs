@@ -1,0 +1,181 @@
+//! The end of a file that grows while its readers see what it was.
+//!
+//! ```text
+//! before   | blobs | manifest, footer |
+//! begin    | blobs | manifest, footer | room                        | the same manifest, footer |
+//! write    | blobs | manifest, footer | new blobs, manifest, footer | the same manifest, footer |
+//! commit   | blobs | manifest, footer | new blobs, manifest, footer |                  a truncation
+//! clear    | blobs | zeros            | new blobs, manifest, footer |
+//! ```
+//!
+//! Readers find the manifest from the end of the file, and offsets count from its beginning: so the
+//! old manifest says the same from behind the room. Until the truncation every reader finds the old
+//! file, after it the new one. Cutting the file at its old length undoes all of it.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use super::storage::Storage;
+use crate::publish::BUFFER;
+
+/// Writes into the room between the old end of a file and the copy of its trailer, and moves the
+/// copy away where the room runs out. Dropped before [`Tail::commit`], it undoes all of it.
+pub(crate) struct Tail {
+    storage: Arc<dyn Storage>,
+    /// The manifest and footer as they are: what readers look for at the end.
+    trailer: Vec<u8>,
+    /// The length of the file that is edited.
+    old_len: u64,
+    /// Where the next byte goes that is not gathered.
+    position: u64,
+    /// Small writes, gathered.
+    gathered: Vec<u8>,
+    /// Where the copy of the trailer begins; `None` until there is one.
+    copy_at: Option<u64>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Growing,
+    /// A call has failed: nothing is tried again.
+    Failed,
+    /// The new file is the one that readers see.
+    Committed,
+}
+
+/// Room that is made at first, and the least by which it grows.
+const LEAST: u64 = 1 << 20;
+
+impl Tail {
+    /// `trailer` are the last bytes of the storage. Nothing is changed yet.
+    pub(super) fn new(storage: Arc<dyn Storage>, old_len: u64, trailer: Vec<u8>) -> Self {
+        Tail {
+            storage,
+            trailer,
+            old_len,
+            position: old_len,
+            gathered: Vec::new(),
+            copy_at: None,
+            state: State::Growing,
+        }
+    }
+
+    /// Makes room for so many bytes behind those that were written and gathered.
+    pub(super) fn make_room(&mut self, byte_len: u64) -> io::Result<()> {
+        let len = add(self.gathered.len() as u64, byte_len)?;
+        self.attempt(|tail| tail.make_room_for(len))
+    }
+
+    /// Does it, unless something has failed before.
+    fn attempt<T>(&mut self, call: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+        if self.state == State::Failed {
+            return Err(io::Error::other("an earlier step of the edit has failed"));
+        }
+        let is_growing = self.state == State::Growing;
+        call(self).inspect_err(|_| {
+            if is_growing && self.state == State::Growing {
+                self.state = State::Failed;
+            }
+        })
+    }
+
+    fn make_room_for(&mut self, byte_len: u64) -> io::Result<()> {
+        let end = add(self.position, byte_len)?;
+        if self.copy_at.is_some_and(|copy_at| end <= copy_at) {
+            return Ok(());
+        }
+        // Twice as much each time, so that the copy moves seldom; as little as will do on a disk
+        // that is nearly full.
+        let grown = self.position.saturating_sub(self.old_len).max(LEAST);
+        let roomy = add(end, grown)?;
+        let copy_at = match self.reserve(roomy) {
+            Ok(()) => roomy,
+            Err(_) => self.reserve(end).map(|()| end)?,
+        };
+        // In one call, because the file is as long as what was written of it; durable before any
+        // byte changes where the last copy was.
+        self.storage.write_at(copy_at, &self.trailer)?;
+        self.storage.sync()?;
+        self.copy_at = Some(copy_at);
+        Ok(())
+    }
+
+    fn reserve(&self, copy_at: u64) -> io::Result<()> {
+        let end = add(copy_at, self.trailer.len() as u64)?;
+        self.storage.reserve(self.old_len, end - self.old_len)
+    }
+
+    fn write_all_at_end(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let len = bytes.len() as u64;
+        self.make_room_for(len)?;
+        self.storage.write_at(self.position, bytes)?;
+        self.position = add(self.position, len)?;
+        Ok(())
+    }
+
+    fn write_gathered(&mut self) -> io::Result<()> {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        if !gathered.is_empty() {
+            self.write_all_at_end(&gathered)?;
+            gathered.clear();
+        }
+        self.gathered = gathered;
+        Ok(())
+    }
+
+    /// Makes what was written the file: all of it durable, the copy cut off, the old trailer
+    /// cleared.
+    ///
+    /// After an error before the cut the old file is back; after one behind it the new file is
+    /// there, and nobody knows whether it is durable.
+    pub(super) fn commit(&mut self) -> io::Result<()> {
+        self.attempt(|tail| {
+            tail.write_gathered()?;
+            tail.storage.sync()?;
+            tail.storage.set_len(tail.position)?;
+            tail.state = State::Committed;
+            tail.storage.sync()?;
+            // Bytes of no blob are zero. Spec: §4.
+            let zeros = vec![0; tail.trailer.len()];
+            let trailer_at = tail.old_len.saturating_sub(zeros.len() as u64);
+            tail.storage.write_at(trailer_at, &zeros)?;
+            tail.storage.sync()
+        })
+    }
+}
+
+impl Write for Tail {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.attempt(|tail| {
+            if tail.gathered.len().saturating_add(bytes.len()) <= BUFFER {
+                tail.gathered.extend_from_slice(bytes);
+                return Ok(());
+            }
+            tail.write_gathered()?;
+            if bytes.len() < BUFFER {
+                tail.gathered.extend_from_slice(bytes);
+                return Ok(());
+            }
+            tail.write_all_at_end(bytes)
+        })?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.attempt(Self::write_gathered)
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        if self.state != State::Committed {
+            // Also where there is no copy yet: reserved space goes back. There is nobody to tell.
+            let _ = self.storage.set_len(self.old_len);
+        }
+    }
+}
+
+fn add(a: u64, b: u64) -> io::Result<u64> {
+    a.checked_add(b).ok_or(io::ErrorKind::FileTooLarge.into())
+}

@@ -1,0 +1,148 @@
+//! Editing in place: what readers see, before, during and after.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::collections::BTreeMap;
+
+use zt::{Attributes, Dense, File, Value, VerifyOptions, WriteOptions, Writer};
+
+type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+fn dense(values: &[i32]) -> Dense<'_> {
+    Dense::from_slice(&[values.len() as u64], values).unwrap()
+}
+
+fn values(file: &File) -> BTreeMap<String, Vec<i32>> {
+    let read = |name: &str| file.tensor(name).unwrap().to_vec::<i32>().unwrap();
+    file.names()
+        .map(|name| (name.to_owned(), read(name)))
+        .collect()
+}
+
+struct Fixture {
+    folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    fn new() -> Result<Self> {
+        let fixture = Fixture {
+            folder: tempfile::tempdir()?,
+        };
+        let mut writer = Writer::create(fixture.path())?;
+        writer.add("a", &dense(&[1, 2, 3]))?;
+        writer.add("b", &dense(&[4]))?;
+        writer.set_attributes(Attributes::from_iter([(
+            "kind".to_owned(),
+            Value::from("test"),
+        )]));
+        writer.finish()?;
+        Ok(fixture)
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("x.zt")
+    }
+}
+
+#[test]
+fn adds_removes_and_renames() -> Result {
+    let fixture = Fixture::new()?;
+    let path = fixture.path();
+    let mut edit = File::edit(&path)?;
+    edit.writer().add("c", &dense(&[5, 6]))?;
+    edit.remove("a")?;
+    edit.writer().add("a", &dense(&[7]))?;
+    edit.rename("b", "z")?;
+    edit.attributes_mut()
+        .get_or_insert_default()
+        .insert("more", Value::from(true));
+    edit.commit()?;
+
+    let file = File::open(&path)?;
+    let expected = [("a", vec![7]), ("c", vec![5, 6]), ("z", vec![4])];
+    let expected = expected.map(|(name, values)| (name.to_owned(), values));
+    assert_eq!(values(&file), BTreeMap::from(expected));
+    let attributes = file.attributes()?.unwrap();
+    assert_eq!(attributes.get("kind"), Some(&Value::from("test")));
+    assert_eq!(attributes.get("more"), Some(&Value::from(true)));
+    assert!(file.verify(&VerifyOptions::default())?.is_ok());
+    Ok(())
+}
+
+#[test]
+fn what_is_only_added_leaves_a_strictly_sound_file() -> Result {
+    let fixture = Fixture::new()?;
+    for (name, compression) in [("c", 0), ("d", 3)] {
+        let options = WriteOptions::new();
+        let options = if compression > 0 {
+            options.zstd(compression)
+        } else {
+            options
+        };
+        let mut edit = options.edit(fixture.path())?;
+        let many: Vec<i32> = (0..3_000_000).map(|at| at / 100).collect();
+        edit.writer().add(name, &dense(&many))?;
+        edit.commit()?;
+    }
+    let file = File::open(fixture.path())?;
+    assert_eq!(file.len(), 4);
+    let mut options = VerifyOptions::default();
+    options.strict = true;
+    let report = file.verify(&options)?;
+    assert!(report.is_ok(), "{report:?}");
+    Ok(())
+}
+
+#[test]
+fn dropped_it_leaves_the_file_byte_for_byte() -> Result {
+    let fixture = Fixture::new()?;
+    let before = std::fs::read(fixture.path())?;
+    let mut edit = File::edit(fixture.path())?;
+    edit.writer().add("c", &dense(&vec![0; 3_000_000]))?;
+    assert_eq!(
+        values(&File::open(fixture.path())?).len(),
+        2,
+        "the old file, all the while"
+    );
+    assert!(std::fs::metadata(fixture.path())?.len() > 12_000_000);
+    drop(edit);
+    assert!(std::fs::read(fixture.path())? == before);
+    Ok(())
+}
+
+#[test]
+fn those_who_have_it_open_keep_what_they_had() -> Result {
+    let fixture = Fixture::new()?;
+    let open = File::open(fixture.path())?;
+    let mut edit = File::edit(fixture.path())?;
+    edit.remove("a")?;
+    edit.commit()?;
+    assert_eq!(values(&open)["a"], [1, 2, 3]);
+    Ok(())
+}
+
+#[test]
+fn a_second_editor_is_refused_until_the_first_is_gone() -> Result {
+    let fixture = Fixture::new()?;
+    let edit = File::edit(fixture.path())?;
+    let error = File::edit(fixture.path()).unwrap_err();
+    assert_eq!((error.code(), error.kind()), ("locked", zt::ErrorKind::Io));
+    drop(edit);
+    File::edit(fixture.path())?.commit()?;
+    Ok(())
+}
+
+#[test]
+fn names_are_held_to_the_rules() -> Result {
+    let fixture = Fixture::new()?;
+    let mut edit = File::edit(fixture.path())?;
+    assert_eq!(edit.remove("x").unwrap_err().code(), "not-found");
+    assert_eq!(edit.rename("x", "y").unwrap_err().code(), "not-found");
+    assert_eq!(edit.rename("x", "x").unwrap_err().code(), "not-found");
+    assert_eq!(edit.rename("a", "b").unwrap_err().code(), "duplicate-name");
+    let error = edit.writer().add("a", &dense(&[])).unwrap_err();
+    assert_eq!(error.code(), "duplicate-name");
+    edit.rename("a", "a")?;
+    edit.commit()?;
+    assert_eq!(values(&File::open(fixture.path())?).len(), 2);
+    Ok(())
+}
