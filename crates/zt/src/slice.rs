@@ -175,7 +175,7 @@ impl<'f> Tensor<'f> {
         }))
     }
 
-    fn slice_whole(&self, places: &[Places]) -> Result<Dense<'static>> {
+    pub(crate) fn slice_whole(&self, places: &[Places]) -> Result<Dense<'static>> {
         let part = self.to_dense()?.select(places);
         part.map_err(|error| self.blame_format(error))
     }

@@ -64,6 +64,15 @@ impl<'f> Tensor<'f> {
 
     /// The dense value of a part.
     pub(crate) fn slice_sparse(&self, places: &[Places]) -> Result<Dense<'static>> {
+        let component = self.component(VALUES)?;
+        let known = component.dtype.map(|dtype| {
+            let logical_type = component.logical_type.as_deref();
+            self.registry().value_len(dtype, logical_type)
+        });
+        if known.transpose()?.flatten().is_none() {
+            // How long a zero is only the values tell, and a part may have none.
+            return self.slice_whole(places);
+        }
         let selection = Selection::of(places).map_err(|error| self.blame_format(error))?;
         // A few bytes can have any shape.
         self.check_dense_len_of(selection.shape())?;

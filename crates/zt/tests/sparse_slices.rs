@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use common::{ByPosition, agree, any_slice, counted, files_of, written};
 use proptest::prelude::*;
 use zt::{
-    Blob, Component, Coo, Csr, DType, File, FileBuilder, Kind, Memory, NewObject, Object,
+    Blob, Component, Coo, Csr, DType, Elements, File, FileBuilder, Kind, Memory, NewObject, Object,
     OpenOptions, Slice, Span, ToObject, WriteOptions,
 };
 
@@ -274,4 +274,13 @@ fn bools_that_are_none_are_named_by_their_place_in_the_component() {
     let error = tensor.slice(&[Slice::Index(1)]).unwrap_err();
     assert_eq!(error.code(), "bool-value");
     assert!(error.to_string().contains('1'), "{error}");
+}
+
+#[test]
+fn zeros_of_an_unknown_type_are_as_long_as_its_values() {
+    let elements = Elements::new(DType::U16, &[1u8, 2, 3, 4][..]).with_logical_type("example.pair");
+    let coo = Coo::new([4], elements, vec![1]).unwrap();
+    let file = File::from_bytes(written(&coo, WriteOptions::new())).unwrap();
+    let part = file.tensor("x").unwrap().slice(&[Slice::Index(2)]).unwrap();
+    assert_eq!(*part.elements().bytes, [0; 4]);
 }
