@@ -300,7 +300,13 @@ fn len_32(number: u64) -> [u8; 4] {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "small numbers"
+)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     use zt::{Limits, Memory, Source};
@@ -357,6 +363,84 @@ mod tests {
         let source = Memory::new(archive(&members));
         let read = Archive::open(&source, &Limits::default()).unwrap();
         assert_eq!(read.members().len(), 65_536);
+    }
+
+    /// What is written, without its zeros.
+    #[derive(Default)]
+    struct Holed {
+        pieces: BTreeMap<u64, Vec<u8>>,
+        byte_len: u64,
+    }
+
+    /// As much is written as a hole, if it is that long.
+    const HOLE: usize = 1 << 20;
+
+    impl Write for Holed {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if bytes.len() < HOLE {
+                self.pieces.insert(self.byte_len, bytes.to_vec());
+            }
+            self.byte_len += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Source for Holed {
+        fn byte_len(&self) -> u64 {
+            self.byte_len
+        }
+
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            buf.fill(0);
+            let end = offset + buf.len() as u64;
+            for (start, piece) in self.pieces.range(..end) {
+                let from = offset.max(*start);
+                let to = end.min(start + piece.len() as u64);
+                if from < to {
+                    let at = |place: u64, from: u64| usize::try_from(place - from).unwrap();
+                    let piece = &piece[at(from, *start)..at(to, *start)];
+                    buf[at(from, offset)..at(to, offset)].copy_from_slice(piece);
+                }
+            }
+            Ok(())
+        }
+    }
+
+    /// The length of one and the place of the other, and the directory's place, take 64 bits.
+    #[test]
+    fn members_beyond_four_gigabytes_are_zip64() {
+        let byte_len = MAX_32 + 2 * HOLE as u64;
+        let mut holed = Holed::default();
+        let mut writer = ArchiveWriter::new(&mut holed);
+        let mut long = writer.begin("long".to_owned(), byte_len).unwrap();
+        let zeros = vec![0; HOLE];
+        for _ in 0..byte_len / HOLE as u64 {
+            long.write_all(&zeros).unwrap();
+        }
+        let rest = usize::try_from(byte_len % HOLE as u64).unwrap();
+        long.write_all(&zeros[..rest]).unwrap();
+        long.finish().unwrap();
+        let mut behind = writer.begin("behind".to_owned(), 3).unwrap();
+        behind.write_all(b"end").unwrap();
+        behind.finish().unwrap();
+        writer.finish().unwrap();
+
+        let source: Arc<dyn Source> = Arc::new(holed);
+        let read = Archive::open(&source, &Limits::default()).unwrap();
+        let contents: Vec<_> = read
+            .members()
+            .iter()
+            .map(|member| member.content(&source).unwrap().span)
+            .collect();
+        assert_eq!(contents[0].byte_len(), byte_len);
+        assert!(contents[1].offset() > MAX_32 && contents[1].is_aligned());
+        let mut end = [0; 3];
+        source.read_at(contents[1].offset(), &mut end).unwrap();
+        assert_eq!(&end, b"end");
     }
 
     #[test]
