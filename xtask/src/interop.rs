@@ -4,7 +4,8 @@
 //! `ztensor` as published, each in a virtual environment of its own under `target/interop`, because
 //! they share a name. What is written, and the truth about it, is in
 //! `conformance/examples/interop_write.rs`; the comparison is `conformance/interop/`.
-//! `gguf_both_ways.py` there does the same for GGUF, with random files of gguf-py.
+//! `gguf_both_ways.py` and `numpy_both_ways.py` there do the same for GGUF, npz and npy, with random
+//! files of gguf-py and numpy; `onnx_read.py` has us read random models of onnx.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,11 @@ use crate::shell::Shell;
 /// environment.
 const READERS: [&str; 2] = ["ztensor-1.2.3", "ztensor-1.1.1"];
 
-/// The judge of GGUF, in the same way.
-const GGUF: &str = "gguf-0.19.0";
+/// The judges of other kinds, in the same way, and what each of them does with our program.
+const FOREIGN: [(&str, &[&str]); 2] = [
+    ("gguf-0.19.0", &["gguf_both_ways.py"]),
+    ("onnx-1.23.2", &["numpy_both_ways.py", "onnx_read.py"]),
+];
 
 pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     let scratch = shell.target().join("interop");
@@ -50,11 +54,14 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
         .run()?;
     let program = shell.target().join("release").join("zt");
     let program = program.with_extension(std::env::consts::EXE_EXTENSION);
-    let gguf = environment(shell, &scratch, GGUF)?;
-    let both_ways = shell
-        .program(&gguf)
-        .args("conformance/interop/gguf_both_ways.py");
-    both_ways.arg(&program).run()?;
+    for (judge, scripts) in FOREIGN {
+        let python = environment(shell, &scratch, judge)?;
+        for script in scripts {
+            let script = format!("conformance/interop/{script}");
+            let judged = shell.program(&python).args(&script).arg(&program);
+            judged.run()?;
+        }
+    }
     let peers = shell
         .program(python)
         .args("conformance/interop/peers.py")
