@@ -17,7 +17,7 @@ use crate::observe::observe;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 11] = [
+pub const BODIES: [Body; 13] = [
     ("footer", footer),
     ("gguf", gguf),
     ("manifest", manifest),
@@ -25,6 +25,8 @@ pub const BODIES: [Body; 11] = [
     ("npz", npz),
     ("onnx", onnx),
     ("open_all", open_all),
+    ("pickle", pickle),
+    ("pytorch", pytorch),
     ("round_trip", round_trip),
     ("safetensors", safetensors),
     ("slm1", slm1),
@@ -206,6 +208,38 @@ fn written_again(bytes: &[u8], kind: Kind) {
             (&object.shape, &object.format)
         );
         assert_eq!(again.dense, object.dense, "{name}");
+    }
+}
+
+/// The pickle of a PyTorch file, whose archive is sound and has one storage: opened and read.
+pub fn pickle(bytes: &[u8]) {
+    let storage: Vec<u8> = (0..64).collect();
+    let members = [("m/data.pkl", bytes), ("m/data/0", storage.as_slice())];
+    pytorch(&crate::archive::stored(&members));
+}
+
+/// A whole PyTorch file, an archive or one of the older streams: opened and read as one. What is
+/// listed without a fault is a `.zt` file too, of the same values.
+pub fn pytorch(bytes: &[u8]) {
+    let options = OpenOptions::new().limits(limits());
+    let open = || zt_convert::open_source(Memory::new(Vec::from(bytes)), &options);
+    let seen = observe(open());
+    let Ok(file) = open() else {
+        return;
+    };
+    if file.kind() != zt_convert::PYTORCH || seen.refusals().next().is_some() {
+        return;
+    }
+    let mut written = Vec::new();
+    let ours = zt_convert::ConvertOptions::new(zt_convert::ZT);
+    let input = zt_convert::Input::from(file);
+    zt_convert::convert(&[input], &mut written, &ours).expect("what reads can be kept");
+    let again = observe(options.open_bytes(written));
+    assert_eq!(again.refused, None);
+    assert_eq!(again.attributes, seen.attributes);
+    assert!(again.objects.keys().eq(seen.objects.keys()));
+    for (name, object) in &seen.objects {
+        assert_eq!(again.objects[name].dense, object.dense, "{name}");
     }
 }
 

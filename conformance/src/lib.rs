@@ -9,7 +9,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`cbor`], [`frames`], [`draft`] | files put together from parts, by code that shares nothing with the crates under test |
+//! | [`archive`], [`cbor`], [`frames`], [`draft`] | files put together from parts, by code that shares nothing with the crates under test |
 //! | [`cases`] | the corpus's own cases; `corpus/own` is exported from them |
 //! | [`mod@observe`] | everything that can be seen of a file, read in every way there is |
 //! | [`expectation`] | a file's JSON held against what was seen |
@@ -29,6 +29,7 @@
     reason = "this crate is a test: where something is not as it has to be, it fails"
 )]
 
+pub mod archive;
 pub mod cases;
 pub mod cbor;
 pub mod corpus;

@@ -69,10 +69,14 @@ fn every_manifest_of_the_corpus_goes_through_the_manifest_target() {
 /// Every file of the kinds that have a target of their own, broken ones included.
 #[test]
 fn every_foreign_file_goes_through_the_target_of_its_kind() {
-    for kind in ["gguf", "safetensors"] {
+    for (kind, target) in [
+        ("gguf", "gguf"),
+        ("pt", "pytorch"),
+        ("safetensors", "safetensors"),
+    ] {
         let files = foreign::files(kind);
         assert!(files.len() > 50);
-        let body = BODIES.into_iter().find(|(name, _)| *name == kind);
+        let body = BODIES.into_iter().find(|(name, _)| *name == target);
         replay(&files, body.unwrap());
     }
 }
