@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use zt::{Entry, ErrorKind, File, HashOptions, Memory, ObjectHash, OpenOptions, VerifyOptions};
 
 use crate::corpus;
-use crate::json::hex;
+use crate::json::{hex, of_value};
 use crate::observe::observe;
 
 /// A file of another format, and what is known of it.
@@ -38,9 +38,18 @@ pub fn folder() -> PathBuf {
 /// Where a truth cannot be read.
 #[must_use]
 pub fn cases(kind: &str) -> Vec<Case> {
-    let folder = folder().join(kind);
-    let entries = fs::read_dir(&folder).expect(kind);
-    let paths = entries.map(|entry| entry.expect(kind).path());
+    cases_in(&folder().join(kind), kind)
+}
+
+/// Every case in a folder, sorted by name, of files with that ending.
+///
+/// # Panics
+///
+/// Where a truth cannot be read.
+#[must_use]
+pub fn cases_in(folder: &Path, ending: &str) -> Vec<Case> {
+    let entries = fs::read_dir(folder).expect(ending);
+    let paths = entries.map(|entry| entry.expect(ending).path());
     let truths = paths.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
     let mut cases: Vec<Case> = truths
         .map(|path| {
@@ -50,7 +59,7 @@ pub fn cases(kind: &str) -> Vec<Case> {
             Case {
                 path: match truth["entry"].as_str() {
                     Some(entry) => folder.join(entry),
-                    None => path.with_extension(kind),
+                    None => path.with_extension(ending),
                 },
                 name: name.into_owned(),
                 truth,
@@ -102,8 +111,10 @@ impl Case {
                     format!("lists {listed:?}, and there are {wanted:?}")
                 });
                 self.check_objects(&file, &self.truth["objects"], &mut wrong);
+                self.check_attributes(&file, &mut wrong);
             }
             (Ok(file), Some("partial")) => {
+                self.check_attributes(&file, &mut wrong);
                 self.check_objects(&file, &self.truth["objects"], &mut wrong);
                 // Of unknown types we keep the bytes.
                 self.check_objects(&file, &self.truth["opaque"], &mut wrong);
@@ -130,6 +141,23 @@ impl Case {
                 None => wrong.add(format!("no object {name:?}")),
                 Some((_, (_, Err(error)))) => wrong.add(format!("{name:?}: {error}")),
                 Some((entry, (_, Ok(hash)))) => check_object(entry, hash, truth, wrong),
+            }
+        }
+    }
+
+    /// Attributes of the file, as far as JSON can say them: not NaN, nor integers beyond 64 bits.
+    fn check_attributes(&self, file: &File, wrong: &mut Wrong) {
+        let attributes = file.attributes().expect("no stop").unwrap_or_default();
+        for (key, truth) in self.truth["attributes"].as_object().into_iter().flatten() {
+            // Fields of ONNX itself have its name before theirs.
+            let field = format!("onnx.{key}");
+            let found = attributes.get(key).or_else(|| attributes.get(&field));
+            let found = found.map(of_value);
+            match &found {
+                Some(Json::Object(unsayable))
+                    if unsayable.keys().any(|key| key.starts_with('$')) => {}
+                Some(found) if same(found, truth) => {}
+                _ => wrong.add(format!("attribute {key:?} is {found:?}, and it is {truth}")),
             }
         }
     }
@@ -174,6 +202,19 @@ impl Case {
         let memory = zt_convert::open_source(Memory::new(bytes), &OpenOptions::new());
         let same = by_position == observe(memory);
         wrong.unless(same, || "memory and file disagree".to_owned());
+    }
+}
+
+/// Whether two values are equal, and numbers by their value.
+fn same(found: &Json, truth: &Json) -> bool {
+    match (found, truth) {
+        (Json::Array(found), Json::Array(truth)) => {
+            let mut pairs = found.iter().zip(truth);
+            found.len() == truth.len() && pairs.all(|(found, truth)| same(found, truth))
+        }
+        // NaN and infinities are texts in a truth.
+        (Json::Object(found), Json::String(text)) => found["$float"] == *text,
+        _ => found == truth || found.is_number() && found.as_f64() == truth.as_f64(),
     }
 }
 

@@ -7,14 +7,18 @@
     reason = "a test fails by panicking"
 )]
 
-use zt_conformance::foreign;
+use zt_conformance::corpus;
+use zt_conformance::foreign::{self, Case};
 
 /// Cases of `corpus/foreign/KIND`; `count` of them, so that none is lost unnoticed.
 fn check(kind: &str, count: usize) {
-    let cases = foreign::cases(kind);
+    check_cases(kind, &foreign::cases(kind), count);
+}
+
+fn check_cases(kind: &str, cases: &[Case], count: usize) {
     assert_eq!(cases.len(), count, "cases of {kind}");
     let mut wrong = Vec::new();
-    for case in &cases {
+    for case in cases {
         let problems = case.problems().into_iter();
         wrong.extend(problems.map(|problem| format!("{kind}/{}: {problem}", case.name)));
     }
@@ -33,6 +37,13 @@ macro_rules! kinds {
             check(stringify!($kind), $count);
         }
     )*};
+}
+
+/// More of PyTorch: `corpus/torch/make.py` has what was saved.
+#[test]
+fn torch() {
+    let folder = corpus::folder().join("corpus/torch");
+    check_cases("torch", &foreign::cases_in(&folder, "pt"), 13);
 }
 
 // The folder's name, and how many cases it has.

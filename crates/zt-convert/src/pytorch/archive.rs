@@ -5,6 +5,9 @@
 //! NAME/byteorder                 little or big; little where there is none
 //! NAME/data/0, NAME/data/1, ...  the storages
 //! NAME/version, NAME/.data/serialization_id, ...
+//! NAME/constants.pkl             TorchScript: a tuple, of tensors that the code has by number
+//! NAME/constants/0, ...          their storages
+//! NAME/code/...                  TorchScript: not read
 //! ```
 //!
 //! NAME is that of the file, or `archive`. Checksums are not compared: torch can leave them out,
@@ -19,17 +22,20 @@ use zt::manifest::ByteOrder;
 use zt::{Error, FileBuilder, Result, Source};
 
 use super::PICKLE_LEN;
-use super::assemble::{Contents, Place, assemble};
+use super::assemble::{Contents, Graph, Place, assemble};
 use super::global::Global;
-use super::pickle::{self, PickleError};
+use super::pickle::{self, Pickle};
 use super::violation::Violation;
 use crate::input::{Input, Origin};
 use crate::zip::{Archive, Content, Member};
 
 const PICKLE: &str = "data.pkl";
 
-/// `torch.jit.save` writes the constants of the code beside the code.
+/// `torch.jit.save` writes the constants of the code beside the code, also where there are none.
 const CONSTANTS: &str = "constants.pkl";
+
+/// What the code of an archive calls them: `CONSTANTS.c0` and so on.
+const CONSTANTS_PREFIX: &str = "CONSTANTS.c";
 
 pub(super) fn open(
     source: Arc<dyn Source>,
@@ -38,40 +44,32 @@ pub(super) fn open(
 ) -> Result<Input> {
     let archive = Archive::open(&source, builder.limits())?;
     let records = Records::new(&archive)?;
-    let find = if records.get(CONSTANTS).is_some() {
-        Global::find_in_script
-    } else {
-        Global::find
-    };
     let byte_order = records.byte_order(&source)?;
-    let content = records
-        .content(PICKLE, &source)?
-        .ok_or(Violation::NoPickle)?;
-    let bytes = read(&content, PICKLE_LEN)?;
-    let pickle = pickle::load(&bytes, find).map_err(|error| {
-        // Where the pickle is stored as it is, its bytes have a place in the file.
-        let at = content.span.offset().saturating_add(error.at as u64);
-        let error = Error::from(in_record(error));
-        match content.is_stored {
-            true => error.with_offset(at),
-            false => error,
-        }
-    })?;
-    let locate = |key: &str| {
-        let Some(record) = records.get(&format!("data/{key}")) else {
-            return Ok(None);
-        };
-        let content = record.content(&source)?;
-        Ok(Some(Place {
-            source: (!content.is_stored).then_some(content.source),
-            span: content.span,
-            from: record.header(),
-        }))
+    let constants = records.pickle(CONSTANTS, &source)?;
+    let find = match constants {
+        Some(_) => Global::find_in_script,
+        None => Global::find,
     };
+    let pickle = records
+        .pickle(PICKLE, &source)?
+        .ok_or(Violation::NoPickle)?;
+    let locate = |key: &str| records.storage("data", key, &source);
+    let mut graphs = vec![Graph {
+        pickle: pickle.load(find)?,
+        locate: &locate,
+        prefix: "",
+    }];
+    let locate_constant = |key: &str| records.storage("constants", key, &source);
+    if let Some(constants) = &constants {
+        graphs.push(Graph {
+            pickle: constants.load(find)?,
+            locate: &locate_constant,
+            prefix: CONSTANTS_PREFIX,
+        });
+    }
     let contents = Contents {
         source: Arc::clone(&source),
-        pickle,
-        locate: &locate,
+        graphs: &graphs,
         byte_order,
     };
     let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
@@ -87,9 +85,26 @@ fn is_pickle(member: &Member) -> bool {
     matches!(member.name().split_once('/'), Some((_, PICKLE)))
 }
 
-fn in_record(error: PickleError) -> Violation {
-    let record = PICKLE;
-    Violation::Pickle { record, error }
+/// A pickle and its record.
+struct Record {
+    name: &'static str,
+    content: Content,
+    bytes: Vec<u8>,
+}
+
+impl Record {
+    fn load(&self, find: pickle::Find) -> Result<Pickle<'_>> {
+        pickle::load(&self.bytes, find).map_err(|error| {
+            // Where the pickle is stored as it is, its bytes have a place in the file.
+            let at = self.content.span.offset().saturating_add(error.at as u64);
+            let record = self.name;
+            let error = Error::from(Violation::Pickle { record, error });
+            match self.content.is_stored {
+                true => error.with_offset(at),
+                false => error,
+            }
+        })
+    }
 }
 
 /// The records of the archive, without the name of their folder.
@@ -118,6 +133,29 @@ impl<'a> Records<'a> {
     fn content(&self, name: &str, source: &Arc<dyn Source>) -> Result<Option<Content>> {
         let member = self.get(name);
         member.map(|member| member.content(source)).transpose()
+    }
+
+    fn pickle(&self, name: &'static str, source: &Arc<dyn Source>) -> Result<Option<Record>> {
+        let Some(content) = self.content(name, source)? else {
+            return Ok(None);
+        };
+        Ok(Some(Record {
+            name,
+            bytes: read(&content, PICKLE_LEN)?,
+            content,
+        }))
+    }
+
+    fn storage(&self, folder: &str, key: &str, source: &Arc<dyn Source>) -> Result<Option<Place>> {
+        let Some(record) = self.get(&format!("{folder}/{key}")) else {
+            return Ok(None);
+        };
+        let content = record.content(source)?;
+        Ok(Some(Place {
+            source: (!content.is_stored).then_some(content.source),
+            span: content.span,
+            from: record.header(),
+        }))
     }
 
     fn byte_order(&self, source: &Arc<dyn Source>) -> Result<ByteOrder> {

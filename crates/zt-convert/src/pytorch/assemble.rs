@@ -38,54 +38,37 @@ pub(super) struct Place {
     pub(super) from: u64,
 }
 
-/// A file whose pickle has been read.
-pub(super) struct Contents<'p, 's> {
+/// A file whose pickles have been read.
+pub(super) struct Contents<'c> {
     pub(super) source: Arc<dyn Source>,
-    pub(super) pickle: Pickle<'p>,
-    pub(super) locate: &'s Locate<'s>,
+    pub(super) graphs: &'c [Graph<'c>],
     pub(super) byte_order: ByteOrder,
+}
+
+/// A pickle, and where its storages are.
+pub(super) struct Graph<'c> {
+    pub(super) pickle: Pickle<'c>,
+    pub(super) locate: &'c Locate<'c>,
+    /// What the names of all that is in it begin with.
+    pub(super) prefix: &'static str,
 }
 
 /// The file.
 ///
 /// A bare tensor is named after the file at `path`.
 pub(super) fn assemble(
-    contents: Contents<'_, '_>,
-    builder: FileBuilder,
+    contents: Contents<'_>,
+    mut builder: FileBuilder,
     path: Option<&Path>,
 ) -> Result<File> {
-    let Contents {
-        source,
-        pickle,
-        locate,
-        byte_order,
-    } = contents;
-    let limits = *builder.limits();
-    let mut budget = Budget::of_pickle(pickle.byte_len, &limits);
+    let id = builder.source(Arc::clone(&contents.source));
+    let file = (contents.source, id);
     let single = single_name(path);
-    let leaves = flatten::leaves(&pickle.heap, pickle.root, &single, &limits, &mut budget)?;
-    let mut assembler = Assembler::new(&pickle.heap, source, locate, byte_order, builder);
     let mut attributes = Vec::new();
-    for Leaf { name, value } in leaves {
-        match pickle.heap.node(value) {
-            Some(Node::Made(made)) if tensor::is_tensor(made) => {
-                assembler.tensor(name, tensor::tensor(&pickle.heap, *made), &mut budget)?;
-            }
-            Some(Node::Persistent(_)) => {
-                let storage = view::storage(&pickle.heap, value);
-                let tensor = storage.map(|storage| Tensor {
-                    layout: Layout::Strided(storage.into_view()),
-                    state: None,
-                });
-                assembler.tensor(name, tensor.map_err(Refused::from), &mut budget)?;
-            }
-            _ => {
-                let value = attribute::attribute(&pickle.heap, value, &limits, &mut budget)?;
-                attributes.push((name, value));
-            }
-        }
+    for graph in contents.graphs {
+        let mut assembler = Assembler::new(graph, &file, contents.byte_order, &mut builder);
+        attributes.extend(assembler.graph(graph, &single)?);
     }
-    let mut builder = assembler.builder;
     if !attributes.is_empty() {
         builder.attributes(attributes.into_iter().collect::<Attributes>());
     }
@@ -99,12 +82,12 @@ fn single_name(path: Option<&Path>) -> String {
         .into_owned()
 }
 
-struct Assembler<'h, 'p> {
-    heap: &'h Heap<'p>,
+struct Assembler<'h> {
+    heap: &'h Heap<'h>,
     locate: &'h Locate<'h>,
     byte_order: ByteOrder,
-    builder: FileBuilder,
-    file: (Arc<dyn Source>, SourceId),
+    builder: &'h mut FileBuilder,
+    file: &'h (Arc<dyn Source>, SourceId),
     limits: zt::Limits,
     storages: HashMap<String, Result<Stored>>,
     /// Views that are not plain ranges: tied ones are made once.
@@ -127,27 +110,61 @@ struct Parts {
     sources: Vec<SourceId>,
 }
 
-impl<'h, 'p> Assembler<'h, 'p> {
+impl<'h> Assembler<'h> {
     fn new(
-        heap: &'h Heap<'p>,
-        source: Arc<dyn Source>,
-        locate: &'h Locate<'h>,
+        graph: &'h Graph<'h>,
+        file: &'h (Arc<dyn Source>, SourceId),
         byte_order: ByteOrder,
-        mut builder: FileBuilder,
+        builder: &'h mut FileBuilder,
     ) -> Self {
-        let id = builder.source(Arc::clone(&source));
-        let limits = *builder.limits();
         Assembler {
-            heap,
-            locate,
+            heap: &graph.pickle.heap,
+            locate: graph.locate,
             byte_order,
+            limits: *builder.limits(),
             builder,
-            file: (source, id),
-            limits,
+            file,
             storages: HashMap::new(),
             gathered: HashMap::new(),
             bands: Bands::default(),
         }
+    }
+
+    /// Adds every tensor of a pickle; what is none is an attribute of the file. A bare tensor has
+    /// the name `single`.
+    fn graph(
+        &mut self,
+        graph: &Graph<'_>,
+        single: &str,
+    ) -> Result<Vec<(String, zt::manifest::Value)>> {
+        let (pickle, limits) = (&graph.pickle, self.limits);
+        let mut budget = Budget::of_pickle(pickle.byte_len, &limits);
+        let leaves = flatten::leaves(&pickle.heap, pickle.root, single, &limits, &mut budget)?;
+        let mut attributes = Vec::new();
+        for Leaf { name, value } in leaves {
+            let name = match graph.prefix {
+                "" => name,
+                prefix => format!("{prefix}{name}"),
+            };
+            match pickle.heap.node(value) {
+                Some(Node::Made(made)) if tensor::is_tensor(made) => {
+                    self.tensor(name, tensor::tensor(&pickle.heap, *made), &mut budget)?;
+                }
+                Some(Node::Persistent(_)) => {
+                    let storage = view::storage(&pickle.heap, value);
+                    let tensor = storage.map(|storage| Tensor {
+                        layout: Layout::Strided(storage.into_view()),
+                        state: None,
+                    });
+                    self.tensor(name, tensor.map_err(Refused::from), &mut budget)?;
+                }
+                _ => {
+                    let value = attribute::attribute(&pickle.heap, value, &limits, &mut budget)?;
+                    attributes.push((name, value));
+                }
+            }
+        }
+        Ok(attributes)
     }
 
     /// Adds a tensor under its name, or why there is none.

@@ -124,19 +124,40 @@ fn object(
             None => Err(unknown()),
         },
         (Global::Layout, [name]) => convert(heap, *name, depth, budget),
+        // One that holds nothing; others are walked into.
+        (Global::Script, _) if made.state.is_none_or(|state| is_empty(heap, state)) => {
+            Ok(Cbor::Map(Map::new()))
+        }
+        (Global::ScriptTyped, [items, ..]) => convert(heap, *items, depth, budget),
         (Global::Bytes | Global::ByteArray, []) => Ok(Cbor::Bytes(Vec::new())),
         (Global::ByteArray, [inner]) => convert(heap, *inner, depth, budget),
-        (Global::Encode | Global::ByteArray, [text, encoding])
-            if is_latin_1(heap.text(*encoding)) =>
-        {
-            let text = heap.text(*text).ok_or_else(unknown)?;
-            budget.spend(text.len())?;
-            // Protocol 2 has no bytes: Python writes them as Latin-1.
-            let bytes = text.chars().map(|c| u8::try_from(u32::from(c)));
-            let bytes: Result<Vec<u8>, _> = bytes.collect();
-            bytes.map(Cbor::Bytes).map_err(|_| unknown())
+        (Global::Encode | Global::ByteArray, [_, _]) => {
+            let bytes = bytes(heap, made).ok_or_else(unknown)?;
+            budget.spend(bytes.len())?;
+            Ok(Cbor::Bytes(bytes))
         }
         _ => Err(unknown()),
+    }
+}
+
+/// Bytes that are made of a text and an encoding. Protocol 2 has no bytes: Python writes them as
+/// Latin-1.
+pub(super) fn bytes(heap: &Heap<'_>, made: Made) -> Option<Vec<u8>> {
+    let [text, encoding] = heap.tuple(made.arguments)? else {
+        return None;
+    };
+    if !is_latin_1(heap.text(*encoding)) {
+        return None;
+    }
+    let bytes = heap.text(*text)?.chars();
+    bytes.map(|c| u8::try_from(u32::from(c)).ok()).collect()
+}
+
+fn is_empty(heap: &Heap<'_>, value: Value) -> bool {
+    match heap.node(value) {
+        Some(Node::Dict(pairs)) => pairs.is_empty(),
+        Some(Node::Tuple(items) | Node::List(items)) => items.is_empty(),
+        _ => value == Value::None,
     }
 }
 
@@ -162,7 +183,7 @@ fn bignum(bytes: &[u8]) -> zt::manifest::Value {
 }
 
 /// A global that is a value of its own.
-fn name_of(global: Global) -> String {
+pub(super) fn name_of(global: Global) -> String {
     match global {
         Global::DType(element) => format!("torch.{}", element.name),
         Global::Storage(Some(element)) => match element.storage {
@@ -170,6 +191,7 @@ fn name_of(global: Global) -> String {
             None => "torch.UntypedStorage".to_owned(),
         },
         Global::Storage(None) => "torch.TypedStorage".to_owned(),
+        Global::Unread(unread) => unread.to_string(),
         other => format!("{other:?}"),
     }
 }

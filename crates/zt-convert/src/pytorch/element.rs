@@ -27,8 +27,6 @@ pub(super) enum Meaning {
         word: DType,
         is_signed: bool,
     },
-    /// Nothing that zTensor 1.2 has.
-    Unknown,
 }
 
 const fn row(
@@ -64,8 +62,9 @@ const fn quantized(bits: u32, per_word: u32, word: DType, is_signed: bool) -> Me
 
 /// The types that `torch.load(weights_only=True)` knows.
 ///
-/// `complex32` and `f8_e8m0fnu` are no logical types of zTensor 1.2: they keep their bytes under
-/// their names, and have no values here.
+/// `complex32`, `f8_e8m0fnu` and all from `f4_e2m1fn_x2` on are no logical types of zTensor 1.2:
+/// they keep their bytes under their names, and have no values here. Those of less than a byte have
+/// a byte each in torch, or are counted by the byte.
 static TABLE: &[ElementType] = &[
     row("float64", Some("DoubleStorage"), 8, plain(DType::F64)),
     row("float32", Some("FloatStorage"), 4, plain(DType::F32)),
@@ -139,26 +138,31 @@ static TABLE: &[ElementType] = &[
         1,
         quantized(2, 4, DType::U8, false),
     ),
-    row("float4_e2m1fn_x2", None, 1, Meaning::Unknown),
-    row("bits8", None, 1, Meaning::Unknown),
-    row("bits16", None, 2, Meaning::Unknown),
-    row("bits1x8", None, 1, Meaning::Unknown),
-    row("bits2x4", None, 1, Meaning::Unknown),
-    row("bits4x2", None, 1, Meaning::Unknown),
-    row("uint1", None, 1, Meaning::Unknown),
-    row("uint2", None, 1, Meaning::Unknown),
-    row("uint3", None, 1, Meaning::Unknown),
-    row("uint4", None, 1, Meaning::Unknown),
-    row("uint5", None, 1, Meaning::Unknown),
-    row("uint6", None, 1, Meaning::Unknown),
-    row("uint7", None, 1, Meaning::Unknown),
-    row("int1", None, 1, Meaning::Unknown),
-    row("int2", None, 1, Meaning::Unknown),
-    row("int3", None, 1, Meaning::Unknown),
-    row("int4", None, 1, Meaning::Unknown),
-    row("int5", None, 1, Meaning::Unknown),
-    row("int6", None, 1, Meaning::Unknown),
-    row("int7", None, 1, Meaning::Unknown),
+    row(
+        "float4_e2m1fn_x2",
+        None,
+        1,
+        logical(DType::U8, "f4_e2m1fn_x2"),
+    ),
+    row("bits8", None, 1, logical(DType::U8, "bits8")),
+    row("bits16", None, 2, logical(DType::U16, "bits16")),
+    row("bits1x8", None, 1, logical(DType::U8, "bits1x8")),
+    row("bits2x4", None, 1, logical(DType::U8, "bits2x4")),
+    row("bits4x2", None, 1, logical(DType::U8, "bits4x2")),
+    row("uint1", None, 1, logical(DType::U8, "uint1")),
+    row("uint2", None, 1, logical(DType::U8, "uint2")),
+    row("uint3", None, 1, logical(DType::U8, "uint3")),
+    row("uint4", None, 1, logical(DType::U8, "uint4")),
+    row("uint5", None, 1, logical(DType::U8, "uint5")),
+    row("uint6", None, 1, logical(DType::U8, "uint6")),
+    row("uint7", None, 1, logical(DType::U8, "uint7")),
+    row("int1", None, 1, logical(DType::U8, "int1")),
+    row("int2", None, 1, logical(DType::U8, "int2")),
+    row("int3", None, 1, logical(DType::U8, "int3")),
+    row("int4", None, 1, logical(DType::U8, "int4")),
+    row("int5", None, 1, logical(DType::U8, "int5")),
+    row("int6", None, 1, logical(DType::U8, "int6")),
+    row("int7", None, 1, logical(DType::U8, "int7")),
 ];
 
 /// The bytes of a storage without a type.
@@ -190,7 +194,6 @@ mod tests {
                 }
                 Meaning::Values(dtype, Some(_)) => dtype.byte_len(),
                 Meaning::Quantized { word, .. } => word.byte_len(),
-                Meaning::Unknown => continue,
             };
             assert_eq!(storage_len as u64, element.byte_len, "{}", element.name);
         }

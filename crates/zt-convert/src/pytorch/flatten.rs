@@ -6,6 +6,8 @@ use std::fmt::Write;
 
 use zt::Limits;
 
+use super::attribute;
+use super::global::Global;
 use super::pickle::{Heap, Node, Value};
 use super::violation::Violation;
 
@@ -158,9 +160,25 @@ fn walk(
     }
 }
 
+/// The node of a collection; `None` for a leaf. The objects of TorchScript are what they hold.
+fn collection<'h, 'p>(heap: &'h Heap<'p>, value: Value) -> Option<&'h Node<'p>> {
+    let mut node = heap.node(value)?;
+    if let Node::Made(made) = node {
+        node = match (made.maker, made.state) {
+            (Global::Script, Some(state)) => heap.node(state)?,
+            (Global::ScriptTyped, _) => match heap.tuple(made.arguments)? {
+                [items, ..] => heap.node(*items)?,
+                _ => return None,
+            },
+            _ => return None,
+        };
+    }
+    matches!(node, Node::Dict(_) | Node::List(_) | Node::Tuple(_)).then_some(node)
+}
+
 /// How many items a collection has; `None` for a leaf.
 fn collection_len(heap: &Heap<'_>, value: Value) -> Option<usize> {
-    match heap.node(value)? {
+    match collection(heap, value)? {
         Node::Dict(pairs) => Some(pairs.len()),
         Node::List(items) | Node::Tuple(items) => Some(items.len()),
         _ => None,
@@ -173,8 +191,8 @@ enum Key {
     At(usize),
 }
 
-fn item(heap: &Heap<'_>, collection: Value, at: usize) -> Option<(Key, Value)> {
-    match heap.node(collection)? {
+fn item(heap: &Heap<'_>, value: Value, at: usize) -> Option<(Key, Value)> {
+    match collection(heap, value)? {
         Node::Dict(pairs) => pairs.get(at).map(|(key, value)| (Key::Of(*key), *value)),
         Node::List(items) | Node::Tuple(items) => items.get(at).map(|item| (Key::At(at), *item)),
         _ => None,
@@ -224,24 +242,30 @@ fn write_key(
         Value::Bool(false) => name.push_str("False"),
         Value::Int(value) => write_to(name, format_args!("{value}")),
         Value::Float(value) => write_to(name, format_args!("{value:?}")),
-        Value::Global(_) => return Err(Violation::Key { found }),
+        Value::Global(global) => name.push_str(&attribute::name_of(global)),
         Value::Node(_) => match heap.node(key) {
             Some(Node::Text(text)) if quoted => write_to(name, format_args!("{text:?}")),
             Some(Node::Text(text)) => name.push_str(text),
             Some(Node::Bytes(bytes)) => {
                 write_to(name, format_args!("b\"{}\"", bytes.escape_ascii()));
             }
-            Some(Node::Tuple(items)) if depth < DEPTH && items.len() <= ITEMS => {
-                name.push('(');
-                for (at, item) in items.iter().enumerate() {
-                    if at > 0 {
-                        name.push_str(", ");
-                    }
-                    write_key(name, true, heap, *item, depth.saturating_add(1))?;
-                }
-                name.push(')');
+            Some(Node::Made(made)) if made.maker == Global::Encode => {
+                let bytes = attribute::bytes(heap, *made).ok_or(Violation::Key { found })?;
+                write_to(name, format_args!("b\"{}\"", bytes.escape_ascii()));
             }
-            _ => return Err(Violation::Key { found }),
+            _ => match heap.sequence(key) {
+                Some(items) if depth < DEPTH && items.len() <= ITEMS => {
+                    name.push('(');
+                    for (at, item) in items.iter().enumerate() {
+                        if at > 0 {
+                            name.push_str(", ");
+                        }
+                        write_key(name, true, heap, *item, depth.saturating_add(1))?;
+                    }
+                    name.push(')');
+                }
+                _ => return Err(Violation::Key { found }),
+            },
         },
     }
     Ok(())

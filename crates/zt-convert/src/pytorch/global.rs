@@ -1,12 +1,14 @@
 //! The globals that a pickle may name. Nothing behind these names is ever run: they say how data is
 //! to be understood.
 
+use std::fmt;
+
 use super::element::{BYTES, ElementType};
 
 /// A function or class of Python that checkpoints name.
 ///
-/// The list is that of `torch.load(weights_only=True)` in torch 2.15, and `bytes`, by which
-/// protocol 2 says that there are none. NumPy's globals are not on it, as they are not on torch's.
+/// The list is that of `torch.load(weights_only=True)` in torch 2.15, `bytes`, by which protocol 2
+/// says that there are none, and [`Global::Unread`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Global {
     /// `collections.OrderedDict`.
@@ -34,10 +36,34 @@ pub(super) enum Global {
     DType(&'static ElementType),
     /// A class of an archive's own code.
     Script,
-    /// `build_intlist` and its like: typed lists, as TorchScript writes them.
-    ScriptList,
+    /// `build_intlist`, `restore_type_tag` and their like: a collection, and of what.
+    ScriptTyped,
     QuantizationScheme(Scheme),
+    /// What is harmless, in real checkpoints, and not on torch's list: an array or scalar of NumPy,
+    /// a nested tensor. What is made of it is refused by that name, and all else is read.
+    Unread(Unread),
 }
+
+/// A global by which an object is refused, and where the pickle names it: its byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unread {
+    /// Its place in [`UNREAD`]: values of pickles are small.
+    place: u8,
+    pub(super) at: u32,
+}
+
+/// The globals of [`Global::Unread`]. NumPy 2 moved its own.
+const UNREAD: &[(&str, &str)] = &[
+    ("numpy", "dtype"),
+    ("numpy", "ndarray"),
+    ("numpy.core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy.core.multiarray", "scalar"),
+    ("numpy._core.multiarray", "scalar"),
+    ("numpy.core.numeric", "_frombuffer"),
+    ("numpy._core.numeric", "_frombuffer"),
+    ("torch._utils", "_rebuild_nested_tensor"),
+];
 
 /// The functions of `torch._utils` by which tensors are rebuilt, without their `_rebuild_`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +96,10 @@ pub(super) enum Scheme {
 impl Global {
     /// The global of that module and name; `None` where it is not on the list.
     pub(super) fn find(module: &str, name: &str) -> Option<Self> {
+        let mut unread = (0..).zip(UNREAD);
+        if let Some((place, _)) = unread.find(|(_, known)| **known == (module, name)) {
+            return Some(Global::Unread(Unread { place, at: 0 }));
+        }
         match module {
             "torch" | "torch.cuda" => Self::of_torch(module, name),
             "torch.sparse" | "torch.cuda.sparse" => {
@@ -113,8 +143,9 @@ impl Global {
         match (module, name) {
             (
                 "torch.jit._pickle",
-                "build_intlist" | "build_tensorlist" | "build_doublelist" | "build_boollist",
-            ) => Some(Global::ScriptList),
+                "build_intlist" | "build_tensorlist" | "build_doublelist" | "build_boollist"
+                | "restore_type_tag",
+            ) => Some(Global::ScriptTyped),
             _ => Self::find(module, name),
         }
     }
@@ -164,8 +195,19 @@ impl Global {
     pub(super) const fn has_state(self) -> bool {
         matches!(
             self,
-            Global::Tensor | Global::SparseTensor | Global::Parameter | Global::Script
+            Global::Tensor
+                | Global::SparseTensor
+                | Global::Parameter
+                | Global::Script
+                | Global::Unread(_)
         )
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (module, name) = UNREAD.get(usize::from(self.place)).unwrap_or(&("", ""));
+        write!(f, "{module}.{name}")
     }
 }
 
@@ -223,7 +265,8 @@ mod tests {
             ("builtins", "eval"),
             ("__builtin__", "getattr"),
             ("os", "system"),
-            ("numpy.core.multiarray", "scalar"),
+            ("numpy.core.multiarray", "array"),
+            ("numpy", "core.multiarray.scalar"),
             ("torch.nn.modules.linear", "Linear"),
             ("", ""),
         ] {

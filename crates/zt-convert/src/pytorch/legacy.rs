@@ -20,7 +20,7 @@ use zt::manifest::ByteOrder;
 use zt::{Error, FileBuilder, Result, Source, Span};
 
 use super::PICKLE_LEN;
-use super::assemble::{Contents, Place, assemble};
+use super::assemble::{Contents, Graph, Place, assemble};
 use super::global::Global;
 use super::pickle::{self, Heap, Node, Pickle, PickleError, PickleFault, Value};
 use super::view;
@@ -84,10 +84,14 @@ fn finish(
             from: span.offset(),
         }))
     };
-    let contents = Contents {
-        source: Arc::clone(source),
+    let graph = Graph {
         pickle: pickles.object,
         locate: &locate,
+        prefix: "",
+    };
+    let contents = Contents {
+        source: Arc::clone(source),
+        graphs: &[graph],
         byte_order: ByteOrder::Little,
     };
     let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();

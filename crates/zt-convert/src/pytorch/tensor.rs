@@ -95,11 +95,15 @@ impl Layout {
     }
 }
 
-/// Whether an object is what a tensor is pickled as.
+/// Whether an object is what a tensor is pickled as, or an array of another library.
 pub(super) fn is_tensor(made: &Made) -> bool {
     matches!(
         made.maker,
-        Global::Tensor | Global::SparseTensor | Global::Parameter | Global::Rebuild(_)
+        Global::Tensor
+            | Global::SparseTensor
+            | Global::Parameter
+            | Global::Rebuild(_)
+            | Global::Unread(_)
     )
 }
 
@@ -234,6 +238,12 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             strided(&state, None, known).map(Layout::Strided)
         }
         Global::SparseTensor => coo(&arguments, known),
+        Global::Unread(unread) => {
+            // The state of an array is a version, its shape, and so on.
+            let state = made.state.map(|state| Arguments::new(heap, state, "state"));
+            known.shape = state.and_then(|state| state.ok()?.sizes(1, "shape").ok());
+            Err(TensorFault::Unread(unread))
+        }
         _ => Err(TensorFault::Argument {
             name: "tensor",
             found: "an object of another class",

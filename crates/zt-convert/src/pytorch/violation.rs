@@ -4,6 +4,7 @@ use std::fmt;
 
 use zt::{Error, ErrorKind};
 
+use super::global::Unread;
 use super::pickle::{PickleError, PickleFault};
 
 /// Dimensions beyond this are refused before their sizes are copied: a tuple of sizes can be
@@ -42,6 +43,8 @@ pub(super) enum TensorFault {
     NoData { why: &'static str },
     /// A layout that zTensor 1.2 has no format for.
     Layout { name: String },
+    /// Made by a function or class that is not on torch's list.
+    Unread(Unread),
     /// Elements that zTensor 1.2 has no type for.
     Element { name: &'static str },
     /// A view that makes far more of a storage than it has.
@@ -58,6 +61,7 @@ impl TensorFault {
             TensorFault::Lazy { .. }
             | TensorFault::NoData { .. }
             | TensorFault::Layout { .. }
+            | TensorFault::Unread(_)
             | TensorFault::Element { .. } => ErrorKind::Unsupported,
             TensorFault::Rank { .. } | TensorFault::Expanded { .. } => ErrorKind::Limit,
             _ => ErrorKind::Malformed,
@@ -69,6 +73,7 @@ impl TensorFault {
             TensorFault::Lazy { .. } | TensorFault::NoData { .. } | TensorFault::Layout { .. } => {
                 "unsupported"
             }
+            TensorFault::Unread(_) => "pickle-global",
             TensorFault::Element { .. } => "dtype",
             TensorFault::Expanded { .. } => "decompression-limit",
             TensorFault::Overflow | TensorFault::Outside { .. } => "bounds",
@@ -119,6 +124,12 @@ impl fmt::Display for TensorFault {
             TensorFault::Layout { name } => {
                 write!(f, "{} has no format in zTensor 1.2", name.escape_debug())
             }
+            TensorFault::Unread(unread) => write!(
+                f,
+                "it is made by {unread}, named at byte {} of the pickle, which \
+                 torch.load(weights_only=True) does not allow; nothing was run",
+                unread.at
+            ),
             TensorFault::Element { name } => {
                 write!(f, "elements of torch.{name} have no dtype in zTensor 1.2")
             }

@@ -40,10 +40,12 @@ pub(in crate::pytorch) fn load(bytes: &[u8], find: Find) -> Result<Pickle<'_>, P
         steps: 0,
         values: 0,
         copies: bytes.len(),
+        at: 0,
         byte_len: bytes.len() as u64,
     };
     loop {
         let at = machine.cursor.at();
+        machine.at = at;
         match machine.step() {
             Ok(None) => {}
             Ok(Some(root)) => {
@@ -75,6 +77,8 @@ struct Machine<'p> {
     /// Values that may still be copied. Every value of a pickle takes a byte of it, and Python
     /// makes every collection once.
     copies: usize,
+    /// Where the instruction begins.
+    at: usize,
     /// Bytes of the pickle, and what may follow it.
     byte_len: u64,
 }
@@ -344,7 +348,13 @@ impl<'p> Machine<'p> {
             module: abridged(module),
             name: abridged(name),
         };
-        (self.find)(module, name).ok_or_else(unknown)
+        match (self.find)(module, name) {
+            Some(Global::Unread(mut unread)) => {
+                unread.at = u32::try_from(self.at).unwrap_or(u32::MAX);
+                Ok(Global::Unread(unread))
+            }
+            found => found.ok_or_else(unknown),
+        }
     }
 
     /// REDUCE, NEWOBJ and BUILD.

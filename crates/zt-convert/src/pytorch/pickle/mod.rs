@@ -18,4 +18,4 @@ mod number;
 
 pub(super) use fault::{PickleError, PickleFault};
 pub(super) use heap::{Heap, Made, Node, Value};
-pub(super) use machine::{Pickle, load};
+pub(super) use machine::{Find, Pickle, load};
