@@ -52,6 +52,11 @@ pub(crate) struct Encoder<W> {
     tickets: usize,
 }
 
+/// At a multiple of what a component of `byte_len` decoded bytes begins, where nobody says.
+pub(crate) const fn alignment_of(byte_len: u64) -> u64 {
+    if byte_len >= LARGE { PAGE } else { ALIGNMENT }
+}
+
 /// Where a component's blob is.
 #[derive(Debug, Clone)]
 pub(crate) enum Placed {
@@ -155,8 +160,7 @@ impl<W: Write> Encoder<W> {
 
     /// Where a component of `byte_len` decoded bytes may begin.
     fn alignment_of(&self, byte_len: u64) -> u64 {
-        self.alignment
-            .unwrap_or(if byte_len >= LARGE { PAGE } else { ALIGNMENT })
+        self.alignment.unwrap_or(alignment_of(byte_len))
     }
 
     /// Stores a component that is in memory.

@@ -33,7 +33,7 @@
 //! | open a file, a map, bytes, any source | [`File`], [`OpenOptions`], `Map` |
 //! | read values, zero-copy, into your memory, streaming | [`Tensor`] |
 //! | write, compress, stream what is larger than memory | [`Writer`], [`WriteOptions`] |
-//! | add, remove and rename objects of a file that is there | [`File::edit`], [`Editor`] |
+//! | add, remove and rename objects of a file that is there | [`File::edit`], [`Editor`], [`compact`] |
 //! | check everything, identify tensors | [`File::verify`], [`File::hash`] |
 //! | add an object format or a logical type | [`ObjectFormat`], [`Registry`] |
 //! | open another format as a [`File`] | [`FileBuilder`], the crate `zt-convert` |
@@ -85,7 +85,7 @@ mod writer;
 
 pub use builder::{FileBuilder, SourceId};
 pub use dense_reader::DenseReader;
-pub use edit::{Editor, Storage};
+pub use edit::{Editor, Storage, compact};
 pub use error::{Error, ErrorKind, Result};
 pub use file::{Entry, File, Warning};
 pub use hash::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};

@@ -59,7 +59,7 @@ impl AtomicFile {
 
     fn begin(path: &Path) -> Result<Self> {
         let target = resolved(path)?;
-        let permissions = match fs::metadata(&target) {
+        let replaced = match fs::metadata(&target) {
             Ok(metadata) if metadata.is_dir() => return Err(Fault::IsAFolder.into()),
             Ok(metadata) if !metadata.is_file() => {
                 let file = fs::OpenOptions::new().write(true).open(&target)?;
@@ -70,10 +70,10 @@ impl AtomicFile {
                     is_new: false,
                 });
             }
-            Ok(metadata) => Some(metadata.permissions()),
+            Ok(metadata) => Some(metadata),
             Err(_) => None,
         };
-        let (file, temporary) = create_beside(&target, permissions.as_ref())?;
+        let (file, temporary) = create_beside(&target, replaced.as_ref())?;
         Ok(AtomicFile {
             file: Some(buffered(file, true)),
             temporary: Some(temporary),
@@ -173,11 +173,9 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// A new file in the folder of `target`, so that the rename stays on one file system. It is never
-/// more readable than the file that it replaces.
-fn create_beside(
-    target: &Path,
-    permissions: Option<&fs::Permissions>,
-) -> io::Result<(File, PathBuf)> {
+/// more readable than the file that it replaces, and belongs to the same user and group where this
+/// process may give it to them.
+fn create_beside(target: &Path, replaced: Option<&fs::Metadata>) -> io::Result<(File, PathBuf)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = target
         .file_name()
@@ -188,9 +186,9 @@ fn create_beside(
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
-    if let Some(permissions) = permissions {
+    if let Some(replaced) = replaced {
         use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-        options.mode(permissions.mode() & 0o777);
+        options.mode(replaced.permissions().mode() & 0o777);
     }
     loop {
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -198,9 +196,7 @@ fn create_beside(
             target.with_file_name(format!(".{stem}.{}-{serial}.tmp", std::process::id()));
         match options.open(&temporary) {
             Ok(file) => {
-                // The mask of the process may have taken bits away that the old file has.
-                let set = permissions.map(|permissions| file.set_permissions(permissions.clone()));
-                if let Err(error) = set.transpose() {
+                if let Err(error) = replaced.map_or(Ok(()), |replaced| keep(&file, replaced)) {
                     let _ = fs::remove_file(&temporary);
                     return Err(error);
                 }
@@ -210,6 +206,21 @@ fn create_beside(
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Gives a file the owner and the permissions of the one that it replaces.
+fn keep(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let new = file.metadata()?;
+        if (new.uid(), new.gid()) != (replaced.uid(), replaced.gid()) {
+            // Only the administrator may: others keep what they have written.
+            let _ = fchown(file, Some(replaced.uid()), Some(replaced.gid()));
+        }
+    }
+    // The mask of the process may have taken bits away that the old file has.
+    file.set_permissions(replaced.permissions())
 }
 
 /// The new name is durable once the folder is.

@@ -146,3 +146,64 @@ fn names_are_held_to_the_rules() -> Result {
     assert_eq!(values(&File::open(fixture.path())?).len(), 2);
     Ok(())
 }
+
+#[test]
+fn compacted_it_holds_what_it_says_and_nothing_else() -> Result {
+    let fixture = Fixture::new()?;
+    let path = fixture.path();
+    let many: Vec<i32> = (0..2_000_000).map(|at| at / 1000).collect();
+    let mut edit = WriteOptions::new().zstd(1).deduplicate(true).edit(&path)?;
+    edit.writer().add("many", &dense(&many))?;
+    edit.writer().add("tied", &dense(&many))?;
+    edit.writer().add("unwanted", &dense(&[3; 100_000]))?;
+    edit.commit()?;
+    let mut edit = File::edit(&path)?;
+    edit.remove("unwanted")?;
+    edit.remove("a")?;
+    edit.commit()?;
+    let open = File::open(&path)?;
+    let (expected, hashes) = (values(&open), open.hash(&zt::HashOptions::default())?);
+
+    let (before, after) = zt::compact(&path, None)?;
+    assert_eq!(
+        (before, after),
+        (open.byte_len(), std::fs::metadata(&path)?.len())
+    );
+    let file = File::open(&path)?;
+    assert_eq!(values(&file), expected);
+    assert_eq!(
+        file.hash(&zt::HashOptions::default())?.content,
+        hashes.content
+    );
+    let span = |name| {
+        file.tensor(name)
+            .unwrap()
+            .component("data")
+            .unwrap()
+            .blob
+            .span
+    };
+    assert_eq!(span("many"), span("tied"));
+    let mut options = VerifyOptions::default();
+    options.strict = true;
+    assert!(file.verify(&options)?.is_ok());
+    assert_eq!(values(&open), expected, "who had it open still has it");
+    assert_eq!(zt::compact(&path, None)?, (after, after));
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_read_is_not_compacted() -> Result {
+    let fixture = Fixture::new()?;
+    let mut bytes = std::fs::read(fixture.path())?;
+    bytes[64] ^= 1;
+    std::fs::write(fixture.path(), &bytes)?;
+    let error = zt::compact(fixture.path(), None).unwrap_err();
+    assert_eq!(
+        (error.code(), error.object()),
+        ("digest-mismatch", Some("a"))
+    );
+    assert!(std::fs::read(fixture.path())? == bytes);
+    assert_eq!(std::fs::read_dir(fixture.folder.path())?.count(), 1);
+    Ok(())
+}

@@ -1,5 +1,6 @@
 //! A `.zt` file changed in place.
 
+mod compact;
 mod storage;
 mod tail;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use zt_container::{Layout, Span};
 use zt_manifest::{Manifest, Map};
 
+pub use compact::compact;
 pub use storage::Storage;
 pub(crate) use tail::Tail;
 
@@ -31,7 +33,7 @@ use storage::{Before, LockedFile};
 /// There is one editor at a time: the file is locked (advisory, `flock` where there is that), and a
 /// second one is refused. Readers are not locked out. Those that have the file open, by position,
 /// keep what they had: the bytes of objects that are removed stay where they are, until the file is
-/// compacted.
+/// compacted ([`compact`]).
 ///
 /// ```
 /// use zt::{Dense, File, Writer};

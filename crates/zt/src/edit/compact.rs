@@ -1,0 +1,131 @@
+//! A file without the bytes that belong to nobody.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use zt_container::{Blob, BlobReader, ContainerWriter, Limits, Source, Span};
+use zt_manifest::Manifest;
+
+use super::storage::{Before, LockedFile, Storage};
+use super::trailer_of;
+use crate::encode::alignment_of;
+use crate::error::{Error, Result};
+use crate::file::File;
+use crate::open::OpenOptions;
+use crate::progress::{Progress, report};
+use crate::publish::AtomicFile;
+
+/// Stored bytes are moved in pieces of this size.
+const PIECE: usize = 1 << 20;
+
+/// The manifest's size and the footer magic.
+const FOOTER_LEN: u64 = 16;
+
+/// Writes the `.zt` file at `path` anew without what edits have left in it: the bytes of objects that
+/// were removed, room for trailers. Blobs are moved as they are stored, each once, and their digests
+/// are checked on the way; nothing is compressed again.
+///
+/// The new file takes the name of the old one when it is whole and durable, with its permissions
+/// and, where that is allowed, its owner; other names of the old file (hard links) keep the old
+/// bytes, and so do those who have it open. `progress` is told of stored bytes. Returns the lengths
+/// before and after.
+///
+/// # Errors
+///
+/// Codes `locked` and `unsupported` as for [`crate::WriteOptions::edit`]; the fault of any object, and
+/// `digest-mismatch`: nothing is moved that could not be read; [`crate::ErrorKind::Io`];
+/// [`crate::ErrorKind::Interrupted`]. The old file is there then.
+pub fn compact(path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Result<(u64, u64)> {
+    let path = path.as_ref();
+    let write = || {
+        // Locked until the new file has the name.
+        let storage = Arc::new(LockedFile::open(path)?);
+        let byte_len = storage.byte_len()?;
+        let source: Arc<dyn Source> = Arc::new(Before {
+            storage: Arc::clone(&storage) as Arc<dyn Storage>,
+            byte_len,
+        });
+        let file = OpenOptions::new().open_source(Arc::clone(&source))?;
+        trailer_of(&file)?;
+        let out = AtomicFile::create(path)?;
+        let (out, new_len) = move_blobs(&file, &source, out, progress)?;
+        out.publish()?;
+        Ok((byte_len, new_len))
+    };
+    write().map_err(|error: Error| error.with_path(path))
+}
+
+fn move_blobs(
+    file: &File,
+    source: &Arc<dyn Source>,
+    out: AtomicFile,
+    progress: Option<Progress<'_>>,
+) -> Result<(AtomicFile, u64)> {
+    let mut container = ContainerWriter::new(out)?;
+    let mut manifest = Manifest {
+        attributes: file.attributes()?,
+        objects: Vec::new(),
+        extra: file.extra()?,
+    };
+    let mut moved: HashMap<Span, Span> = HashMap::new();
+    let mut piece = vec![0; PIECE];
+    for entry in file.entries() {
+        let mut object = entry.object()?.clone();
+        let mut order: Vec<usize> = (0..object.components.len()).collect();
+        order.sort_by_key(|at| {
+            let component = object.components.get(*at);
+            component.map(|(_, component)| component.blob.span.offset())
+        });
+        for at in order {
+            let Some((role, component)) = object.components.get_mut(at) else {
+                continue;
+            };
+            let blob = &mut component.blob;
+            let span = match moved.get(&blob.span) {
+                Some(span) => *span,
+                None => {
+                    let span = move_blob(source, blob, &mut container, &mut piece, progress);
+                    let blame = |error: Error| error.with_object(entry.name()).with_component(role);
+                    *moved
+                        .entry(blob.span)
+                        .insert_entry(span.map_err(blame)?)
+                        .get()
+                }
+            };
+            blob.span = span;
+        }
+        manifest.objects.push((entry.name().to_owned(), object));
+    }
+    let cbor = manifest.to_cbor()?;
+    let manifest_end = container.offset().saturating_add(cbor.len() as u64);
+    let out = container.finish(&cbor)?;
+    Ok((out, manifest_end.saturating_add(FOOTER_LEN)))
+}
+
+/// Stored bytes as they are: to their reader they are raw. The digest is theirs.
+fn move_blob(
+    from: &Arc<dyn Source>,
+    blob: &Blob,
+    to: &mut ContainerWriter<AtomicFile>,
+    piece: &mut [u8],
+    progress: Option<Progress<'_>>,
+) -> Result<Span> {
+    let stored = Blob {
+        digest: blob.digest.clone(),
+        ..Blob::raw(blob.span)
+    };
+    let mut reader = BlobReader::new(from, &stored, &Limits::default())?;
+    let byte_len = blob.decoded_len.unwrap_or(blob.span.byte_len());
+    to.begin_blob(alignment_of(byte_len), None)?;
+    loop {
+        let len = reader.read(piece)?;
+        let bytes = piece.get(..len).unwrap_or_default();
+        if bytes.is_empty() {
+            break;
+        }
+        to.write(bytes)?;
+        report(progress, len as u64)?;
+    }
+    Ok(to.end_blob()?.0)
+}
