@@ -278,7 +278,8 @@ fn group_size(block: &Block, count: u64, scales: &Scales) -> Result<u64, Violati
             let expected = count.div_ceil(sub_block_len.into());
             let found = entries;
             match found == expected {
-                true => Ok(sub_block_len.into()),
+                // One that is longer than the tensor is the tensor.
+                true => Ok(u64::from(sub_block_len).min(count.max(1))),
                 false => Err(Violation::SubBlocks { expected, found }),
             }
         }
