@@ -17,6 +17,7 @@
 //! | [`written`] | whether what was written is what was meant |
 //! | [`foreign`] | files of other formats held against the truth beside them |
 //! | [`policy`] | files of formats that leave much open, held against what is settled |
+//! | [`squizd`], [`slm1`] | builders of such files, for what those files leave out |
 //! | [`fuzz`] | the fuzz targets' bodies, which `tests/replay.rs` runs on stable |
 //!
 //! `corpus/README.md` says what the files are and how to use them without this crate.
@@ -43,6 +44,8 @@ pub mod generate;
 pub mod json;
 pub mod observe;
 pub mod policy;
+pub mod slm1;
+pub mod squizd;
 pub mod strategies;
 pub mod written;
 

@@ -28,6 +28,20 @@ struct Expected<'t> {
     truth: &'t Json,
 }
 
+/// The file, if a plain or a strict reader takes it: it opens and everything in it verifies.
+///
+/// # Panics
+///
+/// Where verification is stopped, which nobody asks for.
+#[must_use]
+pub fn accepted(opened: zt::Result<File>, strict: bool) -> Option<File> {
+    let mut options = VerifyOptions::default();
+    options.strict = strict;
+    let file = opened.ok()?;
+    let report = file.verify(&options).expect("no stop");
+    report.is_ok().then_some(file)
+}
+
 /// Every case of `squizd` or `slm1`, whose files end in `extension`.
 ///
 /// # Panics
@@ -65,16 +79,7 @@ impl Case {
     pub fn problems(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         let open = |strict| zt_convert::open(&self.path, &OpenOptions::new().strict(strict));
-        let verdict = |strict: bool| {
-            let mut options = VerifyOptions::default();
-            options.strict = strict;
-            let file = open(false).ok()?;
-            file.verify(&options)
-                .expect("no stop")
-                .is_ok()
-                .then_some(file)
-        };
-        let (plain, strict) = (verdict(false), verdict(true));
+        let (plain, strict) = (accepted(open(false), false), accepted(open(false), true));
         for (key, verdict) in [("read", &plain), ("strict", &strict)] {
             let expected = self.truth[key].as_str().expect("a verdict");
             let found = if verdict.is_some() {
