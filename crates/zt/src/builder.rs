@@ -1,5 +1,6 @@
 //! How the readers of other formats make a [`File`].
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use zt_container::{Limits, Source, Span, check_declared};
@@ -152,13 +153,46 @@ impl FileBuilder {
             Ok(()) => Ok(object),
             Err(error) => {
                 let error = blame_blob(error, &object).with_object(&name);
-                Err(Box::new(Faulty {
+                Err(Arc::new(Faulty {
                     error,
                     raw: raw_of(object),
                 }))
             }
         };
         self.objects.push((name, Resolved::new(result, home)));
+    }
+
+    /// Adds the objects of another file whose names `keep` takes, as they are there: what they lie
+    /// in, their faults, and what is to be said of them. What is said of the file as a whole comes
+    /// along, but for its attributes.
+    pub fn include(&mut self, file: &File, mut keep: impl FnMut(&str) -> bool) {
+        let (inner, base) = (&file.inner, self.origin.sources.len());
+        let byte_len = &mut self.origin.byte_len;
+        *byte_len = byte_len.saturating_add(file.byte_len());
+        for (at, source) in inner.sources.iter().enumerate() {
+            let (from, offset) = inner.catalog.place(at);
+            self.place(Arc::clone(source), (base + from, offset));
+        }
+        let mut left_out = HashSet::new();
+        for at in 0..inner.catalog.len() {
+            let name = inner.catalog.name(at);
+            match inner.catalog.resolve(at, &inner.registry) {
+                Some(resolved) if keep(name) => {
+                    self.objects.push((name.to_owned(), resolved.moved(base)));
+                }
+                _ => drop(left_out.insert(name)),
+            }
+        }
+        let is_kept = |name: Option<&str>| name.is_none_or(|name| !left_out.contains(name));
+        let (remarks, tolerated) = (inner.remarks.iter(), &inner.tolerated);
+        let remarks = remarks.filter(|warning| is_kept(warning.object.as_deref()));
+        self.origin.remarks.extend(remarks.cloned());
+        let problems = tolerated.problems.iter();
+        let problems = problems.filter(|error| is_kept(error.object()));
+        self.origin.tolerated.problems.extend(problems.cloned());
+        let values = tolerated.values.iter();
+        let values = values.filter(|(name, ..)| is_kept(Some(name)));
+        self.origin.tolerated.values.extend(values.cloned());
     }
 
     /// Adds an object that cannot be read: it lists with what is known of it, and every attempt to
@@ -168,7 +202,7 @@ impl FileBuilder {
         let error = error.with_object(&name);
         self.objects.push((
             name,
-            Resolved::new(Err(Box::new(Faulty { error, raw })), Home::One(0)),
+            Resolved::new(Err(Arc::new(Faulty { error, raw })), Home::One(0)),
         ));
     }
 

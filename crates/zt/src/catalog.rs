@@ -36,7 +36,7 @@ enum Origin {
 
 /// An object, or why there is none.
 pub(crate) struct Resolved {
-    pub(crate) object: Result<Object, Box<Faulty>>,
+    pub(crate) object: Result<Object, Arc<Faulty>>,
     home: Home,
     /// By component: whether its digest has been found right.
     verified: Box<[AtomicBool]>,
@@ -68,7 +68,7 @@ pub(crate) struct Faulty {
 }
 
 impl Resolved {
-    pub(crate) fn new(object: Result<Object, Box<Faulty>>, home: Home) -> Self {
+    pub(crate) fn new(object: Result<Object, Arc<Faulty>>, home: Home) -> Self {
         let components = object.as_ref().map_or(0, |object| object.components.len());
         let verified = (0..components).map(|_| AtomicBool::new(false)).collect();
         Resolved {
@@ -76,6 +76,19 @@ impl Resolved {
             home,
             verified,
             warnings: Vec::new(),
+        }
+    }
+
+    /// The same object where the sources are counted from `base`; its digests are compared anew.
+    pub(crate) fn moved(&self, base: usize) -> Self {
+        let moved = |source: usize| source.saturating_add(base);
+        let home = match &self.home {
+            Home::One(source) => Home::One(moved(*source)),
+            Home::Each(sources) => Home::Each(sources.iter().copied().map(moved).collect()),
+        };
+        Resolved {
+            warnings: self.warnings.clone(),
+            ..Resolved::new(self.object.clone(), home)
         }
     }
 
@@ -250,6 +263,15 @@ impl Catalog {
         }
     }
 
+    /// Of a source, the one that its bytes are made out of, and where: itself, where it is a file.
+    pub(crate) fn place(&self, source: usize) -> (usize, u64) {
+        let itself = (source, 0);
+        match &self.origin {
+            Origin::Manifest { .. } => itself,
+            Origin::Built { places, .. } => places.get(source).copied().unwrap_or(itself),
+        }
+    }
+
     /// Layout and version of a `.zt` file.
     pub(crate) fn placement(&self) -> Option<(&Placement, Option<&Version>)> {
         match &self.origin {
@@ -323,7 +345,7 @@ fn decode(
     let object = object.map_err(|error| {
         let error = error.with_object(index.name(at));
         // Decoded a second time, because validating a sound object consumes it.
-        Box::new(Faulty {
+        Arc::new(Faulty {
             error,
             raw: index.object(at),
         })

@@ -3,7 +3,7 @@
 
 use zt::{
     Blob, Component, DType, ErrorKind, FileBuilder, Kind, Limits, Memory, Object, OpenOptions,
-    RawObject, Span,
+    RawObject, Span, Warning,
 };
 
 fn object(shape: &[u64], offset: u64, byte_len: u64) -> Object {
@@ -80,6 +80,60 @@ fn what_is_made_out_of_a_source_is_listed_where_it_lies() {
     let names: Vec<_> = entries.iter().map(|entry| entry.name()).collect();
     assert_eq!(names, ["first", "made", "last"]);
     assert_eq!(*file.tensor("made").unwrap().as_slice::<u8>().unwrap(), [9]);
+}
+
+#[test]
+fn objects_of_other_files_are_included_as_they_are_there() {
+    let part = |name: &str, bytes: [u8; 4]| {
+        let mut builder = FileBuilder::new(Kind::new("part"), OpenOptions::new());
+        let source = builder.source(Memory::new(bytes));
+        let made = builder.derived_from(Memory::new([9u8; 2]), source, 0);
+        builder.object(format!("{name}.made"), object(&[1], 1, 1), made);
+        builder.object(format!("{name}.inside"), object(&[2], 1, 2), source);
+        builder.object(format!("{name}.outside"), object(&[2], 3, 2), source);
+        builder.object("both", object(&[1], 0, 1), source);
+        builder.warning(warning("both"));
+        builder.build().unwrap()
+    };
+    let mut builder = FileBuilder::new(Kind::new("set"), OpenOptions::new());
+    builder.include(&part("a", [1, 2, 3, 4]), |_| true);
+    builder.include(&part("b", [5, 6, 7, 8]), |name| name != "both");
+    let file = builder.build().unwrap();
+    assert_eq!((file.kind(), file.byte_len()), (Kind::new("set"), 8));
+    let entries = file.entries();
+    let names: Vec<_> = entries.iter().map(|entry| entry.name()).collect();
+    let expected = [
+        "a.made",
+        "both",
+        "a.inside",
+        "a.outside",
+        "b.made",
+        "b.inside",
+        "b.outside",
+    ];
+    assert_eq!(names, expected);
+    let value = |name: &str| file.tensor(name).unwrap().to_vec::<u8>().unwrap();
+    assert_eq!(value("both"), [1]);
+    assert_eq!(
+        (value("a.inside"), value("b.inside")),
+        (vec![2, 3], vec![6, 7])
+    );
+    assert_eq!((value("a.made"), value("b.made")), (vec![9], vec![9]));
+    for name in ["a.outside", "b.outside"] {
+        let error = file.tensor(name).unwrap_err();
+        assert_eq!((error.code(), error.object()), ("bounds", Some(name)));
+    }
+    // What is said of an object comes with it, and only then.
+    assert_eq!(file.warnings(), [warning("both")]);
+}
+
+fn warning(object: &str) -> Warning {
+    Warning {
+        object: Some(object.to_owned()),
+        component: None,
+        code: "test",
+        message: "a remark".to_owned(),
+    }
 }
 
 /// A source that decodes can say more than that it could not read.
