@@ -536,3 +536,18 @@ fn writing_is_streamed_in_pieces_of_any_length() {
     convert(&input, Trickle(&mut slow), &ConvertOptions::new(GGUF)).unwrap();
     assert!(slow == to(&ConvertOptions::new(GGUF), &file).unwrap().0);
 }
+
+#[test]
+fn a_part_of_a_split_model_says_so() {
+    for (count, codes) in [(3u64, &["split"][..]), (1, &[])] {
+        let mut ours = Vec::new();
+        let mut writer = Writer::new(&mut ours).unwrap();
+        let dense = Dense::from_slice(&[1], &[1.0f32]).unwrap();
+        writer.add("w", &dense).unwrap();
+        writer.set_attributes([("split.count", Value::from(count))].into());
+        writer.finish().unwrap();
+        let part = opened(to(&ConvertOptions::new(GGUF), &opened(ours)).unwrap().0);
+        let found: Vec<_> = part.warnings().iter().map(|warning| warning.code).collect();
+        assert_eq!(found, codes);
+    }
+}

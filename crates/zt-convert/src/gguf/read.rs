@@ -1,7 +1,8 @@
 //! A GGUF file as a [`zt::File`].
 
 use zt::{
-    Blob, ByteOrder, Component, DType, FileBuilder, Object, Result, Source, SourceId, Warning,
+    Blob, ByteOrder, Component, DType, FileBuilder, Object, Result, Source, SourceId, Value,
+    Warning,
 };
 
 use super::header::{Header, Tensor};
@@ -18,6 +19,17 @@ pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input>
         add(&mut builder, tensor, header.order, source);
     }
     if let Some(attributes) = header.metadata.into_attributes() {
+        let files = attributes.get(SPLIT_COUNT).and_then(Value::as_u64);
+        if let Some(files) = files.filter(|files| *files > 1) {
+            builder.warning(Warning {
+                object: None,
+                component: None,
+                code: "split",
+                message: format!(
+                    "one of {files} files of a set, the others of which are not looked at"
+                ),
+            });
+        }
         builder.attributes(attributes);
     }
     let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
@@ -52,6 +64,9 @@ fn add(builder: &mut FileBuilder, tensor: Tensor, order: ByteOrder, source: Sour
     }
     builder.object(tensor.name, object, source);
 }
+
+/// Of how many files the set is that a file is part of, as `gguf-split` writes it.
+const SPLIT_COUNT: &str = "split.count";
 
 /// The attribute of an object whose bytes are not little-endian.
 pub(super) const BYTE_ORDER: &str = "byte_order";
