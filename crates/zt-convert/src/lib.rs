@@ -15,7 +15,7 @@
 //! | `zt` | always | yes | yes | all generations are read, 1.2.0 is written |
 //! | `npz` | `npz` (default) | yes | yes | stored members are lent by a map, deflated ones inflated as they are read |
 //! | `npy` | `npy` (default) | yes | one object | big-endian and Fortran-ordered arrays too |
-//! | `pytorch` | `pytorch` (default) | yes | no | `torch.save`, old and new; nothing is run; views put in order as they are read |
+//! | `pytorch` | `pytorch` (default) | yes | no | `torch.save`, old and new, and sharded sets of it (with `safetensors`, whose index they have); nothing is run; views put in order as they are read |
 //! | `onnx` | `onnx` (default) | yes | no | initializers, constants and tensors of subgraphs; external data beside the model |
 //! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index |
 //! | `gguf` | `gguf` (default) | yes | yes | versions 1 to 3, either byte order, are read, 3 is written; quantized blocks stay as they are |

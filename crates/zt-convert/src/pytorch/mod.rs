@@ -47,7 +47,18 @@ const PICKLE_LEN: u64 = 256 << 20;
 
 fn recognises(probe: &Probe<'_>) -> Result<bool> {
     let head = probe.head();
-    Ok(is_tar(head) || legacy::is_pickle(head) || is_archive(probe))
+    Ok(is_tar(head) || legacy::is_pickle(head) || is_archive(probe) || is_index(probe)?)
+}
+
+/// The index of a set of `.bin` files, which is read as any index is.
+#[cfg(feature = "safetensors")]
+fn is_index(probe: &Probe<'_>) -> Result<bool> {
+    crate::safetensors::is_index_of_torch(probe)
+}
+
+#[cfg(not(feature = "safetensors"))]
+fn is_index(_: &Probe<'_>) -> Result<bool> {
+    Ok(false)
 }
 
 fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
@@ -56,6 +67,10 @@ fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
     let probe = Probe::new(&source)?;
     if is_tar(probe.head()) {
         return Err(Violation::Tar.into());
+    }
+    #[cfg(feature = "safetensors")]
+    if is_index(&probe)? {
+        return crate::safetensors::sharded::open(&source, origin);
     }
     match zip::is_archive(probe.head()) {
         true => archive::open(source, builder, origin),

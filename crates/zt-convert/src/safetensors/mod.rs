@@ -1,4 +1,5 @@
-//! The member `safetensors`: single files and sharded sets, read and written.
+//! The member `safetensors`: single files and sharded sets, read and written. The index of a set may
+//! list files of another kind, those of `torch.save` above all.
 //!
 //! ```text
 //! 0         8                 8 + n
@@ -18,7 +19,7 @@ mod header;
 mod index;
 mod json;
 mod read;
-mod sharded;
+pub(crate) mod sharded;
 mod violation;
 mod write;
 
@@ -70,6 +71,12 @@ fn is_single(probe: &Probe<'_>) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a set's files are what `torch.save` wrote, by the endings that the index gives them.
+#[cfg(feature = "pytorch")]
+pub(crate) fn is_index_of_torch(probe: &Probe<'_>) -> Result<bool> {
+    Ok(is_index(probe)? && probe.contains(b".bin\"", index::INDEX_MAX)?)
 }
 
 /// JSON text with a `weight_map`. A single file whose length looks like text has a NUL in it, which

@@ -1,28 +1,28 @@
-//! A set of safetensors files and its index, as one [`zt::File`].
+//! A set of files and its index, as one [`zt::File`]: shards of one kind, whichever it is.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-use zt::{Attributes, Error, FileBuilder, FileSource, Result, Source, Warning};
+use zt::{Attributes, Error, File, FileBuilder, FileSource, Kind, Result, Source, Value, Warning};
 
-use super::header::{Header, Tensor};
 use super::index::Index;
-use super::read::add;
 use super::violation::Violation;
+use crate::detect::member_of;
 use crate::fault::Fault;
 use crate::input::{Input, Origin};
 use crate::member::SAFETENSORS;
 
 /// Opens the set that the index in `source` lists. Cost: the index and every shard's header are
 /// read; one file stays open per shard.
-pub(super) fn open(source: &dyn Source, origin: Origin<'_>) -> Result<Input> {
+pub(crate) fn open(source: &dyn Source, origin: Origin<'_>) -> Result<Input> {
     let path = origin.path.ok_or(Fault::NeedsPath)?;
     let own_name = path.file_name().unwrap_or_default().to_string_lossy();
     let index = Index::read(source, &own_name)?;
     let mut set = Set {
-        builder: FileBuilder::new(SAFETENSORS, origin.options.clone()),
+        builder: None,
+        origin,
         index: &index,
         found: vec![false; index.tensors().len()],
         unlisted: HashMap::new(),
@@ -39,7 +39,9 @@ pub(super) fn open(source: &dyn Source, origin: Origin<'_>) -> Result<Input> {
 
 /// A set on its way to becoming a file.
 struct Set<'x> {
-    builder: FileBuilder,
+    /// Of the kind of the first shard.
+    builder: Option<(Kind, FileBuilder)>,
+    origin: Origin<'x>,
     index: &'x Index,
     /// By place in the index: whether the tensor has been met.
     found: Vec<bool>,
@@ -50,115 +52,127 @@ struct Set<'x> {
 
 impl<'x> Set<'x> {
     fn add_shard(&mut self, position: usize, name: &'x str, path: &Path) -> Result<()> {
-        let source = open_shard(name, path)?;
-        let header = Header::read(&source).map_err(|error| error.with_path(path))?;
-        let source = self.builder.source(source);
-        for tensor in header.tensors {
-            match self.index.find(&tensor.name) {
+        let shard = open_shard(name, path, self.origin)?;
+        let found = shard.kind();
+        let options = self.origin.options;
+        let new = || (found, FileBuilder::new(found, options.clone()));
+        let (kind, mut builder) = self.builder.take().unwrap_or_else(new);
+        if found != kind {
+            let (name, found) = (name.to_owned(), found.as_str());
+            return Err(Violation::ShardKind { name, found }.into());
+        }
+        let mut shadowed = HashSet::new();
+        for tensor in shard.names() {
+            match self.index.find(tensor) {
                 Some((place, owner)) if owner == position => {
-                    self.found
-                        .get_mut(place)
-                        .into_iter()
-                        .for_each(|found| *found = true);
+                    let found = self.found.get_mut(place);
+                    found.into_iter().for_each(|found| *found = true);
                 }
                 Some(_) => {
                     let message = format!("also in {name:?}, where the index does not look for it");
-                    self.warn_of(&tensor, "shadowed", message);
-                    continue;
+                    builder.warning(about(tensor, "shadowed", message));
+                    shadowed.insert(tensor);
                 }
-                None => self.add_unlisted(&tensor, name)?,
+                None => builder.warning(self.add_unlisted(tensor, name)?),
             }
-            add(&mut self.builder, tensor, source);
         }
-        for (key, value) in header.metadata.into_iter().flatten() {
-            self.metadata.add(key, value, name, &mut self.builder);
+        builder.include(&shard, |tensor| !shadowed.contains(tensor));
+        for (key, value) in shard.attributes()?.unwrap_or_default().iter() {
+            self.metadata.add(key, value, name, &mut builder);
         }
+        self.builder = Some((kind, builder));
         Ok(())
     }
 
     /// Nothing is lost, but of two tensors nothing says which is meant.
-    fn add_unlisted(&mut self, tensor: &Tensor, shard: &'x str) -> Result<()> {
-        match self.unlisted.entry(tensor.name.clone()) {
+    fn add_unlisted(&mut self, tensor: &str, shard: &'x str) -> Result<Warning> {
+        match self.unlisted.entry(tensor.to_owned()) {
             Slot::Occupied(first) => {
                 let (first, second) = ((*first.get()).to_owned(), shard.to_owned());
                 let error = Error::from(Violation::Ambiguous { first, second });
-                return Err(error.with_object(&tensor.name));
+                return Err(error.with_object(tensor));
             }
             Slot::Vacant(place) => place.insert(shard),
         };
-        self.warn_of(
-            tensor,
-            "unlisted",
-            format!("in {shard:?}, and not in the index"),
-        );
-        Ok(())
+        let message = format!("in {shard:?}, and not in the index");
+        Ok(about(tensor, "unlisted", message))
     }
 
-    fn warn_of(&mut self, tensor: &Tensor, code: &'static str, message: String) {
-        let object = Some(tensor.name.clone());
-        self.builder.warning(Warning {
-            object,
-            component: None,
-            code,
-            message,
-        });
-    }
-
-    fn finish(mut self) -> Result<zt::File> {
+    fn finish(self) -> Result<File> {
         let mut listed = self.index.tensors().zip(&self.found);
         if let Some(((name, shard), _)) = listed.find(|(_, found)| !**found) {
             let shard = shard.to_owned();
             return Err(Error::from(Violation::NotInShard { shard }).with_object(name));
         }
+        // An index of nothing is of the kind that most are.
+        let empty = || FileBuilder::new(SAFETENSORS, self.origin.options.clone());
+        let mut builder = self.builder.map_or_else(empty, |(_, builder)| builder);
         if !self.metadata.pairs.is_empty() {
-            self.builder
-                .attributes(self.metadata.pairs.into_iter().collect::<Attributes>());
+            builder.attributes(self.metadata.pairs.into_iter().collect::<Attributes>());
         }
-        self.builder.build()
+        builder.build()
     }
 }
 
-/// A shard is a regular file, or a link to one: opening a pipe would wait for ever.
-fn open_shard(name: &str, path: &Path) -> Result<FileSource> {
+fn about(tensor: &str, code: &'static str, message: String) -> Warning {
+    Warning {
+        object: Some(tensor.to_owned()),
+        component: None,
+        code,
+        message,
+    }
+}
+
+/// A shard is a regular file, or a link to one: opening a pipe would wait for ever. And it is no
+/// set itself.
+fn open_shard(name: &str, path: &Path, origin: Origin<'_>) -> Result<File> {
     if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         return Err(Violation::NoShard {
             name: name.to_owned(),
         }
         .into());
     }
-    let source = FileSource::open(path).map_err(Error::from);
-    source.map_err(|error| error.with_path(path))
+    let open = || {
+        let source = FileSource::open(path)?;
+        let member = member_of(&source)?;
+        let origin = Origin {
+            path: None,
+            ..origin
+        };
+        (member.open)(Box::new(source), origin).map(Input::into_file)
+    };
+    open().map_err(|error| error.with_path(path))
 }
 
-/// The metadata of all shards.
+/// The attributes of all shards.
 #[derive(Default)]
 struct Metadata {
-    pairs: Vec<(String, String)>,
+    pairs: Vec<(Value, Value)>,
+    /// Where in `pairs` each key is, as it is written.
     places: HashMap<String, usize>,
 }
 
 impl Metadata {
     /// Of two values the first is kept.
-    fn add(&mut self, key: String, value: String, shard: &str, builder: &mut FileBuilder) {
-        match self.places.entry(key) {
+    fn add(&mut self, key: &Value, value: &Value, shard: &str, builder: &mut FileBuilder) {
+        let written = match key.as_str() {
+            Some(text) => format!("{text:?}"),
+            None => format!("{key:?}"),
+        };
+        match self.places.entry(written) {
             Slot::Vacant(place) => {
-                self.pairs.push((place.key().clone(), value));
-                place.insert(self.pairs.len() - 1);
+                place.insert(self.pairs.len());
+                self.pairs.push((key.clone(), value.clone()));
             }
             Slot::Occupied(place) => {
-                if self
-                    .pairs
-                    .get(*place.get())
-                    .is_some_and(|(_, first)| *first != value)
-                {
+                let first = self.pairs.get(*place.get());
+                if first.is_some_and(|(_, first)| first != value) {
                     let key = place.key();
                     builder.warning(Warning {
                         object: None,
                         component: None,
                         code: "attribute-conflict",
-                        message: format!(
-                            "{shard:?} has another value of {key:?}: the first is kept"
-                        ),
+                        message: format!("{shard:?} has another value of {key}: the first is kept"),
                     });
                 }
             }

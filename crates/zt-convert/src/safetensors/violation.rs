@@ -50,6 +50,8 @@ pub(super) enum Violation {
     Ambiguous { first: String, second: String },
     /// The index names something else than a file of its own folder.
     ShardName { name: String },
+    /// A shard is of another kind than those before it.
+    ShardKind { name: String, found: &'static str },
     /// The index names a file that is not there, or is no file.
     NoShard { name: String },
 }
@@ -165,6 +167,12 @@ impl fmt::Display for Violation {
                 write!(
                     f,
                     "{name:?} is not the name of a file in the folder of the index"
+                )
+            }
+            Violation::ShardKind { name, found } => {
+                write!(
+                    f,
+                    "the shard {name:?} is a file of {found}, and others are not"
                 )
             }
             Violation::NoShard { name } => write!(f, "the shard {name:?} is not there"),

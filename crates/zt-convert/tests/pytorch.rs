@@ -1,0 +1,162 @@
+//! PyTorch: sets of files, and what other readers of pickles got wrong.
+#![allow(clippy::unwrap_used, reason = "tests")]
+#![cfg(all(feature = "pytorch", feature = "safetensors"))]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use zt::{ErrorKind, File, FileSource, OpenOptions, VerifyOptions};
+use zt_convert::{Input, PYTORCH, detect, open};
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus")
+}
+
+fn opened(name: &str) -> File {
+    open(corpus().join(name), &OpenOptions::new()).unwrap()
+}
+
+/// A folder with these files of the corpus, and an index of these tensors.
+fn set(files: &[(&str, &str)], map: &[(&str, &str)]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to) in files {
+        fs::copy(corpus().join(from), folder.path().join(to)).unwrap();
+    }
+    let entry = |(tensor, file): &(&str, &str)| ((*tensor).to_owned(), (*file).into());
+    let map: serde_json::Map<_, _> = map.iter().map(entry).collect();
+    let path = folder.path().join("pytorch_model.bin.index.json");
+    fs::write(&path, serde_json::json!({"weight_map": map}).to_string()).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn an_index_of_bin_files_opens_as_one_file() {
+    let path = corpus().join("torch/sharded/pytorch_model.bin.index.json");
+    let index = FileSource::open(&path).unwrap();
+    assert_eq!(detect(&index).unwrap(), Some(PYTORCH));
+    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    assert_eq!((input.file().kind(), input.paths().len()), (PYTORCH, 3));
+    assert!(input.file().warnings().is_empty());
+}
+
+#[test]
+fn a_fault_in_a_shard_is_that_of_its_object() {
+    let (_folder, path) = set(
+        &[
+            ("torch/layouts.pt", "1.bin"),
+            ("foreign/pt/small.pt", "2.bin"),
+        ],
+        &[("dense", "1.bin"), ("csc", "1.bin")],
+    );
+    let file = open(path, &OpenOptions::new()).unwrap();
+    assert_eq!(
+        *file.tensor("dense").unwrap().as_slice::<f32>().unwrap(),
+        [1.0, 0.0, 2.0, 0.0, 0.0, 3.0, 0.0, 0.0]
+    );
+    let error = file.tensor("csc").unwrap_err();
+    assert_eq!(
+        (error.kind(), error.object()),
+        (ErrorKind::Unsupported, Some("csc"))
+    );
+}
+
+#[test]
+fn shards_are_of_one_kind_and_no_sets_themselves() {
+    let index = "torch/sharded/pytorch_model.bin.index.json";
+    for other in ["foreign/gguf/no_tensors.gguf", index] {
+        let (_folder, path) = set(
+            &[("torch/keys.pt", "1.bin"), (other, "2.bin")],
+            &[("a.b", "1.bin"), ("w", "2.bin")],
+        );
+        let error = open(path, &OpenOptions::new()).unwrap_err();
+        assert!(["header", "unsupported"].contains(&error.code()), "{error}");
+    }
+}
+
+/// One tensor under two names kept the first name only (ztensor 2.1).
+#[test]
+fn tied_tensors_keep_every_name_and_share_their_bytes() {
+    let file = opened("foreign/pt/tied.pt");
+    let listed: Vec<_> = file.names().collect();
+    assert!(listed.len() > 2);
+    let entries = file.entries();
+    let mut spans: Vec<_> = entries
+        .iter()
+        .map(|entry| entry.object().unwrap().component("data").unwrap().blob.span)
+        .collect();
+    spans.sort_by_key(|span| (span.offset(), span.byte_len()));
+    let count = spans.len();
+    spans.dedup();
+    assert!(spans.len() < count);
+}
+
+/// Integer keys of an optimizer collided, and a dict of parameters had no tensors (ztensor 2.1).
+#[test]
+fn optimizers_and_parameters_list_every_tensor() {
+    let file = opened("torch/lightning.pt");
+    for name in ["0.exp_avg", "3.exp_avg_sq", "1.step"] {
+        let name = format!("optimizer_states.0.state.{name}");
+        assert!(file.tensor(&name).is_ok(), "{name}");
+    }
+    let parameters = opened("foreign/pt/parameters.pt");
+    let entries = parameters.entries();
+    assert!(entries.len() > 1 && entries.iter().all(|entry| entry.fault().is_none()));
+}
+
+/// Strides were ignored, so that a transposed matrix read as another (ztensor 1.2), or refused the
+/// file (2.1).
+#[test]
+fn a_transposed_matrix_reads_as_it_is() {
+    let file = opened("torch/layouts.pt");
+    let transposed = file.tensor("last").unwrap();
+    assert_eq!(transposed.shape(), [4, 2]);
+    let values = transposed.as_slice::<f32>().unwrap();
+    assert_eq!(*values, [1.0, 0.0, 0.0, 3.0, 2.0, 0.0, 0.0, 0.0]);
+}
+
+/// A negative offset ended the process (ztensor 1.2).
+#[test]
+fn a_negative_offset_is_a_fault_of_its_tensor() {
+    let file = opened("foreign/pt/bad_tensor_offset_negative.pt");
+    let report = file.verify(&VerifyOptions::default()).unwrap();
+    assert!(!report.is_ok());
+    assert!(
+        report
+            .problems
+            .iter()
+            .all(|error| error.kind() == ErrorKind::Malformed)
+    );
+}
+
+/// Older streams, FP8 and u16 to u64 were not read (ztensor 1.2 and 2.1).
+#[test]
+fn every_generation_and_type_is_read() {
+    for name in ["legacy_dtypes", "dtypes"] {
+        let file = opened(&format!("foreign/pt/{name}.pt"));
+        let report = file.verify(&VerifyOptions::default()).unwrap();
+        assert!(report.is_ok() && report.objects > 10, "{name}");
+    }
+}
+
+#[test]
+fn an_array_of_numpy_says_where_it_is_named_and_hides_nothing() {
+    let file = opened("torch/numpy_protocol_2.pt");
+    assert!(file.tensor("weight").is_ok());
+    let error = file.tensor("steps").unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Unsupported, "pickle-global")
+    );
+    let said = error.to_string();
+    assert!(
+        said.contains("multiarray._reconstruct") && said.contains(" at byte "),
+        "{said}"
+    );
+    let entries = file.entries();
+    let steps = entries
+        .iter()
+        .find(|entry| entry.name() == "steps")
+        .unwrap();
+    assert_eq!(steps.raw().unwrap().shape.as_deref(), Some(&[2, 3][..]));
+}
