@@ -29,6 +29,12 @@ pub trait Source: Send + Sync {
         false
     }
 
+    /// Says that the bytes of `span` will be read soon, so that a disk can begin to fetch them. By
+    /// default this does nothing; it never fails, and no answer depends on it.
+    fn will_read(&self, span: Span) {
+        let _ = span;
+    }
+
     /// Fills `buf` with the bytes from `offset` on.
     ///
     /// # Errors
@@ -49,6 +55,9 @@ macro_rules! forward {
             }
             fn is_sequential(&self) -> bool {
                 (**self).is_sequential()
+            }
+            fn will_read(&self, span: Span) {
+                (**self).will_read(span);
             }
             fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
                 (**self).read_at(offset, buf)
@@ -157,8 +166,37 @@ impl Source for FileSource {
         self.byte_len
     }
 
+    #[cfg(all(target_os = "linux", feature = "readahead"))]
+    fn will_read(&self, span: Span) {
+        will_read(&self.file.0, span);
+    }
+
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(buf, offset)
+    }
+}
+
+/// Asks the system to fetch what is not in memory.
+///
+/// Measured with two threads that read 1 MiB in turn, 8 MiB announced at a time: cold, 1.6 times as
+/// fast (nine rounds, medians); announcing the whole file at once was slower than nothing. What is
+/// in memory costs the system 50 us for each 8 MiB to find out, of 700 us to read it, so the last
+/// byte is asked for first, which costs one. A map has no such question, and 40 us are a seventh
+/// of what verifying takes there: maps announce nothing.
+#[cfg(all(target_os = "linux", feature = "readahead"))]
+fn will_read(file: &std::fs::File, span: Span) {
+    use rustix::fs::{Advice, fadvise};
+    use rustix::io::{ReadWriteFlags, preadv2};
+
+    let Some(last) = span.end().checked_sub(1) else {
+        return;
+    };
+    let mut byte = [0];
+    let bytes = &mut [io::IoSliceMut::new(&mut byte)];
+    if preadv2(file, bytes, last, ReadWriteFlags::NOWAIT).is_err() {
+        let len = std::num::NonZeroU64::new(span.byte_len());
+        // A hint that is not taken changes nothing.
+        let _ = fadvise(file, span.offset(), len, Advice::WillNeed);
     }
 }
 

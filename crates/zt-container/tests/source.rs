@@ -120,3 +120,21 @@ fn a_pipe_is_refused_and_not_waited_for() {
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
 }
+
+#[test]
+fn announcing_any_range_changes_nothing() {
+    let scratch = Scratch::new("announced", &[7; 10_000]);
+    let source = FileSource::open(&scratch.0).unwrap();
+    for (offset, len) in [
+        (0, 10_000),
+        (0, 0),
+        (9_999, 1),
+        (10_000, 1 << 40),
+        (1 << 62, 1),
+    ] {
+        source.will_read(Span::new(offset, len).unwrap());
+    }
+    let mut read = [0; 10_000];
+    source.read_at(0, &mut read).unwrap();
+    assert_eq!(read, [7; 10_000]);
+}

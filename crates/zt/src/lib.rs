@@ -42,6 +42,7 @@
 //! Features: `mmap` (default) for `Map`, `rayon` (default) for work on all cores.
 #![forbid(unsafe_code)]
 
+mod announce;
 mod builder;
 mod catalog;
 mod chain;

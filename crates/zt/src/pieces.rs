@@ -42,6 +42,7 @@ mod parallel {
         check_declared,
     };
 
+    use crate::announce::announce;
     use crate::error::Result;
     use crate::sums::{compare, explained, hash};
 
@@ -145,10 +146,11 @@ mod parallel {
             let Some((part, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
                 return Err(Error::Misuse(Misuse::UnknownLength).into());
             };
-            work.push((piece.stored, part));
+            work.push((work.len(), piece.stored, part));
             rest = behind;
         }
-        let one = |scratch: &mut Vec<u8>, (stored, part): (Span, &mut [u8])| {
+        let one = |scratch: &mut Vec<u8>, (at, stored, part): (usize, Span, &mut [u8])| {
+            announce(source, at, |at| Some(pieces.get(at)?.stored));
             let sum = decode_one(source, blob.encoding, stored, part, scratch, wanted)?;
             Ok((sum, stored.byte_len()))
         };

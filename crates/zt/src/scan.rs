@@ -10,6 +10,7 @@ use zt_container::{
 };
 use zt_formats::check_bools_from;
 
+use crate::announce::announce;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::progress::Gauge;
@@ -311,6 +312,7 @@ impl Scan<'_> {
             fault: None,
             wrong_bool: None,
         };
+        announce(job.source, at, |at| Some(cut.get(at)?.stored));
         if let Err(error) = look_at_piece(job, place, scratch, &mut piece) {
             piece.fault = Some(error.into());
         }

@@ -209,3 +209,35 @@ fn work_grows_with_the_components_of_an_object_and_not_with_their_square() {
     writer.copy("x", &file.tensor("x").unwrap()).unwrap();
     writer.finish().unwrap();
 }
+
+#[test]
+fn what_is_read_next_is_announced_once_and_within_its_component() {
+    let values: Vec<u64> = (0..5 << 20).collect();
+    let bytes = common::written(
+        &Dense::from_slice(&[5 << 20], &values).unwrap(),
+        WriteOptions::new(),
+    );
+    let announced = std::sync::Arc::default();
+    let source = common::Announced(bytes, std::sync::Arc::clone(&announced));
+    let file = OpenOptions::new().open_source(source).unwrap();
+    let component = common::span_of(&file, "x", "data");
+    let expect_all_but_the_first_batch = || {
+        let mut spans: Vec<zt::Span> = std::mem::take(&mut *announced.lock().unwrap());
+        spans.sort_by_key(|span| span.offset());
+        let first = spans.first().unwrap().offset();
+        assert!(component.offset() < first);
+        let last = spans.iter().fold(first, |end, span| {
+            assert_eq!(span.offset(), end);
+            span.end()
+        });
+        assert_eq!(last, component.end());
+    };
+    assert!(verify(&file, false).is_ok());
+    expect_all_but_the_first_batch();
+    file.tensor("x")
+        .unwrap()
+        .read_into("data", &mut vec![0; 40 << 20])
+        .unwrap();
+    #[cfg(feature = "rayon")]
+    expect_all_but_the_first_batch();
+}

@@ -8,8 +8,8 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use zt::{Csr, Dense, File, OpenOptions, Slice, Source, Span, ToObject, WriteOptions};
@@ -35,6 +35,21 @@ impl Source for Counted {
     }
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        zt::Memory::new(&self.0[..]).read_at(offset, buf)
+    }
+}
+
+/// A source that lends nothing and notes what is announced of it.
+pub struct Announced(pub Vec<u8>, pub Arc<Mutex<Vec<Span>>>);
+
+impl Source for Announced {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn will_read(&self, span: Span) {
+        self.1.lock().unwrap().push(span);
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         zt::Memory::new(&self.0[..]).read_at(offset, buf)
     }
 }

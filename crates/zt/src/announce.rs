@@ -1,0 +1,21 @@
+//! Telling a source what will be read of it, while what comes before is worked on.
+
+use zt_container::{Source, Span};
+
+/// Pieces of about 1 MiB that are announced together.
+const BATCH: usize = 8;
+
+/// To be called for every piece, before it is read: at the first of a batch, the next batch is
+/// announced. `stored` has the place of each piece, in the order of the file.
+pub(crate) fn announce(source: &dyn Source, at: usize, stored: impl Fn(usize) -> Option<Span>) {
+    if !at.is_multiple_of(BATCH) {
+        return;
+    }
+    let next = at.saturating_add(BATCH);
+    let behind = next.saturating_add(BATCH);
+    let last = (next..behind).rev().find_map(&stored);
+    let span = stored(next).zip(last);
+    if let Some(span) = span.and_then(|(first, last)| Span::between(first.offset(), last.end())) {
+        source.will_read(span);
+    }
+}
