@@ -194,6 +194,8 @@ impl<'w> Writer<'w> {
         }
         let mut object = Object::new(new.shape.to_vec(), new.format);
         object.attributes = new.attributes;
+        // The first push would make room for four, which most of many small objects never fill.
+        object.components.reserve_exact(new.components.len());
         for (role, elements) in new.components {
             let options = options.of(&role);
             let placed = self.store(&elements.bytes, options);
