@@ -21,6 +21,7 @@
 //! | `zstd` | [`codec`], and decoding of [`Encoding::Zstd`] |
 //! | `crc32c`, `sha2` | computing and checking the digest of that name |
 //! | `crc32` | checking the sums that zip archives record |
+//! | `readahead` | files that pass on to the system what will be read of them (Linux) |
 //!
 //! With a feature off, the words still exist: a compressed blob is found and described, and
 //! decoding it is [`Error::Unsupported`].
