@@ -20,12 +20,17 @@ pub(crate) struct Opening {
         display_order = 80
     )]
     names: Option<PathBuf>,
+
+    /// Read elements of NumPy's dtype V2 as bf16, which ml_dtypes saves as that
+    #[arg(long, display_order = 81)]
+    v2_as_bf16: bool,
 }
 
 impl Opening {
     fn options(&self) -> Result<InputOptions, Failure> {
         let mut options = InputOptions::default();
         options.names = self.names.as_ref().map(Names::read).transpose()?;
+        options.void2_as_bf16 = self.v2_as_bf16;
         Ok(options)
     }
 }

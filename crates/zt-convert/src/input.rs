@@ -50,6 +50,9 @@ pub struct InputOptions {
     pub kind: Option<Kind>,
     /// Names for the tensors of a kind that stores none; others have no use for them.
     pub names: Option<Names>,
+    /// Whether NumPy's `V2`, two bytes without a meaning, is bf16: that is what the bfloat16 of
+    /// `ml_dtypes` is saved as, and records of two bytes as well.
+    pub void2_as_bf16: bool,
 }
 
 impl From<&OpenOptions> for InputOptions {
@@ -67,6 +70,7 @@ pub(crate) struct Origin<'a> {
     pub(crate) path: Option<&'a Path>,
     pub(crate) options: &'a OpenOptions,
     pub(crate) names: Option<&'a Names>,
+    pub(crate) void2_as_bf16: bool,
 }
 
 /// An open file, and the paths of everything that it is read from.
@@ -138,6 +142,7 @@ impl Input {
             path,
             options: &options.open,
             names: options.names.as_ref(),
+            void2_as_bf16: options.void2_as_bf16,
         };
         (member.open)(source, origin)
     }

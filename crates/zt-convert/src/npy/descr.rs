@@ -76,6 +76,9 @@ impl Descr {
             ("S" | "a", _) if is_size => Descr::Opaque("byte strings"),
             ("U", _) if is_size => Descr::Opaque("strings"),
             ("T", _) if is_size => Descr::Opaque("strings of any length"),
+            ("V", "2") => {
+                Descr::Opaque("two bytes without a meaning (bf16 where that is asked for)")
+            }
             ("V", _) if is_size => Descr::Opaque("bytes without a meaning"),
             ("M", _) if rest.starts_with('8') => Descr::Opaque("points in time"),
             ("m", _) if rest.starts_with('8') => Descr::Opaque("spans of time"),

@@ -59,7 +59,7 @@ fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
         id,
         archive: (id, 0),
         digest_behind: &|_| None,
-        void2_is_bf16: false,
+        void2_is_bf16: origin.void2_as_bf16,
     };
     let stem = origin.path.and_then(|path| path.file_stem());
     let name = stem.map_or(NAMELESS.into(), |stem| stem.to_string_lossy().into_owned());

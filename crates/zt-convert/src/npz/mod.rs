@@ -62,7 +62,8 @@ fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
         if member.name().ends_with('/') && member.byte_len() == 0 {
             continue;
         }
-        add(&mut builder, &source, id, member, &name, &bands)?;
+        let is_bf16 = origin.void2_as_bf16;
+        add(&mut builder, &source, id, member, &name, &bands, is_bf16)?;
     }
     let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
     Ok(Input::new(builder.build()?, paths))
@@ -75,6 +76,7 @@ fn add(
     member: &zip::Member,
     name: &str,
     bands: &Bands,
+    void2_is_bf16: bool,
 ) -> Result<()> {
     let content = match member.content(source) {
         Ok(content) => content,
@@ -94,7 +96,7 @@ fn add(
         },
         archive,
         digest_behind: &|head| content.digest_behind(head),
-        void2_is_bf16: false,
+        void2_is_bf16,
     };
     // What the system cannot read is nobody's fault.
     data.add_to(builder, name, bands, |kind| kind == zt::ErrorKind::Io)

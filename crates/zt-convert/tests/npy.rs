@@ -1,0 +1,196 @@
+//! Arrays of NumPy: what is read on request, and what is written.
+#![cfg(feature = "npz")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::slice;
+
+use zt::{Csr, DType, Dense, ErrorKind, File, Kind, Memory, OpenOptions, Value, Warning, Writer};
+use zt_convert::{ConvertOptions, Input, InputOptions, NPY, NPZ, Summary, convert};
+
+fn corpus(name: &str) -> PathBuf {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus/foreign");
+    corpus.join(name)
+}
+
+fn opened(bytes: Vec<u8>) -> File {
+    zt_convert::open_source(Memory::new(bytes), &OpenOptions::new()).unwrap()
+}
+
+fn to(options: &ConvertOptions<'_>, inputs: &[Input]) -> zt::Result<(Vec<u8>, Summary)> {
+    let mut bytes = Vec::new();
+    let summary = convert(inputs, &mut bytes, options)?;
+    Ok((bytes, summary))
+}
+
+/// A `.zt` file of whatever `fill` writes.
+fn ours(fill: impl FnOnce(&mut Writer<'_>) -> zt::Result<()>) -> Input {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    fill(&mut writer).unwrap();
+    writer.finish().unwrap();
+    Input::from(File::from_bytes(bytes).unwrap())
+}
+
+fn floats(writer: &mut Writer<'_>, name: &str) -> zt::Result<()> {
+    writer.add(name, &Dense::from_slice(&[3], &[1.0f32, 2.0, 3.0])?)
+}
+
+/// The conversion is refused for that object, and with losses allowed does as it can.
+fn lossy(kind: Kind, input: &Input) -> (String, File, Summary) {
+    let mut options = ConvertOptions::new(kind);
+    let error = to(&options, slice::from_ref(input)).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Unsupported, "lossy"),
+        "{error}"
+    );
+    options.lossy = true;
+    let (bytes, summary) = to(&options, slice::from_ref(input)).unwrap();
+    assert!(
+        summary
+            .warnings
+            .iter()
+            .all(|warning| warning.code == "lossy")
+    );
+    assert!(!summary.warnings.is_empty());
+    (
+        error.object().unwrap_or_default().to_owned(),
+        opened(bytes),
+        summary,
+    )
+}
+
+#[test]
+fn two_bytes_without_a_meaning_are_bf16_on_request() {
+    let path = corpus("npy/bf16_as_v2.npy");
+    let plain = Input::open_with(&path, &InputOptions::default()).unwrap();
+    assert_eq!(plain.file().entries()[0].fault().unwrap().code(), "dtype");
+
+    let mut options = InputOptions::default();
+    options.void2_as_bf16 = true;
+    let asked = Input::open_with(&path, &options).unwrap();
+    let tensor = asked.file().entries()[0].tensor().unwrap();
+    assert_eq!(tensor.component("data").unwrap().dtype, Some(DType::BF16));
+    let array = fs::read(&path).unwrap();
+    let stored = &array[array.len() - tensor.bytes("data").unwrap().len()..];
+    assert_eq!(*tensor.bytes("data").unwrap(), *stored);
+}
+
+/// bf16 and FP8 are no types of NumPy; f32 holds each of their values.
+#[test]
+fn types_that_numpy_lacks_are_refused_or_widened_exactly() {
+    let path = corpus("safetensors/torch_dtypes.safetensors");
+    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let (_, written, summary) = lossy(NPZ, &input);
+    assert_eq!(written.len(), input.file().len());
+    let mut widened = 0;
+    for entry in input.file().entries() {
+        let (ours, theirs) = (
+            entry.tensor().unwrap(),
+            written.tensor(entry.name()).unwrap(),
+        );
+        let data = ours.component("data").unwrap();
+        let is_known = data.dtype != Some(DType::BF16)
+            && data
+                .logical_type
+                .as_deref()
+                .is_none_or(|name| name == "complex64");
+        if is_known {
+            assert_eq!(*ours.bytes("data").unwrap(), *theirs.bytes("data").unwrap());
+            continue;
+        }
+        widened += 1;
+        let dense = ours.to_dense().unwrap().to_f32().unwrap();
+        let bits = |values: &[f32]| {
+            values
+                .iter()
+                .map(|value| value.to_bits())
+                .collect::<Vec<_>>()
+        };
+        let found = theirs.as_slice::<f32>().unwrap();
+        assert_eq!(bits(&found), bits(&dense.as_slice::<f32>().unwrap()));
+        let is_said = |warning: &Warning| warning.object.as_deref() == Some(entry.name());
+        assert!(summary.warnings.iter().any(is_said), "{}", entry.name());
+    }
+    assert_eq!(widened, 5);
+}
+
+#[test]
+fn elements_of_an_archive_lie_where_a_map_can_lend_them() {
+    let names: Vec<String> = (1..130).map(|len| "n".repeat(len)).collect();
+    let input = ours(|writer| names.iter().try_for_each(|name| floats(writer, name)));
+    let (bytes, _) = to(&ConvertOptions::new(NPZ), &[input]).unwrap();
+    let file = opened(bytes);
+    assert_eq!(file.len(), names.len());
+    for entry in file.entries() {
+        let data = entry.object().unwrap().component("data").unwrap();
+        assert_eq!(data.blob.span.offset() % 64, 0);
+        assert!(data.blob.digest.is_some());
+    }
+}
+
+#[test]
+fn what_arrays_cannot_say_is_an_error_that_names_the_object() {
+    let sparse = ours(|writer| {
+        floats(writer, "plain")?;
+        let csr = Csr::new([2, 3], &[7i32, 8], vec![2, 0], vec![0, 1, 2])?;
+        writer.add("graph", &csr)
+    });
+    let (object, file, _) = lossy(NPZ, &sparse);
+    assert_eq!(object, "graph");
+    let dense = file.tensor("graph").unwrap().to_vec::<i32>().unwrap();
+    assert_eq!(dense, [0, 0, 7, 8, 0, 0]);
+
+    let attributes = ours(|writer| {
+        writer.set_attributes(
+            [("author".to_owned(), Value::from("me"))]
+                .into_iter()
+                .collect(),
+        );
+        floats(writer, "w")
+    });
+    assert_eq!(lossy(NPZ, &attributes).1.len(), 1);
+    assert_eq!(lossy(NPY, &attributes).1.len(), 1);
+
+    // Readers in C would end the name there.
+    let name = ours(|writer| {
+        floats(writer, "a\0b")?;
+        floats(writer, "c")
+    });
+    let (object, file, _) = lossy(NPZ, &name);
+    assert_eq!(object, "a\0b");
+    assert_eq!(file.names().collect::<Vec<_>>(), ["c"]);
+}
+
+#[test]
+fn npy_holds_one_object() {
+    let one = ours(|writer| floats(writer, "w"));
+    let (bytes, summary) = to(&ConvertOptions::new(NPY), &[one]).unwrap();
+    assert_eq!((summary.objects, bytes.len()), (1, 128 + 12));
+    let file = opened(bytes);
+    let array = file.entries()[0].tensor().unwrap();
+    assert_eq!(*array.as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+
+    let two = ours(|writer| {
+        floats(writer, "w")?;
+        floats(writer, "v")
+    });
+    let (object, file, _) = lossy(NPY, &two);
+    assert_eq!((object.as_str(), file.len()), ("v", 1));
+
+    let none = ours(|_| Ok(()));
+    assert_eq!(
+        to(&ConvertOptions::new(NPY), slice::from_ref(&none))
+            .unwrap_err()
+            .code(),
+        "lossy"
+    );
+    let (bytes, _) = to(&ConvertOptions::new(NPZ), &[none]).unwrap();
+    assert_eq!((bytes.len(), opened(bytes).kind()), (22, NPZ));
+}
