@@ -27,6 +27,8 @@ pub enum Digest {
     /// CRC-32 (ISO-HDLC), as zip archives record it. No text of a manifest gives it: in a `.zt` file
     /// `crc32` is an algorithm that nobody knows.
     Crc32(u32),
+    /// XXH3-64, as zTensor 2 records it. No text of a manifest gives it, as with [`Digest::Crc32`].
+    Xxh3(u64),
     /// An algorithm that this crate does not know. It cannot be checked; it is not an error either,
     /// because the field is open.
     Unknown {
@@ -45,6 +47,7 @@ impl Digest {
             Digest::Crc32c(_) => Some(DigestAlgorithm::Crc32c),
             Digest::Sha256(_) => Some(DigestAlgorithm::Sha256),
             Digest::Crc32(_) => Some(DigestAlgorithm::Crc32),
+            Digest::Xxh3(_) => Some(DigestAlgorithm::Xxh3),
             Digest::Unknown { .. } => None,
         }
     }
@@ -142,6 +145,7 @@ impl fmt::Display for Digest {
                 bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
             Digest::Crc32(sum) => write!(f, "crc32:0x{sum:08X}"),
+            Digest::Xxh3(sum) => write!(f, "xxh3:{sum:016x}"),
             Digest::Unknown { algorithm, value } => write!(f, "{algorithm}:{value}"),
         }
     }
@@ -157,6 +161,8 @@ pub enum DigestAlgorithm {
     Sha256,
     /// CRC-32, to check members of zip archives. Readers of `.zt` do not know it.
     Crc32,
+    /// XXH3-64, to check parts of zTensor 2. Readers of `.zt` do not know it.
+    Xxh3,
 }
 
 impl DigestAlgorithm {
@@ -167,7 +173,15 @@ impl DigestAlgorithm {
             DigestAlgorithm::Crc32c => "crc32c",
             DigestAlgorithm::Sha256 => "sha256",
             DigestAlgorithm::Crc32 => "crc32",
+            DigestAlgorithm::Xxh3 => "xxh3",
         }
+    }
+
+    /// Whether the digests of stretches give that of the whole: see [`Digest::followed_by`]. What
+    /// does not is a chain, which takes its bytes in order.
+    #[must_use]
+    pub const fn combines(self) -> bool {
+        matches!(self, DigestAlgorithm::Crc32c | DigestAlgorithm::Crc32)
     }
 }
 
@@ -184,6 +198,20 @@ enum State {
     Sha256(Box<sha2::Sha256>),
     #[cfg(feature = "crc32")]
     Crc32(crc32fast::Hasher),
+    #[cfg(feature = "xxh3")]
+    Xxh3(Xxh3),
+}
+
+/// The state of XXH3, which has no `Debug` of its own.
+#[cfg(feature = "xxh3")]
+#[derive(Clone)]
+struct Xxh3(Box<twox_hash::XxHash3_64>);
+
+#[cfg(feature = "xxh3")]
+impl fmt::Debug for Xxh3 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Xxh3")
+    }
 }
 
 impl Hasher {
@@ -200,6 +228,8 @@ impl Hasher {
             DigestAlgorithm::Sha256 => Ok(Hasher(State::Sha256(Box::default()))),
             #[cfg(feature = "crc32")]
             DigestAlgorithm::Crc32 => Ok(Hasher(State::Crc32(crc32fast::Hasher::new()))),
+            #[cfg(feature = "xxh3")]
+            DigestAlgorithm::Xxh3 => Ok(Hasher(State::Xxh3(Xxh3(Box::default())))),
             #[allow(unreachable_patterns, reason = "reached where a feature is off")]
             missing => Err(Error::Unsupported(Unsupported::Digest(missing))),
         }
@@ -207,7 +237,12 @@ impl Hasher {
 
     /// Takes in the next bytes.
     #[cfg_attr(
-        not(any(feature = "crc32c", feature = "sha2", feature = "crc32")),
+        not(any(
+            feature = "crc32c",
+            feature = "sha2",
+            feature = "crc32",
+            feature = "xxh3"
+        )),
         expect(unused_variables)
     )]
     pub fn update(&mut self, bytes: &[u8]) {
@@ -223,6 +258,8 @@ impl Hasher {
             State::Sha256(ref mut state) => sha2::Digest::update(state.as_mut(), bytes),
             #[cfg(feature = "crc32")]
             State::Crc32(ref mut state) => state.update(bytes),
+            #[cfg(feature = "xxh3")]
+            State::Xxh3(ref mut state) => std::hash::Hasher::write(state.0.as_mut(), bytes),
         }
     }
 
@@ -261,6 +298,8 @@ impl Hasher {
             State::Sha256(state) => Digest::Sha256(sha2::Digest::finalize(*state).into()),
             #[cfg(feature = "crc32")]
             State::Crc32(state) => Digest::Crc32(state.finalize()),
+            #[cfg(feature = "xxh3")]
+            State::Xxh3(state) => Digest::Xxh3(std::hash::Hasher::finish(state.0.as_ref())),
         }
     }
 }
@@ -367,6 +406,21 @@ mod tests {
         let whole = of(b"1234").followed_by(&of(b"56789"), 5);
         assert_eq!(whole.as_ref(), Some(&digest));
         assert_eq!(digest.to_string(), "crc32:0xCBF43926");
+        let unknown: Digest = digest.to_string().parse().unwrap();
+        assert_eq!(unknown.algorithm(), None);
+    }
+
+    /// The vectors of xxHash 0.8, of an empty input and of one that is longer than a block.
+    #[cfg(feature = "xxh3")]
+    #[test]
+    fn computes_the_published_check_values_of_xxh3() {
+        let of = |bytes: &[u8]| DigestAlgorithm::Xxh3.digest(bytes).unwrap();
+        assert_eq!(of(b""), Digest::Xxh3(0x2D06_8005_38D3_94C2));
+        let bytes: Vec<u8> = (0u32..2048).map(|at| at.to_le_bytes()[0]).collect();
+        let mut hasher = Hasher::new(DigestAlgorithm::Xxh3).unwrap();
+        bytes.chunks(100).for_each(|piece| hasher.update(piece));
+        let digest = hasher.finish();
+        assert_eq!(digest, of(&bytes));
         let unknown: Digest = digest.to_string().parse().unwrap();
         assert_eq!(unknown.algorithm(), None);
     }

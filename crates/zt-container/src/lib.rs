@@ -22,6 +22,7 @@
 //! | `crc32c`, `sha2` | computing and checking the digest of that name |
 //! | `crc32` | checking the sums that zip archives record |
 //! | `readahead` | files that pass on to the system what will be read of them (Linux) |
+//! | `xxh3` | checking the sums that zTensor 2 records |
 //!
 //! With a feature off, the words still exist: a compressed blob is found and described, and
 //! decoding it is [`Error::Unsupported`].

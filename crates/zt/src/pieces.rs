@@ -115,7 +115,7 @@ mod parallel {
         match digest.and_then(|digest| Some((digest, digest.algorithm()?))) {
             None => decode(source, blob, pieces, out, None).map(drop),
             // A chain of blocks: one core hashes while the others decode.
-            Some((_, DigestAlgorithm::Sha256)) => {
+            Some((_, algorithm)) if !algorithm.combines() => {
                 let hash = || hash(source, blob);
                 let decode = || decode(source, blob, pieces, out, None);
                 let (hashed, decoded) = rayon::join(hash, decode);
@@ -212,8 +212,7 @@ mod parallel {
     pub(super) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
         let digest = blob.digest.as_ref();
         let sum = digest.and_then(|digest| Some((digest, digest.algorithm()?)));
-        let Some((expected, algorithm)) = sum.filter(|(_, it)| *it != DigestAlgorithm::Sha256)
-        else {
+        let Some((expected, algorithm)) = sum.filter(|(_, algorithm)| algorithm.combines()) else {
             return Ok(zt_container::check_digest(blob, stored)?);
         };
         let stretches = stored.par_chunks(usize::try_from(STRETCH).unwrap_or(WORTH_IT));

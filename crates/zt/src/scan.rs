@@ -40,6 +40,8 @@ pub(crate) struct Job<'f> {
     pub(crate) sum: Option<DigestAlgorithm>,
     /// Whether the SHA-256 of the stored bytes is wanted.
     pub(crate) sha256: bool,
+    /// Whether the XXH3 of the stored bytes is wanted.
+    pub(crate) xxh3: bool,
     /// Whether the SHA-256 of the content is wanted, little-endian.
     pub(crate) content: bool,
     /// Whether bytes of the content other than 0 and 1 are looked for.
@@ -57,6 +59,7 @@ pub(crate) struct Outcome {
     pub(crate) decoded: Result<u64>,
     pub(crate) sum: Option<Digest>,
     pub(crate) sha256: Option<Digest>,
+    pub(crate) xxh3: Option<Digest>,
     pub(crate) content: Option<Digest>,
     /// The first byte that is no bool.
     pub(crate) wrong_bool: Option<Box<zt_formats::Error>>,
@@ -68,6 +71,7 @@ impl Default for Outcome {
             decoded: Ok(0),
             sum: None,
             sha256: None,
+            xxh3: None,
             content: None,
             wrong_bool: None,
         }
@@ -75,6 +79,11 @@ impl Default for Outcome {
 }
 
 impl Job<'_> {
+    /// Whether a sum of the stored bytes is wanted that takes them in order.
+    fn is_chained(&self) -> bool {
+        self.sha256 || self.xxh3
+    }
+
     /// Whether bytes and content fit a piece, as far as the file says.
     fn is_small(&self) -> bool {
         !self.is_disputed
@@ -95,6 +104,7 @@ impl Outcome {
     pub(crate) fn digest(&self, algorithm: DigestAlgorithm) -> Option<&Digest> {
         match algorithm {
             DigestAlgorithm::Sha256 => self.sha256.as_ref(),
+            DigestAlgorithm::Xxh3 => self.xxh3.as_ref(),
             _ => {
                 let sum = self.sum.as_ref();
                 sum.filter(|sum| sum.algorithm() == Some(algorithm))
@@ -129,8 +139,11 @@ struct Scan<'s> {
 }
 
 /// Sums that need all bytes in order.
+#[derive(Default)]
 struct Chains {
+    /// SHA-256.
     stored: Option<Hasher>,
+    xxh3: Option<Hasher>,
     content: Option<Hasher>,
 }
 
@@ -204,7 +217,7 @@ impl Scan<'_> {
                 .with(|scratch| self.small(job.source, job, scratch));
         }
         let is_in_order = job.source.is_sequential();
-        if is_in_order && job.sum.is_none() && !job.sha256 {
+        if is_in_order && job.sum.is_none() && !job.is_chained() {
             return self.decode(job);
         }
         let cut = match job.encoding {
@@ -217,7 +230,7 @@ impl Scan<'_> {
                 Err(error) => return Ok(Outcome::failed(error)),
             },
         };
-        if job.sha256 || job.content || is_in_order {
+        if job.is_chained() || job.content || is_in_order {
             self.chained(job, &cut)
         } else {
             self.scattered(job, &cut)
@@ -244,27 +257,31 @@ impl Scan<'_> {
             let places: Vec<usize> = (0..cut.len()).collect();
             parallel::map(&places, one)?
         };
-        let chains = Chains {
-            stored: None,
-            content: None,
-        };
-        Ok(self.sum(job, pieces, chains))
+        Ok(self.sum(job, pieces, Chains::default()))
     }
 
-    /// Pieces in order, because SHA-256 is a chain: while one goes through it, the next ones are
+    /// Pieces in order, because SHA-256 and XXH3 are chains: while one goes through it, the next ones are
     /// fetched and decoded on the other cores.
     fn chained(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
-        let hasher = || Hasher::new(DigestAlgorithm::Sha256);
-        let wanted = |wanted: bool| wanted.then(hasher).transpose();
+        let wanted = |wanted: bool| {
+            let hasher = wanted.then(|| Hasher::new(DigestAlgorithm::Sha256));
+            hasher.transpose()
+        };
         // The content of raw little-endian bytes is what is stored.
         let is_same = job.encoding == Encoding::Raw && job.width == 1;
         let stored = wanted(job.sha256 || (is_same && job.content));
         let content = wanted(job.content && !is_same);
-        let (stored, content) = match (stored, content) {
-            (Ok(stored), Ok(content)) => (stored, content),
-            (Err(error), _) | (_, Err(error)) => return Ok(Outcome::failed(error)),
+        let xxh3 = job.xxh3.then(|| Hasher::new(DigestAlgorithm::Xxh3));
+        let mut chains = match (stored, xxh3.transpose(), content) {
+            (Ok(stored), Ok(xxh3), Ok(content)) => Chains {
+                stored,
+                xxh3,
+                content,
+            },
+            (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
+                return Ok(Outcome::failed(error));
+            }
         };
-        let mut chains = Chains { stored, content };
         // One is a batch in order.
         let ahead = if job.source.is_sequential() { 1 } else { AHEAD };
         let prepare = |from: usize| {
@@ -341,14 +358,12 @@ impl Scan<'_> {
             }
         }
         let table = Span::between(end, job.span.end()).unwrap_or_default();
-        if !table.is_empty() && (job.sum.is_some() || chains.stored.is_some()) {
+        if !table.is_empty() && (job.sum.is_some() || job.is_chained() || chains.stored.is_some()) {
             match zt_container::bytes_of(job.source, table) {
                 Ok(bytes) => {
                     let digest = job.sum.and_then(|algorithm| algorithm.digest(&bytes).ok());
                     outcome.append(digest.as_ref(), table.byte_len());
-                    if let Some(hasher) = &mut chains.stored {
-                        hasher.update(&bytes);
-                    }
+                    chains.update_stored(&bytes);
                 }
                 Err(error) => {
                     unread = true;
@@ -359,6 +374,7 @@ impl Scan<'_> {
         if unread {
             // No sum of bytes that could not be read.
             chains.stored = None;
+            chains.xxh3 = None;
             outcome.sum = None;
         }
         if outcome.decoded.is_ok() {
@@ -366,6 +382,7 @@ impl Scan<'_> {
             outcome.content = chains.content.map(Hasher::finish);
         }
         outcome.sha256 = chains.stored.map(Hasher::finish);
+        outcome.xxh3 = chains.xxh3.map(Hasher::finish);
         outcome
     }
 
@@ -380,7 +397,7 @@ impl Scan<'_> {
             ..job.clone()
         };
         let sums = || {
-            if stored.sum.is_some() || stored.sha256 {
+            if stored.sum.is_some() || stored.is_chained() {
                 return self.one(&stored).map(Some);
             }
             Ok(None)
@@ -394,6 +411,7 @@ impl Scan<'_> {
         if let Some(sums) = sums? {
             outcome.sum = sums.sum;
             outcome.sha256 = sums.sha256;
+            outcome.xxh3 = sums.xxh3;
         }
         Ok(outcome)
     }
@@ -475,12 +493,15 @@ impl Outcome {
 }
 
 impl Chains {
+    fn update_stored(&mut self, bytes: &[u8]) {
+        let hashers = self.stored.iter_mut().chain(&mut self.xxh3);
+        hashers.for_each(|hasher| hasher.update(bytes));
+    }
+
     /// The next piece, whose bytes are lent or in `scratch`.
     fn take(&mut self, job: &Job<'_>, place: Frame, piece: &Piece, scratch: &Scratch) {
         let stored = job.source.slice(place.stored).unwrap_or(&scratch.stored);
-        if let Some(hasher) = &mut self.stored {
-            hasher.update(stored);
-        }
+        self.update_stored(stored);
         let content = match job.encoding {
             Encoding::Raw => stored,
             _ => &scratch.content,
@@ -528,6 +549,7 @@ fn look(
     let mut outcome = Outcome {
         sum: digest(job.sum)?,
         sha256: digest(job.sha256.then_some(DigestAlgorithm::Sha256))?,
+        xxh3: digest(job.xxh3.then_some(DigestAlgorithm::Xxh3))?,
         ..Outcome::default()
     };
     match decode_piece(job, stored, job.declared.unwrap_or(0), scratch) {

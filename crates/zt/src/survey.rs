@@ -140,6 +140,7 @@ fn new_job<'f>(tensor: &Tensor<'f>, part: Located<'f>, wanted: Wanted) -> Job<'f
         width,
         sum: None,
         sha256: false,
+        xxh3: false,
         content: wanted.content,
         bools: false,
         is_disputed: false,
@@ -152,11 +153,13 @@ fn add(job: &mut Job<'_>, tensor: &Tensor<'_>, part: Located<'_>, wanted: Wanted
     let blob = &part.component.blob;
     if wanted.every_digest || tensor.must_verify(part) {
         let algorithm = blob.digest.as_ref().and_then(Digest::algorithm);
-        let is_chain = algorithm == Some(DigestAlgorithm::Sha256);
-        job.sha256 |= is_chain;
-        // The digests of one range are of one algorithm, but for SHA-256 beside a checksum: files
+        job.sha256 |= algorithm == Some(DigestAlgorithm::Sha256);
+        job.xxh3 |= algorithm == Some(DigestAlgorithm::Xxh3);
+        // The digests of one range are of one algorithm, but for chains beside a checksum: files
         // that we do not know use one for all.
-        job.sum = job.sum.or(algorithm.filter(|_| !is_chain));
+        job.sum = job
+            .sum
+            .or(algorithm.filter(|algorithm| algorithm.combines()));
     }
     job.bools |= wanted.bools && part.component.dtype == Some(DType::Bool);
     job.is_disputed |= job.declared != blob.decoded_len;
