@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use crate::{Digest, DigestAlgorithm, Span};
+use crate::{Digest, DigestAlgorithm, MAGIC_2, Span};
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -255,6 +255,10 @@ impl fmt::Display for Error {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Violation::NotZt { found } if *found == MAGIC_2 => f.write_str(
+                "a file of zTensor 2, which is another container than .zt of 0.1 to 1.2: \
+                 zt-convert and the program zt open it",
+            ),
             Violation::NotZt { found } => {
                 write!(
                     f,

@@ -68,7 +68,7 @@ pub use digest::{Digest, DigestAlgorithm, Hasher};
 pub use error::{Error, LimitExceeded, Misuse, Result, Unsupported, Violation, ZstdFault};
 pub use footer::Footer;
 pub use limits::Limits;
-pub use magic::{ALIGNMENT, HEADER_LEN, Layout, MAGIC, MAGIC_0_1, SIZE_LEN};
+pub use magic::{ALIGNMENT, HEADER_LEN, Layout, MAGIC, MAGIC_0_1, MAGIC_2, SIZE_LEN};
 #[cfg(feature = "mmap")]
 pub use mmap::Map;
 pub use reader::{BlobReader, check_declared, check_digest, read_into};

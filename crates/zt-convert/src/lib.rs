@@ -21,6 +21,7 @@
 //! | `gguf` | `gguf` (default) | yes | yes | versions 1 to 3, either byte order, are read, 3 is written; quantized blocks stay as they are |
 //! | `squizd` | `squizd` (default) | yes | experimental | version 1.0; INT4 and INT2 are `quantized_group` objects, ASTC and TCA-TBE bytes |
 //! | `slm1` | `slm1` (default) | yes | no | version 1; its q8_0 and q4_0 are `quantized_group` objects, names come from their hashes |
+//! | `zt2` | `zt2` (default) | yes | no | zTensor 2, another container than `.zt` of 0.1 to 1.2; shards beside the file |
 //!
 #![cfg_attr(feature = "safetensors", doc = "```")]
 #![cfg_attr(not(feature = "safetensors"), doc = "```ignore")]
@@ -55,7 +56,8 @@
         feature = "pytorch",
         feature = "safetensors",
         feature = "slm1",
-        feature = "squizd"
+        feature = "squizd",
+        feature = "zt2"
     )),
     allow(
         dead_code,
@@ -99,12 +101,14 @@ mod squizd;
 mod strided;
 #[cfg(any(feature = "npz", feature = "pytorch"))]
 mod zip;
+#[cfg(feature = "zt2")]
+mod zt2;
 
 pub use convert::{ConvertOptions, Summary, convert, convert_to_path};
 pub use detect::detect;
 pub use input::{Input, InputOptions, open, open_as, open_source};
 pub use member::{
-    GGUF, Member, NPY, NPZ, ONNX, PYTORCH, SAFETENSORS, SLM1, SQUIZD, ZT, kind_of_extension,
+    GGUF, Member, NPY, NPZ, ONNX, PYTORCH, SAFETENSORS, SLM1, SQUIZD, ZT, ZT2, kind_of_extension,
     member, members,
 };
 pub use name_list::Names;

@@ -37,6 +37,9 @@ pub const SQUIZD: Kind = Kind::new("squizd");
 /// SLM1 files, of TinyRustLM.
 pub const SLM1: Kind = Kind::new("slm1");
 
+/// Files of zTensor 2. Their ending is `.zt` too.
+pub const ZT2: Kind = Kind::new("zt2");
+
 /// One kind of file: how it is recognised, opened and written.
 ///
 /// A new kind is a module that fills in one of these, and a line in the table below.
@@ -57,6 +60,8 @@ pub(crate) type Write =
 /// In the order in which files are tried: the kinds with a magic before those without.
 static MEMBERS: &[Member] = &[
     crate::native::MEMBER,
+    #[cfg(feature = "zt2")]
+    crate::zt2::MEMBER,
     #[cfg(feature = "gguf")]
     crate::gguf::MEMBER,
     #[cfg(feature = "pytorch")]

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use zt_container::{Limits, Source, Span, check_declared};
+use zt_formats::ObjectFormat;
 use zt_manifest::LimitExceeded;
 use zt_manifest::{Map, Object, RawComponent, RawObject};
 
@@ -97,6 +98,13 @@ impl FileBuilder {
         self.origin.sources.push(Arc::new(source));
         self.places.push(place);
         SourceId(self.origin.sources.len() - 1)
+    }
+
+    /// Adds an object format, or puts it in the place of the one of its id: for this file alone. A
+    /// kind of file may ask more of a format's contents than `.zt` does.
+    pub fn format(&mut self, format: impl ObjectFormat + 'static) {
+        self.registry = self.registry.clone().with_format(format);
+        self.options.registry = Some(self.registry.clone());
     }
 
     /// Sets the file's attributes.
