@@ -4,7 +4,7 @@
 //! with every file of the corpus and of `fuzz-regressions`. A find becomes a file there, named for
 //! what it showed.
 
-use zt::container::Footer;
+use zt::container::{Footer, MAGIC_2};
 use zt::manifest::{Index, Manifest, Placement};
 use zt::{File, Kind, Layout, Limits, Memory, Object, OpenOptions, VerifyOptions};
 use zt_convert::{Input, InputOptions};
@@ -12,12 +12,13 @@ use zt_convert::{Input, InputOptions};
 use crate::decisions::Decisions;
 use crate::generate;
 use crate::observe::observe;
+use crate::zt2;
 
 /// A target's name and body.
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 13] = [
+pub const BODIES: [Body; 14] = [
     ("footer", footer),
     ("gguf", gguf),
     ("manifest", manifest),
@@ -31,6 +32,7 @@ pub const BODIES: [Body; 13] = [
     ("safetensors", safetensors),
     ("slm1", slm1),
     ("squizd", squizd),
+    ("zt2", zt2),
 ];
 
 /// Small enough that a run takes milliseconds and a leak of the limits shows.
@@ -221,26 +223,7 @@ pub fn pickle(bytes: &[u8]) {
 /// A whole PyTorch file, an archive or one of the older streams: opened and read as one. What is
 /// listed without a fault is a `.zt` file too, of the same values.
 pub fn pytorch(bytes: &[u8]) {
-    let options = OpenOptions::new().limits(limits());
-    let open = || zt_convert::open_source(Memory::new(Vec::from(bytes)), &options);
-    let seen = observe(open());
-    let Ok(file) = open() else {
-        return;
-    };
-    if file.kind() != zt_convert::PYTORCH || seen.refusals().next().is_some() {
-        return;
-    }
-    let mut written = Vec::new();
-    let ours = zt_convert::ConvertOptions::new(zt_convert::ZT);
-    let input = zt_convert::Input::from(file);
-    zt_convert::convert(&[input], &mut written, &ours).expect("what reads can be kept");
-    let again = observe(options.open_bytes(written));
-    assert_eq!(again.refused, None);
-    assert_eq!(again.attributes, seen.attributes);
-    assert!(again.objects.keys().eq(seen.objects.keys()));
-    for (name, object) in &seen.objects {
-        assert_eq!(again.objects[name].dense, object.dense, "{name}");
-    }
+    kept_as_zt(bytes, zt_convert::PYTORCH);
 }
 
 /// A whole safetensors file: opened and read as one.
@@ -286,4 +269,38 @@ fn strictly() -> VerifyOptions<'static> {
     let mut options = VerifyOptions::default();
     options.strict = true;
     options
+}
+
+/// A whole file of zTensor 2, or the manifest of one: opened and read as one. What is sound in it,
+/// `.zt` can say.
+pub fn zt2(bytes: &[u8]) {
+    let bytes = match bytes.starts_with(&MAGIC_2) {
+        true => bytes.to_vec(),
+        false => zt2::framed(&[], bytes),
+    };
+    kept_as_zt(&bytes, zt_convert::ZT2);
+}
+
+/// A file of which nothing is refused is a `.zt` file too, of the same values.
+fn kept_as_zt(bytes: &[u8], kind: Kind) {
+    let options = OpenOptions::new().limits(limits());
+    let open = || zt_convert::open_source(Memory::new(Vec::from(bytes)), &options);
+    let seen = observe(open());
+    let Ok(file) = open() else {
+        return;
+    };
+    if file.kind() != kind || seen.refusals().next().is_some() {
+        return;
+    }
+    let mut written = Vec::new();
+    let ours = zt_convert::ConvertOptions::new(zt_convert::ZT);
+    let input = zt_convert::Input::from(file);
+    zt_convert::convert(&[input], &mut written, &ours).expect("what reads can be kept");
+    let again = observe(options.open_bytes(written));
+    assert_eq!(again.refused, None);
+    assert_eq!(again.attributes, seen.attributes);
+    assert!(again.objects.keys().eq(seen.objects.keys()));
+    for (name, object) in &seen.objects {
+        assert_eq!(again.objects[name].dense, object.dense, "{name}");
+    }
 }

@@ -48,6 +48,7 @@ pub mod slm1;
 pub mod squizd;
 pub mod strategies;
 pub mod written;
+pub mod zt2;
 
 use zt::DigestAlgorithm;
 

@@ -54,4 +54,5 @@ kinds! {
     onnx: 18,
     pt: 128,
     safetensors: 76,
+    zt2: 14,
 }

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use zt::container::bytes_of;
 use zt::manifest::Text;
-use zt::{Blob, Component, Error, FileBuilder, Object, Result, Source, SourceId, Span, Warning};
+use zt::{
+    Blob, Component, Digest, Error, FileBuilder, Object, Result, Source, SourceId, Span, Warning,
+};
 
 use super::footer::Footer;
-use super::manifest::{Entry, Manifest};
+use super::manifest::{Entry, Manifest, abridged};
 use super::object::{COO, CSR, DENSE, F4, Part, outside};
 use super::overlap::overlapping;
 use super::profiles::{RisingCsr, UniqueCoo};
@@ -137,6 +139,15 @@ impl Reader<'_> {
             }
             let home = self.homes.get(shard.as_deref(), self.builder);
             let home = home.map_err(blame)?;
+            if let Some(Digest::Unknown { algorithm, .. }) = &part.digest {
+                let algorithm = abridged(algorithm);
+                self.builder.warning(Warning {
+                    object: Some(entry.name.clone()),
+                    component: Some(role.clone().into_owned()),
+                    code: "unknown-digest",
+                    message: format!("the digest cannot be checked: \"{algorithm}\" is not known"),
+                });
+            }
             let (component, source) = self.component(entry, part, &home).map_err(blame)?;
             components.push((role.clone(), component));
             sources.push(source);

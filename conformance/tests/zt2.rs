@@ -1,0 +1,578 @@
+//! Files of zTensor 2: those of its own crate in ways that their truth does not say, and files laid
+//! out by hand that break its rules one at a time.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::fs;
+use std::path::PathBuf;
+
+use zt::container::codec::FrameCompressor;
+use zt::{Csr, ErrorKind, File, Memory, OpenOptions, Slice, VerifyOptions};
+use zt_conformance::cbor::{
+    Cbor, array, head_of_width, map, nested_arrays, tag, text, uint, uints,
+};
+use zt_conformance::foreign;
+use zt_conformance::zt2::{dense, framed, manifest, object, part, seek_table, seekable, sorted};
+
+fn path(name: &str) -> PathBuf {
+    foreign::folder().join("zt2").join(name)
+}
+
+fn open(bytes: Vec<u8>) -> zt::Result<File> {
+    zt_convert::open_source(Memory::new(bytes), &OpenOptions::new())
+}
+
+/// The code that refuses the file, or that of the object's fault, or of the first problem.
+fn code(bytes: Vec<u8>) -> String {
+    let file = match open(bytes) {
+        Ok(file) => file,
+        Err(error) => return format!("file {}", error.code()),
+    };
+    let fault = file.entries().iter().find_map(|entry| entry.fault());
+    if let Some(fault) = fault {
+        assert!(fault.object().is_some());
+        return format!("object {}", fault.code());
+    }
+    let report = file.verify(&VerifyOptions::default()).unwrap();
+    match report.problems.first() {
+        Some(problem) => format!("verify {}", problem.code()),
+        None => "sound".to_owned(),
+    }
+}
+
+/// A file whose only blob is `blob`, and whose manifest has one object.
+fn one(blob: &[u8], object: Cbor) -> Vec<u8> {
+    framed(&[blob], &manifest(&[("t", object)]))
+}
+
+/// Two f32 at the first place.
+fn pair() -> Cbor {
+    part("f32", 4096, 8, &[])
+}
+
+#[test]
+fn faults_of_an_object_are_its_own() {
+    let digest = |text_: &str| part("f32", 4096, 8, &[("digest", text(text_))]);
+    let with = |more: &[(&str, Cbor)]| dense(&[2], part("f32", 4096, 8, more));
+    let typed =
+        |dtype: &str, name: &str| dense(&[8], part(dtype, 4096, 8, &[("type", text(name))]));
+    let cases: [(&str, Cbor, &str); 32] = [
+        ("what is sound", dense(&[2], pair()), "sound"),
+        ("no map", uint(1), "object schema"),
+        (
+            "no layout",
+            sorted(&[
+                ("shape", uints(&[2])),
+                ("parts", sorted(&[("data", pair())])),
+            ]),
+            "object schema",
+        ),
+        ("no parts", object(&[2], "acme.x/1", &[]), "object schema"),
+        (
+            "a shape that is no array",
+            sorted(&[
+                ("shape", uint(2)),
+                ("layout", text("dense")),
+                ("parts", sorted(&[("data", pair())])),
+            ]),
+            "object schema",
+        ),
+        ("65 dimensions", dense(&[1; 65], pair()), "object schema"),
+        (
+            "a product beyond 2^64",
+            dense(&[1 << 63, 4, 0], pair()),
+            "object shape-size-mismatch",
+        ),
+        (
+            "a size that is not the shape's",
+            dense(&[3], pair()),
+            "object shape-size-mismatch",
+        ),
+        (
+            "another part",
+            object(&[2], "dense", &[("data", pair()), ("more", pair())]),
+            "object schema",
+        ),
+        (
+            "another name",
+            object(&[2], "dense", &[("values", pair())]),
+            "object schema",
+        ),
+        (
+            "an unknown dtype",
+            dense(&[2], part("f4", 4096, 8, &[])),
+            "object dtype",
+        ),
+        (
+            "bool, which is no dtype there",
+            dense(&[8], part("bool", 4096, 8, &[])),
+            "object dtype",
+        ),
+        (
+            "a type over another dtype",
+            typed("i8", "f8_e5m2"),
+            "object logical-type",
+        ),
+        ("an unknown type", typed("u8", "acme.t"), "sound"),
+        (
+            "bools that are none",
+            typed("u8", "bool"),
+            "verify bool-value",
+        ),
+        (
+            "a blob off the grid",
+            dense(&[1], part("f32", 4100, 4, &[])),
+            "object alignment",
+        ),
+        (
+            "a blob in the header",
+            dense(&[2], part("f32", 0, 8, &[])),
+            "object alignment",
+        ),
+        (
+            "a blob that leaves the file",
+            dense(&[1 << 40], part("u8", 4096, 1 << 40, &[])),
+            "object bounds",
+        ),
+        (
+            "a blob that overflows",
+            dense(&[2], part("f32", u64::MAX - 4095, 8192, &[])),
+            "object bounds",
+        ),
+        (
+            "a blob of three numbers",
+            dense(
+                &[2],
+                sorted(&[("dtype", text("f32")), ("blob", uints(&[4096, 8, 0]))]),
+            ),
+            "object schema",
+        ),
+        (
+            "an unknown encoding",
+            with(&[("encoding", text("x.z/1")), ("decoded_length", uint(8))]),
+            "object encoding",
+        ),
+        (
+            "an encoding without a length",
+            with(&[("encoding", text("zt.zstd-seekable/1"))]),
+            "object schema",
+        ),
+        (
+            "a length without an encoding",
+            with(&[("decoded_length", uint(8))]),
+            "object schema",
+        ),
+        (
+            "a shard that the table does not have",
+            with(&[("shard", text("base"))]),
+            "object schema",
+        ),
+        (
+            "a digest in capitals",
+            dense(&[2], digest("xxh3:00FF00FF00FF00FF")),
+            "object digest-format",
+        ),
+        (
+            "a digest cut short",
+            dense(&[2], digest("xxh3:00")),
+            "object digest-format",
+        ),
+        (
+            "a sha256 cut short",
+            dense(&[2], digest("sha256:00")),
+            "object digest-format",
+        ),
+        (
+            "an unknown digest",
+            dense(&[2], digest("blake9:00ff")),
+            "sound",
+        ),
+        (
+            "a wrong digest",
+            dense(&[2], digest("xxh3:0000000000000000")),
+            "verify digest-mismatch",
+        ),
+        (
+            "half a byte too much",
+            dense(&[5], part("u8", 4096, 3, &[("type", text("f4_e2m1"))])),
+            "object padding",
+        ),
+        (
+            "a packed size",
+            dense(&[5], part("u8", 4096, 5, &[("type", text("f4_e2m1"))])),
+            "object shape-size-mismatch",
+        ),
+        (
+            "e8m0 as long as u16",
+            dense(&[4], part("u8", 4096, 8, &[("type", text("f8_e8m0"))])),
+            "object shape-size-mismatch",
+        ),
+    ];
+    for (what, object, expected) in cases {
+        assert_eq!(code(one(&[0xFF; 8], object.clone())), expected, "{what}");
+        // Its neighbour reads.
+        let objects = [
+            ("sound", dense(&[1], part("i64", 8192, 8, &[]))),
+            ("t", object),
+        ];
+        let bytes = framed(
+            &[&[0xFF; 8], &[7, 0, 0, 0, 0, 0, 0, 0]],
+            &manifest(&objects),
+        );
+        if let Ok(file) = open(bytes) {
+            let sound = file.tensor("sound").unwrap().to_vec::<i64>();
+            assert_eq!(sound.unwrap(), [7], "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_digest_that_nobody_can_check_is_said() {
+    let data = part("f32", 4096, 8, &[("digest", text("blake9:00ff"))]);
+    let file = open(one(&[0; 8], dense(&[2], data))).unwrap();
+    let warning = &file.warnings()[0];
+    assert_eq!(
+        (warning.code, warning.object.as_deref()),
+        ("unknown-digest", Some("t"))
+    );
+    let report = file.verify(&VerifyOptions::default()).unwrap();
+    assert_eq!(report.unverified.len(), 1);
+}
+
+#[test]
+fn faults_of_the_manifest_refuse_the_file() {
+    let good = manifest(&[("t", dense(&[2], pair()))]);
+    let with = |more: &[(&str, Cbor)]| sorted(&[&[("objects", map(&[]))], more].concat());
+    let shard = |name: &str| {
+        let entry = sorted(&[("size", uint(8192)), ("digest", text("xxh3:00"))]);
+        with(&[("shards", sorted(&[(name, entry)]))])
+    };
+    let long = "n".repeat(1025);
+    let cases: [(&str, Cbor, &str); 20] = [
+        ("what is sound", good.clone(), "sound"),
+        (
+            "unknown fields",
+            with(&[("zzz", array(&[uint(1), map(&[(uint(1), uint(2))])]))]),
+            "sound",
+        ),
+        (
+            "bytes behind it",
+            [good.clone(), vec![0]].concat(),
+            "file cbor",
+        ),
+        ("cut short", good[..good.len() - 1].to_vec(), "file cbor"),
+        ("no map", uint(1), "file schema"),
+        ("no objects", map(&[]), "file schema"),
+        (
+            "objects that are no map",
+            sorted(&[("objects", uint(1))]),
+            "file schema",
+        ),
+        (
+            "a name that is no text",
+            sorted(&[("objects", map(&[(uint(1), uint(1))]))]),
+            "file schema",
+        ),
+        (
+            "an empty name",
+            manifest(&[("", dense(&[2], pair()))]),
+            "file schema",
+        ),
+        (
+            "a long name",
+            manifest(&[(&*long, dense(&[2], pair()))]),
+            "file schema",
+        ),
+        (
+            "a name with a NUL",
+            manifest(&[("a\0", dense(&[2], pair()))]),
+            "file schema",
+        ),
+        (
+            "attributes that are no map",
+            with(&[("attributes", uint(1))]),
+            "file schema",
+        ),
+        (
+            "an attribute without a name",
+            with(&[("attributes", map(&[(text(""), uint(1))]))]),
+            "file schema",
+        ),
+        (
+            "a tag",
+            with(&[("attributes", sorted(&[("a", tag(1, &uint(1)))]))]),
+            "file cbor",
+        ),
+        (
+            "too deep",
+            with(&[("attributes", sorted(&[("a", nested_arrays(40))]))]),
+            "file cbor",
+        ),
+        (
+            "a key twice",
+            map(&[(text("objects"), map(&[])), (text("objects"), map(&[]))]),
+            "file cbor",
+        ),
+        (
+            "keys in another order",
+            map(&[(text("objects"), map(&[])), (text("a"), uint(1))]),
+            "file cbor",
+        ),
+        (
+            "a number in more bytes",
+            with(&[("a", head_of_width(0, 1, 8))]),
+            "file cbor",
+        ),
+        (
+            "a shard that could be a path",
+            shard("../etc"),
+            "file schema",
+        ),
+        ("a hidden shard", shard(".a"), "file schema"),
+    ];
+    for (what, manifest, expected) in cases {
+        assert_eq!(code(framed(&[&[0; 8]], &manifest)), expected, "{what}");
+    }
+}
+
+#[test]
+fn faults_of_the_frame_refuse_the_file() {
+    let good = one(&[0; 8], dense(&[2], pair()));
+    let end = good.len();
+    assert_eq!(code(good.clone()), "sound");
+    // Place of a byte, what it becomes, and how that is refused.
+    let cases = [
+        (end - 1, 0, "file truncated"),
+        (end - 16, 3, "file version"),
+        (end - 12, 1, "sound"), // reserved
+        (end - 24, good[end - 24] ^ 1, "file digest-mismatch"),
+        (end - 28, 1, "file manifest-size"),
+        (end - 40, 1, "file alignment"),
+        (end - 38, 1, "file manifest-size"),
+        (end - 50, good[end - 50] ^ 1, "file digest-mismatch"),
+    ];
+    for (at, byte, expected) in cases {
+        let mut bytes = good.clone();
+        bytes[at] = byte;
+        assert_eq!(code(bytes), expected, "byte {at}");
+    }
+    for len in [8, 47, 48, 4096, end - 1] {
+        assert_eq!(code(good[..len].to_vec()), "file truncated", "{len}");
+    }
+    let mut shard = good;
+    shard[end - 40..end - 16].fill(0);
+    let file = open(shard.clone()).unwrap();
+    assert_eq!((file.len(), file.warnings()[0].code), (0, "shard"));
+    shard[end - 40] = 1;
+    assert_eq!(code(shard), "file header");
+}
+
+#[test]
+fn blobs_are_the_same_or_apart() {
+    let two = |first: Cbor, second: Cbor| {
+        let objects = [("a", dense(&[2], first)), ("b", dense(&[2], second))];
+        framed(&[&[0; 5000], &[0; 8]], &manifest(&objects))
+    };
+    let file = open(two(pair(), pair())).unwrap();
+    let span = |name| {
+        file.tensor(name)
+            .unwrap()
+            .component("data")
+            .unwrap()
+            .blob
+            .span
+    };
+    assert_eq!(span("a"), span("b"));
+    let bytes = two(part("f32", 4096, 4100, &[]), part("f32", 8192, 8, &[]));
+    let file = open(bytes).unwrap();
+    let codes = file
+        .entries()
+        .into_iter()
+        .map(|entry| entry.fault().unwrap().code());
+    assert!(codes.eq(["overlap", "overlap"]));
+    let into_manifest = dense(&[4097], part("u8", 4096, 4097, &[]));
+    assert_eq!(code(one(&[0; 8], into_manifest)), "object overlap");
+}
+
+/// A stream of frames of this content, and its table.
+fn stream(contents: &[&[u8]]) -> Vec<u8> {
+    let (mut stored, mut table) = (Vec::new(), Vec::new());
+    for content in contents {
+        let mut frame = Vec::new();
+        let mut compressor = FrameCompressor::new(3).unwrap();
+        compressor.compress(content, &mut frame).unwrap();
+        let len = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap();
+        table.push((len(&frame), len(content)));
+        stored.extend(frame);
+    }
+    stored.extend(seek_table(&table));
+    stored
+}
+
+fn encoded(stored: &[u8], decoded_len: u64) -> Vec<u8> {
+    let data = part("u8", 4096, stored.len() as u64, &seekable(decoded_len));
+    one(stored, dense(&[decoded_len], data))
+}
+
+#[test]
+fn a_seekable_stream_is_what_its_table_says() {
+    let sound = stream(&[&[1; 500], &[2; 500], &[3; 100]]);
+    assert_eq!(code(encoded(&sound, 1100)), "sound");
+    assert_eq!(code(encoded(&stream(&[]), 0)), "sound");
+    let frames = sound.len() - seek_table(&[(0, 0); 3]).len();
+    let with_table = |table: &[(u32, u32)]| [&sound[..frames], &seek_table(table)].concat();
+    let len = u32::try_from(frames).unwrap();
+    let cases: [(&str, Vec<u8>, u64); 8] = [
+        ("another length", sound.clone(), 1000),
+        ("no table", sound[..frames].to_vec(), 1100),
+        ("a table of one frame", with_table(&[(len, 1100)]), 1101),
+        (
+            "frames of different content",
+            stream(&[&[1; 500], &[2; 400], &[3; 100]]),
+            1000,
+        ),
+        ("a last frame of more", stream(&[&[1; 100], &[2; 500]]), 600),
+        (
+            "a table that ends early",
+            with_table(&[(len - 1, 1100)]),
+            1100,
+        ),
+        (
+            "a frame of more than 16 MiB",
+            stream(&[&vec![0; (16 << 20) + 1]]),
+            (16 << 20) + 1,
+        ),
+        (
+            "another content than declared",
+            with_table(&[(len, 1099)]),
+            1099,
+        ),
+    ];
+    for (what, stored, decoded_len) in cases {
+        assert_eq!(code(encoded(&stored, decoded_len)), "verify zstd", "{what}");
+    }
+    let mut damaged = sound;
+    damaged[frames / 2] ^= 0xFF;
+    assert_eq!(code(encoded(&damaged, 1100)), "verify zstd");
+}
+
+/// zTensor 2.1 reserves what the table adds up to: 2 TiB for a file of 1 MB, and aborts.
+#[test]
+fn a_seek_table_reserves_nothing_that_its_frames_cannot_hold() {
+    let frames = vec![(0, 16 << 20); 100_000];
+    let table = seek_table(&frames);
+    let total = frames.len() as u64 * (16 << 20);
+    assert_eq!(code(encoded(&table, total)), "object decompression-limit");
+    // Below the limits of the whole, and a frame of nothing is still no 16 MiB.
+    let mut frames = vec![(0, 16 << 20); 100];
+    frames.push((1 << 20, 16 << 20));
+    let stored = [vec![0; 1 << 20], seek_table(&frames)].concat();
+    let total = frames.len() as u64 * (16 << 20);
+    assert_eq!(code(encoded(&stored, total)), "verify decompression-limit");
+}
+
+#[test]
+fn a_slice_decodes_its_frames_alone() {
+    let mut bytes = fs::read(path("encoded.zt2")).unwrap();
+    let place = {
+        // The longest blob but those in the grid's first places: found by its frames' magic.
+        let magic = [0x28, 0xB5, 0x2F, 0xFD];
+        let starts = (4096..bytes.len()).step_by(4096);
+        let mut blobs = starts.filter(|at| bytes[*at..].starts_with(&magic));
+        blobs.next_back().unwrap()
+    };
+    let file = open(bytes.clone()).unwrap();
+    let whole = file.tensor("four").unwrap().to_vec::<u32>().unwrap();
+    assert_eq!(whole.len(), 800_000);
+    bytes[place + 20] ^= 0xFF;
+    let file = open(bytes).unwrap();
+    let tensor = file.tensor("four").unwrap();
+    assert_eq!(tensor.to_vec::<u32>().unwrap_err().code(), "zstd");
+    // The first frame has the first 2^18 elements.
+    for range in [262_144..262_150, 500_000..530_000, 799_990..800_000] {
+        let slice = Slice::Range {
+            start: i64::try_from(range.start).ok(),
+            stop: i64::try_from(range.end).ok(),
+            step: 1,
+        };
+        let slice = tensor.slice(&[slice]).unwrap();
+        assert_eq!(*slice.as_slice::<u32>().unwrap(), whole[range]);
+    }
+}
+
+#[test]
+fn what_is_read_becomes_a_file_of_1_2() {
+    for case in foreign::cases("zt2") {
+        let input = zt_convert::Input::open(&case.path, &OpenOptions::new()).unwrap();
+        let hash = input.file().hash(&zt::HashOptions::default()).unwrap();
+        let mut written = Vec::new();
+        let options = zt_convert::ConvertOptions::new(zt_convert::ZT);
+        zt_convert::convert(&[input], &mut written, &options).unwrap();
+        let again = File::from_bytes(written).unwrap();
+        assert_eq!(again.kind(), zt_convert::ZT);
+        let found = again.hash(&zt::HashOptions::default()).unwrap();
+        assert_eq!(found.content, hash.content, "{}", case.name);
+    }
+}
+
+#[test]
+fn sparse_arrays_of_the_profiles_are_views_of_ours() {
+    let file = zt_convert::open(path("csr.zt2"), &OpenOptions::new()).unwrap();
+    for name in ["u32", "u64", "encoded"] {
+        let csr = file.tensor(name).unwrap().view::<Csr<'_>>().unwrap();
+        assert_eq!(
+            (csr.indices(), csr.indptr()),
+            (&[1, 3, 0, 3][..], &[0, 2, 2, 4][..])
+        );
+    }
+    // Indices as narrow as these are allowed there, so strict verification has nothing to say.
+    let mut options = VerifyOptions::default();
+    options.strict = true;
+    assert!(file.verify(&options).unwrap().is_ok());
+}
+
+#[test]
+fn a_model_without_its_shards_opens_and_says_which_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("other.zt");
+    fs::copy(path("sharded.zt2"), &root).unwrap();
+    let file = zt_convert::open(&root, &OpenOptions::new()).unwrap();
+    assert_eq!(file.tensor("delta").unwrap().shape(), [4]);
+    let error = file.tensor("weight").unwrap_err();
+    let missing = folder.path().join("other-base.zt");
+    assert_eq!(
+        (error.kind(), error.path()),
+        (ErrorKind::Io, Some(&*missing))
+    );
+    // One of another size is another one.
+    let base = fs::read(path("sharded-base.zt")).unwrap();
+    fs::write(&missing, [&base[..], &[0]].concat()).unwrap();
+    let file = zt_convert::open(&root, &OpenOptions::new()).unwrap();
+    assert_eq!(file.tensor("weight").unwrap_err().code(), "bounds");
+    fs::write(&missing, base).unwrap();
+    let input = zt_convert::Input::open(&root, &OpenOptions::new()).unwrap();
+    assert_eq!(input.paths(), [root, missing]);
+    assert!(
+        input
+            .file()
+            .verify(&VerifyOptions::default())
+            .unwrap()
+            .is_ok()
+    );
+    let from_memory = open(fs::read(path("sharded.zt2")).unwrap()).unwrap();
+    assert_eq!(
+        from_memory.tensor("weight").unwrap_err().code(),
+        "unsupported"
+    );
+}
+
+#[test]
+fn our_own_reader_says_what_the_file_is() {
+    let error = File::from_bytes(fs::read(path("tied.zt2")).unwrap()).unwrap_err();
+    assert_eq!(error.code(), "not-zt");
+    assert!(error.to_string().contains("zTensor 2"), "{error}");
+}
