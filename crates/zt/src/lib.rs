@@ -43,6 +43,7 @@
 #![forbid(unsafe_code)]
 
 mod announce;
+mod blocks;
 mod builder;
 mod catalog;
 mod chain;

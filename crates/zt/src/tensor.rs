@@ -263,6 +263,9 @@ impl<'f> Tensor<'f> {
         if let Some(dense) = crate::planes::to_dense(self)? {
             return Ok(dense);
         }
+        if let Some(dense) = crate::blocks::to_dense(self)? {
+            return Ok(dense);
+        }
         format
             .to_dense(self.parts()?)
             .map_err(|error| self.blame_format(error))
