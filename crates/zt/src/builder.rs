@@ -41,6 +41,7 @@ pub struct FileBuilder {
     places: Vec<(usize, u64)>,
     objects: Vec<(String, Resolved)>,
     attributes: Option<Map>,
+    extra: Map,
 }
 
 /// One of the files that an object's bytes are in. See [`FileBuilder::source`].
@@ -59,6 +60,7 @@ impl FileBuilder {
             places: Vec::new(),
             objects: Vec::new(),
             attributes: None,
+            extra: Map::new(),
         }
     }
 
@@ -110,6 +112,11 @@ impl FileBuilder {
     /// Sets the file's attributes.
     pub fn attributes(&mut self, attributes: Map) {
         self.attributes = Some(attributes);
+    }
+
+    /// Sets the fields that [`File::extra`] gives: those of a manifest that is one of several.
+    pub fn extra(&mut self, extra: Map) {
+        self.extra = extra;
     }
 
     /// Adds a remark that is no error.
@@ -221,7 +228,8 @@ impl FileBuilder {
     /// Code `duplicate-name` where two objects have one name; with [`OpenOptions::strict`], the
     /// first fault of an object, and the first of what is [tolerated](FileBuilder::tolerated).
     pub fn build(self) -> Result<File> {
-        let catalog = Catalog::from_objects(self.objects, self.places, self.attributes)?;
+        let catalog =
+            Catalog::from_objects(self.objects, self.places, self.attributes, self.extra)?;
         File::from_catalog(self.kind, catalog, self.origin, &self.options)
     }
 

@@ -31,6 +31,7 @@ enum Origin {
         /// By source: the one that its bytes are made out of, and where.
         places: Vec<(usize, u64)>,
         attributes: Option<Map>,
+        extra: Map,
     },
 }
 
@@ -185,6 +186,7 @@ impl Catalog {
         objects: Vec<(String, Resolved)>,
         places: Vec<(usize, u64)>,
         attributes: Option<Map>,
+        extra: Map,
     ) -> Result<Self> {
         let (mut names, mut slots) = (Vec::with_capacity(objects.len()), Vec::new());
         for (name, resolved) in objects {
@@ -205,6 +207,7 @@ impl Catalog {
             order,
             places,
             attributes,
+            extra,
         };
         Ok(Catalog {
             origin,
@@ -252,7 +255,7 @@ impl Catalog {
             } => index
                 .extra()
                 .map_err(|error| Error::in_manifest(error, *manifest)),
-            Origin::Built { .. } => Ok(Map::new()),
+            Origin::Built { extra, .. } => Ok(extra.clone()),
         }
     }
 
