@@ -8,7 +8,7 @@ use zt::{AtomicFile, DType, Error, Kind, Progress, Result, Warning, WriteOptions
 
 use crate::Input;
 use crate::fault::{Fault, LOSSY, Loss};
-use crate::member::member;
+use crate::member::{Member, member};
 use crate::merge::Merged;
 use crate::output;
 
@@ -156,20 +156,39 @@ pub fn convert(
     sink: impl Write + Send,
     options: &ConvertOptions<'_>,
 ) -> Result<Summary> {
+    target(options)?;
+    let mut summary = Summary::default();
+    let merged = Merged::new(inputs, options, &mut summary)?;
+    write_merged(merged, sink, options, &mut summary)?;
+    Ok(summary)
+}
+
+/// The kind to be written, if the options can be obeyed.
+pub(crate) fn target(options: &ConvertOptions<'_>) -> Result<&'static Member> {
     let kind = options.target;
     let target = member(kind.as_str()).ok_or(Fault::NoSuchMember { kind })?;
-    let write = target.write.ok_or(Fault::NotWritable { kind })?;
+    target.write.ok_or(Fault::NotWritable { kind })?;
     if let Some(dtype) = options.dtype {
         let is_target = matches!(dtype, DType::F64 | DType::F32 | DType::F16 | DType::BF16);
         is_target.then_some(()).ok_or(Fault::CastTarget { dtype })?;
     }
-    let mut summary = Summary::default();
-    let merged = Merged::new(inputs, options, &mut summary)?;
+    Ok(target)
+}
+
+/// Writes one file of what was merged, or of a part of it.
+pub(crate) fn write_merged(
+    merged: Merged<'_>,
+    sink: impl Write + Send,
+    options: &ConvertOptions<'_>,
+    summary: &mut Summary,
+) -> Result<()> {
+    let kind = options.target;
+    let write = target(options)?.write.ok_or(Fault::NotWritable { kind })?;
     let mut sink = Sink::new(sink);
-    write(merged, &mut sink, options, &mut summary)?;
+    write(merged, &mut sink, options, summary)?;
     sink.flush()?;
     summary.byte_len = sink.byte_len;
-    Ok(summary)
+    Ok(())
 }
 
 /// As [`convert`], to a file that appears at `out` whole or not at all: a failure leaves neither

@@ -74,7 +74,12 @@ impl<'s> Probe<'s> {
     }
 
     /// The file, for kinds that are told by more than their beginning.
-    #[cfg(any(feature = "npz", feature = "onnx", feature = "pytorch"))]
+    #[cfg(any(
+        feature = "npz",
+        feature = "onnx",
+        feature = "pytorch",
+        feature = "safetensors"
+    ))]
     pub(crate) fn source(&self) -> &dyn Source {
         self.source
     }

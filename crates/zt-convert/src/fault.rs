@@ -16,6 +16,10 @@ pub(crate) enum Fault {
     NoSuchMember { kind: Kind },
     /// A kind that is read only.
     NotWritable { kind: Kind },
+    /// A kind of which no sets are written.
+    NoSets { kind: Kind },
+    /// What the files of a set are to be called is no name of a file.
+    Stem,
     /// A set of several files was given without a place to find the others.
     NeedsPath,
     /// Two inputs have an object of one name.
@@ -108,6 +112,7 @@ impl Fault {
             Fault::UnknownKind { .. }
             | Fault::NoSuchMember { .. }
             | Fault::NotWritable { .. }
+            | Fault::NoSets { .. }
             | Fault::NeedsPath
             | Fault::NoDenseValue { .. }
             | Fault::NothingToWrite { .. }
@@ -116,6 +121,7 @@ impl Fault {
             | Fault::Exists
             | Fault::IsInput { .. }
             | Fault::CastTarget { .. }
+            | Fault::Stem
             | Fault::NamesNotUtf8
             | Fault::NamesTooLong { .. }
             | Fault::NameCount { .. } => ErrorKind::Misuse,
@@ -129,11 +135,12 @@ impl Fault {
             Fault::UnknownKind { .. } => "unknown-kind",
             Fault::NoSuchMember { .. }
             | Fault::NotWritable { .. }
+            | Fault::NoSets { .. }
             | Fault::NeedsPath
             | Fault::NoDenseValue { .. } => "unsupported",
             Fault::Repeated { .. } => "duplicate-name",
             Fault::Exists | Fault::IsInput { .. } => "overwrite",
-            Fault::CastTarget { .. } => "misuse",
+            Fault::CastTarget { .. } | Fault::Stem => "misuse",
             Fault::Lossy(_) | Fault::NothingToWrite { .. } => LOSSY,
             Fault::Length { .. } => "shape-size-mismatch",
             Fault::NamesNotUtf8 | Fault::NamesTooLong { .. } | Fault::NameCount { .. } => "names",
@@ -173,6 +180,13 @@ impl fmt::Display for Fault {
                 write!(f, "{kind} files are read, not written; written are: ")?;
                 write_names(f, Member::is_writable)
             }
+            Fault::NoSets { kind } => {
+                write!(
+                    f,
+                    "sets of files are of safetensors or zt files, not of {kind}"
+                )
+            }
+            Fault::Stem => f.write_str("a set is called by a plain name, without a folder"),
             Fault::NeedsPath => f.write_str(
                 "the index of a sharded set: open it by its path, its shards lie beside it",
             ),

@@ -12,12 +12,12 @@
 //!
 //! | kind | feature | read | write | notes |
 //! | --- | --- | --- | --- | --- |
-//! | `zt` | always | yes | yes | all generations are read, 1.2.0 is written |
+//! | `zt` | always | yes | yes | all generations are read, 1.2.0 is written; sets by their index too (with `safetensors`, whose index they have) |
 //! | `npz` | `npz` (default) | yes | yes | stored members are lent by a map, deflated ones inflated as they are read |
 //! | `npy` | `npy` (default) | yes | one object | big-endian and Fortran-ordered arrays too |
 //! | `pytorch` | `pytorch` (default) | yes | no | `torch.save`, old and new, and sharded sets of it (with `safetensors`, whose index they have); nothing is run; views put in order as they are read |
 //! | `onnx` | `onnx` (default) | yes | no | initializers, constants and tensors of subgraphs; external data beside the model |
-//! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index |
+//! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index, and written by `split` |
 //! | `gguf` | `gguf` (default) | yes | yes | versions 1 to 3, either byte order, are read, 3 is written; quantized blocks stay as they are |
 //! | `squizd` | `squizd` (default) | yes | experimental | version 1.0; INT4 and INT2 are `quantized_group` objects, ASTC and TCA-TBE bytes |
 //! | `slm1` | `slm1` (default) | yes | no | version 1; its q8_0 and q4_0 are `quantized_group` objects, names come from their hashes |
@@ -95,6 +95,10 @@ mod safetensors;
 mod shares;
 #[cfg(feature = "slm1")]
 mod slm1;
+#[cfg(feature = "safetensors")]
+mod split;
+#[cfg(feature = "safetensors")]
+mod split_plan;
 #[cfg(feature = "squizd")]
 mod squizd;
 #[cfg(any(feature = "npy", feature = "onnx", feature = "pytorch"))]
@@ -112,3 +116,5 @@ pub use member::{
     member, members,
 };
 pub use name_list::Names;
+#[cfg(feature = "safetensors")]
+pub use split::{Shard, Split, split};

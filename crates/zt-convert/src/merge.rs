@@ -20,6 +20,7 @@ pub(crate) struct Merged<'i> {
 }
 
 /// An object of an input.
+#[derive(Clone, Copy)]
 pub(crate) struct Incoming<'i> {
     pub(crate) tensor: Tensor<'i>,
     pub(crate) registry: &'i Registry,

@@ -22,10 +22,25 @@ pub(crate) const MEMBER: Member = Member {
 
 fn recognises(probe: &Probe<'_>) -> Result<bool> {
     let magics = [zt::container::MAGIC, zt::container::MAGIC_0_1];
-    Ok(magics.iter().any(|magic| probe.head().starts_with(magic)))
+    Ok(magics.iter().any(|magic| probe.head().starts_with(magic)) || is_index(probe)?)
+}
+
+/// The index of a set of `.zt` files, which is read as any index is.
+#[cfg(feature = "safetensors")]
+fn is_index(probe: &Probe<'_>) -> Result<bool> {
+    Ok(crate::safetensors::index_kind(probe)? == Some(ZT))
+}
+
+#[cfg(not(feature = "safetensors"))]
+fn is_index(_: &Probe<'_>) -> Result<bool> {
+    Ok(false)
 }
 
 fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+    #[cfg(feature = "safetensors")]
+    if is_index(&Probe::new(&source)?)? {
+        return crate::safetensors::sharded::open(&source, origin);
+    }
     let file = origin.options.open_source(source)?;
     Ok(Input::new(
         file,

@@ -53,7 +53,7 @@ fn recognises(probe: &Probe<'_>) -> Result<bool> {
 /// The index of a set of `.bin` files, which is read as any index is.
 #[cfg(feature = "safetensors")]
 fn is_index(probe: &Probe<'_>) -> Result<bool> {
-    crate::safetensors::is_index_of_torch(probe)
+    Ok(crate::safetensors::index_kind(probe)? == Some(PYTORCH))
 }
 
 #[cfg(not(feature = "safetensors"))]

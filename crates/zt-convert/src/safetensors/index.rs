@@ -48,7 +48,8 @@ impl Index {
         let mut shards: Vec<&str> = map.iter().map(|(_, shard)| shard.as_str()).collect();
         shards.sort_unstable();
         shards.dedup();
-        if let Some(name) = shards.iter().find(|name| !is_plain(name, own_name)) {
+        let is_shard = |name: &str| is_plain(name) && name != own_name;
+        if let Some(name) = shards.iter().find(|name| !is_shard(name)) {
             return Err(Violation::ShardName {
                 name: (*name).to_owned(),
             }
@@ -84,11 +85,11 @@ impl Index {
     }
 }
 
-/// Whether `name` is that of a file in the folder of the index, on every system, and not the
-/// index's own. What it leads to may be anywhere: caches are folders of symbolic links.
-fn is_plain(name: &str, own_name: &str) -> bool {
+/// Whether `name` is that of a file in the folder of the index, on every system. What it leads to
+/// may be anywhere: caches are folders of symbolic links.
+pub(crate) fn is_plain(name: &str) -> bool {
     let separates = |c: char| matches!(c, '/' | '\\' | ':' | '\0');
-    !matches!(name, "" | "." | "..") && !name.contains(separates) && name != own_name
+    !matches!(name, "" | "." | "..") && !name.contains(separates)
 }
 
 fn weight_map(bytes: &[u8]) -> Result<Vec<(String, String)>> {
@@ -140,7 +141,6 @@ mod tests {
 
     #[test]
     fn shards_lie_in_the_folder_of_their_index() {
-        let own = "model.safetensors.index.json";
         for name in [
             "a.safetensors",
             "..a",
@@ -148,7 +148,7 @@ mod tests {
             "ä b",
             "model-00001-of-00002.safetensors",
         ] {
-            assert!(is_plain(name, own), "{name}");
+            assert!(is_plain(name), "{name}");
         }
         for name in [
             "",
@@ -160,10 +160,16 @@ mod tests {
             "a\\b",
             "C:a",
             "a\0",
-            own,
         ] {
-            assert!(!is_plain(name, own), "{name}");
+            assert!(!is_plain(name), "{name}");
         }
+    }
+
+    #[test]
+    fn an_index_is_no_shard_of_its_own() {
+        let map = || weight_map(br#"{"weight_map": {"w": "a"}}"#).unwrap();
+        assert_eq!(Index::from_map(map(), "a").unwrap_err().code(), "path");
+        assert!(Index::from_map(map(), "b").is_ok());
     }
 
     #[test]

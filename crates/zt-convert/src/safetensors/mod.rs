@@ -23,12 +23,13 @@ pub(crate) mod sharded;
 mod violation;
 mod write;
 
-use zt::{Result, Source};
+use zt::{Kind, Result, Source};
 
 use crate::detect::Probe;
 use crate::input::{Input, Origin};
-use crate::member::{Member, SAFETENSORS};
+use crate::member::{Member, PYTORCH, SAFETENSORS, ZT, kind_of_extension};
 use header::HEADER_MAX;
+pub(crate) use index::is_plain;
 
 pub(crate) const MEMBER: Member = Member {
     kind: SAFETENSORS,
@@ -42,7 +43,7 @@ pub(crate) const MEMBER: Member = Member {
 const METADATA: &str = "__metadata__";
 
 fn recognises(probe: &Probe<'_>) -> Result<bool> {
-    Ok(is_single(probe) || is_index(probe)?)
+    Ok(is_single(probe) || index_kind(probe)? == Some(SAFETENSORS))
 }
 
 fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
@@ -73,10 +74,17 @@ fn is_single(probe: &Probe<'_>) -> bool {
     }
 }
 
-/// Whether a set's files are what `torch.save` wrote, by the endings that the index gives them.
-#[cfg(feature = "pytorch")]
-pub(crate) fn is_index_of_torch(probe: &Probe<'_>) -> Result<bool> {
-    Ok(is_index(probe)? && probe.contains(b".bin\"", index::INDEX_MAX)?)
+/// The kind of the files of a set, by the ending that its index gives the first of them: what they
+/// are, only opening them says. `None` where this is no index.
+pub(crate) fn index_kind(probe: &Probe<'_>) -> Result<Option<Kind>> {
+    if !is_index(probe)? {
+        return Ok(None);
+    }
+    // What is wrong with an index, opening it says.
+    let index = index::Index::read(probe.source(), "").ok();
+    let kind = index.and_then(|index| kind_of_extension(index.shards.first()?.as_ref()));
+    let kind = kind.filter(|kind| [ZT, PYTORCH].contains(kind));
+    Ok(Some(kind.unwrap_or(SAFETENSORS)))
 }
 
 /// JSON text with a `weight_map`. A single file whose length looks like text has a NUL in it, which

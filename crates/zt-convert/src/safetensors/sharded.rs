@@ -27,6 +27,7 @@ pub(crate) fn open(source: &dyn Source, origin: Origin<'_>) -> Result<Input> {
         found: vec![false; index.tensors().len()],
         unlisted: HashMap::new(),
         metadata: Metadata::default(),
+        extra: Metadata::default(),
     };
     let mut paths = vec![path.to_owned()];
     for (position, name) in index.shards.iter().enumerate() {
@@ -48,6 +49,7 @@ struct Set<'x> {
     /// Tensors that the index does not list, and the shard that has each.
     unlisted: HashMap<String, &'x str>,
     metadata: Metadata,
+    extra: Metadata,
 }
 
 impl<'x> Set<'x> {
@@ -80,6 +82,9 @@ impl<'x> Set<'x> {
         for (key, value) in shard.attributes()?.unwrap_or_default().iter() {
             self.metadata.add(key, value, name, &mut builder);
         }
+        for (key, value) in shard.extra()?.iter() {
+            self.extra.add(key, value, name, &mut builder);
+        }
         self.builder = Some((kind, builder));
         Ok(())
     }
@@ -110,6 +115,7 @@ impl<'x> Set<'x> {
         if !self.metadata.pairs.is_empty() {
             builder.attributes(self.metadata.pairs.into_iter().collect::<Attributes>());
         }
+        builder.extra(self.extra.pairs.into_iter().collect());
         builder.build()
     }
 }
@@ -144,7 +150,7 @@ fn open_shard(name: &str, path: &Path, origin: Origin<'_>) -> Result<File> {
     open().map_err(|error| error.with_path(path))
 }
 
-/// The attributes of all shards.
+/// The attributes of all shards, or what else their roots say.
 #[derive(Default)]
 struct Metadata {
     pairs: Vec<(Value, Value)>,

@@ -1,0 +1,333 @@
+//! Sets of shards, written and read back.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+#![cfg(feature = "safetensors")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+use zt::{Coo, DType, Dense, File, FileSource, HashOptions, OpenOptions, Result, Value, Writer};
+use zt_convert::{ConvertOptions, Input, SAFETENSORS, Split, ZT, convert_to_path, detect, split};
+
+/// A `.zt` file in `folder` with tensors of so many bytes, which count up.
+fn file(folder: &Path, sizes: &[u64]) -> PathBuf {
+    let path = folder.join("model.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    for (number, size) in sizes.iter().enumerate() {
+        let values: Vec<u8> = (0u8..=255)
+            .cycle()
+            .skip(number)
+            .take(usize::try_from(*size).unwrap())
+            .collect();
+        let dense = Dense::from_slice(&[*size], &values).unwrap();
+        writer.add(&format!("t{number}"), &dense).unwrap();
+    }
+    writer.set_attributes([("format", "pt"), ("author", "nobody")].into());
+    writer.finish().unwrap();
+    path
+}
+
+fn opened(path: impl AsRef<Path>) -> Input {
+    Input::open(path, &OpenOptions::new()).unwrap()
+}
+
+fn content(file: &File) -> [u8; 32] {
+    file.hash(&HashOptions::default()).unwrap().content.unwrap()
+}
+
+/// The names in a folder, hidden ones too.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+fn split_to(path: &Path, folder: &Path, limit: u64, options: &ConvertOptions<'_>) -> Result<Split> {
+    split(&[opened(path)], folder, "model", limit, false, options)
+}
+
+#[test]
+fn a_set_is_cut_and_named_as_the_hub_does_it_and_merges_into_what_it_was() {
+    for (kind, extension) in [(SAFETENSORS, "safetensors"), (ZT, "zt")] {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        fs::create_dir(&from).unwrap();
+        fs::create_dir(&to).unwrap();
+        let whole = file(&from, &[6, 6, 2, 6, 2, 2]);
+        let split = split_to(&whole, &to, 10, &ConvertOptions::new(kind)).unwrap();
+        let shard = |number: u8| format!("model-0000{number}-of-00003.{extension}");
+        let index = format!("model.{extension}.index.json");
+        assert_eq!(names_in(&to), [shard(1), shard(2), shard(3), index.clone()]);
+        let index = to.join(index);
+        assert_eq!(split.index.as_ref(), Some(&index));
+        let written: Vec<_> = split.shards.iter().map(|s| (s.objects, s.bytes)).collect();
+        assert_eq!(written, [(1, 6), (2, 8), (3, 10)]);
+        assert_eq!(split.shards[1].path, to.join(shard(2)));
+        let byte_len = fs::metadata(to.join(shard(2))).unwrap().len();
+        assert_eq!(split.shards[1].byte_len, byte_len);
+
+        let json: Json = serde_json::from_str(&fs::read_to_string(&index).unwrap()).unwrap();
+        let map = json!({
+            "t0": shard(1), "t1": shard(2), "t2": shard(2),
+            "t3": shard(3), "t4": shard(3), "t5": shard(3),
+        });
+        let expected = json!({"metadata": {"total_size": 24}, "weight_map": map});
+        assert_eq!(json, expected);
+
+        let source = FileSource::open(&index).unwrap();
+        assert_eq!(detect(&source).unwrap(), Some(kind));
+        let set = opened(&index);
+        assert_eq!((set.file().kind(), set.paths().len()), (kind, 4));
+        assert!(set.file().warnings().is_empty());
+        assert_eq!(content(set.file()), content(opened(&whole).file()));
+        // By the index, and by the shards themselves.
+        let shards: Vec<Input> = split.shards.iter().map(|s| opened(&s.path)).collect();
+        for inputs in [vec![set], shards] {
+            let merged = folder.path().join("merged.zt");
+            let options = ConvertOptions::new(ZT);
+            convert_to_path(&inputs, &merged, true, &options).unwrap();
+            let merged = opened(&merged);
+            assert_eq!(content(merged.file()), content(opened(&whole).file()));
+            let attributes = merged.file().attributes().unwrap().unwrap();
+            let mut keys: Vec<_> = attributes
+                .iter()
+                .filter_map(|(key, _)| key.as_str())
+                .collect();
+            keys.sort_unstable();
+            assert_eq!(keys, ["author", "format"]);
+        }
+    }
+}
+
+#[test]
+fn sets_of_random_sizes_are_those_of_the_hub() {
+    let hub: Json = serde_json::from_str(include_str!("data/hub_shards.json")).unwrap();
+    let cases = hub["cases"].as_array().unwrap().iter();
+    let alone = cases.filter(|case| {
+        case["storages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(Json::is_null)
+    });
+    for case in alone.take(10) {
+        let folder = tempfile::tempdir().unwrap();
+        let sizes = case["sizes"].as_array().unwrap().iter();
+        let sizes: Vec<u64> = sizes.map(|size| size.as_u64().unwrap()).collect();
+        let whole = file(folder.path(), &sizes);
+        let to = folder.path().join("to");
+        fs::create_dir(&to).unwrap();
+        let limit = case["limit"].as_u64().unwrap();
+        let split = split_to(&whole, &to, limit, &ConvertOptions::new(SAFETENSORS)).unwrap();
+        assert_eq!(case["total_size"], split.total_size);
+        for (name, tensors) in case["shards"].as_object().unwrap() {
+            let shard = opened(to.join(name));
+            let mut found: Vec<u64> = shard
+                .file()
+                .names()
+                .map(|n| n[1..].parse().unwrap())
+                .collect();
+            found.sort_unstable();
+            assert_eq!(json!(found), *tensors, "{case}");
+        }
+        let shards = case["shards"].as_object().unwrap().len();
+        assert_eq!(names_in(&to).len(), shards + usize::from(shards > 1));
+    }
+}
+
+#[test]
+fn what_fits_one_shard_is_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = file(folder.path(), &[6, 4]);
+    let options = ConvertOptions::new(SAFETENSORS);
+    let split = split_to(&whole, folder.path(), 10, &options).unwrap();
+    assert_eq!(split.index, None);
+    assert_eq!(names_in(folder.path()), ["model.safetensors", "model.zt"]);
+    assert_eq!(opened(&split.shards[0].path).file().len(), 2);
+    // Of nothing, too.
+    let empty = file(folder.path(), &[]);
+    let to = folder.path().join("to");
+    fs::create_dir(&to).unwrap();
+    split_to(&empty, &to, 10, &options).unwrap();
+    assert_eq!(names_in(&to), ["model.safetensors"]);
+}
+
+#[test]
+fn all_files_appear_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let whole = file(path, &[6, 6]);
+    let options = ConvertOptions::new(SAFETENSORS);
+    // A file in the way of the second shard.
+    let second = path.join("model-00002-of-00002.safetensors");
+    fs::write(&second, "mine").unwrap();
+    let error = split_to(&whole, path, 10, &options).unwrap_err();
+    assert_eq!(error.code(), "overwrite");
+    let names = ["model-00002-of-00002.safetensors", "model.zt"];
+    assert_eq!(names_in(path), names);
+    assert_eq!(fs::read(&second).unwrap(), b"mine");
+    // Unless it may be replaced.
+    let inputs = [opened(&whole)];
+    let replaced = split(&inputs, path, "model", 10, true, &options).unwrap();
+    assert_eq!(opened(replaced.index.unwrap()).file().len(), 2);
+    split(&inputs, path, "model", 10, true, &options).unwrap();
+    // But no input is: the set that is read is not the one that is written.
+    let set = [opened(path.join("model.safetensors.index.json"))];
+    let error = split(&set, path, "model", 10, true, &options).unwrap_err();
+    assert_eq!(error.code(), "overwrite");
+    assert_eq!(names_in(path).len(), 4);
+
+    // What safetensors cannot say, in the last of three shards.
+    let other = path.join("sparse.zt");
+    let mut writer = Writer::create(&other).unwrap();
+    for name in ["a", "b"] {
+        let dense = Dense::from_slice(&[2], &[1.0f32, 2.0]).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    let sparse = Coo::new([2], &[1.0f32][..], &[0u64][..]);
+    writer.add("c", &sparse.unwrap()).unwrap();
+    writer.finish().unwrap();
+    let to = path.join("to");
+    fs::create_dir(&to).unwrap();
+    let error = split_to(&other, &to, 8, &options).unwrap_err();
+    assert_eq!((error.code(), error.object()), ("lossy", Some("c")));
+    assert!(names_in(&to).is_empty());
+    split_to(&other, &to, 8, &ConvertOptions::new(ZT)).unwrap();
+    let set = opened(to.join("model.zt.index.json"));
+    assert_eq!(content(set.file()), content(opened(&other).file()));
+}
+
+#[test]
+fn tied_tensors_of_a_zt_file_stay_together_and_count_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tied.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let tied = Dense::from_slice(&[1024], &[7.5f32; 1024]).unwrap();
+    let other = Dense::from_slice(&[1024], &[1.0f32; 1024]).unwrap();
+    for (name, dense) in [("embed", &tied), ("body", &other)] {
+        writer.add(name, dense).unwrap();
+    }
+    writer.finish().unwrap();
+    let whole = folder.path().join("whole.zt");
+    // A copy under another name, which converting finds.
+    let copy = folder.path().join("copy.zt");
+    let mut writer = Writer::create(&copy).unwrap();
+    writer.add("head", &tied).unwrap();
+    writer.finish().unwrap();
+    let inputs = [opened(&path), opened(&copy)];
+    convert_to_path(&inputs, &whole, false, &ConvertOptions::new(ZT)).unwrap();
+
+    let zt = split_to(&whole, folder.path(), 4096, &ConvertOptions::new(ZT)).unwrap();
+    let objects: Vec<u64> = zt.shards.iter().map(|shard| shard.objects).collect();
+    assert_eq!((objects, zt.total_size), (vec![2, 1], 8192));
+    assert!(zt.shards[0].byte_len < 8192);
+    // safetensors has each of them.
+    let options = ConvertOptions::new(SAFETENSORS);
+    let safetensors = split_to(&whole, folder.path(), 4096, &options).unwrap();
+    assert_eq!(
+        (safetensors.shards.len(), safetensors.total_size),
+        (3, 12288)
+    );
+}
+
+#[test]
+fn a_cast_counts_as_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f32.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    for name in ["a", "b", "c"] {
+        let dense = Dense::from_slice(&[4], &[1.0f32; 4]).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    let mut options = ConvertOptions::new(ZT);
+    options.dtype = Some(DType::F16);
+    let split = split_to(&path, folder.path(), 16, &options).unwrap();
+    assert_eq!((split.shards.len(), split.total_size), (2, 24));
+}
+
+#[test]
+fn a_fault_in_a_shard_of_zt_is_that_of_its_object() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = file(folder.path(), &[5000, 5000, 5000]);
+    let options = ConvertOptions::new(ZT);
+    let split = split_to(&whole, folder.path(), 10_000, &options).unwrap();
+    // A byte of the first tensor.
+    let shard = &split.shards[0].path;
+    let mut bytes = fs::read(shard).unwrap();
+    let set = opened(split.index.as_ref().unwrap());
+    let span = set
+        .file()
+        .tensor("t0")
+        .unwrap()
+        .object()
+        .component("data")
+        .unwrap()
+        .blob
+        .span;
+    bytes[usize::try_from(span.offset()).unwrap()] ^= 1;
+    fs::write(shard, bytes).unwrap();
+    let set = opened(split.index.as_ref().unwrap());
+    let report = set.file().verify(&zt::VerifyOptions::default()).unwrap();
+    let problems: Vec<_> = report
+        .problems
+        .iter()
+        .map(|p| (p.code(), p.object()))
+        .collect();
+    assert_eq!(problems, [("digest-mismatch", Some("t0"))]);
+    assert!(set.file().tensor("t1").unwrap().bytes("data").is_ok());
+}
+
+#[test]
+fn unknown_fields_of_roots_are_those_of_the_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("extra.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    for name in ["a", "b"] {
+        writer
+            .add(name, &Dense::from_slice(&[1], &[1u8]).unwrap())
+            .unwrap();
+    }
+    writer.set_extra([("x-tool", Value::from("other"))].into());
+    writer.finish().unwrap();
+    let split = split_to(&path, folder.path(), 1, &ConvertOptions::new(ZT)).unwrap();
+    let set = opened(split.index.unwrap());
+    assert_eq!(
+        set.file().extra().unwrap(),
+        opened(&path).file().extra().unwrap()
+    );
+}
+
+#[test]
+fn sets_have_plain_names_and_are_of_two_kinds() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = [opened(file(folder.path(), &[1]))];
+    for stem in ["", "..", "a/b", "a:b"] {
+        let options = ConvertOptions::new(ZT);
+        let error = split(&inputs, folder.path(), stem, 1, false, &options).unwrap_err();
+        assert_eq!(error.code(), "misuse");
+    }
+    for member in zt_convert::members() {
+        let kind = member.kind();
+        let split = split(
+            &inputs,
+            folder.path(),
+            "m",
+            1,
+            false,
+            &ConvertOptions::new(kind),
+        );
+        match [ZT, SAFETENSORS].contains(&kind) {
+            true => assert!(split.is_ok(), "{kind}"),
+            false => assert_eq!(split.unwrap_err().code(), "unsupported", "{kind}"),
+        }
+    }
+}
