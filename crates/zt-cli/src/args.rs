@@ -6,7 +6,7 @@ use std::io::Write;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{bench, completions};
-use crate::commands::{convert, explain, extract, hash, info, ls, man, show, verify};
+use crate::commands::{convert, explain, extract, hash, info, ls, man, merge, show, split, verify};
 use crate::exit::Exit;
 use crate::json::{ErrorBody, ErrorDocument};
 
@@ -70,6 +70,12 @@ pub(crate) enum Command {
     Verify(verify::Arguments),
     Hash(hash::Arguments),
     Convert(convert::Arguments),
+    /// Merge files, or the shards of a set, into one
+    ///
+    /// The index of a set stands for all its shards. Nothing is lost: a name that occurs twice is an
+    /// error, and so are two values of one attribute. All options are those of `zt convert`.
+    Merge(merge::Arguments),
+    Split(split::Arguments),
     Extract(extract::Arguments),
     Bench(bench::Arguments),
     Explain(explain::Arguments),

@@ -321,7 +321,7 @@ impl<W: Write> Write for Stdout<'_, W> {
 }
 
 /// The value of `--zstd`.
-fn compression(text: &str) -> Result<Compression, String> {
+pub(crate) fn compression(text: &str) -> Result<Compression, String> {
     const LEVELS: std::ops::RangeInclusive<i32> = -7..=22;
     match text.parse() {
         Ok(level) if LEVELS.contains(&level) => Ok(Compression::Zstd(level)),
@@ -331,7 +331,7 @@ fn compression(text: &str) -> Result<Compression, String> {
 }
 
 /// The kinds that are `wanted`, by name.
-fn kinds(wanted: fn(&Member) -> bool) -> impl TypedValueParser<Value = Kind> {
+pub(crate) fn kinds(wanted: fn(&Member) -> bool) -> impl TypedValueParser<Value = Kind> {
     let members = zt_convert::members()
         .iter()
         .filter(move |member| wanted(member));

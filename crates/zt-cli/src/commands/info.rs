@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use zt::{File, Kind, Object};
+use zt::{File, Object};
 
 use crate::exit::{Exit, Failure};
 use crate::json::{Attributes, WarningBody, logical_type, warnings};
@@ -126,7 +126,7 @@ impl Totals {
                 add(totals.bytes_by_format.entry(format).or_default(), decoded);
                 let range = (blob.span.offset(), blob.span.byte_len());
                 // Offsets in a set of several files may be equal without being shared.
-                if file.kind() != Kind::ZT || spans.insert(range) {
+                if file.layout().is_none() || spans.insert(range) {
                     add(&mut totals.stored_size, blob.span.byte_len());
                     let encoding = blob.encoding.as_str().to_owned();
                     let stored = totals.bytes_by_encoding.entry(encoding).or_default();

@@ -9,7 +9,9 @@ pub(crate) mod hash;
 pub(crate) mod info;
 pub(crate) mod ls;
 pub(crate) mod man;
+pub(crate) mod merge;
 pub(crate) mod show;
+pub(crate) mod split;
 pub(crate) mod verify;
 
 use crate::args::Command;
@@ -25,6 +27,8 @@ pub(crate) fn run(command: Command, output: &mut Output) -> Result<Exit, Failure
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Hash(arguments) => hash::run(&arguments, output),
         Command::Convert(arguments) => convert::run(&arguments, output),
+        Command::Merge(arguments) => merge::run(&arguments, output),
+        Command::Split(arguments) => split::run(&arguments, output),
         Command::Extract(arguments) => extract::run(&arguments, output),
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),

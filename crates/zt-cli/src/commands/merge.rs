@@ -1,0 +1,30 @@
+//! `zt merge`: several files, or the shards of a set, as one.
+
+use clap::Args;
+
+use super::convert;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+#[derive(Debug, Args)]
+// The group is that of `convert`.
+#[group(skip)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    convert: convert::Arguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt merge model.safetensors.index.json model.safetensors
+  zt merge pytorch_model.bin.index.json model.zt --zstd
+  zt merge model-0000*-of-00003.safetensors model.safetensors
+  zt merge encoder.zt decoder.npz model.zt
+
+`zt convert` with several inputs does the same.";
+
+/// As `zt convert`, which takes several inputs: there is one way to write a file.
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    convert::run(&arguments.convert, output)
+}

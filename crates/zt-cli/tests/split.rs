@@ -1,0 +1,136 @@
+//! `zt split` and `zt merge`: sets of shards.
+
+mod common;
+
+use std::fs;
+
+use common::{keys, names_in, sample};
+use serde_json::json;
+use tempfile::tempdir;
+use zt::{Dense, Writer};
+
+#[test]
+fn a_file_becomes_a_set_and_the_set_the_file() {
+    let dir = tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let (whole, out) = (path("model.safetensors"), path("shards"));
+    let ours = path("ours.zt");
+    let mut writer = Writer::create(&ours).unwrap();
+    for name in ["a", "b", "c"] {
+        let dense = Dense::from_slice(&[1000], &[1.0f32; 1000]).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    zt!["convert", ours, whole].exits(0);
+
+    let run = zt![
+        "split",
+        whole,
+        "--max-shard-size",
+        "8KB",
+        "-o",
+        out,
+        "--json"
+    ]
+    .exits(0);
+    let document = run.json();
+    let expected = ["file", "index", "kind", "shards", "total_size", "warnings"];
+    assert_eq!(keys(&document), expected);
+    assert_eq!(document["kind"], "safetensors");
+    assert_eq!(document["total_size"], 12_000);
+    let index = out.join("model.safetensors.index.json");
+    assert_eq!(document["index"], index.to_str().unwrap());
+    let shard = &document["shards"][1];
+    assert_eq!(keys(shard), ["bytes", "file_size", "objects", "path"]);
+    assert_eq!(
+        (&shard["objects"], &shard["bytes"]),
+        (&json!(1), &json!(4000))
+    );
+    let names = [
+        "model-00001-of-00002.safetensors",
+        "model-00002-of-00002.safetensors",
+        "model.safetensors.index.json",
+    ];
+    assert_eq!(names_in(&out), names);
+
+    // Every command takes the set by its index.
+    let listed = zt!["ls", "--json", index].exits(0).json();
+    assert_eq!(listed["objects"].as_array().unwrap().len(), 3);
+    zt!["verify", index].exits(0);
+    let back = path("back.safetensors");
+    zt!["merge", index, back].exits(0);
+    assert_eq!(fs::read(&back).unwrap(), fs::read(&whole).unwrap());
+    let shards = [out.join(names[0]), out.join(names[1])];
+    zt!["merge", shards[1], shards[0], back].exits(2);
+    zt!["merge", shards[1], shards[0], back, "--force"].exits(0);
+    assert_eq!(fs::read(&back).unwrap(), fs::read(&whole).unwrap());
+    // One name twice is never a loss.
+    let twice = zt!["merge", index, shards[0], path("twice.zt"), "--json"].exits(2);
+    assert_eq!(twice.error_code(), "duplicate-name");
+}
+
+#[test]
+fn a_set_of_zt_files_keeps_every_format_and_attribute() {
+    let dir = tempdir().unwrap();
+    let whole = sample(dir.path());
+    let out = dir.path().join("shards");
+    zt![
+        "split",
+        whole,
+        "--max-shard-size",
+        "64B",
+        "--zstd",
+        "-o",
+        out
+    ]
+    .exits(0);
+    let index = out.join(format!(
+        "{}.zt.index.json",
+        whole.file_stem().unwrap().to_str().unwrap()
+    ));
+    let list = |path| {
+        let mut document = zt!["ls", "--json", path].exits(0).json();
+        assert_eq!(document["kind"], "zt");
+        document["attributes"].take()
+    };
+    assert_eq!(list(&index), list(&whole));
+    let content = |path| zt!["hash", "--json", path].exits(0).json()["content"].take();
+    assert_eq!(content(&index), content(&whole));
+    let info = zt!["info", "--json", index].exits(0).json();
+    assert_eq!(
+        info["objects"],
+        zt!["info", "--json", whole].exits(0).json()["objects"]
+    );
+}
+
+#[test]
+fn what_cannot_be_leaves_nothing() {
+    let dir = tempdir().unwrap();
+    let whole = sample(dir.path());
+    let out = dir.path().join("shards");
+    // Formats that safetensors cannot say.
+    let run = zt!["split", whole, "--to", "safetensors", "-o", out, "--json"].exits(5);
+    assert_eq!(run.error_code(), "lossy");
+    assert!(!out.exists());
+    for size in ["0", "5 apples", "-1"] {
+        zt![
+            "split",
+            whole,
+            format!("--max-shard-size={size}"),
+            "-o",
+            out
+        ]
+        .exits(2);
+    }
+    zt!["split", whole, "--to", "safetensors", "--zstd", "-o", out].exits(2);
+    zt!["split", whole, "--to", "npz", "-o", out].exits(2);
+    let npy = dir.path().join("w.npy");
+    zt!["extract", whole, "w", "-o", npy].exits(0);
+    // Kinds without sets say what there is.
+    let run = zt!["split", npy, "-o", out].exits(2);
+    assert!(run.err.contains("--to zt"), "{}", run.err);
+    zt!["split", npy, "--to", "zt", "-o", out].exits(0);
+    assert_eq!(names_in(&out), ["w.zt"]);
+    // In its own folder there is an input of that name.
+    zt!["split", out.join("w.zt"), "--force"].exits(2);
+}
