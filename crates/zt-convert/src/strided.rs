@@ -197,23 +197,10 @@ impl Strided {
     /// Copies from the band that holds `offset`; how many bytes.
     fn copy(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
         let band = self.shape.band(&self.view, offset);
-        let slot = self.bands.slot((self.id, band.start), band.byte_len);
-        let copied = slot.with(
-            || self.gather(&band),
-            |bytes| {
-                let skip = usize::try_from(offset.saturating_sub(band.start)).unwrap_or(usize::MAX);
-                let held = bytes.get(skip..).unwrap_or_default();
-                let len = held.len().min(out.len());
-                for (to, from) in out.iter_mut().zip(held) {
-                    *to = *from;
-                }
-                len
-            },
-        )?;
-        if slot.is_used_up(copied as u64) {
-            self.bands.remove((self.id, band.start));
-        }
-        Ok(copied)
+        let key = (self.id, band.start);
+        let skip = offset.saturating_sub(band.start);
+        self.bands
+            .copy(key, band.byte_len, skip, out, || self.gather(&band))
     }
 
     /// The elements of a band, in row-major order.
@@ -407,10 +394,10 @@ impl BandShape {
 
 /// `count` times on: by `from` bytes in the base, by `to` in the band.
 #[derive(Debug, Clone, Copy)]
-struct Step {
-    count: u64,
-    from: u64,
-    to: u64,
+pub(crate) struct Step {
+    pub(crate) count: u64,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
 }
 
 impl Step {
@@ -428,15 +415,15 @@ impl Step {
 }
 
 /// Counts through steps, the last the fastest.
-struct Place {
+pub(crate) struct Place {
     steps: Vec<Step>,
     at: Vec<u64>,
-    from: u64,
-    to: u64,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
 }
 
 impl Place {
-    fn new(steps: Vec<Step>, from: u64) -> Self {
+    pub(crate) fn new(steps: Vec<Step>, from: u64) -> Self {
         Place {
             at: vec![0; steps.len()],
             steps,
@@ -445,7 +432,8 @@ impl Place {
         }
     }
 
-    fn advance(&mut self) -> bool {
+    /// Goes on to the next place; false behind the last.
+    pub(crate) fn advance(&mut self) -> bool {
         for (step, at) in self.steps.iter().zip(&mut self.at).rev() {
             *at = at.saturating_add(1);
             self.from = self.from.saturating_add(step.from);
@@ -567,7 +555,7 @@ struct Held {
 }
 
 /// A view, and the first byte of the band.
-type Key = (u64, u64);
+pub(crate) type Key = (u64, u64);
 
 struct Slot {
     bytes: Mutex<Option<Vec<u8>>>,
@@ -576,7 +564,7 @@ struct Slot {
 }
 
 /// Bands that are held at a time: one for every thread that may read.
-fn slots() -> usize {
+pub(crate) fn slots() -> usize {
     // Asked once: the answer takes a look at several files.
     static THREADS: OnceLock<usize> = OnceLock::new();
     let ask = || std::thread::available_parallelism().map_or(4, |threads| threads.get().max(4));
@@ -584,10 +572,37 @@ fn slots() -> usize {
 }
 
 impl Bands {
-    fn next_id(&self) -> u64 {
+    /// A number that no other view of the file has: the first half of the keys of its bands.
+    pub(crate) fn next_id(&self) -> u64 {
         let mut held = lock(&self.0);
         held.ids = held.ids.saturating_add(1);
         held.ids
+    }
+
+    /// Copies the bytes from `skip` on out of a band of `byte_len` bytes, which whoever comes first
+    /// has to `make`; how many there were, up to all of `out`.
+    pub(crate) fn copy(
+        &self,
+        key: Key,
+        byte_len: u64,
+        skip: u64,
+        out: &mut [u8],
+        make: impl FnOnce() -> io::Result<Vec<u8>>,
+    ) -> io::Result<usize> {
+        let slot = self.slot(key, byte_len);
+        let copied = slot.with(make, |bytes| {
+            let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+            let held = bytes.get(skip..).unwrap_or_default();
+            let len = held.len().min(out.len());
+            for (to, from) in out.iter_mut().zip(held) {
+                *to = *from;
+            }
+            len
+        })?;
+        if slot.is_used_up(copied as u64) {
+            self.remove(key);
+        }
+        Ok(copied)
     }
 
     fn slot(&self, key: Key, byte_len: u64) -> Arc<Slot> {
