@@ -75,6 +75,7 @@ impl<'s> Probe<'s> {
 
     /// The file, for kinds that are told by more than their beginning.
     #[cfg(any(
+        feature = "hdf5",
         feature = "npz",
         feature = "onnx",
         feature = "pytorch",

@@ -20,6 +20,7 @@
 //! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index, and written by `split` |
 //! | `gguf` | `gguf` (default) | yes | yes | versions 1 to 3, either byte order, are read, 3 is written; quantized blocks stay as they are |
 //! | `squizd` | `squizd` (default) | yes | experimental | version 1.0; INT4 and INT2 are `quantized_group` objects, ASTC and TCA-TBE bytes |
+//! | `hdf5` | `hdf5` (default) | yes | no | datasets by their paths; contiguous ones are lent by a map, chunks decoded as they are read |
 //! | `slm1` | `slm1` (default) | yes | no | version 1; its q8_0 and q4_0 are `quantized_group` objects, names come from their hashes |
 //! | `zt2` | `zt2` (default) | yes | no | zTensor 2, another container than `.zt` of 0.1 to 1.2; shards beside the file |
 //!
@@ -51,6 +52,7 @@
 #![cfg_attr(
     not(all(
         feature = "gguf",
+        feature = "hdf5",
         feature = "npz",
         feature = "onnx",
         feature = "pytorch",
@@ -72,6 +74,8 @@ mod fault;
 mod fields;
 #[cfg(feature = "gguf")]
 mod gguf;
+#[cfg(feature = "hdf5")]
+mod hdf5;
 mod input;
 mod losses;
 mod member;
@@ -101,7 +105,12 @@ mod split;
 mod split_plan;
 #[cfg(feature = "squizd")]
 mod squizd;
-#[cfg(any(feature = "npy", feature = "onnx", feature = "pytorch"))]
+#[cfg(any(
+    feature = "hdf5",
+    feature = "npy",
+    feature = "onnx",
+    feature = "pytorch"
+))]
 mod strided;
 #[cfg(any(feature = "npz", feature = "pytorch"))]
 mod zip;
@@ -112,8 +121,8 @@ pub use convert::{ConvertOptions, Summary, convert, convert_to_path};
 pub use detect::detect;
 pub use input::{Input, InputOptions, open, open_as, open_source};
 pub use member::{
-    GGUF, Member, NPY, NPZ, ONNX, PYTORCH, SAFETENSORS, SLM1, SQUIZD, ZT, ZT2, kind_of_extension,
-    member, members,
+    GGUF, HDF5, Member, NPY, NPZ, ONNX, PYTORCH, SAFETENSORS, SLM1, SQUIZD, ZT, ZT2,
+    kind_of_extension, member, members,
 };
 pub use name_list::Names;
 #[cfg(feature = "safetensors")]

@@ -37,6 +37,9 @@ pub const SQUIZD: Kind = Kind::new("squizd");
 /// SLM1 files, of TinyRustLM.
 pub const SLM1: Kind = Kind::new("slm1");
 
+/// HDF5 files: of Keras, h5py, PyTables.
+pub const HDF5: Kind = Kind::new("hdf5");
+
 /// Files of zTensor 2. Their ending is `.zt` too.
 pub const ZT2: Kind = Kind::new("zt2");
 
@@ -74,6 +77,8 @@ static MEMBERS: &[Member] = &[
     crate::squizd::MEMBER,
     #[cfg(feature = "slm1")]
     crate::slm1::MEMBER,
+    #[cfg(feature = "hdf5")]
+    crate::hdf5::MEMBER,
     #[cfg(feature = "onnx")]
     crate::onnx::MEMBER,
     #[cfg(feature = "safetensors")]

@@ -1,0 +1,268 @@
+//! Attributes of groups and datasets. Spec: IV.A.2.m.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt::{ByteOrder, DType, Result, Value};
+
+use super::btree2;
+use super::cursor::Cursor;
+use super::dataspace::Dataspace;
+use super::datatype::{Class, Datatype, Number};
+use super::fractal_heap::FractalHeap;
+use super::global_heap::GlobalHeaps;
+use super::object_header::{ObjectHeader, kind, shared};
+use super::store::Store;
+use super::violation::Violation;
+
+/// Names and values, or why there is no value.
+pub(super) type Found = Vec<(String, Result<Value>)>;
+
+/// The attributes of an object: numbers, texts and arrays of them. What cannot be one is an error
+/// beside its name, which is empty where not even that can be read.
+pub(super) fn read_all(store: &Store, header: &ObjectHeader, heaps: &mut GlobalHeaps) -> Found {
+    let mut found = Vec::new();
+    for body in header.messages(kind::ATTRIBUTE) {
+        let mut name = String::new();
+        let value = match body.is_shared {
+            true => {
+                let what = "an attribute in the table of shared messages";
+                Err(Violation::Unsupported { what }.into())
+            }
+            false => attribute(store, body.cursor, heaps, &mut name),
+        };
+        found.push((name, value));
+    }
+    if let Some(message) = header.message(kind::ATTRIBUTE_INFO)
+        && let Err(error) = dense(store, message.cursor, heaps, &mut found)
+    {
+        found.push((String::new(), Err(error)));
+    }
+    found
+}
+
+/// The attributes of an object that has many of them, if it has. Spec: IV.A.2.v.
+fn dense(
+    store: &Store,
+    mut message: Cursor<'_>,
+    heaps: &mut GlobalHeaps,
+    found: &mut Found,
+) -> Result<()> {
+    const ORDER: u8 = 1;
+    /// Records of attributes by the hashes of their names.
+    const BY_NAME: u8 = 8;
+    const ID_LEN: usize = 8;
+    match message.u8()? {
+        0 => {}
+        version => return Err(message.version(version)),
+    }
+    let flags = message.u8()?;
+    message.skip(if flags & ORDER != 0 { 2 } else { 0 })?;
+    let (heap, names) = (message.address()?, message.address()?);
+    let Some((heap, names)) = heap.zip(names) else {
+        return Ok(());
+    };
+    let heap = FractalHeap::open(store, heap)?;
+    btree2::visit(
+        store,
+        names,
+        BY_NAME,
+        "a tree of attributes",
+        |mut record| {
+            let mut name = String::new();
+            let value = heap
+                .object(record.take(ID_LEN)?)
+                .and_then(|block| attribute(store, block.cursor(), heaps, &mut name));
+            found.push((name, value));
+            Ok(())
+        },
+    )
+}
+
+/// An attribute message; its name as soon as that is known.
+fn attribute(
+    store: &Store,
+    mut cursor: Cursor<'_>,
+    heaps: &mut GlobalHeaps,
+    name: &mut String,
+) -> Result<Value> {
+    const SHARED_TYPE: u8 = 1;
+    const SHARED_SPACE: u8 = 2;
+    let version = cursor.u8()?;
+    let flags = cursor.u8()?;
+    let lens = [cursor.u16()?, cursor.u16()?, cursor.u16()?];
+    match version {
+        1 | 2 => {}
+        3 => cursor.skip(1)?,
+        other => return Err(cursor.version(other)),
+    }
+    let mut part = |len: u16, what| {
+        let start = cursor.position();
+        let part = cursor.part(len.into(), what)?;
+        if version == 1 {
+            cursor.align_8(start)?;
+        }
+        Ok::<_, zt::Error>(part)
+    };
+    let [name_len, type_len, space_len] = lens;
+    let text = part(name_len, "the name of an attribute")?.rest();
+    *name = String::from_utf8_lossy(until_zero(text)).into_owned();
+    let mut datatype = part(type_len, "a datatype")?;
+    let mut dataspace = part(space_len, "a dataspace")?;
+    let flags = if version == 1 { 0 } else { flags };
+    let datatype = match flags & SHARED_TYPE {
+        0 => Datatype::read(&mut datatype)?,
+        _ => shared(store, &mut datatype, kind::DATATYPE, Datatype::read)?,
+    };
+    if flags & SHARED_SPACE != 0 {
+        let what = "a shared dataspace";
+        return Err(Violation::Unsupported { what }.into());
+    }
+    let dataspace = Dataspace::read(&mut dataspace)?;
+    value(store, cursor, &datatype, dataspace, heaps)
+}
+
+/// The value of an attribute, whose bytes are next.
+fn value(
+    store: &Store,
+    mut cursor: Cursor<'_>,
+    datatype: &Datatype,
+    dataspace: Dataspace,
+    heaps: &mut GlobalHeaps,
+) -> Result<Value> {
+    let elements = dataspace.elements().ok_or(Violation::Overflow)?;
+    let Some(mut shape) = dataspace.shape else {
+        return Ok(Value::Null);
+    };
+    let len = usize::try_from(datatype.byte_len).unwrap_or(usize::MAX);
+    let count = usize::try_from(elements).unwrap_or(usize::MAX);
+    let needed = count.checked_mul(len).ok_or(Violation::Overflow)?;
+    let mut bytes = cursor.part(needed, "the value of an attribute")?;
+    let mut values = Vec::new();
+    match &datatype.class {
+        Class::Number(kind) => {
+            values.extend(
+                bytes
+                    .rest()
+                    .chunks_exact(len)
+                    .map(|bytes| number(kind, bytes)),
+            );
+        }
+        Class::Array(dimensions, kind) => {
+            shape.extend(dimensions);
+            let width = element_len(kind);
+            values.extend(
+                bytes
+                    .rest()
+                    .chunks_exact(width)
+                    .map(|bytes| number(kind, bytes)),
+            );
+        }
+        Class::Text => values.extend(bytes.rest().chunks_exact(len).map(text)),
+        Class::LongText => {
+            for _ in 0..count {
+                let mut reference = bytes.part(len, "a reference to a text")?;
+                values.push(text(&heaps.text(store, &mut reference)?));
+            }
+        }
+        Class::Other(what) => return Err(Violation::Element { what }.into()),
+    }
+    nested(values, &shape)
+}
+
+/// Lists within lists, by the dimensions of a shape, outermost first.
+fn nested(mut values: Vec<Value>, shape: &[u64]) -> Result<Value> {
+    for count in shape.iter().skip(1).rev() {
+        let count = usize::try_from(*count).unwrap_or(usize::MAX);
+        if count == 0 {
+            return Ok(Value::Array(Vec::new()));
+        }
+        let mut lists = Vec::with_capacity(values.len().div_ceil(count));
+        let mut rest = values.into_iter().peekable();
+        while rest.peek().is_some() {
+            lists.push(Value::Array(rest.by_ref().take(count).collect()));
+        }
+        values = lists;
+    }
+    Ok(match shape {
+        [] => values.pop().unwrap_or(Value::Null),
+        _ => Value::Array(values),
+    })
+}
+
+/// Text as far as it goes, or bytes where they are none.
+fn text(bytes: &[u8]) -> Value {
+    let text = until_zero(bytes);
+    match std::str::from_utf8(text) {
+        Ok(text) => text.into(),
+        Err(_) => bytes.to_vec().into(),
+    }
+}
+
+fn until_zero(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// Bytes of a number, both parts of a complex one.
+pub(super) fn element_len(number: &Number) -> usize {
+    let parts = match number.logical_type {
+        Some("complex64" | "complex128") => 2,
+        _ => 1,
+    };
+    number.dtype.byte_len().saturating_mul(parts)
+}
+
+/// The value of a number; a complex one is a list of its parts, an 8-bit float its bits.
+pub(super) fn number(number: &Number, bytes: &[u8]) -> Value {
+    let width = number.dtype.byte_len().max(1);
+    let mut parts: Vec<Value> = bytes
+        .chunks_exact(width)
+        .map(|bytes| scalar(number.dtype, number.byte_order, bytes))
+        .collect();
+    match parts.len() {
+        1 => parts.pop().unwrap_or(Value::Null),
+        _ => Value::Array(parts),
+    }
+}
+
+fn scalar(dtype: DType, byte_order: ByteOrder, bytes: &[u8]) -> Value {
+    let mut word = [0; 8];
+    let sorted: Vec<u8> = match byte_order {
+        ByteOrder::Big => bytes.iter().rev().copied().collect(),
+        ByteOrder::Little => bytes.to_vec(),
+    };
+    for (to, from) in word.iter_mut().zip(&sorted) {
+        *to = *from;
+    }
+    let bits = u64::from_le_bytes(word);
+    let low = |shift: u32| {
+        i64::from_le_bytes(word)
+            .wrapping_shl(shift)
+            .wrapping_shr(shift)
+    };
+    let [a, b, c, d, ..] = word;
+    match dtype {
+        DType::I8 => low(56).into(),
+        DType::I16 => low(48).into(),
+        DType::I32 => low(32).into(),
+        DType::I64 => low(0).into(),
+        DType::Bool => (bits != 0).into(),
+        DType::F64 => f64::from_bits(bits).into(),
+        DType::F32 => f32::from_le_bytes([a, b, c, d]).into(),
+        // The upper half of an f32.
+        DType::BF16 => f32::from_le_bytes([0, 0, a, b]).into(),
+        DType::F16 => half_to_f64(u16::from_le_bytes([a, b])).into(),
+        _ => bits.into(),
+    }
+}
+
+/// The value of an IEEE half, exactly.
+fn half_to_f64(bits: u16) -> f64 {
+    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+    let exponent = i32::from(bits >> 10 & 0x1F);
+    let mantissa = f64::from(bits & 0x3FF);
+    sign * match exponent {
+        0 => mantissa * 2f64.powi(-24),
+        31 if mantissa == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (mantissa + 1024.0) * 2f64.powi(exponent.saturating_sub(25)),
+    }
+}

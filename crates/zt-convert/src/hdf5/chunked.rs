@@ -1,0 +1,417 @@
+//! The values of a chunked dataset, as a source that gives them in row-major order.
+//!
+//! Rows are scattered over chunks, so they are put together in *bands*: as many of the outermost
+//! rows as fit into a few megabytes, made of all chunks that touch them, in one pass. A band holds
+//! whole rows of chunks wherever that is possible, so that each chunk is decoded once. The index of
+//! the chunks is read when the first value is.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use zt::{Error, Result, Source};
+
+use super::chunk_index::{Chunk, Chunks};
+use super::filled;
+use super::grid::Grid;
+use super::layout::Chunking;
+use super::pipeline::Pipeline;
+use super::store::{self, Store};
+use super::violation::Violation;
+use crate::strided::{Bands, Place, Step, slots};
+
+/// Bytes of all bands that threads hold at a time, and of one, where a row of chunks fits.
+const BANDS: u64 = 128 << 20;
+const BAND_MIN: u64 = 4 << 20;
+const BAND_MAX: u64 = 32 << 20;
+/// Bytes that a band has at least, if there are as many: several rows of small chunks.
+const BAND: u64 = 1 << 20;
+/// Where a row of chunks does not fit, bands are made one after the other.
+const SEQUENTIAL_BAND: u64 = 256 << 20;
+
+/// Times that a chunk is decoded, at most, where a row of chunks does not fit into a band.
+const PASSES: u64 = 64;
+
+/// Bytes of a filtered chunk, which is decoded as a whole. HDF5 itself goes to 4 GiB; its users
+/// rarely beyond a few megabytes.
+const CHUNK_MAX: u64 = 1 << 30;
+
+/// A chunked dataset.
+pub(super) struct Chunked {
+    store: Store,
+    chunking: Chunking,
+    grid: Grid,
+    pipeline: Pipeline,
+    fill: Vec<u8>,
+    byte_len: u64,
+    cut: Cut,
+    bands: Bands,
+    id: u64,
+    chunks: Mutex<Option<Arc<Chunks>>>,
+}
+
+impl Chunked {
+    /// The values of a dataset of `byte_len` bytes, which is not 0. `bands` is shared by the
+    /// datasets of a file.
+    ///
+    /// # Errors
+    ///
+    /// Code `decompression-limit` for huge chunks, `unsupported` where each would be decoded many
+    /// times.
+    pub(super) fn new(
+        store: &Store,
+        chunking: Chunking,
+        grid: Grid,
+        pipeline: Pipeline,
+        fill: Vec<u8>,
+        byte_len: u64,
+        bands: &Bands,
+    ) -> Result<Self> {
+        let cut = Cut::new(&grid, chunking.element_len);
+        if !pipeline.is_empty() {
+            let (byte_len, limit) = (grid.chunk_len(), CHUNK_MAX);
+            if byte_len > limit {
+                return Err(Violation::ChunkSize { byte_len, limit }.into());
+            }
+            let (passes, limit) = (cut.passes, PASSES);
+            if passes > limit {
+                return Err(Violation::Scattered { passes, limit }.into());
+            }
+        }
+        Ok(Chunked {
+            store: store.afresh(),
+            chunking,
+            grid,
+            pipeline,
+            fill,
+            byte_len,
+            cut,
+            bands: bands.clone(),
+            id: bands.next_id(),
+            chunks: Mutex::default(),
+        })
+    }
+
+    /// The index, which is read once.
+    fn chunks(&self) -> Result<Arc<Chunks>> {
+        let mut known = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(chunks) = &*known {
+            return Ok(Arc::clone(chunks));
+        }
+        let is_filtered = !self.pipeline.is_empty();
+        let store = self.store.afresh();
+        let read = Chunks::read(&store, &self.chunking, &self.grid, is_filtered)?;
+        Ok(Arc::clone(known.insert(Arc::new(read))))
+    }
+
+    /// The values of a band.
+    fn gather(&self, band: &Band) -> Result<Vec<u8>> {
+        let chunks = self.chunks()?;
+        let mut bytes = self.filled(band.byte_len)?;
+        // The chunks that touch the band: a range of them in every dimension.
+        let ranges = band.ranges(&self.grid);
+        let mut place: Vec<u64> = ranges.iter().map(|(first, _)| *first).collect();
+        loop {
+            let chunk = self
+                .grid
+                .number(&place)
+                .and_then(|number| chunks.get(number));
+            if let Some(chunk) = chunk {
+                self.scatter(chunk, &place, band, &mut bytes)?;
+            }
+            if !advance(&mut place, &ranges) {
+                return Ok(bytes);
+            }
+        }
+    }
+
+    /// So many bytes of values that were never written.
+    fn filled(&self, byte_len: u64) -> Result<Vec<u8>> {
+        let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
+        let len = usize::try_from(byte_len).map_err(|_| refused())?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).map_err(|_| refused())?;
+        bytes.resize(len, 0);
+        if self.fill.iter().any(|byte| *byte != 0) {
+            filled::repeat(&self.fill, 0, &mut bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// Puts the values of a chunk where they belong in a band.
+    fn scatter(&self, chunk: Chunk, place: &[u64], band: &Band, out: &mut [u8]) -> Result<()> {
+        let Some(overlap) = Overlap::new(&self.grid, place, band, self.chunking.element_len) else {
+            return Ok(());
+        };
+        let (skipped, values) = self.values(chunk, place, &overlap)?;
+        let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let run = size(overlap.run);
+        let mut at = Place::new(overlap.steps, overlap.from);
+        loop {
+            let from = size(at.from.saturating_sub(skipped));
+            let source = values.get(from..).and_then(|values| values.get(..run));
+            let to = size(overlap.to.saturating_add(at.to));
+            let target = out.get_mut(to..).and_then(|out| out.get_mut(..run));
+            if let (Some(source), Some(target)) = (source, target) {
+                target.copy_from_slice(source);
+            }
+            if !at.advance() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The values of a chunk, as far as they are needed, and how many bytes are missing before.
+    fn values(
+        &self,
+        chunk: Chunk,
+        place: &[u64],
+        overlap: &Overlap,
+    ) -> Result<(u64, Cow<'_, [u8]>)> {
+        let expected = self.grid.chunk_len();
+        let is_plain = self.pipeline.is_empty()
+            || self.chunking.edges_are_plain && self.grid.is_on_edge(place);
+        let what = "a chunk";
+        let span = self.store.span(chunk.address, chunk.byte_len, what)?;
+        if is_plain {
+            if chunk.byte_len != expected {
+                let found = chunk.byte_len;
+                return Err(Error::from(Violation::Length { expected, found }).with_span(span));
+            }
+            let needed = overlap.end.saturating_sub(overlap.from);
+            let start = chunk.address.saturating_add(overlap.from);
+            let span = self.store.span(start, needed, what)?;
+            let source = self.store.source();
+            return Ok((
+                overlap.from,
+                match source.slice(span) {
+                    Some(values) => Cow::Borrowed(values),
+                    None => Cow::Owned(store::read(source, span)?),
+                },
+            ));
+        }
+        let stored = store::read(self.store.source(), span)?;
+        let len = usize::try_from(expected).unwrap_or(usize::MAX);
+        let values = self.pipeline.decode(stored, chunk.mask, len);
+        Ok((
+            0,
+            Cow::Owned(values.map_err(|error| error.with_span(span))?),
+        ))
+    }
+
+    fn fill(&self, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
+        while !out.is_empty() {
+            let band = self.cut.band(&self.grid, offset);
+            let skip = offset.saturating_sub(band.start);
+            let key = (self.id, band.start);
+            let make = || Ok(self.gather(&band)?);
+            let len = self.bands.copy(key, band.byte_len, skip, out, make)?;
+            if len == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            offset = offset.saturating_add(len as u64);
+            out = out.get_mut(len..).unwrap_or_default();
+        }
+        Ok(())
+    }
+}
+
+impl Source for Chunked {
+    fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.cut.is_sequential
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buf.len() as u64);
+        if end.is_none_or(|end| end > self.byte_len) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.fill(offset, buf)
+    }
+}
+
+/// How a dataset is cut into bands: each is `rows` of one dimension, and all of those within.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    axis: usize,
+    rows: u64,
+    /// Bytes of one row, and of all rows.
+    row: u64,
+    plane: u64,
+    /// Bands that touch a chunk, at most.
+    passes: u64,
+    is_sequential: bool,
+}
+
+impl Cut {
+    fn new(grid: &Grid, element_len: u64) -> Self {
+        let share = BANDS.checked_div(slots() as u64).unwrap_or(BAND_MAX);
+        let parallel = Cut::within(grid, element_len, share.clamp(BAND_MIN, BAND_MAX));
+        match parallel.passes {
+            1 => parallel,
+            _ => Cut {
+                is_sequential: true,
+                ..Cut::within(grid, element_len, SEQUENTIAL_BAND)
+            },
+        }
+    }
+
+    /// Bands of at most `room` bytes, where a row is no longer.
+    fn within(grid: &Grid, element_len: u64, room: u64) -> Self {
+        let mut row = element_len;
+        let mut axis = grid.rank().saturating_sub(1);
+        for (at, count) in grid.shape.iter().enumerate().skip(1).rev() {
+            match row.checked_mul(*count).filter(|all| *all <= room) {
+                Some(all) => (row, axis) = (all, at.saturating_sub(1)),
+                None => break,
+            }
+        }
+        let count = grid.shape.get(axis).copied().unwrap_or(1);
+        let chunk = grid.chunk.get(axis).copied().unwrap_or(1).min(count).max(1);
+        let fits = room.checked_div(row).unwrap_or(1).clamp(1, count.max(1));
+        // Whole rows of chunks, and no more of them than make a band worth its while.
+        let wanted = BAND.checked_div(row).unwrap_or(1).clamp(1, fits);
+        let rows = match fits.checked_div(chunk) {
+            Some(0) | None => fits,
+            Some(_) => wanted.div_ceil(chunk).saturating_mul(chunk).min(fits),
+        };
+        let rows = rows.saturating_sub(
+            rows.checked_rem(chunk)
+                .filter(|_| rows > chunk)
+                .unwrap_or(0),
+        );
+        let outer = grid.shape.iter().zip(&grid.chunk).take(axis);
+        let outer = outer.map(|(count, chunk)| *count.min(chunk));
+        let across = outer.fold(1u64, u64::saturating_mul);
+        Cut {
+            axis,
+            rows,
+            row,
+            plane: row.saturating_mul(count),
+            passes: across.saturating_mul(chunk.div_ceil(rows.max(1))),
+            is_sequential: false,
+        }
+    }
+
+    /// The band that holds the byte at `offset`.
+    fn band(&self, grid: &Grid, offset: u64) -> Band {
+        let plane = offset.checked_div(self.plane).unwrap_or(0);
+        let within = offset.checked_rem(self.plane).unwrap_or(0);
+        let row = within.checked_div(self.row).unwrap_or(0);
+        let first = row.saturating_sub(row.checked_rem(self.rows).unwrap_or(0));
+        let count = grid.shape.get(self.axis).copied().unwrap_or(1);
+        let rows = self.rows.min(count.saturating_sub(first));
+        // What the band covers in every dimension.
+        let mut extents: Vec<(u64, u64)> = grid.shape.iter().map(|count| (0, *count)).collect();
+        if let Some(extent) = extents.get_mut(self.axis) {
+            *extent = (first, first.saturating_add(rows));
+        }
+        let mut index = plane;
+        for extent in extents.iter_mut().take(self.axis).rev() {
+            let at = index.checked_rem(extent.1).unwrap_or(0);
+            index = index.checked_div(extent.1).unwrap_or(0);
+            *extent = (at, at.saturating_add(1));
+        }
+        let start = plane.saturating_mul(self.plane);
+        Band {
+            start: start.saturating_add(first.saturating_mul(self.row)),
+            byte_len: rows.saturating_mul(self.row),
+            extents,
+        }
+    }
+}
+
+/// A part of a dataset.
+#[derive(Debug, Clone)]
+struct Band {
+    /// Its first byte, of those of the dataset.
+    start: u64,
+    byte_len: u64,
+    /// The elements that it covers in every dimension: the first, and one past the last.
+    extents: Vec<(u64, u64)>,
+}
+
+impl Band {
+    /// The chunks that touch it: in every dimension the first, and one past the last.
+    fn ranges(&self, grid: &Grid) -> Vec<(u64, u64)> {
+        let extents = self.extents.iter().zip(&grid.chunk);
+        let range = extents.map(|((first, end), chunk)| {
+            let first = first.checked_div(*chunk).unwrap_or(0);
+            (first, end.div_ceil(*chunk))
+        });
+        range.collect()
+    }
+}
+
+/// Counts through ranges, the last the fastest; false behind the last place.
+fn advance(place: &mut [u64], ranges: &[(u64, u64)]) -> bool {
+    for (at, (first, end)) in place.iter_mut().zip(ranges).rev() {
+        *at = at.saturating_add(1);
+        if *at < *end {
+            return true;
+        }
+        *at = *first;
+    }
+    false
+}
+
+/// What a chunk and a band have in common.
+struct Overlap {
+    /// Bytes that lie together in both.
+    run: u64,
+    /// The other dimensions, outermost first.
+    steps: Vec<Step>,
+    /// The first byte in the chunk, one past the last, and the first in the band.
+    from: u64,
+    end: u64,
+    to: u64,
+}
+
+impl Overlap {
+    fn new(grid: &Grid, place: &[u64], band: &Band, element_len: u64) -> Option<Self> {
+        let mut overlap = Overlap {
+            run: element_len,
+            steps: Vec::with_capacity(grid.rank()),
+            from: 0,
+            end: 0,
+            to: 0,
+        };
+        // Bytes from one element of a dimension to the next, in the chunk and in the band.
+        let (mut chunk_stride, mut band_stride) = (element_len, element_len);
+        let mut reach = 0u64;
+        let axes = grid.chunk.iter().zip(place).zip(&band.extents).enumerate();
+        let axes: Vec<_> = axes.collect();
+        for (axis, ((chunk, at), (first, end))) in axes.into_iter().rev() {
+            let origin = at.checked_mul(*chunk)?;
+            let low = origin.max(*first);
+            let high = origin.checked_add(*chunk)?.min(*end);
+            let count = high.checked_sub(low).filter(|count| *count > 0)?;
+            overlap.from = overlap
+                .from
+                .checked_add(low.checked_sub(origin)?.checked_mul(chunk_stride)?)?;
+            overlap.to = overlap
+                .to
+                .checked_add(low.checked_sub(*first)?.checked_mul(band_stride)?)?;
+            reach = reach.checked_add(count.checked_sub(1)?.checked_mul(chunk_stride)?)?;
+            if axis.checked_add(1) == Some(grid.rank()) {
+                overlap.run = count.checked_mul(element_len)?;
+            } else {
+                overlap.steps.push(Step {
+                    count,
+                    from: chunk_stride,
+                    to: band_stride,
+                });
+            }
+            chunk_stride = chunk_stride.checked_mul(*chunk)?;
+            band_stride = band_stride.checked_mul(end.checked_sub(*first)?)?;
+        }
+        overlap.steps.reverse();
+        overlap.end = overlap.from.checked_add(reach)?.checked_add(element_len)?;
+        Some(overlap)
+    }
+}

@@ -1,0 +1,216 @@
+//! A dataset as an object.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt::{
+    Attributes, Blob, Component, FileBuilder, Limits, Object, RawComponent, RawObject, Result,
+    SourceId, Span,
+};
+
+use super::chunked::Chunked;
+use super::dataspace::Dataspace;
+use super::datatype::{Class, Datatype, Number};
+use super::filled::Filled;
+use super::grid::Grid;
+use super::layout::{Chunking, Layout};
+use super::object_header::{ObjectHeader, kind};
+use super::pipeline::Pipeline;
+use super::store::Store;
+use super::violation::Violation;
+use crate::strided::Bands;
+
+/// What deflate can reach: every stored byte stands for so many at most.
+const MAX_RATIO: u64 = 1032;
+
+/// Bytes of values that are not in the file, in all datasets together, beside those that what is in
+/// it can stand for: fill values need no bytes.
+const UNSTORED_MAX: u64 = 64 << 20;
+
+/// The attribute of a dataset whose integers have names: a map from the names to them.
+const ENUM: &str = "hdf5.enum";
+
+/// What the datasets of a file have in common.
+pub(super) struct Datasets {
+    file: SourceId,
+    bands: Bands,
+    /// Bytes of values that are not ranges of the file, and that may still be.
+    left: u64,
+    limit: u64,
+    /// And of one of them.
+    decoded_max: u64,
+}
+
+/// What is known of a dataset before its values are looked for.
+struct Known<'h> {
+    header: &'h ObjectHeader,
+    dataspace: Dataspace,
+    datatype: Datatype,
+}
+
+impl Datasets {
+    pub(super) fn new(file: SourceId, store: &Store, limits: &Limits) -> Self {
+        let limit = store
+            .byte_len()
+            .saturating_mul(MAX_RATIO)
+            .saturating_add(UNSTORED_MAX);
+        Datasets {
+            file,
+            bands: Bands::default(),
+            left: limit,
+            limit,
+            decoded_max: limits.decoded_len,
+        }
+    }
+
+    /// The object that a dataset is, and where its values are. On an error, `listed` is what is
+    /// known of it all the same.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`, `shape-size-mismatch`, `decompression-limit`; `dtype` for
+    /// elements that are no numbers; `unsupported`.
+    pub(super) fn object(
+        &mut self,
+        builder: &mut FileBuilder,
+        store: &Store,
+        header: &ObjectHeader,
+        attributes: Attributes,
+        listed: &mut RawObject,
+    ) -> Result<(Object, SourceId)> {
+        let missing = |what| move || zt::Error::from(Violation::Missing { what });
+        let dataspace = header.read_message(store, kind::DATASPACE, Dataspace::read)?;
+        let dataspace = dataspace.ok_or_else(missing("dataspace"))?;
+        listed.shape = dataspace.shape.clone();
+        let datatype = header.read_message(store, kind::DATATYPE, Datatype::read)?;
+        let datatype = datatype.ok_or_else(missing("datatype"))?;
+        let mut data = RawComponent::default();
+        data.dtype = Some(datatype.describe().into());
+        listed.components = vec![("data".into(), data)];
+        let (number, inner) = match datatype.class.clone() {
+            Class::Number(number) => (number, Vec::new()),
+            Class::Array(dimensions, number) => (number, dimensions),
+            Class::Text | Class::LongText => {
+                return Err(Violation::Element { what: "strings" }.into());
+            }
+            Class::Other(what) => return Err(Violation::Element { what }.into()),
+        };
+        let known = Known {
+            header,
+            dataspace,
+            datatype,
+        };
+        let (span, source) = self.place(builder, store, &known)?;
+        let mut shape = known.dataspace.shape.unwrap_or_default();
+        shape.extend(inner);
+        Ok((object(shape, number, span, attributes), source))
+    }
+
+    /// Where the values of a dataset are.
+    fn place(
+        &mut self,
+        builder: &mut FileBuilder,
+        store: &Store,
+        known: &Known<'_>,
+    ) -> Result<(Span, SourceId)> {
+        if known.header.message(kind::EXTERNAL_FILES).is_some() {
+            let what = "data in other files";
+            return Err(Violation::Unsupported { what }.into());
+        }
+        if known.dataspace.shape.is_none() {
+            let what = "none: the dataspace is null";
+            return Err(Violation::Element { what }.into());
+        }
+        let layout = known
+            .header
+            .read_message(store, kind::LAYOUT, Layout::read)?;
+        let layout = layout.ok_or(Violation::Missing { what: "layout" })?;
+        let elements = known.dataspace.elements();
+        let byte_len = elements.and_then(|count| count.checked_mul(known.datatype.byte_len));
+        let byte_len = byte_len.filter(|len| i64::try_from(*len).is_ok());
+        let byte_len = byte_len.ok_or(Violation::Overflow)?;
+        let whole = |found: u64| match found >= byte_len {
+            true => Ok(()),
+            false => Err(Violation::Length {
+                expected: byte_len,
+                found,
+            }),
+        };
+        let empty = (Span::default(), self.file);
+        match layout {
+            Layout::Virtual => {
+                let what = "data in other datasets";
+                Err(Violation::Unsupported { what }.into())
+            }
+            _ if byte_len == 0 => Ok(empty),
+            Layout::Compact(span) => {
+                whole(span.byte_len())?;
+                let span = Span::new(span.offset(), byte_len);
+                Ok((span.ok_or(Violation::Overflow)?, self.file))
+            }
+            Layout::Contiguous {
+                address: Some(address),
+                byte_len: found,
+            } => {
+                whole(found.unwrap_or(byte_len))?;
+                let span = store.span(address, byte_len, "the data")?;
+                Ok((span, self.file))
+            }
+            Layout::Contiguous { address: None, .. } => {
+                self.unstored(byte_len)?;
+                let fill = super::fill_value::read(store, known.header, known.datatype.byte_len)?;
+                let source = builder.derived(Filled::new(fill, byte_len));
+                Ok((Span::new(0, byte_len).unwrap_or_default(), source))
+            }
+            Layout::Chunked(chunking) => self.chunked(builder, store, known, chunking, byte_len),
+        }
+    }
+
+    fn chunked(
+        &mut self,
+        builder: &mut FileBuilder,
+        store: &Store,
+        known: &Known<'_>,
+        chunking: Chunking,
+        byte_len: u64,
+    ) -> Result<(Span, SourceId)> {
+        let pipeline = known
+            .header
+            .read_message(store, kind::FILTERS, Pipeline::read)?
+            .unwrap_or_default();
+        let element_len = known.datatype.byte_len;
+        let fill = super::fill_value::read(store, known.header, element_len)?;
+        let shape = known.dataspace.shape.clone().unwrap_or_default();
+        let limits = &known.dataspace.limits;
+        let grid = Grid::new(shape, limits, chunking.shape.clone(), element_len);
+        let grid = grid.filter(|_| chunking.element_len == element_len);
+        let grid = grid.ok_or(Violation::Field {
+            what: "the chunk's element",
+            value: chunking.element_len,
+        })?;
+        self.unstored(byte_len)?;
+        let place = chunking.address.map_or(0, |address| store.offset(address));
+        let values = Chunked::new(store, chunking, grid, pipeline, fill, byte_len, &self.bands)?;
+        let source = builder.derived_from(values, self.file, place);
+        Ok((Span::new(0, byte_len).unwrap_or_default(), source))
+    }
+
+    /// Refuses values that the file cannot stand for.
+    fn unstored(&mut self, byte_len: u64) -> Result<()> {
+        let limit = self.limit.min(self.decoded_max);
+        let left = self.left.checked_sub(byte_len);
+        let left = left.filter(|_| byte_len <= self.decoded_max);
+        self.left = left.ok_or(Violation::Sparse { byte_len, limit })?;
+        Ok(())
+    }
+}
+
+fn object(shape: Vec<u64>, number: Number, span: Span, mut attributes: Attributes) -> Object {
+    let mut data = Component::new(number.dtype, Blob::raw(span));
+    data.logical_type = number.logical_type.map(Into::into);
+    data.byte_order = number.byte_order;
+    if let Some(names) = number.names {
+        attributes.insert(ENUM, names);
+    }
+    let mut object = Object::new(shape, "dense").with_component("data", data);
+    object.attributes = Some(attributes).filter(|attributes| !attributes.is_empty());
+    object
+}

@@ -1,0 +1,80 @@
+//! The member `hdf5`: HDF5 files, as Keras, h5py, PyTables and MATLAB write them, read.
+//!
+//! ```text
+//! superblock -> object header of the root group -> links -> object headers -> data
+//!                                                           | dataspace: the shape
+//!                                                           | datatype:  the elements
+//!                                                           | layout:    where the values are
+//!                                                           | filters:   how chunks are stored
+//! ```
+//!
+//! Every dataset is an object, named by its path without the slash before it; one that several
+//! links lead to is listed under each. What is contiguous or compact is a range of the file, in
+//! either byte order; chunks are decoded as they are read ([`chunked`]). What is no tensor (texts,
+//! records, references, null dataspaces), lies elsewhere (external files, virtual datasets, links to
+//! other files) or is stored by a filter that is not here is listed with that as its fault.
+//!
+//! Everything is an address in some structure, and structures hold each other: nothing is
+//! reserved before it is compared with the file's length, structures together are read for a few
+//! lengths of the file and no more ([`store`]), and values that no bytes stand for are limited.
+//!
+//! The reader is our own. The best one on crates.io lists a group as a whole or not at all, leaves
+//! out links that it cannot follow, and allocates what a chunk declares.
+//!
+//! Reference: the HDF5 File Format Specification, version 4.0, here "Spec", and HDF5 2.0 where that
+//! is silent.
+
+mod attribute;
+mod btree1;
+mod btree2;
+mod checksum;
+mod chunk_index;
+mod chunked;
+mod cursor;
+mod dataset;
+mod dataspace;
+mod datatype;
+mod extensible_array;
+mod fill_value;
+mod filled;
+mod fixed_array;
+mod fractal_heap;
+mod global_heap;
+mod grid;
+mod group;
+mod layout;
+mod lzf;
+mod object_header;
+mod paged;
+mod pipeline;
+mod store;
+mod superblock;
+mod tree;
+mod violation;
+
+use std::sync::Arc;
+
+use zt::{FileBuilder, Result, Source};
+
+use crate::detect::Probe;
+use crate::input::{Input, Origin};
+use crate::member::{HDF5, Member};
+
+pub(crate) const MEMBER: Member = Member {
+    kind: HDF5,
+    extensions: &["h5", "hdf5"],
+    recognises: |probe: &Probe<'_>| Ok(superblock::locate(probe.source())?.is_some()),
+    open,
+    write: None,
+};
+
+fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+    let source: Arc<dyn Source> = source.into();
+    let mut builder = FileBuilder::new(HDF5, origin.options.clone());
+    let file = builder.source(Arc::clone(&source));
+    let (store, root) = superblock::open(source)?;
+    let tree = tree::Tree::new(&store, root, file, builder.limits());
+    tree.add_to(&mut builder)?;
+    let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
+    Ok(Input::new(builder.build()?, paths))
+}

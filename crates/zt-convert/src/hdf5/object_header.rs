@@ -1,0 +1,289 @@
+//! The header of an object: the messages that say what it is. Spec: IV.A.
+//!
+//! ```text
+//! version 1: version, -, number of messages, links, length, -, messages, padded to 8
+//! version 2: "OHDR", version, flags, [times], [attribute limits], length, messages, checksum
+//! ```
+//!
+//! A header may go on in other places, each named by a message.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::ops::Range;
+
+use zt::Result;
+
+use super::cursor::Cursor;
+use super::store::{Block, Store};
+use super::violation::Violation;
+
+/// The types of messages. Spec: IV.A.2.
+pub(super) mod kind {
+    pub(crate) const DATASPACE: u16 = 0x01;
+    pub(crate) const LINK_INFO: u16 = 0x02;
+    pub(crate) const DATATYPE: u16 = 0x03;
+    pub(crate) const OLD_FILL_VALUE: u16 = 0x04;
+    pub(crate) const FILL_VALUE: u16 = 0x05;
+    pub(crate) const LINK: u16 = 0x06;
+    pub(crate) const EXTERNAL_FILES: u16 = 0x07;
+    pub(crate) const LAYOUT: u16 = 0x08;
+    pub(crate) const FILTERS: u16 = 0x0B;
+    pub(crate) const ATTRIBUTE: u16 = 0x0C;
+    pub(crate) const CONTINUATION: u16 = 0x10;
+    pub(crate) const SYMBOL_TABLE: u16 = 0x11;
+    pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
+    /// The last one that there is.
+    pub(crate) const LAST: u16 = 0x18;
+}
+
+/// The content of the message lies elsewhere.
+const SHARED: u8 = 1 << 1;
+/// Whoever does not know the message must not read the object.
+const MUST_BE_KNOWN: u8 = 1 << 7;
+
+/// The messages of an object.
+pub(super) struct ObjectHeader {
+    blocks: Vec<Block>,
+    messages: Vec<Message>,
+}
+
+struct Message {
+    kind: u16,
+    is_shared: bool,
+    block: usize,
+    body: Range<usize>,
+}
+
+/// How messages are written.
+#[derive(Clone, Copy)]
+struct Form {
+    is_new: bool,
+    /// Each has the order in which it was made.
+    has_order: bool,
+}
+
+impl ObjectHeader {
+    /// Reads the header at `address`, and what it goes on with.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`, `digest-mismatch`; `unsupported` for a message that has
+    /// to be known and is not.
+    pub(super) fn read(store: &Store, address: u64) -> Result<Self> {
+        let what = "an object header";
+        let head = store.fetch(address, 1, what)?;
+        let (first, form) = match head.cursor().u8()? {
+            1 => old(store, address, what)?,
+            b'O' => new(store, address, what)?,
+            version => return Err(head.cursor().version(version)),
+        };
+        let mut header = ObjectHeader {
+            blocks: Vec::new(),
+            messages: Vec::new(),
+        };
+        let mut more = header.add(first, form)?;
+        // Ends, because the store's budget does.
+        while let Some((address, len)) = more.pop() {
+            let what = "a continued object header";
+            let mut block = store.fetch(address, len, what)?;
+            if form.is_new {
+                block.check()?;
+            }
+            let start = if form.is_new {
+                block.signed(b"OCHK")?.position()
+            } else {
+                0
+            };
+            let end = start.saturating_add(block.cursor().remaining().saturating_sub(start));
+            more.extend(header.add((block, start..end), form)?);
+        }
+        Ok(header)
+    }
+
+    /// The messages of a block, and the places where the header goes on.
+    fn add(
+        &mut self,
+        (block, range): (Block, Range<usize>),
+        form: Form,
+    ) -> Result<Vec<(u64, u64)>> {
+        let mut more = Vec::new();
+        let mut cursor = block.cursor();
+        cursor.skip(range.start)?;
+        let head_len = match (form.is_new, form.has_order) {
+            (false, _) => 8,
+            (true, false) => 4,
+            (true, true) => 6,
+        };
+        // What is shorter than a message's head is a gap.
+        while range.end.saturating_sub(cursor.position()) >= head_len {
+            let (kind, len, flags);
+            if form.is_new {
+                kind = u16::from(cursor.u8()?);
+                len = cursor.u16()?;
+                flags = cursor.u8()?;
+                cursor.skip(if form.has_order { 2 } else { 0 })?;
+            } else {
+                kind = cursor.u16()?;
+                len = cursor.u16()?;
+                flags = cursor.u8()?;
+                cursor.skip(3)?;
+            }
+            let start = cursor.position();
+            let mut body = cursor.part(usize::from(len), "a message")?;
+            if kind > kind::LAST && flags & MUST_BE_KNOWN != 0 {
+                let what = "a message that has to be known";
+                return Err(cursor.error(Violation::Unsupported { what }));
+            }
+            if kind == kind::CONTINUATION {
+                more.push((body.defined_address()?, body.length()?));
+                continue;
+            }
+            self.messages.push(Message {
+                kind,
+                is_shared: flags & SHARED != 0,
+                block: self.blocks.len(),
+                body: start..cursor.position(),
+            });
+        }
+        self.blocks.push(block);
+        Ok(more)
+    }
+
+    /// The messages of a kind, or where they lie.
+    pub(super) fn messages(&self, kind: u16) -> impl Iterator<Item = Body<'_>> {
+        let wanted = self
+            .messages
+            .iter()
+            .filter(move |message| message.kind == kind);
+        wanted.filter_map(|message| {
+            let mut cursor = self.blocks.get(message.block)?.cursor();
+            cursor.skip(message.body.start).ok()?;
+            let cursor = cursor.part(message.body.len(), "a message").ok()?;
+            Some(Body {
+                cursor,
+                is_shared: message.is_shared,
+            })
+        })
+    }
+
+    /// The first message of a kind.
+    pub(super) fn message(&self, kind: u16) -> Option<Body<'_>> {
+        self.messages(kind).next()
+    }
+
+    /// Reads the first message of a kind, wherever it lies; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`shared`], and what `read` returns.
+    pub(super) fn read_message<T>(
+        &self,
+        store: &Store,
+        kind: u16,
+        read: impl FnOnce(&mut Cursor<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let Some(mut body) = self.message(kind) else {
+            return Ok(None);
+        };
+        let value = match body.is_shared {
+            true => shared(store, &mut body.cursor, kind, read),
+            false => read(&mut body.cursor),
+        };
+        value.map(Some)
+    }
+}
+
+/// The content of a message, or where it lies.
+pub(super) struct Body<'h> {
+    pub(super) cursor: Cursor<'h>,
+    pub(super) is_shared: bool,
+}
+
+/// Reads a message of another object, which `place` names: a datatype with a name of its own.
+/// Spec: IV.A.2, "Shared Message".
+///
+/// # Errors
+///
+/// Codes `header`, `version`, `bounds`; `unsupported` for messages in the file's table of them.
+pub(super) fn shared<T>(
+    store: &Store,
+    place: &mut Cursor<'_>,
+    kind: u16,
+    read: impl FnOnce(&mut Cursor<'_>) -> Result<T>,
+) -> Result<T> {
+    const IN_TABLE: u8 = 1;
+    let version = place.u8()?;
+    let shared_type = place.u8()?;
+    match version {
+        1 => place.skip(6)?,
+        2 => {}
+        3 if shared_type == IN_TABLE => {
+            let what = "a message in the table of shared ones";
+            return Err(place.error(Violation::Unsupported { what }));
+        }
+        3 => {}
+        other => return Err(place.version(other)),
+    }
+    let header = ObjectHeader::read(store, place.defined_address()?)?;
+    match header.message(kind) {
+        Some(mut body) if !body.is_shared => read(&mut body.cursor),
+        _ => {
+            let what = "message where a shared one is said to be";
+            Err(place.error(Violation::Missing { what }))
+        }
+    }
+}
+
+/// The first block of version 1.
+fn old(store: &Store, address: u64, what: &'static str) -> Result<((Block, Range<usize>), Form)> {
+    /// Bytes before the messages, padding included.
+    const HEAD: u64 = 16;
+    let head = store.fetch(address, HEAD, what)?;
+    let mut cursor = head.cursor();
+    cursor.skip(1 + 1 + 2 + 4)?;
+    let len = u64::from(cursor.u32()?);
+    let block = store.fetch(address, HEAD.saturating_add(len), what)?;
+    let range = HEAD..HEAD.saturating_add(len);
+    let form = Form {
+        is_new: false,
+        has_order: false,
+    };
+    Ok(((block, as_usize(range)), form))
+}
+
+/// The first block of version 2.
+fn new(store: &Store, address: u64, what: &'static str) -> Result<((Block, Range<usize>), Form)> {
+    const TIMES: u8 = 1 << 5;
+    const ATTRIBUTE_LIMITS: u8 = 1 << 4;
+    const ORDER: u8 = 1 << 2;
+    let head = store.fetch(address, 6, what)?;
+    let mut cursor = head.signed(b"OHDR")?;
+    match cursor.u8()? {
+        2 => {}
+        version => return Err(cursor.version(version)),
+    }
+    let flags = cursor.u8()?;
+    let times = if flags & TIMES != 0 { 16 } else { 0 };
+    let limits = if flags & ATTRIBUTE_LIMITS != 0 { 4 } else { 0 };
+    let width = 1u64 << (flags & 3);
+    let start = 6u64
+        .saturating_add(times)
+        .saturating_add(limits)
+        .saturating_add(width);
+    let head = store.fetch(address, start, what)?;
+    let mut cursor = head.cursor();
+    cursor.skip(cursor.remaining().saturating_sub(as_usize(0..width).end))?;
+    let len = cursor.uint(as_usize(0..width).end)?;
+    let end = start.checked_add(len).ok_or_else(|| cursor.field(len))?;
+    let block = store.fetch_checked(address, end.saturating_add(4), what)?;
+    let form = Form {
+        is_new: true,
+        has_order: flags & ORDER != 0,
+    };
+    Ok(((block, as_usize(start..end)), form))
+}
+
+/// A range of bytes that are in memory.
+fn as_usize(range: Range<u64>) -> Range<usize> {
+    let size = |number| usize::try_from(number).unwrap_or(usize::MAX);
+    size(range.start)..size(range.end)
+}

@@ -1,0 +1,198 @@
+//! The filters of a dataset's chunks, and how they are undone. Spec: IV.A.2.l.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+use zt::{Error, Result};
+
+use super::checksum::fletcher32;
+use super::cursor::Cursor;
+use super::lzf;
+use super::violation::Violation;
+
+/// The filters that a writer applied, in its order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pipeline {
+    filters: Vec<Filter>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filter {
+    Deflate,
+    /// Bytes of an element.
+    Shuffle(usize),
+    Fletcher32,
+    Lzf,
+}
+
+/// Filters that HDF5 allows: `H5Z_MAX_NFILTERS`.
+const FILTERS_MAX: u8 = 32;
+
+/// Registered filters that are met and not undone.
+const NAMES: [(u16, &str); 10] = [
+    (4, "szip"),
+    (5, "nbit"),
+    (6, "scaleoffset"),
+    (307, "bzip2"),
+    (32001, "blosc"),
+    (32004, "lz4"),
+    (32008, "bitshuffle"),
+    (32013, "zfp"),
+    (32015, "zstd"),
+    (32026, "blosc2"),
+];
+
+impl Pipeline {
+    /// Reads the message.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`; `unsupported` for a filter that is not undone here.
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+        let version = cursor.u8()?;
+        let count = cursor.u8()?;
+        match version {
+            1 => cursor.skip(6)?,
+            2 => {}
+            other => return Err(cursor.version(other)),
+        }
+        if count > FILTERS_MAX {
+            return Err(cursor.field(count.into()));
+        }
+        let filters: Result<Vec<Filter>> = (0..count).map(|_| filter(cursor, version)).collect();
+        Ok(Pipeline { filters: filters? })
+    }
+
+    /// Whether stored chunks are their values.
+    pub(super) fn is_empty(&self) -> bool {
+        self.filters.is_empty()
+    }
+
+    /// Undoes the filters but those in `mask`, the first in the lowest bit. What comes out has
+    /// `byte_len` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Codes `deflate`, `digest-mismatch`, `shape-size-mismatch`.
+    pub(super) fn decode(&self, stored: Vec<u8>, mask: u32, byte_len: usize) -> Result<Vec<u8>> {
+        // Filters add little to what they cannot compress.
+        let limit = byte_len
+            .saturating_add(byte_len / 8)
+            .saturating_add(4 << 10);
+        let mut bytes = stored;
+        for (at, filter) in self.filters.iter().enumerate().rev() {
+            let is_left_out = u32::try_from(at)
+                .ok()
+                .and_then(|at| mask.checked_shr(at))
+                .is_some_and(|mask| mask & 1 == 1);
+            if !is_left_out {
+                bytes = filter.undo(bytes, limit)?;
+            }
+        }
+        if bytes.len() != byte_len {
+            let (expected, found) = (byte_len as u64, bytes.len() as u64);
+            return Err(Violation::Length { expected, found }.into());
+        }
+        Ok(bytes)
+    }
+}
+
+fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<Filter> {
+    /// Filters of the library itself have no names since version 2.
+    const OWN: u16 = 256;
+    let id = cursor.u16()?;
+    let name_len = match version {
+        1 => cursor.u16()?,
+        _ if id >= OWN => cursor.u16()?,
+        _ => 0,
+    };
+    cursor.skip(2)?;
+    let count = usize::from(cursor.u16()?);
+    let start = cursor.position();
+    cursor.skip(name_len.into())?;
+    if version == 1 {
+        cursor.align_8(start)?;
+    }
+    let mut values = cursor.part(count.saturating_mul(4), "a filter")?;
+    if version == 1 && count % 2 == 1 {
+        cursor.skip(4)?;
+    }
+    match id {
+        1 => Ok(Filter::Deflate),
+        2 => {
+            let element_len = values.u32()?;
+            Ok(Filter::Shuffle(
+                usize::try_from(element_len).unwrap_or(usize::MAX),
+            ))
+        }
+        3 => Ok(Filter::Fletcher32),
+        32000 => Ok(Filter::Lzf),
+        _ => {
+            let known = NAMES.iter().find(|(known, _)| *known == id);
+            let name = known.map_or("", |(_, name)| name);
+            Err(Violation::Filter { id, name }.into())
+        }
+    }
+}
+
+impl Filter {
+    fn undo(self, bytes: Vec<u8>, limit: usize) -> Result<Vec<u8>> {
+        match self {
+            Filter::Deflate => decompress_to_vec_zlib_with_limit(&bytes, limit)
+                .map_err(|_| Violation::Chunk { filter: "deflate" }.into()),
+            Filter::Shuffle(element_len) => unshuffle(bytes, element_len),
+            Filter::Fletcher32 => check(bytes),
+            Filter::Lzf => lzf::decompress(&bytes, limit)
+                .ok_or_else(|| Violation::Chunk { filter: "lzf" }.into()),
+        }
+    }
+}
+
+/// Puts the bytes of an element together: they came as all first bytes, all second bytes, ...
+fn unshuffle(bytes: Vec<u8>, element_len: usize) -> Result<Vec<u8>> {
+    let count = bytes.len().checked_div(element_len).unwrap_or(0);
+    if element_len <= 1 || count <= 1 {
+        return Ok(bytes);
+    }
+    let mut out = Vec::new();
+    out.try_reserve_exact(bytes.len()).map_err(|_| {
+        let byte_len = bytes.len() as u64;
+        Error::from(zt::formats::Error::Allocation { byte_len })
+    })?;
+    out.resize(bytes.len(), 0);
+    let whole = count.saturating_mul(element_len);
+    let (planes, rest) = bytes.split_at_checked(whole).unwrap_or((&bytes, &[]));
+    for (byte, plane) in planes.chunks_exact(count).enumerate() {
+        let places = out.iter_mut().skip(byte).step_by(element_len);
+        for (to, from) in places.zip(plane) {
+            *to = *from;
+        }
+    }
+    // Bytes that make no element stay where they are.
+    for (to, from) in out.iter_mut().skip(whole).zip(rest) {
+        *to = *from;
+    }
+    Ok(out)
+}
+
+/// Compares the checksum at the end, and leaves it out.
+fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+    let Some((content, stored)) = bytes.split_last_chunk::<4>() else {
+        return Err(Violation::Chunk {
+            filter: "fletcher32",
+        }
+        .into());
+    };
+    let expected = u32::from_le_bytes(*stored);
+    let found = fletcher32(content);
+    if found != expected {
+        let what = "a chunk";
+        return Err(Violation::Checksum {
+            what,
+            expected,
+            found,
+        }
+        .into());
+    }
+    bytes.truncate(content.len());
+    Ok(bytes)
+}

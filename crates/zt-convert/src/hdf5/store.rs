@@ -1,0 +1,173 @@
+//! The structures of a file, fetched by their addresses and bounded.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use zt::{Error, Result, Source, Span};
+
+use super::checksum::lookup3;
+use super::cursor::{Cursor, Sizes};
+use super::violation::Violation;
+
+/// Bytes of structures that are read, in lengths of the file. Each is read once, or twice where
+/// links share it; a file whose structures hold each other would be read for ever.
+const BUDGET: u64 = 4;
+
+/// A file whose superblock has been read.
+pub(super) struct Store {
+    source: Arc<dyn Source>,
+    /// Where the superblock is: addresses count from there.
+    base: u64,
+    sizes: Sizes,
+    spent: AtomicU64,
+}
+
+impl Store {
+    pub(super) fn new(source: Arc<dyn Source>, base: u64, sizes: Sizes) -> Self {
+        Store {
+            source,
+            base,
+            sizes,
+            spent: AtomicU64::new(0),
+        }
+    }
+
+    /// The same file, with a budget of its own: for what is read later, and maybe again.
+    pub(super) fn afresh(&self) -> Self {
+        Store::new(Arc::clone(&self.source), self.base, self.sizes)
+    }
+
+    pub(super) fn source(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
+    pub(super) fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    /// Bytes of the file.
+    pub(super) fn byte_len(&self) -> u64 {
+        self.source.byte_len()
+    }
+
+    /// Where in the file an address is.
+    pub(super) fn offset(&self, address: u64) -> u64 {
+        self.base.saturating_add(address)
+    }
+
+    /// The range of the file that is `byte_len` bytes from `address` on.
+    ///
+    /// # Errors
+    ///
+    /// Code `bounds` where the file ends before.
+    pub(super) fn span(&self, address: u64, byte_len: u64, what: &'static str) -> Result<Span> {
+        let end = self.byte_len();
+        let span = self.base.checked_add(address);
+        let span = span.and_then(|offset| Span::new(offset, byte_len));
+        let within = span.filter(|span| span.end() <= end);
+        within.ok_or_else(|| {
+            Violation::Outside {
+                what,
+                address,
+                byte_len,
+                end,
+            }
+            .into()
+        })
+    }
+
+    /// The bytes of a structure.
+    pub(super) fn fetch(&self, address: u64, len: u64, what: &'static str) -> Result<Block> {
+        let span = self.span(address, len, what)?;
+        self.charge(len)?;
+        Ok(Block {
+            bytes: read(&*self.source, span)?,
+            origin: span.offset(),
+            sizes: self.sizes,
+            what,
+        })
+    }
+
+    /// Counts bytes that are made out of structures.
+    ///
+    /// # Errors
+    ///
+    /// Code `header` where there are more than the file's length justifies.
+    pub(super) fn charge(&self, len: u64) -> Result<()> {
+        let limit = self.byte_len().saturating_mul(BUDGET);
+        let spent = self.spent.fetch_add(len, Ordering::Relaxed);
+        match spent.checked_add(len).is_some_and(|spent| spent <= limit) {
+            true => Ok(()),
+            false => Err(Violation::Budget { limit }.into()),
+        }
+    }
+
+    /// A structure that ends with its checksum, which is compared and left out.
+    pub(super) fn fetch_checked(
+        &self,
+        address: u64,
+        len: u64,
+        what: &'static str,
+    ) -> Result<Block> {
+        let mut block = self.fetch(address, len, what)?;
+        block.check()?;
+        Ok(block)
+    }
+}
+
+/// The bytes of `span`, which exist.
+pub(super) fn read(source: &dyn Source, span: Span) -> Result<Vec<u8>> {
+    let byte_len = span.byte_len();
+    let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
+    let len = usize::try_from(byte_len).map_err(|_| refused())?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| refused())?;
+    bytes.resize(len, 0);
+    source.read_at(span.offset(), &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The bytes of a structure.
+pub(super) struct Block {
+    bytes: Vec<u8>,
+    origin: u64,
+    sizes: Sizes,
+    what: &'static str,
+}
+
+impl Block {
+    pub(super) fn cursor(&self) -> Cursor<'_> {
+        Cursor::new(&self.bytes, self.origin, self.sizes, self.what)
+    }
+
+    /// Behind the signature that it has to begin with.
+    pub(super) fn signed(&self, signature: &[u8; 4]) -> Result<Cursor<'_>> {
+        let mut cursor = self.cursor();
+        let found = cursor.take(4)?.first_chunk().copied().unwrap_or_default();
+        let what = self.what;
+        match found == *signature {
+            true => Ok(cursor),
+            false => Err(Error::from(Violation::Magic { what, found }).with_offset(self.origin)),
+        }
+    }
+
+    /// Compares the checksum at the end with the bytes before it, and leaves it out.
+    pub(super) fn check(&mut self) -> Result<()> {
+        let (what, offset) = (self.what, self.origin);
+        let len = self.bytes.len().saturating_sub(4);
+        let stored = self.bytes.get(len..).and_then(|bytes| bytes.first_chunk());
+        let expected = stored.map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        self.bytes.truncate(len);
+        let found = lookup3(&self.bytes);
+        if found != expected {
+            let violation = Violation::Checksum {
+                what,
+                expected,
+                found,
+            };
+            return Err(Error::from(violation).with_offset(offset));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! The rules of HDF5, each with the numbers that break it, and what of it is no tensor.
+
+use std::fmt;
+
+use zt::{Error, ErrorKind};
+
+/// Why a file, or one object of it, is refused.
+#[derive(Debug)]
+pub(super) enum Violation {
+    /// The file does not begin, nor go on behind a user block, with the signature.
+    Signature,
+    /// A version of a structure that does not exist, or is newer than this reader.
+    Version { what: &'static str, found: u8 },
+    /// A structure ends within something.
+    Ends {
+        what: &'static str,
+        needed: u64,
+        available: u64,
+    },
+    /// The file is shorter than its superblock says.
+    Cut { expected: u64, found: u64 },
+    /// A structure would lie outside the file.
+    Outside {
+        what: &'static str,
+        address: u64,
+        byte_len: u64,
+        end: u64,
+    },
+    /// A structure does not begin with its signature.
+    Magic { what: &'static str, found: [u8; 4] },
+    /// A structure's checksum is not that of its bytes.
+    Checksum {
+        what: &'static str,
+        expected: u32,
+        found: u32,
+    },
+    /// A field that cannot have its value.
+    Field { what: &'static str, value: u64 },
+    /// An object without something that it needs.
+    Missing { what: &'static str },
+    /// More is read for the structures than the whole file has: they are read again and again.
+    Budget { limit: u64 },
+    /// More paths than the file's length justifies: its groups hold each other.
+    Paths { limit: u64 },
+    /// Groups nest deeper than is allowed.
+    Depth { limit: usize },
+    /// The shape demands other bytes than there are.
+    Length { expected: u64, found: u64 },
+    /// The shape demands more bytes than can be counted.
+    Overflow,
+    /// Values that are not in the file, or stand for many times its length.
+    Sparse { byte_len: u64, limit: u64 },
+    /// A chunk that is larger than is allowed.
+    ChunkSize { byte_len: u64, limit: u64 },
+    /// A chunk that cannot be decoded.
+    Chunk { filter: &'static str },
+    /// Chunks so large, and across so many rows, that each would be decoded many times.
+    Scattered { passes: u64, limit: u64 },
+    /// Elements that are no numbers: what they are.
+    Element { what: &'static str },
+    /// Something that this reader does not have.
+    Unsupported { what: &'static str },
+    /// A filter that this reader does not have.
+    Filter { id: u16, name: &'static str },
+    /// A soft link that leads to nothing.
+    Dangling { path: String },
+}
+
+impl Violation {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Violation::Budget { .. }
+            | Violation::Paths { .. }
+            | Violation::Depth { .. }
+            | Violation::Sparse { .. }
+            | Violation::ChunkSize { .. } => ErrorKind::Limit,
+            Violation::Element { .. }
+            | Violation::Unsupported { .. }
+            | Violation::Filter { .. }
+            | Violation::Scattered { .. }
+            | Violation::Dangling { .. } => ErrorKind::Unsupported,
+            _ => ErrorKind::Malformed,
+        }
+    }
+
+    fn code(&self) -> &'static str {
+        match self {
+            Violation::Version { .. } => "version",
+            Violation::Outside { .. } => "bounds",
+            Violation::Checksum { .. } => "digest-mismatch",
+            Violation::Length { .. } | Violation::Overflow => "shape-size-mismatch",
+            Violation::Sparse { .. } | Violation::ChunkSize { .. } => "decompression-limit",
+            Violation::Chunk { .. } => "deflate",
+            Violation::Element { .. } => "dtype",
+            Violation::Unsupported { .. }
+            | Violation::Filter { .. }
+            | Violation::Scattered { .. }
+            | Violation::Dangling { .. } => "unsupported",
+            _ => "header",
+        }
+    }
+}
+
+impl From<Violation> for Error {
+    fn from(violation: Violation) -> Self {
+        Error::new(violation.kind(), violation.code(), violation)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::Signature => f.write_str("no superblock: this is no HDF5 file"),
+            Violation::Version { what, found } => write!(f, "{what} is of version {found}"),
+            Violation::Ends {
+                what,
+                needed,
+                available,
+            } => write!(f, "{what} takes {needed} bytes, {available} are left"),
+            Violation::Cut { expected, found } => write!(
+                f,
+                "the superblock says that the file has {expected} bytes, it has {found}"
+            ),
+            Violation::Outside {
+                what,
+                address,
+                byte_len,
+                end,
+            } => write!(
+                f,
+                "{what} would be the {byte_len} bytes from {address} on, the file ends at {end}"
+            ),
+            Violation::Magic { what, found } => {
+                write!(f, "{what} begins with \"{}\"", found.escape_ascii())
+            }
+            Violation::Checksum {
+                what,
+                expected,
+                found,
+            } => write!(
+                f,
+                "{what} has the checksum {found:08X}, and was written with {expected:08X}"
+            ),
+            Violation::Field { what, value } => write!(f, "{what} cannot be {value}"),
+            Violation::Missing { what } => write!(f, "there is no {what}"),
+            Violation::Budget { limit } => write!(
+                f,
+                "the structures are read again and again, beyond {limit} bytes"
+            ),
+            Violation::Paths { limit } => write!(
+                f,
+                "groups that hold each other give more paths than {limit} bytes can hold"
+            ),
+            Violation::Depth { limit } => write!(f, "groups nest deeper than {limit}"),
+            Violation::Length { expected, found } => {
+                write!(f, "the shape demands {expected} bytes, there are {found}")
+            }
+            Violation::Overflow => f.write_str("the shape demands more than 2^63 bytes"),
+            Violation::Sparse { byte_len, limit } => write!(
+                f,
+                "the shape demands {byte_len} bytes, the limit for a file of this length is {limit}"
+            ),
+            Violation::ChunkSize { byte_len, limit } => {
+                write!(f, "a chunk of {byte_len} bytes, the limit is {limit}")
+            }
+            Violation::Chunk { filter } => write!(f, "a chunk is no output of {filter}"),
+            Violation::Scattered { passes, limit } => write!(
+                f,
+                "each chunk would be decoded {passes} times to put it in order, the limit is {limit}"
+            ),
+            Violation::Element { what } => write!(f, "the elements are {what}: no tensor"),
+            Violation::Unsupported { what } => write!(f, "{what} is not supported"),
+            Violation::Filter { id, name: "" } => write!(f, "the filter {id} is not supported"),
+            Violation::Filter { id, name } => {
+                write!(f, "the filter {name} ({id}) is not supported")
+            }
+            Violation::Dangling { path } => {
+                write!(
+                    f,
+                    "a link to \"{}\", which is not there",
+                    path.escape_debug()
+                )
+            }
+        }
+    }
+}
