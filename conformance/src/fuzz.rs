@@ -18,9 +18,10 @@ use crate::zt2;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 14] = [
+pub const BODIES: [Body; 15] = [
     ("footer", footer),
     ("gguf", gguf),
+    ("hdf5", hdf5),
     ("manifest", manifest),
     ("npy", npy),
     ("npz", npz),
@@ -239,6 +240,11 @@ pub fn slm1(bytes: &[u8]) {
 /// A whole SQUIZD file: opened and read as one, plainly and strictly.
 pub fn squizd(bytes: &[u8]) {
     foreign(bytes, zt_convert::SQUIZD);
+}
+
+/// A whole HDF5 file: opened and read as one. Damage of chunks shows only when they are decoded.
+pub fn hdf5(bytes: &[u8]) {
+    let _ = observe(open_as(bytes, zt_convert::HDF5, false));
 }
 
 /// A whole file of some kind, whatever it looks like.

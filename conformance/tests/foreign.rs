@@ -49,6 +49,7 @@ fn torch() {
 // The folder's name, and how many cases it has.
 kinds! {
     gguf: 84,
+    h5: 28,
     npy: 94,
     npz: 32,
     onnx: 18,

@@ -85,15 +85,17 @@ fn every_foreign_file_goes_through_the_target_of_its_kind() {
 /// Every file of a kind, the broken ones included, and each of them cut or with a byte changed.
 #[test]
 fn cut_and_changed_files_go_through_the_targets_of_their_kinds() {
-    for (kind, extension) in [
-        ("npy", "npy"),
-        ("npz", "npz"),
-        ("onnx", "onnx"),
-        ("slm1", "slm"),
-        ("squizd", "squizd"),
-    ] {
+    let kinds = [
+        ("hdf5", "h5", "h5"),
+        ("npy", "npy", "npy"),
+        ("npz", "npz", "npz"),
+        ("onnx", "onnx", "onnx"),
+        ("slm1", "slm1", "slm"),
+        ("squizd", "squizd", "squizd"),
+    ];
+    for (kind, folder, extension) in kinds {
         let body = BODIES.into_iter().find(|(name, _)| *name == kind).unwrap();
-        let paths = corpus::files_below(&foreign::folder().join(kind));
+        let paths = corpus::files_below(&foreign::folder().join(folder));
         let is_file = |path: &std::path::PathBuf| path.extension().is_some_and(|e| e == extension);
         let mut files = Vec::new();
         for path in paths.into_iter().filter(is_file) {
