@@ -3,7 +3,7 @@
 use ciborium_ll::Header;
 use zt_container::{Encoding, Limits};
 
-use crate::cbor::{Encoder, Pairs};
+use crate::cbor::Encoder;
 use crate::error::Misuse;
 use crate::schema::{COMPONENT_KEYS, OBJECT_KEYS, ROOT_KEYS};
 use crate::{ByteOrder, Component, Map, Object, Result, Text, VERSION};
@@ -62,21 +62,21 @@ fn root(encoder: &mut Encoder, manifest: &Manifest) -> Result<(), Misuse> {
     }
 
     let known = 2 + usize::from(attributes.is_some());
-    let mut fields = encoder.begin_map(known + extra.len());
-    encoder.key(&mut fields, "objects");
-    let mut pairs = encoder.begin_map(objects.len());
+    let fields = encoder.begin_map(known + extra.len());
+    encoder.key("objects");
+    let pairs = encoder.begin_map(objects.len());
     for (name, object) in objects {
-        encoder.key(&mut pairs, name);
+        encoder.key(name);
         write_object(encoder, name, object)?;
     }
     encoder.end_map(pairs);
-    encoder.key(&mut fields, "version");
+    encoder.key("version");
     encoder.text(VERSION);
     if let Some(attributes) = attributes {
-        encoder.key(&mut fields, "attributes");
+        encoder.key("attributes");
         encoder.map(attributes, IN_ROOT, nesting())?;
     }
-    write_extra(encoder, &mut fields, extra, &ROOT_KEYS, IN_ROOT)?;
+    write_extra(encoder, extra, &ROOT_KEYS, IN_ROOT)?;
     encoder.end_map(fields);
     Ok(())
 }
@@ -90,20 +90,20 @@ fn write_object(encoder: &mut Encoder, name: &str, object: &Object) -> Result<()
         extra,
     } = object;
     let known = 3 + usize::from(attributes.is_some());
-    let mut fields = encoder.begin_map(known + extra.len());
-    encoder.key(&mut fields, "shape");
+    let fields = encoder.begin_map(known + extra.len());
+    encoder.key("shape");
     encoder.head(Header::Array(Some(shape.len())));
     for extent in shape {
         encoder.head(Header::Positive(*extent));
     }
-    encoder.key(&mut fields, "format");
+    encoder.key("format");
     encoder.text(format);
     if let Some(attributes) = attributes {
-        encoder.key(&mut fields, "attributes");
+        encoder.key("attributes");
         encoder.map(attributes, IN_OBJECT, nesting())?;
     }
-    encoder.key(&mut fields, "components");
-    let mut pairs = encoder.begin_map(components.len());
+    encoder.key("components");
+    let pairs = encoder.begin_map(components.len());
     let mut roles: Vec<&Text> = components.iter().map(|(role, _)| role).collect();
     roles.sort_unstable();
     let mut neighbours = roles.iter().zip(roles.iter().skip(1));
@@ -114,11 +114,11 @@ fn write_object(encoder: &mut Encoder, name: &str, object: &Object) -> Result<()
         });
     }
     for (role, component) in components {
-        encoder.key(&mut pairs, role);
+        encoder.key(role);
         write_component(encoder, name, role, component)?;
     }
     encoder.end_map(pairs);
-    write_extra(encoder, &mut fields, extra, &OBJECT_KEYS, IN_OBJECT)?;
+    write_extra(encoder, extra, &OBJECT_KEYS, IN_OBJECT)?;
     encoder.end_map(fields);
     Ok(())
 }
@@ -158,29 +158,29 @@ fn write_component(
 
     let compressed = 2 * usize::from(decoded_len.is_some());
     let optional = usize::from(logical_type.is_some()) + usize::from(blob.digest.is_some());
-    let mut fields = encoder.begin_map(3 + compressed + optional + extra.len());
+    let fields = encoder.begin_map(3 + compressed + optional + extra.len());
     // In the order of the encoded keys, so that nothing has to be sorted.
     if let Some(logical_type) = logical_type {
-        encoder.key(&mut fields, "type");
+        encoder.key("type");
         encoder.text(logical_type);
     }
-    encoder.key(&mut fields, "dtype");
+    encoder.key("dtype");
     encoder.text(dtype.as_str());
     if let Some(digest) = &blob.digest {
-        encoder.key(&mut fields, "digest");
-        encoder.text(&digest.to_string());
+        encoder.key("digest");
+        encoder.display(digest);
     }
-    encoder.key(&mut fields, "length");
+    encoder.key("length");
     encoder.head(Header::Positive(blob.span.byte_len()));
-    encoder.key(&mut fields, "offset");
+    encoder.key("offset");
     encoder.head(Header::Positive(blob.span.offset()));
     if let Some(decoded_len) = decoded_len {
-        encoder.key(&mut fields, "encoding");
+        encoder.key("encoding");
         encoder.text(blob.encoding.as_str());
-        encoder.key(&mut fields, "uncompressed_length");
+        encoder.key("uncompressed_length");
         encoder.head(Header::Positive(decoded_len));
     }
-    write_extra(encoder, &mut fields, extra, &COMPONENT_KEYS, IN_COMPONENT)?;
+    write_extra(encoder, extra, &COMPONENT_KEYS, IN_COMPONENT)?;
     encoder.end_map(fields);
     Ok(())
 }
@@ -188,7 +188,6 @@ fn write_component(
 /// Unknown fields, which must not pass for known ones.
 fn write_extra(
     encoder: &mut Encoder,
-    fields: &mut Pairs,
     extra: &Map,
     reserved: &[&str],
     depth: usize,
@@ -197,7 +196,7 @@ fn write_extra(
     if let Some(key) = keys.find(|key| reserved.contains(key)) {
         return Err(Misuse::ReservedKey(key.to_owned()));
     }
-    encoder.values(fields, extra, depth, nesting())
+    encoder.values(extra, depth, nesting())
 }
 
 /// As deep as a reader goes by default, so that everything we write can be read.

@@ -3,6 +3,8 @@
 //! for a NaN, payload.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::fmt::{self, Write};
+
 use ciborium_ll::Header;
 
 use super::MAX_NESTING;
@@ -15,11 +17,19 @@ use crate::{Map, Value};
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     pub(crate) out: Vec<u8>,
+    /// The pairs of every map that was begun, the innermost one's last.
+    pairs: Vec<Pair>,
+    /// For texts that are made to be written.
+    made: String,
 }
 
-/// The pairs of a map that is being written: where each key begins, and where its value does.
+/// Where a key begins, and where its value does.
+type Pair = (usize, usize);
+
+/// A map that is being written: which of the encoder's pairs is its first. One that is begun within
+/// it ends before its own next key.
 #[derive(Debug)]
-pub(crate) struct Pairs(Vec<(usize, usize)>);
+pub(crate) struct Pairs(usize);
 
 impl Encoder {
     /// Writes a head.
@@ -33,46 +43,52 @@ impl Encoder {
         self.out.extend_from_slice(text.as_bytes());
     }
 
+    /// Writes what `value` displays as a text.
+    pub(crate) fn display(&mut self, value: &impl fmt::Display) {
+        let mut made = std::mem::take(&mut self.made);
+        made.clear();
+        // A string takes every write.
+        let _ = write!(made, "{value}");
+        self.text(&made);
+        self.made = made;
+    }
+
     /// Begins a map of `len` pairs: in any order, each an [`Encoder::key`] and a value.
     pub(crate) fn begin_map(&mut self, len: usize) -> Pairs {
         self.head(Header::Map(Some(len)));
-        Pairs(Vec::with_capacity(len))
+        Pairs(self.pairs.len())
     }
 
     /// Writes a text as the next key.
-    pub(crate) fn key(&mut self, pairs: &mut Pairs, key: &str) {
+    pub(crate) fn key(&mut self, key: &str) {
         let start = self.out.len();
         self.text(key);
-        pairs.0.push((start, self.out.len()));
+        self.pairs.push((start, self.out.len()));
     }
 
     /// Writes pairs of values.
-    pub(crate) fn values(
-        &mut self,
-        pairs: &mut Pairs,
-        map: &Map,
-        depth: usize,
-        limit: usize,
-    ) -> Result<(), Misuse> {
+    pub(crate) fn values(&mut self, map: &Map, depth: usize, limit: usize) -> Result<(), Misuse> {
         for (key, value) in map {
             let start = self.out.len();
             self.value(key, depth, limit)?;
-            pairs.0.push((start, self.out.len()));
+            self.pairs.push((start, self.out.len()));
             self.value(value, depth, limit)?;
         }
         Ok(())
     }
 
     /// Ends a map: puts its pairs in order.
-    pub(crate) fn end_map(&mut self, pairs: Pairs) {
+    pub(crate) fn end_map(&mut self, Pairs(first): Pairs) {
+        let pairs = self.pairs.get(first..).unwrap_or_default();
         sort_pairs(&mut self.out, pairs);
+        self.pairs.truncate(first);
     }
 
     /// Writes a map that lies within `depth` others.
     pub(crate) fn map(&mut self, map: &Map, depth: usize, limit: usize) -> Result<(), Misuse> {
         let depth = enter(depth, limit)?;
-        let mut pairs = self.begin_map(map.len());
-        self.values(&mut pairs, map, depth, limit)?;
+        let pairs = self.begin_map(map.len());
+        self.values(map, depth, limit)?;
         self.end_map(pairs);
         Ok(())
     }
@@ -205,7 +221,7 @@ fn canonical_at(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, levels: usize) -> Re
                 canonical_at(cursor, out, levels)?;
             }
             let len = pairs.len();
-            sort_pairs(out, Pairs(pairs));
+            sort_pairs(out, &pairs);
             prefix(out, start, |_| Header::Map(Some(len)));
         }
         Head::Break => return Err(Flaw::cbor(at, Rule::Break)),
@@ -232,7 +248,7 @@ fn prefix(out: &mut Vec<u8>, start: usize, header: impl FnOnce(usize) -> Header)
 
 /// Orders pairs by the bytes of their keys. Nothing moves where they are in order already, as the
 /// fields of this crate's own structs are.
-fn sort_pairs(out: &mut Vec<u8>, Pairs(pairs): Pairs) {
+fn sort_pairs(out: &mut Vec<u8>, pairs: &[Pair]) {
     let bytes = |start: usize, end: usize| out.get(start..end).unwrap_or_default();
     let Some(&(first, _)) = pairs.first() else {
         return;
