@@ -84,7 +84,7 @@ pub const ALL: &[CodeInfo] = &[
     info(
         "deflate",
         "file",
-        "A deflated member of an archive cannot be inflated, or not to exactly the declared length.",
+        "A deflated member of an archive, or a compressed chunk of HDF5, cannot be decoded, or not to exactly the declared length.",
         AGAIN,
     ),
     info(

@@ -39,7 +39,7 @@ struct Capacity {
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`, `digest-mismatch`, and what `visit` returns.
+/// Codes `header`, `version`, `bounds`, and what `visit` returns.
 pub(super) fn visit(
     store: &Store,
     root: u64,

@@ -40,7 +40,7 @@ impl Chunks {
     ///
     /// # Errors
     ///
-    /// Codes `header`, `version`, `bounds`, `digest-mismatch`.
+    /// Codes `header`, `version`, `bounds`.
     pub(super) fn read(
         store: &Store,
         chunking: &Chunking,

@@ -24,7 +24,7 @@ const WHAT: &str = "an extensible array of chunks";
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`, `digest-mismatch`, and what `visit` returns.
+/// Codes `header`, `version`, `bounds`, and what `visit` returns.
 pub(super) fn visit(
     store: &Store,
     address: u64,

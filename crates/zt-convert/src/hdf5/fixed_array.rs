@@ -19,7 +19,7 @@ const WHAT: &str = "an array of chunks";
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`, `digest-mismatch`, and what `visit` returns.
+/// Codes `header`, `version`, `bounds`, and what `visit` returns.
 pub(super) fn visit(
     store: &Store,
     address: u64,

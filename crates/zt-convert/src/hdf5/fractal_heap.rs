@@ -35,7 +35,7 @@ impl<'s> FractalHeap<'s> {
     ///
     /// # Errors
     ///
-    /// Codes `header`, `version`, `bounds`, `digest-mismatch`; `unsupported` for filtered heaps.
+    /// Codes `header`, `version`, `bounds`; `unsupported` for filtered heaps.
     pub(super) fn open(store: &'s Store, address: u64) -> Result<Self> {
         let sizes = store.sizes();
         let (offset, length) = (usize::from(sizes.offset), usize::from(sizes.length));

@@ -42,7 +42,7 @@ pub(super) fn is_group(header: &ObjectHeader) -> bool {
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`, `digest-mismatch`.
+/// Codes `header`, `version`, `bounds`.
 pub(super) fn links(store: &Store, header: &ObjectHeader) -> Result<Vec<Link>> {
     if let Some(message) = header.message(kind::SYMBOL_TABLE) {
         return symbols(store, message.cursor);

@@ -66,7 +66,7 @@ impl ObjectHeader {
     ///
     /// # Errors
     ///
-    /// Codes `header`, `version`, `bounds`, `digest-mismatch`; `unsupported` for a message that has
+    /// Codes `header`, `version`, `bounds`; `unsupported` for a message that has
     /// to be known and is not.
     pub(super) fn read(store: &Store, address: u64) -> Result<Self> {
         let what = "an object header";

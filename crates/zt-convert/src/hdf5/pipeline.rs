@@ -185,13 +185,7 @@ fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     let expected = u32::from_le_bytes(*stored);
     let found = fletcher32(content);
     if found != expected {
-        let what = "a chunk";
-        return Err(Violation::Checksum {
-            what,
-            expected,
-            found,
-        }
-        .into());
+        return Err(Violation::ChunkChecksum { expected, found }.into());
     }
     bytes.truncate(content.len());
     Ok(bytes)

@@ -28,7 +28,7 @@ const LEN_MAX: u64 = 8 + 16 + 4 + 4 * 8 + 40;
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`, `digest-mismatch`.
+/// Codes `header`, `version`, `bounds`.
 pub(super) fn open(source: Arc<dyn Source>) -> Result<(Store, u64)> {
     let base = locate(&*source)?.ok_or(Violation::Signature)?;
     let len = source.byte_len().saturating_sub(base).min(LEN_MAX);

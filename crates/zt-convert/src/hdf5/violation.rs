@@ -34,6 +34,8 @@ pub(super) enum Violation {
         expected: u32,
         found: u32,
     },
+    /// The checksum of a chunk is not that of its bytes.
+    ChunkChecksum { expected: u32, found: u32 },
     /// A field that cannot have its value.
     Field { what: &'static str, value: u64 },
     /// An object without something that it needs.
@@ -79,6 +81,7 @@ impl Violation {
             | Violation::Filter { .. }
             | Violation::Scattered { .. }
             | Violation::Dangling { .. } => ErrorKind::Unsupported,
+            Violation::ChunkChecksum { .. } => ErrorKind::DigestMismatch,
             _ => ErrorKind::Malformed,
         }
     }
@@ -87,7 +90,7 @@ impl Violation {
         match self {
             Violation::Version { .. } => "version",
             Violation::Outside { .. } => "bounds",
-            Violation::Checksum { .. } => "digest-mismatch",
+            Violation::ChunkChecksum { .. } => "digest-mismatch",
             Violation::Length { .. } | Violation::Overflow => "shape-size-mismatch",
             Violation::Sparse { .. } | Violation::ChunkSize { .. } => "decompression-limit",
             Violation::Chunk { .. } => "deflate",
@@ -142,6 +145,10 @@ impl fmt::Display for Violation {
             } => write!(
                 f,
                 "{what} has the checksum {found:08X}, and was written with {expected:08X}"
+            ),
+            Violation::ChunkChecksum { expected, found } => write!(
+                f,
+                "a chunk has the checksum {found:08X}, and was written with {expected:08X}"
             ),
             Violation::Field { what, value } => write!(f, "{what} cannot be {value}"),
             Violation::Missing { what } => write!(f, "there is no {what}"),
