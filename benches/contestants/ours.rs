@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use zt::{
-    AtomicFile, Bytes, Compression, Dense, DigestAlgorithm, File, Map, OpenOptions, Planes, Slice,
-    Verify, VerifyOptions, WriteOptions, Writer,
+    AtomicFile, Bytes, Dense, DigestAlgorithm, File, Map, OpenOptions, Slice, Verify, VerifyOptions,
+    WriteOptions, Writer,
 };
 use zt_convert::{ConvertOptions, Input};
 
@@ -42,19 +42,13 @@ pub fn write(path: &Path, tensors: &[Tensor], options: WriteOptions) -> Result<A
     })
 }
 
-/// As [`write`], every tensor as `zt.planes/1`, its planes stored as a sample of each advises.
+/// As [`write()`], tensors as `zt.planes/1`, its planes stored as a sample of each advises.
 ///
 /// # Errors
 ///
 /// As [`write`].
 pub fn write_planes(path: &Path, tensors: &[Tensor]) -> Result<AtomicFile> {
-    let options = WriteOptions::new().compression(Compression::Auto);
-    write_with(path, options, |writer| {
-        for tensor in tensors {
-            writer.add(&tensor.name, &Planes::from_dense(&tensor.dense()?)?)?;
-        }
-        Ok(())
-    })
+    write(path, tensors, WriteOptions::new().planes())
 }
 
 /// As [`write`], of a sparse matrix.
