@@ -107,7 +107,8 @@ impl<'i> Outgoing<'i> {
     pub(crate) fn attributes(&self) -> Option<Attributes> {
         let mut attributes = self.object().attributes.clone();
         if let (Treatment::Decode(_), Some(map)) = (self.treatment, &mut attributes) {
-            for parameter in parameters(self.tensor.format()) {
+            let format = self.registry.format(self.tensor.format());
+            for parameter in format.map_or(&[][..], |format| format.parameters()) {
                 map.remove(parameter);
             }
             if map.is_empty() {
@@ -470,16 +471,6 @@ impl<'i> Outgoing<'i> {
     fn blame(&self, error: Error) -> Error {
         let error = error.with_object(self.name());
         self.path.into_iter().fold(error, Error::with_path)
-    }
-}
-
-/// The attributes by which a format's objects say how they are decoded.
-fn parameters(format: &str) -> &'static [&'static str] {
-    match format {
-        Planes::FORMAT => &PlaneCodec::ATTRIBUTES,
-        "quantized_group" => &["bits", "group_size", "packing", "signed", "zero_kind"],
-        _ if format.starts_with("gguf.") => &["byte_order"],
-        _ => &[],
     }
 }
 

@@ -62,6 +62,12 @@ pub trait ObjectFormat: Send + Sync {
         None
     }
 
+    /// The attributes that say how objects of this format are decoded. They go with the format, and
+    /// all others with the tensor: its dense value keeps only those.
+    fn parameters(&self) -> &[&str] {
+        &[]
+    }
+
     /// The object as a plain array in row-major order. Checks metadata and contents itself.
     ///
     /// # Errors

@@ -76,6 +76,10 @@ impl ObjectFormat for PlanesFormat {
         Some((codec.dtype(), logical_type.map(Text::Owned)))
     }
 
+    fn parameters(&self) -> &[&str] {
+        &PlaneCodec::ATTRIBUTES
+    }
+
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
         Planes::from_parts(parts)?.to_dense()
     }

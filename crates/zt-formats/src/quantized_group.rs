@@ -79,6 +79,10 @@ impl ObjectFormat for QuantizedGroupFormat {
         is_understood(signature, &Registry::builtin()).then_some((DType::F32, None))
     }
 
+    fn parameters(&self) -> &[&str] {
+        &["bits", "group_size", "packing", "signed", "zero_kind"]
+    }
+
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
         QuantizedGroup::from_parts(parts)?.to_dense()
     }

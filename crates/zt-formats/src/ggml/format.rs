@@ -61,6 +61,10 @@ impl ObjectFormat for BlockFormat {
         self.0.is_known_in(order).then_some((DType::F32, None))
     }
 
+    fn parameters(&self) -> &[&str] {
+        &[BYTE_ORDER]
+    }
+
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
         Blocks::from_parts(self.0, parts)?.to_dense()
     }
