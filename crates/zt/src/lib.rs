@@ -35,6 +35,7 @@
 //! | write, compress, stream what is larger than memory | [`Writer`], [`WriteOptions`] |
 //! | add, remove and rename objects of a file that is there | [`File::edit`], [`Editor`], [`compact`] |
 //! | check everything, identify tensors | [`File::verify`], [`File::hash`] |
+//! | compare files | [`diff()`] |
 //! | add an object format or a logical type | [`ObjectFormat`], [`Registry`] |
 //! | open another format as a [`File`] | [`FileBuilder`], the crate `zt-convert` |
 //!
@@ -51,6 +52,7 @@ mod choice;
 pub mod codes;
 mod contents;
 mod dense_reader;
+mod diff;
 mod edit;
 mod encode;
 mod error;
@@ -87,6 +89,7 @@ mod writer;
 
 pub use builder::{FileBuilder, SourceId};
 pub use dense_reader::DenseReader;
+pub use diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, ValueDiff, diff};
 pub use edit::{Editor, Storage, compact};
 pub use error::{Error, ErrorKind, Result};
 pub use file::{Entry, File, Warning};

@@ -1,0 +1,380 @@
+//! What differs between two files, whatever kinds they are.
+
+mod number;
+mod object;
+mod stream;
+
+use std::collections::HashMap;
+
+use zt_manifest::{DType, Map, Value};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::{Entry, File};
+use crate::parallel;
+use crate::progress::{Gauge, Progress};
+
+/// How two files are compared.
+#[derive(Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct DiffOptions<'p> {
+    /// Whether it is measured how far values are apart.
+    pub values: bool,
+    /// Values that are no farther apart are the same. Measures, as [`DiffOptions::values`] does.
+    pub tolerance: Option<Tolerance>,
+    /// Whether objects are compared by their dense value wherever both have one: their formats and
+    /// the attributes that belong to these do not matter then.
+    pub dense: bool,
+    /// Threads; all cores where `None`.
+    pub threads: Option<usize>,
+    /// Told of bytes that were compared, of both files.
+    pub progress: Option<Progress<'p>>,
+}
+
+impl std::fmt::Debug for DiffOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("DiffOptions");
+        debug
+            .field("values", &self.values)
+            .field("tolerance", &self.tolerance)
+            .field("dense", &self.dense)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
+/// NumPy's rule: `a` and `b` are the same where `|a - b| <= atol + rtol * |b|`.
+///
+/// As in `numpy.testing.assert_allclose`, a NaN is the same as any NaN, and an infinity only as
+/// itself.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Tolerance {
+    /// What is allowed whatever the value.
+    pub atol: f64,
+    /// What is allowed for each unit of the second file's value.
+    pub rtol: f64,
+}
+
+/// What differs between two files. See [`diff()`].
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Diff {
+    /// Attributes of the files.
+    pub attributes: Vec<Change>,
+    /// Objects of the first file alone, in the order of its data.
+    pub only_a: Vec<String>,
+    /// Objects of the second file alone, in the order of its data.
+    pub only_b: Vec<String>,
+    /// Objects of both that are not the same, in the order of the first one's data.
+    pub changed: Vec<ObjectDiff>,
+    /// How many objects are the same.
+    pub same: u64,
+}
+
+impl Diff {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.attributes.is_empty()
+            && self.only_a.is_empty()
+            && self.only_b.is_empty()
+            && self.changed.is_empty()
+    }
+}
+
+/// What differs between two objects of one name.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ObjectDiff {
+    /// Their name.
+    pub name: String,
+    /// The differences; there is one at least.
+    pub changes: Vec<Change>,
+}
+
+/// One of two files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The first.
+    A,
+    /// The second.
+    B,
+}
+
+/// One difference. `role` is that of a component, `None` where it is about the dense value.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Change {
+    /// Dimensions. Values are not compared then.
+    Shape {
+        /// Of the first file's object.
+        a: Vec<u64>,
+        /// Of the second file's object.
+        b: Vec<u64>,
+    },
+    /// How components make up the value.
+    Format {
+        /// Of the first file's object.
+        a: String,
+        /// Of the second file's object.
+        b: String,
+    },
+    /// An attribute of an object or of the files; `None` where there is none of that key.
+    Attribute {
+        /// Its key.
+        key: Value,
+        /// In the first file.
+        a: Option<Value>,
+        /// In the second file.
+        b: Option<Value>,
+    },
+    /// A component that one object alone has.
+    Component {
+        /// Its role.
+        role: String,
+        /// The one that has it.
+        side: Side,
+    },
+    /// How elements are stored. Equal bytes under another dtype are a difference.
+    DType {
+        /// Of which component.
+        role: Option<String>,
+        /// In the first file.
+        a: DType,
+        /// In the second file.
+        b: DType,
+    },
+    /// What elements mean; `None` where they mean what their dtype says.
+    LogicalType {
+        /// Of which component.
+        role: Option<String>,
+        /// In the first file.
+        a: Option<String>,
+        /// In the second file.
+        b: Option<String>,
+    },
+    /// Values.
+    Values {
+        /// Of which component.
+        role: Option<String>,
+        /// Which, and how much.
+        diff: ValueDiff,
+    },
+    /// An object that cannot be read, and so not be called the same.
+    Unreadable {
+        /// Whose.
+        side: Side,
+        /// Why.
+        error: Error,
+    },
+}
+
+/// How the values of two arrays differ.
+///
+/// Values of one type are the same where their bits are: -0 is not 0, and one NaN is not another.
+/// Values of two types are the same where the numbers are, with NaN the same as NaN: an `i64` is
+/// compared with an `f64` exactly, beyond 2^53, too. With a [`Tolerance`], its rule decides alone.
+///
+/// Measures are taken over all pairs, those within the tolerance included, but for pairs of a NaN
+/// and a number. Complex values are as far apart as they are in the plane.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct ValueDiff {
+    /// Pairs of values; of arrays of two lengths the longer one's.
+    pub count: u64,
+    /// Pairs that are not the same.
+    pub different: u64,
+    /// The place of the first of them, in row-major order.
+    pub first: Option<u64>,
+    /// Pairs of which one is NaN and the other is not.
+    pub nan: u64,
+    /// The largest `|a - b|`; `None` where nothing was measured.
+    pub max_abs: Option<Extreme<f64>>,
+    /// The largest `|a - b| / |b|`.
+    pub max_rel: Option<Extreme<f64>>,
+    /// The most values of their type that lie between two, one end included: of arrays of one type
+    /// alone, f64, f32, f16, bf16, FP8, or complex numbers, part by part.
+    pub max_ulp: Option<Extreme<u64>>,
+}
+
+/// The largest of many measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extreme<T> {
+    /// How large it is.
+    pub value: T,
+    /// The first place that has it, in row-major order.
+    pub at: u64,
+}
+
+/// Compares all objects of two files and their attributes: names, shapes, formats, attributes,
+/// types and values. How values are stored (encoding, digests, placement, order) does not matter,
+/// nor does the kind of file: without options, two files have no difference exactly if
+/// [`File::hash`] gives them one content and their own attributes are the same.
+///
+/// On all cores and streaming: dense objects and components of any size take a few MiB for each
+/// core, other dense values are made in memory. Both files are read to their end, so that what is
+/// called the same has passed its digests.
+///
+/// ```
+/// use zt::{Change, Dense, DiffOptions, File, Writer};
+///
+/// let file = |values: &[f32]| {
+///     let mut bytes = Vec::new();
+///     let mut writer = Writer::new(&mut bytes)?;
+///     writer.add("w", &Dense::from_slice(&[3], values)?)?;
+///     writer.finish()?;
+///     File::from_bytes(bytes)
+/// };
+/// let (a, b) = (file(&[1.0, 2.0, 3.0])?, file(&[1.0, 2.5, 3.0])?);
+/// let mut options = DiffOptions::default();
+/// options.values = true;
+/// let diff = zt::diff(&a, &b, &options)?;
+/// let Change::Values { diff, .. } = &diff.changed[0].changes[0] else { unreachable!() };
+/// assert_eq!((diff.different, diff.first), (1, Some(1)));
+/// assert_eq!(diff.max_abs.map(|most| most.value), Some(0.5));
+/// # Ok::<(), zt::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`ErrorKind::Interrupted`], and faults of the files' own attributes: what cannot be read of an
+/// object is a difference.
+pub fn diff(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
+    parallel::on(options.threads, || diff_here(a, b, options))
+}
+
+fn diff_here(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
+    let gauge = Gauge::new(options.progress);
+    let mut diff = Diff::default();
+    let (of_a, of_b) = (a.attributes()?, b.attributes()?);
+    let (of_a, of_b) = (of_a.unwrap_or_default(), of_b.unwrap_or_default());
+    diff.attributes = attributes(&of_a, &of_b, |_, _| true)?;
+
+    let (entries, others) = (a.entries(), b.entries());
+    let named = others.iter().map(|entry| (entry.name(), entry));
+    let mut by_name: HashMap<&str, &Entry<'_>> = named.collect();
+    let mut pairs = Vec::new();
+    for entry in &entries {
+        match by_name.remove(entry.name()) {
+            Some(other) => pairs.push((entry, other)),
+            None => diff.only_a.push(entry.name().to_owned()),
+        }
+    }
+    let only_b = others.iter().map(Entry::name);
+    let only_b = only_b.filter(|name| by_name.contains_key(name));
+    diff.only_b = only_b.map(str::to_owned).collect();
+
+    for (name, changes) in compare(&pairs, options, &gauge)? {
+        if changes.is_empty() {
+            diff.same = diff.same.saturating_add(1);
+            continue;
+        }
+        let name = name.to_owned();
+        diff.changed.push(ObjectDiff { name, changes });
+    }
+    Ok(diff)
+}
+
+/// What differs in every pair. Small ones side by side; each large one on all cores, so that no
+/// more than one of them takes memory.
+fn compare<'e>(
+    pairs: &[(&'e Entry<'_>, &Entry<'_>)],
+    options: &DiffOptions<'_>,
+    gauge: &Gauge<'_>,
+) -> Result<Vec<(&'e str, Vec<Change>)>> {
+    let one = |(a, b): &(&'e Entry<'_>, &Entry<'_>)| -> Result<(&'e str, Vec<Change>)> {
+        gauge.report(0)?;
+        let changes = match (a.tensor(), b.tensor()) {
+            (Ok(a), Ok(b)) => object::changes(&a, &b, options, gauge)?,
+            (a, b) => {
+                let faults = [(Side::A, a.err()), (Side::B, b.err())];
+                let faults = faults.into_iter();
+                let unreadable =
+                    |(side, error): (Side, Option<Error>)| Some(unreadable(side, error?));
+                faults.filter_map(unreadable).collect()
+            }
+        };
+        Ok((a.name(), changes))
+    };
+    let mut compared = Vec::with_capacity(pairs.len());
+    let mut rest = pairs;
+    while let Some((first, behind)) = rest.split_first() {
+        if is_large(first, options) {
+            compared.push(one(first)?);
+            rest = behind;
+            continue;
+        }
+        let small = rest
+            .iter()
+            .take_while(|pair| !is_large(pair, options))
+            .count();
+        let (small, behind) = rest.split_at(small);
+        compared.extend(parallel::map(small, one)?);
+        rest = behind;
+    }
+    Ok(compared)
+}
+
+fn is_large((a, b): &(&Entry<'_>, &Entry<'_>), options: &DiffOptions<'_>) -> bool {
+    /// Bytes in both files.
+    const LARGE: u64 = 4 << 20;
+    let byte_len = |entry: &Entry<'_>| {
+        let tensor = entry.tensor().ok();
+        tensor.map_or(0, |tensor| object::byte_len(&tensor, options))
+    };
+    byte_len(a).saturating_add(byte_len(b)) >= LARGE
+}
+
+/// What differs of the attributes that `matters` says yes to.
+fn attributes(a: &Map, b: &Map, matters: impl Fn(Side, &Value) -> bool) -> Result<Vec<Change>> {
+    let (of_a, of_b) = (keyed(a, Side::A, &matters)?, keyed(b, Side::B, &matters)?);
+    let places: HashMap<&[u8], (&Value, usize)> = of_b
+        .iter()
+        .enumerate()
+        .map(|(at, (cbor, _, value))| (&cbor[..], (*value, at)))
+        .collect();
+    let mut is_in_a = vec![false; of_b.len()];
+    let mut changes = Vec::new();
+    let mut add = |key: &Value, a: Option<&Value>, b: Option<&Value>| {
+        let (key, a, b) = (key.clone(), a.cloned(), b.cloned());
+        changes.push(Change::Attribute { key, a, b });
+    };
+    for (cbor, key, value) in &of_a {
+        let other = places.get(&cbor[..]);
+        if let Some(place) = other.and_then(|(_, at)| is_in_a.get_mut(*at)) {
+            *place = true;
+        }
+        let other = other.map(|(value, _)| *value);
+        if other != Some(value) {
+            add(key, Some(value), other);
+        }
+    }
+    for ((_, key, value), _) in of_b.iter().zip(&is_in_a).filter(|(_, is_in_a)| !**is_in_a) {
+        add(key, None, Some(value));
+    }
+    Ok(changes)
+}
+
+/// The attributes that matter, each with the one way in which its key is written: looking for each
+/// key among all others would be quadratic in what a file may hold.
+fn keyed(
+    map: &Map,
+    side: Side,
+    matters: impl Fn(Side, &Value) -> bool,
+) -> Result<Vec<(Vec<u8>, &Value, &Value)>> {
+    let pairs = map.iter().filter(|(key, _)| matters(side, key));
+    pairs
+        .map(|(key, value)| Ok((key.to_cbor()?, key, value)))
+        .collect()
+}
+
+/// `error`, unless it is that the work was interrupted.
+fn unless_interrupted(side: Side, error: Error) -> Result<Change> {
+    match error.kind() {
+        ErrorKind::Interrupted => Err(error),
+        _ => Ok(unreadable(side, error)),
+    }
+}
+
+fn unreadable(side: Side, error: Error) -> Change {
+    Change::Unreadable { side, error }
+}

@@ -1,0 +1,418 @@
+//! Values held against each other, one by one.
+
+use zt_formats::{Elements, LogicalType, Registry, Scalar};
+use zt_manifest::DType;
+
+use super::{Extreme, Side, Tolerance, ValueDiff};
+use crate::error::{Error, Result};
+
+/// Values that are looked at one by one only where their bytes are not the same: few enough to stay
+/// in the core's cache.
+const BLOCK: usize = 1024;
+
+/// What is asked of every pair of values.
+#[derive(Clone, Copy)]
+pub(super) struct Rule {
+    /// Whether it is measured how far apart they are.
+    pub(super) measure: bool,
+    pub(super) tolerance: Option<Tolerance>,
+}
+
+/// Elements of one side, and the bytes of one value.
+pub(super) struct Values<'v> {
+    pub(super) elements: Elements<'v>,
+    pub(super) value_len: usize,
+    pub(super) registry: &'v Registry,
+}
+
+impl Values<'_> {
+    pub(super) fn count(&self) -> usize {
+        self.elements.bytes.len() / self.value_len
+    }
+
+    /// `len` values from `start` on, as far as there are so many.
+    pub(super) fn part(&self, start: usize, len: usize) -> Values<'_> {
+        let bytes = &self.elements.bytes;
+        let at = |value: usize| value.saturating_mul(self.value_len).min(bytes.len());
+        let (start, end) = (at(start), at(start.saturating_add(len)));
+        Values {
+            elements: Elements {
+                dtype: self.elements.dtype,
+                logical_type: self.elements.logical_type.clone(),
+                bytes: bytes.get(start..end).unwrap_or_default().into(),
+            },
+            value_len: self.value_len,
+            registry: self.registry,
+        }
+    }
+
+    fn numbers(&self) -> Result<Vec<Number>> {
+        // Nearly all weights are of a floating type, and cast as a whole much faster.
+        if let Ok(wide) = self.elements.to_dtype(DType::F64, self.registry) {
+            let wide = wide.as_slice::<f64>()?;
+            return Ok(wide.iter().map(|value| Number::Real(*value)).collect());
+        }
+        let scalars = self.elements.scalars(self.registry)?;
+        Ok(scalars.map(Number::from).collect())
+    }
+}
+
+/// Compares values in pairs, of which the first is number `first`. What one side has more than the
+/// other is different. The side that holds what is no value of its type, where one does.
+pub(super) fn compare(
+    a: &Values<'_>,
+    b: &Values<'_>,
+    rule: Rule,
+    first: u64,
+) -> Result<ValueDiff, (Side, Error)> {
+    let is_one_type = a.elements.dtype == b.elements.dtype
+        && a.elements.logical_type() == b.elements.logical_type();
+    let (count, longest) = (a.count().min(b.count()), a.count().max(b.count()));
+    let mut diff = ValueDiff::default();
+    for start in (0..count).step_by(BLOCK) {
+        let len = BLOCK.min(count.saturating_sub(start));
+        let (a, b) = (a.part(start, len), b.part(start, len));
+        if is_one_type && a.elements.bytes[..] == b.elements.bytes[..] {
+            diff.count = diff.count.saturating_add(len as u64);
+            continue;
+        }
+        let at = first.saturating_add(start as u64);
+        let block = match is_one_type && !rule.measure && rule.tolerance.is_none() {
+            true => bits(&a, &b, at),
+            false => block(&a, &b, is_one_type, rule, at)?,
+        };
+        diff.append(block);
+    }
+    if longest > count {
+        let more = longest.saturating_sub(count) as u64;
+        diff.append(ValueDiff {
+            count: more,
+            different: more,
+            first: Some(first.saturating_add(count as u64)),
+            ..ValueDiff::default()
+        });
+    }
+    Ok(diff)
+}
+
+/// Values of one type, which are the same where their bits are.
+fn bits(a: &Values<'_>, b: &Values<'_>, first: u64) -> ValueDiff {
+    let mut diff = ValueDiff::default();
+    let pairs = bytes_of(a).zip(bytes_of(b));
+    for (at, (a, b)) in (first..).zip(pairs) {
+        diff.add(at, a != b);
+    }
+    diff
+}
+
+fn block(
+    a: &Values<'_>,
+    b: &Values<'_>,
+    is_one_type: bool,
+    rule: Rule,
+    first: u64,
+) -> Result<ValueDiff, (Side, Error)> {
+    let mut diff = ValueDiff::default();
+    let part_len = match is_one_type {
+        true => float_len(&a.elements),
+        false => None,
+    };
+    let of_a = a.numbers().map_err(|error| (Side::A, error))?;
+    let of_b = b.numbers().map_err(|error| (Side::B, error))?;
+    let numbers = of_a.into_iter().zip(of_b);
+    let bytes = bytes_of(a).zip(bytes_of(b));
+    for ((at, (x, y)), (a, b)) in (first..).zip(numbers).zip(bytes) {
+        if is_one_type && a == b {
+            diff.add(at, false);
+            continue;
+        }
+        let gap = Gap::between(x, y);
+        let is_same = match rule.tolerance {
+            Some(tolerance) => gap.is_within(tolerance),
+            None => !is_one_type && gap.is_equal,
+        };
+        diff.add(at, !is_same);
+        if gap.is_nan {
+            diff.nan = diff.nan.saturating_add(1);
+        } else if rule.measure && !(gap.is_equal && is_same) {
+            diff.max_abs = larger(diff.max_abs, gap.abs, at);
+            diff.max_rel = larger(diff.max_rel, gap.rel, at);
+            let ulps = part_len.filter(|_| !gap.has_nan);
+            if let Some(ulps) = ulps.map(|part_len| steps(a, b, part_len)) {
+                diff.max_ulp = larger(diff.max_ulp, ulps, at);
+            }
+        }
+    }
+    Ok(diff)
+}
+
+fn bytes_of<'v>(values: &'v Values<'_>) -> std::slice::ChunksExact<'v, u8> {
+    values.elements.bytes.chunks_exact(values.value_len)
+}
+
+impl ValueDiff {
+    fn add(&mut self, at: u64, is_different: bool) {
+        self.count = self.count.saturating_add(1);
+        if is_different {
+            self.different = self.different.saturating_add(1);
+            self.first.get_or_insert(at);
+        }
+    }
+
+    /// Adds what was found behind all that is in here.
+    pub(super) fn append(&mut self, next: ValueDiff) {
+        self.count = self.count.saturating_add(next.count);
+        self.different = self.different.saturating_add(next.different);
+        self.first = self.first.or(next.first);
+        self.nan = self.nan.saturating_add(next.nan);
+        let more = |extreme: Option<Extreme<f64>>, next: Option<Extreme<f64>>| match next {
+            Some(Extreme { value, at }) => larger(extreme, value, at),
+            None => extreme,
+        };
+        self.max_abs = more(self.max_abs, next.max_abs);
+        self.max_rel = more(self.max_rel, next.max_rel);
+        if let Some(Extreme { value, at }) = next.max_ulp {
+            self.max_ulp = larger(self.max_ulp, value, at);
+        }
+    }
+}
+
+/// The larger of both, and the earlier one of two that are alike.
+fn larger<T: PartialOrd>(known: Option<Extreme<T>>, value: T, at: u64) -> Option<Extreme<T>> {
+    match known {
+        Some(known) if known.value >= value => Some(known),
+        _ => Some(Extreme { value, at }),
+    }
+}
+
+/// A value, exactly.
+#[derive(Debug, Clone, Copy)]
+enum Number {
+    Real(f64),
+    Int(i128),
+    Complex(f64, f64),
+}
+
+impl From<Scalar> for Number {
+    fn from(scalar: Scalar) -> Self {
+        match scalar {
+            Scalar::Int(value) => Number::Int(value.into()),
+            Scalar::UInt(value) => Number::Int(value.into()),
+            Scalar::Bool(value) => Number::Int(value.into()),
+            Scalar::Complex64(value) => Number::Complex(value.re.into(), value.im.into()),
+            Scalar::Complex128(value) => Number::Complex(value.re, value.im),
+            // Exact: no other type is left that an f64 cannot hold.
+            scalar => Number::Real(scalar.as_f64().unwrap_or(f64::NAN)),
+        }
+    }
+}
+
+/// How far two values are apart.
+#[derive(Debug, Clone, Copy)]
+struct Gap {
+    abs: f64,
+    rel: f64,
+    /// The magnitude of the second.
+    magnitude: f64,
+    is_equal: bool,
+    /// Whether one is NaN and the other is not.
+    is_nan: bool,
+    /// Whether either is.
+    has_nan: bool,
+    is_finite: bool,
+}
+
+impl Gap {
+    fn between(a: Number, b: Number) -> Self {
+        match (a, b) {
+            (Number::Real(a), Number::Real(b)) => Gap::real(a, b),
+            (Number::Int(a), Number::Int(b)) => Gap::integers(a, b),
+            (Number::Int(a), Number::Real(b)) => match integral(b) {
+                Some(b) => Gap::integers(a, b),
+                None => Gap::real(a as f64, b),
+            },
+            (Number::Real(a), Number::Int(b)) => match integral(a) {
+                Some(a) => Gap::integers(a, b),
+                None => Gap::real(a, b as f64),
+            },
+            (a, b) => Gap::complex(a.parts(), b.parts()),
+        }
+    }
+
+    fn real(a: f64, b: f64) -> Self {
+        let has_nan = a.is_nan() || b.is_nan();
+        let gap = Gap {
+            abs: (a - b).abs(),
+            rel: 0.0,
+            magnitude: b.abs(),
+            is_equal: a == b || (a.is_nan() && b.is_nan()),
+            is_nan: a.is_nan() != b.is_nan(),
+            has_nan,
+            is_finite: a.is_finite() && b.is_finite(),
+        };
+        gap.settled()
+    }
+
+    fn integers(a: i128, b: i128) -> Self {
+        let gap = Gap {
+            // Of 64-bit integers: no difference overflows, and none but 0 is rounded to 0.
+            abs: a.saturating_sub(b).unsigned_abs() as f64,
+            rel: 0.0,
+            magnitude: b.unsigned_abs() as f64,
+            is_equal: a == b,
+            is_nan: false,
+            has_nan: false,
+            is_finite: true,
+        };
+        gap.settled()
+    }
+
+    fn complex(a: (f64, f64), b: (f64, f64)) -> Self {
+        let is_nan = |(re, im): (f64, f64)| re.is_nan() || im.is_nan();
+        let is_finite = |(re, im): (f64, f64)| re.is_finite() && im.is_finite();
+        let apart = |a: f64, b: f64| if a == b { 0.0 } else { a - b };
+        let gap = Gap {
+            abs: apart(a.0, b.0).hypot(apart(a.1, b.1)),
+            rel: 0.0,
+            magnitude: b.0.hypot(b.1),
+            is_equal: a == b || (is_nan(a) && is_nan(b)),
+            is_nan: is_nan(a) != is_nan(b),
+            has_nan: is_nan(a) || is_nan(b),
+            is_finite: is_finite(a) && is_finite(b),
+        };
+        gap.settled()
+    }
+
+    fn settled(self) -> Self {
+        let abs = if self.is_equal { 0.0 } else { self.abs };
+        let rel = match abs / self.magnitude {
+            _ if self.is_equal => 0.0,
+            // Of infinities: a finite value is infinitely far from one.
+            rel if rel.is_nan() => f64::INFINITY,
+            rel => rel,
+        };
+        Gap { abs, rel, ..self }
+    }
+
+    fn is_within(&self, tolerance: Tolerance) -> bool {
+        let allowed = tolerance.atol + tolerance.rtol * self.magnitude;
+        self.is_equal || (self.is_finite && self.abs <= allowed)
+    }
+}
+
+impl Number {
+    fn parts(self) -> (f64, f64) {
+        match self {
+            Number::Real(value) => (value, 0.0),
+            Number::Int(value) => (value as f64, 0.0),
+            Number::Complex(re, im) => (re, im),
+        }
+    }
+}
+
+/// The integer that `value` is, where it is one that an integer type could hold.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "an integer below 2^64 fits an i128"
+)]
+fn integral(value: f64) -> Option<i128> {
+    const END: f64 = 18_446_744_073_709_551_616.0; // 2^64
+    (value.fract() == 0.0 && value.abs() <= END).then_some(value as i128)
+}
+
+/// Bytes of each floating-point number that a value is made of; `None` for other values.
+fn float_len(elements: &Elements<'_>) -> Option<usize> {
+    let is_float = match elements.logical_type() {
+        Some(name) => LogicalType::builtin(name).is_some(), // FP8 and complex numbers.
+        None => matches!(
+            elements.dtype,
+            DType::F64 | DType::F32 | DType::F16 | DType::BF16
+        ),
+    };
+    is_float.then(|| elements.dtype.byte_len())
+}
+
+/// How many steps two floating-point values of one type are apart, part by part.
+fn steps(a: &[u8], b: &[u8], part_len: usize) -> u64 {
+    let parts = a.chunks_exact(part_len).zip(b.chunks_exact(part_len));
+    let steps = parts.map(|(a, b)| ordered(a).abs_diff(ordered(b)));
+    u64::try_from(steps.max().unwrap_or(0)).unwrap_or(u64::MAX)
+}
+
+/// A number that grows by one from each value to the next: sign and magnitude as one integer.
+fn ordered(bytes: &[u8]) -> i128 {
+    let bits = bytes
+        .iter()
+        .rev()
+        .fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
+    let sign = 1u64 << (8 * bytes.len().clamp(1, 8) - 1);
+    let magnitude = i128::from(bits & (sign - 1));
+    if bits & sign == 0 {
+        magnitude
+    } else {
+        -magnitude
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAN: f64 = f64::NAN;
+    const INF: f64 = f64::INFINITY;
+
+    #[test]
+    fn integers_and_floats_are_compared_exactly() {
+        let gap = |int: i128, real: f64| Gap::between(Number::Int(int), Number::Real(real));
+        let even = 9_007_199_254_740_992f64; // 2^53
+        assert!(gap(9_007_199_254_740_992, even).is_equal);
+        let odd = gap(9_007_199_254_740_993, even);
+        assert!(!odd.is_equal && odd.abs == 1.0);
+        assert!(!gap(u64::MAX.into(), 18_446_744_073_709_551_616.0).is_equal);
+        assert!(!gap(0, 0.5).is_equal && !gap(1, NAN).is_equal && gap(1, NAN).is_nan);
+        let most = Gap::between(Number::Int(i64::MIN.into()), Number::Int(u64::MAX.into()));
+        assert_eq!(
+            most.abs,
+            9_223_372_036_854_775_808.0 + 18_446_744_073_709_551_615.0
+        );
+    }
+
+    #[test]
+    fn the_tolerance_is_numpys() {
+        let is_within = |a: f64, b: f64, atol: f64, rtol: f64| {
+            Gap::real(a, b).is_within(Tolerance { atol, rtol })
+        };
+        assert!(is_within(1.0, 1.5, 0.5, 0.0) && !is_within(1.0, 1.5, 0.49, 0.0));
+        // Relative to the second.
+        assert!(is_within(1.0, 2.0, 0.0, 0.5) && !is_within(2.0, 1.0, 0.0, 0.5));
+        assert!(is_within(0.0, -0.0, 0.0, 0.0) && is_within(NAN, NAN, 0.0, 0.0));
+        assert!(is_within(INF, INF, 0.0, 0.0));
+        for (a, b) in [(INF, 1.0), (1.0, INF), (INF, -INF), (NAN, 1.0), (1.0, NAN)] {
+            assert!(!is_within(a, b, INF, INF), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn gaps_to_infinities_are_infinite() {
+        for (a, b) in [(INF, 1.0), (1.0, INF), (INF, -INF), (1.0, 0.0)] {
+            assert_eq!(Gap::real(a, b).rel, INF, "{a} {b}");
+        }
+        assert_eq!(Gap::real(INF, INF).abs, 0.0);
+        assert_eq!(Gap::complex((INF, 1.0), (INF, 4.0)).abs, 3.0);
+        assert_eq!(Gap::complex((3.0, 4.0), (0.0, 0.0)).abs, 5.0);
+    }
+
+    #[test]
+    fn steps_go_through_zero() {
+        let steps = |a: f32, b: f32| steps(&a.to_le_bytes(), &b.to_le_bytes(), 4);
+        assert_eq!(steps(1.0, 1.0 + f32::EPSILON), 1);
+        assert_eq!(steps(-0.0, 0.0), 0);
+        assert_eq!(steps(-f32::from_bits(1), f32::from_bits(1)), 2);
+        assert_eq!(steps(f32::MAX, f32::INFINITY), 1);
+        let wide = super::steps(&f64::MAX.to_le_bytes(), &f64::MIN.to_le_bytes(), 8);
+        assert_eq!(wide, 2 * f64::MAX.to_bits());
+        // FP8, and the larger step of two parts.
+        assert_eq!(super::steps(&[0x01], &[0x82], 1), 3);
+        assert_eq!(super::steps(&[0x01, 0x05], &[0x03, 0x04], 1), 2);
+    }
+}

@@ -1,0 +1,253 @@
+//! Two objects of one name.
+
+use zt_formats::{Planes, View, dense_byte_len};
+use zt_manifest::{DType, Text, Value};
+
+use super::number::Rule;
+use super::stream::{Reader, Stream, difference};
+use super::{Change, DiffOptions, Side, attributes, unless_interrupted};
+use crate::error::{Error, Result};
+use crate::progress::Gauge;
+use crate::tensor::{Located, Tensor};
+
+/// What differs. Only an interruption is an error.
+pub(super) fn changes(
+    a: &Tensor<'_>,
+    b: &Tensor<'_>,
+    options: &DiffOptions<'_>,
+    gauge: &Gauge<'_>,
+) -> Result<Vec<Change>> {
+    let mut pair = Pair {
+        a: *a,
+        b: *b,
+        types: dense_type(a).zip(dense_type(b)),
+        options,
+        gauge,
+        changes: Vec::new(),
+    };
+    match pair.compare() {
+        Ok(()) => {}
+        Err((side, error)) => pair.changes.push(unless_interrupted(side, error)?),
+    }
+    Ok(pair.changes)
+}
+
+/// Bytes of what is compared of an object, as far as that is known; a lot where it is not.
+pub(super) fn byte_len(tensor: &Tensor<'_>, options: &DiffOptions<'_>) -> u64 {
+    let lens = tensor
+        .components()
+        .map(|(_, component)| component.blob.decoded_len.unwrap_or(u64::MAX));
+    let stored = lens.fold(0, u64::saturating_add);
+    let is_decoded = options.dense || options.values || options.tolerance.is_some();
+    match dense_type(tensor).filter(|_| is_decoded) {
+        Some((dtype, logical_type)) => {
+            let value_len = value_len(tensor, dtype, logical_type.as_deref());
+            let dense = dense_byte_len(tensor.shape(), value_len as u64);
+            stored.max(dense.unwrap_or(u64::MAX))
+        }
+        None => stored,
+    }
+}
+
+type Type = (DType, Option<Text>);
+
+struct Pair<'f, 'o> {
+    a: Tensor<'f>,
+    b: Tensor<'f>,
+    /// Of their dense values, where both have one.
+    types: Option<(Type, Type)>,
+    options: &'o DiffOptions<'o>,
+    gauge: &'o Gauge<'o>,
+    changes: Vec<Change>,
+}
+
+impl Pair<'_, '_> {
+    fn compare(&mut self) -> Result<(), (Side, Error)> {
+        let (a, b) = (self.a, self.b);
+        let by_value = self.options.dense && self.types.is_some();
+        let is_one_format = a.format() == b.format();
+        if a.shape() != b.shape() {
+            let (a, b) = (a.shape().to_vec(), b.shape().to_vec());
+            self.changes.push(Change::Shape { a, b });
+        }
+        if !is_one_format && !by_value {
+            let (a, b) = (a.format().to_owned(), b.format().to_owned());
+            self.changes.push(Change::Format { a, b });
+        }
+        let matters = |side, key: &Value| {
+            let tensor = if side == Side::A { &a } else { &b };
+            !by_value || !is_parameter(tensor, key)
+        };
+        let changed = attributes(a.attributes(), b.attributes(), matters);
+        self.changes
+            .extend(changed.map_err(|error| (Side::A, error))?);
+
+        let has_one_shape = a.shape() == b.shape();
+        let mut is_same = false;
+        if by_value {
+            self.compare_types();
+        } else if is_one_format {
+            is_same = self.compare_components(has_one_shape)?;
+        }
+        let is_measured = by_value || self.measures();
+        match self.types.take() {
+            Some(types) if has_one_shape && is_measured && !is_same => self.compare_values(types),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether values are compared as numbers, where there are some.
+    fn measures(&self) -> bool {
+        self.options.values || self.options.tolerance.is_some()
+    }
+
+    /// Compares the types of the dense values.
+    fn compare_types(&mut self) {
+        if let Some((a, b)) = self.types.clone() {
+            self.add_types(None, a, b);
+        }
+    }
+
+    fn add_types(&mut self, role: Option<&str>, a: Type, b: Type) -> bool {
+        let role = || role.map(str::to_owned);
+        let named = |(dtype, logical_type): &Type| {
+            let name = logical_type.as_deref();
+            name.filter(|name| *name != dtype.as_str())
+                .map(str::to_owned)
+        };
+        let (of_a, of_b) = (named(&a), named(&b));
+        let (a, b) = (a.0, b.0);
+        if a != b {
+            self.changes.push(Change::DType { role: role(), a, b });
+        }
+        let is_one_type = a == b && of_a == of_b;
+        if of_a != of_b {
+            let (role, a, b) = (role(), of_a, of_b);
+            self.changes.push(Change::LogicalType { role, a, b });
+        }
+        is_one_type
+    }
+
+    /// Compares roles and types of components, and their values unless these are better compared as
+    /// numbers. Whether all values were found the same.
+    fn compare_components(&mut self, has_one_shape: bool) -> Result<bool, (Side, Error)> {
+        let (a, b) = (self.a, self.b);
+        // One component with one value for each place, or nearly: numbers say all of it.
+        let is_plain = matches!(a.format(), "dense" | Planes::FORMAT);
+        let is_later = self.types.is_some() && self.measures();
+        let is_later = is_later && (is_plain || self.options.tolerance.is_some());
+        let mut others: std::collections::HashMap<&str, Located<'_>> =
+            b.located().map(|part| (part.role.as_ref(), part)).collect();
+        let mut is_same = !is_later;
+        for part in a.located() {
+            let Some(other) = others.remove(part.role.as_ref()) else {
+                self.add_lonely(part.role, Side::A);
+                is_same = false;
+                continue;
+            };
+            let of_a = stored_type(&a, part).map_err(|error| (Side::A, error))?;
+            let of_b = stored_type(&b, other).map_err(|error| (Side::B, error))?;
+            let is_one_type = self.add_types(Some(part.role), of_a.clone(), of_b.clone());
+            is_same &= is_one_type;
+            if is_later || !is_one_type || !has_one_shape {
+                continue;
+            }
+            let exact = Rule {
+                measure: false,
+                tolerance: None,
+            };
+            let of_a = component(&a, part, of_a).map_err(|error| (Side::A, error))?;
+            let of_b = component(&b, other, of_b).map_err(|error| (Side::B, error))?;
+            let diff = difference(of_a, of_b, exact, self.gauge)?;
+            if diff.different > 0 {
+                let role = Some(part.role.to_string());
+                self.changes.push(Change::Values { role, diff });
+                is_same = false;
+            }
+        }
+        for part in b
+            .located()
+            .filter(|part| others.contains_key(part.role.as_ref()))
+        {
+            self.add_lonely(part.role, Side::B);
+            is_same = false;
+        }
+        Ok(is_same)
+    }
+
+    fn add_lonely(&mut self, role: &Text, side: Side) {
+        let role = role.to_string();
+        self.changes.push(Change::Component { role, side });
+    }
+
+    /// Compares the dense values as numbers.
+    fn compare_values(&mut self, (of_a, of_b): (Type, Type)) -> Result<(), (Side, Error)> {
+        let rule = Rule {
+            measure: self.measures(),
+            tolerance: self.options.tolerance,
+        };
+        let of_a = dense(&self.a, of_a).map_err(|error| (Side::A, error))?;
+        let of_b = dense(&self.b, of_b).map_err(|error| (Side::B, error))?;
+        let diff = difference(of_a, of_b, rule, self.gauge)?;
+        if diff.different > 0 {
+            self.changes.push(Change::Values { role: None, diff });
+        }
+        Ok(())
+    }
+}
+
+fn dense_type(tensor: &Tensor<'_>) -> Option<Type> {
+    let format = tensor.registry().format(tensor.format())?;
+    format.dense_type(
+        &crate::catalog::signature(tensor.object()),
+        tensor.registry(),
+    )
+}
+
+/// Whether an attribute says how the object is stored, and not what it is.
+fn is_parameter(tensor: &Tensor<'_>, key: &Value) -> bool {
+    let format = tensor.registry().format(tensor.format());
+    let parameters = format.map_or(&[][..], |format| format.parameters());
+    key.as_str().is_some_and(|key| parameters.contains(&key))
+}
+
+fn stored_type<'f>(tensor: &Tensor<'f>, part: Located<'f>) -> Result<Type> {
+    let dtype = tensor.dtype_to_write_of(part)?;
+    Ok((dtype, part.component.logical_type.clone()))
+}
+
+/// Bytes of one value; of one element where the logical type is not known.
+fn value_len(tensor: &Tensor<'_>, dtype: DType, logical_type: Option<&str>) -> usize {
+    let known = tensor.registry().value_len(dtype, logical_type);
+    let known = known.ok().flatten();
+    let known = known.and_then(|len| usize::try_from(len).ok());
+    known.unwrap_or(dtype.byte_len()).max(1)
+}
+
+fn component<'f>(
+    tensor: &Tensor<'f>,
+    part: Located<'f>,
+    (dtype, logical_type): Type,
+) -> Result<Stream<'f>> {
+    let reader = tensor.reader_of(part, tensor.must_verify(part))?;
+    Ok(Stream {
+        reader: Reader::Component(reader),
+        registry: tensor.registry(),
+        value_len: value_len(tensor, dtype, logical_type.as_deref()),
+        dtype,
+        logical_type,
+        byte_len: part.component.blob.decoded_len.unwrap_or(u64::MAX),
+    })
+}
+
+fn dense<'f>(tensor: &Tensor<'f>, (dtype, logical_type): Type) -> Result<Stream<'f>> {
+    let value_len = value_len(tensor, dtype, logical_type.as_deref());
+    Ok(Stream {
+        reader: Reader::Dense(tensor.dense_reader()?),
+        registry: tensor.registry(),
+        value_len,
+        dtype,
+        logical_type,
+        byte_len: dense_byte_len(tensor.shape(), value_len as u64).unwrap_or(u64::MAX),
+    })
+}

@@ -1,0 +1,136 @@
+//! Two arrays read side by side, piece by piece.
+
+use zt_formats::{Elements, Registry};
+use zt_manifest::{DType, Text};
+
+use super::number::{Rule, Values, compare};
+use super::{Side, ValueDiff};
+use crate::dense_reader::DenseReader;
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::progress::Gauge;
+use crate::scratch::resize;
+use crate::tensor::ComponentReader;
+
+/// Bytes of the longer side that are in memory at a time.
+const PIECE: usize = 8 << 20;
+
+/// Values that one core compares at a time.
+const STRETCH: usize = 64 << 10;
+
+pub(super) enum Reader<'f> {
+    Component(ComponentReader<'f>),
+    Dense(DenseReader<'f>),
+}
+
+impl Reader<'_> {
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        match self {
+            Reader::Component(reader) => reader.read(out),
+            Reader::Dense(reader) => reader.read(out),
+        }
+    }
+}
+
+/// The values of one side.
+pub(super) struct Stream<'f> {
+    pub(super) reader: Reader<'f>,
+    pub(super) registry: &'f Registry,
+    pub(super) dtype: DType,
+    pub(super) logical_type: Option<Text>,
+    /// Bytes of one value.
+    pub(super) value_len: usize,
+    /// Bytes of all of them; more where that is not known.
+    pub(super) byte_len: u64,
+}
+
+impl Stream<'_> {
+    /// Whole values into `piece`, and less than it has room for at the end alone.
+    fn fill(&mut self, piece: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        while let Some(room) = piece.get_mut(filled..).filter(|room| !room.is_empty()) {
+            match self.reader.read(room)? {
+                0 => break,
+                len => filled = filled.saturating_add(len),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn values<'v>(&'v self, bytes: &'v [u8]) -> Values<'v> {
+        Values {
+            elements: Elements {
+                dtype: self.dtype,
+                logical_type: self.logical_type.clone(),
+                bytes: bytes.into(),
+            },
+            value_len: self.value_len,
+            registry: self.registry,
+        }
+    }
+}
+
+/// Compares two arrays to their ends. The side that cannot be read, where one cannot.
+pub(super) fn difference(
+    mut a: Stream<'_>,
+    mut b: Stream<'_>,
+    rule: Rule,
+    gauge: &Gauge<'_>,
+) -> Result<ValueDiff, (Side, Error)> {
+    let longest = a.value_len.max(b.value_len).max(1);
+    let count = |stream: &Stream<'_>| stream.byte_len / stream.value_len.max(1) as u64;
+    // One more than there are: then the end is reported with the last of them.
+    let all = count(&a).max(count(&b)).saturating_add(1);
+    let most = PIECE / longest;
+    let values = usize::try_from(all)
+        .map_or(most, |all| all.min(most))
+        .max(1);
+    // Small arrays are compared side by side with others, and keep to one core.
+    let is_alone = values == most;
+    let piece = |stream: &Stream<'_>| {
+        let mut piece = Vec::new();
+        let byte_len = values.saturating_mul(stream.value_len) as u64;
+        resize(&mut piece, byte_len).map(|()| piece)
+    };
+    let mut piece_a = piece(&a).map_err(|error| (Side::A, error.into()))?;
+    let mut piece_b = piece(&b).map_err(|error| (Side::B, error.into()))?;
+    let mut diff = ValueDiff::default();
+    loop {
+        let (len_a, len_b) = match is_alone {
+            true => parallel::join(|| a.fill(&mut piece_a), || b.fill(&mut piece_b)),
+            false => (a.fill(&mut piece_a), b.fill(&mut piece_b)),
+        };
+        let len_a = len_a.map_err(|error| (Side::A, error))?;
+        let len_b = len_b.map_err(|error| (Side::B, error))?;
+        let read = (len_a as u64).saturating_add(len_b as u64);
+        gauge.report(read).map_err(|error| (Side::A, error))?;
+        let of_a = a.values(piece_a.get(..len_a).unwrap_or_default());
+        let of_b = b.values(piece_b.get(..len_b).unwrap_or_default());
+        diff.append(match is_alone {
+            true => stretches(&of_a, &of_b, rule, diff.count)?,
+            false => compare(&of_a, &of_b, rule, diff.count)?,
+        });
+        if len_a < piece_a.len() && len_b < piece_b.len() {
+            return Ok(diff);
+        }
+    }
+}
+
+/// As [`compare`], on all cores.
+fn stretches(
+    a: &Values<'_>,
+    b: &Values<'_>,
+    rule: Rule,
+    first: u64,
+) -> Result<ValueDiff, (Side, Error)> {
+    let starts: Vec<usize> = (0..a.count().max(b.count())).step_by(STRETCH).collect();
+    let found = parallel::map(&starts, |start| {
+        let (a, b) = (a.part(*start, STRETCH), b.part(*start, STRETCH));
+        Ok(compare(&a, &b, rule, first.saturating_add(*start as u64)))
+    });
+    let mut diff = ValueDiff::default();
+    for part in found.map_err(|error| (Side::A, error))? {
+        diff.append(part?);
+    }
+    Ok(diff)
+}

@@ -1,0 +1,422 @@
+//! What differs between two files.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+use std::ops::ControlFlow;
+
+use zt::formats::{F8E4M3Fn, bf16};
+use zt::{
+    Attributes, Change, Csr, DType, Diff, DiffOptions, Elements, ErrorKind, Extreme, File,
+    HashOptions, NewObject, Side, ToObject, Tolerance, Value, ValueDiff, WriteOptions, diff,
+};
+
+fn file_with(options: WriteOptions, objects: &[(&str, NewObject<'_>)]) -> File {
+    let mut bytes = Vec::new();
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    for (name, object) in objects {
+        writer.add(name, object).unwrap();
+    }
+    writer.finish().unwrap();
+    File::from_bytes(bytes).unwrap()
+}
+
+fn file(objects: &[(&str, NewObject<'_>)]) -> File {
+    file_with(WriteOptions::new(), objects)
+}
+
+fn array<T: zt::Element>(values: &[T]) -> NewObject<'static> {
+    let elements = Elements::from(values).into_owned().unwrap();
+    of_elements(elements, values.len())
+}
+
+fn of_elements(elements: Elements<'static>, len: usize) -> NewObject<'static> {
+    NewObject {
+        shape: vec![len as u64].into(),
+        format: "dense".into(),
+        attributes: None,
+        components: vec![("data".into(), elements)],
+    }
+}
+
+fn codes(codes: &[u8], logical_type: &'static str) -> NewObject<'static> {
+    let elements = Elements::new(DType::U8, codes).into_owned().unwrap();
+    of_elements(elements.with_logical_type(logical_type), codes.len())
+}
+
+fn with(values: bool, tolerance: Option<(f64, f64)>) -> DiffOptions<'static> {
+    let mut options = DiffOptions::default();
+    options.values = values;
+    options.tolerance = tolerance.map(|(atol, rtol)| Tolerance { atol, rtol });
+    options
+}
+
+/// Of the objects `w`.
+fn changes(a: NewObject<'_>, b: NewObject<'_>, options: &DiffOptions<'_>) -> Vec<Change> {
+    let found = diff(&file(&[("w", a)]), &file(&[("w", b)]), options).unwrap();
+    let changed = found.changed.into_iter().next();
+    changed.map(|object| object.changes).unwrap_or_default()
+}
+
+#[track_caller]
+fn values(changes: &[Change]) -> ValueDiff {
+    let mut values = changes.iter().filter_map(|change| match change {
+        Change::Values { diff, .. } => Some(diff.clone()),
+        _ => None,
+    });
+    values.next().unwrap()
+}
+
+fn kinds(changes: &[Change]) -> Vec<&'static str> {
+    let kind = |change: &Change| match change {
+        Change::Shape { .. } => "shape",
+        Change::Format { .. } => "format",
+        Change::Attribute { .. } => "attribute",
+        Change::Component { .. } => "component",
+        Change::DType { .. } => "dtype",
+        Change::LogicalType { .. } => "type",
+        Change::Values { .. } => "values",
+        Change::Unreadable { .. } => "unreadable",
+        _ => "?",
+    };
+    changes.iter().map(kind).collect()
+}
+
+fn noted(mut object: NewObject<'static>, key: &str, value: impl Into<Value>) -> NewObject<'static> {
+    let mut attributes = Attributes::new();
+    attributes.insert(key, value);
+    object.attributes = Some(attributes);
+    object
+}
+
+fn ramp(len: usize) -> Vec<f32> {
+    (0..len).map(|at| (at as f32).sin()).collect()
+}
+
+fn csr(values: &[f32]) -> NewObject<'static> {
+    let indices: Vec<u64> = (0..values.len() as u64).collect();
+    let indptr = [0, values.len() as u64];
+    let csr = Csr::new([1, 4], values, &indices[..], &indptr[..]).unwrap();
+    let object = csr.to_object().unwrap();
+    let owned = |(role, elements): (_, Elements<'_>)| (role, elements.into_owned().unwrap());
+    NewObject {
+        shape: object.shape.into_owned().into(),
+        format: object.format,
+        attributes: object.attributes,
+        components: object.components.into_iter().map(owned).collect(),
+    }
+}
+
+#[test]
+fn how_values_are_stored_makes_no_difference() {
+    let long = ramp(3_000_000);
+    let objects = [
+        ("long", array(&long)),
+        ("short", array(&[1u16, 2, 3])),
+        ("sparse", csr(&[1.0, 2.0])),
+        ("empty", array::<i8>(&[])),
+    ];
+    let plain = file(&objects);
+    let mut turned = objects.clone();
+    turned.reverse();
+    let zstd = file_with(WriteOptions::new().zstd(1).digest(None), &turned);
+    for options in [
+        with(false, None),
+        with(true, None),
+        with(true, Some((0.0, 0.0))),
+    ] {
+        let found = diff(&plain, &zstd, &options).unwrap();
+        assert!(found.is_same(), "{found:?}");
+        assert_eq!(found.same, 4);
+    }
+}
+
+#[test]
+fn objects_of_one_file_alone_are_named_in_their_order() {
+    let one = || array(&[1u8]);
+    let a = file(&[("z", one()), ("x", one()), ("a", one())]);
+    let b = file(&[("x", one()), ("q", one()), ("b", one())]);
+    let found = diff(&a, &b, &DiffOptions::default()).unwrap();
+    assert_eq!(found.only_a, ["z", "a"]);
+    assert_eq!(found.only_b, ["q", "b"]);
+    assert_eq!((found.same, found.changed.len()), (1, 0));
+    assert!(!found.is_same());
+}
+
+#[test]
+fn every_part_of_the_metadata_counts() {
+    let object = || array(&[1u32, 2]);
+    let mut wide = object();
+    wide.shape = vec![1, 2].into();
+    let bytes = object().components.remove(0).1.bytes.to_vec();
+    let floats = Elements::new(DType::F32, &bytes[..]).into_owned().unwrap();
+    let cases = [
+        (object(), wide, "shape"),
+        (object(), noted(object(), "k", 1u64), "attribute"),
+        (
+            noted(object(), "k", 2u64),
+            noted(object(), "k", 1u64),
+            "attribute",
+        ),
+        // The same bytes, which mean something else.
+        (object(), of_elements(floats, 2), "dtype"),
+        (array(&[1u8]), codes(&[1], "f8_e5m2"), "type"),
+        (codes(&[1], "f8_e4m3fn"), codes(&[1], "f8_e5m2"), "type"),
+    ];
+    for (a, b, kind) in cases {
+        for (a, b) in [(a.clone(), b.clone()), (b, a)] {
+            let found = changes(a, b, &DiffOptions::default());
+            assert_eq!(kinds(&found), [kind], "{found:?}");
+        }
+    }
+    let found = changes(
+        csr(&[1.0]),
+        array(&[1.0f32, 0.0, 0.0, 0.0]),
+        &with(false, None),
+    );
+    assert_eq!(kinds(&found), ["shape", "format"]);
+}
+
+#[test]
+fn attributes_of_files_count() {
+    let note = |value: f64| {
+        let mut bytes = Vec::new();
+        let mut writer = zt::Writer::new(&mut bytes).unwrap();
+        let mut attributes = Attributes::new();
+        attributes.insert("same", f64::NAN);
+        attributes.insert("note", value);
+        writer.set_attributes(attributes);
+        writer.finish().unwrap();
+        File::from_bytes(bytes).unwrap()
+    };
+    let options = DiffOptions::default();
+    assert!(diff(&note(1.0), &note(1.0), &options).unwrap().is_same());
+    let found = diff(&note(1.0), &note(2.0), &options).unwrap();
+    let [Change::Attribute { key, a, b }] = &found.attributes[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!(key.as_str(), Some("note"));
+    let expected = (Some(Value::Float(1.0)), Some(Value::Float(2.0)));
+    assert_eq!((a.clone(), b.clone()), expected);
+    let found = diff(&note(1.0), &file(&[]), &options).unwrap();
+    assert_eq!(kinds(&found.attributes), ["attribute"; 2]);
+}
+
+#[test]
+fn bits_decide_unless_there_is_a_tolerance() {
+    let other_nan = f32::from_bits(f32::NAN.to_bits() | 1);
+    let a = array(&[0.0f32, f32::NAN, 1.0, f32::INFINITY, 5.0]);
+    let b = array(&[-0.0f32, other_nan, 1.0, f32::INFINITY, 5.0]);
+    for measure in [false, true] {
+        let found = values(&changes(a.clone(), b.clone(), &with(measure, None)));
+        assert_eq!((found.count, found.different, found.first), (5, 2, Some(0)));
+        assert_eq!((found.nan, found.max_abs.is_some()), (0, measure));
+        assert_eq!(found.max_abs.map_or(0.0, |most| most.value), 0.0);
+    }
+    assert!(changes(a.clone(), b, &with(false, Some((0.0, 0.0)))).is_empty());
+    let c = array(&[0.0f32, 2.0, 1.5, f32::INFINITY, f32::NAN]);
+    let found = values(&changes(a, c, &with(false, Some((0.5, 0.0)))));
+    assert_eq!((found.different, found.first, found.nan), (2, Some(1), 2));
+    // Of all pairs but those of a NaN and a number.
+    assert_eq!(found.max_abs, Some(Extreme { value: 0.5, at: 2 }));
+    assert_eq!(found.max_rel.unwrap().at, 2);
+    assert_eq!(
+        found.max_ulp,
+        Some(Extreme {
+            value: 1 << 22,
+            at: 2
+        })
+    );
+}
+
+#[test]
+fn numbers_of_two_types_are_compared_exactly() {
+    let measured = with(true, None);
+    let numbers_differ = |a: NewObject<'_>, b: NewObject<'_>| {
+        let found = changes(a, b, &measured);
+        assert!(matches!(kinds(&found)[0], "dtype" | "type"), "{found:?}");
+        let values = found
+            .iter()
+            .filter(|it| matches!(it, Change::Values { .. }));
+        values.count() > 0
+    };
+    let [even, odd] = [9_007_199_254_740_992i64, 9_007_199_254_740_993];
+    assert!(!numbers_differ(array(&[even]), array(&[even as f64])));
+    assert!(numbers_differ(array(&[odd]), array(&[even as f64])));
+    assert!(!numbers_differ(array(&[u64::MAX >> 1]), array(&[i64::MAX])));
+    assert!(numbers_differ(array(&[u64::MAX]), array(&[-1i64])));
+    assert!(!numbers_differ(array(&[true, false]), array(&[1u8, 0])));
+    let half = [bf16::from_f32(0.5), bf16::NAN];
+    assert!(!numbers_differ(array(&half), array(&[0.5f32, f32::NAN])));
+    assert!(!numbers_differ(
+        codes(&[0x38], "f8_e4m3fn"),
+        array(&[1.0f32])
+    ));
+    let complex = Elements::new(DType::F32, &[0, 0, 128, 63, 0, 0, 0, 0][..]);
+    let complex = complex.with_logical_type("complex64").into_owned().unwrap();
+    let complex = || of_elements(complex.clone(), 1);
+    assert!(!numbers_differ(complex(), array(&[1i16])));
+    let found = values(&changes(complex(), array(&[1.0 - 1e-3]), &measured));
+    assert!((found.max_abs.unwrap().value - 1e-3).abs() < 1e-12);
+    assert_eq!(found.max_ulp, None);
+}
+
+#[test]
+fn steps_are_those_of_the_type() {
+    let measured = with(true, None);
+    let ulps = |a, b| {
+        values(&changes(a, b, &measured))
+            .max_ulp
+            .map(|most| most.value)
+    };
+    assert_eq!(
+        ulps(array(&[1.0f64]), array(&[1.0 + f64::EPSILON])),
+        Some(1)
+    );
+    let halves = |bits| array(&[bf16::from_bits(bits)]);
+    assert_eq!(ulps(halves(0x8001), halves(0x0002)), Some(3));
+    let byte = |bits| array(&[F8E4M3Fn::from_bits(bits)]);
+    assert_eq!(ulps(byte(0x10), byte(0x15)), Some(5));
+    assert_eq!(ulps(array(&[1i32]), array(&[2i32])), None);
+}
+
+#[test]
+fn large_arrays_are_compared_to_their_end_on_any_number_of_threads() {
+    let a = ramp(5_000_000);
+    let mut b = a.clone();
+    // In three pieces, at both ends of what a core takes.
+    let places = [0, 65_535, 65_536, 2_097_151, 2_097_152, 4_999_999];
+    for (step, at) in places.into_iter().enumerate() {
+        b[at] += 1.0 + step as f32;
+    }
+    let (first, second) = ([("w", array(&a))], [("w", array(&b))]);
+    let plain = file(&first);
+    let zstd = file_with(WriteOptions::new().zstd(1), &second);
+    let planes = file_with(WriteOptions::new().planes(), &second);
+    for (other, threads) in [(&zstd, 1), (&zstd, 3), (&planes, 1), (&planes, 3)] {
+        let mut options = with(true, None);
+        options.threads = Some(threads);
+        let found = diff(&plain, other, &options).unwrap();
+        let found = values(&found.changed[0].changes);
+        assert_eq!((found.count, found.different), (5_000_000, 6));
+        assert_eq!(found.first, Some(0));
+        assert_eq!(found.max_abs.unwrap().at, 4_999_999);
+    }
+    let exact = diff(&plain, &zstd, &DiffOptions::default()).unwrap();
+    let exact = values(&exact.changed[0].changes);
+    assert_eq!((exact.different, exact.first), (6, Some(0)));
+}
+
+#[test]
+fn dense_values_are_compared_where_that_is_asked_for() {
+    let weights = ramp(20_000);
+    let [dense, planes] = [WriteOptions::new(), WriteOptions::new().planes()]
+        .map(|options| file_with(options, &[("w", noted(array(&weights), "k", 1u64))]));
+    let found = diff(&dense, &planes, &with(true, None)).unwrap();
+    // The parameters of the format, which no other object has.
+    assert_eq!(kinds(&found.changed[0].changes), ["format", "attribute"]);
+    let mut options = DiffOptions::default();
+    options.dense = true;
+    assert!(diff(&dense, &planes, &options).unwrap().is_same());
+    assert!(diff(&planes, &dense, &options).unwrap().is_same());
+    assert!(
+        diff(&planes, &planes, &DiffOptions::default())
+            .unwrap()
+            .is_same()
+    );
+
+    // A zero that one of them stores makes no difference to the values.
+    let (a, b) = (csr(&[1.0, 0.0]), csr(&[1.0]));
+    assert!(changes(a.clone(), b.clone(), &options).is_empty());
+    assert_eq!(
+        kinds(&changes(a.clone(), b, &with(false, None)))[0],
+        "values"
+    );
+    let mut filled = array(&[1.0f32, 0.0, 0.0, 0.0]);
+    filled.shape = vec![1, 4].into();
+    assert!(changes(a.clone(), filled.clone(), &options).is_empty());
+    filled.components[0].1 = Elements::from(vec![1.0f32, 0.0, 0.0, 7.0]);
+    let found = changes(a, filled, &options);
+    assert_eq!(kinds(&found), ["values"]);
+    assert_eq!(values(&found).first, Some(3));
+}
+
+#[test]
+fn what_cannot_be_read_is_a_difference_and_its_neighbours_are_compared() {
+    let objects = [("bad", array(&ramp(5000))), ("good", array(&[1u8, 2]))];
+    let mut bytes = Vec::new();
+    let mut writer = zt::Writer::new(&mut bytes).unwrap();
+    for (name, object) in &objects {
+        writer.add(name, object).unwrap();
+    }
+    writer.finish().unwrap();
+    let sound = File::from_bytes(bytes.clone()).unwrap();
+    bytes[100] ^= 1;
+    let damaged = || File::from_bytes(bytes.clone()).unwrap();
+    for (a, b, side) in [
+        (damaged(), sound.clone(), Side::A),
+        (sound, damaged(), Side::B),
+    ] {
+        let found: Diff = diff(&a, &b, &with(true, None)).unwrap();
+        let [
+            Change::Unreadable {
+                side: found_side,
+                error,
+            },
+        ] = &found.changed[0].changes[..]
+        else {
+            panic!("{found:?}")
+        };
+        assert_eq!((*found_side, error.code()), (side, "digest-mismatch"));
+        assert_eq!(error.object(), Some("bad"));
+        assert_eq!((found.same, found.changed.len()), (1, 1));
+    }
+    // Not even the same as itself.
+    assert!(
+        !diff(&damaged(), &damaged(), &with(false, None))
+            .unwrap()
+            .is_same()
+    );
+}
+
+/// Where nothing is asked for, it is the content hash that decides.
+#[test]
+fn the_same_without_options_is_the_same_content() {
+    let objects = [
+        array(&[1u8, 2]),
+        array(&[1u8, 3]),
+        array(&[1u16, 2]),
+        codes(&[1, 2], "f8_e5m2"),
+        codes(&[1, 2], "u8"),
+        noted(array(&[1u8, 2]), "k", 1u64),
+        array(&[0.0f32]),
+        array(&[-0.0f32]),
+        csr(&[1.0]),
+        csr(&[1.0, 0.0]),
+    ];
+    let files = objects.map(|object| file(&[("w", object)]));
+    let content = |file: &File| file.hash(&HashOptions::default()).unwrap().content;
+    let mut same = 0;
+    for a in &files {
+        for b in &files {
+            let is_same = diff(a, b, &DiffOptions::default()).unwrap().is_same();
+            assert_eq!(is_same, content(a) == content(b));
+            same += u32::from(is_same);
+        }
+    }
+    // Each with itself, and a logical type that repeats the dtype both ways.
+    assert_eq!(same, 12);
+}
+
+#[test]
+fn stops_where_it_is_told_to() {
+    let one = file(&[("w", array(&ramp(100)))]);
+    let stop = |_: u64| ControlFlow::Break(());
+    let mut options = DiffOptions::default();
+    options.progress = Some(&stop);
+    let error = diff(&one, &one, &options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Interrupted);
+}
