@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use zt::{
-    AtomicFile, Bytes, Dense, DigestAlgorithm, File, Map, OpenOptions, Slice, Verify, VerifyOptions,
-    WriteOptions, Writer,
+    AtomicFile, Bytes, Dense, DigestAlgorithm, File, Map, OpenOptions, Slice, Verify,
+    VerifyOptions, WriteOptions, Writer,
 };
 use zt_convert::{ConvertOptions, Input};
 

@@ -5,12 +5,12 @@ use std::io::Write;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{bench, completions};
-use crate::commands::{convert, explain, extract, hash, info, ls, man, merge, show, split, verify};
+use crate::commands::{bench, completions, convert, diff, explain, extract, hash, info, ls, man};
+use crate::commands::{merge, show, split, verify};
 use crate::exit::Exit;
 use crate::json::{ErrorBody, ErrorDocument};
 
-/// Lists, verifies, hashes, shows and converts tensor files.
+/// Lists, verifies, hashes, shows, compares and converts tensor files.
 ///
 /// Takes .zt files of every generation and the other formats that `zt convert --help` lists, told
 /// apart by their bytes and never by their names.
@@ -29,9 +29,10 @@ Examples:
   zt ls model.zt                                  what is in it
   zt verify model.zt                              is all of it as it was written
   zt show model.zt embed.weight --slice 0:4,:8    look at values
+  zt diff model.zt tuned.zt --values              what has changed, and how much
   zt convert model.zt model.safetensors           and back, bit for bit
 
-Exit: 0 ok, 1 verification failed, 2 usage, 3 not a readable file, 4 input or output,
+Exit: 0 ok, 1 verification failed or files differ, 2 usage, 3 not a readable file, 4 input or output,
       5 unsupported, 130 interrupted. `zt explain CODE` says what an error code means.";
 
 /// What every command takes.
@@ -77,6 +78,7 @@ pub(crate) enum Command {
     Merge(merge::Arguments),
     Split(split::Arguments),
     Extract(extract::Arguments),
+    Diff(diff::Arguments),
     Bench(bench::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),

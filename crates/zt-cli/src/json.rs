@@ -254,7 +254,7 @@ impl Serialize for Attributes<'_> {
 }
 
 /// A value of a manifest.
-struct Any<'a>(&'a Value);
+pub(crate) struct Any<'a>(pub(crate) &'a Value);
 
 impl Serialize for Any<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod extract;
 pub(crate) mod hash;
@@ -31,6 +32,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> Result<Exit, Failure
         Command::Split(arguments) => split::run(&arguments, output),
         Command::Extract(arguments) => extract::run(&arguments, output),
         Command::Bench(arguments) => bench::run(&arguments, output),
+        Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Completions(arguments) => completions::run(&arguments, output),
         Command::Man(arguments) => man::run(&arguments, output),

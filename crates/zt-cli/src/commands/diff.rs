@@ -1,0 +1,410 @@
+//! `zt diff`: what has changed from one file to another, whatever kinds they are.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use zt::{Change, Diff, DiffOptions, Extreme, File, ObjectDiff, Side, Tolerance, Value, ValueDiff};
+
+use crate::exit::{Exit, Failure};
+use crate::json::{Any, ErrorBody, Float};
+use crate::open::{Opening, decoded_len, open};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::text::{cell, count, printable, shape};
+
+/// Compare two files: names, shapes, formats, attributes, types and values of all tensors
+///
+/// How values are stored does not matter: compression, digests, order, the kind of file. Values of
+/// one type are the same where their bits are; spec/diff.md says the rest.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The first file, of any kind; for a sharded set, its index
+    a: PathBuf,
+    /// The second file
+    b: PathBuf,
+    /// Say how far values are apart: the largest difference, absolute, relative and in steps of
+    /// their type (ulp), and where
+    #[arg(long)]
+    values: bool,
+    /// Take values for the same that are no farther apart than this [0]
+    #[arg(long, value_name = "X", value_parser = tolerance)]
+    atol: Option<f64>,
+    /// Take values for the same that are no farther apart than this times the second one's
+    /// magnitude [0]; the two add up, as in NumPy's allclose
+    #[arg(long, value_name = "X", value_parser = tolerance)]
+    rtol: Option<f64>,
+    /// Compare dense values: sparse tensors filled in, quantized ones as f32, planes put together;
+    /// formats do not matter then
+    #[arg(long)]
+    dense: bool,
+    /// Threads; as many as there are cores by default
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    #[command(flatten)]
+    opening: Opening,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt diff model.safetensors model.zt
+  zt diff --values base.safetensors tuned.safetensors
+  zt diff --atol 1e-6 --rtol 1e-5 before.pt after.pt
+  zt diff --dense model.zt planes.zt
+  zt diff --json a.zt b.zt | jq -r '.changed[].name'
+
+Exit: 0 nothing differs, 1 something does or cannot be read. With --json one document: `same`;
+`only_a` and `only_b`, names; `changed`, of each object `name` and `changes`; `attributes`, changes
+of the files' own; `unchanged`, how many objects are the same. A change has `what`: `shape`, `format`,
+`dtype`, `type` or `attribute` with `a` and `b`; `component`, which one side alone has; `values` with
+`different` of `count`, `first`, `nan`, `max_abs`, `max_rel` and `max_ulp`; `unreadable` with `error`.";
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if value >= 0.0 {
+        return Ok(value);
+    }
+    Err("not 0 or more".to_owned())
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    a: String,
+    b: String,
+    same: bool,
+    attributes: Vec<ChangeBody<'a>>,
+    only_a: &'a [String],
+    only_b: &'a [String],
+    changed: Vec<ObjectBody<'a>>,
+    unchanged: u64,
+}
+
+#[derive(Serialize)]
+struct ObjectBody<'a> {
+    name: &'a str,
+    changes: Vec<ChangeBody<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "what", rename_all = "lowercase")]
+enum ChangeBody<'a> {
+    Shape {
+        a: &'a [u64],
+        b: &'a [u64],
+    },
+    Format {
+        a: &'a str,
+        b: &'a str,
+    },
+    Attribute {
+        key: Any<'a>,
+        /// No key where there is no attribute: its value may be null.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        a: Option<Any<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        b: Option<Any<'a>>,
+    },
+    Component {
+        component: &'a str,
+        r#in: &'static str,
+    },
+    DType {
+        component: Option<&'a str>,
+        a: &'a str,
+        b: &'a str,
+    },
+    Type {
+        component: Option<&'a str>,
+        a: Option<&'a str>,
+        b: Option<&'a str>,
+    },
+    Values {
+        component: Option<&'a str>,
+        count: u64,
+        different: u64,
+        first: Option<u64>,
+        nan: u64,
+        max_abs: Option<ExtremeBody<Float>>,
+        max_rel: Option<ExtremeBody<Float>>,
+        max_ulp: Option<ExtremeBody<u64>>,
+    },
+    Unreadable {
+        r#in: &'static str,
+        error: ErrorBody,
+    },
+}
+
+#[derive(Serialize)]
+struct ExtremeBody<T> {
+    value: T,
+    at: u64,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let a = open(&arguments.a, &arguments.opening)?;
+    let b = open(&arguments.b, &arguments.opening)?;
+    let progress = Progress::new(Some(decoded_len(&a).saturating_add(decoded_len(&b))));
+    let report = |bytes| progress.report(bytes);
+    let mut options = DiffOptions::default();
+    options.values = arguments.values;
+    options.tolerance = match (arguments.atol, arguments.rtol) {
+        (None, None) => None,
+        (atol, rtol) => Some(Tolerance {
+            atol: atol.unwrap_or(0.0),
+            rtol: rtol.unwrap_or(0.0),
+        }),
+    };
+    options.dense = arguments.dense;
+    options.threads = arguments.jobs.map(usize::from);
+    options.progress = Some(&report);
+    let diff = zt::diff(&a, &b, &options)?;
+    drop(progress);
+
+    for change in diff.changed.iter().flat_map(|object| &object.changes) {
+        if let Change::Unreadable { error, .. } = change {
+            output.error(error);
+        }
+    }
+    let printed = match output.json {
+        true => output.document(&document(arguments, &diff)),
+        false => {
+            let names = [&arguments.a, &arguments.b].map(|path| short(path));
+            let text = Text { names, first: &a };
+            output.line(&text.of(&diff).join("\n"))
+        }
+    };
+    let exit = match diff.is_same() {
+        true => Exit::Ok,
+        false => Exit::Failed,
+    };
+    match printed {
+        Ok(()) | Err(Failure::ClosedPipe) => Ok(exit),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn document<'a>(arguments: &Arguments, diff: &'a Diff) -> Document<'a> {
+    let bodies = |changes: &'a [Change]| changes.iter().filter_map(body).collect();
+    let changed = diff.changed.iter().map(|object| ObjectBody {
+        name: &object.name,
+        changes: bodies(&object.changes),
+    });
+    Document {
+        a: arguments.a.display().to_string(),
+        b: arguments.b.display().to_string(),
+        same: diff.is_same(),
+        attributes: bodies(&diff.attributes),
+        only_a: &diff.only_a,
+        only_b: &diff.only_b,
+        changed: changed.collect(),
+        unchanged: diff.same,
+    }
+}
+
+/// `None` for a change that this program does not know yet.
+fn body(change: &Change) -> Option<ChangeBody<'_>> {
+    Some(match change {
+        Change::Shape { a, b } => ChangeBody::Shape { a, b },
+        Change::Format { a, b } => ChangeBody::Format { a, b },
+        Change::Attribute { key, a, b } => ChangeBody::Attribute {
+            key: Any(key),
+            a: a.as_ref().map(Any),
+            b: b.as_ref().map(Any),
+        },
+        Change::Component { role, side } => ChangeBody::Component {
+            component: role,
+            r#in: letter(*side),
+        },
+        Change::DType { role, a, b } => ChangeBody::DType {
+            component: role.as_deref(),
+            a: a.as_str(),
+            b: b.as_str(),
+        },
+        Change::LogicalType { role, a, b } => ChangeBody::Type {
+            component: role.as_deref(),
+            a: a.as_deref(),
+            b: b.as_deref(),
+        },
+        Change::Values { role, diff } => {
+            let float = |most: Extreme<f64>| ExtremeBody {
+                value: Float(most.value),
+                at: most.at,
+            };
+            ChangeBody::Values {
+                component: role.as_deref(),
+                count: diff.count,
+                different: diff.different,
+                first: diff.first,
+                nan: diff.nan,
+                max_abs: diff.max_abs.map(float),
+                max_rel: diff.max_rel.map(float),
+                max_ulp: diff
+                    .max_ulp
+                    .map(|Extreme { value, at }| ExtremeBody { value, at }),
+            }
+        }
+        Change::Unreadable { side, error } => ChangeBody::Unreadable {
+            r#in: letter(*side),
+            error: ErrorBody::from(error),
+        },
+        _ => return None,
+    })
+}
+
+const fn letter(side: Side) -> &'static str {
+    match side {
+        Side::A => "a",
+        Side::B => "b",
+    }
+}
+
+/// What the two files are called in lines for people.
+fn short(path: &Path) -> String {
+    printable(&path.display().to_string()).into_owned()
+}
+
+/// Lines for people.
+struct Text<'f> {
+    names: [String; 2],
+    /// The file that knows the dimensions of what both have.
+    first: &'f File,
+}
+
+impl Text<'_> {
+    fn of(&self, diff: &Diff) -> Vec<String> {
+        let [a, b] = &self.names;
+        let mut lines: Vec<String> = Vec::new();
+        for change in &diff.attributes {
+            lines.extend(self.line(change, &[]).map(|what| format!("file: {what}")));
+        }
+        for ObjectDiff { name, changes, .. } in &diff.changed {
+            let tensor = self.first.tensor(name).ok();
+            let shape = tensor.map_or(&[][..], |tensor| tensor.shape());
+            for change in changes {
+                let place = match role(change) {
+                    Some(role) => format!("{}/{}", cell(name), cell(role)),
+                    None => cell(name),
+                };
+                lines.extend(
+                    self.line(change, shape)
+                        .map(|what| format!("{place}: {what}")),
+                );
+            }
+        }
+        let only = |names: &[String], file: &str| -> Vec<String> {
+            let line = |name: &String| format!("{}: only in {file}", cell(name));
+            names.iter().map(line).collect()
+        };
+        lines.extend(only(&diff.only_a, a));
+        lines.extend(only(&diff.only_b, b));
+        let objects = |number: usize| count(number as u64, "object", "objects");
+        lines.push(match diff.is_same() {
+            true => format!(
+                "nothing differs; {} the same",
+                count(diff.same, "object", "objects")
+            ),
+            false => format!(
+                "{} changed, {} only in {a}, {} only in {b}, {} the same",
+                objects(diff.changed.len()),
+                diff.only_a.len(),
+                diff.only_b.len(),
+                diff.same
+            ),
+        });
+        lines
+    }
+
+    fn line(&self, change: &Change, dimensions: &[u64]) -> Option<String> {
+        let [of_a, of_b] = &self.names;
+        let name = |side: &Side| if *side == Side::A { of_a } else { of_b };
+        Some(match change {
+            Change::Shape { a, b } => format!("shape {} -> {}", shape(a), shape(b)),
+            Change::Format { a, b } => format!("format {} -> {}", cell(a), cell(b)),
+            Change::Attribute { key, a, b } => {
+                let (key, a, b) = (json(Some(key)), json(a.as_ref()), json(b.as_ref()));
+                format!("attribute {key} {a} -> {b}")
+            }
+            Change::Component { side, .. } => format!("only in {}", name(side)),
+            Change::DType { a, b, .. } => format!("dtype {a} -> {b}"),
+            Change::LogicalType { a, b, .. } => {
+                let word = |name: &Option<String>| name.as_deref().map_or("none".into(), cell);
+                format!("type {} -> {}", word(a), word(b))
+            }
+            Change::Values { role: None, diff } => values(diff, Some(dimensions)),
+            Change::Values { diff, .. } => values(diff, None),
+            Change::Unreadable { side, error } => {
+                let message = error.message();
+                let message = printable(&message);
+                format!(
+                    "cannot be read in {}: [{}] {message}",
+                    name(side),
+                    error.code()
+                )
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn role(change: &Change) -> Option<&str> {
+    match change {
+        Change::Component { role, .. } => Some(role),
+        Change::DType { role, .. }
+        | Change::LogicalType { role, .. }
+        | Change::Values { role, .. } => role.as_deref(),
+        _ => None,
+    }
+}
+
+/// An attribute as JSON, `none` where there is none.
+fn json(value: Option<&Value>) -> String {
+    let Some(value) = value else {
+        return "none".to_owned();
+    };
+    let text = serde_json::to_string(&Any(value)); // Fails for no value.
+    cell(&text.unwrap_or_default())
+}
+
+/// `3 of 4096 values differ, the first at [0, 5]; at most 0.5 at [1, 7], ...`.
+fn values(diff: &ValueDiff, dimensions: Option<&[u64]>) -> String {
+    let place = |at: u64| match dimensions.and_then(|dimensions| indices(at, dimensions)) {
+        Some(indices) => format!("{indices:?}"),
+        None => format!("[{at}]"),
+    };
+    let ValueDiff {
+        count: all,
+        different,
+        ..
+    } = diff;
+    let mut text = format!(
+        "{different} of {}",
+        count(*all, "value differs", "values differ")
+    );
+    if let Some(at) = diff.first {
+        text.push_str(&format!(", the first at {}", place(at)));
+    }
+    let largest = |what: &str, most: Option<Extreme<f64>>| {
+        most.map(|most| format!(", {what} {:e} at {}", most.value, place(most.at)))
+    };
+    text.extend(largest("max abs", diff.max_abs));
+    text.extend(largest("max rel", diff.max_rel));
+    if let Some(most) = diff.max_ulp {
+        text.push_str(&format!(", max ulp {} at {}", most.value, place(most.at)));
+    }
+    if diff.nan > 0 {
+        text.push_str(&format!(", {} NaN on one side", diff.nan));
+    }
+    text
+}
+
+/// Where a value is, of which the place in row-major order is known.
+fn indices(mut at: u64, dimensions: &[u64]) -> Option<Vec<u64>> {
+    let mut indices = Vec::with_capacity(dimensions.len());
+    for dimension in dimensions.iter().rev() {
+        indices.push(at.checked_rem(*dimension)?);
+        at /= dimension;
+    }
+    indices.reverse();
+    (at == 0).then_some(indices)
+}
