@@ -241,6 +241,13 @@ fn refusal(bytes: Vec<u8>) -> (ErrorKind, &'static str, String) {
 }
 
 #[test]
+fn data_without_tensors_is_refused_and_padding_is_not() {
+    let (_, code, message) = refusal(header(0, 0, &[&[0; 48]]));
+    assert_eq!(code, "header", "{message}");
+    assert_eq!(opened(header(0, 0, &[&[0; 8]])).len(), 0);
+}
+
+#[test]
 fn what_strings_and_bools_may_be() {
     // Tokens are whatever bytes they are; names and keys are not.
     let bytes = header(0, 1, &[&pair(b"token", 8, &string(b"\xFF\xFE"))]);

@@ -124,6 +124,10 @@ fn description(cursor: &mut Cursor<'_>) -> Result<(TensorType, Vec<u64>, u64)> {
 /// tensor whose length nobody knows, all up to the next one, or to the end of the file.
 fn place(infos: Vec<Info>, data: u64, alignment: u64, byte_len: u64) -> Result<Vec<Tensor>> {
     let end_of_data = byte_len.saturating_sub(data);
+    if infos.is_empty() && end_of_data > 0 {
+        let error = Error::from(Violation::Unclaimed { len: end_of_data });
+        return Err(error.with_offset(data));
+    }
     let offsets: Vec<u64> = infos.iter().map(|info| info.offset).collect();
     let following = offsets.into_iter().skip(1).chain([end_of_data]);
     let mut tensors = Vec::with_capacity(infos.len());

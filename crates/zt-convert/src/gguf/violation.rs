@@ -51,6 +51,8 @@ pub(super) enum Violation {
     Misplaced { expected: u64, found: u64 },
     /// A tensor behind one of unknown length begins before it, or off the alignment.
     Unordered { least: u64, found: u64 },
+    /// There are no tensors, and there is data.
+    Unclaimed { len: u64 },
     /// Offsets that no file could have.
     Overflow,
 }
@@ -146,6 +148,9 @@ impl fmt::Display for Violation {
                 f,
                 "the data begins at {found}, not at a multiple of the alignment from {least} on"
             ),
+            Violation::Unclaimed { len } => {
+                write!(f, "there are no tensors, and {len} bytes of data")
+            }
             Violation::Overflow => f.write_str("the data ends beyond 2^64"),
         }
     }
