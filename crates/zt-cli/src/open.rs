@@ -48,8 +48,11 @@ pub(crate) fn input(path: &Path, kind: Option<Kind>, opening: &Opening) -> Resul
     let opened = Input::open_with(path, &options);
     let opened = match (opened, zt_convert::kind_of_extension(path)) {
         // Bytes decide what a file is. Where they say nothing, the reader of the kind that the name
-        // promises can say what is wrong: `not-zt` tells more than `unknown-kind`.
-        (Err(error), Some(kind)) if error.code() == "unknown-kind" => {
+        // promises can say what is wrong: `not-zt` tells more than `unknown-kind`. But `.bin` promises
+        // nothing.
+        (Err(error), Some(kind))
+            if error.code() == "unknown-kind" && kind != zt_convert::PYTORCH =>
+        {
             options.kind = Some(kind);
             Input::open_with(path, &options)
         }
