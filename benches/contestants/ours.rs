@@ -46,12 +46,12 @@ pub fn write(path: &Path, tensors: &[Tensor], options: WriteOptions) -> Result<A
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub fn write_planes(path: &Path, tensors: &[Tensor]) -> Result<AtomicFile> {
     write(path, tensors, WriteOptions::new().planes())
 }
 
-/// As [`write`], of a sparse matrix.
+/// As [`write()`], of a sparse matrix.
 ///
 /// # Errors
 ///
