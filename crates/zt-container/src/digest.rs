@@ -81,13 +81,14 @@ impl Digest {
     /// ```
     #[must_use]
     pub fn followed_by(&self, next: &Digest, next_len: u64) -> Option<Digest> {
-        match (self, next, usize::try_from(next_len)) {
+        match (self, next, next_len) {
             #[cfg(feature = "crc32c")]
-            (Digest::Crc32c(sum), Digest::Crc32c(next), Ok(next_len)) => Some(Digest::Crc32c(
-                crc32c::crc32c_combine(*sum, *next, next_len),
-            )),
+            (Digest::Crc32c(sum), Digest::Crc32c(next), next_len) => {
+                let sum = crate::crc::followed_by(*sum, *next, next_len);
+                Some(Digest::Crc32c(sum))
+            }
             #[cfg(feature = "crc32")]
-            (Digest::Crc32(sum), Digest::Crc32(next), _) => {
+            (Digest::Crc32(sum), Digest::Crc32(next), next_len) => {
                 let mut whole = crc32fast::Hasher::new_with_initial(*sum);
                 whole.combine(&crc32fast::Hasher::new_with_initial_len(*next, next_len));
                 Some(Digest::Crc32(whole.finalize()))

@@ -50,6 +50,8 @@ mod blob;
 #[cfg(feature = "zstd")]
 pub mod codec;
 mod container;
+#[cfg(feature = "crc32c")]
+mod crc;
 mod digest;
 mod error;
 mod footer;
