@@ -10,6 +10,7 @@ use zt_manifest::{Map, Object, RawObject};
 use crate::catalog::{Catalog, Resolved};
 use crate::error::{Error, Fault, Result};
 use crate::open::{OpenOptions, Verify};
+use crate::scratch::Pool;
 use crate::tolerated::Tolerated;
 use crate::verified::Verified;
 use crate::{Kind, Tensor};
@@ -49,6 +50,8 @@ pub(crate) struct Inner {
     pub(crate) verify: Verify,
     /// The blobs whose digests were found right.
     pub(crate) verified: Verified,
+    /// Memory that decoding pieces takes, for the next ones.
+    pub(crate) pool: Pool,
     /// Remarks of another format's reader.
     pub(crate) remarks: Vec<Warning>,
     /// What another format's reader puts up with.
@@ -134,6 +137,7 @@ impl File {
             remarks: origin.remarks,
             tolerated: origin.tolerated,
             verified: Verified::default(),
+            pool: Pool::default(),
         };
         let file = File {
             inner: Arc::new(inner),

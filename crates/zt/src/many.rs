@@ -1,7 +1,7 @@
 //! Many components in one call: read in the order of the file, on all cores.
 
 use zt_container::Source;
-use zt_formats::Elements;
+use zt_formats::{Dense, Elements};
 
 use crate::error::Result;
 use crate::file::File;
@@ -56,6 +56,31 @@ impl File {
             let source = region.unwrap_or_else(|| tensor.source(part));
             tensor.read_from(part, source, out)
         })
+    }
+}
+
+impl File {
+    /// The dense values of many objects, each as [`Tensor::to_dense`] gives it, in the order in which
+    /// they are asked for: on all cores, several small objects at a time. What cannot be read is an
+    /// error in its place.
+    ///
+    /// ```
+    /// # use zt::{Dense, File, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// # writer.add("a", &Dense::from_slice(&[2], &[1.0f32, 2.0])?)?;
+    /// # writer.finish()?;
+    /// # let file = File::from_bytes(bytes)?;
+    /// let tensors: Vec<_> = file.names().map(|name| file.tensor(name)).collect::<Result<_, _>>()?;
+    /// for dense in file.to_dense_many(&tensors) {
+    ///     println!("{:?}", dense?.shape());
+    /// }
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    #[must_use]
+    pub fn to_dense_many<'f>(&'f self, wanted: &[Tensor<'f>]) -> Vec<Result<Dense<'static>>> {
+        // No work fails: what is wrong is in the results.
+        crate::parallel::map(wanted, |tensor| Ok(tensor.to_dense())).unwrap_or_default()
     }
 }
 

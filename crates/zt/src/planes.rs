@@ -6,12 +6,15 @@
 //! ```
 
 use std::ops::Range;
+use std::slice::ChunksMut;
 
 use zt_container::codec::{Frame, FrameDecompressor, frames};
-use zt_container::{Digest, DigestAlgorithm, Encoding, Source, Span, bytes_of, check_declared};
+use zt_container::{
+    Digest, DigestAlgorithm, Encoding, Hasher, Source, Span, bytes_of, check_declared,
+};
 use zt_formats::{Buffer, Dense, Elements, PlaneCodec, Planes, View};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::parallel;
 use crate::scratch::{self, Pool, Scratch, fetch, resize};
 use crate::sums::{compare, explained, hash};
@@ -22,6 +25,10 @@ const WORTH_IT: u64 = 1 << 20;
 
 /// Elements that are put together at a time, or more where the frames of planes are longer.
 const TILE: u64 = 1 << 20;
+
+/// Elements that are merged at a time: their bytes in raw planes stay in the core's cache from
+/// being fetched to being summed and merged.
+const STRETCH: u64 = 64 << 10;
 
 /// Where frames are longer than this, all of a plane is decoded at once: what a tile takes is
 /// memory that every core needs.
@@ -35,7 +42,9 @@ pub(crate) struct Tiled<'f> {
     /// Elements from the first to behind the last of each tile, one behind the other.
     tiles: Vec<Span>,
     byte_len: u64,
-    pool: Pool,
+    /// The file's: memory that is new has to be cleared by the system, page by page, which takes as
+    /// long as decoding into it.
+    pool: &'f Pool,
 }
 
 struct Plane<'f> {
@@ -131,7 +140,7 @@ impl<'f> Tiled<'f> {
             planes,
             tiles,
             byte_len,
-            pool: Pool::default(),
+            pool: tensor.pool(),
         }))
     }
 
@@ -192,33 +201,55 @@ impl<'f> Tiled<'f> {
     }
 
     /// Puts one tile together; what was seen of every plane.
+    ///
+    /// Frames are decoded as wholes; raw planes are fetched as they are merged, stretch by stretch,
+    /// and take next to no memory.
     fn merge(&self, tile: Span, out: &mut [u8], scratch: &mut Scratch) -> Result<Vec<Seen>> {
-        let count = self.planes.len() as u64;
-        let byte_len = tile.byte_len().saturating_mul(count);
-        resize(&mut scratch.content, byte_len)?;
+        let framed = self.planes.iter().filter(|plane| plane.frames.is_some());
+        let (framed, count) = (framed.count() as u64, self.planes.len() as u64);
+        let stretch = STRETCH.min(tile.byte_len());
+        let byte_len = framed.saturating_mul(tile.byte_len());
+        let rooms = count.saturating_sub(framed).saturating_mul(stretch);
+        resize(&mut scratch.content, byte_len.saturating_add(rooms))?;
         let Scratch {
             stored,
             content,
             decompressor,
         } = scratch;
-        let len = usize::try_from(tile.byte_len()).unwrap_or(usize::MAX);
-        let mut lent: Vec<&[u8]> = Vec::with_capacity(self.planes.len());
-        let mut seen = Vec::with_capacity(self.planes.len());
-        for (plane, room) in self.planes.iter().zip(content.chunks_mut(len.max(1))) {
-            let read = plane.read(tile, room, stored, decompressor);
-            let (bytes, part) = read.map_err(|error| {
-                let blob = &plane.part.component.blob;
-                let error = match plane.verify {
-                    true => explained(plane.source, blob, error),
-                    false => error,
-                };
-                self.tensor.blame(error, plane.part)
-            })?;
-            lent.push(bytes);
-            seen.push(part);
+        let size = |len: u64| usize::try_from(len).unwrap_or(usize::MAX);
+        let framed = size(byte_len).min(content.len());
+        let (contents, rooms) = content.split_at_mut(framed);
+        let mut contents = contents.chunks_mut(size(tile.byte_len()).max(1));
+        let mut parts = Vec::with_capacity(self.planes.len());
+        for plane in &self.planes {
+            let content = plane.frames.as_ref().and_then(|_| contents.next());
+            let part = plane.begin(tile, content, stored, decompressor);
+            parts.push(part.map_err(|error| self.blame(error, plane))?);
         }
-        self.codec.merge(&lent, out);
-        Ok(seen)
+        let stretch = size(stretch).max(1);
+        let stretches = out.chunks_mut(stretch.saturating_mul(self.planes.len()));
+        for (at, out) in stretches.enumerate() {
+            let start = at.saturating_mul(stretch);
+            let len = out.len() / self.planes.len();
+            let mut rooms = rooms.chunks_mut(stretch);
+            let mut lent: [&[u8]; 8] = [&[]; 8];
+            for ((plane, part), lent) in self.planes.iter().zip(&mut parts).zip(&mut lent) {
+                let bytes = part.stretch(plane.source, start, len, &mut rooms);
+                *lent = bytes.map_err(|error| self.blame(error, plane))?;
+            }
+            let lent = lent.get(..self.planes.len()).unwrap_or_default();
+            self.codec.merge(lent, out);
+        }
+        Ok(parts.into_iter().map(Part::seen).collect())
+    }
+
+    fn blame(&self, error: Error, plane: &Plane<'_>) -> Error {
+        let blob = &plane.part.component.blob;
+        let error = match plane.verify {
+            true => explained(plane.source, blob, error),
+            false => error,
+        };
+        self.tensor.blame(error, plane.part)
     }
 
     /// Compares the digests that do not come together from those of pieces.
@@ -278,41 +309,87 @@ impl<'f> Plane<'f> {
         span.unwrap_or_default()
     }
 
-    /// The bytes of a tile: lent by the source, or in `room`, which is as long.
-    fn read<'r>(
+    /// The part of this plane that is in a tile; decoded into `content`, which is as long, where the
+    /// plane is framed.
+    fn begin<'t>(
         &self,
         tile: Span,
-        room: &'r mut [u8],
+        content: Option<&'t mut [u8]>,
         stored: &mut Vec<u8>,
         decompressor: &mut Option<FrameDecompressor>,
-    ) -> Result<(&'r [u8], Seen)>
-    where
-        'f: 'r,
-    {
+    ) -> Result<Part<'t>> {
         let span = self.stored(tile);
         let wants_sum = self.algorithm() == Some(DigestAlgorithm::Crc32c);
-        let seen = |bytes: &[u8]| -> Result<Seen> {
-            let sum = wants_sum.then(|| DigestAlgorithm::Crc32c.digest(bytes));
-            let sum = sum.transpose()?;
-            Ok(Seen { span, sum })
+        let sum = wants_sum.then(|| Hasher::new(DigestAlgorithm::Crc32c));
+        let mut sum = sum.transpose()?;
+        let Some(content) = content else {
+            let content = None;
+            return Ok(Part { span, content, sum });
         };
-        if self.frames.is_none() {
-            let bytes = match self.source.slice(span) {
-                Some(bytes) => bytes,
-                None => {
-                    self.source.read_at(span.offset(), room)?;
-                    room
-                }
-            };
-            return Ok((bytes, seen(bytes)?));
-        }
         let bytes = match self.source.slice(span) {
             Some(bytes) => bytes,
             None => fetch(stored, self.source, span)?,
         };
-        let seen = seen(bytes)?;
-        scratch::decompressor(decompressor)?.decode_into(bytes, room)?;
-        Ok((room, seen))
+        if let Some(sum) = &mut sum {
+            sum.update(bytes);
+        }
+        scratch::decompressor(decompressor)?.decode_into(bytes, content)?;
+        let content = Some(&*content);
+        Ok(Part { span, content, sum })
+    }
+}
+
+/// The part of one plane that is in one tile.
+struct Part<'t> {
+    /// Where it is stored.
+    span: Span,
+    /// All of it; `None` where it is raw, and comes in stretches.
+    content: Option<&'t [u8]>,
+    /// Of the stored bytes, where it is wanted: of raw ones as they come.
+    sum: Option<Hasher>,
+}
+
+impl Part<'_> {
+    /// `len` bytes from `start` on, the stretch behind the one before. Raw ones that the source does
+    /// not lend are in the next one of `rooms`.
+    fn stretch<'b>(
+        &mut self,
+        source: &'b dyn Source,
+        start: usize,
+        len: usize,
+        rooms: &mut ChunksMut<'b, u8>,
+    ) -> Result<&'b [u8]>
+    where
+        Self: 'b,
+    {
+        if let Some(content) = self.content {
+            return Ok(content
+                .get(start..start.saturating_add(len))
+                .unwrap_or_default());
+        }
+        let offset = self.span.offset().saturating_add(start as u64);
+        let span = Span::new(offset, len as u64).unwrap_or_default();
+        let bytes = match source.slice(span) {
+            Some(bytes) => bytes,
+            None => {
+                let room = rooms.next().and_then(|room| room.get_mut(..len));
+                let room = room.unwrap_or_default();
+                source.read_at(offset, room)?;
+                room
+            }
+        };
+        if let Some(sum) = &mut self.sum {
+            sum.update(bytes);
+        }
+        Ok(bytes)
+    }
+
+    fn seen(self) -> Seen {
+        let sum = self.sum.map(Hasher::finish);
+        Seen {
+            span: self.span,
+            sum,
+        }
     }
 }
 

@@ -56,6 +56,9 @@ pub(crate) fn resize(bytes: &mut Vec<u8>, byte_len: u64) -> Result<()> {
     Ok(())
 }
 
+/// Longer memory is given back at once: what pieces of usual length take is less.
+const KEPT: usize = 4 << 20;
+
 /// Scratch memory for as many pieces as are worked on at a time.
 #[derive(Default)]
 pub(crate) struct Pool(Mutex<Vec<Scratch>>);
@@ -75,6 +78,9 @@ impl Pool {
     }
 
     pub(crate) fn give(&self, scratch: Scratch) {
+        if scratch.stored.capacity().max(scratch.content.capacity()) > KEPT {
+            return;
+        }
         let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         free.push(scratch);
     }

@@ -513,6 +513,10 @@ impl<'f> Tensor<'f> {
         crate::catalog::blame_blob(Error::from(error).with_object(self.name), self.object)
     }
 
+    pub(crate) fn pool(&self) -> &'f crate::scratch::Pool {
+        &self.file.pool
+    }
+
     pub(crate) fn registry(&self) -> &'f zt_formats::Registry {
         &self.file.registry
     }
