@@ -134,8 +134,10 @@ pub fn read_all<'f>(file: &'f File, tensors: &[Tensor]) -> Result<Vec<Bytes<'f>>
 ///
 /// As [`read_all`].
 pub fn read_dense(file: &File, tensors: &[Tensor]) -> Result<Vec<Dense<'static>>> {
-    let read = |tensor: &Tensor| file.tensor(&tensor.name)?.to_dense();
-    Ok(tensors.iter().map(read).collect::<zt::Result<_>>()?)
+    let wanted = tensors.iter().map(|tensor| file.tensor(&tensor.name));
+    let wanted: Vec<_> = wanted.collect::<zt::Result<_>>()?;
+    let read = file.to_dense_many(&wanted).into_iter();
+    Ok(read.collect::<zt::Result<_>>()?)
 }
 
 /// Some rows of one tensor.
