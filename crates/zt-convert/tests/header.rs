@@ -226,3 +226,15 @@ fn whatever_a_byte_becomes_the_file_reads_or_is_refused() {
         }
     }
 }
+
+/// 0x180 looked like a pickle's first bytes.
+#[test]
+fn a_header_of_any_length_is_that_of_safetensors() {
+    let header = br#"{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}"#;
+    let mut bytes = [&[0; 8], &header[..], &[b' '; 600]].concat();
+    for len in (2..=0x1_0000u64).chain((1..27).map(|bit| (1 << bit) + 0x180)) {
+        bytes[..8].copy_from_slice(&len.to_le_bytes());
+        let kind = zt_convert::detect(&Memory::new(&bytes[..])).unwrap();
+        assert_eq!(kind, Some(SAFETENSORS), "{len:#x}");
+    }
+}

@@ -38,7 +38,10 @@ const WINDOW: u64 = 1 << 20;
 /// Whether a file begins with a pickle of any protocol that says which: torch's magic number or
 /// another object.
 pub(super) fn is_pickle(head: &[u8]) -> bool {
-    matches!(head, [0x80, 1..=5, ..]) || head.starts_with(ASCII_MAGIC)
+    // The length of a safetensors header may be any number; what it is the length of begins so.
+    let is_length = matches!(head, [_, _, _, _, 0, 0, 0, 0, b'{', ..]);
+    let is_pickle = matches!(head, [0x80, 1..=5, ..]) || head.starts_with(ASCII_MAGIC);
+    is_pickle && !is_length
 }
 
 /// The magic number in the protocols that write it in decimal.
