@@ -110,29 +110,31 @@ impl Resolved {
         }
     }
 
-    /// Where the data begins, for listing objects in the order of their data: a source, and an
-    /// offset in it. What is made out of another source begins where that is.
-    fn beginning(&self, places: &[(usize, u64)]) -> (usize, u64) {
-        let place = |(at, offset): (usize, Option<u64>)| {
+    /// Where the data begins, for listing objects in the order of their data: a source, an offset in
+    /// it, and whether there are any bytes: a component without bytes shares its offset with the one
+    /// that was written after it. What is made out of another source begins where that is.
+    fn beginning(&self, places: &[(usize, u64)]) -> (usize, u64, bool) {
+        let place = |(at, (offset, byte_len)): (usize, (Option<u64>, Option<u64>))| {
             let source = self.source(at);
+            let has_bytes = byte_len != Some(0);
             match places.get(source) {
-                Some((from, start)) if *from != source => Some((*from, *start)),
-                _ => offset.map(|offset| (source, offset)),
+                Some((from, start)) if *from != source => Some((*from, *start, has_bytes)),
+                _ => offset.map(|offset| (source, offset, has_bytes)),
             }
         };
         let first = match &self.object {
             Ok(object) => {
-                let components = object.components.iter().enumerate();
-                let offsets = components.map(|(at, (_, part))| (at, Some(part.blob.span.offset())));
-                offsets.filter_map(place).min()
+                let spans = object.components.iter().map(|(_, part)| part.blob.span);
+                let spans = spans.map(|span| (Some(span.offset()), Some(span.byte_len())));
+                spans.enumerate().filter_map(place).min()
             }
             Err(faulty) => {
-                let components = faulty.raw.components.iter().enumerate();
-                let offsets = components.map(|(at, (_, part))| (at, part.offset));
-                offsets.filter_map(place).min()
+                let components = faulty.raw.components.iter();
+                let spans = components.map(|(_, part)| (part.offset, part.length));
+                spans.enumerate().filter_map(place).min()
             }
         };
-        first.unwrap_or((self.source(0), u64::MAX))
+        first.unwrap_or((self.source(0), u64::MAX, true))
     }
 }
 

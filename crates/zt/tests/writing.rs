@@ -456,3 +456,18 @@ fn an_io_error_keeps_its_kind() {
     let error: io::Error = zt::Error::from(io::Error::from(io::ErrorKind::StorageFull)).into();
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
 }
+
+#[test]
+fn objects_list_as_they_were_written_those_without_bytes_too() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    for (name, len) in [("c", 3), ("z", 0), ("a", 2), ("b", 0)] {
+        let values = vec![1u8; len];
+        let dense = Dense::from_slice(&[len as u64], &values).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    let names: Vec<_> = file.entries().iter().map(|it| it.name()).collect();
+    assert_eq!(names, ["c", "z", "a", "b"]);
+}
