@@ -424,7 +424,7 @@ fn external_data_is_read_from_below_the_folder_of_the_model() {
         );
     }
     let checked = read(&[at, ("checksum", "da39a3ee")]);
-    assert_eq!(checked.warnings()[0].code, "unverified");
+    assert_eq!(checked.warnings()[0].code, "unknown-digest");
     for (pairs, expected) in [
         (&[at, ("offset", "3")][..], "bounds"),
         (&[at, ("offset", "18446744073709551615")], "bounds"),

@@ -70,7 +70,7 @@ impl<'p> Folder<'p> {
             builder.warning(Warning {
                 object: Some(tensor.to_owned()),
                 component: None,
-                code: "unverified",
+                code: "unknown-digest",
                 message: format!("the checksum {checksum:?} of {location:?} is not compared"),
             });
         }
