@@ -1,0 +1,366 @@
+//! Elements in another order than row-major, as a source that gives them row-major: arrays of
+//! Fortran, transposed and sliced views.
+//!
+//! Rows of such a view are scattered over its bytes, so it is gathered in *bands*: as many of the
+//! outermost rows as fit into a few megabytes are put together in one pass over the bytes, in the
+//! order in which these lie. Bands are kept while they are being read, a few at a time, for all
+//! views of a file together: memory does not grow with the views, nor with their size.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+mod band;
+mod bands;
+mod step;
+mod view;
+mod window;
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use zt::container::BlobReader;
+use zt::{Blob, Error, Limits, Result, Source};
+
+use band::{Band, BandShape};
+pub(crate) use bands::Bands;
+#[cfg(feature = "hdf5")]
+pub(crate) use bands::slots;
+use step::scatter;
+pub(crate) use step::{Place, Step};
+pub(crate) use view::View;
+use window::Window;
+
+/// Runs from this length on are read one by one, straight to where they belong.
+const LONG_RUN: u64 = 4 << 10;
+
+/// The elements of a view in row-major order.
+pub(crate) struct Strided {
+    base: Arc<dyn Source>,
+    view: View,
+    bands: Bands,
+    id: u64,
+    shape: BandShape,
+    check: Option<(Blob, OnceLock<()>)>,
+}
+
+impl Strided {
+    /// The elements of `view`, which lies within `base`. `bands` is shared by the views of a file.
+    pub(crate) fn new(base: Arc<dyn Source>, view: View, bands: &Bands) -> Self {
+        let shape = BandShape::of(&view, &*base);
+        Strided {
+            base,
+            view,
+            bands: bands.clone(),
+            id: bands.next_id(),
+            shape,
+            check: None,
+        }
+    }
+
+    /// Compares the digest of `blob`, bytes of the base, before the last element is given out: the
+    /// elements have none in this order.
+    pub(crate) fn checked(mut self, blob: Blob) -> Self {
+        self.check = Some((blob, OnceLock::new()));
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        let Some((blob, is_right)) = &self.check else {
+            return Ok(());
+        };
+        if is_right.get().is_some() {
+            return Ok(());
+        }
+        // The bytes exist, and are only looked at.
+        let limits = Limits {
+            decoded_len: u64::MAX,
+            ..Limits::default()
+        };
+        let mut reader = BlobReader::new(&self.base, blob, &limits)?;
+        let mut piece = vec![0; 256 << 10];
+        while reader.read(&mut piece)? > 0 {}
+        let _ = is_right.set(()); // Whoever was first found the same.
+        Ok(())
+    }
+
+    /// Copies from the band that holds `offset`; how many bytes.
+    fn copy(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        let band = self.shape.band(&self.view, offset);
+        let key = (self.id, band.start);
+        let skip = offset.saturating_sub(band.start);
+        self.bands
+            .copy(key, band.byte_len, skip, out, || self.gather(&band))
+    }
+
+    /// The elements of a band, in row-major order.
+    fn gather(&self, band: &Band) -> io::Result<Vec<u8>> {
+        let len = usize::try_from(band.byte_len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(len)
+            .map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.resize(len, 0);
+        let mut steps = self.steps(band);
+        // In the order in which the bytes lie.
+        steps.sort_by_key(|step| std::cmp::Reverse(step.from));
+        let mut window = Window::new(&*self.base, &steps, self.view.run);
+        let inner = steps.pop().unwrap_or(Step::ONE);
+        let mut place = Place::new(steps, band.base);
+        loop {
+            let span = inner.span(place.from, self.view.run);
+            let source = window.bytes(span)?;
+            let target = usize::try_from(place.to)
+                .ok()
+                .and_then(|to| bytes.get_mut(to..));
+            scatter(source, target.unwrap_or_default(), &inner, self.view.run);
+            if !place.advance() {
+                return Ok(bytes);
+            }
+        }
+    }
+
+    /// The dimensions of a band, as steps in the base and in the band.
+    fn steps(&self, band: &Band) -> Vec<Step> {
+        let mut to = self.view.run;
+        let mut steps = Vec::new();
+        let inner = self
+            .view
+            .dimensions
+            .iter()
+            .enumerate()
+            .skip(self.shape.axis)
+            .rev();
+        for (axis, dimension) in inner {
+            let count = if axis == self.shape.axis {
+                band.rows
+            } else {
+                dimension.count
+            };
+            steps.push(Step {
+                count,
+                from: dimension.stride,
+                to,
+            });
+            to = to.saturating_mul(count);
+        }
+        steps.reverse();
+        steps
+    }
+
+    fn fill(&self, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
+        while !out.is_empty() {
+            let len = if self.view.run >= LONG_RUN || self.view.dimensions.is_empty() {
+                let within = offset.checked_rem(self.view.run).unwrap_or(0);
+                let rest = self.view.run.saturating_sub(within);
+                let len = usize::try_from(rest).unwrap_or(usize::MAX).min(out.len());
+                let from = self.run_at(offset).saturating_add(within);
+                self.base
+                    .read_at(from, out.get_mut(..len).unwrap_or_default())?;
+                len
+            } else {
+                self.copy(offset, out)?
+            };
+            if len == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            offset = offset.saturating_add(len as u64);
+            out = out.get_mut(len..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Where in the base the run begins that holds the element byte `offset`.
+    fn run_at(&self, offset: u64) -> u64 {
+        let mut index = offset.checked_div(self.view.run).unwrap_or(0);
+        let mut at = self.view.offset;
+        for dimension in self.view.dimensions.iter().rev() {
+            let position = index.checked_rem(dimension.count).unwrap_or(0);
+            index = index.checked_div(dimension.count).unwrap_or(0);
+            at = at.saturating_add(position.saturating_mul(dimension.stride));
+        }
+        at
+    }
+}
+
+impl Source for Strided {
+    fn byte_len(&self) -> u64 {
+        self.view.byte_len
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.base.is_sequential()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buf.len() as u64);
+        if end.is_none_or(|end| end > self.view.byte_len) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.fill(offset, buf)?;
+        if end == Some(self.view.byte_len) {
+            self.check()?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a view cannot be read.
+#[derive(Debug)]
+pub(crate) struct TooLongToReorder {
+    pub(crate) byte_len: u64,
+}
+
+/// Elements of a compressed stream that lie in another order are gathered in several passes over
+/// it. Beyond this there would be too many.
+pub(crate) const REORDER_MAX: u64 = 4 << 30;
+
+impl std::error::Error for TooLongToReorder {}
+
+impl std::fmt::Display for TooLongToReorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} compressed bytes in another order than row-major; up to {REORDER_MAX} are put in order",
+            self.byte_len
+        )
+    }
+}
+
+impl From<TooLongToReorder> for Error {
+    fn from(fault: TooLongToReorder) -> Self {
+        Error::new(zt::ErrorKind::Unsupported, "unsupported", fault)
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "small numbers"
+)]
+mod tests {
+    use zt::Span;
+
+    use super::*;
+
+    /// Bytes that are not resident.
+    struct Positioned(Vec<u8>);
+
+    impl Source for Positioned {
+        fn byte_len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            zt::Memory::new(&self.0).read_at(offset, buf)
+        }
+    }
+
+    fn bytes(len: u64) -> Vec<u8> {
+        (0..len)
+            .map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8)
+            .collect()
+    }
+
+    /// Element by element.
+    fn expected(bytes: &[u8], offset: u64, len: u64, shape: &[u64], strides: &[u64]) -> Vec<u8> {
+        let count: u64 = shape.iter().product();
+        let mut out = Vec::new();
+        for element in 0..count {
+            let (mut index, mut at) = (element, offset);
+            for (count, stride) in shape.iter().zip(strides).rev() {
+                at += index % count * stride;
+                index /= count;
+            }
+            out.extend_from_slice(&bytes[at as usize..(at + len) as usize]);
+        }
+        out
+    }
+
+    fn check(offset: u64, len: u64, shape: &[u64], strides: &[u64]) {
+        let view = View::new(offset, len, shape, strides).unwrap();
+        let bytes = bytes(view.end());
+        let expected = expected(&bytes, offset, len, shape, strides);
+        assert_eq!(view.byte_len(), expected.len() as u64);
+        if let Some(span) = view.as_span() {
+            assert_eq!(
+                &bytes[span.offset() as usize..span.end() as usize],
+                expected
+            );
+        }
+        let sources: [Arc<dyn Source>; 2] = [
+            Arc::new(zt::Memory::new(bytes.clone())),
+            Arc::new(Positioned(bytes)),
+        ];
+        for source in sources {
+            let bands = Bands::default();
+            let strided = Strided::new(source, view.clone(), &bands);
+            for piece in [expected.len().max(1), 700, 4096] {
+                let mut found = vec![0; expected.len()];
+                for (at, part) in found.chunks_mut(piece).enumerate() {
+                    strided.read_at((at * piece) as u64, part).unwrap();
+                }
+                assert!(found == expected, "{shape:?} {strides:?} by {piece}");
+            }
+            assert!(bands.is_empty(), "what is read is not kept");
+        }
+    }
+
+    #[test]
+    fn views_of_any_strides_are_row_major() {
+        check(0, 4, &[3, 5], &[4, 12]);
+        check(8, 2, &[4, 3, 2], &[2, 8, 24]);
+        check(0, 8, &[2, 3, 4], &[8, 64, 16]);
+        check(3, 1, &[7, 1, 5], &[1, 9, 7]);
+        check(0, 4, &[], &[]);
+        check(0, 4, &[3, 0, 2], &[4, 4, 4]);
+        check(5, 3, &[4, 4], &[48, 6]);
+        check(0, 4, &[3, 4], &[0, 4]);
+        check(0, 2, &[2, 3, 4, 5], &[2, 40, 8, 4000]);
+        check(0, 4, &[3, 5, 2000], &[8000, 24000, 4]);
+        check(0, 16, &[300, 700], &[16, 4800]);
+        check(0, 4, &[3, 400_000], &[4, 12]);
+    }
+
+    #[test]
+    fn what_lies_in_order_is_a_span() {
+        let plain = View::new(8, 4, &[2, 1, 3], &[12, 99, 4]).unwrap();
+        assert_eq!(plain.as_span(), Span::new(8, 24));
+        assert_eq!(
+            View::fortran(0, 4, &[1, 6]).unwrap().as_span(),
+            Span::new(0, 24)
+        );
+        assert_eq!(
+            View::fortran(0, 4, &[2, 0]).unwrap().as_span(),
+            Span::new(0, 0)
+        );
+        assert_eq!(View::fortran(0, 4, &[2, 3]).unwrap().as_span(), None);
+    }
+
+    #[test]
+    fn what_passes_the_last_address_is_no_view() {
+        assert_eq!(View::new(0, 4, &[1 << 62, 2], &[4, 4]), None);
+        assert_eq!(View::new(0, 4, &[2], &[u64::MAX]), None);
+        assert_eq!(View::new(u64::MAX, 1, &[2], &[1]), None);
+        assert_eq!(View::new(0, 1, &[2], &[]), None);
+        assert_eq!(View::fortran(0, 8, &[1 << 61, 0]), None);
+    }
+
+    #[test]
+    fn the_digest_of_the_base_is_compared_at_the_end() {
+        let base = bytes(24);
+        let digest = zt::DigestAlgorithm::Crc32c.digest(&base).unwrap();
+        for (right, change) in [(true, 0), (false, 1)] {
+            let mut base = base.clone();
+            base[7] ^= change;
+            let blob = Blob {
+                digest: Some(digest.clone()),
+                ..Blob::raw(Span::new(0, 24).unwrap())
+            };
+            let view = View::fortran(0, 4, &[2, 3]).unwrap();
+            let base = Arc::new(zt::Memory::new(base));
+            let strided = Strided::new(base, view, &Bands::default()).checked(blob);
+            strided.read_at(0, &mut [0; 8]).unwrap();
+            assert_eq!(strided.read_at(16, &mut [0; 8]).is_ok(), right);
+        }
+    }
+}

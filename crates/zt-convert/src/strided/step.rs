@@ -1,0 +1,103 @@
+//! From elements that lie apart to elements that lie together.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt::Span;
+
+/// `count` times on: by `from` bytes in the base, by `to` in the band.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    pub(crate) count: u64,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+impl Step {
+    pub(super) const ONE: Step = Step {
+        count: 1,
+        from: 0,
+        to: 0,
+    };
+
+    /// What all of it touches in the base, from `offset` on.
+    pub(super) fn span(&self, offset: u64, run: u64) -> Span {
+        let reach = self.from.saturating_mul(self.count.saturating_sub(1));
+        Span::new(offset, reach.saturating_add(run)).unwrap_or_default()
+    }
+}
+
+/// Counts through steps, the last the fastest.
+pub(crate) struct Place {
+    steps: Vec<Step>,
+    at: Vec<u64>,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+impl Place {
+    pub(crate) fn new(steps: Vec<Step>, from: u64) -> Self {
+        Place {
+            at: vec![0; steps.len()],
+            steps,
+            from,
+            to: 0,
+        }
+    }
+
+    /// Goes on to the next place; false behind the last.
+    pub(crate) fn advance(&mut self) -> bool {
+        for (step, at) in self.steps.iter().zip(&mut self.at).rev() {
+            *at = at.saturating_add(1);
+            self.from = self.from.saturating_add(step.from);
+            self.to = self.to.saturating_add(step.to);
+            if *at < step.count {
+                return true;
+            }
+            self.from = self
+                .from
+                .saturating_sub(step.from.saturating_mul(step.count));
+            self.to = self.to.saturating_sub(step.to.saturating_mul(step.count));
+            *at = 0;
+        }
+        false
+    }
+}
+
+/// Copies runs that lie `inner.from` apart to places that lie `inner.to` apart.
+pub(super) fn scatter(source: &[u8], target: &mut [u8], inner: &Step, run: u64) {
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let (from, run) = (size(inner.from), size(run));
+    let targets = target
+        .chunks_mut(size(inner.to).max(1))
+        .take(size(inner.count));
+    match run {
+        1 => scatter_fixed::<1>(source, targets, from),
+        2 => scatter_fixed::<2>(source, targets, from),
+        4 => scatter_fixed::<4>(source, targets, from),
+        8 => scatter_fixed::<8>(source, targets, from),
+        16 => scatter_fixed::<16>(source, targets, from),
+        _ => {
+            for (at, target) in targets.enumerate() {
+                let source = source.get(at.saturating_mul(from)..);
+                let source = source.and_then(|source| source.get(..run));
+                if let (Some(source), Some(target)) = (source, target.get_mut(..run)) {
+                    target.copy_from_slice(source);
+                }
+            }
+        }
+    }
+}
+
+/// As [`scatter`], of elements whose width the compiler knows.
+fn scatter_fixed<'t, const N: usize>(
+    source: &[u8],
+    targets: impl Iterator<Item = &'t mut [u8]>,
+    from: usize,
+) {
+    for (at, target) in targets.enumerate() {
+        let source = source.get(at.saturating_mul(from)..);
+        let source = source.and_then(|source| source.first_chunk::<N>());
+        if let (Some(source), Some(target)) = (source, target.first_chunk_mut::<N>()) {
+            *target = *source;
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Bytes of a source that are fetched once for many elements.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::io;
+
+use zt::{Source, Span};
+
+use super::step::Step;
+
+/// Bytes between two runs that are rather read than skipped, and how many are read at a time then.
+const GAP: u64 = 4 << 10;
+const WINDOW: u64 = 256 << 10;
+
+/// The bytes of a base that are at hand.
+pub(super) struct Window<'s> {
+    base: &'s dyn Source,
+    /// How much is fetched where little lies between what is wanted.
+    ahead: u64,
+    span: Span,
+    bytes: Vec<u8>,
+}
+
+impl<'s> Window<'s> {
+    /// For spans that `steps` lead to, in their order.
+    pub(super) fn new(base: &'s dyn Source, steps: &[Step], run: u64) -> Self {
+        let inner = steps
+            .last()
+            .map_or(run, |inner| inner.span(0, run).byte_len());
+        let next = steps.len().checked_sub(2).and_then(|at| steps.get(at));
+        let gap = next.map_or(u64::MAX, |next| next.from.saturating_sub(inner));
+        let reads_on = gap <= GAP || base.is_sequential();
+        Window {
+            base,
+            ahead: if reads_on { WINDOW } else { 0 },
+            span: Span::default(),
+            bytes: Vec::new(),
+        }
+    }
+
+    pub(super) fn bytes(&mut self, span: Span) -> io::Result<&[u8]> {
+        if let Some(bytes) = self.base.slice(span) {
+            return Ok(bytes);
+        }
+        if !self.span.contains(span) {
+            let left = self.base.byte_len().saturating_sub(span.offset());
+            let len = span.byte_len().max(self.ahead.min(left));
+            self.span = Span::default();
+            let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+            let more = len.saturating_sub(self.bytes.len());
+            self.bytes
+                .try_reserve(more)
+                .map_err(|_| io::ErrorKind::OutOfMemory)?;
+            self.bytes.resize(len, 0);
+            self.base.read_at(span.offset(), &mut self.bytes)?;
+            self.span = Span::new(span.offset(), len as u64).unwrap_or_default();
+        }
+        let skip = span.offset().saturating_sub(self.span.offset());
+        let part = usize::try_from(skip)
+            .ok()
+            .zip(usize::try_from(span.byte_len()).ok());
+        let part = part.and_then(|(skip, len)| self.bytes.get(skip..)?.get(..len));
+        Ok(part.unwrap_or_default())
+    }
+}
