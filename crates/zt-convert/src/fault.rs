@@ -3,9 +3,23 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use zt::{DType, Error, ErrorKind, Kind};
+use zt::{DType, ErrorKind, Kind};
 
 use crate::member::{Member, members};
+
+/// Makes the rules of a kind errors: each has a `kind`, a `code` and a text.
+macro_rules! is_an_error {
+    ($fault:ty) => {
+        impl From<$fault> for zt::Error {
+            fn from(fault: $fault) -> Self {
+                zt::Error::new(fault.kind(), fault.code(), fault)
+            }
+        }
+
+        impl std::error::Error for $fault {}
+    };
+}
+pub(crate) use is_an_error;
 
 /// Why files are not opened or converted. Faults of a kind's own rules are its module's.
 #[derive(Debug)]
@@ -152,13 +166,7 @@ impl Fault {
 /// The code of an error about a loss, and of the warning that takes its place.
 pub(crate) const LOSSY: &str = "lossy";
 
-impl From<Fault> for Error {
-    fn from(fault: Fault) -> Self {
-        Error::new(fault.kind(), fault.code(), fault)
-    }
-}
-
-impl std::error::Error for Fault {}
+is_an_error!(Fault);
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use zt::{Error, ErrorKind};
+use zt::ErrorKind;
+
+use crate::fault::is_an_error;
 
 /// Why an array is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,13 +57,7 @@ impl Violation {
     }
 }
 
-impl From<Violation> for Error {
-    fn from(violation: Violation) -> Self {
-        Error::new(violation.kind(), violation.code(), violation)
-    }
-}
-
-impl std::error::Error for Violation {}
+is_an_error!(Violation);
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use zt::{Error, ErrorKind};
+use zt::ErrorKind;
+
+use crate::fault::is_an_error;
 
 use super::global::Unread;
 use super::pickle::{PickleError, PickleFault};
@@ -84,13 +86,7 @@ impl TensorFault {
     }
 }
 
-impl From<TensorFault> for Error {
-    fn from(fault: TensorFault) -> Self {
-        Error::new(fault.kind(), fault.code(), fault)
-    }
-}
-
-impl std::error::Error for TensorFault {}
+is_an_error!(TensorFault);
 
 impl fmt::Display for TensorFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -227,13 +223,7 @@ impl Violation {
     }
 }
 
-impl From<Violation> for Error {
-    fn from(violation: Violation) -> Self {
-        Error::new(violation.kind(), violation.code(), violation)
-    }
-}
-
-impl std::error::Error for Violation {}
+is_an_error!(Violation);
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use zt::{Error, ErrorKind};
+use zt::ErrorKind;
+
+use crate::fault::is_an_error;
 
 use super::dtype::Dtype;
 
@@ -57,6 +59,10 @@ pub(super) enum Violation {
 }
 
 impl Violation {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Malformed
+    }
+
     fn code(&self) -> &'static str {
         match self {
             Violation::ShardName { .. } | Violation::NoShard { .. } => "path",
@@ -65,13 +71,7 @@ impl Violation {
     }
 }
 
-impl From<Violation> for Error {
-    fn from(violation: Violation) -> Self {
-        Error::new(ErrorKind::Malformed, violation.code(), violation)
-    }
-}
-
-impl std::error::Error for Violation {}
+is_an_error!(Violation);
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use zt::{Error, ErrorKind};
 
+use crate::fault::is_an_error;
+
 /// Why a file or a tensor is refused, or minded by strict readers.
 #[derive(Debug)]
 pub(super) enum Violation {
@@ -130,6 +132,10 @@ pub(super) enum BlockSize {
 }
 
 impl Violation {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Malformed
+    }
+
     /// The error, at a byte of the file.
     pub(super) fn at(self, offset: u64) -> Error {
         Error::from(self).with_offset(offset)
@@ -156,13 +162,7 @@ impl Violation {
     }
 }
 
-impl From<Violation> for Error {
-    fn from(violation: Violation) -> Self {
-        Error::new(ErrorKind::Malformed, violation.code(), violation)
-    }
-}
-
-impl std::error::Error for Violation {}
+is_an_error!(Violation);
 
 impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use zt::{Error, ErrorKind};
 
+use crate::fault::is_an_error;
+
 /// Why a file or a part of it is refused, or minded by strict readers.
 #[derive(Debug)]
 pub(super) enum Violation {
@@ -242,13 +244,7 @@ impl Violation {
     }
 }
 
-impl From<Violation> for Error {
-    fn from(violation: Violation) -> Self {
-        Error::new(violation.kind(), violation.code(), violation)
-    }
-}
-
-impl std::error::Error for Violation {}
+is_an_error!(Violation);
 
 impl fmt::Display for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use zt::{DType, Error, ErrorKind};
+use zt::{DType, ErrorKind};
+
+use crate::fault::is_an_error;
 
 /// Why a file, or an object of it, is refused.
 #[derive(Debug)]
@@ -142,13 +144,7 @@ impl Violation {
     }
 }
 
-impl From<Violation> for Error {
-    fn from(violation: Violation) -> Self {
-        Error::new(violation.kind(), violation.code(), violation)
-    }
-}
-
-impl std::error::Error for Violation {}
+is_an_error!(Violation);
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
