@@ -4,114 +4,23 @@
 //! that lie close together are one unit of work, and one read; a large one is cut into pieces of
 //! about 1 MiB, which are as many. Memory: a few pieces for each thread.
 
-use zt_container::codec::{Frame, frames};
-use zt_container::{
-    Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Hasher, Limits, Source, Span,
-};
-use zt_formats::check_bools_from;
+mod job;
+mod piece;
 
+use zt_container::codec::{Frame, frames};
+use zt_container::{Blob, BlobReader, DigestAlgorithm, Encoding, Hasher, Limits, Source, Span};
+
+pub(crate) use self::job::{Job, Outcome};
+use self::piece::{Cut, Piece, STRETCH, is_piece, look, update, wrong_bool};
 use crate::announce::announce;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::parallel;
 use crate::progress::Gauge;
-use crate::region::{Region, SMALL, bundles};
+use crate::region::{Region, bundles};
 use crate::scratch::{Pool, Scratch};
-
-/// Raw bytes that one core takes at a time: they stay in its cache from being read to being summed.
-const STRETCH: u64 = 1 << 20;
-
-/// Frames with more content than this are streamed: they are no pieces that memory is bounded by.
-const LARGEST_FRAME: u64 = 8 << 20;
 
 /// Pieces that are made ready while others go through a chain: each holds memory.
 const AHEAD: usize = 2;
-
-/// One range of stored bytes, and what is wanted of it.
-#[derive(Clone)]
-pub(crate) struct Job<'f> {
-    pub(crate) source: &'f dyn Source,
-    pub(crate) span: Span,
-    pub(crate) encoding: Encoding,
-    /// The most content that is declared; `None` where nothing is.
-    pub(crate) declared: Option<u64>,
-    /// Bytes of an element to be reversed: 1 where the content is little-endian.
-    pub(crate) width: usize,
-    /// The checksum of the stored bytes that is wanted: one that pieces' are combined to.
-    pub(crate) sum: Option<DigestAlgorithm>,
-    /// Whether the SHA-256 of the stored bytes is wanted.
-    pub(crate) sha256: bool,
-    /// Whether the XXH3 of the stored bytes is wanted.
-    pub(crate) xxh3: bool,
-    /// Whether the SHA-256 of the content is wanted, little-endian.
-    pub(crate) content: bool,
-    /// Whether bytes of the content other than 0 and 1 are looked for.
-    pub(crate) bools: bool,
-    /// Whether components declare different lengths: all but one of them are wrong.
-    pub(crate) is_disputed: bool,
-    /// Components that have these bytes, for telling how far the work is.
-    pub(crate) uses: u64,
-}
-
-/// What was found.
-#[derive(Debug, Clone)]
-pub(crate) struct Outcome {
-    /// Bytes of content, or why there are none.
-    pub(crate) decoded: Result<u64>,
-    pub(crate) sum: Option<Digest>,
-    pub(crate) sha256: Option<Digest>,
-    pub(crate) xxh3: Option<Digest>,
-    pub(crate) content: Option<Digest>,
-    /// The first byte that is no bool.
-    pub(crate) wrong_bool: Option<Box<zt_formats::Error>>,
-}
-
-impl Default for Outcome {
-    fn default() -> Self {
-        Outcome {
-            decoded: Ok(0),
-            sum: None,
-            sha256: None,
-            xxh3: None,
-            content: None,
-            wrong_bool: None,
-        }
-    }
-}
-
-impl Job<'_> {
-    /// Whether a sum of the stored bytes is wanted that takes them in order.
-    fn is_chained(&self) -> bool {
-        self.sha256 || self.xxh3
-    }
-
-    /// Whether bytes and content fit a piece, as far as the file says.
-    fn is_small(&self) -> bool {
-        !self.is_disputed
-            && self.span.byte_len() <= SMALL
-            && self.declared.is_some_and(|len| len <= SMALL)
-    }
-}
-
-impl Outcome {
-    fn failed(error: impl Into<Error>) -> Self {
-        Outcome {
-            decoded: Err(error.into()),
-            ..Outcome::default()
-        }
-    }
-
-    /// The digest of the stored bytes, where it was wanted and they could be read.
-    pub(crate) fn digest(&self, algorithm: DigestAlgorithm) -> Option<&Digest> {
-        match algorithm {
-            DigestAlgorithm::Sha256 => self.sha256.as_ref(),
-            DigestAlgorithm::Xxh3 => self.xxh3.as_ref(),
-            _ => {
-                let sum = self.sum.as_ref();
-                sum.filter(|sum| sum.algorithm() == Some(algorithm))
-            }
-        }
-    }
-}
 
 /// Does every job. They are in the order of their sources and offsets; so are the outcomes.
 ///
@@ -145,47 +54,6 @@ struct Chains {
     stored: Option<Hasher>,
     xxh3: Option<Hasher>,
     content: Option<Hasher>,
-}
-
-/// A piece that has been fetched and decoded.
-struct Piece {
-    stored: Span,
-    sum: Option<Digest>,
-    content_len: u64,
-    fault: Option<Error>,
-    wrong_bool: Option<Box<zt_formats::Error>>,
-}
-
-/// How a blob is cut.
-enum Cut {
-    Stretches(Span),
-    Frames(Vec<Frame>),
-}
-
-impl Cut {
-    fn len(&self) -> usize {
-        match self {
-            Cut::Stretches(span) => {
-                usize::try_from(span.byte_len().div_ceil(STRETCH)).unwrap_or(usize::MAX)
-            }
-            Cut::Frames(frames) => frames.len(),
-        }
-    }
-
-    /// Stored bytes, and which of the decoded ones they are.
-    fn get(&self, at: usize) -> Option<Frame> {
-        match self {
-            Cut::Frames(frames) => frames.get(at).copied(),
-            Cut::Stretches(span) => {
-                let start = (at as u64).checked_mul(STRETCH)?;
-                let len = span.byte_len().checked_sub(start)?.min(STRETCH);
-                Some(Frame {
-                    stored: Span::new(span.offset().checked_add(start)?, len)?,
-                    content: Span::new(start, len)?,
-                })
-            }
-        }
-    }
 }
 
 impl Scan<'_> {
@@ -222,7 +90,7 @@ impl Scan<'_> {
         }
         let cut = match job.encoding {
             Encoding::Raw => Cut::Stretches(job.span),
-            _ => match frames(job.source, &blob_of(job)) {
+            _ => match frames(job.source, &job.blob()) {
                 Ok(Some(frames)) if frames.iter().all(|frame| is_piece(frame, job)) => {
                     Cut::Frames(frames)
                 }
@@ -322,17 +190,8 @@ impl Scan<'_> {
             stored: Span::default(),
             content: Span::default(),
         });
-        let mut piece = Piece {
-            stored: place.stored,
-            sum: None,
-            content_len: 0,
-            fault: None,
-            wrong_bool: None,
-        };
         announce(job.source, at, |at| Some(cut.get(at)?.stored));
-        if let Err(error) = look_at_piece(job, place, scratch, &mut piece) {
-            piece.fault = Some(error.into());
-        }
+        let piece = Piece::look(job, place, scratch);
         self.gauge
             .report(piece.content_len.saturating_mul(job.uses))?;
         Ok(piece)
@@ -426,7 +285,7 @@ impl Scan<'_> {
         };
         let blob = Blob {
             decoded_len: None,
-            ..blob_of(job)
+            ..job.blob()
         };
         let mut declared = most;
         if let Ok(mut reader) = BlobReader::unverified(job.source, &blob, &limits) {
@@ -444,7 +303,7 @@ impl Scan<'_> {
     }
 
     fn decode(&self, job: &Job<'_>) -> Result<Outcome> {
-        let blob = blob_of(job);
+        let blob = job.blob();
         let opened = BlobReader::unverified(job.source, &blob, self.limits);
         let hasher = job
             .content
@@ -484,14 +343,6 @@ impl Scan<'_> {
     }
 }
 
-impl Outcome {
-    fn append(&mut self, next: Option<&Digest>, next_len: u64) {
-        if let Some(sum) = &self.sum {
-            self.sum = next.and_then(|next| sum.followed_by(next, next_len));
-        }
-    }
-}
-
 impl Chains {
     fn update_stored(&mut self, bytes: &[u8]) {
         let hashers = self.stored.iter_mut().chain(&mut self.xxh3);
@@ -509,117 +360,5 @@ impl Chains {
         if let Some(hasher) = self.content.as_mut().filter(|_| piece.fault.is_none()) {
             update(hasher, content, job.width);
         }
-    }
-}
-
-fn blob_of(job: &Job<'_>) -> Blob {
-    Blob {
-        encoding: job.encoding,
-        decoded_len: job.declared,
-        ..Blob::raw(job.span)
-    }
-}
-
-/// Whether a frame is no more than a piece. What it claims to hold is no better than what a
-/// manifest claims, and an element that lies in two frames cannot be turned in either.
-fn is_piece(frame: &Frame, job: &Job<'_>) -> bool {
-    frame.content.byte_len() <= LARGEST_FRAME
-        && frame.stored.byte_len() <= LARGEST_FRAME.saturating_mul(2)
-        && frame
-            .content
-            .offset()
-            .is_multiple_of(job.width.max(1) as u64)
-}
-
-/// All of a small job.
-fn look(
-    source: &dyn Source,
-    job: &Job<'_>,
-    scratch: &mut Scratch,
-) -> zt_container::Result<Outcome> {
-    let mut fetched = std::mem::take(&mut scratch.stored);
-    let stored = match source.slice(job.span) {
-        Some(lent) => lent,
-        None => crate::scratch::fetch(&mut fetched, source, job.span)?,
-    };
-    let digest = |wanted: Option<DigestAlgorithm>| {
-        let digest = wanted.map(|algorithm| algorithm.digest(stored));
-        digest.transpose()
-    };
-    let mut outcome = Outcome {
-        sum: digest(job.sum)?,
-        sha256: digest(job.sha256.then_some(DigestAlgorithm::Sha256))?,
-        xxh3: digest(job.xxh3.then_some(DigestAlgorithm::Xxh3))?,
-        ..Outcome::default()
-    };
-    match decode_piece(job, stored, job.declared.unwrap_or(0), scratch) {
-        Ok(content) => {
-            outcome.decoded = Ok(content.len() as u64);
-            outcome.wrong_bool = wrong_bool(job, 0, content);
-            if job.content {
-                let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
-                update(&mut hasher, content, job.width);
-                outcome.content = Some(hasher.finish());
-            }
-        }
-        Err(error) => outcome.decoded = Err(error.into()),
-    }
-    scratch.stored = fetched;
-    Ok(outcome)
-}
-
-/// The content of stored bytes: themselves, or decoded in `scratch`.
-fn decode_piece<'a>(
-    job: &Job<'_>,
-    stored: &'a [u8],
-    content_len: u64,
-    scratch: &'a mut Scratch,
-) -> zt_container::Result<&'a [u8]> {
-    if job.encoding == Encoding::Raw {
-        return Ok(stored);
-    }
-    scratch.decode_here(stored, content_len)?;
-    Ok(&scratch.content)
-}
-
-fn look_at_piece(
-    job: &Job<'_>,
-    place: Frame,
-    scratch: &mut Scratch,
-    piece: &mut Piece,
-) -> zt_container::Result<()> {
-    let mut fetched = std::mem::take(&mut scratch.stored);
-    let stored = match job.source.slice(place.stored) {
-        Some(lent) => lent,
-        None => crate::scratch::fetch(&mut fetched, job.source, place.stored)?,
-    };
-    if let Some(algorithm) = job.sum {
-        piece.sum = Some(algorithm.digest(stored)?);
-    }
-    let decoded = decode_piece(job, stored, place.content.byte_len(), scratch).map(|content| {
-        piece.content_len = content.len() as u64;
-        piece.wrong_bool = wrong_bool(job, place.content.offset(), content);
-    });
-    scratch.stored = fetched;
-    decoded
-}
-
-fn wrong_bool(job: &Job<'_>, start: u64, content: &[u8]) -> Option<Box<zt_formats::Error>> {
-    let checked = job.bools.then(|| check_bools_from(start, content))?;
-    checked.err().map(Box::new)
-}
-
-/// Hashes elements of `width` bytes in the other byte order. Pieces hold whole elements.
-fn update(hasher: &mut Hasher, bytes: &[u8], width: usize) {
-    if width <= 1 {
-        return hasher.update(bytes);
-    }
-    let mut turned = [0; 4096]; // A multiple of every width.
-    for stretch in bytes.chunks(turned.len()) {
-        let turned = turned.get_mut(..stretch.len()).unwrap_or_default();
-        turned.copy_from_slice(stretch);
-        // A partial element at the end, which its format has refused before, is left alone.
-        turned.chunks_exact_mut(width).for_each(<[u8]>::reverse);
-        hasher.update(turned);
     }
 }
