@@ -1,5 +1,8 @@
 //! A handle on one object of a file, and the ways to read it.
 
+mod component_reader;
+mod located;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -8,6 +11,10 @@ use zt_formats::{
     Buffer, Bytes, Dense, Element, Elements, ObjectFormat, Parts, Typed, View, dense_byte_len,
 };
 use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
+
+pub use self::component_reader::ComponentReader;
+pub(crate) use self::component_reader::whole_elements;
+pub(crate) use self::located::{Located, elements_in, to_little_endian};
 
 use crate::catalog::Resolved;
 use crate::error::{Error, Fault, Result};
@@ -388,12 +395,7 @@ impl<'f> Tensor<'f> {
         };
         let blob = open(self.source(part), &part.component.blob, &self.file.limits)
             .map_err(|error| self.blame(error, part))?;
-        Ok(ComponentReader {
-            tensor: *self,
-            part,
-            blob,
-            verify,
-        })
+        Ok(ComponentReader::new(*self, part, blob, verify))
     }
 
     pub(crate) fn decoded_len_of(&self, part: Located<'f>) -> Result<u64> {
@@ -528,85 +530,5 @@ impl std::fmt::Debug for Tensor<'_> {
             .field("name", &self.name)
             .field("object", self.object)
             .finish()
-    }
-}
-
-/// A component and its place among those of its object.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Located<'f> {
-    pub(crate) at: usize,
-    pub(crate) role: &'f Text,
-    pub(crate) component: &'f Component,
-}
-
-impl Located<'_> {
-    /// Memory for the pieces of the component as a [`ComponentReader`] gives them: no more than it
-    /// has bytes, because most of many objects are small.
-    pub(crate) fn piece(&self) -> Vec<u8> {
-        const PIECE: u64 = 1 << 20;
-        // At least one element of any dtype; the end shows in a piece that is not full.
-        let declared = self.component.blob.decoded_len;
-        let len = declared.map_or(PIECE, |len| len.saturating_add(8).min(PIECE));
-        vec![0; usize::try_from(len).unwrap_or(1 << 20)]
-    }
-}
-
-/// Yields the decoded little-endian bytes of one component in order. See [`Tensor::reader`].
-#[derive(Debug)]
-pub struct ComponentReader<'f> {
-    tensor: Tensor<'f>,
-    part: Located<'f>,
-    blob: BlobReader<'f>,
-    verify: bool,
-}
-
-impl ComponentReader<'_> {
-    /// Reads whole elements into `out`, as many as fit; how many bytes, 0 at the end. The digest
-    /// has been checked when the end is reported.
-    ///
-    /// # Errors
-    ///
-    /// As [`Tensor::bytes`]; [`crate::ErrorKind::Misuse`] where not one element fits.
-    pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
-        let component = self.part.component;
-        let out = whole_elements(out, component.dtype.map_or(1, DType::byte_len))?;
-        let read = self.blob.read(out);
-        let len = read.map_err(|error| self.tensor.blame(error, self.part))?;
-        if len < out.len() && self.verify {
-            self.tensor.set_verified(self.part);
-        }
-        to_little_endian(component, out.get_mut(..len).unwrap_or_default());
-        Ok(len)
-    }
-}
-
-/// As much of `out` as whole elements of `width` bytes take, of which there is at least one.
-pub(crate) fn whole_elements(out: &mut [u8], width: usize) -> Result<&mut [u8]> {
-    let room = out.len() - out.len() % width;
-    let out = out.get_mut(..room).unwrap_or_default();
-    if out.is_empty() {
-        let expected = width as u64;
-        let misuse = zt_container::Misuse::Destination { expected, found: 0 };
-        return Err(zt_container::Error::Misuse(misuse).into());
-    }
-    Ok(out)
-}
-
-/// The elements of a component, of which these are the bytes.
-pub(crate) fn elements_in<'b>(part: Located<'_>, bytes: impl Into<Bytes<'b>>) -> Elements<'b> {
-    Elements {
-        // Files of 1.0 do not say the dtype of every role: those are bytes.
-        dtype: part.component.dtype.unwrap_or(DType::U8),
-        logical_type: part.component.logical_type.clone(),
-        bytes: bytes.into(),
-    }
-}
-
-/// Reverses the bytes of every element of a big-endian component; a partial one at the end, which
-/// its format has refused before, is left alone.
-pub(crate) fn to_little_endian(component: &Component, bytes: &mut [u8]) {
-    let width = component.dtype.map_or(1, DType::byte_len);
-    if component.byte_order == ByteOrder::Big && width > 1 {
-        bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
     }
 }

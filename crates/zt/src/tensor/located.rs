@@ -1,0 +1,43 @@
+//! A component among those of its object, and what its bytes are.
+
+use zt_formats::{Bytes, Elements};
+use zt_manifest::{ByteOrder, Component, DType, Text};
+
+/// A component and its place among those of its object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Located<'f> {
+    pub(crate) at: usize,
+    pub(crate) role: &'f Text,
+    pub(crate) component: &'f Component,
+}
+
+impl Located<'_> {
+    /// Memory for the pieces of the component as a [`super::ComponentReader`] gives them: no more than it
+    /// has bytes, because most of many objects are small.
+    pub(crate) fn piece(&self) -> Vec<u8> {
+        const PIECE: u64 = 1 << 20;
+        // At least one element of any dtype; the end shows in a piece that is not full.
+        let declared = self.component.blob.decoded_len;
+        let len = declared.map_or(PIECE, |len| len.saturating_add(8).min(PIECE));
+        vec![0; usize::try_from(len).unwrap_or(1 << 20)]
+    }
+}
+
+/// The elements of a component, of which these are the bytes.
+pub(crate) fn elements_in<'b>(part: Located<'_>, bytes: impl Into<Bytes<'b>>) -> Elements<'b> {
+    Elements {
+        // Files of 1.0 do not say the dtype of every role: those are bytes.
+        dtype: part.component.dtype.unwrap_or(DType::U8),
+        logical_type: part.component.logical_type.clone(),
+        bytes: bytes.into(),
+    }
+}
+
+/// Reverses the bytes of every element of a big-endian component; a partial one at the end, which
+/// its format has refused before, is left alone.
+pub(crate) fn to_little_endian(component: &Component, bytes: &mut [u8]) {
+    let width = component.dtype.map_or(1, DType::byte_len);
+    if component.byte_order == ByteOrder::Big && width > 1 {
+        bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+    }
+}
