@@ -14,10 +14,16 @@
 //! whole, its declared size and the bytes of the file after that. Fields are written in the order of
 //! the real writers' structs, not in the deterministic one, so that no case depends on it.
 
-use zt::{Attributes, DType, DigestAlgorithm};
+mod item;
+mod part;
 
-use crate::cbor::{self, Cbor, Edits, Fields, array, attributes, map, text, uint, uints};
-use crate::digest;
+use zt::Attributes;
+
+use crate::cbor::{self, Cbor, Edits, Fields, array, attributes, map, text};
+
+pub use self::item::Item;
+pub use self::part::Part;
+use self::part::Place;
 
 /// The three ways to bend the map of an object or of a component.
 macro_rules! edits {
@@ -44,6 +50,7 @@ macro_rules! edits {
         }
     };
 }
+pub(crate) use edits;
 
 /// Which generation a file is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,50 +78,6 @@ pub struct Draft {
     padding: u8,
     manifest: Option<Cbor>,
     size: Option<u64>,
-}
-
-/// An object on its way.
-#[derive(Debug, Clone)]
-pub struct Item {
-    /// What a reader has to see.
-    pub shape: Vec<u64>,
-    /// What a reader has to see.
-    pub format: String,
-    /// What a reader has to see; also what is written.
-    pub attributes: Option<Attributes>,
-    /// In the order of the file.
-    pub parts: Vec<Part>,
-    edits: Edits,
-}
-
-/// A component on its way.
-#[derive(Debug, Clone)]
-pub struct Part {
-    /// Its role.
-    pub role: String,
-    /// What a reader has to see; `None` where the file does not say.
-    pub dtype: Option<DType>,
-    /// What is written, and what a reader has to see unless it repeats the dtype.
-    pub logical_type: Option<String>,
-    /// The decoded little-endian bytes that a reader has to see.
-    pub decoded: Vec<u8>,
-    /// The digest's text.
-    pub digest: Option<String>,
-    /// Whether the stored bytes are zstd.
-    pub zstd: bool,
-    stored: Vec<u8>,
-    place: Place,
-    edits: Edits,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Place {
-    /// The next multiple of 64.
-    Next,
-    /// So many bytes after the next multiple of 64.
-    After(u64),
-    /// The blob is there already.
-    At(u64),
 }
 
 impl Draft {
@@ -371,254 +334,6 @@ fn decoded_name(name: &Cbor) -> String {
     match name.split_first() {
         Some((0x7f, rest)) => chunks(rest),
         _ => chunks(name),
-    }
-}
-
-impl Item {
-    /// An object without components.
-    #[must_use]
-    pub fn new(shape: &[u64], format: &str) -> Self {
-        Item {
-            shape: shape.to_vec(),
-            format: format.to_owned(),
-            attributes: None,
-            parts: Vec::new(),
-            edits: Edits::default(),
-        }
-    }
-
-    /// A dense object of these little-endian bytes.
-    #[must_use]
-    pub fn dense(shape: &[u64], dtype: DType, bytes: &[u8]) -> Self {
-        Item::new(shape, "dense").part(Part::new("data", dtype, bytes))
-    }
-
-    /// A matrix by rows, of values of one byte.
-    #[must_use]
-    pub fn csr(shape: &[u64], values: &[u8], indices: &[u64], indptr: &[u64]) -> Self {
-        Item::new(shape, "sparse_csr")
-            .part(Part::new("values", DType::U8, values))
-            .part(Part::new("indices", DType::U64, &le_u64(indices)))
-            .part(Part::new("indptr", DType::U64, &le_u64(indptr)))
-    }
-
-    /// Values of one byte with their coordinates, dimension by dimension.
-    #[must_use]
-    pub fn coo(shape: &[u64], values: &[u8], coords: &[u64]) -> Self {
-        Item::new(shape, "sparse_coo")
-            .part(Part::new("values", DType::U8, values))
-            .part(Part::new("coords", DType::U64, &le_u64(coords)))
-    }
-
-    /// Adds a component.
-    #[must_use]
-    pub fn part(mut self, part: Part) -> Self {
-        self.parts.push(part);
-        self
-    }
-
-    /// Replaces the component of the same role.
-    #[must_use]
-    pub fn replace(mut self, part: Part) -> Self {
-        let place = self.parts.iter_mut().find(|known| known.role == part.role);
-        *place.expect("a component of that role") = part;
-        self
-    }
-
-    /// Sets the attributes.
-    #[must_use]
-    pub fn attributes(mut self, attributes: Attributes) -> Self {
-        self.attributes = Some(attributes);
-        self
-    }
-
-    edits!();
-
-    /// Changes the component of that role.
-    #[must_use]
-    pub fn change(mut self, role: &str, change: impl FnOnce(Part) -> Part) -> Self {
-        let at = self.parts.iter().position(|part| part.role == role);
-        let at = at.expect("a component of that role");
-        self.parts[at] = change(self.parts[at].clone());
-        self
-    }
-
-    fn get(&self, role: &str) -> &Part {
-        self.parts
-            .iter()
-            .find(|part| part.role == role)
-            .expect("a component of that role")
-    }
-
-    fn encode(&self, generation: Generation) -> Cbor {
-        let mut fields = Fields::default();
-        if generation == Generation::V1_0 {
-            let elements = self.parts.iter().find(|part| {
-                matches!(part.role.as_str(), "data" | "values") && part.dtype.is_some()
-            });
-            let dtype = elements.and_then(|part| part.dtype).unwrap_or(DType::U8);
-            fields.set("dtype", text(long_name(dtype)));
-        }
-        fields.set("shape", uints(&self.shape));
-        fields.set("format", text(&self.format));
-        if let Some(content) = &self.attributes {
-            fields.set("attributes", attributes(content));
-        }
-        let component = |part: &Part| (text(&part.role), part.encode(generation));
-        fields.set(
-            "components",
-            map(&self.parts.iter().map(component).collect::<Vec<_>>()),
-        );
-        self.edits.apply(&mut fields);
-        fields.encode()
-    }
-
-    /// A tensor of 0.1: one blob, all in one map of indefinite length.
-    fn tensor_0_1(&self, name: &Cbor) -> Cbor {
-        let part = self.get("data");
-        let mut fields = Fields::default();
-        fields.set("name", name.clone());
-        fields.set("offset", uint(part.offset()));
-        fields.set("size", uint(part.stored.len() as u64));
-        fields.set("dtype", text(long_name(part.dtype.unwrap_or(DType::U8))));
-        fields.set("layout", text(&self.format));
-        fields.set("shape", uints(&self.shape));
-        fields.set("encoding", text(if part.zstd { "zstd" } else { "raw" }));
-        if let Some(digest) = &part.digest {
-            fields.set("checksum", text(digest));
-        }
-        part.edits.apply(&mut fields);
-        self.edits.apply(&mut fields);
-        cbor::indefinite_map(fields.pairs())
-    }
-}
-
-impl Part {
-    /// A raw component at the next multiple of 64.
-    #[must_use]
-    pub fn new(role: &str, dtype: DType, bytes: &[u8]) -> Self {
-        Part {
-            role: role.to_owned(),
-            dtype: Some(dtype),
-            logical_type: None,
-            decoded: bytes.to_vec(),
-            digest: None,
-            zstd: false,
-            stored: bytes.to_vec(),
-            place: Place::Next,
-            edits: Edits::default(),
-        }
-    }
-
-    /// The bytes mean this.
-    #[must_use]
-    pub fn logical(mut self, name: &str) -> Self {
-        self.logical_type = Some(name.to_owned());
-        self
-    }
-
-    /// The dtype is not in the file, as in layout 1.0 for roles that it does not define.
-    #[must_use]
-    pub fn untyped(mut self) -> Self {
-        self.dtype = None;
-        self
-    }
-
-    /// These zstd frames are stored instead of the decoded bytes.
-    #[must_use]
-    pub fn frames(mut self, frames: Vec<u8>) -> Self {
-        self.stored = frames;
-        self.zstd = true;
-        self
-    }
-
-    /// These bytes are stored, and the decoded ones stay what they are.
-    #[must_use]
-    pub fn stored(mut self, stored: Vec<u8>) -> Self {
-        self.stored = stored;
-        self
-    }
-
-    /// The digest of the stored bytes, spelled as we write it.
-    #[must_use]
-    pub fn digested(self, algorithm: DigestAlgorithm) -> Self {
-        let digest = digest(algorithm, &self.stored);
-        self.digest_text(&digest)
-    }
-
-    /// This text for a digest.
-    #[must_use]
-    pub fn digest_text(mut self, digest: &str) -> Self {
-        self.digest = Some(digest.to_owned());
-        self
-    }
-
-    /// So many bytes after the next multiple of 64.
-    #[must_use]
-    pub fn after(mut self, distance: u64) -> Self {
-        self.place = Place::After(distance);
-        self
-    }
-
-    /// Nothing is stored: the blob is said to be there.
-    #[must_use]
-    pub fn at(mut self, offset: u64) -> Self {
-        self.place = Place::At(offset);
-        self
-    }
-
-    edits!();
-
-    fn offset(&self) -> u64 {
-        match self.place {
-            Place::At(offset) => offset,
-            Place::Next | Place::After(_) => 0,
-        }
-    }
-
-    fn encode(&self, generation: Generation) -> Cbor {
-        let mut fields = Fields::default();
-        if generation != Generation::V1_0
-            && let Some(dtype) = self.dtype
-        {
-            fields.set("dtype", text(dtype.as_str()));
-        }
-        if let Some(name) = &self.logical_type {
-            fields.set("type", text(name));
-        }
-        fields.set("offset", uint(self.offset()));
-        fields.set("length", uint(self.stored.len() as u64));
-        if self.zstd {
-            if generation == Generation::V1_2 {
-                fields.set("uncompressed_length", uint(self.decoded.len() as u64));
-            }
-            fields.set("encoding", text("zstd"));
-        }
-        if let Some(digest) = &self.digest {
-            fields.set("digest", text(digest));
-        }
-        self.edits.apply(&mut fields);
-        fields.encode()
-    }
-}
-
-/// How 0.1 and 1.0 spell a dtype: written out again, so that cases do not agree with the crate that
-/// they test by using its table.
-fn long_name(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F64 => "float64",
-        DType::F32 => "float32",
-        DType::F16 => "float16",
-        DType::BF16 => "bfloat16",
-        DType::I64 => "int64",
-        DType::I32 => "int32",
-        DType::I16 => "int16",
-        DType::I8 => "int8",
-        DType::U64 => "uint64",
-        DType::U32 => "uint32",
-        DType::U16 => "uint16",
-        DType::U8 => "uint8",
-        DType::Bool => "bool",
     }
 }
 
