@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use memmap2::MmapMut;
+
 use crate::Result;
 
 /// Who a contestant is.
@@ -69,6 +71,8 @@ pub struct Contest<'a> {
     pub title: String,
     /// Bytes of decoded values that it is done to; `None` where only the time matters.
     pub byte_len: Option<u64>,
+    /// Bytes of memory that every turn takes and gives back: touched before it.
+    memory: u64,
     /// Those who do it.
     pub contestants: Vec<Contestant<'a>>,
     /// What we owe.
@@ -87,6 +91,7 @@ impl<'a> Contest<'a> {
             id,
             title: title.into(),
             byte_len,
+            memory: 0,
             contestants: Vec::new(),
             targets: Vec::new(),
             owed_size: None,
@@ -119,6 +124,11 @@ impl<'a> Contest<'a> {
         self.owed_size = Some(ratio);
     }
 
+    /// Every turn takes so many bytes of memory and gives them back.
+    pub const fn takes_memory(&mut self, byte_len: u64) {
+        self.memory = byte_len;
+    }
+
     /// Adds what has to be known to read the figures.
     pub fn remark(&mut self, remark: impl Into<String>) {
         self.remarks.push(remark.into());
@@ -126,7 +136,7 @@ impl<'a> Contest<'a> {
 
     /// Everyone once to warm up, with the outcome compared; then `rounds` rounds in which everyone
     /// takes a turn, each beginning with the next contestant, because what one leaves in caches
-    /// and in the system's free pages is always met by the one after it.
+    /// is always met by the one after it. Memory that turns take is touched before each of them.
     ///
     /// # Errors
     ///
@@ -144,6 +154,7 @@ impl<'a> Contest<'a> {
                 if let (Some(contestant), Some(times)) =
                     (self.contestants.get_mut(at), times.get_mut(at))
                 {
+                    warm(self.memory)?;
                     times.push(contestant.turn(self.id, false)?.took);
                 }
             }
@@ -175,6 +186,26 @@ impl Contestant<'_> {
     pub fn turn(&mut self, id: &str, check: bool) -> Result<Turn> {
         (self.run)(check).map_err(|error| format!("{id}: {}: {error}", self.name).into())
     }
+}
+
+/// Touches so much memory and gives it back.
+///
+/// Hypervisors take away the memory that a machine has left free for some seconds, and give it back
+/// when it is touched, which takes longer than most of what is measured here: without this, whoever
+/// comes after a long turn pays for the wait.
+fn warm(byte_len: u64) -> Result<()> {
+    const PAGE: usize = 4096;
+    if byte_len == 0 {
+        return Ok(());
+    }
+    let mut memory = MmapMut::map_anon(usize::try_from(byte_len)?)?;
+    // As much memory for a small part of the faults. Not every system has larger pages.
+    #[cfg(target_os = "linux")]
+    let _ = memory.advise(memmap2::Advice::HugePage);
+    for page in memory.chunks_mut(PAGE) {
+        page.fill(1);
+    }
+    Ok(())
 }
 
 /// The outcome of a contest.

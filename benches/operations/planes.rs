@@ -75,7 +75,9 @@ pub(super) fn read<'a>(
     );
     read::add_ztensor2(&mut contest, "ztensor 2.1.1, zstd-3", workload, &second);
     contest.owes(2.0, ZSTD);
+    contest.takes_memory(workload.byte_len());
     contest.remark(read::WARM);
+    contest.remark(read::TOUCHED);
     contest.remark("crc32c is compared; ztensor 2.1.1 does not compare its xxh3 when it reads.");
     Ok(contest)
 }
