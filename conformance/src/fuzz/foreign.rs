@@ -1,0 +1,155 @@
+//! The parsers of other formats, each with files of its own kind.
+
+use zt::container::MAGIC_2;
+use zt::{File, Kind, Memory, OpenOptions, VerifyOptions};
+use zt_convert::{Input, InputOptions};
+
+use super::limits;
+use crate::observe::observe;
+use crate::zt2 as zt2_file;
+
+/// A whole GGUF file: opened and read as one. What it says, GGUF can say again.
+pub fn gguf(bytes: &[u8]) {
+    written_again(bytes, zt_convert::GGUF);
+}
+
+/// A whole array of NumPy: opened and read as one. It can be written again.
+pub fn npy(bytes: &[u8]) {
+    written_again(bytes, zt_convert::NPY);
+}
+
+/// A whole archive of NumPy's arrays: opened and read as one. It can be written again.
+pub fn npz(bytes: &[u8]) {
+    written_again(bytes, zt_convert::NPZ);
+}
+
+/// A whole ONNX model: opened and read as one.
+pub fn onnx(bytes: &[u8]) {
+    let _ = observe(open_as(bytes, zt_convert::ONNX, false));
+}
+
+/// What a file of some kind says, and what it says when it has been written again, as that kind.
+fn written_again(bytes: &[u8], kind: Kind) {
+    let seen = observe(open_as(bytes, kind, false));
+    let Ok(file) = open_as(bytes, kind, false) else {
+        return;
+    };
+    if file.entries().iter().any(|entry| entry.fault().is_some()) || !seen.problems.is_empty() {
+        return;
+    }
+    let mut written = Vec::new();
+    let options = zt_convert::ConvertOptions::new(kind);
+    // Of GGUF, long names, big-endian blocks that nobody knows and dimensions beyond i64 are losses.
+    if zt_convert::convert(&[Input::from(file)], &mut written, &options).is_err() {
+        return;
+    }
+    let again = observe(open_as(&written, kind, false));
+    assert_eq!(again.refused, None);
+    assert_eq!(again.attributes, seen.attributes);
+    assert!(again.objects.keys().eq(seen.objects.keys()));
+    for (name, object) in &seen.objects {
+        let again = &again.objects[name];
+        assert_eq!(
+            (&again.shape, &again.format),
+            (&object.shape, &object.format)
+        );
+        assert_eq!(again.dense, object.dense, "{name}");
+    }
+}
+
+/// The pickle of a PyTorch file, whose archive is sound and has one storage: opened and read.
+pub fn pickle(bytes: &[u8]) {
+    let storage: Vec<u8> = (0..64).collect();
+    let members = [("m/data.pkl", bytes), ("m/data/0", storage.as_slice())];
+    pytorch(&crate::archive::stored(&members));
+}
+
+/// A whole PyTorch file, an archive or one of the older streams: opened and read as one. What is
+/// listed without a fault is a `.zt` file too, of the same values.
+pub fn pytorch(bytes: &[u8]) {
+    kept_as_zt(bytes, zt_convert::PYTORCH);
+}
+
+/// A whole safetensors file: opened and read as one.
+pub fn safetensors(bytes: &[u8]) {
+    foreign(bytes, zt_convert::SAFETENSORS);
+}
+
+/// A whole SLM1 file: opened and read as one, plainly and strictly.
+pub fn slm1(bytes: &[u8]) {
+    foreign(bytes, zt_convert::SLM1);
+}
+
+/// A whole SQUIZD file: opened and read as one, plainly and strictly.
+pub fn squizd(bytes: &[u8]) {
+    foreign(bytes, zt_convert::SQUIZD);
+}
+
+/// A whole HDF5 file: opened and read as one. Damage of chunks shows only when they are decoded.
+pub fn hdf5(bytes: &[u8]) {
+    let _ = observe(open_as(bytes, zt_convert::HDF5, false));
+}
+
+/// A whole file of some kind, whatever it looks like.
+fn foreign(bytes: &[u8], kind: Kind) {
+    let plain = open_as(bytes, kind, false);
+    if let (Ok(plain), Ok(_)) = (&plain, open_as(bytes, kind, true)) {
+        assert!(plain.entries().iter().all(|entry| entry.fault().is_none()));
+        // Numbers are looked at in verification alone.
+        let report = plain.verify(&strictly()).expect("no stop");
+        assert!(
+            report
+                .problems
+                .iter()
+                .all(|problem| problem.code() == "value")
+        );
+    }
+    let _ = observe(plain);
+}
+
+fn open_as(bytes: &[u8], kind: Kind, strict: bool) -> zt::Result<File> {
+    let mut options = InputOptions::default();
+    options.open = OpenOptions::new().limits(limits()).strict(strict);
+    options.kind = Some(kind);
+    Input::from_source(Memory::new(Vec::from(bytes)), &options).map(Input::into_file)
+}
+
+fn strictly() -> VerifyOptions<'static> {
+    let mut options = VerifyOptions::default();
+    options.strict = true;
+    options
+}
+
+/// A whole file of zTensor 2, or the manifest of one: opened and read as one. What is sound in it,
+/// `.zt` can say.
+pub fn zt2(bytes: &[u8]) {
+    let bytes = match bytes.starts_with(&MAGIC_2) {
+        true => bytes.to_vec(),
+        false => zt2_file::framed(&[], bytes),
+    };
+    kept_as_zt(&bytes, zt_convert::ZT2);
+}
+
+/// A file of which nothing is refused is a `.zt` file too, of the same values.
+fn kept_as_zt(bytes: &[u8], kind: Kind) {
+    let options = OpenOptions::new().limits(limits());
+    let open = || zt_convert::open_source(Memory::new(Vec::from(bytes)), &options);
+    let seen = observe(open());
+    let Ok(file) = open() else {
+        return;
+    };
+    if file.kind() != kind || seen.refusals().next().is_some() {
+        return;
+    }
+    let mut written = Vec::new();
+    let ours = zt_convert::ConvertOptions::new(zt_convert::ZT);
+    let input = zt_convert::Input::from(file);
+    zt_convert::convert(&[input], &mut written, &ours).expect("what reads can be kept");
+    let again = observe(options.open_bytes(written));
+    assert_eq!(again.refused, None);
+    assert_eq!(again.attributes, seen.attributes);
+    assert!(again.objects.keys().eq(seen.objects.keys()));
+    for (name, object) in &seen.objects {
+        assert_eq!(again.objects[name].dense, object.dense, "{name}");
+    }
+}

@@ -1,0 +1,46 @@
+//! The bodies of the fuzz targets: functions of bytes that return if all is well and panic if not.
+//!
+//! `fuzz/` calls them from libFuzzer, on a nightly compiler; `tests/replay.rs` calls them on stable
+//! with every file of the corpus and of `fuzz-regressions`. A find becomes a file there, named for
+//! what it showed.
+
+mod container;
+mod foreign;
+mod write_read;
+
+use zt::Limits;
+
+pub use container::{footer, manifest, open_all};
+pub use foreign::{gguf, hdf5, npy, npz, onnx, pickle, pytorch, safetensors, slm1, squizd, zt2};
+pub use write_read::round_trip;
+
+/// A target's name and body.
+pub type Body = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const BODIES: [Body; 15] = [
+    ("footer", footer),
+    ("gguf", gguf),
+    ("hdf5", hdf5),
+    ("manifest", manifest),
+    ("npy", npy),
+    ("npz", npz),
+    ("onnx", onnx),
+    ("open_all", open_all),
+    ("pickle", pickle),
+    ("pytorch", pytorch),
+    ("round_trip", round_trip),
+    ("safetensors", safetensors),
+    ("slm1", slm1),
+    ("squizd", squizd),
+    ("zt2", zt2),
+];
+
+/// Small enough that a run takes milliseconds and a leak of the limits shows.
+fn limits() -> Limits {
+    Limits {
+        manifest_len: 1 << 20,
+        decoded_len: 1 << 20,
+        ..Limits::default()
+    }
+}
