@@ -217,8 +217,8 @@ impl<'f> Tensor<'f> {
         })
     }
 
-    /// The object as its format's typed view, contents checked. Raw components are borrowed where
-    /// the source lends them.
+    /// The object as its format's typed view, indices checked. Raw components are borrowed where the
+    /// source lends them. A `bool` is checked where it is read as one.
     ///
     /// # Errors
     ///
@@ -410,9 +410,10 @@ impl<'f> Tensor<'f> {
         }
     }
 
-    /// Decodes the component for the number of its bytes alone.
+    /// Decodes the component for the number of its bytes alone. A wrong digest is reported before
+    /// whatever the decoder stumbles over, here too (§6).
     fn count(&self, part: Located<'f>) -> Result<u64> {
-        let mut reader = self.reader_of(part, false)?;
+        let mut reader = self.reader_of(part, self.must_verify(part))?;
         let (mut scratch, mut total) = (vec![0; 64 << 10], 0u64);
         loop {
             match reader.read(&mut scratch)? {
