@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use zt::formats::ggml::BLOCK_TYPES;
 use zt::formats::{Packing, Planes, Quantization, ZeroKind};
 use zt::manifest::Text;
 use zt::{
@@ -43,6 +44,8 @@ pub fn options(from: &mut Decisions<'_>) -> Options {
         digest: from.pick(&digests),
         compression: from.maybe(2, level).unwrap_or(Compression::None),
         alignment: from.pick(&[None, Some(64), Some(128), Some(4096)]),
+        deduplicate: from.once_in(3),
+        planes: from.once_in(4),
     }
 }
 
@@ -64,7 +67,7 @@ fn names(from: &mut Decisions<'_>, bound: usize) -> Vec<String> {
 
 /// An object of any format, known or not.
 pub fn object(from: &mut Decisions<'_>) -> NewObject<'static> {
-    let make = from.pick(&[dense, csr, coo, quantized, unknown, planes]);
+    let make = from.pick(&[dense, csr, coo, quantized, unknown, planes, nibbles, blocks]);
     let mut object = make(from);
     if let Some(mut attributes) = from.maybe(3, attributes) {
         // What a format needs stays as it is; everything else is free.
@@ -155,6 +158,38 @@ fn quantized(from: &mut Decisions<'_>) -> NewObject<'static> {
     let object = QuantizedGroup::new(shape, quantization, words, scales, zeros);
     let object = object.expect("every size follows from the others");
     owned(object.to_object().expect("it is sound"))
+}
+
+/// Rows of nibbles, with a scale and a zero-point each.
+fn nibbles(from: &mut Decisions<'_>) -> NewObject<'static> {
+    let shape = shape(from);
+    let count = shape.iter().product::<u64>() as usize;
+    let rows = shape.first().map_or(1, |&rows| rows as usize);
+    let scale = from.pick(&[DType::F32, DType::F64, DType::F16, DType::BF16]);
+    let zero_point = from.pick(&[scale, DType::U8, DType::I32, DType::U64]);
+    let components = vec![
+        (
+            "data".into(),
+            elements(from, (DType::U8, None), count.div_ceil(2)),
+        ),
+        ("scale".into(), elements(from, (scale, None), rows)),
+        (
+            "zero_point".into(),
+            elements(from, (zero_point, None), rows),
+        ),
+    ];
+    new_object(shape, "quantized_4bit", components)
+}
+
+/// A few rows of ggml's blocks, of every type.
+fn blocks(from: &mut Decisions<'_>) -> NewObject<'static> {
+    let block_type = &BLOCK_TYPES[from.below(BLOCK_TYPES.len())];
+    let (rows, width) = (from.below(3) as u64, 1 + from.below(2) as u64);
+    let shape = vec![rows, width * block_type.block_len()];
+    let len = block_type.byte_len(rows * width * block_type.block_len());
+    let len = len.expect("whole blocks") as usize;
+    let data = elements(from, (DType::U8, None), len);
+    new_object(shape, block_type.format(), vec![("data".into(), data)])
 }
 
 /// Floating-point values of any bits, split into planes.

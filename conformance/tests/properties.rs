@@ -63,11 +63,7 @@ proptest! {
         let bytes = file.write(1).unwrap();
         let read = File::from_bytes(bytes.clone()).unwrap();
         let mut copy = Vec::new();
-        let Options { digest, compression, alignment } = file.options;
-        let mut options = WriteOptions::new().digest(digest).compression(compression);
-        if let Some(alignment) = alignment {
-            options = options.alignment(alignment);
-        }
+        let options = file.options.write_options();
         let mut writer = options.to_writer(&mut copy).unwrap();
         if let Some(attributes) = read.attributes().unwrap() {
             writer.set_attributes(attributes);
@@ -133,6 +129,8 @@ fn small_file(compression: Compression) -> (NewFile, Vec<u8>) {
             digest: Some(DigestAlgorithm::Crc32c),
             compression,
             alignment: None,
+            deduplicate: false,
+            planes: false,
         },
     };
     let bytes = file.write(1).unwrap();

@@ -5,20 +5,27 @@
 //! what it showed.
 
 mod container;
+mod edits;
 mod foreign;
+mod slices;
+mod views;
 mod write_read;
 
 use zt::Limits;
 
 pub use container::{footer, manifest, open_all};
+pub use edits::edits;
 pub use foreign::{gguf, hdf5, npy, npz, onnx, pickle, pytorch, safetensors, slm1, squizd, zt2};
+pub use slices::slices;
+pub use views::views;
 pub use write_read::round_trip;
 
 /// A target's name and body.
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 15] = [
+pub const BODIES: [Body; 18] = [
+    ("edits", edits),
     ("footer", footer),
     ("gguf", gguf),
     ("hdf5", hdf5),
@@ -31,8 +38,10 @@ pub const BODIES: [Body; 15] = [
     ("pytorch", pytorch),
     ("round_trip", round_trip),
     ("safetensors", safetensors),
+    ("slices", slices),
     ("slm1", slm1),
     ("squizd", squizd),
+    ("views", views),
     ("zt2", zt2),
 ];
 
