@@ -383,7 +383,8 @@ impl fmt::Display for Fault {
             Fault::Locked => f.write_str("another program is editing the file"),
             Fault::NotEditable { layout } => write!(
                 f,
-                "files of version {layout} are not edited in place, only those of 1.1 and 1.2 are"
+                "files of version {layout} are not edited in place, only those of 1.1 and 1.2 are: \
+                 convert it first"
             ),
             Fault::UnfinishedObject => f.write_str(
                 "an object was begun and not finished: the file would hold its bytes alone",

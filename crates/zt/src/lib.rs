@@ -90,7 +90,7 @@ mod writer;
 pub use builder::{FileBuilder, SourceId};
 pub use dense_reader::DenseReader;
 pub use diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, ValueDiff, diff};
-pub use edit::{Editor, Storage, compact};
+pub use edit::{Editor, Storage, compact, compacted_len};
 pub use error::{Error, ErrorKind, Result};
 pub use file::{Entry, File, Warning};
 pub use hash::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};

@@ -6,7 +6,7 @@
 mod simulated;
 
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use simulated::{Failure, OPERATIONS, Recorder, Step, run, torn, values, whole};
+use simulated::{Failure, OPERATIONS, Recorder, Step, edit, old_file, run, torn, values, whole};
 use zt::ErrorKind;
 
 #[test]
@@ -29,6 +29,55 @@ fn killed_between_any_two_steps_it_leaves_the_old_file_or_the_new_one() {
             );
         }
         assert!(is_new || after == before, "{}", operation.name);
+    }
+}
+
+#[test]
+fn the_next_edit_takes_away_what_one_that_was_killed_has_left() {
+    let next = &OPERATIONS[0];
+    for operation in &OPERATIONS[1..] {
+        let (mut file, steps, before, _) = whole(operation);
+        let storage = Recorder::new(&file, Failure::Never);
+        run(&storage, next).unwrap();
+        let expected = storage.with(|state| state.file.clone());
+        let is_cut = |step: &Step| matches!(step, Step::SetLen(_));
+        let cut = steps.iter().position(is_cut).unwrap();
+        for step in &steps[..cut] {
+            step.apply(&mut file);
+            let storage = Recorder::new(&file, Failure::Never);
+            drop(edit(&storage).unwrap());
+            assert!(values(&storage.file()).unwrap() == before);
+            run(&storage, next).unwrap();
+            assert!(storage.file() == expected, "{}", operation.name);
+        }
+    }
+}
+
+#[test]
+fn bytes_that_only_look_like_an_edit_are_left_alone() {
+    // The trailer stands twice, and a blob is behind the length that the note says.
+    let old = old_file();
+    let storage = Recorder::new(&old, Failure::Never);
+    run(&storage, &OPERATIONS[0]).unwrap();
+    let new = storage.file();
+    let size = u64::from_le_bytes(new[new.len() - 16..new.len() - 8].try_into().unwrap());
+    let trailer = new[new.len() - 16 - usize::try_from(size).unwrap()..].to_vec();
+    for (old_len, is_left) in [
+        (old.len(), false),
+        (new.len(), true),
+        (new.len() - 1, false),
+        (0, false),
+        (usize::MAX, false),
+    ] {
+        let mut file = new.clone();
+        file[old.len() - trailer.len()..old.len()].copy_from_slice(&trailer);
+        file.extend(b"ZT-EDIT\0");
+        file.extend((old_len as u64).to_le_bytes());
+        file.extend(&trailer);
+        let storage = Recorder::new(&file, Failure::Never);
+        drop(edit(&storage));
+        let expected = if is_left { &new } else { &file };
+        assert_eq!(storage.file().len(), expected.len(), "{old_len}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! A file without the bytes that belong to nobody.
 
 use std::collections::HashMap;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,19 +50,53 @@ pub fn compact(path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Result
         let file = OpenOptions::new().open_source(Arc::clone(&source))?;
         trailer_of(&file)?;
         let out = AtomicFile::create(path)?;
-        let (out, new_len) = move_blobs(&file, &source, out, progress)?;
+        let mut piece = vec![0; PIECE];
+        let (out, new_len) = rewrite(&file, out, |blob, to| {
+            move_blob(&source, blob, to, &mut piece, progress)
+        })?;
         out.publish()?;
         Ok((byte_len, new_len))
     };
     write().map_err(|error: Error| error.with_path(path))
 }
 
-fn move_blobs(
+/// The lengths that [`compact`] would return for the `.zt` file at `path`: as it is, and as it would
+/// be. Nothing is locked or changed, and no blob is read.
+///
+/// # Errors
+///
+/// As [`compact`], but for `locked` and what only reading the blobs shows.
+pub fn compacted_len(path: impl AsRef<Path>) -> Result<(u64, u64)> {
+    let path = path.as_ref();
+    let plan = || {
+        let file = OpenOptions::new().open(path)?;
+        trailer_of(&file)?;
+        let piece = vec![0; PIECE];
+        let (_, new_len) = rewrite(&file, io::sink(), |blob, to| {
+            let mut left = blob.span.byte_len();
+            while left > 0 {
+                let len = left.min(piece.len() as u64);
+                to.write(
+                    piece
+                        .get(..usize::try_from(len).unwrap_or(0))
+                        .unwrap_or(&piece),
+                )?;
+                left -= len;
+            }
+            Ok(())
+        })?;
+        Ok((file.byte_len(), new_len))
+    };
+    plan().map_err(|error: Error| error.with_path(path))
+}
+
+/// Writes the objects of `file` with their blobs, which `put` writes, each once; the length of it
+/// all.
+fn rewrite<W: Write>(
     file: &File,
-    source: &Arc<dyn Source>,
-    out: AtomicFile,
-    progress: Option<Progress<'_>>,
-) -> Result<(AtomicFile, u64)> {
+    out: W,
+    mut put: impl FnMut(&Blob, &mut ContainerWriter<W>) -> Result<()>,
+) -> Result<(W, u64)> {
     let mut container = ContainerWriter::new(out)?;
     let mut manifest = Manifest {
         attributes: file.attributes()?,
@@ -69,7 +104,6 @@ fn move_blobs(
         extra: file.extra()?,
     };
     let mut moved: HashMap<Span, Span> = HashMap::new();
-    let mut piece = vec![0; PIECE];
     for entry in file.entries() {
         let mut object = entry.object()?.clone();
         let mut order: Vec<usize> = (0..object.components.len()).collect();
@@ -85,12 +119,13 @@ fn move_blobs(
             let span = match moved.get(&blob.span) {
                 Some(span) => *span,
                 None => {
-                    let span = move_blob(source, blob, &mut container, &mut piece, progress);
-                    let blame = |error: Error| error.with_object(entry.name()).with_component(role);
-                    *moved
-                        .entry(blob.span)
-                        .insert_entry(span.map_err(blame)?)
-                        .get()
+                    let byte_len = blob.decoded_len.unwrap_or(blob.span.byte_len());
+                    container.begin_blob(alignment_of(byte_len), None)?;
+                    let put = put(blob, &mut container);
+                    put.map_err(|error| error.with_object(entry.name()).with_component(role))?;
+                    let (span, _) = container.end_blob()?;
+                    moved.insert(blob.span, span);
+                    span
                 }
             };
             blob.span = span;
@@ -104,28 +139,25 @@ fn move_blobs(
 }
 
 /// Stored bytes as they are: to their reader they are raw. The digest is theirs.
-fn move_blob(
+fn move_blob<W: Write>(
     from: &Arc<dyn Source>,
     blob: &Blob,
-    to: &mut ContainerWriter<AtomicFile>,
+    to: &mut ContainerWriter<W>,
     piece: &mut [u8],
     progress: Option<Progress<'_>>,
-) -> Result<Span> {
+) -> Result<()> {
     let stored = Blob {
         digest: blob.digest.clone(),
         ..Blob::raw(blob.span)
     };
     let mut reader = BlobReader::new(from, &stored, &Limits::default())?;
-    let byte_len = blob.decoded_len.unwrap_or(blob.span.byte_len());
-    to.begin_blob(alignment_of(byte_len), None)?;
     loop {
         let len = reader.read(piece)?;
         let bytes = piece.get(..len).unwrap_or_default();
         if bytes.is_empty() {
-            break;
+            return Ok(());
         }
         to.write(bytes)?;
         report(progress, len as u64)?;
     }
-    Ok(to.end_blob()?.0)
 }

@@ -1,6 +1,7 @@
 //! A `.zt` file changed in place.
 
 mod compact;
+mod leftover;
 mod storage;
 mod tail;
 
@@ -11,14 +12,14 @@ use std::sync::Arc;
 use zt_container::{Layout, Span};
 use zt_manifest::{Manifest, Map};
 
-pub use compact::compact;
+pub use compact::{compact, compacted_len};
 pub use storage::Storage;
 pub(crate) use tail::Tail;
 
 use crate::error::{Error, Fault, Result};
 use crate::file::File;
 use crate::open::OpenOptions;
-use crate::options::WriteOptions;
+use crate::options::{Compression, WriteOptions};
 use crate::writer::{Sink, Writer};
 use storage::{Before, LockedFile};
 
@@ -26,9 +27,9 @@ use storage::{Before, LockedFile};
 /// anything else to be read than the old file or the new one, by any reader.
 ///
 /// Nothing is changed for readers before [`Editor::commit`]; dropped before that, an editor leaves
-/// the file as it was. A process that is killed leaves the one or the other, with bytes behind it
-/// that the next edit takes away. After a loss of power the end of the file may be torn; what was
-/// there before is not, and repairing finds it.
+/// the file as it was. A process that is killed leaves the one or the other; what it has left behind
+/// the old one, the next edit takes away when it begins. After a loss of power the end of the file
+/// may be torn; what was there before is not, and repairing finds it.
 ///
 /// There is one editor at a time: the file is locked (advisory, `flock` where there is that), and a
 /// second one is refused. Readers are not locked out. Those that have the file open, by position,
@@ -108,20 +109,14 @@ impl Editor {
         options: WriteOptions,
         path: Option<PathBuf>,
     ) -> Result<Self> {
-        let byte_len = storage.byte_len()?;
-        let source = Before {
-            storage: Arc::clone(&storage),
-            byte_len,
-        };
-        let mut open = OpenOptions::new();
-        if let Some(registry) = &options.registry {
-            open = open.registry(registry.clone());
+        let (mut before, mut trailer) = read(&storage, &options)?;
+        let span = trailer_of(&before)?;
+        if let Some(old_len) = leftover::old_len(&*storage, &before, span, &trailer)? {
+            storage.set_len(old_len)?;
+            storage.sync()?;
+            (before, trailer) = read(&storage, &options)?;
         }
-        let before = open.open_source(source)?;
-        let trailer = trailer_of(&before)?;
-        // The manifest was in memory before: its length is within the limit.
-        let mut bytes = vec![0; usize::try_from(trailer.byte_len()).unwrap_or(0)];
-        storage.read_at(trailer.offset(), &mut bytes)?;
+        let byte_len = before.byte_len();
 
         let mut faulty = BTreeMap::new();
         let mut manifest = Manifest {
@@ -140,7 +135,7 @@ impl Editor {
                 }
             }
         }
-        let tail = Tail::new(storage, byte_len, bytes);
+        let tail = Tail::new(storage, byte_len, &trailer);
         let sink = Sink::Tail(Box::new(tail));
         let writer = Writer::resume(sink, byte_len, manifest, options)?;
         Ok(Editor {
@@ -157,18 +152,47 @@ impl Editor {
         &self.before
     }
 
+    /// The path that the file was opened by; `None` for what is no file of the system's.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Whether an object of that name would be in the edited file, faulty ones included.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.faulty.contains_key(name) || self.writer.expect(name).is_ok()
+    }
+
+    /// Whether [`Editor::commit`] will take what is in the file: what cannot be read cannot be
+    /// written again, so that it has to be removed.
+    ///
+    /// # Errors
+    ///
+    /// The fault of such an object.
+    pub fn check(&self) -> Result<()> {
+        self.faulty
+            .values()
+            .next()
+            .map_or(Ok(()), |error| Err(error.clone()))
+    }
+
     /// Adds objects, as to a new file. Names that the file has are taken, unless they were removed.
     pub const fn writer(&mut self) -> &mut Writer<'static> {
         &mut self.writer
     }
 
     /// Makes room for so many bytes of objects to come, so that a disk which has none is told before
-    /// anything is written. Without this room is made as it is needed.
+    /// anything is written. Without this room is made as it is needed; and so it is where components
+    /// are compressed, because nobody knows how long they will be.
     ///
     /// # Errors
     ///
     /// [`crate::ErrorKind::Io`] where there is no space.
     pub fn reserve(&mut self, byte_len: u64) -> Result<()> {
+        if self.writer.options.compression != Compression::None {
+            return Ok(());
+        }
         Ok(self
             .writer
             .tail()
@@ -220,22 +244,16 @@ impl Editor {
     /// file is there then. Only a failed sync after the last step leaves the new one: its error
     /// says that nobody knows whether it will survive a loss of power.
     pub fn commit(self) -> Result<()> {
-        let Editor {
-            writer,
-            faulty,
-            path,
-            before: _,
-        } = self;
+        let is_sound = self.check();
+        let Editor { writer, path, .. } = self;
         let commit = move || {
-            if let Some(error) = faulty.into_values().next() {
-                return Err(error);
-            }
+            is_sound?;
             match writer.finish_sink()? {
                 Sink::Tail(mut tail) => Ok(tail.commit()?),
                 Sink::File(_) | Sink::Stream(_) => Ok(()),
             }
         };
-        commit().map_err(|error| match &path {
+        commit().map_err(|error: Error| match &path {
             Some(path) => error.with_path(path),
             None => error,
         })
@@ -252,7 +270,25 @@ impl std::fmt::Debug for Editor {
     }
 }
 
-/// Manifest, size and footer magic, which end the file.
+/// The file as it is, and the bytes that end it: manifest, size and footer magic.
+fn read(storage: &Arc<dyn Storage>, options: &WriteOptions) -> Result<(File, Vec<u8>)> {
+    let source = Before {
+        storage: Arc::clone(storage),
+        byte_len: storage.byte_len()?,
+    };
+    let mut open = OpenOptions::new();
+    if let Some(registry) = &options.registry {
+        open = open.registry(registry.clone());
+    }
+    let file = open.open_source(source)?;
+    let trailer = trailer_of(&file)?;
+    // The manifest was in memory before: its length is within the limit.
+    let mut bytes = vec![0; usize::try_from(trailer.byte_len()).unwrap_or(0)];
+    storage.read_at(trailer.offset(), &mut bytes)?;
+    Ok((file, bytes))
+}
+
+/// Where manifest, size and footer magic are, which end the file.
 fn trailer_of(file: &File) -> Result<Span> {
     let layout = file.layout().unwrap_or_default();
     let Some((placement, version)) = file.inner.catalog.placement() else {

@@ -2,19 +2,21 @@
 //!
 //! ```text
 //! before   | blobs | manifest, footer |
-//! begin    | blobs | manifest, footer | room                        | the same manifest, footer |
-//! write    | blobs | manifest, footer | new blobs, manifest, footer | the same manifest, footer |
-//! commit   | blobs | manifest, footer | new blobs, manifest, footer |                  a truncation
-//! clear    | blobs | zeros            | new blobs, manifest, footer |
+//! begin    | blobs | manifest, footer | room                   | note, the same manifest, footer |
+//! write    | blobs | manifest, footer | blobs, manifest, footer | note, the same manifest, footer |
+//! commit   | blobs | manifest, footer | blobs, manifest, footer |                    a truncation
+//! clear    | blobs | zeros            | blobs, manifest, footer |
 //! ```
 //!
 //! Readers find the manifest from the end of the file, and offsets count from its beginning: so the
 //! old manifest says the same from behind the room. Until the truncation every reader finds the old
-//! file, after it the new one. Cutting the file at its old length undoes all of it.
+//! file, after it the new one. Cutting the file at its old length undoes all of it: if nobody is left
+//! to do that, the next edit does, which finds the length in the note.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use super::leftover;
 use super::storage::Storage;
 use crate::publish::BUFFER;
 
@@ -22,15 +24,17 @@ use crate::publish::BUFFER;
 /// copy away where the room runs out. Dropped before [`Tail::commit`], it undoes all of it.
 pub(crate) struct Tail {
     storage: Arc<dyn Storage>,
-    /// The manifest and footer as they are: what readers look for at the end.
-    trailer: Vec<u8>,
+    /// The manifest and footer as they are, which readers look for at the end, behind a note.
+    copy: Vec<u8>,
+    /// Without the note.
+    trailer_len: usize,
     /// The length of the file that is edited.
     old_len: u64,
     /// Where the next byte goes that is not gathered.
     position: u64,
     /// Small writes, gathered.
     gathered: Vec<u8>,
-    /// Where the copy of the trailer begins; `None` until there is one.
+    /// Where the copy begins; `None` until there is one.
     copy_at: Option<u64>,
     state: State,
 }
@@ -49,10 +53,13 @@ const LEAST: u64 = 1 << 20;
 
 impl Tail {
     /// `trailer` are the last bytes of the storage. Nothing is changed yet.
-    pub(super) fn new(storage: Arc<dyn Storage>, old_len: u64, trailer: Vec<u8>) -> Self {
+    pub(super) fn new(storage: Arc<dyn Storage>, old_len: u64, trailer: &[u8]) -> Self {
+        let mut copy = leftover::note(old_len).to_vec();
+        copy.extend_from_slice(trailer);
         Tail {
             storage,
-            trailer,
+            copy,
+            trailer_len: trailer.len(),
             old_len,
             position: old_len,
             gathered: Vec::new(),
@@ -95,14 +102,14 @@ impl Tail {
         };
         // In one call, because the file is as long as what was written of it; durable before any
         // byte changes where the last copy was.
-        self.storage.write_at(copy_at, &self.trailer)?;
+        self.storage.write_at(copy_at, &self.copy)?;
         self.storage.sync()?;
         self.copy_at = Some(copy_at);
         Ok(())
     }
 
     fn reserve(&self, copy_at: u64) -> io::Result<()> {
-        let end = add(copy_at, self.trailer.len() as u64)?;
+        let end = add(copy_at, self.copy.len() as u64)?;
         self.storage.reserve(self.old_len, end - self.old_len)
     }
 
@@ -137,7 +144,7 @@ impl Tail {
             tail.state = State::Committed;
             tail.storage.sync()?;
             // Bytes of no blob are zero. Spec: §4.
-            let zeros = vec![0; tail.trailer.len()];
+            let zeros = vec![0; tail.trailer_len];
             let trailer_at = tail.old_len.saturating_sub(zeros.len() as u64);
             tail.storage.write_at(trailer_at, &zeros)?;
             tail.storage.sync()

@@ -78,6 +78,10 @@ impl Recorder {
         call(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    pub fn file(&self) -> Vec<u8> {
+        self.with(|state| state.file.clone())
+    }
+
     fn change(&self, step: Step) -> io::Result<()> {
         self.with(|state| {
             let call = state.calls;
@@ -190,11 +194,14 @@ pub fn values(file: &[u8]) -> Result<Values> {
 }
 
 pub fn run(storage: &Arc<Recorder>, operation: &Operation) -> zt::Result<()> {
-    let mut edit = WriteOptions::new()
-        .threads(1)
-        .edit_storage(Arc::clone(storage) as Arc<dyn Storage>)?;
+    let mut edit = edit(storage)?;
     (operation.edit)(&mut edit)?;
     edit.commit()
+}
+
+pub fn edit(storage: &Arc<Recorder>) -> zt::Result<Editor> {
+    let storage = Arc::clone(storage) as Arc<dyn Storage>;
+    WriteOptions::new().threads(1).edit_storage(storage)
 }
 
 /// What the operation does when nothing goes wrong: its steps, the old values and the new ones.

@@ -1,0 +1,66 @@
+//! What an edit that was cut short has left behind the end of a file.
+//!
+//! ```text
+//! cut short   | blobs | trailer | some of the new blobs | note | the same trailer |
+//! cleaned up  | blobs | trailer |
+//! ```
+//!
+//! The note is the end of the room that an edit writes into: it says how long the file was, so that
+//! the next edit finds that out without looking through what is left. It is believed only where the
+//! file says the same of itself without what is behind that length.
+
+use zt_container::Span;
+
+use super::Storage;
+use crate::error::Result;
+use crate::file::File;
+
+const MAGIC: [u8; 8] = *b"ZT-EDIT\0";
+
+/// The magic, and the length as a little-endian integer.
+const NOTE_LEN: usize = 16;
+
+/// The note of an edit of a file that was so long.
+pub(super) fn note(old_len: u64) -> [u8; NOTE_LEN] {
+    let mut note = [0; NOTE_LEN];
+    let (magic, len) = note.split_at_mut(MAGIC.len());
+    magic.copy_from_slice(&MAGIC);
+    len.copy_from_slice(&old_len.to_le_bytes());
+    note
+}
+
+/// The length of the file before the edit that has left something behind it; `None` where none has.
+///
+/// `bytes` are those of `trailer`, which ends the file.
+pub(super) fn old_len(
+    storage: &dyn Storage,
+    file: &File,
+    trailer: Span,
+    bytes: &[u8],
+) -> Result<Option<u64>> {
+    let Some(note_at) = trailer.offset().checked_sub(NOTE_LEN as u64) else {
+        return Ok(None);
+    };
+    let mut found = [0; NOTE_LEN];
+    storage.read_at(note_at, &mut found)?;
+    let Some((&MAGIC, len)) = found.split_first_chunk() else {
+        return Ok(None);
+    };
+    let old_len = <[u8; 8]>::try_from(len).map_or(0, u64::from_le_bytes);
+    let is_behind_blobs = |start: u64| {
+        file.entries().iter().all(|entry| {
+            let object = entry.object();
+            let mut blobs = object.iter().flat_map(|object| &object.components);
+            // Where the blobs of a faulty object are, nobody knows.
+            object.is_ok() && blobs.all(|(_, component)| component.blob.span.end() <= start)
+        })
+    };
+    match old_len.checked_sub(trailer.byte_len()) {
+        Some(start) if old_len <= note_at && is_behind_blobs(start) => {
+            let mut first = vec![0; bytes.len()];
+            storage.read_at(start, &mut first)?;
+            Ok((first == bytes).then_some(old_len))
+        }
+        _ => Ok(None),
+    }
+}
