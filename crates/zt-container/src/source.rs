@@ -142,6 +142,16 @@ impl FileSource {
             byte_len: metadata.len(),
         })
     }
+
+    /// Whether the file is as long now as when it was opened: one that is edited in place while it
+    /// is read is not.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn has_its_length(&self) -> Result<bool> {
+        Ok(self.file.byte_len()? == self.byte_len)
+    }
 }
 
 /// Opens a file that has a length. Looked at before it is opened, because opening a pipe waits for
@@ -210,6 +220,10 @@ impl PositionedFile {
         PositionedFile(file)
     }
 
+    fn byte_len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         // Retries interrupted and short reads.
         std::os::unix::fs::FileExt::read_exact_at(&self.0, buf, offset)
@@ -227,12 +241,19 @@ impl PositionedFile {
         PositionedFile(std::sync::Mutex::new(file))
     }
 
+    fn lock(&self) -> std::sync::MutexGuard<'_, std::fs::File> {
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn byte_len(&self) -> io::Result<u64> {
+        Ok(self.lock().metadata()?.len())
+    }
+
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         use std::io::{Read, Seek};
-        let mut file = self
-            .0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut file = self.lock();
         file.seek(io::SeekFrom::Start(offset))?;
         file.read_exact(buf)
     }

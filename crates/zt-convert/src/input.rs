@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use zt::{File, FileSource, Kind, OpenOptions, Result, Source};
+use zt::{File, Kind, OpenOptions, Result, Source};
 
 use crate::detect::member_of;
 use crate::fault::Fault;
@@ -116,8 +116,8 @@ impl Input {
     /// that do not fit the file.
     pub fn open_with(path: impl AsRef<Path>, options: &InputOptions) -> Result<Self> {
         let path = path.as_ref();
-        let open = || Self::open_from(Box::new(FileSource::open(path)?), Some(path), options);
-        open().map_err(|error| error.with_path(path))
+        let open = |source| Self::open_from(Box::new(source), Some(path), options);
+        zt::open_settled(path, open).map_err(|error| error.with_path(path))
     }
 
     /// Opens a tensor file from any source: see [`open_source`].

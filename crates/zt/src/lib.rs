@@ -95,7 +95,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use file::{Entry, File, Warning};
 pub use hash::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};
 pub use kind::Kind;
-pub use open::{OpenOptions, Verify};
+pub use open::{OpenOptions, Verify, open_settled};
 pub use options::{ComponentOptions, Compression, DEFAULT_LEVEL, ObjectOptions, WriteOptions};
 pub use progress::Progress;
 pub use publish::AtomicFile;

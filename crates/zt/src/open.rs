@@ -80,15 +80,15 @@ impl OpenOptions {
     }
 
     /// Opens the `.zt` file at `path`, to be read by position: a file that is cut or replaced
-    /// while it is open gives an error, never a signal.
+    /// while it is open gives an error, never a signal. One that is edited in place while it is
+    /// being opened is opened again: see [`open_settled`].
     ///
     /// # Errors
     ///
     /// [`crate::ErrorKind::Io`]; the file's faults as for [`OpenOptions::open_source`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<File> {
         let path = path.as_ref();
-        let open = || self.open_shared(Arc::new(FileSource::open(path)?));
-        open().map_err(|error| error.with_path(path))
+        open_settled(path, |source| self.open_shared(source)).map_err(|error| error.with_path(path))
     }
 
     /// Opens a `.zt` file that is in memory. Raw components are lent from there.
@@ -120,5 +120,32 @@ impl OpenOptions {
 
     pub(crate) fn registry_or_builtin(&self) -> Registry {
         self.registry.clone().unwrap_or_else(Registry::builtin)
+    }
+}
+
+/// Opens the file at `path` and what `open` makes of it; again, for as long as the file has another
+/// length by then, up to 16 times, after which the last outcome stands.
+///
+/// What is at the end of a file is looked for where the end was: an edit in place that is committed
+/// meanwhile may have cut it off, or cleared half of it. An edit changes the length of a file before
+/// it changes anything that its readers look at. Spec: §16.
+///
+/// # Errors
+///
+/// As [`FileSource::open`] and `open`.
+pub fn open_settled<T>(
+    path: impl AsRef<Path>,
+    open: impl Fn(Arc<FileSource>) -> Result<T>,
+) -> Result<T> {
+    const ATTEMPTS: usize = 16;
+    let mut attempt = 1;
+    loop {
+        let source = Arc::new(FileSource::open(path.as_ref())?);
+        let opened = open(Arc::clone(&source));
+        // Where the length cannot be asked for, the outcome says more.
+        if attempt == ATTEMPTS || source.has_its_length().unwrap_or(true) {
+            return opened;
+        }
+        attempt += 1;
     }
 }
