@@ -168,11 +168,17 @@ pub(crate) fn target(options: &ConvertOptions<'_>) -> Result<&'static Member> {
     let kind = options.target;
     let target = member(kind.as_str()).ok_or(Fault::NoSuchMember { kind })?;
     target.write.ok_or(Fault::NotWritable { kind })?;
-    if let Some(dtype) = options.dtype {
-        let is_target = matches!(dtype, DType::F64 | DType::F32 | DType::F16 | DType::BF16);
-        is_target.then_some(()).ok_or(Fault::CastTarget { dtype })?;
-    }
+    check_cast(options)?;
     Ok(target)
+}
+
+/// Refuses to cast to what is no floating-point type.
+pub(crate) fn check_cast(options: &ConvertOptions<'_>) -> Result<()> {
+    let is_target = |dtype| matches!(dtype, DType::F64 | DType::F32 | DType::F16 | DType::BF16);
+    match options.dtype {
+        Some(dtype) if !is_target(dtype) => Err(Fault::CastTarget { dtype }.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Writes one file of what was merged, or of a part of it.

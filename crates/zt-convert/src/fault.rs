@@ -116,7 +116,8 @@ pub(crate) enum Loss {
         byte_len: u64,
         limit: u64,
     },
-    /// Two inputs have one attribute, or one unknown field, with two values.
+    /// Two inputs, or an input and the file, have one attribute, or one unknown field, with two
+    /// values.
     Conflict { key: String },
 }
 
@@ -355,7 +356,7 @@ impl fmt::Display for Loss {
             }
             Loss::Conflict { key } => {
                 let key = key.escape_debug();
-                write!(f, "the inputs have different values of {key}")
+                write!(f, "there are different values of {key}")
             }
         }
     }

@@ -67,6 +67,7 @@
     )
 )]
 
+mod append;
 mod convert;
 mod detect;
 mod fault;
@@ -117,6 +118,7 @@ mod zip;
 #[cfg(feature = "zt2")]
 mod zt2;
 
+pub use append::append;
 pub use convert::{ConvertOptions, Summary, convert, convert_to_path};
 pub use detect::detect;
 pub use input::{Input, InputOptions, open, open_as, open_source};

@@ -120,6 +120,23 @@ impl Union {
     }
 }
 
+/// The union of maps; of a key with two values, the first stays.
+///
+/// # Errors
+///
+/// Code `lossy` for two values, unless that is allowed.
+pub(crate) fn united(
+    maps: impl IntoIterator<Item = Attributes>,
+    options: &ConvertOptions<'_>,
+    summary: &mut Summary,
+) -> Result<Attributes> {
+    let mut union = Union::default();
+    for map in maps {
+        union.add(map, options, summary)?;
+    }
+    Ok(union.into_map())
+}
+
 /// A key as messages say it.
 pub(crate) fn display(key: &Value) -> String {
     key.as_str()

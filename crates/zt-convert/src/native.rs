@@ -7,7 +7,7 @@ use crate::detect::Probe;
 use crate::fault::Fault;
 use crate::input::{Input, Origin};
 use crate::member::{Member, ZT};
-use crate::merge::Merged;
+use crate::merge::{Incoming, Merged};
 use crate::object::Outgoing;
 use crate::shares::Shares;
 use crate::{ConvertOptions, Summary};
@@ -60,20 +60,31 @@ fn write(
         writer.set_attributes(attributes);
     }
     writer.set_extra(merged.extra);
+    write_objects(&merged.objects, &mut writer, options, summary)?;
+    writer.finish()
+}
+
+/// Writes objects one after the other, copies of components once.
+pub(crate) fn write_objects(
+    objects: &[Incoming<'_>],
+    writer: &mut zt::Writer<'_>,
+    options: &ConvertOptions<'_>,
+    summary: &mut Summary,
+) -> Result<()> {
     let mut shares = match options.deduplicate {
-        true => Shares::new(&merged.objects),
+        true => Shares::new(objects),
         false => Shares::default(),
     };
-    for incoming in &merged.objects {
+    for incoming in objects {
         let mut object = Outgoing::new(incoming, options.dtype);
         if options.dense && !object.is_dense() && !object.decode(options.dtype) {
             let format = object.tensor.format().to_owned();
             options.forgive(Fault::NoDenseValue { format }, Some(object.name()), summary)?;
         }
-        let byte_len = object.write_to(&mut writer, &mut shares, options.progress)?;
+        let byte_len = object.write_to(writer, &mut shares, options.progress)?;
         summary.bytes = summary.bytes.saturating_add(byte_len);
         summary.objects = summary.objects.saturating_add(1);
     }
     summary.shared = shares.byte_len;
-    writer.finish()
+    Ok(())
 }

@@ -15,13 +15,7 @@ use crate::fault::Fault;
 ///
 /// Code `overwrite`.
 pub(crate) fn check(out: &Path, inputs: &[Input], overwrite: bool) -> Result<()> {
-    let read = inputs.iter().flat_map(Input::paths);
-    if let Some(input) = read.into_iter().find(|input| is_same_file(input, out)) {
-        return Err(Fault::IsInput {
-            input: input.clone(),
-        }
-        .into());
-    }
+    check_is_no_input(out, inputs)?;
     // A link that leads nowhere would be replaced, so it counts; a device is written to, not over.
     let exists = fs::symlink_metadata(out).is_ok();
     let is_replaced =
@@ -30,6 +24,22 @@ pub(crate) fn check(out: &Path, inputs: &[Input], overwrite: bool) -> Result<()>
         return Err(Fault::Exists.into());
     }
     Ok(())
+}
+
+/// Refuses a file to be changed that is one of those that are read.
+///
+/// # Errors
+///
+/// Code `overwrite`.
+pub(crate) fn check_is_no_input(path: &Path, inputs: &[Input]) -> Result<()> {
+    let mut read = inputs.iter().flat_map(Input::paths);
+    match read.find(|input| is_same_file(input, path)) {
+        Some(input) => Err(Fault::IsInput {
+            input: input.clone(),
+        }
+        .into()),
+        None => Ok(()),
+    }
 }
 
 /// Whether two paths lead to one file. Links of either sort are followed.

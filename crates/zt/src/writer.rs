@@ -348,6 +348,10 @@ impl<'w> Writer<'w> {
         &mut self.manifest.attributes
     }
 
+    pub(crate) const fn extra_mut(&mut self) -> &mut Map {
+        &mut self.manifest.extra
+    }
+
     /// Where the bytes go, of a file that is edited.
     pub(crate) fn tail(&mut self) -> Option<&mut Tail> {
         match self.encoder.container.sink_mut() {

@@ -235,6 +235,11 @@ impl Editor {
         self.writer.attributes_mut()
     }
 
+    /// Fields of the manifest's root that the specification does not know, to be changed.
+    pub const fn extra_mut(&mut self) -> &mut Map {
+        self.writer.extra_mut()
+    }
+
     /// Makes the edited file the one that everyone sees, and durable.
     ///
     /// # Errors

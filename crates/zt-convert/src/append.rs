@@ -1,0 +1,103 @@
+//! Into a `.zt` file that is there.
+
+use std::collections::HashSet;
+
+use zt::{Editor, Error, Result};
+
+use crate::convert::check_cast;
+use crate::fault::Fault;
+use crate::merge::{Merged, united};
+use crate::native::write_objects;
+use crate::output;
+use crate::{ConvertOptions, Input, Summary};
+
+/// Adds the objects of all `inputs`, in their order and that of their data, to a file that is being
+/// edited. Whoever has called this commits the edit, or drops it and with it all that was added.
+///
+/// Attributes and unknown fields that the file lacks are added; those that it has stay. How objects
+/// are stored is what the edit was begun with: [`ConvertOptions::target`] and
+/// [`ConvertOptions::write`] have no say. Where they are stored as they are, room for all of them is
+/// made first. The length in the summary is that of what the file had before, because it is not
+/// known before the edit is committed.
+///
+/// ```
+/// use zt_convert::{ConvertOptions, Input, ZT, append};
+///
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("model.zt");
+/// zt::Writer::create(&path)?.finish()?;
+/// let mut bytes = Vec::new();
+/// let mut writer = zt::Writer::new(&mut bytes)?;
+/// writer.add("bias", &zt::Dense::from_slice(&[2], &[1.0f32, 2.0])?)?;
+/// writer.finish()?;
+/// let input = Input::from(zt::File::from_bytes(bytes)?);
+///
+/// let mut edit = zt::File::edit(&path)?;
+/// append(&[input], &mut edit, &ConvertOptions::new(ZT))?;
+/// edit.commit()?;
+/// assert_eq!(zt::File::open(&path)?.names().collect::<Vec<_>>(), ["bias"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// The fault of any object of an input, and of the file: none is dropped. Code `duplicate-name` for
+/// a name that is taken; `overwrite` for an input that is the file itself; `lossy` where the file or
+/// another input has a different value of an attribute, unless that is allowed: then what came first
+/// stays; `unsupported` for an object without a dense value where that was asked for;
+/// [`zt::ErrorKind::Io`], for a full disk before anything is changed; [`zt::ErrorKind::Interrupted`].
+pub fn append(
+    inputs: &[Input],
+    edit: &mut Editor,
+    options: &ConvertOptions<'_>,
+) -> Result<Summary> {
+    check_cast(options)?;
+    edit.check()?;
+    if let Some(path) = edit.path() {
+        output::check_is_no_input(path, inputs).map_err(|error| error.with_path(path))?;
+    }
+    let mut summary = Summary {
+        byte_len: edit.before().byte_len(),
+        ..Summary::default()
+    };
+    let merged = Merged::new(inputs, options, &mut summary)?;
+    let taken = |name: &str| edit.contains(name);
+    if let Some(second) = merged.objects.iter().find(|it| taken(it.tensor.name())) {
+        let error = Error::from(Fault::Repeated {
+            first: edit.path().map(ToOwned::to_owned),
+            second: second.path.map(ToOwned::to_owned),
+        });
+        return Err(error.with_object(second.tensor.name()));
+    }
+    if let Some(added) = merged.attributes {
+        let attributes = edit.attributes_mut();
+        let first = attributes.clone().unwrap_or_default();
+        *attributes = Some(united([first, added], options, &mut summary)?);
+    }
+    let extra = edit.extra_mut();
+    *extra = united([extra.clone(), merged.extra], options, &mut summary)?;
+    edit.reserve(certain_len(inputs, options))?;
+    write_objects(&merged.objects, edit.writer(), options, &mut summary)?;
+    Ok(summary)
+}
+
+/// How many bytes will be written at least, if they are stored as they are: nothing is counted twice
+/// that may be shared, and nothing of what is changed on the way.
+fn certain_len(inputs: &[Input], options: &ConvertOptions<'_>) -> u64 {
+    if options.dense || options.dtype.is_some() {
+        return 0;
+    }
+    let mut total = 0u64;
+    for input in inputs {
+        let mut seen = HashSet::new();
+        for entry in input.file().entries() {
+            let Ok(object) = entry.object() else { continue };
+            for (_, component) in &object.components {
+                if seen.insert(component.blob.span) || !options.deduplicate {
+                    total = total.saturating_add(component.blob.decoded_len.unwrap_or(0));
+                }
+            }
+        }
+    }
+    total
+}
