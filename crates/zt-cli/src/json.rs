@@ -13,6 +13,8 @@
 //!
 //! Integers of all 65 bits are JSON numbers.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use zt::{Component, Entry, Error, Object, RawComponent, RawObject, Value, Warning};
@@ -86,6 +88,14 @@ pub(crate) struct WarningBody<'a> {
 
 pub(crate) fn warnings(warnings: &[Warning]) -> Vec<WarningBody<'_>> {
     warnings.iter().map(WarningBody::from).collect()
+}
+
+/// Paths as text.
+pub(crate) fn paths(paths: &[PathBuf]) -> Vec<String> {
+    paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect()
 }
 
 impl<'a> From<&'a Warning> for WarningBody<'a> {

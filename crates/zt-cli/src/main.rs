@@ -36,7 +36,9 @@ mod print;
 mod progress;
 mod size;
 mod stats;
+mod storing;
 mod table;
+mod taking;
 mod text;
 
 use std::process::ExitCode;

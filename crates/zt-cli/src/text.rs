@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::size::human;
+
 /// Columns that one cell of a table may take; the JSON has the whole.
 const CELL: usize = 120;
 
@@ -55,6 +57,14 @@ pub(crate) fn shape(shape: &[u64]) -> String {
     }
     let dimensions: Vec<String> = shape.iter().map(u64::to_string).collect();
     cell(&dimensions.join("×"))
+}
+
+/// `, 1.5 MiB shared`; nothing where nothing is.
+pub(crate) fn shared(byte_len: u64) -> String {
+    match byte_len {
+        0 => String::new(),
+        shared => format!(", {} shared", human(shared)),
+    }
 }
 
 /// `1 object`, `2 objects`.

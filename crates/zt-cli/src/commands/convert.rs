@@ -4,19 +4,19 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
-use zt::{Compression, DEFAULT_LEVEL, DType, DigestAlgorithm, Kind, WriteOptions};
+use zt::{Kind, WriteOptions};
 use zt_convert::{ConvertOptions, Input, Member, Summary};
 
 use crate::exit::{Exit, Failure};
-use crate::json::{WarningBody, warnings};
-use crate::open::{Opening, decoded_len, input};
+use crate::json::{WarningBody, paths, warnings};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::human;
-use crate::text::{count, printable};
+use crate::storing::Storing;
+use crate::taking::{Taking, kinds};
+use crate::text::{count, printable, shared};
 
 /// Convert files to another kind, or store them in another way
 ///
@@ -32,52 +32,16 @@ pub(crate) struct Arguments {
     /// The file to write; `-` is stdout
     #[arg(value_name = "OUT")]
     out: PathBuf,
-    /// What the inputs are, instead of what their bytes look like
-    #[arg(long, value_name = "KIND", value_parser = kinds(|_| true))]
-    from: Option<Kind>,
     /// What to write, instead of what the extension of OUT says; `squizd` is an experiment
     #[arg(long, value_name = "KIND", value_parser = kinds(Member::is_writable))]
     to: Option<Kind>,
-    /// Compress components that shrink, at this level [3]; `auto` chooses for each, by a sample
-    #[arg(
-        long,
-        value_name = "LEVEL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "3",
-        value_parser = compression
-    )]
-    zstd: Option<Compression>,
-    /// Split floating-point tensors into planes of bytes, which compress without loss; components
-    /// are compressed as with --zstd=auto unless --zstd says otherwise
-    #[arg(long)]
-    planes: bool,
-    /// The digest to record of each component [crc32c]
-    #[arg(long, value_enum)]
-    digest: Option<Digest>,
-    /// Write every object as its dense value
-    #[arg(long)]
-    dense: bool,
-    /// Cast floating-point values of dense objects
-    #[arg(long, value_enum)]
-    dtype: Option<Cast>,
-    /// Begin components at multiples of so many bytes: a power of two of at least 64
-    #[arg(long, value_name = "N")]
-    align: Option<u64>,
-    /// Store components of the same bytes as often as they occur, instead of once
-    #[arg(long)]
-    no_dedup: bool,
-    /// Threads; as many as there are cores by default. The bytes are the same
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    storing: Storing,
     /// Replace OUT if it exists; an input is never replaced
     #[arg(short, long)]
     force: bool,
-    /// Leave out what OUT's kind cannot say, with a warning
-    #[arg(long)]
-    lossy: bool,
     #[command(flatten)]
-    opening: Opening,
+    taking: Taking,
 }
 
 const EXAMPLES: &str = "\
@@ -90,21 +54,6 @@ Examples:
   zt convert sparse.zt dense.safetensors --dense
   zt convert encoder.zt decoder.zt model.zt
   zt convert model.zt - --to safetensors | ssh host 'cat > model.safetensors'";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Digest {
-    Crc32c,
-    Sha256,
-    None,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Cast {
-    F64,
-    F32,
-    F16,
-    Bf16,
-}
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -132,28 +81,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             "the file would go to the terminal: redirect it, or use --force",
         ));
     }
-    let mut inputs = Vec::with_capacity(arguments.inputs.len());
-    for path in &arguments.inputs {
-        if path == Path::new("-") {
-            return Err(Failure::misuse(
-                "stdin cannot be read: files are read by position",
-            ));
-        }
-        inputs.push(input(path, arguments.from, &arguments.opening)?);
-    }
-
-    let total = inputs
-        .iter()
-        .map(|input| decoded_len(input.file()))
-        .fold(0, u64::saturating_add);
+    let (inputs, total) = arguments.taking.open(&arguments.inputs)?;
     let progress = Progress::new(Some(total));
     let report = |bytes| progress.report(bytes);
-    let mut options = ConvertOptions::new(target);
+    let mut options = arguments.taking.options(target);
     options.write = write;
-    options.dense = arguments.dense;
-    options.dtype = arguments.dtype.map(DType::from);
-    options.lossy = arguments.lossy;
-    options.deduplicate = !arguments.no_dedup;
+    options.deduplicate = !arguments.storing.no_dedup;
     options.progress = Some(&report);
     let summary = if to_stdout {
         convert_to_stdout(&inputs, &options)?
@@ -177,11 +110,7 @@ fn tell(
     let path = arguments.out.display().to_string();
     if output.json {
         output.document(&Document {
-            inputs: arguments
-                .inputs
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect(),
+            inputs: paths(&arguments.inputs),
             output: path,
             kind: target.as_str(),
             objects: summary.objects,
@@ -194,10 +123,7 @@ fn tell(
         let objects = count(summary.objects, "object", "objects");
         let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
         let path = printable(&path);
-        let shared = match summary.shared {
-            0 => String::new(),
-            shared => format!(", {} shared", human(shared)),
-        };
+        let shared = shared(summary.shared);
         output.line(&format!(
             "{path}: {target}; {objects}, {logical} in {stored}{shared}"
         ))?;
@@ -220,55 +146,13 @@ fn target(arguments: &Arguments, to_stdout: bool) -> Result<Kind, Failure> {
 }
 
 fn write_options(arguments: &Arguments, target: Kind) -> Result<WriteOptions, Failure> {
-    let Arguments {
-        zstd,
-        planes,
-        digest,
-        align,
-        no_dedup,
-        jobs,
-        ..
-    } = arguments;
-    let only_zt = [
-        ("--zstd", zstd.is_some()),
-        ("--planes", *planes),
-        ("--digest", digest.is_some()),
-        ("--align", align.is_some()),
-        ("--no-dedup", *no_dedup),
-    ];
-    if target != zt_convert::ZT
-        && let Some((flag, _)) = only_zt.iter().find(|(_, given)| *given)
-    {
-        return Err(Failure::misuse(format!(
+    let storing = &arguments.storing;
+    match storing.only_of_zt() {
+        Some(flag) if target != zt_convert::ZT => Err(Failure::misuse(format!(
             "{flag} is for .zt files, and {target} is to be written"
-        )));
+        ))),
+        _ => storing.options(),
     }
-    let mut options = WriteOptions::new();
-    if *planes {
-        options = options.planes();
-    }
-    if let Some(compression) = zstd {
-        options = options.compression(*compression);
-    }
-    if let Some(digest) = digest {
-        options = options.digest(match digest {
-            Digest::Crc32c => Some(DigestAlgorithm::Crc32c),
-            Digest::Sha256 => Some(DigestAlgorithm::Sha256),
-            Digest::None => None,
-        });
-    }
-    if let Some(align) = align {
-        if !align.is_power_of_two() || *align < zt::container::ALIGNMENT {
-            return Err(Failure::misuse(format!(
-                "--align {align}: not a power of two of at least 64"
-            )));
-        }
-        options = options.alignment(*align);
-    }
-    if let Some(jobs) = jobs {
-        options = options.threads(usize::from(*jobs));
-    }
-    Ok(options)
 }
 
 fn convert_to_stdout(inputs: &[Input], options: &ConvertOptions<'_>) -> Result<Summary, Failure> {
@@ -319,38 +203,3 @@ impl<W: Write> Write for Stdout<'_, W> {
         self.out.flush()
     }
 }
-
-/// The value of `--zstd`.
-pub(crate) fn compression(text: &str) -> Result<Compression, String> {
-    const LEVELS: std::ops::RangeInclusive<i32> = -7..=22;
-    match text.parse() {
-        Ok(level) if LEVELS.contains(&level) => Ok(Compression::Zstd(level)),
-        _ if text == "auto" => Ok(Compression::Auto),
-        _ => Err("`auto`, or a level from -7 to 22".to_owned()),
-    }
-}
-
-/// The kinds that are `wanted`, by name.
-pub(crate) fn kinds(wanted: fn(&Member) -> bool) -> impl TypedValueParser<Value = Kind> {
-    let members = zt_convert::members()
-        .iter()
-        .filter(move |member| wanted(member));
-    PossibleValuesParser::new(members.map(|member| member.kind().as_str())).try_map(|name| {
-        zt_convert::member(&name)
-            .map(Member::kind)
-            .ok_or("no such kind")
-    })
-}
-
-impl From<Cast> for DType {
-    fn from(cast: Cast) -> Self {
-        match cast {
-            Cast::F64 => DType::F64,
-            Cast::F32 => DType::F32,
-            Cast::F16 => DType::F16,
-            Cast::Bf16 => DType::BF16,
-        }
-    }
-}
-
-const _: () = assert!(DEFAULT_LEVEL == 3, "the help says so");

@@ -8,13 +8,14 @@ use serde::Serialize;
 use zt::{Compression, Error, Kind, WriteOptions};
 use zt_convert::{ConvertOptions, SAFETENSORS, Shard, Split, ZT};
 
-use super::convert::{compression, kinds};
 use crate::exit::{Exit, Failure};
 use crate::json::{WarningBody, warnings};
 use crate::open::{Opening, decoded_len, input};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::{human, parse};
+use crate::storing::compression;
+use crate::taking::kinds;
 use crate::text::{count, printable};
 
 /// Split a file into a set of shards with an index

@@ -1,0 +1,102 @@
+//! How components of `.zt` files are stored, by the arguments of those commands that write them.
+
+use clap::{Args, ValueEnum};
+use zt::{Compression, DEFAULT_LEVEL, DigestAlgorithm, WriteOptions};
+
+use crate::exit::Failure;
+
+/// What every command takes that writes components.
+#[derive(Debug, Args)]
+pub(crate) struct Storing {
+    /// Compress components that shrink, at this level [3]; `auto` chooses for each, by a sample
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "3",
+        value_parser = compression
+    )]
+    zstd: Option<Compression>,
+    /// Split floating-point tensors into planes of bytes, which compress without loss; components
+    /// are compressed as with --zstd=auto unless --zstd says otherwise
+    #[arg(long)]
+    planes: bool,
+    /// The digest to record of each component [crc32c]
+    #[arg(long, value_enum)]
+    digest: Option<Digest>,
+    /// Begin components at multiples of so many bytes: a power of two of at least 64
+    #[arg(long, value_name = "N")]
+    align: Option<u64>,
+    /// Store components of the same bytes as often as they occur, instead of once
+    #[arg(long)]
+    pub(crate) no_dedup: bool,
+    /// Threads; as many as there are cores by default. The bytes are the same
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Digest {
+    Crc32c,
+    Sha256,
+    None,
+}
+
+impl Storing {
+    /// The first of those that were given that only `.zt` files have a use for.
+    pub(crate) fn only_of_zt(&self) -> Option<&'static str> {
+        let given = [
+            ("--zstd", self.zstd.is_some()),
+            ("--planes", self.planes),
+            ("--digest", self.digest.is_some()),
+            ("--align", self.align.is_some()),
+            ("--no-dedup", self.no_dedup),
+        ];
+        given
+            .iter()
+            .find(|(_, given)| *given)
+            .map(|(flag, _)| *flag)
+    }
+
+    pub(crate) fn options(&self) -> Result<WriteOptions, Failure> {
+        let mut options = WriteOptions::new();
+        if self.planes {
+            options = options.planes();
+        }
+        if let Some(compression) = self.zstd {
+            options = options.compression(compression);
+        }
+        if let Some(digest) = self.digest {
+            options = options.digest(match digest {
+                Digest::Crc32c => Some(DigestAlgorithm::Crc32c),
+                Digest::Sha256 => Some(DigestAlgorithm::Sha256),
+                Digest::None => None,
+            });
+        }
+        if let Some(align) = self.align {
+            if !align.is_power_of_two() || align < zt::container::ALIGNMENT {
+                return Err(Failure::misuse(format!(
+                    "--align {align}: not a power of two of at least 64"
+                )));
+            }
+            options = options.alignment(align);
+        }
+        if let Some(jobs) = self.jobs {
+            options = options.threads(usize::from(jobs));
+        }
+        Ok(options)
+    }
+}
+
+/// The value of `--zstd`.
+pub(crate) fn compression(text: &str) -> Result<Compression, String> {
+    const LEVELS: std::ops::RangeInclusive<i32> = -7..=22;
+    match text.parse() {
+        Ok(level) if LEVELS.contains(&level) => Ok(Compression::Zstd(level)),
+        _ if text == "auto" => Ok(Compression::Auto),
+        _ => Err("`auto`, or a level from -7 to 22".to_owned()),
+    }
+}
+
+const _: () = assert!(DEFAULT_LEVEL == 3, "the help says so");

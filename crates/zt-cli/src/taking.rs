@@ -1,0 +1,89 @@
+//! What is taken from other files, and how it is changed on the way.
+
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use zt::{DType, Kind};
+use zt_convert::{ConvertOptions, Input, Member};
+
+use crate::exit::Failure;
+use crate::open::{Opening, decoded_len, input};
+
+/// What every command takes that writes the tensors of other files.
+#[derive(Debug, Args)]
+pub(crate) struct Taking {
+    /// What the inputs are, instead of what their bytes look like
+    #[arg(long, value_name = "KIND", value_parser = kinds(|_| true))]
+    from: Option<Kind>,
+    /// Write every object as its dense value
+    #[arg(long)]
+    dense: bool,
+    /// Cast floating-point values of dense objects
+    #[arg(long, value_enum)]
+    dtype: Option<Cast>,
+    /// Leave out what cannot be said in the file that is written, with a warning
+    #[arg(long)]
+    lossy: bool,
+    #[command(flatten)]
+    opening: Opening,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Cast {
+    F64,
+    F32,
+    F16,
+    Bf16,
+}
+
+impl Taking {
+    /// Opens the files, and how many bytes they are after decoding, as far as they say.
+    pub(crate) fn open(&self, paths: &[PathBuf]) -> Result<(Vec<Input>, u64), Failure> {
+        let mut inputs = Vec::with_capacity(paths.len());
+        let mut total = 0u64;
+        for path in paths {
+            if path == Path::new("-") {
+                return Err(Failure::misuse(
+                    "stdin cannot be read: files are read by position",
+                ));
+            }
+            let input = input(path, self.from, &self.opening)?;
+            total = total.saturating_add(decoded_len(input.file()));
+            inputs.push(input);
+        }
+        Ok((inputs, total))
+    }
+
+    /// Options that say so.
+    pub(crate) fn options<'p>(&self, target: Kind) -> ConvertOptions<'p> {
+        let mut options = ConvertOptions::new(target);
+        options.dense = self.dense;
+        options.dtype = self.dtype.map(DType::from);
+        options.lossy = self.lossy;
+        options
+    }
+}
+
+/// The kinds that are `wanted`, by name.
+pub(crate) fn kinds(wanted: fn(&Member) -> bool) -> impl TypedValueParser<Value = Kind> {
+    let members = zt_convert::members()
+        .iter()
+        .filter(move |member| wanted(member));
+    PossibleValuesParser::new(members.map(|member| member.kind().as_str())).try_map(|name| {
+        zt_convert::member(&name)
+            .map(Member::kind)
+            .ok_or("no such kind")
+    })
+}
+
+impl From<Cast> for DType {
+    fn from(cast: Cast) -> Self {
+        match cast {
+            Cast::F64 => DType::F64,
+            Cast::F32 => DType::F32,
+            Cast::F16 => DType::F16,
+            Cast::Bf16 => DType::BF16,
+        }
+    }
+}
