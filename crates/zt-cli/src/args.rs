@@ -5,12 +5,12 @@ use std::io::Write;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{bench, completions, convert, diff, explain, extract, hash, info, ls, man};
-use crate::commands::{merge, show, split, verify};
+use crate::commands::{append, bench, compact, completions, convert, diff, explain, extract, hash};
+use crate::commands::{info, ls, man, merge, meta, rename, rm, show, split, verify};
 use crate::exit::Exit;
 use crate::json::{ErrorBody, ErrorDocument};
 
-/// Lists, verifies, hashes, shows, compares and converts tensor files.
+/// Lists, verifies, hashes, shows, compares, converts and edits tensor files.
 ///
 /// Takes .zt files of every generation and the other formats that `zt convert --help` lists, told
 /// apart by their bytes and never by their names.
@@ -30,6 +30,7 @@ Examples:
   zt verify model.zt                              is all of it as it was written
   zt show model.zt embed.weight --slice 0:4,:8    look at values
   zt diff model.zt tuned.zt --values              what has changed, and how much
+  zt append model.zt adapter.safetensors          add tensors, safe against a crash at any moment
   zt convert model.zt model.safetensors           and back, bit for bit
 
 Exit: 0 ok, 1 verification failed or files differ, 2 usage, 3 not a readable file, 4 input or output,
@@ -79,6 +80,11 @@ pub(crate) enum Command {
     Split(split::Arguments),
     Extract(extract::Arguments),
     Diff(diff::Arguments),
+    Append(append::Arguments),
+    Rm(rm::Arguments),
+    Rename(rename::Arguments),
+    Meta(meta::Arguments),
+    Compact(compact::Arguments),
     Bench(bench::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),

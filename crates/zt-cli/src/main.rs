@@ -1,4 +1,4 @@
-//! The program `zt`: lists, verifies, hashes, shows, converts and extracts tensor files.
+//! The program `zt`: lists, verifies, hashes, shows, converts, extracts and edits tensor files.
 //!
 //! ```text
 //! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
@@ -7,10 +7,12 @@
 //!   args      what may be asked          commands/*  one file per command: ask the library, print
 //!   open      a path becomes a File      json table print stats size npy  how an answer looks
 //!   output    stdout, stderr, colour     exit        what went wrong becomes a line and a code
+//!   edit      a `.zt` that is changed    storing taking  arguments of those that write
 //!   progress  bars and Ctrl-C
 //! ```
 //!
-//! Every command works on every kind of file, because all of them open as a `zt::File`.
+//! Every command works on every kind of file, because all of them open as a `zt::File`; those that
+//! change a file in place work on `.zt`.
 //!
 //! ```text
 //! $ zt ls model.zt
@@ -25,10 +27,12 @@
 
 mod args;
 mod commands;
+mod edit;
 mod exit;
 mod file_name;
 mod glob;
 mod json;
+mod json_value;
 mod npy;
 mod open;
 mod output;

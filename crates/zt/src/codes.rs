@@ -192,8 +192,8 @@ pub const ALL: &[CodeInfo] = &[
     info(
         "not-found",
         "caller",
-        "There is no object, or no component, of that name.",
-        "List the names with `zt ls`.",
+        "There is no object, no component or no attribute of that name.",
+        "List the names with `zt ls`, those of attributes with `zt meta get`.",
     ),
     info(
         "not-zt",

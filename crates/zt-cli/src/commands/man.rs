@@ -51,13 +51,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         }
         return Ok(Exit::Ok);
     };
-    let commands: Vec<Command> = main
-        .get_subcommands()
-        .cloned()
-        .chain([main.clone()])
-        .collect();
     let mut pages = Vec::new();
-    for command in commands {
+    for command in with_commands(&main) {
         let path = dir.join(Man::new(command.clone()).get_filename());
         if path.symlink_metadata().is_ok() && !arguments.force {
             return Err(Failure::overwrite(&path, "exists"));
@@ -80,6 +75,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         output.line(&written.join("\n"))?;
     }
     Ok(Exit::Ok)
+}
+
+/// A command after all those within it, theirs included.
+fn with_commands(command: &Command) -> Vec<Command> {
+    let within = command.get_subcommands().flat_map(with_commands);
+    within.chain([command.clone()]).collect()
 }
 
 fn render(command: Command) -> std::io::Result<Vec<u8>> {

@@ -1,6 +1,8 @@
 //! One file per command.
 
+pub(crate) mod append;
 pub(crate) mod bench;
+pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod diff;
@@ -11,6 +13,9 @@ pub(crate) mod info;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod merge;
+pub(crate) mod meta;
+pub(crate) mod rename;
+pub(crate) mod rm;
 pub(crate) mod show;
 pub(crate) mod split;
 pub(crate) mod verify;
@@ -31,6 +36,11 @@ pub(crate) fn run(command: Command, output: &mut Output) -> Result<Exit, Failure
         Command::Merge(arguments) => merge::run(&arguments, output),
         Command::Split(arguments) => split::run(&arguments, output),
         Command::Extract(arguments) => extract::run(&arguments, output),
+        Command::Append(arguments) => append::run(&arguments, output),
+        Command::Rm(arguments) => rm::run(&arguments, output),
+        Command::Rename(arguments) => rename::run(&arguments, output),
+        Command::Meta(arguments) => meta::run(&arguments, output),
+        Command::Compact(arguments) => compact::run(&arguments, output),
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),

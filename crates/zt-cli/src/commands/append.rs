@@ -1,0 +1,115 @@
+//! `zt append`: objects of other files into one that is there.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use zt_convert::{Summary, ZT};
+
+use crate::edit::{Editing, told};
+use crate::exit::{Exit, Failure};
+use crate::json::{WarningBody, paths, warnings};
+use crate::open::is_same_file;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::size::human;
+use crate::storing::Storing;
+use crate::taking::Taking;
+use crate::text::{count, shared};
+
+/// Add the objects of other files to a .zt file
+///
+/// At every moment whoever opens FILE, with any program, finds it as it was or with all that is
+/// added: also if this is interrupted, killed, or the disk is full. What is in FILE stays where it
+/// is. Attributes that FILE lacks are added.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    editing: Editing,
+    /// The files to read, of any kind; no name may occur twice, in FILE neither
+    #[arg(required = true, value_name = "IN")]
+    inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    storing: Storing,
+    #[command(flatten)]
+    taking: Taking,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt append model.zt adapter.safetensors
+  zt append model.zt layers.40.npz layers.41.npz --zstd
+  zt append model.zt adapter.safetensors --dry-run
+
+With --json the keys are `file`, `dry_run`, `inputs`, `added` (the names), `objects` and `bytes` of
+values that were added, `shared_bytes` of them that were not stored again, `file_size` and
+`warnings`.";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    file: String,
+    dry_run: bool,
+    inputs: Vec<String>,
+    added: Vec<&'a str>,
+    objects: u64,
+    bytes: u64,
+    shared_bytes: u64,
+    file_size: u64,
+    warnings: Vec<WarningBody<'a>>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let editing = &arguments.editing;
+    let write = arguments.storing.options()?;
+    let (inputs, total) = arguments.taking.open(&arguments.inputs)?;
+    // A dry run is not told by the library, which does not know the file then.
+    let mut read = inputs.iter().flat_map(zt_convert::Input::paths);
+    if read.any(|input| is_same_file(input, &editing.file)) {
+        return Err(Failure::overwrite(
+            &editing.file,
+            "is one of the inputs, and cannot be added to itself",
+        ));
+    }
+    let progress = Progress::new(Some(total));
+    let report = |bytes| progress.report(bytes);
+    let mut edit = editing.begin(write)?;
+    let mut options = arguments.taking.options(ZT);
+    options.deduplicate = !arguments.storing.no_dedup;
+    options.progress = Some(&report);
+    let appended = zt_convert::append(&inputs, &mut edit.editor, &options);
+    let summary = appended.map_err(|error| match error.path() {
+        Some(_) => error,
+        None => error.with_path(&editing.file),
+    })?;
+    let file_size = edit.commit()?;
+    drop(progress);
+    output.warnings(&summary.warnings);
+    if output.json {
+        let names = inputs.iter().flat_map(|input| input.file().names());
+        output.document(&Document {
+            file: editing.shown(),
+            dry_run: editing.dry_run,
+            inputs: paths(&arguments.inputs),
+            added: names.collect(),
+            objects: summary.objects,
+            bytes: summary.bytes,
+            shared_bytes: summary.shared,
+            file_size,
+            warnings: warnings(&summary.warnings),
+        })?;
+    } else {
+        output.line(&told(editing, &what(&summary, file_size)))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn what(summary: &Summary, file_size: u64) -> String {
+    format!(
+        "{} added, {}{}; {} in all",
+        count(summary.objects, "object", "objects"),
+        human(summary.bytes),
+        shared(summary.shared),
+        human(file_size)
+    )
+}

@@ -1,0 +1,211 @@
+//! `zt meta`: the attributes of a file.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use zt::{Error, ErrorKind, Value, WriteOptions};
+
+use crate::edit::{Editing, told};
+use crate::exit::{Exit, Failure};
+use crate::json::{Any, Attributes};
+use crate::json_value;
+use crate::open::{Opening, open};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::text::{cell, printable};
+
+/// Show or change the attributes of a file
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt meta get model.safetensors
+  zt meta get model.zt license --text
+  zt meta set model.zt license Apache-2.0
+  zt meta set model.zt heads 32
+  zt meta set model.zt version 1.0 --text
+  zt meta set model.zt config \"$(cat config.json)\"
+  zt meta rm model.zt license
+
+What JSON cannot say is spelled as in `zt ls --json`: {\"$bytes\":\"AQI=\"}, {\"$float\":\"nan\"}.";
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Get(Get),
+    Set(Set),
+    Rm(Rm),
+}
+
+/// Print attributes as JSON, of a file of any kind
+///
+/// With --json the keys are `file` and `attributes`, of one attribute `file`, `key` and `value`.
+#[derive(Debug, Args)]
+struct Get {
+    /// The file, of any kind
+    file: PathBuf,
+    /// The attribute; all of them without it
+    key: Option<String>,
+    /// Print an attribute that is a text as it is, instead of as JSON
+    #[arg(long, requires = "key")]
+    text: bool,
+    #[command(flatten)]
+    opening: Opening,
+}
+
+/// Set an attribute of a .zt file
+///
+/// With --json the keys are `file`, `dry_run`, `key`, `old` (null where there was none), `new` and
+/// `file_size`.
+#[derive(Debug, Args)]
+struct Set {
+    #[command(flatten)]
+    editing: Editing,
+    /// The attribute
+    key: String,
+    /// Its value: JSON where it is JSON, a text otherwise
+    #[arg(allow_hyphen_values = true)]
+    value: String,
+    /// The value is a text, whatever it looks like
+    #[arg(long)]
+    text: bool,
+}
+
+/// Remove an attribute of a .zt file
+///
+/// With --json the keys are `file`, `dry_run`, `key`, `old` and `file_size`.
+#[derive(Debug, Args)]
+struct Rm {
+    #[command(flatten)]
+    editing: Editing,
+    /// The attribute
+    key: String,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Shown<'a> {
+    All {
+        file: String,
+        attributes: Attributes<'a>,
+    },
+    One {
+        file: String,
+        key: &'a str,
+        value: Any<'a>,
+    },
+}
+
+#[derive(Serialize)]
+struct Changed<'a> {
+    file: String,
+    dry_run: bool,
+    key: &'a str,
+    old: Option<Any<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new: Option<Any<'a>>,
+    file_size: u64,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    match &arguments.action {
+        Action::Get(get) => show(get, output),
+        Action::Set(set) => {
+            let text = || Ok(Value::from(set.value.as_str()));
+            let value = match set.text {
+                true => text()?,
+                false => json_value::parse(&set.value).unwrap_or_else(text)?,
+            };
+            change(&set.editing, &set.key, Some(value), output)
+        }
+        Action::Rm(rm) => change(&rm.editing, &rm.key, None, output),
+    }
+}
+
+fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
+    let file = open(&get.file, &get.opening)?;
+    let attributes = file.attributes().map_err(Failure::Refused)?;
+    let path = get.file.display().to_string();
+    let Some(key) = &get.key else {
+        let attributes = Attributes(attributes.as_ref());
+        match output.json {
+            true => output.document(&Shown::All {
+                file: path,
+                attributes,
+            })?,
+            false => output.line(&pretty(&attributes))?,
+        }
+        return Ok(Exit::Ok);
+    };
+    let value = attributes.as_ref().and_then(|map| map.get(key));
+    let value = value.ok_or_else(|| missing(key).with_path(&get.file))?;
+    match (output.json, value.as_str()) {
+        (true, _) => output.document(&Shown::One {
+            file: path,
+            key,
+            value: Any(value),
+        })?,
+        (false, Some(text)) if get.text => output.line(text)?,
+        (false, _) => output.line(&pretty(&Any(value)))?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// Sets or removes an attribute.
+fn change(
+    editing: &Editing,
+    key: &str,
+    new: Option<Value>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    // From here on Ctrl-C is heard when all is done, which is at once.
+    let _progress = Progress::new(Some(0));
+    let mut edit = editing.begin(WriteOptions::new())?;
+    let attributes = edit.editor.attributes_mut();
+    let map = attributes.get_or_insert_default();
+    let old = match &new {
+        Some(value) => map.insert(key, value.clone()),
+        None => {
+            let old = map.remove(key);
+            Some(old.ok_or_else(|| missing(key).with_path(&editing.file))?)
+        }
+    };
+    if map.is_empty() {
+        *attributes = None;
+    }
+    let file_size = edit.commit()?;
+    if output.json {
+        output.document(&Changed {
+            file: editing.shown(),
+            dry_run: editing.dry_run,
+            key,
+            old: old.as_ref().map(Any),
+            new: new.as_ref().map(Any),
+            file_size,
+        })?;
+        return Ok(Exit::Ok);
+    }
+    let shown = |value: &Value| cell(&serde_json::to_string(&Any(value)).unwrap_or_default());
+    let what = match (&old, &new) {
+        (None, Some(new)) => format!("{} is {}", cell(key), shown(new)),
+        (Some(old), Some(new)) => format!("{} is {}, was {}", cell(key), shown(new), shown(old)),
+        _ => format!("{} is removed", cell(key)),
+    };
+    output.line(&told(editing, &what))?;
+    Ok(Exit::Ok)
+}
+
+fn missing(key: &str) -> Error {
+    let message = format!("there is no attribute \"{}\"", printable(key));
+    Error::new(ErrorKind::Misuse, "not-found", message)
+}
+
+/// The only errors are those of a writer: keys are text, and floats finite.
+fn pretty(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}

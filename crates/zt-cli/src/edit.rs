@@ -1,0 +1,140 @@
+//! A `.zt` file that is changed in place, or only looked at as if it were.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::Args;
+use zt::{Editor, Error, ErrorKind, FileSource, Source, Storage, WriteOptions};
+use zt_convert::ZT;
+
+use crate::exit::Failure;
+use crate::open::{Opening, input};
+use crate::text::printable;
+
+/// What every command takes that changes a file in place.
+#[derive(Debug, Args)]
+pub(crate) struct Editing {
+    /// The `.zt` file to change, of 1.1 or 1.2
+    pub(crate) file: PathBuf,
+    /// Say what would happen, and change nothing; nobody is kept from the file meanwhile
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
+
+/// An edit that was begun.
+pub(crate) struct Edit<'a> {
+    pub(crate) editor: Editor,
+    path: &'a Path,
+    /// Where the bytes of a dry run would have gone.
+    dry: Option<Arc<DryRun>>,
+}
+
+impl Editing {
+    /// The file as text.
+    pub(crate) fn shown(&self) -> String {
+        self.file.display().to_string()
+    }
+
+    /// Refuses what is edited in place by nobody.
+    ///
+    /// # Errors
+    ///
+    /// Code `unsupported` for a file of another kind, and for a set of several.
+    pub(crate) fn expect_zt(&self) -> Result<(), Failure> {
+        let opened = input(&self.file, None, &Opening::default())?;
+        let kind = opened.file().kind();
+        if kind == ZT && opened.paths().len() == 1 {
+            return Ok(());
+        }
+        let what = match kind {
+            ZT => "sets of files are".to_owned(),
+            kind => format!("{kind} files are"),
+        };
+        let message = format!("{what} not edited in place, only .zt files are: convert it first");
+        let error = Error::new(ErrorKind::Unsupported, "unsupported", message);
+        Err(Failure::Error(error.with_path(&self.file)))
+    }
+
+    /// Begins to change the file, as far as it is changed.
+    pub(crate) fn begin(&self, options: WriteOptions) -> Result<Edit<'_>, Failure> {
+        self.expect_zt()?;
+        let path = &self.file;
+        let begun = match self.dry_run {
+            false => options.edit(path).map(|editor| (editor, None)),
+            true => zt::open_settled(path, |source| {
+                let dry = Arc::new(DryRun::new(source));
+                let storage = Arc::clone(&dry) as Arc<dyn Storage>;
+                Ok((options.clone().edit_storage(storage)?, Some(dry)))
+            }),
+        };
+        let begun = begun.map_err(|error| Failure::Refused(error.with_path(path)));
+        begun.map(|(editor, dry)| Edit { editor, path, dry })
+    }
+}
+
+impl Edit<'_> {
+    /// Makes the edited file the one that everyone sees; its length.
+    pub(crate) fn commit(self) -> Result<u64, Failure> {
+        let of_path = |error: Error| error.with_path(self.path);
+        self.editor.commit().map_err(of_path)?;
+        match self.dry {
+            Some(dry) => Ok(dry.byte_len.load(Ordering::Relaxed)),
+            None => match std::fs::metadata(self.path) {
+                Ok(metadata) => Ok(metadata.len()),
+                Err(error) => Err(of_path(error.into()).into()),
+            },
+        }
+    }
+}
+
+/// A file that is read, and whose changes go nowhere: an edit never reads what it has written.
+struct DryRun {
+    source: Arc<FileSource>,
+    byte_len: AtomicU64,
+}
+
+impl DryRun {
+    fn new(source: Arc<FileSource>) -> Self {
+        DryRun {
+            byte_len: source.byte_len().into(),
+            source,
+        }
+    }
+}
+
+impl Storage for DryRun {
+    fn byte_len(&self) -> io::Result<u64> {
+        Ok(self.byte_len.load(Ordering::Relaxed))
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.source.read_at(offset, buf)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let end = offset.saturating_add(bytes.len() as u64);
+        self.byte_len.fetch_max(end, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn set_len(&self, byte_len: u64) -> io::Result<()> {
+        self.byte_len.store(byte_len, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// `model.zt: what was done`, and that it was not, of a dry run.
+pub(crate) fn told(editing: &Editing, what: &str) -> String {
+    let path = editing.shown();
+    let path = printable(&path);
+    match editing.dry_run {
+        true => format!("{path}: {what} (not done: a dry run)"),
+        false => format!("{path}: {what}"),
+    }
+}

@@ -1,0 +1,212 @@
+//! JSON as a value of a manifest: what [`crate::json`] prints, read again.
+
+use serde_json::Value as Json;
+use zt::{Attributes, Value};
+
+use crate::exit::Failure;
+
+/// The value of `text`, with the spellings that `--json` has for what JSON cannot say; `None` where
+/// it is no JSON.
+///
+/// Integers from -2^63 to 2^64-1 stay integers, others become floating-point numbers.
+///
+/// # Errors
+///
+/// Code `misuse` for a key that begins with `$` and means nothing.
+pub(crate) fn parse(text: &str) -> Option<Result<Value, Failure>> {
+    let json = serde_json::from_str(text).ok()?;
+    Some(value(json))
+}
+
+fn value(json: Json) -> Result<Value, Failure> {
+    Ok(match json {
+        Json::Null => Value::Null,
+        Json::Bool(value) => Value::Bool(value),
+        Json::String(text) => Value::Text(text),
+        Json::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(value), _) => Value::Unsigned(value),
+            // Stored as -1 - n.
+            (None, Some(value)) => Value::Negative(!value.cast_unsigned()),
+            (None, None) => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Json::Array(items) => Value::Array(items.into_iter().map(value).collect::<Result<_, _>>()?),
+        Json::Object(map) if map.keys().any(|key| key.starts_with('$')) => {
+            let spelled = serde_json::to_string(&map).unwrap_or_default();
+            let meaning = special(map)?;
+            meaning.ok_or_else(|| Failure::misuse(format!("{spelled} means nothing here")))?
+        }
+        Json::Object(map) => {
+            let pairs = map
+                .into_iter()
+                .map(|(key, json)| Ok::<_, Failure>((Value::Text(key), value(json)?)));
+            Value::Map(pairs.collect::<Result<Attributes, _>>()?)
+        }
+    })
+}
+
+/// What an object with keys that begin with `$` stands for.
+fn special(mut map: serde_json::Map<String, Json>) -> Result<Option<Value>, Failure> {
+    let has_only =
+        |keys: &[&str]| map.len() == keys.len() && keys.iter().all(|key| map.contains_key(*key));
+    if has_only(&["$tag", "value"]) {
+        let tag = map.get("$tag").and_then(Json::as_u64);
+        let tagged = map.remove("value").map(value).transpose()?;
+        return Ok(tag
+            .zip(tagged)
+            .map(|(tag, it)| Value::Tag(tag, Box::new(it))));
+    }
+    if !(has_only(&["$bytes"])
+        || has_only(&["$float"])
+        || has_only(&["$simple"])
+        || has_only(&["$map"]))
+    {
+        return Ok(None);
+    }
+    let Some((key, json)) = map.into_iter().next() else {
+        return Ok(None);
+    };
+    Ok(match (key.as_str(), json) {
+        ("$bytes", Json::String(text)) => from_base64(&text).map(Value::Bytes),
+        ("$float", Json::String(text)) => match text.as_str() {
+            "nan" => Some(Value::Float(f64::NAN)),
+            "inf" => Some(Value::Float(f64::INFINITY)),
+            "-inf" => Some(Value::Float(f64::NEG_INFINITY)),
+            _ => None,
+        },
+        ("$simple", Json::Number(number)) => {
+            match number.as_u64().and_then(|it| u8::try_from(it).ok()) {
+                Some(23) => Some(Value::Undefined),
+                // 20 to 22 have names, and 24 to 31 are none. RFC 8949 §3.3.
+                Some(simple) if !(20..32).contains(&simple) => Some(Value::Simple(simple)),
+                _ => None,
+            }
+        }
+        ("$map", Json::Array(pairs)) => {
+            let mut map = Attributes::new();
+            for pair in pairs {
+                let Json::Array(pair) = pair else {
+                    return Ok(None);
+                };
+                let Ok([key, of_key]) = <[Json; 2]>::try_from(pair) else {
+                    return Ok(None);
+                };
+                if map.insert(value(key)?, value(of_key)?).is_some() {
+                    return Ok(None);
+                }
+            }
+            Some(Value::Map(map))
+        }
+        _ => None,
+    })
+}
+
+/// RFC 4648 §4, with padding.
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let digits = text.trim_end_matches('=');
+    let padding = text.len() - digits.len();
+    if !text.len().is_multiple_of(4) || padding > 2 {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    for group in digits.as_bytes().chunks(4) {
+        let mut bits = 0u32;
+        for place in 0..4 {
+            let digit = group.get(place).map_or(Some(0), |byte| digit(*byte))?;
+            bits = bits << 6 | u32::from(digit);
+        }
+        let [_, three @ ..] = bits.to_be_bytes();
+        bytes.extend(three.iter().take(group.len() - 1));
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{from_base64, parse};
+    use crate::json::Any;
+
+    fn again(text: &str) -> Option<String> {
+        let value = parse(text)?.ok()?;
+        serde_json::to_string(&Any(&value)).ok()
+    }
+
+    #[test]
+    fn what_is_printed_is_read_again() {
+        for text in [
+            "null",
+            "true",
+            "0",
+            "18446744073709551615",
+            "-9223372036854775808",
+            "-1",
+            "1.0",
+            "0.1",
+            "1.7976931348623157e+308",
+            "123456789.12345679",
+            "\"größe\"",
+            "[]",
+            "{}",
+            r#"{"a":[1,{"b":null}]}"#,
+            r#"{"$bytes":"AP8="}"#,
+            r#"{"$bytes":""}"#,
+            r#"{"$float":"nan"}"#,
+            r#"{"$float":"-inf"}"#,
+            r#"{"$simple":23}"#,
+            r#"{"$simple":99}"#,
+            r#"{"$tag":1,"value":{"$tag":2,"value":[]}}"#,
+            r#"{"$map":[[1,"one"],["$x",2]]}"#,
+        ] {
+            assert_eq!(again(text).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_none_and_what_means_nothing_is_an_error() {
+        for text in ["", "Ada", "1.2.3", "{", "'x'", "nan", "[1,]"] {
+            assert!(parse(text).is_none(), "{text}");
+        }
+        for text in [
+            r#"{"$bytes":"A"}"#,
+            r#"{"$bytes":"A==="}"#,
+            r#"{"$bytes":"A*=="}"#,
+            r#"{"$bytes":1}"#,
+            r#"{"$bytes":"AP8=","x":1}"#,
+            r#"{"$float":"1"}"#,
+            r#"{"$simple":20}"#,
+            r#"{"$simple":24}"#,
+            r#"{"$simple":300}"#,
+            r#"{"$map":[[1,2],[1,3]]}"#,
+            r#"{"$map":[[1]]}"#,
+            r#"{"$map":[1]}"#,
+            r#"{"$tag":-1,"value":0}"#,
+            r#"{"$x":1}"#,
+            r#"{"a":{"$x":1}}"#,
+        ] {
+            assert!(parse(text).is_some_and(|value| value.is_err()), "{text}");
+        }
+    }
+
+    #[test]
+    fn base64_is_read_as_it_is_written() {
+        for (text, bytes) in [
+            ("", &b""[..]),
+            ("Zg==", b"f"),
+            ("Zm8=", b"fo"),
+            ("Zm9v", b"foo"),
+            ("+//+", b"\xfb\xff\xfe"),
+        ] {
+            assert_eq!(from_base64(text).as_deref(), Some(bytes));
+        }
+        for text in ["Zg", "Zg=", "=", "====", "Z===", "Zm9=v"] {
+            assert_eq!(from_base64(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! Files that are changed in place.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{keys, names_in, of_zeros, sample};
+use tempfile::tempdir;
+use zt::{Dense, File, Writer};
+
+/// A file of objects of 5,000 floats each.
+fn of_names(path: &Path, names: &[&str]) -> PathBuf {
+    let mut writer = Writer::create(path).unwrap();
+    for (at, name) in names.iter().enumerate() {
+        let values = vec![at as f32 + 1.0; 5000];
+        let dense = Dense::from_slice(&[5000], &values).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    path.to_owned()
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let file = File::open(path).unwrap();
+    file.names().map(str::to_owned).collect()
+}
+
+/// Runs the command as a dry run, which changes nothing and says what it then says itself.
+#[track_caller]
+fn dry_and_done(path: &Path, arguments: &[&str]) -> serde_json::Value {
+    let before = std::fs::read(path).unwrap();
+    let run = |more: &[&str]| {
+        let arguments = arguments.iter().chain(more).chain(&["--json"]);
+        common::zt(arguments).exits(0).json()
+    };
+    let mut dry = run(&["--dry-run"]);
+    assert!(std::fs::read(path).unwrap() == before, "{arguments:?}");
+    let done = run(&[]);
+    assert_eq!(done["file_size"], std::fs::metadata(path).unwrap().len());
+    assert_eq!(dry["dry_run"], true);
+    dry["dry_run"] = false.into();
+    assert_eq!(dry, done);
+    done
+}
+
+#[test]
+fn append_adds_objects_of_any_kind() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a"]);
+    let other = of_names(&dir.path().join("other.zt"), &["b", "c"]);
+    let foreign = dir.path().join("other.safetensors");
+    zt!["convert", other, foreign].exits(0);
+    let file = path.to_str().unwrap();
+    let more = sample(dir.path());
+    let done = dry_and_done(
+        &path,
+        &[
+            "append",
+            file,
+            foreign.to_str().unwrap(),
+            more.to_str().unwrap(),
+        ],
+    );
+    assert_eq!(
+        keys(&done),
+        [
+            "added",
+            "bytes",
+            "dry_run",
+            "file",
+            "file_size",
+            "inputs",
+            "objects",
+            "shared_bytes",
+            "warnings"
+        ]
+    );
+    assert_eq!(done["objects"], 9);
+    assert_eq!(done["added"].as_array().unwrap().len(), 9);
+    assert_eq!(File::open(&path).unwrap().len(), 10);
+    assert_eq!(
+        File::open(&path).unwrap().attributes().unwrap(),
+        File::open(&more).unwrap().attributes().unwrap()
+    );
+    zt!["verify", "--strict", path].exits(0);
+
+    let text = zt!["append", path, other, "-n", "--zstd"].exits(2);
+    assert!(text.err.contains("error[duplicate-name]"), "{}", text.err);
+    let one = of_names(&dir.path().join("one.zt"), &["x"]);
+    let text = zt!["append", path, one, "--zstd"].exits(0).text();
+    assert!(
+        text.starts_with(&format!("{file}: 1 object added, 19.5 KiB; ")),
+        "{text}"
+    );
+    let x = File::open(&path).unwrap();
+    let x = x.tensor("x").unwrap().component("data").unwrap().clone();
+    assert_eq!(x.blob.encoding, zt::Encoding::Zstd);
+}
+
+#[test]
+fn rm_takes_names_and_patterns() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a.1", "a.2", "b", "c", "d"]);
+    let file = path.to_str().unwrap();
+    let done = dry_and_done(&path, &["rm", file, "c", "a.1", "c", "--glob", "a.*"]);
+    assert_eq!(
+        keys(&done),
+        ["dry_run", "file", "file_size", "removed", "unused_bytes"]
+    );
+    assert_eq!(done["removed"], serde_json::json!(["a.1", "a.2", "c"]));
+    assert_eq!(done["unused_bytes"], 60_000);
+    assert_eq!(names(&path), ["b", "d"]);
+
+    let before = std::fs::read(&path).unwrap();
+    for arguments in [&["x"][..], &["b", "x"], &["--glob", "x*"]] {
+        let run = common::zt(["rm", "--json", file].iter().chain(arguments)).exits(2);
+        assert_eq!(run.error_code(), "not-found", "{arguments:?}");
+    }
+    zt!["rm", path].exits(2);
+    assert!(std::fs::read(&path).unwrap() == before);
+
+    // What cannot be read is no hindrance once it is gone.
+    let faulty = common::faulty(dir.path());
+    let run = zt!["rename", "--json", faulty, "good", "better"].exits(1);
+    assert_eq!(run.error_code(), "dtype");
+    zt!["rm", faulty, "bad"].exits(0);
+    zt!["rename", faulty, "good", "better"].exits(0);
+    assert_eq!(names(&faulty), ["better"]);
+}
+
+#[test]
+fn rename_is_for_names_that_are_free() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a", "b"]);
+    let file = path.to_str().unwrap();
+    let done = dry_and_done(&path, &["rename", file, "a", "z"]);
+    assert_eq!(keys(&done), ["dry_run", "file", "file_size", "new", "old"]);
+    assert_eq!(names(&path), ["b", "z"]);
+    for (old, new, code) in [("a", "x", "not-found"), ("b", "z", "duplicate-name")] {
+        let run = zt!["rename", "--json", path, old, new].exits(2);
+        assert_eq!(run.error_code(), code);
+    }
+    let text = zt!["rename", path, "z", "\x1b[2J"].exits(0).text();
+    assert!(!text.contains('\x1b'));
+}
+
+#[test]
+fn meta_gives_back_what_it_was_given() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a"]);
+    let file = path.to_str().unwrap();
+    assert_eq!(zt!["meta", "get", path].exits(0).text(), "{}\n");
+    let done = dry_and_done(&path, &["meta", "set", file, "heads", "32"]);
+    assert_eq!(
+        keys(&done),
+        ["dry_run", "file", "file_size", "key", "new", "old"]
+    );
+    assert_eq!((&done["old"], &done["new"]), (&().into(), &32.into()));
+    for (value, text, shown) in [
+        ("Ada", false, r#""Ada""#),
+        ("true", false, "true"),
+        ("true", true, r#""true""#),
+        ("-1.5", false, "-1.5"),
+        (
+            r#"{"$bytes":"AP8="}"#,
+            false,
+            "{\n  \"$bytes\": \"AP8=\"\n}",
+        ),
+    ] {
+        let flag = if text { &["--text"][..] } else { &[] };
+        common::zt(["meta", "set", file, "k", value].iter().chain(flag)).exits(0);
+        assert_eq!(
+            zt!["meta", "get", path, "k"].exits(0).text(),
+            format!("{shown}\n")
+        );
+    }
+    zt!["meta", "set", path, "k", "Ada"].exits(0);
+    assert_eq!(
+        zt!["meta", "get", path, "k", "--text"].exits(0).text(),
+        "Ada\n"
+    );
+    let document = zt!["meta", "get", path, "k", "--json"].exits(0).json();
+    assert_eq!(
+        document,
+        serde_json::json!({"file": file, "key": "k", "value": "Ada"})
+    );
+    let document = zt!["meta", "get", path, "--json"].exits(0).json();
+    assert_eq!(
+        document["attributes"],
+        serde_json::json!({"heads": 32, "k": "Ada"})
+    );
+
+    let done = dry_and_done(&path, &["meta", "rm", file, "k"]);
+    assert_eq!(keys(&done), ["dry_run", "file", "file_size", "key", "old"]);
+    assert_eq!(done["old"], "Ada");
+    for arguments in [["meta", "get", file, "k"], ["meta", "rm", file, "k"]] {
+        let run = common::zt(arguments.iter().chain(&["--json"])).exits(2);
+        assert_eq!(run.error_code(), "not-found");
+    }
+    zt!["meta", "rm", path, "heads"].exits(0);
+    assert_eq!(File::open(&path).unwrap().attributes().unwrap(), None);
+    let run = zt!["meta", "set", "--json", path, "k", r#"{"$x":1}"#].exits(2);
+    assert_eq!(run.error_code(), "misuse");
+
+    // All that a manifest can say comes through, by way of any kind of file that is shown.
+    let sample = sample(dir.path());
+    for key in ["map", "nan", "tag", "undefined", "large", "float"] {
+        let value = zt!["meta", "get", sample, key].exits(0).text();
+        zt!["meta", "set", path, key, value.trim()].exits(0);
+        assert_eq!(zt!["meta", "get", path, key].exits(0).text(), value);
+    }
+}
+
+#[test]
+fn compact_gives_back_what_was_removed() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a", "b"]);
+    let file = path.to_str().unwrap();
+    zt!["rm", path, "a"].exits(0);
+    zt!["verify", "--strict", path].exits(1);
+    let old = std::fs::metadata(&path).unwrap().len();
+    let done = dry_and_done(&path, &["compact", file]);
+    assert_eq!(
+        keys(&done),
+        ["dry_run", "file", "file_size", "old_file_size"]
+    );
+    assert_eq!(done["old_file_size"], old);
+    assert!(done["file_size"].as_u64().unwrap() < 21_000);
+    zt!["verify", "--strict", path].exits(0);
+    assert_eq!(names(&path), ["b"]);
+    let text = zt!["compact", path].exits(0).text();
+    assert!(text.contains("nothing to give back"), "{text}");
+
+    let damaged = common::damaged(dir.path());
+    let before = std::fs::read(&damaged).unwrap();
+    let run = zt!["compact", "--json", damaged].exits(1);
+    assert_eq!(run.error_code(), "digest-mismatch");
+    assert!(std::fs::read(&damaged).unwrap() == before);
+}
+
+#[test]
+fn only_zt_files_of_today_are_edited() {
+    let dir = tempdir().unwrap();
+    let other = of_names(&dir.path().join("other.zt"), &["b"]);
+    let foreign = dir.path().join("a.safetensors");
+    zt!["convert", other, foreign].exits(0);
+    let set = dir.path().join("set");
+    let two = of_names(&dir.path().join("two.zt"), &["a", "b"]);
+    zt!["split", two, "--max-shard-size", "20KB", "-o", set].exits(0);
+    let index = set.join("two.zt.index.json");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus");
+    let old = ["writers/0.1.4/dense_dtypes.zt", "valid/v10_shapes.zt"].map(|name| {
+        let path = dir.path().join(name.replace('/', "-"));
+        std::fs::copy(corpus.join(name), &path).unwrap();
+        path
+    });
+    for path in old.iter().chain([&foreign, &index]) {
+        let file = path.to_str().unwrap();
+        let before = std::fs::read(path).unwrap();
+        let inputs = other.to_str().unwrap();
+        for arguments in [
+            &["append", file, inputs][..],
+            &["rm", file, "--glob", "*"],
+            &["rename", file, "a", "b"],
+            &["meta", "set", file, "k", "1"],
+            &["meta", "rm", file, "k"],
+            &["compact", file],
+        ] {
+            for more in [&["--json"][..], &["--json", "--dry-run"]] {
+                let run = common::zt(arguments.iter().chain(more)).exits(5);
+                assert_eq!(run.error_code(), "unsupported", "{arguments:?}");
+                assert!(run.err.contains("convert it first"), "{}", run.err);
+            }
+        }
+        assert!(std::fs::read(path).unwrap() == before);
+    }
+    let nothing = dir.path().join("nothing.zt");
+    let run = zt!["append", "--json", nothing, other].exits(4);
+    assert_eq!(run.error_code(), "io");
+    assert!(!nothing.exists());
+}
+
+#[test]
+fn a_file_is_not_added_to_itself() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a"]);
+    let other = of_names(&dir.path().join("other.zt"), &["b"]);
+    let before = std::fs::read(&path).unwrap();
+    let link = dir.path().join("link.zt");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    #[cfg(not(unix))]
+    std::fs::hard_link(&path, &link).unwrap();
+    for input in [&path, &link] {
+        for flag in ["--lossy", "--dry-run"] {
+            let run = zt!["append", "--json", path, other, input, flag].exits(2);
+            assert_eq!(run.error_code(), "overwrite");
+        }
+    }
+    assert!(std::fs::read(&path).unwrap() == before);
+}
+
+#[test]
+fn who_edits_keeps_others_from_editing_and_nobody_from_reading() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a"]);
+    let other = of_names(&dir.path().join("other.zt"), &["b"]);
+    let edit = File::edit(&path).unwrap();
+    let (file, other) = (path.to_str().unwrap(), other.to_str().unwrap());
+    for arguments in [
+        &["append", file, other][..],
+        &["rm", file, "a"],
+        &["rename", file, "a", "b"],
+        &["meta", "set", file, "k", "1"],
+        &["compact", file],
+    ] {
+        let run = common::zt(arguments.iter().chain(&["--json"])).exits(4);
+        assert_eq!(run.error_code(), "locked", "{arguments:?}");
+        common::zt(arguments.iter().chain(&["--dry-run"])).exits(0);
+    }
+    zt!["verify", path].exits(0);
+    drop(edit);
+    zt!["append", file, other].exits(0);
+}
+
+#[test]
+fn of_processes_that_race_none_loses_what_it_was_told_is_there() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a"]);
+    let inputs: Vec<PathBuf> = (0..8)
+        .map(|at| of_names(&dir.path().join(format!("{at}.zt")), &[&format!("{at}")]))
+        .collect();
+    let children: Vec<_> = inputs
+        .iter()
+        .map(|input| {
+            let mut command = common::command();
+            command.arg("append").arg(&path).arg(input);
+            command.stdout(std::process::Stdio::null());
+            command.stderr(std::process::Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    let mut expected = vec!["a".to_owned()];
+    for (at, mut child) in children.into_iter().enumerate() {
+        match child.wait().unwrap().code() {
+            Some(0) => expected.push(at.to_string()),
+            code => assert_eq!(code, Some(4), "locked"),
+        }
+    }
+    assert!(expected.len() > 1);
+    let mut found = names(&path);
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+    zt!["verify", "--strict", path].exits(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn interrupted_it_leaves_the_file_byte_for_byte() {
+    use std::time::{Duration, Instant};
+
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a"]);
+    let input = dir.path().join("w.safetensors");
+    // Room is made for all of it first, and then it takes seconds.
+    of_zeros(&input, 1 << 30);
+    let before = std::fs::read(&path).unwrap();
+    let mut child = common::command()
+        .args(["append", "--json"])
+        .args([&path, &input])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // The handler is there before the file is touched.
+    let since = Instant::now();
+    let len = || std::fs::metadata(&path).unwrap().len();
+    while len() == before.len() as u64 && since.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(len() > before.len() as u64);
+    let pid = child.id().to_string();
+    let mut kill = std::process::Command::new("kill");
+    kill.args(["-INT", &pid]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(std::fs::read(&path).unwrap() == before);
+    assert_eq!(names_in(dir.path()), ["a.zt", "w.safetensors"]);
+}
