@@ -137,10 +137,23 @@ impl<W: Write> ContainerWriter<W> {
     /// # Errors
     ///
     /// [`Misuse::Order`] within a blob, [`Error::Io`].
-    pub fn finish(mut self, manifest: &[u8]) -> Result<W> {
+    pub fn finish(self, manifest: &[u8]) -> Result<W> {
+        self.finish_from([manifest])
+    }
+
+    /// As [`ContainerWriter::finish`], of a manifest in pieces.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContainerWriter::finish`].
+    pub fn finish_from<'m>(mut self, manifest: impl IntoIterator<Item = &'m [u8]>) -> Result<W> {
         self.expect_between_blobs()?;
-        self.emit(manifest)?;
-        self.emit(&(manifest.len() as u64).to_le_bytes())?;
+        let start = self.offset;
+        for piece in manifest {
+            self.emit(piece)?;
+        }
+        let byte_len = self.offset.saturating_sub(start);
+        self.emit(&byte_len.to_le_bytes())?;
         self.emit(&MAGIC)?;
         self.sink.flush()?;
         Ok(self.sink)

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use zt_manifest::{DType, Text};
+use zt_manifest::{DType, Map, Text};
 
 use crate::{
     ComponentSignature, Element, Elements, NewObject, ObjectFormat, Parts, Places, Registry,
@@ -120,8 +120,19 @@ impl<'a> Dense<'a> {
             shape: shape.into(),
             elements: elements.into(),
         };
-        let object = dense.to_object()?;
-        Registry::builtin().check(Self::FORMAT, &object.signature())?;
+        static NONE: Map = Map::new();
+        let data = ComponentSignature {
+            role: DATA,
+            dtype: Some(dense.elements.dtype),
+            logical_type: dense.elements.logical_type.as_deref(),
+            byte_len: Some(dense.elements.bytes.len() as u64),
+        };
+        let signature = Signature {
+            shape: &dense.shape,
+            attributes: &NONE,
+            components: vec![data],
+        };
+        Registry::builtin().check(Self::FORMAT, &signature)?;
         Ok(dense)
     }
 

@@ -9,8 +9,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use zt_manifest::{
-    Blob, Component, DType, Digest, Encoding, Index, Layout, Limits, Manifest, Map, Object,
-    Placement, Span, Value,
+    Blob, Component, DType, Digest, Encoding, Index, Layout, Limits, Manifest, ManifestEncoder,
+    Map, Object, Placement, Span, Value,
 };
 
 const LAYOUTS: [Layout; 3] = [Layout::V0_1, Layout::V1_0, Layout::V1_1];
@@ -56,7 +56,8 @@ fn attributes() -> impl Strategy<Value = Map> {
 
 /// Unknown fields, whose names the format does not define.
 fn extra() -> impl Strategy<Value = Map> {
-    let field = ("x_[a-z]{0,4}", value());
+    // Before and behind the format's own in the order of their encoding.
+    let field = ("x_[a-z]{0,12}", value());
     vec(field, 0..3).prop_map(|pairs| pairs.into_iter().collect())
 }
 
@@ -139,7 +140,57 @@ fn exercise(bytes: &[u8]) {
     }
 }
 
+/// Whether every map of texts has its keys in the order of RFC 8949 §4.2.1.
+fn is_in_order(value: &ciborium::Value) -> bool {
+    let key = |key: &ciborium::Value| key.as_text().map(|key| (key.len(), key.to_owned()));
+    match value {
+        ciborium::Value::Map(pairs) => {
+            let keys: Vec<_> = pairs.iter().filter_map(|(name, _)| key(name)).collect();
+            keys.is_sorted() && pairs.iter().all(|(_, value)| is_in_order(value))
+        }
+        ciborium::Value::Array(items) => items.iter().all(is_in_order),
+        _ => true,
+    }
+}
+
 proptest! {
+    #[test]
+    fn keys_are_in_order(extra in vec(("x_[a-z]{0,12}", any::<u64>()), 0..6), named: bool) {
+        let manifest = Manifest {
+            attributes: named.then(Map::new),
+            objects: vec![("a".to_owned(), Object::new([2], "dense"))],
+            extra: extra.into_iter().collect(),
+        };
+        let bytes = manifest.to_cbor().unwrap();
+        let value: ciborium::Value = ciborium::from_reader(&bytes[..]).unwrap();
+        prop_assert!(is_in_order(&value), "{value:?}");
+    }
+
+    #[test]
+    fn an_encoder_gives_back_what_it_was_given(objects in vec(object(), 1..6), name in ".{0,12}") {
+        let mut encoder = ManifestEncoder::default();
+        let encoded: Vec<_> = objects.iter().map(|it| encoder.add("a", it).unwrap()).collect();
+        for (object, encoded) in objects.iter().zip(encoded) {
+            let renamed = encoder.rename(encoded, &name);
+            prop_assert_eq!(encoder.name(encoded), b"a");
+            prop_assert_eq!(encoder.name(renamed), name.as_bytes());
+            for encoded in [encoded, renamed] {
+                match encoder.object(encoded) {
+                    Ok(found) => prop_assert_eq!(&found, object),
+                    // What a reader would refuse, such as zstd that cannot be so long.
+                    Err(error) => prop_assert!(!error.code().is_empty()),
+                }
+            }
+            let alone = Manifest {
+                objects: vec![(name.clone(), object.clone())],
+                ..Manifest::default()
+            };
+            let manifest = encoder.finish([renamed], None, &Map::new()).unwrap();
+            let pieces: Vec<u8> = manifest.pieces().flatten().copied().collect();
+            prop_assert_eq!(pieces, alone.to_cbor().unwrap());
+        }
+    }
+
     #[test]
     fn what_is_written_is_what_is_read(manifest in manifest()) {
         let bytes = manifest.to_cbor().unwrap();

@@ -53,6 +53,7 @@ pub mod codes;
 mod contents;
 mod dense_reader;
 mod diff;
+mod directory;
 mod edit;
 mod encode;
 mod error;

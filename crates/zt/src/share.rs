@@ -1,5 +1,6 @@
 //! Components that share the blob of one that the file has already.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use zt_container::{Digest, DigestAlgorithm};
@@ -92,14 +93,11 @@ impl ComponentWriter<'_, '_, '_> {
 
     fn find(&self, object: &str, role: &str) -> Result<Placed> {
         let writer = &*self.object.writer;
-        let current = || (writer.object_count(), &self.object.object);
-        let is_current = object == self.object.name;
-        let (at, found) = if is_current {
-            Some(current())
+        let (at, found) = if object == self.object.name {
+            (writer.object_count(), Cow::Borrowed(&self.object.object))
         } else {
-            writer.object(object)
-        }
-        .ok_or(Fault::NoSuchObject)?;
+            writer.object(object)?.ok_or(Fault::NoSuchObject)?
+        };
         let mut components = found.components.iter().enumerate();
         let shared = components.find(|(_, (found, _))| found == role);
         let (component, (_, shared)) = shared.ok_or_else(|| Fault::NoSuchComponent {

@@ -140,13 +140,11 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         if self.is_open {
             return Err(Error::from(Fault::UnfinishedObject).with_object(&self.name));
         }
-        let mut object = std::mem::replace(&mut self.object, Object::new([], ""));
-        // Most have one, and room for four would be most of what a writer keeps of small objects.
-        object.components.shrink_to_fit();
+        let object = std::mem::replace(&mut self.object, Object::new([], ""));
         self.writer
             .check_object(&object)
             .map_err(|error| error.with_object(&self.name))?;
-        self.writer.push(&self.name, object);
+        self.writer.push(&self.name, object)?;
         self.writer.abandoned = false;
         Ok(())
     }

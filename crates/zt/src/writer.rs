@@ -1,14 +1,14 @@
 //! A `.zt` file, written front to back.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use zt_container::{Blob, ContainerWriter, Limits};
 use zt_formats::{NewObject, Parts, Registry, ToObject, check_bools};
-use zt_manifest::{ByteOrder, Component, DType, Manifest, Map, Object, Text};
+use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
 
+use crate::directory::Directory;
 use crate::edit::Tail;
 use crate::encode::{Encoder, Placed};
 use crate::error::{Error, Fault, Result};
@@ -46,20 +46,20 @@ pub struct Writer<'w> {
     /// Whether dense objects are split into planes where they can be.
     pub(crate) writes_planes: bool,
     pub(crate) registry: Registry,
-    manifest: Manifest,
-    /// Where in the manifest each object is.
-    names: HashMap<String, usize>,
-    /// Objects that are in the manifest for the time being, so that the others keep their places.
-    removed: HashSet<usize>,
+    attributes: Option<Map>,
+    extra: Map,
+    objects: Directory,
+    /// An object that is not needed any more, for the memory that it has.
+    spare: Option<Object>,
     /// `None` where nothing is shared but on request.
     pub(crate) shares: Option<Shares>,
-    /// Components whose blob is not known yet, in the order of the manifest.
+    /// Components whose blob is not known yet, in the order of the objects.
     pending: Vec<Pending>,
     /// An object that was begun and dropped has left bytes in the file that belong to nobody.
     pub(crate) abandoned: bool,
 }
 
-/// Where in the manifest the blob of a ticket goes.
+/// Where the blob of a ticket goes.
 struct Pending {
     object: usize,
     component: usize,
@@ -121,34 +121,33 @@ impl<'w> Writer<'w> {
     }
 
     pub(crate) fn with_sink(sink: Sink<'w>, options: WriteOptions) -> Result<Self> {
-        Self::after(ContainerWriter::new(sink)?, Manifest::default(), options)
+        Self::after(ContainerWriter::new(sink)?, Directory::default(), options)
     }
 
-    /// Goes on behind the first `offset` bytes of a file that has the objects of `manifest`.
+    /// Goes on behind the first `offset` bytes of a file that has these objects.
     pub(crate) fn resume(
         sink: Sink<'w>,
         offset: u64,
-        manifest: Manifest,
+        objects: Directory,
         options: WriteOptions,
     ) -> Result<Self> {
-        Self::after(ContainerWriter::resume(sink, offset), manifest, options)
+        Self::after(ContainerWriter::resume(sink, offset), objects, options)
     }
 
     fn after(
         container: ContainerWriter<Sink<'w>>,
-        manifest: Manifest,
+        objects: Directory,
         options: WriteOptions,
     ) -> Result<Self> {
-        let names = manifest.objects.iter().enumerate();
-        let names = names.map(|(at, (name, _))| (name.clone(), at)).collect();
         Ok(Writer {
             encoder: Encoder::new(container, options.alignment, options.threads)?,
             options: options.component,
             writes_planes: options.planes,
             registry: options.registry.unwrap_or_else(Registry::builtin),
-            manifest,
-            names,
-            removed: HashSet::new(),
+            attributes: None,
+            extra: Map::new(),
+            objects,
+            spare: None,
             shares: options.deduplicate.then(Shares::default),
             pending: Vec::new(),
             abandoned: false,
@@ -157,13 +156,13 @@ impl<'w> Writer<'w> {
 
     /// Sets the file's attributes.
     pub fn set_attributes(&mut self, attributes: Map) {
-        self.manifest.attributes = Some(attributes);
+        self.attributes = Some(attributes);
     }
 
     /// Sets fields of the manifest's root that the specification does not know: those of a file
     /// that is rewritten.
     pub fn set_extra(&mut self, extra: Map) {
-        self.manifest.extra = extra;
+        self.extra = extra;
     }
 
     /// Adds an object that is in memory.
@@ -192,10 +191,16 @@ impl<'w> Writer<'w> {
         if let Some(codec) = self.planes_of_new(&new) {
             return self.add_split(name, &new, &codec, options);
         }
-        let mut object = Object::new(new.shape.to_vec(), new.format);
-        object.attributes = new.attributes;
-        // The first push would make room for four, which most of many small objects never fill.
-        object.components.reserve_exact(new.components.len());
+        let mut object = self.spare.take().unwrap_or_else(|| Object::new([], ""));
+        object.shape.clear();
+        object.shape.extend_from_slice(&new.shape);
+        object.components.clear();
+        object = Object {
+            format: new.format,
+            attributes: new.attributes,
+            extra: Map::new(),
+            ..object
+        };
         for (role, elements) in new.components {
             let options = options.of(&role);
             let placed = self.store(&elements.bytes, options);
@@ -205,8 +210,7 @@ impl<'w> Writer<'w> {
                 .components
                 .push((role, component(elements.dtype, elements.logical_type, blob)));
         }
-        self.push(name, object);
-        Ok(())
+        self.push(name, object)
     }
 
     /// Stores a component, unless it shares the blob of an earlier one.
@@ -297,55 +301,44 @@ impl<'w> Writer<'w> {
         self.check_usable()?;
         let Writer {
             encoder,
-            mut manifest,
+            attributes,
+            extra,
+            mut objects,
             pending,
-            removed,
             ..
         } = self;
         let (container, blobs) = encoder.finish()?;
         for place in pending {
-            let object = manifest.objects.get_mut(place.object);
-            let component = object.and_then(|(_, it)| it.components.get_mut(place.component));
-            if let (Some((_, component)), Some(blob)) = (component, blobs.get(place.ticket)) {
-                component.blob.clone_from(blob);
+            if let Some(blob) = blobs.get(place.ticket) {
+                objects.set_blob(place.object, place.component, blob);
             }
         }
-        if !removed.is_empty() {
-            let mut at = 0..;
-            let is_kept = |_: &_| at.next().is_none_or(|at| !removed.contains(&at));
-            manifest.objects.retain(is_kept);
-        }
-        let manifest = manifest.to_cbor()?;
-        Ok(container.finish(&manifest)?)
+        let manifest = objects.finish(attributes.as_ref(), &extra)?;
+        Ok(container.finish_from(manifest.pieces())?)
     }
 
-    /// Takes an object out of the manifest; whether it was there.
+    /// Takes an object out of the file; whether it was there.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
-        let at = self.names.remove(name);
-        self.removed.extend(at);
-        at.is_some()
+        self.objects.remove(name)
     }
 
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         self.check_name(to, &[])
             .map_err(|error| error.with_object(to))?;
-        let missing = || Error::from(Fault::NoSuchObject).with_object(from);
-        let at = self.names.remove(from).ok_or_else(missing)?;
-        if let Some((name, _)) = self.manifest.objects.get_mut(at) {
-            to.clone_into(name);
+        if self.objects.rename(from, to) {
+            return Ok(());
         }
-        self.names.insert(to.to_owned(), at);
-        Ok(())
+        Err(Error::from(Fault::NoSuchObject).with_object(from))
     }
 
     /// Whether there is an object of that name.
     pub(crate) fn expect(&self, name: &str) -> Result<()> {
         let missing = || Error::from(Fault::NoSuchObject).with_object(name);
-        self.names.get(name).map(drop).ok_or_else(missing)
+        self.objects.find(name).map(drop).ok_or_else(missing)
     }
 
     pub(crate) const fn attributes_mut(&mut self) -> &mut Option<Map> {
-        &mut self.manifest.attributes
+        &mut self.attributes
     }
 
     pub(crate) const fn extra_mut(&mut self) -> &mut Map {
@@ -364,7 +357,7 @@ impl<'w> Writer<'w> {
     pub(crate) fn place(&mut self, placed: Placed, component: usize) -> Blob {
         if let Placed::Later { ticket, .. } = placed {
             self.pending.push(Pending {
-                object: self.manifest.objects.len(),
+                object: self.objects.len(),
                 component,
                 ticket,
             });
@@ -372,11 +365,12 @@ impl<'w> Writer<'w> {
         placed.blob()
     }
 
-    /// The object of that name, and its place in the manifest.
-    pub(crate) fn object(&self, name: &str) -> Option<(usize, &Object)> {
-        let at = *self.names.get(name)?;
-        let (_, object) = self.manifest.objects.get(at)?;
-        Some((at, object))
+    /// The object of that name, as far as its blobs are known, and its place.
+    pub(crate) fn object(&self, name: &str) -> Result<Option<(usize, Cow<'_, Object>)>> {
+        let Some(at) = self.objects.find(name) else {
+            return Ok(None);
+        };
+        Ok(self.objects.object(at)?.map(|object| (at, object)))
     }
 
     /// Where the blob of a component is that was placed before. `object` may be the next one.
@@ -396,7 +390,7 @@ impl<'w> Writer<'w> {
 
     /// How many objects there are, the one that was begun left out.
     pub(crate) fn object_count(&self) -> usize {
-        self.manifest.objects.len()
+        self.objects.len()
     }
 
     pub(crate) fn check_object(&self, object: &Object) -> Result<()> {
@@ -405,10 +399,19 @@ impl<'w> Writer<'w> {
             .check(&object.format, &crate::catalog::signature(object))?)
     }
 
-    pub(crate) fn push(&mut self, name: &str, object: Object) {
-        self.names
-            .insert(name.to_owned(), self.manifest.objects.len());
-        self.manifest.objects.push((name.to_owned(), object));
+    /// Adds an object whose bytes are in the file, or will be.
+    pub(crate) fn push(&mut self, name: &str, object: Object) -> Result<()> {
+        let is_open = self
+            .pending
+            .last()
+            .is_some_and(|pending| pending.object == self.objects.len());
+        if is_open {
+            self.objects.push_open(name, object);
+            return Ok(());
+        }
+        let pushed = self.objects.push(name, &object);
+        self.spare = Some(object);
+        pushed.inspect_err(|_| self.abandoned = true)
     }
 
     /// What readers refuse by default is not begun.
@@ -424,7 +427,7 @@ impl<'w> Writer<'w> {
         if shape.len() > limits.rank {
             return Err(Fault::TooManyDimensions { limit: limits.rank }.into());
         }
-        if self.names.contains_key(name) {
+        if self.objects.find(name).is_some() {
             return Err(Fault::DuplicateName.into());
         }
         Ok(())
@@ -442,7 +445,7 @@ impl<'w> Writer<'w> {
 impl std::fmt::Debug for Writer<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = f.debug_struct("Writer");
-        debug.field("objects", &self.manifest.objects.len());
+        debug.field("objects", &self.objects.len());
         debug
             .field("offset", &self.encoder.container.offset())
             .finish_non_exhaustive()

@@ -56,6 +56,11 @@ impl Encoder {
     /// Begins a map of `len` pairs: in any order, each an [`Encoder::key`] and a value.
     pub(crate) fn begin_map(&mut self, len: usize) -> Pairs {
         self.head(Header::Map(Some(len)));
+        self.begin_pairs()
+    }
+
+    /// Begins pairs of a map whose head, and perhaps first pairs, are elsewhere.
+    pub(crate) fn begin_pairs(&self) -> Pairs {
         Pairs(self.pairs.len())
     }
 
@@ -67,8 +72,13 @@ impl Encoder {
     }
 
     /// Writes pairs of values.
-    pub(crate) fn values(&mut self, map: &Map, depth: usize, limit: usize) -> Result<(), Misuse> {
-        for (key, value) in map {
+    pub(crate) fn values<'v>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (&'v Value, &'v Value)>,
+        depth: usize,
+        limit: usize,
+    ) -> Result<(), Misuse> {
+        for (key, value) in pairs {
             let start = self.out.len();
             self.value(key, depth, limit)?;
             self.pairs.push((start, self.out.len()));
@@ -82,6 +92,12 @@ impl Encoder {
         let pairs = self.pairs.get(first..).unwrap_or_default();
         sort_pairs(&mut self.out, pairs);
         self.pairs.truncate(first);
+    }
+
+    /// Takes back everything behind the first `len` bytes, which are whole items.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.out.truncate(len);
+        self.pairs.retain(|(start, _)| *start < len);
     }
 
     /// Writes a map that lies within `depth` others.

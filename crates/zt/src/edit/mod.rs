@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zt_container::{Layout, Span};
-use zt_manifest::{Manifest, Map};
+use zt_manifest::Map;
 
 pub use compact::{compact, compacted_len};
 pub use storage::Storage;
 pub(crate) use tail::Tail;
 
+use crate::directory::Directory;
 use crate::error::{Error, Fault, Result};
 use crate::file::File;
 use crate::open::OpenOptions;
@@ -119,17 +120,10 @@ impl Editor {
         let byte_len = before.byte_len();
 
         let mut faulty = BTreeMap::new();
-        let mut manifest = Manifest {
-            attributes: before.attributes()?,
-            objects: Vec::new(),
-            extra: before.extra()?,
-        };
+        let mut objects = Directory::default();
         for entry in before.entries() {
             match entry.object() {
-                Ok(object) => {
-                    let object = (entry.name().to_owned(), object.clone());
-                    manifest.objects.push(object);
-                }
+                Ok(object) => objects.push(entry.name(), object)?,
                 Err(error) => {
                     faulty.insert(entry.name().to_owned(), error);
                 }
@@ -137,7 +131,9 @@ impl Editor {
         }
         let tail = Tail::new(storage, byte_len, &trailer);
         let sink = Sink::Tail(Box::new(tail));
-        let writer = Writer::resume(sink, byte_len, manifest, options)?;
+        let mut writer = Writer::resume(sink, byte_len, objects, options)?;
+        *writer.attributes_mut() = before.attributes()?;
+        writer.set_extra(before.extra()?);
         Ok(Editor {
             writer,
             before,

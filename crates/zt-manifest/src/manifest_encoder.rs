@@ -1,0 +1,333 @@
+//! The bytes of a manifest, made object by object. Spec: §3.5.
+
+use std::collections::BTreeMap;
+
+use ciborium_ll::Header;
+use zt_container::{Encoding, Layout, Limits, Span};
+
+use crate::cbor::Encoder;
+use crate::error::Misuse;
+use crate::schema::{self, COMPONENT_KEYS, OBJECT_KEYS, ROOT_KEYS};
+use crate::{ByteOrder, Component, Map, Object, Placement, Result, Text, VERSION};
+
+/// A manifest that is encoded object by object: of very many small ones, nothing but their bytes
+/// takes memory.
+#[derive(Debug, Default)]
+pub struct ManifestEncoder {
+    /// Names and objects, one behind the other.
+    pairs: Encoder,
+}
+
+/// Where in its [`ManifestEncoder`] an object is.
+#[derive(Debug, Clone, Copy)]
+pub struct EncodedObject {
+    /// Its name's head, its name, the object.
+    start: usize,
+    name: usize,
+    object: usize,
+    end: usize,
+}
+
+impl ManifestEncoder {
+    /// Encodes an object.
+    ///
+    /// # Errors
+    ///
+    /// As [`Manifest::to_cbor`](crate::Manifest::to_cbor), for what is within the object.
+    pub fn add(&mut self, name: &str, object: &Object) -> Result<EncodedObject> {
+        let start = self.pairs.out.len();
+        self.pairs.text(name);
+        let value = self.pairs.out.len();
+        if let Err(misuse) = write_object(&mut self.pairs, name, object) {
+            self.pairs.truncate(start);
+            return Err(misuse.into());
+        }
+        Ok(EncodedObject {
+            start,
+            name: value - name.len(),
+            object: value,
+            end: self.pairs.out.len(),
+        })
+    }
+
+    /// The same object under another name. The old one stays as it is.
+    pub fn rename(&mut self, object: EncodedObject, name: &str) -> EncodedObject {
+        let start = self.pairs.out.len();
+        self.pairs.text(name);
+        let value = self.pairs.out.len();
+        self.pairs.out.extend_from_within(object.object..object.end);
+        EncodedObject {
+            start,
+            name: value - name.len(),
+            object: value,
+            end: self.pairs.out.len(),
+        }
+    }
+
+    /// The bytes of an object's name.
+    #[must_use]
+    pub fn name(&self, object: EncodedObject) -> &[u8] {
+        self.bytes(object.name, object.object)
+    }
+
+    /// An object of this encoder, decoded again. What is not written stays at its default.
+    ///
+    /// # Errors
+    ///
+    /// The fault that a reader would find, with offsets that count from the object's first byte.
+    pub fn object(&self, object: EncodedObject) -> Result<Object> {
+        let placement = Placement {
+            layout: Layout::V1_1,
+            data: Span::new(0, u64::MAX).unwrap_or_default(),
+            limits: Limits::default(),
+        };
+        let cbor = self.bytes(object.object, object.end);
+        let raw = schema::object(cbor, 0, placement.layout, usize::MAX);
+        let valid = raw.validate(&placement, &mut Vec::new());
+        valid.map_err(|fault| fault.error)
+    }
+
+    /// The manifest with these objects of this encoder, which are in any order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Manifest::to_cbor`](crate::Manifest::to_cbor), for names and for what is outside the objects.
+    pub fn finish(
+        &self,
+        objects: impl IntoIterator<Item = EncodedObject>,
+        attributes: Option<&Map>,
+        extra: &Map,
+    ) -> Result<EncodedManifest<'_>> {
+        // In the order of the encoded names: the shorter first. Those of one length often come in
+        // order, and are compared once then.
+        let mut lengths: BTreeMap<usize, Vec<EncodedObject>> = BTreeMap::new();
+        let mut count = 0;
+        for object in objects {
+            let alike = lengths.entry(object.object - object.name);
+            alike.or_default().push(object);
+            count += 1;
+        }
+        for alike in lengths.values_mut() {
+            alike.sort_by_key(|object| self.name(*object));
+            let mut neighbours = alike.windows(2);
+            let is_repeated = |pair: &&[EncodedObject]| match **pair {
+                [a, b] => self.name(a) == self.name(b),
+                _ => false,
+            };
+            if let Some([object, ..]) = neighbours.find(is_repeated) {
+                let name = String::from_utf8_lossy(self.name(*object));
+                return Err(Misuse::DuplicateName(name.into_owned()).into());
+            }
+        }
+
+        // Fields of the root are in the order of their keys, too: unknown ones may be before.
+        let mut before = Vec::new();
+        let mut behind = Vec::new();
+        check_extra(extra, &ROOT_KEYS)?;
+        for (key, value) in extra {
+            let side = match *key.to_cbor()? < *OBJECTS {
+                true => &mut before,
+                false => &mut behind,
+            };
+            side.push((key, value));
+        }
+        let mut head = Encoder::default();
+        let known = 2 + usize::from(attributes.is_some());
+        let fields = head.begin_map(known + extra.len());
+        head.values(before, IN_ROOT, nesting())?;
+        head.end_map(fields);
+        head.out.extend_from_slice(OBJECTS);
+        head.head(Header::Map(Some(count)));
+
+        let mut tail = Encoder::default();
+        let fields = tail.begin_pairs();
+        tail.key("version");
+        tail.text(VERSION);
+        if let Some(attributes) = attributes {
+            tail.key("attributes");
+            tail.map(attributes, IN_ROOT, nesting())?;
+        }
+        tail.values(behind, IN_ROOT, nesting())?;
+        tail.end_map(fields);
+
+        // What follows each other here and there is one piece.
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        for object in lengths.into_values().flatten() {
+            match runs.last_mut() {
+                Some((_, end)) if *end == object.start => *end = object.end,
+                _ => runs.push((object.start, object.end)),
+            }
+        }
+        let runs = runs.into_iter().map(|(start, end)| self.bytes(start, end));
+        Ok(EncodedManifest {
+            head: head.out,
+            objects: runs.collect(),
+            tail: tail.out,
+        })
+    }
+
+    fn bytes(&self, start: usize, end: usize) -> &[u8] {
+        self.pairs.out.get(start..end).unwrap_or_default()
+    }
+}
+
+/// A whole manifest, in pieces.
+#[derive(Debug)]
+pub struct EncodedManifest<'e> {
+    head: Vec<u8>,
+    objects: Vec<&'e [u8]>,
+    tail: Vec<u8>,
+}
+
+impl EncodedManifest<'_> {
+    /// The manifest's bytes, front to back.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let (head, tail) = ([&*self.head], [&*self.tail]);
+        head.into_iter()
+            .chain(self.objects.iter().copied())
+            .chain(tail)
+    }
+}
+
+/// The encoded key of the root's largest field.
+const OBJECTS: &[u8] = b"\x67objects";
+
+/// How many maps are around the fields of the root, of an object and of a component.
+const IN_ROOT: usize = 1;
+const IN_OBJECT: usize = 3;
+const IN_COMPONENT: usize = 5;
+
+fn write_object(encoder: &mut Encoder, name: &str, object: &Object) -> Result<(), Misuse> {
+    let Object {
+        shape,
+        format,
+        attributes,
+        components,
+        extra,
+    } = object;
+    let known = 3 + usize::from(attributes.is_some());
+    let fields = encoder.begin_map(known + extra.len());
+    encoder.key("shape");
+    encoder.head(Header::Array(Some(shape.len())));
+    for extent in shape {
+        encoder.head(Header::Positive(*extent));
+    }
+    encoder.key("format");
+    encoder.text(format);
+    if let Some(attributes) = attributes {
+        encoder.key("attributes");
+        encoder.map(attributes, IN_OBJECT, nesting())?;
+    }
+    encoder.key("components");
+    let pairs = encoder.begin_map(components.len());
+    if let Some(role) = repeated_role(components) {
+        return Err(Misuse::DuplicateRole {
+            name: name.to_owned(),
+            role: role.to_string(),
+        });
+    }
+    for (role, component) in components {
+        encoder.key(role);
+        write_component(encoder, name, role, component)?;
+    }
+    encoder.end_map(pairs);
+    write_extra(encoder, extra, &OBJECT_KEYS, IN_OBJECT)?;
+    encoder.end_map(fields);
+    Ok(())
+}
+
+fn repeated_role(components: &[(Text, Component)]) -> Option<&Text> {
+    if components.len() < 2 {
+        return None;
+    }
+    let mut roles: Vec<&Text> = components.iter().map(|(role, _)| role).collect();
+    roles.sort_unstable();
+    let mut neighbours = roles.iter().zip(roles.iter().skip(1));
+    neighbours.find_map(|(role, next)| (role == next).then_some(*role))
+}
+
+fn write_component(
+    encoder: &mut Encoder,
+    name: &str,
+    role: &Text,
+    component: &Component,
+) -> Result<(), Misuse> {
+    let Component {
+        dtype,
+        logical_type,
+        byte_order,
+        blob,
+        extra,
+    } = component;
+    let (name, role) = (|| name.to_owned(), || role.clone().into_owned());
+    let (Some(dtype), ByteOrder::Little) = (dtype, byte_order) else {
+        return Err(Misuse::Legacy {
+            name: name(),
+            role: role(),
+        });
+    };
+    let logical_type = logical_type.as_deref();
+    let logical_type = logical_type.filter(|logical_type| *logical_type != dtype.as_str());
+    let decoded_len = match (blob.encoding, blob.decoded_len) {
+        (Encoding::Raw, _) => None,
+        (_, None) => {
+            return Err(Misuse::UnknownLength {
+                name: name(),
+                role: role(),
+            });
+        }
+        (_, decoded_len) => decoded_len,
+    };
+
+    let compressed = 2 * usize::from(decoded_len.is_some());
+    let optional = usize::from(logical_type.is_some()) + usize::from(blob.digest.is_some());
+    let fields = encoder.begin_map(3 + compressed + optional + extra.len());
+    // In the order of the encoded keys, so that nothing has to be sorted.
+    if let Some(logical_type) = logical_type {
+        encoder.key("type");
+        encoder.text(logical_type);
+    }
+    encoder.key("dtype");
+    encoder.text(dtype.as_str());
+    if let Some(digest) = &blob.digest {
+        encoder.key("digest");
+        encoder.display(digest);
+    }
+    encoder.key("length");
+    encoder.head(Header::Positive(blob.span.byte_len()));
+    encoder.key("offset");
+    encoder.head(Header::Positive(blob.span.offset()));
+    if let Some(decoded_len) = decoded_len {
+        encoder.key("encoding");
+        encoder.text(blob.encoding.as_str());
+        encoder.key("uncompressed_length");
+        encoder.head(Header::Positive(decoded_len));
+    }
+    write_extra(encoder, extra, &COMPONENT_KEYS, IN_COMPONENT)?;
+    encoder.end_map(fields);
+    Ok(())
+}
+
+/// Unknown fields, which must not pass for known ones.
+fn write_extra(
+    encoder: &mut Encoder,
+    extra: &Map,
+    reserved: &[&str],
+    depth: usize,
+) -> Result<(), Misuse> {
+    check_extra(extra, reserved)?;
+    encoder.values(extra, depth, nesting())
+}
+
+fn check_extra(extra: &Map, reserved: &[&str]) -> Result<(), Misuse> {
+    let mut keys = extra.iter().filter_map(|(key, _)| key.as_str());
+    match keys.find(|key| reserved.contains(key)) {
+        Some(key) => Err(Misuse::ReservedKey(key.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// As deep as a reader goes by default, so that everything we write can be read.
+fn nesting() -> usize {
+    Limits::default().nesting
+}
