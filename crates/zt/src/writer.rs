@@ -342,7 +342,7 @@ impl<'w> Writer<'w> {
     }
 
     pub(crate) const fn extra_mut(&mut self) -> &mut Map {
-        &mut self.manifest.extra
+        &mut self.extra
     }
 
     /// Where the bytes go, of a file that is edited.
