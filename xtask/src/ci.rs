@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::shell::Shell;
-use crate::{corpus, features, graph, interop};
+use crate::{corpus, features, graph, interop, kill_points};
 
 struct Step {
     name: &'static str,
@@ -25,7 +25,7 @@ const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
 }
 
 /// Those that take seconds come first.
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     step("format", |shell| shell.cargo("fmt --all --check").run()),
     step("graph", |shell| graph::run(shell, &[])),
     step("corpus", |shell| corpus::run(shell, &[])),
@@ -49,6 +49,11 @@ const STEPS: [Step; 10] = [
             .cargo("test --locked --workspace --exclude zt-benches")
             .run()
     }),
+    Step {
+        name: "kill-points",
+        run: |shell| kill_points::run(shell, &[]),
+        optional: true,
+    },
     step("features", |shell| features::run(shell, &[])),
     step("program", |shell| {
         shell
@@ -85,7 +90,7 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
 }
 
 fn line(name: &str, took: Duration, outcome: &str) -> String {
-    format!("  {name:<10}{:>8.1} s  {outcome}\n", took.as_secs_f64())
+    format!("  {name:<12}{:>8.1} s  {outcome}\n", took.as_secs_f64())
 }
 
 /// Licences, sources and duplicates of dependencies, as `deny.toml` says. Advisories are left out:

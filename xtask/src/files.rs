@@ -1,4 +1,4 @@
-//! Walking the repository's folders, always in the same order.
+//! Walking folders, always in the same order, and emptying them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,14 @@ pub(crate) fn relative(path: &Path, root: &Path) -> String {
         .map(|part| part.to_string_lossy())
         .collect::<Vec<_>>()
         .join("/")
+}
+
+/// `folder`, there and empty.
+pub(crate) fn empty(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(Error::file(folder))?;
+    }
+    fs::create_dir_all(folder).map_err(Error::file(folder))
 }
 
 fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {

@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::files::empty;
 use crate::shell::Shell;
 
 /// Each is a file of pinned requirements, `conformance/interop/NAME.txt`, and a virtual
@@ -108,12 +109,4 @@ fn environment(shell: &Shell, scratch: &Path, name: &str) -> Result<PathBuf> {
     })?;
     fs::write(&stamp, wanted).map_err(Error::file(&stamp))?;
     Ok(python)
-}
-
-/// `folder`, there and empty.
-fn empty(folder: &Path) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(Error::file(folder))?;
-    }
-    fs::create_dir_all(folder).map_err(Error::file(folder))
 }

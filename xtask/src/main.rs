@@ -16,6 +16,7 @@ mod features;
 mod files;
 mod graph;
 mod interop;
+mod kill_points;
 mod shell;
 mod unsafe_code;
 
@@ -32,7 +33,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 6] = [
+const TASKS: [Task; 7] = [
     Task {
         name: "ci",
         arguments: "",
@@ -62,6 +63,12 @@ const TASKS: [Task; 6] = [
         arguments: "",
         summary: "the official Python packages read what we write",
         run: interop::run,
+    },
+    Task {
+        name: "kill-points",
+        arguments: "",
+        summary: "the program killed at each call that changes a file; needs strace",
+        run: kill_points::run,
     },
     Task {
         name: "bench",

@@ -1,0 +1,275 @@
+//! `cargo xtask kill-points`: what is left of a file when the program is killed on entry to each
+//! system call that changes one, or when each of these calls fails from then on.
+//!
+//! strace does both. Every operation that writes over a file is run once to count its calls, and
+//! then once for each of them, on a fresh copy. What `zt hash` and `zt meta get` say of the file
+//! afterwards has to be what they say of the old one or of the new one, and the next edit has to
+//! work. After an error no other file may be left; after a kill one may, where a file is written
+//! anew under another name.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::files::empty;
+use crate::shell::{Program, Shell};
+
+/// Calls that change a file, its name or what is durable of it.
+const CHANGING: &str = "write,pwrite64,writev,pwritev,pwritev2,copy_file_range,truncate,ftruncate,\
+    fallocate,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,fchmod,fchown";
+
+/// What the program is asked to do. FILE is what is written over.
+const OPERATIONS: [&str; 8] = [
+    "append FILE IN --jobs 1",
+    "append FILE IN --jobs 1 --zstd",
+    "rm FILE a",
+    "rename FILE a z",
+    "meta set FILE key value",
+    "meta rm FILE old",
+    "compact FILE",
+    "convert IN FILE --force --jobs 1",
+];
+
+/// What becomes of a call, as a table says it and as strace does.
+struct Cut {
+    name: &'static str,
+    /// Before and after the number of the call.
+    injected: [&'static str; 2],
+    is_kill: bool,
+}
+
+const CUTS: [Cut; 2] = [
+    Cut {
+        name: "a kill",
+        injected: ["signal=KILL:when=", ""],
+        is_kill: true,
+    },
+    Cut {
+        name: "no space from then on",
+        injected: ["error=ENOSPC:when=", "+"],
+        is_kill: false,
+    },
+];
+
+/// How often the file was what.
+#[derive(Default)]
+struct Row {
+    points: u64,
+    old: u64,
+    new: u64,
+    left: u64,
+}
+
+pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
+    if !shell.program("strace").arg("-V").succeeds() {
+        return Err(Error::Unavailable("strace is not installed".into()));
+    }
+    let build = shell.cargo("build --locked --quiet --package zt-cli");
+    build.run()?;
+    let bench = Bench::new(shell)?;
+    println!("| operation | cut short by | calls | old file | new file | neither | another left |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    let mut places = Vec::new();
+    for operation in OPERATIONS {
+        for cut in &CUTS {
+            let row = bench.cut_everywhere(operation, cut, &mut places)?;
+            let neither = row.points - row.old - row.new;
+            println!(
+                "| `{operation}` | {} | {} | {} | {} | {neither} | {} |",
+                cut.name, row.points, row.old, row.new, row.left
+            );
+        }
+    }
+    empty(&bench.folder)?;
+    Error::unless_empty(
+        "whatever is cut short leaves the old file or the new one",
+        places,
+    )
+}
+
+/// Where operations are tried.
+struct Bench<'s> {
+    shell: &'s Shell,
+    zt: PathBuf,
+    folder: PathBuf,
+}
+
+impl<'s> Bench<'s> {
+    fn new(shell: &'s Shell) -> Result<Self> {
+        let bench = Bench {
+            shell,
+            zt: shell.target().join("debug").join("zt"),
+            folder: shell.target().join("kill-points"),
+        };
+        empty(&bench.folder)?;
+        let arrays = [("a", 5000), ("b", 100), ("unwanted", 3000), ("in", 500_000)];
+        for (name, len) in arrays {
+            let path = bench.path(name).with_extension("npy");
+            fs::write(&path, array(len)).map_err(Error::file(&path))?;
+        }
+        let mut merge = shell.program(&bench.zt).arg("convert");
+        for name in ["a.npy", "b.npy", "unwanted.npy", "old.zt"] {
+            merge = merge.arg(bench.path(name));
+        }
+        merge.output()?;
+        // So that there is something to compact, and an attribute to remove.
+        let old = bench.path("old.zt");
+        bench.zt("rm FILE unwanted", &old).output()?;
+        bench.zt("meta set FILE old value", &old).output()?;
+        Ok(bench)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The program, about to do something to `file`.
+    fn zt(&self, operation: &str, file: &Path) -> Program {
+        self.asked(self.shell.program(&self.zt), operation, file)
+    }
+
+    /// As [`Bench::zt`], under strace.
+    fn traced(&self, options: &str, operation: &str, file: &Path) -> Program {
+        let log = self.path("log");
+        let strace = self.shell.program("strace").args("-f -o").arg(log);
+        self.asked(strace.args(options).arg(&self.zt), operation, file)
+    }
+
+    fn asked(&self, program: Program, operation: &str, file: &Path) -> Program {
+        let words = operation.split_whitespace();
+        words.fold(program, |program, word| match word {
+            "FILE" => program.arg(file),
+            "IN" => program.arg(self.path("in.npy")),
+            word => program.arg(word),
+        })
+    }
+
+    /// A folder with nothing but a copy of the old file.
+    fn fresh(&self) -> Result<PathBuf> {
+        let folder = self.path("tried");
+        empty(&folder)?;
+        let file = folder.join("x.zt");
+        fs::copy(self.path("old.zt"), &file).map_err(Error::file(&file))?;
+        Ok(file)
+    }
+
+    /// All that the program says of a file's contents; an error where it cannot be read.
+    fn contents(&self, file: &Path) -> Result<[String; 2]> {
+        let hash = self.zt("hash --json FILE", file).output()?;
+        Ok([hash, self.zt("meta get FILE", file).output()?])
+    }
+
+    /// Cuts the operation short at each of its calls.
+    fn cut_everywhere(&self, operation: &str, cut: &Cut, places: &mut Vec<String>) -> Result<Row> {
+        let file = self.fresh()?;
+        let old = self.contents(&file)?;
+        let trace = format!("-e trace={CHANGING}");
+        if !self.traced(&trace, operation, &file).succeeds() {
+            let reason = "strace cannot trace here, or the program fails";
+            return Err(Error::Unavailable(format!("{reason}: {operation}")));
+        }
+        let (new, new_len) = (self.contents(&file)?, byte_len(&file)?);
+        let log = self.path("log");
+        let log = fs::read_to_string(&log).map_err(Error::file(&log))?;
+        let mut row = Row::default();
+        for (call, count) in calls(&log) {
+            for at in 1..=count {
+                let file = self.fresh()?;
+                let [before, after] = cut.injected;
+                let options = format!("-e trace={call} -e inject={call}:{before}{at}{after}");
+                let succeeded = self.traced(&options, operation, &file).succeeds();
+                row.points += 1;
+                let place = format!("{operation}: {} at {call} {at} of {count}", cut.name);
+                let found = self.contents(&file).ok();
+                // Compaction changes nothing but the length.
+                let is_new =
+                    found.as_ref() == Some(&new) && (old != new || byte_len(&file)? == new_len);
+                let is_old = !is_new && found.as_ref() == Some(&old);
+                row.old += u64::from(is_old);
+                row.new += u64::from(is_new);
+                if !is_old && !is_new {
+                    places.push(format!("{place}: neither file is there"));
+                }
+                if succeeded && (cut.is_kill || is_old) {
+                    places.push(format!("{place}: and it succeeds"));
+                }
+                let folder = file.parent().unwrap_or(&self.folder);
+                let entries = fs::read_dir(folder).map_err(Error::file(folder))?;
+                let left = entries.count().saturating_sub(1) as u64;
+                row.left += left;
+                if left > u64::from(cut.is_kill) {
+                    places.push(format!("{place}: {left} other files are left"));
+                }
+                let next = self.zt("meta set FILE next value", &file).succeeds();
+                if !next || !self.zt("verify FILE", &file).succeeds() {
+                    places.push(format!("{place}: the next edit fails"));
+                }
+            }
+        }
+        Ok(row)
+    }
+}
+
+fn byte_len(file: &Path) -> Result<u64> {
+    let metadata = fs::metadata(file).map_err(Error::file(file))?;
+    Ok(metadata.len())
+}
+
+/// How often each call was made by the thread that made it most often: strace counts for each
+/// thread by itself.
+fn calls(log: &str) -> BTreeMap<&str, u64> {
+    let mut by_thread: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for line in log.lines() {
+        // `1234 fsync(4) = 0`, and `1234 <... fsync resumed>` for the rest of one.
+        let Some((thread, call)) = line.split_once(' ') else {
+            continue;
+        };
+        if let Some((call, _)) = call.trim_start().split_once('(')
+            && CHANGING.split(',').any(|name| name == call)
+        {
+            *by_thread.entry((thread, call)).or_default() += 1;
+        }
+    }
+    let mut calls = BTreeMap::new();
+    for ((_, call), count) in by_thread {
+        let most: &mut u64 = calls.entry(call).or_default();
+        *most = count.max(*most);
+    }
+    calls
+}
+
+/// A file of NumPy with so many floats, none like the one before.
+fn array(len: u32) -> Vec<u8> {
+    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({len},), }}");
+    let padding = 64 - (10 + header.len() + 1) % 64;
+    header.extend(std::iter::repeat_n(' ', padding));
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\0".to_vec();
+    file.extend(u16::try_from(header.len()).unwrap_or(0).to_le_bytes());
+    file.extend(header.bytes());
+    file.extend((0..len).flat_map(|at| (at.wrapping_mul(0x9e37_79b9) >> 4).to_le_bytes()));
+    file
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{array, calls};
+
+    #[test]
+    fn calls_are_counted_by_the_thread_that_makes_most() {
+        let log = "1 fsync(4) = 0\n1 pwrite64(4, \"fsync(\", 6, 0) = 6\n2 fsync(4 <unfinished ...>\n\
+                   2 <... fsync resumed>) = 0\n2   fsync(4) = 0\n1 openat(3) = 4\n1 +++ exited +++\n";
+        assert_eq!(
+            calls(log).into_iter().collect::<Vec<_>>(),
+            [("fsync", 2), ("pwrite64", 1)]
+        );
+    }
+
+    #[test]
+    fn arrays_begin_at_a_multiple_of_64() {
+        for len in [1, 100, 5000] {
+            assert_eq!(array(len).len() % 64, len as usize * 4 % 64);
+        }
+    }
+}
