@@ -11,6 +11,7 @@
 //! | --- | --- |
 //! | [`archive`], [`cbor`], [`frames`], [`draft`] | files put together from parts, by code that shares nothing with the crates under test |
 //! | [`cases`] | the corpus's own cases; `corpus/own` is exported from them |
+//! | [`naive`] | a reader written from the specification alone, for ours to agree with |
 //! | [`mod@observe`] | everything that can be seen of a file, read in every way there is |
 //! | [`expectation`] | a file's JSON held against what was seen |
 //! | [`decisions`], [`generate`], [`strategies`] | arbitrary files out of bytes, for fuzzers and for proptest |
@@ -43,6 +44,7 @@ pub mod frames;
 pub mod fuzz;
 pub mod generate;
 pub mod json;
+pub mod naive;
 pub mod observe;
 pub mod policy;
 pub mod position;

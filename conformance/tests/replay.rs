@@ -11,7 +11,7 @@ use std::fs;
 use std::panic;
 use std::path::PathBuf;
 
-use zt_conformance::fuzz::{BODIES, Body};
+use zt_conformance::fuzz::{BODIES, Body, assert_same};
 use zt_conformance::{corpus, foreign};
 
 fn replay(named: &[(String, Vec<u8>)], (target, body): Body) {
@@ -45,6 +45,19 @@ fn every_file_of_the_corpus_goes_through_every_target() {
     for body in BODIES {
         replay(&files, body);
     }
+}
+
+/// Under the limits that users have: files of the corpus are made for those.
+#[test]
+fn the_naive_reader_agrees_about_every_file_of_the_corpus() {
+    let mut wrong = Vec::new();
+    for sample in corpus::samples() {
+        let same = || assert_same(&sample.bytes, zt::Limits::default());
+        if panic::catch_unwind(same).is_err() {
+            wrong.push(sample.name);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Manifests are what the target `manifest` is for; files hold them.

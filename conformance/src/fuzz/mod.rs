@@ -5,6 +5,7 @@
 //! what it showed.
 
 mod container;
+mod differential;
 mod edits;
 mod foreign;
 mod slices;
@@ -14,6 +15,7 @@ mod write_read;
 use zt::Limits;
 
 pub use container::{footer, manifest, open_all};
+pub use differential::{assert_same, differential};
 pub use edits::edits;
 pub use foreign::{gguf, hdf5, npy, npz, onnx, pickle, pytorch, safetensors, slm1, squizd, zt2};
 pub use slices::slices;
@@ -24,7 +26,8 @@ pub use write_read::round_trip;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 18] = [
+pub const BODIES: [Body; 19] = [
+    ("differential", differential),
     ("edits", edits),
     ("footer", footer),
     ("gguf", gguf),

@@ -1,0 +1,397 @@
+//! What the pages of `spec/formats/` ask of an object.
+
+use std::collections::BTreeMap;
+
+use super::Budget;
+use super::cbor::Item;
+use super::component::{Component, EXPANSION};
+use super::object::Object;
+use super::types;
+
+/// The product of a shape (§8); `None` where it is no number of 64 bits.
+fn product(shape: &[u64]) -> Option<u64> {
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape
+        .iter()
+        .try_fold(1u64, |product, extent| product.checked_mul(*extent))
+}
+
+/// `None` where the object breaks a rule that its metadata alone decides.
+pub(super) fn check(object: &Object, budget: Budget) -> Option<()> {
+    match object.format.as_str() {
+        "dense" => dense(object, budget),
+        "sparse_csr" => csr(object, budget),
+        "sparse_coo" => coo(object),
+        "quantized_group" => quantized_group(object),
+        "quantized_4bit" => quantized_4bit(object),
+        "zt.planes/1" => planes(object),
+        format => match block_type(format) {
+            Some((values, bytes)) => blocks(object, values, bytes),
+            None => Some(()),
+        },
+    }
+}
+
+/// The decoded length that the shape demands of a component whose manifest states none.
+pub(super) fn demanded_len(object: &Object, role: &str) -> Option<u64> {
+    let component = object.components.get(role)?;
+    let count = match (object.format.as_str(), role) {
+        ("dense", "data") => product(&object.shape)?,
+        ("sparse_csr", "indptr") => object.shape.first()?.checked_add(1)?,
+        _ => return None,
+    };
+    count.checked_mul(component.value_len()?)
+}
+
+/// Whether the values of a component are so many, as far as anybody knows.
+fn has(component: &Component, count: u64) -> Option<()> {
+    let (Some(found), Some(unit)) = (component.decoded_len(), component.value_len()) else {
+        return Some(());
+    };
+    (count.checked_mul(unit)? == found).then_some(())
+}
+
+/// A length that only the shape states is held against the limit as a stated one is.
+fn is_within(object: &Object, role: &str, budget: Budget) -> Option<()> {
+    let component = object.components.get(role)?;
+    if component.decoded_len().is_some() || component.value_len().is_none() {
+        return Some(());
+    }
+    let len = demanded_len(object, role)?;
+    (len <= budget.decoded_len && len <= component.length.saturating_mul(EXPANSION)).then_some(())
+}
+
+fn dense(object: &Object, budget: Budget) -> Option<()> {
+    let data = object.components.get("data")?;
+    if data.value_len().is_some() {
+        has(data, product(&object.shape)?)?;
+    }
+    is_within(object, "data", budget)
+}
+
+/// Has an integer dtype and no logical type that is known.
+fn is_index(component: &Component) -> Option<()> {
+    let is_integer = component.dtype.as_deref().is_some_and(types::is_integer);
+    let is_known = component
+        .logical
+        .as_deref()
+        .is_some_and(|name| types::logical(name).is_some());
+    (is_integer && !is_known).then_some(())
+}
+
+fn csr(object: &Object, budget: Budget) -> Option<()> {
+    let [rows, _] = object.shape[..] else {
+        return None;
+    };
+    let [values, indices, indptr] =
+        ["values", "indices", "indptr"].map(|role| object.components.get(role));
+    let (values, indices, indptr) = (values?, indices?, indptr?);
+    is_index(indices)?;
+    is_index(indptr)?;
+    has(indptr, rows.checked_add(1)?)?;
+    is_within(object, "indptr", budget)?;
+    match (values.count(), index_count(indices)) {
+        (Some(values), Some(indices)) => (values == indices).then_some(()),
+        _ => Some(()),
+    }
+}
+
+/// Indices are elements of their dtype, also where an unknown logical type lies over it.
+fn index_count(component: &Component) -> Option<u64> {
+    let width = component.dtype.as_deref().and_then(types::width)?;
+    Some(component.decoded_len()? / width)
+}
+
+fn coo(object: &Object) -> Option<()> {
+    let rank = object.shape.len() as u64;
+    let [values, coords] = ["values", "coords"].map(|role| object.components.get(role));
+    let (values, coords) = (values?, coords?);
+    is_index(coords)?;
+    let Some(found) = index_count(coords) else {
+        return Some(());
+    };
+    match values.count() {
+        Some(stored) => (rank.checked_mul(stored)? == found).then_some(()),
+        None if rank == 0 => (found == 0).then_some(()),
+        None => found.is_multiple_of(rank).then_some(()),
+    }
+}
+
+fn attribute<'o>(object: &'o Object, key: &str) -> Option<&'o Item> {
+    let is_key = |name: &Item| name.as_text() == Some(key);
+    let found = object.attributes.iter().find(|(name, _)| is_key(name));
+    found.map(|(_, value)| value)
+}
+
+/// Scales: floats, FP8 among them; zeros also integers.
+fn is_scale(component: &Component, or_integer: bool) -> Option<()> {
+    let dtype = component.dtype.as_deref()?;
+    let is_right = match component.logical.as_deref() {
+        None => types::is_float(dtype) || or_integer && types::is_integer(dtype),
+        Some(name) => types::is_fp8(name),
+    };
+    is_right.then_some(())
+}
+
+fn is_unknown(component: &Component) -> bool {
+    component
+        .logical
+        .as_deref()
+        .is_some_and(|name| types::logical(name).is_none())
+}
+
+fn quantized_group(object: &Object) -> Option<()> {
+    let words = object.components.get("packed_weight")?;
+    let scales = object.components.get("scales")?;
+    let zeros = object.components.get("zeros");
+    let count = product(&object.shape)?;
+
+    let bits = attribute(object, "bits")?.as_unsigned()?;
+    let group_size = attribute(object, "group_size")?.as_unsigned()?;
+    let (per_word, dtype) = attribute(object, "packing")?
+        .as_text()?
+        .split_once("_per_")?;
+    let is_plain = !per_word.starts_with('0') && per_word.bytes().all(|byte| byte.is_ascii_digit());
+    let per_word: u64 = per_word.parse().ok()?;
+    let width = 8 * types::width(dtype).filter(|_| types::is_integer(dtype))?;
+    let is_bool = |item: &Item| matches!(item, Item::Simple(20 | 21));
+    let is_kind = |item: &Item| matches!(item.as_text(), Some("subtractive" | "additive"));
+    let is_right = (1..=32).contains(&bits)
+        && (1..=count.max(0x7fff_ffff)).contains(&group_size)
+        && is_plain
+        && (1..=width / bits).contains(&per_word)
+        && attribute(object, "signed").is_none_or(is_bool)
+        && attribute(object, "zero_kind").is_none_or(is_kind);
+    if !is_right {
+        return None;
+    }
+    if [Some(words), Some(scales), zeros]
+        .into_iter()
+        .flatten()
+        .any(is_unknown)
+    {
+        return Some(());
+    }
+    if words.dtype.as_deref() != Some(dtype) || words.logical.is_some() {
+        return None;
+    }
+    has(words, count.div_ceil(per_word))?;
+    let groups = count.div_ceil(group_size);
+    is_scale(scales, false)?;
+    has(scales, groups)?;
+    let Some(zeros) = zeros else {
+        return Some(());
+    };
+    is_scale(zeros, true)?;
+    has(zeros, groups)
+}
+
+fn quantized_4bit(object: &Object) -> Option<()> {
+    let [data, scale, zero_point] =
+        ["data", "scale", "zero_point"].map(|role| object.components.get(role));
+    let (data, scale, zero_point) = (data?, scale?, zero_point?);
+    let rows = object.shape.first().copied().unwrap_or(1);
+    if !matches!(data.dtype.as_deref(), Some("u8" | "i8")) {
+        return None;
+    }
+    let len = product(&object.shape)?.div_ceil(2);
+    if data.decoded_len().is_some_and(|found| found != len) {
+        return None;
+    }
+    for (component, or_integer) in [(scale, false), (zero_point, true)] {
+        if component.dtype.is_some() && !is_unknown(component) {
+            is_scale(component, or_integer)?;
+            has(component, rows)?;
+        }
+    }
+    Some(())
+}
+
+fn planes(object: &Object) -> Option<()> {
+    let dtype = attribute(object, "dtype")?.as_text()?;
+    let logical = match attribute(object, "type") {
+        None => None,
+        Some(item) => Some(item.as_text()?).filter(|name| *name != dtype),
+    };
+    types::is_float(dtype).then_some(())?;
+    let known = logical.map(types::logical);
+    if let Some(Some((stored, _))) = known {
+        (stored == dtype).then_some(())?;
+    }
+    let width = types::width(dtype)?;
+    let roles = (0..width).map(|at| object.components.get(&format!("plane{at}")));
+    let planes = roles.collect::<Option<Vec<_>>>()?;
+    let len = match known {
+        Some(None) => planes[0].decoded_len(),
+        Some(Some((_, per_value))) => Some(product(&object.shape)?.checked_mul(per_value)?),
+        None => Some(product(&object.shape)?),
+    };
+    planes.into_iter().try_for_each(|plane| {
+        let is_bytes = plane.dtype.as_deref() == Some("u8") && plane.logical.is_none();
+        let is_right = len.is_none_or(|len| plane.decoded_len().is_none_or(|found| found == len));
+        (is_bytes && is_right).then_some(())
+    })
+}
+
+/// Values and bytes of a block.
+fn block_type(format: &str) -> Option<(u64, u64)> {
+    let name = format.strip_prefix("gguf.")?.strip_suffix("/1")?;
+    Some(match name {
+        "q4_0" | "iq4_nl" => (32, 18),
+        "q4_1" => (32, 20),
+        "q5_0" => (32, 22),
+        "q5_1" => (32, 24),
+        "q8_0" => (32, 34),
+        "q8_1" => (32, 36),
+        "q2_k" => (256, 84),
+        "q3_k" | "iq3_s" => (256, 110),
+        "q4_k" => (256, 144),
+        "q5_k" => (256, 176),
+        "q6_k" => (256, 210),
+        "q8_k" => (256, 292),
+        "iq2_xxs" | "tq2_0" => (256, 66),
+        "iq2_xs" => (256, 74),
+        "iq3_xxs" => (256, 98),
+        "iq1_s" => (256, 50),
+        "iq2_s" => (256, 82),
+        "iq4_xs" => (256, 136),
+        "iq1_m" => (256, 56),
+        "tq1_0" => (256, 54),
+        "mxfp4" => (32, 17),
+        "nvfp4" => (64, 36),
+        "q1_0" => (128, 18),
+        "q2_0" => (64, 18),
+        _ => return None,
+    })
+}
+
+fn blocks(object: &Object, values: u64, bytes: u64) -> Option<()> {
+    let data = object.components.get("data")?;
+    if data.dtype.as_deref() != Some("u8") || data.logical.is_some() {
+        return None;
+    }
+    let is_order = |item: &Item| matches!(item.as_text(), Some("little" | "big"));
+    if !attribute(object, "byte_order").is_none_or(is_order) {
+        return None;
+    }
+    let last = object.shape.last().copied().unwrap_or(1);
+    let len = (product(&object.shape)? / values).checked_mul(bytes)?;
+    let is_right = data.decoded_len().is_none_or(|found| found == len);
+    (last.is_multiple_of(values) && is_right).then_some(())
+}
+
+/// Whether all components can be had, and their contents keep the rules.
+pub(super) fn contents_are_sound(
+    object: &Object,
+    contents: &BTreeMap<String, Option<Vec<u8>>>,
+) -> bool {
+    let is_had = |(role, content): (&String, &Option<Vec<u8>>)| {
+        let component = &object.components[role];
+        let is_bool = component.dtype.as_deref() == Some("bool");
+        let is_truth = |byte: &u8| *byte <= 1;
+        content.as_ref().is_some_and(|content| {
+            let is_whole = (content.len() as u64).is_multiple_of(component.unit());
+            is_whole && (!is_bool || content.iter().all(is_truth))
+        })
+    };
+    if !contents.iter().all(is_had) {
+        return false;
+    }
+    let numbers = |role: &str| {
+        let dtype = object.components.get(role)?.dtype.as_deref()?;
+        Some(integers(dtype, contents.get(role)?.as_deref()?))
+    };
+    let len = |role: &str| {
+        contents
+            .get(role)?
+            .as_ref()
+            .map(|content| content.len() as u64)
+    };
+    let sound = match object.format.as_str() {
+        "sparse_csr" => csr_contents(object, numbers, len("values")),
+        "sparse_coo" => coo_contents(object, numbers, len("values")),
+        _ => sizes(object, contents),
+    };
+    sound.is_some()
+}
+
+/// Lengths that only decoding tells are held against the page, as stated ones are.
+fn sizes(object: &Object, contents: &BTreeMap<String, Option<Vec<u8>>>) -> Option<()> {
+    let mut stated = object.clone();
+    for (role, component) in &mut stated.components {
+        let content = contents.get(role)?.as_ref()?;
+        component.is_zstd = false;
+        component.length = content.len() as u64;
+    }
+    let unlimited = Budget {
+        manifest_len: u64::MAX,
+        decoded_len: u64::MAX,
+    };
+    check(&stated, unlimited)
+}
+
+/// Little-endian integers of any of the eight types.
+fn integers(dtype: &str, bytes: &[u8]) -> Vec<i128> {
+    let width = types::width(dtype).unwrap_or(1) as usize;
+    let number = |bytes: &[u8]| {
+        let unsigned = bytes
+            .iter()
+            .rev()
+            .fold(0i128, |sum, byte| sum << 8 | i128::from(*byte));
+        let bits = 8 * width;
+        match dtype.starts_with('i') && unsigned >> (bits - 1) == 1 {
+            true => unsigned - (1 << bits),
+            false => unsigned,
+        }
+    };
+    bytes.chunks_exact(width).map(number).collect()
+}
+
+fn csr_contents(
+    object: &Object,
+    numbers: impl Fn(&str) -> Option<Vec<i128>>,
+    values: Option<u64>,
+) -> Option<()> {
+    let [rows, columns] = object.shape[..] else {
+        return None;
+    };
+    let (indices, indptr) = (numbers("indices")?, numbers("indptr")?);
+    let is_as_many = match object.components["values"].value_len() {
+        Some(unit) => values? / unit == indices.len() as u64,
+        None => true,
+    };
+    let is_sound = is_as_many
+        && indptr.len() as u64 == rows + 1
+        && indptr[0] == 0
+        && indptr.is_sorted()
+        && indptr.last() == Some(&(indices.len() as i128))
+        && indices
+            .iter()
+            .all(|index| (0..i128::from(columns)).contains(index));
+    is_sound.then_some(())
+}
+
+fn coo_contents(
+    object: &Object,
+    numbers: impl Fn(&str) -> Option<Vec<i128>>,
+    values: Option<u64>,
+) -> Option<()> {
+    let coords = numbers("coords")?;
+    let rank = object.shape.len();
+    let stored = match object.components["values"].value_len() {
+        Some(unit) => (values? / unit) as usize,
+        None => coords.len().checked_div(rank).unwrap_or(0),
+    };
+    if rank.checked_mul(stored)? != coords.len() {
+        return None;
+    }
+    let mut along = coords.chunks(stored.max(1)).zip(&object.shape);
+    let is_sound = along.all(|(places, extent)| {
+        places
+            .iter()
+            .all(|place| (0..i128::from(*extent)).contains(place))
+    });
+    is_sound.then_some(())
+}
