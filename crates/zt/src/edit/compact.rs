@@ -18,10 +18,10 @@ use crate::progress::{Progress, report};
 use crate::publish::AtomicFile;
 
 /// Stored bytes are moved in pieces of this size.
-const PIECE: usize = 1 << 20;
+pub(crate) const PIECE: usize = 1 << 20;
 
 /// The manifest's size and the footer magic.
-const FOOTER_LEN: u64 = 16;
+pub(crate) const FOOTER_LEN: u64 = 16;
 
 /// Writes the `.zt` file at `path` anew without what edits have left in it: the bytes of objects that
 /// were removed, room for trailers. Blobs are moved as they are stored, each once, and their digests
@@ -139,7 +139,7 @@ fn rewrite<W: Write>(
 }
 
 /// Stored bytes as they are: to their reader they are raw. The digest is theirs.
-fn move_blob<W: Write>(
+pub(crate) fn move_blob<W: Write>(
     from: &Arc<dyn Source>,
     blob: &Blob,
     to: &mut ContainerWriter<W>,

@@ -12,8 +12,10 @@ use std::sync::Arc;
 use zt_container::{Layout, Span};
 use zt_manifest::Map;
 
+pub(crate) use compact::{FOOTER_LEN, PIECE, move_blob};
 pub use compact::{compact, compacted_len};
 pub use storage::Storage;
+pub(crate) use storage::{Before, LockedFile};
 pub(crate) use tail::Tail;
 
 use crate::directory::Directory;
@@ -22,7 +24,6 @@ use crate::file::File;
 use crate::open::OpenOptions;
 use crate::options::{Compression, WriteOptions};
 use crate::writer::{Sink, Writer};
-use storage::{Before, LockedFile};
 
 /// Changes a `.zt` file where it is: what is added goes behind its end, and at no moment is there
 /// anything else to be read than the old file or the new one, by any reader.

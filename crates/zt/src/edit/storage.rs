@@ -64,12 +64,12 @@ pub trait Storage: Send + Sync {
 
 /// A regular file, locked for as long as this lives.
 #[derive(Debug)]
-pub(super) struct LockedFile(File);
+pub(crate) struct LockedFile(File);
 
 impl LockedFile {
     /// Opens the file that has the name once it is locked: a compaction may have put another in its
     /// place while this one waited for nothing.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         loop {
             // Refuses what has no length before it is opened for writing.
             drop(FileSource::open(path)?);
@@ -151,9 +151,9 @@ impl Storage for LockedFile {
 }
 
 /// The file as it is when the edit begins, for the reader of its objects.
-pub(super) struct Before<S> {
-    pub(super) storage: S,
-    pub(super) byte_len: u64,
+pub(crate) struct Before<S> {
+    pub(crate) storage: S,
+    pub(crate) byte_len: u64,
 }
 
 impl<S: std::ops::Deref<Target = dyn Storage> + Send + Sync> Source for Before<S> {
