@@ -169,7 +169,7 @@ pub const ALL: &[CodeInfo] = &[
         "manifest-size",
         "file",
         "The declared size of the manifest is zero, larger than the file has room for, or above the limit.",
-        "A file that was cut short, or whose writer did not finish, looks like this: fetch or write it again.",
+        "A file that was cut short, or whose writer did not finish, looks like this: fetch or write it again, or see what `zt repair` finds.",
     ),
     info(
         "missing-component",
@@ -253,7 +253,7 @@ pub const ALL: &[CodeInfo] = &[
         "truncated",
         "file",
         "The file ends before its trailer.",
-        "It was cut short, or its writer did not finish: fetch or write it again.",
+        "It was cut short, or its writer did not finish: fetch or write it again, or see what `zt repair` finds.",
     ),
     info(
         "unknown-kind",

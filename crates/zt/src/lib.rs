@@ -34,6 +34,7 @@
 //! | read values, zero-copy, into your memory, streaming | [`Tensor`] |
 //! | write, compress, stream what is larger than memory | [`Writer`], [`WriteOptions`] |
 //! | add, remove and rename objects of a file that is there | [`File::edit`], [`Editor`], [`compact`] |
+//! | mend a file that was torn, save what is left of a damaged one | [`repair()`], [`examine`], [`Recovery`] |
 //! | check everything, identify tensors | [`File::verify`], [`File::hash`] |
 //! | compare files | [`diff()`] |
 //! | add an object format or a logical type | [`ObjectFormat`], [`Registry`] |
@@ -69,6 +70,7 @@ mod planes;
 mod progress;
 mod publish;
 mod region;
+mod repair;
 mod reserve;
 mod scan;
 mod scratch;
@@ -100,6 +102,10 @@ pub use open::{OpenOptions, Verify, open_settled};
 pub use options::{ComponentOptions, Compression, DEFAULT_LEVEL, ObjectOptions, WriteOptions};
 pub use progress::Progress;
 pub use publish::AtomicFile;
+pub use repair::{
+    Fate, Generation, Recovered, RecoveredComponent, Recovery, RepairOptions, Standing, Verdict,
+    examine, repair, repair_storage,
+};
 pub use stream::{ComponentWriter, ObjectWriter};
 pub use tensor::{ComponentReader, Tensor};
 pub use tolerated::ValueRule;

@@ -1,0 +1,196 @@
+//! Bytes that are a manifest, and how often they are there.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::collections::{HashMap, HashSet};
+
+use zt_container::{DigestAlgorithm, HEADER_LEN, Hasher, Layout, Limits, Source, Span, bytes_of};
+use zt_manifest::{Error as ManifestError, Index, Rule};
+
+use super::places::{Places, Root};
+use super::view::trailer_of;
+use crate::error::Result;
+
+/// Bytes that are read of a manifest at first, to see whether it is one; then so many times more.
+const FIRST: u64 = 512;
+const MORE: u64 = 8;
+
+/// A manifest that decodes strictly. Whose it is, is another question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) manifest: Span,
+    pub(super) layout: Layout,
+    /// Whether its size, and the magic of 1.1, follow it.
+    pub(super) has_trailer: bool,
+}
+
+impl Candidate {
+    /// The length of a file that ends with it.
+    pub(super) fn end(&self) -> u64 {
+        let trailer = trailer_of(self.layout, self.manifest.byte_len());
+        self.manifest.end().saturating_add(trailer.len() as u64)
+    }
+}
+
+/// A manifest, and its copies: an edit in place writes the trailer once more behind the end.
+#[derive(Debug)]
+pub(super) struct Copies {
+    /// The last in the file.
+    pub(super) last: Candidate,
+    /// The same bytes before it, the last of them first.
+    pub(super) others: Vec<Candidate>,
+}
+
+impl Copies {
+    pub(super) const fn of(last: Candidate) -> Self {
+        Copies {
+            last,
+            others: Vec::new(),
+        }
+    }
+}
+
+/// Reads and decodes as much as a file of this length is worth, whatever it declares.
+pub(super) struct Search<'s> {
+    source: &'s dyn Source,
+    limits: &'s Limits,
+    /// Bytes that may still be read.
+    budget: u64,
+    /// Whether it was not enough.
+    pub(super) is_cut: bool,
+}
+
+impl<'s> Search<'s> {
+    pub(super) fn new(source: &'s dyn Source, limits: &'s Limits) -> Self {
+        let budget = source.byte_len().saturating_mul(4);
+        Search {
+            source,
+            limits,
+            budget: budget.saturating_add(16 << 20),
+            is_cut: false,
+        }
+    }
+
+    /// Every manifest at these places, and the one that readers find, if they do: the one that ends
+    /// last first.
+    pub(super) fn manifests(
+        &mut self,
+        places: &Places,
+        read: Option<Candidate>,
+    ) -> Result<Vec<Copies>> {
+        let mut candidates = Vec::from_iter(read);
+        let mut starts: HashSet<u64> = read.iter().map(|c| c.manifest.offset()).collect();
+        for span in &places.trailers {
+            if starts.insert(span.offset())
+                && let Some(candidate) = self.at(Root::Map(span.offset()), span.end())?
+                && candidate.manifest == *span
+                && candidate.layout == Layout::V1_1
+            {
+                candidates.push(candidate);
+            }
+        }
+        let taken: HashSet<u64> = candidates.iter().map(|c| c.manifest.offset()).collect();
+        for root in &places.roots {
+            if !taken.contains(&root.offset()) {
+                candidates.extend(self.at(*root, self.source.byte_len())?);
+            }
+        }
+        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.manifest.end()));
+        self.group(candidates)
+    }
+
+    /// The manifest that begins there and ends at `end` or before.
+    pub(super) fn at(&mut self, root: Root, end: u64) -> Result<Option<Candidate>> {
+        let layouts: &[Layout] = match root {
+            Root::Map(_) => &[Layout::V1_1, Layout::V1_0],
+            Root::Array(_) => &[Layout::V0_1],
+        };
+        for layout in layouts {
+            if let Some(manifest) = self.item(root.offset(), end, *layout)? {
+                return Ok(Some(Candidate {
+                    manifest,
+                    layout: *layout,
+                    has_trailer: self.has_trailer(manifest, *layout)?,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Nothing says how long a manifest without a trailer is, but the item itself.
+    fn item(&mut self, start: u64, end: u64, layout: Layout) -> Result<Option<Span>> {
+        let Some(available) = end
+            .checked_sub(start)
+            .filter(|len| *len > 0 && start >= HEADER_LEN)
+        else {
+            return Ok(None);
+        };
+        let available = available.min(self.limits.manifest_len);
+        let mut len = FIRST.min(available);
+        loop {
+            let Some(bytes) = self.bytes(start, len)? else {
+                return Ok(None);
+            };
+            match Index::parse(&bytes[..], layout, self.limits) {
+                Ok(_) => return Ok(Span::new(start, len)),
+                Err(ManifestError::Cbor {
+                    offset,
+                    rule: Rule::Trailing { .. },
+                }) if offset > 0 && offset < len => len = offset,
+                Err(ManifestError::Cbor {
+                    rule: Rule::Truncated | Rule::Length { .. },
+                    ..
+                }) if len < available => len = len.saturating_mul(MORE).min(available),
+                Err(_) => return Ok(None),
+            }
+        }
+    }
+
+    fn has_trailer(&self, manifest: Span, layout: Layout) -> Result<bool> {
+        let expected = trailer_of(layout, manifest.byte_len());
+        let mut found = vec![0; expected.len()];
+        let end = manifest.end().saturating_add(found.len() as u64);
+        if end > self.source.byte_len() {
+            return Ok(false);
+        }
+        self.source.read_at(manifest.end(), &mut found)?;
+        Ok(found == expected)
+    }
+
+    /// Those of the same bytes together.
+    fn group(&mut self, candidates: Vec<Candidate>) -> Result<Vec<Copies>> {
+        let mut manifests: Vec<Copies> = Vec::new();
+        let mut places: HashMap<(String, u64), usize> = HashMap::new();
+        for candidate in candidates {
+            let manifest = candidate.manifest;
+            let identity = match self.bytes(manifest.offset(), manifest.byte_len())? {
+                Some(bytes) => {
+                    let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
+                    hasher.update(&bytes);
+                    hasher.finish().to_string()
+                }
+                // Of its own, where nobody may look.
+                None => manifest.offset().to_string(),
+            };
+            let key = (identity, manifest.byte_len());
+            let known = places.get(&key).copied();
+            match known.and_then(|at| manifests.get_mut(at)) {
+                Some(copies) => copies.others.push(candidate),
+                None => {
+                    places.insert(key, manifests.len());
+                    manifests.push(Copies::of(candidate));
+                }
+            }
+        }
+        Ok(manifests)
+    }
+
+    fn bytes(&mut self, start: u64, len: u64) -> Result<Option<std::borrow::Cow<'s, [u8]>>> {
+        let Some(left) = self.budget.checked_sub(len) else {
+            self.is_cut = true;
+            return Ok(None);
+        };
+        self.budget = left;
+        let span = Span::new(start, len).unwrap_or_default();
+        Ok(Some(bytes_of(self.source, span)?))
+    }
+}

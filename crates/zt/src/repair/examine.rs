@@ -1,0 +1,168 @@
+//! Which manifest is the file's.
+
+use std::sync::Arc;
+
+use zt_container::{Footer, HEADER_LEN, MAGIC_0_1, Source};
+
+use super::candidate::{Candidate, Copies, Search};
+use super::fate::Evidence;
+use super::generation::{Generation, Standing};
+use super::ledger::Ledger;
+use super::options::RepairOptions;
+use super::places::{Places, Root};
+use super::recovery::{Chosen, Recovery};
+use super::view::{View, header_of};
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::File;
+use crate::open::OpenOptions;
+use crate::progress::Gauge;
+
+/// Manifests that are judged, from the end of the file on. An edited file has two or three.
+const MOST: usize = 64;
+
+struct Examination<'e> {
+    source: &'e Arc<dyn Source>,
+    options: &'e RepairOptions<'e>,
+    ledger: Ledger<'e>,
+    /// The first bytes of the file.
+    header: Vec<u8>,
+}
+
+/// Finds the manifest that is the file's, and what of it is there. Changes nothing.
+pub(super) fn examine(source: &Arc<dyn Source>, options: &RepairOptions<'_>) -> Result<Recovery> {
+    crate::parallel::on(options.threads, || {
+        let gauge = Gauge::new(options.progress);
+        let header_len = source.byte_len().min(HEADER_LEN);
+        let mut header = vec![0; usize::try_from(header_len).unwrap_or(0)];
+        source.read_at(0, &mut header)?;
+        let examination = Examination {
+            source,
+            options,
+            ledger: Ledger::new(source, options.limits, &gauge),
+            header,
+        };
+        examination.run()
+    })
+}
+
+impl Examination<'_> {
+    fn run(mut self) -> Result<Recovery> {
+        let mut recovery = Recovery::new(self.source.byte_len());
+        if let Some(offset) = self.options.manifest {
+            recovery.chosen = Some(self.at(offset)?);
+            return Ok(recovery);
+        }
+        // As any reader opens it.
+        let opened = OpenOptions::new().limits(self.options.limits);
+        let mut read = None;
+        match opened.open_source(Arc::clone(self.source)) {
+            Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+            Err(error) => recovery.refusal = Some(error),
+            Ok(_) => {
+                let footer = Footer::locate(self.source, &self.options.limits)?;
+                let candidate = Candidate {
+                    manifest: footer.manifest(),
+                    layout: footer.layout(),
+                    has_trailer: true,
+                };
+                // Without digests it may be the manifest of a file within, behind which this one is cut.
+                if let Some((file, evidence)) = self.evidence(&candidate)?
+                    && evidence.refuted == 0
+                    && evidence.proved > 0
+                {
+                    let copies = Copies::of(candidate);
+                    let generation = Generation::new(&copies, &evidence, Standing::Whole);
+                    let chosen = Chosen::new(generation, file, evidence.objects);
+                    recovery.chosen = Some(self.with_header(chosen));
+                    return Ok(recovery);
+                }
+                read = Some(candidate);
+            }
+        }
+        self.search(read, &mut recovery)?;
+        Ok(recovery)
+    }
+
+    /// The last manifest that is the file's, and the others on the way to one that is whole.
+    fn search(&mut self, read: Option<Candidate>, recovery: &mut Recovery) -> Result<()> {
+        let is_0_1 = self.header == MAGIC_0_1;
+        let places = Places::of(self.source, is_0_1, self.options.progress)?;
+        let mut search = Search::new(self.source, &self.options.limits);
+        let manifests = search.manifests(&places, read)?;
+        recovery.is_exhaustive = !places.is_cut && !search.is_cut && manifests.len() <= MOST;
+        let mut is_in_doubt = false;
+        for copies in manifests.iter().take(MOST) {
+            let Some((file, evidence)) = self.evidence(&copies.last)? else {
+                continue;
+            };
+            let mut standing = Standing::of(copies, &evidence, &places.headers, &mut self.ledger)?;
+            let mut generation = Generation::new(copies, &evidence, standing);
+            let is_nested = matches!(standing, Standing::Nested { .. });
+            if read == Some(copies.last) && evidence.refuted == 0 && !is_nested {
+                // What readers find, where nothing speaks against it.
+                standing = Standing::Whole;
+                generation = Generation::new(&Copies::of(copies.last), &evidence, standing);
+            }
+            is_in_doubt |= standing == Standing::Doubtful;
+            let is_own = matches!(standing, Standing::Whole | Standing::Damaged);
+            if is_own && !is_in_doubt && recovery.chosen.is_none() {
+                let chosen = Chosen::new(generation, file, evidence.objects);
+                recovery.chosen = Some(self.with_header(chosen));
+            } else {
+                recovery.others.push(generation);
+            }
+            if standing == Standing::Whole {
+                break;
+            }
+        }
+        recovery.is_exhaustive &= !self.ledger.is_cut;
+        Ok(())
+    }
+
+    /// The manifest that the caller has chosen.
+    fn at(&mut self, offset: u64) -> Result<Chosen> {
+        let mut search = Search::new(self.source, &self.options.limits);
+        let byte_len = self.source.byte_len();
+        let mut found = None;
+        for root in [Root::Map(offset), Root::Array(offset)] {
+            if found.is_none() {
+                found = search.at(root, byte_len)?;
+            }
+        }
+        let evidence = match &found {
+            Some(candidate) => self.evidence(candidate)?,
+            None => None,
+        };
+        let (Some(last), Some((file, evidence))) = (found, evidence) else {
+            let text = "no manifest begins here";
+            return Err(Error::new(ErrorKind::Misuse, "misuse", text).with_offset(offset));
+        };
+        let copies = Copies::of(last);
+        let standing = match evidence.refuted {
+            0 => Standing::Whole,
+            _ => Standing::Damaged,
+        };
+        let generation = Generation::new(&copies, &evidence, standing);
+        Ok(self.with_header(Chosen::new(generation, file, evidence.objects)))
+    }
+
+    fn with_header(&self, mut chosen: Chosen) -> Chosen {
+        let header = header_of(chosen.generation.layout);
+        chosen.has_header = self.header == header;
+        chosen
+    }
+
+    /// The file that ends with this manifest, and what its bytes say of it.
+    fn evidence(&mut self, candidate: &Candidate) -> Result<Option<(File, Evidence)>> {
+        let view = View::new(self.source, 0, candidate.manifest, candidate.layout);
+        let opened = OpenOptions::new().limits(self.options.limits);
+        match opened.open_source(view) {
+            Ok(file) => {
+                let evidence = Evidence::of(&file, &mut self.ledger)?;
+                Ok(Some((file, evidence)))
+            }
+            Err(error) if error.kind() == ErrorKind::Io => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What is left of each object.
+
+use zt_container::{Blob, Span};
+use zt_manifest::Object;
+
+use super::ledger::{Ledger, Proof};
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::{Entry, File};
+
+/// What can be said of an object and its components.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fate {
+    /// All stored bytes are those that were written: each component has the digest that the
+    /// manifest gives it. Of the manifest itself there is no digest.
+    Proved,
+    /// All stored bytes are there, and some component has no digest that can be checked.
+    Unproved,
+    /// Some components are there and some are lost.
+    Partial,
+    /// Nothing of it can be read.
+    Lost,
+}
+
+/// An object that a manifest names, and what is left of it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Recovered {
+    /// Its name.
+    pub name: String,
+    /// What is left.
+    pub fate: Fate,
+    /// Why it is lost, where that is said of the object as a whole.
+    pub error: Option<Error>,
+    /// Its components, in the order of the file; none where the manifest's entry cannot be read.
+    pub components: Vec<RecoveredComponent>,
+}
+
+/// A component, and what is left of it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RecoveredComponent {
+    /// Its role.
+    pub role: String,
+    /// [`Fate::Proved`], [`Fate::Unproved`] or [`Fate::Lost`].
+    pub fate: Fate,
+    /// Why it is lost.
+    pub error: Option<Error>,
+}
+
+/// What the bytes of a file say about one manifest.
+#[derive(Debug, Default)]
+pub(super) struct Evidence {
+    pub(super) objects: Vec<Recovered>,
+    /// Components that are not empty, by what is known of them.
+    pub(super) proved: u64,
+    pub(super) unproved: u64,
+    /// With objects whose blobs lie elsewhere.
+    pub(super) refuted: u64,
+    /// What is not empty and has a digest, the smallest first.
+    pub(super) digested: Vec<Blob>,
+    /// Where the last blob ends; the header, where there is none.
+    pub(super) blobs_end: u64,
+}
+
+impl Evidence {
+    /// Compares all that `file`, a view of the ledger's source, says with what is there.
+    ///
+    /// # Errors
+    ///
+    /// Interruption alone.
+    pub(super) fn of(file: &File, ledger: &mut Ledger<'_>) -> Result<Self> {
+        let entries = file.entries();
+        let objects = || entries.iter().filter_map(|entry| entry.object().ok());
+        let blobs: Vec<Blob> = objects()
+            .flat_map(|object| &object.components)
+            .map(|(_, component)| component.blob.clone())
+            .collect();
+        let mut evidence = Evidence {
+            blobs_end: zt_container::HEADER_LEN,
+            ..Evidence::default()
+        };
+        let proofs = ledger.prove(&blobs)?;
+        for blob in &blobs {
+            evidence.blobs_end = evidence.blobs_end.max(blob.span.end());
+        }
+        for (blob, proof) in blobs.iter().zip(&proofs) {
+            let count = match proof {
+                // Found everywhere, what is empty says nothing about this place.
+                Some(Proof::Digest | Proof::Nothing) if blob.span.is_empty() => continue,
+                Some(Proof::Digest) => &mut evidence.proved,
+                Some(Proof::Nothing) => &mut evidence.unproved,
+                _ => &mut evidence.refuted,
+            };
+            *count = count.saturating_add(1);
+        }
+        let has_digest = |blob: &Blob| {
+            let digest = blob.digest.as_ref();
+            !blob.span.is_empty() && digest.is_some_and(|digest| digest.algorithm().is_some())
+        };
+        evidence.digested = blobs.into_iter().filter(has_digest).collect();
+        let len = |blob: &Blob| blob.span.byte_len();
+        evidence.digested.sort_by_key(len);
+
+        let mut proofs = proofs.into_iter();
+        for entry in &entries {
+            let object = match entry.object() {
+                Ok(object) => recovered(entry, object, &mut proofs),
+                Err(error) => {
+                    if error.code() == "bounds" {
+                        evidence.refuted = evidence.refuted.saturating_add(1);
+                    }
+                    Recovered {
+                        name: entry.name().to_owned(),
+                        fate: Fate::Lost,
+                        error: Some(error),
+                        components: Vec::new(),
+                    }
+                }
+            };
+            evidence.objects.push(object);
+        }
+        Ok(evidence)
+    }
+
+    /// How many of the digests are right where all offsets count from `base`.
+    pub(super) fn proved_at(&self, base: u64, ledger: &mut Ledger<'_>) -> Result<usize> {
+        /// Blobs that are looked at before the others are: most bases are none.
+        const FEW: usize = 3;
+        let moved = |blob: &Blob| {
+            let offset = base.checked_add(blob.span.offset())?;
+            let span = Span::new(offset, blob.span.byte_len())?;
+            Some(Blob {
+                span,
+                ..blob.clone()
+            })
+        };
+        let mut proved = 0;
+        for some in [
+            &self.digested[..self.digested.len().min(FEW)],
+            &self.digested,
+        ] {
+            let blobs: Vec<Blob> = some.iter().filter_map(moved).collect();
+            let proofs = ledger.prove(&blobs)?;
+            let is_right = |proof: &&Option<Proof>| matches!(proof, Some(Proof::Digest));
+            proved = proofs.iter().filter(is_right).count();
+            if proved == 0 {
+                break;
+            }
+        }
+        Ok(proved)
+    }
+}
+
+fn recovered(
+    entry: &Entry<'_>,
+    object: &Object,
+    proofs: &mut impl Iterator<Item = Option<Proof>>,
+) -> Recovered {
+    let mut components = Vec::with_capacity(object.components.len());
+    for ((role, component), proof) in object.components.iter().zip(proofs) {
+        let (fate, error) = match proof {
+            Some(Proof::Digest) => (Fate::Proved, None),
+            Some(Proof::Nothing) => (Fate::Unproved, None),
+            Some(Proof::Refuted(error)) => (Fate::Lost, Some(error)),
+            None => (Fate::Lost, Some(too_much())),
+        };
+        let blame = |error: Error| {
+            let error = error.with_object(entry.name()).with_component(role);
+            error.with_span(component.blob.span)
+        };
+        components.push(RecoveredComponent {
+            role: role.to_string(),
+            fate,
+            error: error.map(blame),
+        });
+    }
+    let lost = components.iter().filter(|c| c.fate == Fate::Lost).count();
+    let fate = match lost {
+        0 if components.iter().all(|c| c.fate == Fate::Proved) => Fate::Proved,
+        0 => Fate::Unproved,
+        lost if lost < components.len() => Fate::Partial,
+        _ => Fate::Lost,
+    };
+    Recovered {
+        name: entry.name().to_owned(),
+        fate,
+        error: None,
+        components,
+    }
+}
+
+fn too_much() -> Error {
+    Error::new(
+        ErrorKind::Limit,
+        "overlap",
+        "components overlap so often that reading each would take more than eight times the file",
+    )
+}

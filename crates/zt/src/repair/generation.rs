@@ -1,0 +1,134 @@
+//! A manifest that was found, and whether it is the file's.
+
+use zt_container::{Layout, Span};
+
+use super::candidate::{Candidate, Copies};
+use super::fate::Evidence;
+use super::ledger::Ledger;
+use crate::error::Result;
+
+/// A manifest in a file that may be damaged, and what the file's bytes say about it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Generation {
+    /// Where the manifest is; of several copies, the first that lies behind all blobs.
+    pub manifest: Span,
+    /// The generation of the framing that it was written for.
+    pub layout: Layout,
+    /// The length of the file that ends with this manifest and its trailer.
+    pub end: u64,
+    /// Whether the trailer is there.
+    pub has_trailer: bool,
+    /// How often the manifest is there, byte for byte: an edit copies it.
+    pub copies: usize,
+    /// Objects that it names.
+    pub objects: usize,
+    /// Components whose stored bytes have the digest that it gives them. Empty ones do not count.
+    pub proved: u64,
+    /// Components without a digest that can be checked.
+    pub unproved: u64,
+    /// Components whose bytes are not those that were written, and objects that lie elsewhere.
+    pub refuted: u64,
+    /// What follows from that.
+    pub standing: Standing,
+}
+
+/// Whose manifest it is, and whether what it describes is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Standing {
+    /// The file's own, with all that it describes.
+    Whole,
+    /// The file's own; some of what it describes is not there.
+    Damaged,
+    /// It may be the file's own, or that of a `.zt` file within a blob: nothing tells.
+    Doubtful,
+    /// That of a file within a blob, which begins at this offset.
+    Nested {
+        /// Where its header is.
+        offset: u64,
+    },
+}
+
+impl Generation {
+    pub(super) fn new(copies: &Copies, evidence: &Evidence, standing: Standing) -> Self {
+        let copy = best(copies, evidence.blobs_end);
+        Generation {
+            manifest: copy.manifest,
+            layout: copy.layout,
+            end: copy.end(),
+            has_trailer: copy.has_trailer,
+            copies: 1_usize.saturating_add(copies.others.len()),
+            objects: evidence.objects.len(),
+            proved: evidence.proved,
+            unproved: evidence.unproved,
+            refuted: evidence.refuted,
+            standing,
+        }
+    }
+}
+
+/// Of several copies the first behind the blobs: what lies between it and the others belongs to an
+/// edit that did not end. One with its trailer, where there is one.
+pub(super) fn best(copies: &Copies, blobs_end: u64) -> Candidate {
+    let behind = |copy: &&Candidate| copy.manifest.offset() >= blobs_end;
+    let all = || copies.others.iter().rev().chain([&copies.last]);
+    let mut whole = all().filter(behind).filter(|copy| copy.has_trailer);
+    let found = whole.next().or_else(|| all().find(behind));
+    found.copied().unwrap_or(copies.last)
+}
+
+impl Standing {
+    /// Judges by where the manifest lies and by digests.
+    ///
+    /// Offsets count from the beginning of a file, so the manifest of a file within a blob lies at
+    /// least 64 bytes farther behind the blobs that it seems to name than it does in its own file,
+    /// where writers leave no gap. Digests find those blobs where they are, counted from the header
+    /// of the inner file. An edit leaves gaps, and a file can hold a copy of itself: what fits in
+    /// two ways, or has no digests to fit by, stays in doubt.
+    pub(super) fn of(
+        copies: &Copies,
+        evidence: &Evidence,
+        headers: &[u64],
+        ledger: &mut Ledger<'_>,
+    ) -> Result<Self> {
+        let standing = match evidence.refuted {
+            0 => Standing::Whole,
+            _ => Standing::Damaged,
+        };
+        let start = best(copies, evidence.blobs_end).manifest.offset();
+        if is_next_to(start, evidence.blobs_end) {
+            return Ok(standing);
+        }
+        let bases = headers.iter().copied().filter_map(|base| {
+            let end = base.checked_add(evidence.blobs_end)?;
+            (end <= start).then_some((base, end))
+        });
+        if evidence.digested.is_empty() {
+            let mut nested = bases.filter(|(_, end)| is_next_to(start, *end));
+            let nested = nested.next().map(|(offset, _)| Standing::Nested { offset });
+            return Ok(nested.unwrap_or(Standing::Doubtful));
+        }
+        let (mut most, mut offset) = (0, 0);
+        for (base, _) in bases {
+            let proved = evidence.proved_at(base, ledger)? as u64;
+            if proved > most {
+                (most, offset) = (proved, base);
+            }
+            if proved == evidence.digested.len() as u64 {
+                break;
+            }
+        }
+        Ok(match most.cmp(&evidence.proved) {
+            std::cmp::Ordering::Greater => Standing::Nested { offset },
+            std::cmp::Ordering::Equal => Standing::Doubtful,
+            std::cmp::Ordering::Less => standing,
+        })
+    }
+}
+
+/// Writers put the manifest behind the last blob, some of them on the next place for a blob.
+fn is_next_to(manifest: u64, blobs_end: u64) -> bool {
+    let gap = manifest.checked_sub(blobs_end);
+    gap.is_some_and(|gap| gap < zt_container::ALIGNMENT)
+}

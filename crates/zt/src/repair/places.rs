@@ -1,0 +1,218 @@
+//! Where in a file a manifest may be.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt_container::{HEADER_LEN, MAGIC, SIZE_LEN, Source, Span, bytes_of};
+
+use super::needles::Needles;
+use crate::error::Result;
+use crate::progress::{Progress, report};
+
+/// Bytes that are looked at at a time.
+const PIECE: u64 = 1 << 20;
+
+/// What is looked for may begin so many bytes before a needle: a size, the head of a map and that
+/// of the array around it.
+const BEFORE: u64 = 8;
+
+/// No needle is longer.
+const LONGEST: u64 = 11;
+
+/// Places of each sort that are kept, the last ones of the file: a blob of nothing but magics must
+/// not take memory in proportion to it.
+const MOST: usize = 1 << 16;
+
+/// The text that each map of a manifest of layout 0.1 begins with.
+const NAME: &[u8] = b"\x64name";
+
+/// What the maps of all other manifests begin with, as every known writer has it: keys of the root,
+/// with the head of their text.
+const ROOT_KEYS: [&[u8]; 5] = [
+    b"\x67version",
+    b"\x67objects",
+    b"\x67tensors",
+    b"\x6Aattributes",
+    b"\x69generator",
+];
+
+/// What one pass over a file has found, the last of each sort first.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// Magics, each of which a file may begin with: this one, or one within a blob.
+    pub(super) headers: Vec<u64>,
+    /// What trailers of layout 1.1 and 1.2 say are manifests. They are within the file.
+    pub(super) trailers: Vec<Span>,
+    /// Where the root of a manifest may begin, whether or not there is a trailer.
+    pub(super) roots: Vec<Root>,
+    /// Whether there were more than are kept.
+    pub(super) is_cut: bool,
+}
+
+/// The beginning of a manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Root {
+    /// A map, of layout 1.0 and later.
+    Map(u64),
+    /// An array of maps, of layout 0.1.
+    Array(u64),
+}
+
+impl Places {
+    /// One pass over the file from its end, in pieces: time in proportion to the file, memory
+    /// whatever the file.
+    ///
+    /// Manifests of layout 0.1, which begin with nothing of their own, are looked for where the
+    /// header says so.
+    pub(super) fn of(
+        source: &dyn Source,
+        is_0_1: bool,
+        progress: Option<Progress<'_>>,
+    ) -> Result<Self> {
+        let needles = Needles::new(match is_0_1 {
+            true => vec![NAME],
+            false => [&[&MAGIC[..]], &ROOT_KEYS[..]].concat(),
+        });
+        let mut places = Places::default();
+        let mut end = source.byte_len();
+        while end > 0 {
+            let start = end.saturating_sub(PIECE);
+            let from = start.saturating_sub(BEFORE);
+            let to = end.saturating_add(LONGEST).min(source.byte_len());
+            let bytes = bytes_of(source, Span::between(from, to).unwrap_or_default())?;
+            let mut found = Vec::new();
+            needles.find_in(&bytes, |at, text| found.push((at, text)));
+            for (at, text) in found.into_iter().rev() {
+                let offset = from.saturating_add(at as u64);
+                // The others are found in the pieces around this one.
+                if (start..end).contains(&offset) {
+                    let before = bytes.get(..at).unwrap_or_default();
+                    places.add(offset, text, before);
+                }
+            }
+            report(progress, end.saturating_sub(start))?;
+            end = start;
+        }
+        Ok(places)
+    }
+
+    /// A needle at `offset`, behind `before`.
+    fn add(&mut self, offset: u64, text: &[u8], before: &[u8]) {
+        if text == MAGIC {
+            if offset >= HEADER_LEN {
+                keep(&mut self.headers, offset, &mut self.is_cut);
+            }
+            if let Some(manifest) = declared(offset, before) {
+                keep(&mut self.trailers, manifest, &mut self.is_cut);
+            }
+            return;
+        }
+        let Some(map_len) = map_head(before) else {
+            return;
+        };
+        let at = offset.checked_sub(map_len as u64);
+        let before = before.get(..before.len().saturating_sub(map_len));
+        let root = match (text == NAME, at, before) {
+            (false, Some(at), _) => Some(Root::Map(at)),
+            (true, Some(at), Some(before)) => {
+                array_head(before).and_then(|len| at.checked_sub(len as u64).map(Root::Array))
+            }
+            _ => None,
+        };
+        if let Some(root) = root.filter(|root| root.offset() >= HEADER_LEN) {
+            keep(&mut self.roots, root, &mut self.is_cut);
+        }
+    }
+}
+
+impl Root {
+    pub(super) const fn offset(self) -> u64 {
+        match self {
+            Root::Map(offset) | Root::Array(offset) => offset,
+        }
+    }
+}
+
+fn keep<T>(places: &mut Vec<T>, place: T, is_cut: &mut bool) {
+    if places.len() < MOST {
+        places.push(place);
+    } else {
+        *is_cut = true;
+    }
+}
+
+/// The manifest that the size before a footer magic at `offset` speaks of. Spec: §2.1.
+fn declared(offset: u64, before: &[u8]) -> Option<Span> {
+    let size = u64::from_le_bytes(*before.last_chunk()?);
+    let end = offset.checked_sub(SIZE_LEN)?;
+    let start = end.checked_sub(size)?;
+    Span::between(start, end).filter(|span| start >= HEADER_LEN && !span.is_empty())
+}
+
+/// Bytes of the head of a map that ends `before`, of up to 255 pairs.
+fn map_head(before: &[u8]) -> Option<usize> {
+    match before {
+        [.., 0xA1..=0xB7 | 0xBF] => Some(1),
+        [.., 0xB8, _] => Some(2),
+        _ => None,
+    }
+}
+
+/// Bytes of the head of an array that ends `before` and is not empty.
+fn array_head(before: &[u8]) -> Option<usize> {
+    match before {
+        [.., 0x81..=0x97 | 0x9F] => Some(1),
+        [.., 0x98, _] => Some(2),
+        [.., 0x99, _, _] => Some(3),
+        [.., 0x9A, _, _, _, _] => Some(5),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+    use zt_container::Memory;
+
+    fn places(bytes: &[u8], is_0_1: bool) -> Places {
+        Places::of(&Memory::new(bytes), is_0_1, None).unwrap()
+    }
+
+    /// Wherever the border between two pieces is, also within what is looked for.
+    #[test]
+    fn finds_each_place_once_across_the_borders_of_pieces() {
+        let parts: [&[u8]; 3] = [
+            b"\xA2\x67objects\xA0\x67version\x651.2.0",
+            &24_u64.to_le_bytes(),
+            b"ZTEN1000",
+        ];
+        let trailer = parts.concat();
+        let piece = usize::try_from(PIECE).unwrap();
+        for behind in (piece - 60..piece + 60).chain([0]) {
+            let bytes = [&[0; 64][..], &trailer, &vec![0; behind]].concat();
+            let places = places(&bytes, false);
+            let manifest = Span::new(64, 24).unwrap();
+            assert_eq!(places.trailers, [manifest], "{behind}");
+            assert_eq!(places.roots, [Root::Map(64)], "{behind}");
+            assert_eq!(places.headers, [64 + 24 + 8], "{behind}");
+        }
+    }
+
+    #[test]
+    fn finds_the_array_of_layout_0_1_and_not_each_of_its_maps() {
+        for head in [&b"\x82"[..], b"\x9F", b"\x98\x02", b"\x99\x00\x02"] {
+            let bytes = [b"ZTEN0001", head, b"\xBF\x64name\x60\xFF\xA1\x64name\x60"].concat();
+            assert_eq!(places(&bytes, true).roots, [Root::Array(8)]);
+        }
+    }
+
+    #[test]
+    fn keeps_the_last_ones_of_more_than_it_keeps() {
+        let fake = [&1_u64.to_le_bytes()[..], &MAGIC].concat();
+        let bytes = fake.repeat(MOST + 10);
+        let places = places(&bytes, false);
+        assert!(places.is_cut);
+        assert_eq!(places.trailers.len(), MOST);
+        let last = bytes.len() as u64 - 16;
+        assert_eq!(places.trailers.first(), Span::new(last - 1, 1).as_ref());
+    }
+}

@@ -1,0 +1,162 @@
+//! What was found out of a file that may be damaged.
+
+use zt_container::Span;
+
+use super::fate::{Fate, Recovered};
+use super::generation::{Generation, Standing};
+use super::view::{header_of, trailer_of};
+use crate::edit::Storage;
+use crate::error::{Error, Result};
+use crate::file::File;
+
+/// What was found out of a `.zt` file that may be damaged: which manifest is its own, what of it is
+/// there, and what can be done. Made by [`crate::examine`] and [`crate::repair()`].
+#[derive(Debug)]
+pub struct Recovery {
+    byte_len: u64,
+    pub(super) chosen: Option<Chosen>,
+    pub(super) others: Vec<Generation>,
+    pub(super) is_exhaustive: bool,
+    pub(super) refusal: Option<Error>,
+}
+
+/// The manifest that is taken for the file's.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    pub(super) generation: Generation,
+    /// The file that ends with it.
+    pub(super) file: File,
+    pub(super) objects: Vec<Recovered>,
+    /// Whether the file begins as it has to.
+    pub(super) has_header: bool,
+}
+
+/// What can be done for a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Nothing: readers find its manifest, and what that describes is there.
+    Sound,
+    /// Its last generation is whole, and readers do not find it: in place it is made the file's end.
+    Mendable,
+    /// Its last generation is not whole: what is left can be saved to another file.
+    Damaged,
+    /// Manifests were found that may be those of files within a blob: somebody has to choose.
+    Doubtful,
+    /// Nothing: there is no manifest, and without one no byte has a name.
+    Lost,
+}
+
+impl Chosen {
+    pub(super) const fn new(generation: Generation, file: File, objects: Vec<Recovered>) -> Self {
+        Chosen {
+            generation,
+            file,
+            objects,
+            has_header: true,
+        }
+    }
+}
+
+impl Recovery {
+    pub(super) const fn new(byte_len: u64) -> Self {
+        Recovery {
+            byte_len,
+            chosen: None,
+            others: Vec::new(),
+            is_exhaustive: true,
+            refusal: None,
+        }
+    }
+
+    /// What can be done.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let Some(chosen) = &self.chosen else {
+            let mut others = self.others.iter();
+            return match others.any(|other| other.standing == Standing::Doubtful) {
+                true => Verdict::Doubtful,
+                false => Verdict::Lost,
+            };
+        };
+        let generation = &chosen.generation;
+        let is_found = generation.end == self.byte_len && generation.has_trailer;
+        match generation.standing {
+            Standing::Whole if is_found && chosen.has_header => Verdict::Sound,
+            Standing::Whole => Verdict::Mendable,
+            _ => Verdict::Damaged,
+        }
+    }
+
+    /// The manifest that is the file's.
+    #[must_use]
+    pub fn generation(&self) -> Option<&Generation> {
+        self.chosen.as_ref().map(|chosen| &chosen.generation)
+    }
+
+    /// Other manifests in the file, the last first, up to the last one that is whole: older ones,
+    /// those of files within a blob, those in doubt.
+    #[must_use]
+    pub fn others(&self) -> &[Generation] {
+        &self.others
+    }
+
+    /// The objects of the file's manifest, in the order of their data, and what is left of each.
+    #[must_use]
+    pub fn objects(&self) -> &[Recovered] {
+        self.chosen.as_ref().map_or(&[], |chosen| &chosen.objects)
+    }
+
+    /// The file as it is after that, as far as it is there: damaged objects fail to read.
+    #[must_use]
+    pub fn file(&self) -> Option<&File> {
+        self.chosen.as_ref().map(|chosen| &chosen.file)
+    }
+
+    /// Whether nothing of what the manifest names is lost.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let is_there = |object: &Recovered| matches!(object.fate, Fate::Proved | Fate::Unproved);
+        self.chosen.is_some() && self.objects().iter().all(is_there)
+    }
+
+    /// Whether every manifest was looked at. Of a file that holds tens of thousands of things that
+    /// look like one, only some are.
+    #[must_use]
+    pub const fn is_exhaustive(&self) -> bool {
+        self.is_exhaustive
+    }
+
+    /// Why readers refuse the file, where they do and nobody has chosen a manifest.
+    #[must_use]
+    pub const fn refusal(&self) -> Option<&Error> {
+        self.refusal.as_ref()
+    }
+
+    /// The bytes behind the file's manifest and trailer, which repairing in place takes away: of an
+    /// edit that did not end, or of whatever was added to the file.
+    #[must_use]
+    pub fn surplus(&self) -> Option<Span> {
+        let end = self.generation()?.end;
+        Span::between(end, self.byte_len).filter(|span| !span.is_empty())
+    }
+
+    /// Makes a [`Verdict::Mendable`] file one that readers open, of this generation; changes no
+    /// other file. Blobs and manifest are not touched: the header and the trailer are written where
+    /// they are not there, and the file is cut behind them. Cut short, that can be done again.
+    pub(super) fn mend(&self, storage: &dyn Storage) -> Result<()> {
+        let (Verdict::Mendable, Some(chosen)) = (self.verdict(), &self.chosen) else {
+            return Ok(());
+        };
+        let generation = &chosen.generation;
+        if !chosen.has_header {
+            storage.write_at(0, &header_of(generation.layout))?;
+        }
+        if !generation.has_trailer {
+            let trailer = trailer_of(generation.layout, generation.manifest.byte_len());
+            storage.write_at(generation.manifest.end(), &trailer)?;
+        }
+        storage.set_len(generation.end)?;
+        Ok(storage.sync()?)
+    }
+}

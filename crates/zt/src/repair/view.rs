@@ -1,0 +1,135 @@
+//! A part of a file, seen as the whole file that it would be.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::io;
+use std::sync::Arc;
+
+use zt_container::{HEADER_LEN, Layout, MAGIC, MAGIC_0_1, Source, Span};
+
+/// The bytes of `source` from `base` to the end of a manifest, between the header and the trailer
+/// that belong there, whatever is there: so that every question about a manifest is asked of a file.
+pub(super) struct View {
+    source: Arc<dyn Source>,
+    base: u64,
+    /// Counted from `base`, as all offsets in the view.
+    manifest_end: u64,
+    header: [u8; 8],
+    trailer: Vec<u8>,
+}
+
+impl View {
+    /// `manifest` is where it is in `source`, behind `base`.
+    pub(super) fn new(source: &Arc<dyn Source>, base: u64, manifest: Span, layout: Layout) -> Self {
+        View {
+            source: Arc::clone(source),
+            base,
+            manifest_end: manifest.end().saturating_sub(base),
+            header: header_of(layout),
+            trailer: trailer_of(layout, manifest.byte_len()),
+        }
+    }
+}
+
+/// The first bytes of a file.
+pub(super) const fn header_of(layout: Layout) -> [u8; 8] {
+    match layout {
+        Layout::V0_1 => MAGIC_0_1,
+        _ => MAGIC,
+    }
+}
+
+/// What follows a manifest of so many bytes.
+pub(super) fn trailer_of(layout: Layout, manifest_len: u64) -> Vec<u8> {
+    let mut trailer = manifest_len.to_le_bytes().to_vec();
+    if layout == Layout::V1_1 {
+        trailer.extend_from_slice(&MAGIC);
+    }
+    trailer
+}
+
+impl Source for View {
+    fn byte_len(&self) -> u64 {
+        self.manifest_end.saturating_add(self.trailer.len() as u64)
+    }
+
+    fn slice(&self, span: Span) -> Option<&[u8]> {
+        if span.offset() < HEADER_LEN || span.end() > self.manifest_end {
+            return None;
+        }
+        let offset = self.base.checked_add(span.offset())?;
+        self.source.slice(Span::new(offset, span.byte_len())?)
+    }
+
+    fn will_read(&self, span: Span) {
+        let offset = self.base.saturating_add(span.offset());
+        if let Some(span) = Span::new(offset, span.byte_len()) {
+            self.source.will_read(span);
+        }
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buf.len() as u64);
+        if end.is_none_or(|end| end > self.byte_len()) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let (header, rest) = split_at(buf, HEADER_LEN.saturating_sub(offset));
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        for (byte, is) in header.iter_mut().zip(self.header.iter().skip(start)) {
+            *byte = *is;
+        }
+        let offset = offset.saturating_add(header.len() as u64);
+        let (stored, trailer) = split_at(rest, self.manifest_end.saturating_sub(offset));
+        if !stored.is_empty() {
+            self.source
+                .read_at(self.base.saturating_add(offset), stored)?;
+        }
+        let offset = offset.saturating_add(stored.len() as u64);
+        let start = usize::try_from(offset.saturating_sub(self.manifest_end)).unwrap_or(usize::MAX);
+        for (byte, is) in trailer.iter_mut().zip(self.trailer.iter().skip(start)) {
+            *byte = *is;
+        }
+        Ok(())
+    }
+}
+
+/// The first `len` bytes of `buf`, or all of them, and the others.
+fn split_at(buf: &mut [u8], len: u64) -> (&mut [u8], &mut [u8]) {
+    let len = usize::try_from(len).unwrap_or(usize::MAX);
+    buf.split_at_mut(len.min(buf.len()))
+}
+
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+    use zt_container::Memory;
+
+    /// Any range of a view is that range of the file that it stands for.
+    #[test]
+    fn reads_the_header_the_bytes_and_the_trailer() {
+        let stored: Vec<u8> = (0..40).collect();
+        let source: Arc<dyn Source> = Arc::new(Memory::new(stored.clone()));
+        let manifest = Span::new(30, 6).unwrap();
+        for layout in [Layout::V0_1, Layout::V1_0, Layout::V1_1] {
+            for base in [0, 3] {
+                let view = View::new(&source, base, manifest, layout);
+                let start = usize::try_from(base).unwrap();
+                let (header, trailer) = (header_of(layout), trailer_of(layout, 6));
+                let whole = [&header, stored.get(start + 8..36).unwrap(), &trailer].concat();
+                assert_eq!(view.byte_len(), whole.len() as u64);
+                for from in 0..=whole.len() {
+                    for to in from..=whole.len() {
+                        let expected = whole.get(from..to).unwrap();
+                        let mut found = vec![0; to - from];
+                        view.read_at(from as u64, &mut found).unwrap();
+                        assert_eq!(found, expected, "{from}..{to}");
+                        let span = Span::between(from as u64, to as u64).unwrap();
+                        assert!(view.slice(span).is_none_or(|lent| lent == expected));
+                    }
+                }
+                let beyond = view.read_at(whole.len() as u64, &mut [0]);
+                assert!(beyond.is_err());
+            }
+        }
+    }
+}
