@@ -6,7 +6,7 @@ use std::io::Write;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{append, bench, compact, completions, convert, diff, explain, extract, hash};
-use crate::commands::{info, ls, man, merge, meta, rename, rm, show, split, verify};
+use crate::commands::{info, ls, man, merge, meta, rename, repair, rm, show, split, verify};
 use crate::exit::Exit;
 use crate::json::{ErrorBody, ErrorDocument};
 
@@ -85,6 +85,7 @@ pub(crate) enum Command {
     Rename(rename::Arguments),
     Meta(meta::Arguments),
     Compact(compact::Arguments),
+    Repair(repair::Arguments),
     Bench(bench::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),

@@ -15,6 +15,7 @@ pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod meta;
 pub(crate) mod rename;
+pub(crate) mod repair;
 pub(crate) mod rm;
 pub(crate) mod show;
 pub(crate) mod split;
@@ -41,6 +42,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> Result<Exit, Failure
         Command::Rename(arguments) => rename::run(&arguments, output),
         Command::Meta(arguments) => meta::run(&arguments, output),
         Command::Compact(arguments) => compact::run(&arguments, output),
+        Command::Repair(arguments) => repair::run(&arguments, output),
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),

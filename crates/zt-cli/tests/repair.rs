@@ -1,0 +1,252 @@
+//! `zt repair`: files that were cut, torn or damaged.
+#![allow(clippy::unwrap_used, reason = "a failure here is the test's")]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{keys, names_in};
+use serde_json::{Value, json};
+use tempfile::tempdir;
+use zt::{Dense, File, Writer};
+
+fn add(writer: &mut Writer<'_>) {
+    for (name, value) in [("a", 1.0_f32), ("b", 2.0)] {
+        let values = [value; 100];
+        writer
+            .add(name, &Dense::from_slice(&[100], &values).unwrap())
+            .unwrap();
+    }
+}
+
+/// A file of two objects.
+fn written(dir: &Path) -> (PathBuf, Vec<u8>) {
+    let path = dir.join("model.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    add(&mut writer);
+    writer.finish().unwrap();
+    let bytes = fs::read(&path).unwrap();
+    (path, bytes)
+}
+
+/// The file with a byte of the object `b` changed.
+fn damaged(dir: &Path) -> (PathBuf, Vec<u8>) {
+    let (path, mut bytes) = written(dir);
+    let file = File::open(&path).unwrap();
+    let span = file
+        .tensor("b")
+        .unwrap()
+        .component("data")
+        .unwrap()
+        .blob
+        .span;
+    bytes[usize::try_from(span.offset()).unwrap()] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    (path, bytes)
+}
+
+fn fates(document: &Value) -> Vec<(&str, &str)> {
+    let objects = document["objects"].as_array().unwrap().iter();
+    objects
+        .map(|object| {
+            (
+                object["name"].as_str().unwrap(),
+                object["fate"].as_str().unwrap(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_sound_file_is_left_alone() {
+    let dir = tempdir().unwrap();
+    let (path, bytes) = written(dir.path());
+    let run = zt!["repair", path].exits(0);
+    assert!(run.text().contains("sound; 2 objects"), "{}", run.text());
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    assert_eq!(names_in(dir.path()), ["model.zt"]);
+}
+
+#[test]
+fn a_torn_file_is_mended_in_place_and_told_beforehand() {
+    let dir = tempdir().unwrap();
+    let (path, bytes) = written(dir.path());
+    let torn = [&bytes[..], b"torn"].concat();
+    fs::write(&path, &torn).unwrap();
+    zt!["ls", path].exits(3);
+
+    let plan = zt!["repair", "--dry-run", "--json", path].exits(0).json();
+    let expected = [
+        "changed",
+        "dry_run",
+        "error",
+        "exhaustive",
+        "file",
+        "file_size",
+        "generation",
+        "layout",
+        "objects",
+        "others",
+        "output",
+        "surplus",
+        "verdict",
+    ];
+    assert_eq!(keys(&plan), expected);
+    assert_eq!(plan["verdict"], "mendable");
+    assert_eq!(
+        (&plan["changed"], &plan["dry_run"]),
+        (&json!(false), &json!(true))
+    );
+    assert_eq!(plan["surplus"], json!({"offset": bytes.len(), "length": 4}));
+    assert_eq!(plan["layout"], "1.2");
+    assert!(plan["error"]["code"].is_string());
+    assert_eq!(fates(&plan), [("a", "proved"), ("b", "proved")]);
+    let component = &plan["objects"][0]["components"][0];
+    assert_eq!(
+        *component,
+        json!({"role": "data", "fate": "proved", "error": null})
+    );
+    let generation = &plan["generation"];
+    let expected = [
+        "copies",
+        "end",
+        "has_trailer",
+        "manifest",
+        "nested_at",
+        "objects",
+        "proved",
+        "refuted",
+        "standing",
+        "unproved",
+    ];
+    assert_eq!(keys(generation), expected);
+    assert_eq!(generation["end"], bytes.len());
+    assert_eq!(generation["standing"], "whole");
+    assert_eq!(
+        (&generation["proved"], &generation["refuted"]),
+        (&json!(2), &json!(0))
+    );
+    assert_eq!(fs::read(&path).unwrap(), torn, "a dry run changes nothing");
+    let run = zt!["repair", "-n", path].exits(0);
+    assert!(run.text().contains("would be repaired"), "{}", run.text());
+
+    let run = zt!["repair", path].exits(0);
+    assert!(
+        run.text().contains("repaired; 2 objects, 4 B from"),
+        "{}",
+        run.text()
+    );
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    zt!["verify", "--strict", path].exits(0);
+    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let done = zt!["repair", "--json", path].exits(0).json();
+    assert_eq!(
+        (&done["changed"], &done["surplus"]),
+        (&json!(true), &json!(null))
+    );
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn what_verifies_of_a_damaged_file_is_saved_elsewhere() {
+    let dir = tempdir().unwrap();
+    let (path, bytes) = damaged(dir.path());
+    let run = zt!["repair", path].exits(1);
+    assert!(run.err.contains("error[digest-mismatch]"), "{}", run.err);
+    assert!(
+        run.text().contains("would save 1 of 2 objects"),
+        "{}",
+        run.text()
+    );
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+
+    let out = dir.path().join("saved.zt");
+    let run = zt!["repair", path, "-o", out, "--dry-run"].exits(1);
+    assert!(
+        run.text().contains("would save 1 of 2 objects"),
+        "{}",
+        run.text()
+    );
+    assert!(!out.exists());
+    let done = zt!["repair", path, "-o", out, "--json"].exits(1).json();
+    assert_eq!(done["output"], out.to_str().unwrap());
+    assert_eq!(
+        (&done["verdict"], &done["changed"]),
+        (&json!("damaged"), &json!(false))
+    );
+    assert_eq!(fates(&done), [("a", "proved"), ("b", "lost")]);
+    let lost = &done["objects"][1]["components"][0]["error"];
+    assert_eq!(lost["code"], "digest-mismatch");
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    zt!["verify", "--strict", out].exits(0);
+    let saved = File::open(&out).unwrap();
+    assert_eq!(saved.names().collect::<Vec<_>>(), ["a"]);
+
+    // Nothing is replaced without being asked, and never the input.
+    let again = zt!["repair", path, "-o", out, "--json"].exits(2);
+    assert_eq!(again.error_code(), "overwrite");
+    zt!["repair", path, "-o", out, "--force"].exits(1);
+    let itself = zt!["repair", path, "-o", path, "--force", "--json"].exits(2);
+    assert_eq!(itself.error_code(), "overwrite");
+    assert_eq!(names_in(dir.path()), ["model.zt", "saved.zt"]);
+}
+
+#[test]
+fn without_a_manifest_there_is_nothing_to_repair_from() {
+    let dir = tempdir().unwrap();
+    let (path, bytes) = written(dir.path());
+    let out = dir.path().join("saved.zt");
+    fs::write(&path, &bytes[..500]).unwrap();
+    let run = zt!["repair", path].exits(3);
+    assert!(
+        run.text().contains("no manifest was found"),
+        "{}",
+        run.text()
+    );
+    let done = zt!["repair", path, "-o", out, "--json"].exits(3).json();
+    assert_eq!(
+        (&done["verdict"], &done["generation"]),
+        (&json!("lost"), &json!(null))
+    );
+    assert!(!out.exists());
+    assert_eq!(fs::read(&path).unwrap(), &bytes[..500]);
+
+    fs::write(&path, b"GGUF and nothing that is ours").unwrap();
+    let run = zt!["repair", path].exits(3);
+    assert!(run.err.contains("error[not-zt]"), "{}", run.err);
+    zt!["repair", dir.path().join("none.zt")].exits(4);
+}
+
+#[test]
+fn which_of_two_manifests_is_meant_can_be_said() {
+    let dir = tempdir().unwrap();
+    let (path, inner) = written(dir.path());
+    let outer = dir.path().join("outer.zt");
+    let mut writer = Writer::create(&outer).unwrap();
+    add(&mut writer);
+    let len = inner.len() as u64;
+    writer
+        .add("backup", &Dense::from_slice(&[len], &inner).unwrap())
+        .unwrap();
+    writer.finish().unwrap();
+    let bytes = fs::read(&outer).unwrap();
+    fs::write(&outer, &bytes[..bytes.len() - 40]).unwrap();
+
+    let run = zt!["repair", outer].exits(3);
+    assert!(
+        run.err
+            .contains("may be this file's or that of a file within"),
+        "{}",
+        run.err
+    );
+    let found = zt!["repair", outer, "--dry-run", "--json"].exits(3).json();
+    assert_eq!(found["verdict"], "doubtful");
+    let other = &found["others"][0];
+    assert_eq!(other["standing"], "doubtful");
+    let offset = other["manifest"]["offset"].to_string();
+    let out = dir.path().join("chosen.zt");
+    zt!["repair", outer, "-o", out, "--manifest", offset].exits(0);
+    zt!["diff", path, out].exits(0);
+    zt!["repair", outer, "-o", out, "--force", "--manifest", "9"].exits(2);
+}
