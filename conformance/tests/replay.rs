@@ -80,6 +80,31 @@ fn every_manifest_of_the_corpus_goes_through_the_manifest_target() {
     replay(&manifests, body.unwrap());
 }
 
+/// The files of the corpus torn, cut, damaged, and within another one.
+#[test]
+fn what_was_a_file_goes_through_the_repair_target() {
+    let mut files = Vec::new();
+    for sample in corpus::samples() {
+        let (name, bytes) = (sample.name, sample.bytes);
+        if bytes.len() > 1 << 16 {
+            continue;
+        }
+        let torn = [&bytes[..], &[0; 40], &bytes[bytes.len() / 2..]].concat();
+        files.push((format!("{name} torn"), torn));
+        let within = [&bytes[..bytes.len().min(64)], &bytes].concat();
+        files.push((format!("{name} within"), within));
+        for at in (0..bytes.len()).rev().step_by(97).take(20) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << (at % 8);
+            files.push((format!("{name} changed at {at}"), changed));
+            files.push((format!("{name} cut at {at}"), bytes[..at].to_vec()));
+        }
+    }
+    assert!(files.len() > 5000);
+    let body = BODIES.into_iter().find(|(name, _)| *name == "repair");
+    replay(&files, body.unwrap());
+}
+
 /// Every file of the kinds that have a target of their own, broken ones included.
 #[test]
 fn every_foreign_file_goes_through_the_target_of_its_kind() {

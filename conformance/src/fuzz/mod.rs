@@ -8,6 +8,8 @@ mod container;
 mod differential;
 mod edits;
 mod foreign;
+mod in_memory;
+mod repair;
 mod slices;
 mod views;
 mod write_read;
@@ -18,6 +20,7 @@ pub use container::{footer, manifest, open_all};
 pub use differential::{assert_same, differential};
 pub use edits::edits;
 pub use foreign::{gguf, hdf5, npy, npz, onnx, pickle, pytorch, safetensors, slm1, squizd, zt2};
+pub use repair::repair;
 pub use slices::slices;
 pub use views::views;
 pub use write_read::round_trip;
@@ -26,7 +29,7 @@ pub use write_read::round_trip;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 19] = [
+pub const BODIES: [Body; 20] = [
     ("differential", differential),
     ("edits", edits),
     ("footer", footer),
@@ -39,6 +42,7 @@ pub const BODIES: [Body; 19] = [
     ("open_all", open_all),
     ("pickle", pickle),
     ("pytorch", pytorch),
+    ("repair", repair),
     ("round_trip", round_trip),
     ("safetensors", safetensors),
     ("slices", slices),
