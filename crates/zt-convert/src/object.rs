@@ -28,6 +28,9 @@ pub(crate) struct Outgoing<'i> {
     treatment: Treatment,
 }
 
+/// What is done with a piece of an object's bytes.
+type Take<'t> = dyn FnMut(&[u8]) -> ControlFlow<()> + Send + 't;
+
 /// What becomes of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Treatment {
@@ -135,7 +138,7 @@ impl<'i> Outgoing<'i> {
     pub(crate) fn write_values(
         &self,
         byte_len: u64,
-        out: &mut dyn Write,
+        out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
     ) -> Result<()> {
         let Treatment::Decode(cast) = self.treatment else {
@@ -152,7 +155,7 @@ impl<'i> Outgoing<'i> {
         &self,
         role: &str,
         byte_len: u64,
-        out: &mut dyn Write,
+        out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
     ) -> Result<()> {
         let mut counted = Counted { out, byte_len: 0 };
@@ -226,7 +229,7 @@ impl<'i> Outgoing<'i> {
         unit: Unit<'i>,
         shares: &mut Shares<'i>,
         progress: Option<Progress<'_>>,
-        write: impl FnOnce(&mut dyn Write) -> Result<()>,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
     ) -> Result<u64> {
         let missing = match shares.search(unit) {
             Search::Missing(missing) => missing,
@@ -337,7 +340,7 @@ impl<'i> Outgoing<'i> {
     fn write_component(
         &self,
         role: &str,
-        out: &mut dyn Write,
+        out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
     ) -> Result<()> {
         let cast = match self.treatment {
@@ -352,14 +355,14 @@ impl<'i> Outgoing<'i> {
         let stored = (source.dtype.unwrap_or(DType::U8), &source.logical_type);
         let whole = source.blob.decoded_len;
         let piece_len = self.piece_len(stored, whole, PIECE);
-        let read = |piece: &mut [u8]| reader.read(piece);
-        self.pump(read, stored, piece_len, cast, out, progress)
+        let pieces = |take: &mut Take<'_>| reader.for_each_piece(piece_len, take);
+        self.pump(pieces, stored, cast, out, progress)
     }
 
     fn write_decoded(
         &self,
         cast: Option<DType>,
-        out: &mut dyn Write,
+        out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
     ) -> Result<()> {
         /// Planes are put together on all cores, a mebi of elements on each.
@@ -373,26 +376,21 @@ impl<'i> Outgoing<'i> {
         let piece_len = self.piece_len(stored, whole, most);
         let reader = self.tensor.dense_reader();
         let mut reader = reader.map_err(|error| self.blame(error))?;
-        let read = |piece: &mut [u8]| reader.read(piece);
-        self.pump(read, stored, piece_len, cast, out, progress)
+        let pieces = |take: &mut Take<'_>| reader.for_each_piece(piece_len, take);
+        self.pump(pieces, stored, cast, out, progress)
     }
 
-    /// Writes what `read` gives, values of type `stored`, cast where that is wished.
+    /// Writes the pieces that `pieces` hands on, values of type `stored`, cast where that is wished.
     fn pump(
         &self,
-        mut read: impl FnMut(&mut [u8]) -> Result<usize>,
+        pieces: impl FnOnce(&mut Take<'_>) -> Result<()>,
         stored: (DType, &Option<Text>),
-        piece_len: usize,
         cast: Option<DType>,
-        out: &mut dyn Write,
+        out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
     ) -> Result<()> {
-        let mut piece = vec![0; piece_len];
-        loop {
-            let len = read(&mut piece).map_err(|error| self.blame(error))?;
-            let bytes = piece.get(..len).unwrap_or_default();
+        let mut write = |bytes: &[u8]| {
             match cast {
-                _ if bytes.is_empty() => return Ok(()),
                 Some(dtype) => {
                     let elements = Elements {
                         dtype: stored.0,
@@ -405,11 +403,21 @@ impl<'i> Outgoing<'i> {
                 }
                 None => self.write_piece(bytes, out)?,
             }
-            report(progress, len)?;
-        }
+            report(progress, bytes.len())
+        };
+        let mut written = Ok(());
+        let read = pieces(&mut |bytes| {
+            written = write(bytes);
+            match written {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        });
+        read.map_err(|error| self.blame(error))?;
+        written
     }
 
-    fn write_piece(&self, piece: &[u8], out: &mut dyn Write) -> Result<()> {
+    fn write_piece(&self, piece: &[u8], out: &mut (dyn Write + Send)) -> Result<()> {
         out.write_all(piece)
             .map_err(|error| unwrapped(error).with_object(self.name()))
     }
@@ -517,7 +525,7 @@ fn unwrapped(error: io::Error) -> Error {
 
 /// Counts what passes.
 struct Counted<'o> {
-    out: &'o mut dyn Write,
+    out: &'o mut (dyn Write + Send),
     byte_len: u64,
 }
 

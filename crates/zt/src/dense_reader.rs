@@ -1,7 +1,10 @@
 //! Dense values, streamed.
 
+use std::ops::ControlFlow;
+
 use zt_formats::Dense;
 
+use crate::ahead::for_each_piece;
 use crate::error::Result;
 use crate::planes::{Tally, Tiled};
 use crate::scratch::resize;
@@ -78,6 +81,21 @@ impl DenseReader<'_> {
                 Ok(len)
             }
         }
+    }
+
+    /// Hands on all that is left, `piece_len` bytes at a time, until `take` breaks. Where a core is
+    /// free, the next piece is read while `take` has one: so reading costs no time that writing or
+    /// computing would not take anyway. Digests have been checked when this returns unbroken.
+    ///
+    /// # Errors
+    ///
+    /// As [`DenseReader::read`]. What was read before was handed on.
+    pub fn for_each_piece(
+        &mut self,
+        piece_len: usize,
+        take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
+    ) -> Result<()> {
+        for_each_piece(|piece| self.read(piece), piece_len, take)
     }
 }
 

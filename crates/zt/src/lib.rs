@@ -44,6 +44,7 @@
 //! Features: `mmap` (default) for `Map`, `rayon` (default) for work on all cores.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod announce;
 mod blocks;
 mod builder;

@@ -137,7 +137,7 @@ impl ObjectWriter<'_, '_> {
     pub fn planes(
         &mut self,
         codec: &PlaneCodec,
-        mut pass: impl FnMut(&mut dyn Write) -> Result<()>,
+        mut pass: impl FnMut(&mut (dyn Write + Send)) -> Result<()>,
     ) -> Result<()> {
         self.add_attributes(codec.to_attributes());
         // For the placement alone; what is written is held to the shape when the object ends.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 
 use zt_formats::{PlaneCodec, check_bools_from};
 use zt_manifest::{DType, Map, Object, Text};
@@ -297,16 +298,16 @@ impl Writer<'_> {
             out.set_extra(component.extra.clone());
             out.expect_len(component.blob.decoded_len.unwrap_or(0));
             let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
-            let mut piece = part.piece();
-            loop {
-                let len = reader.read(&mut piece)?;
-                let bytes = piece.get(..len).unwrap_or_default();
-                if bytes.is_empty() {
-                    break;
+            let mut written = Ok(());
+            reader.for_each_piece(part.piece_len(), |bytes| {
+                let wrote = out.write_all(bytes).map_err(unwrapped);
+                written = wrote.and_then(|()| report(progress, bytes.len() as u64));
+                match written {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
                 }
-                out.write_all(bytes).map_err(unwrapped)?;
-                report(progress, len as u64)?;
-            }
+            })?;
+            written?;
             out.finish()?;
         }
         object.finish()

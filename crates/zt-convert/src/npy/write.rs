@@ -89,7 +89,7 @@ impl<'i> Array<'i> {
     /// Writes header and elements.
     pub(crate) fn write(
         &self,
-        out: &mut dyn Write,
+        out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
         summary: &mut Summary,
     ) -> Result<()> {

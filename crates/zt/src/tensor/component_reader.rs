@@ -1,9 +1,12 @@
 //! The bytes of one component, in order and in bounded memory.
 
+use std::ops::ControlFlow;
+
 use zt_container::BlobReader;
 use zt_manifest::DType;
 
 use super::{Located, Tensor, to_little_endian};
+use crate::ahead::for_each_piece;
 use crate::error::Result;
 
 /// Yields the decoded little-endian bytes of one component in order. See [`Tensor::reader`].
@@ -46,6 +49,21 @@ impl<'f> ComponentReader<'f> {
         }
         to_little_endian(component, out.get_mut(..len).unwrap_or_default());
         Ok(len)
+    }
+
+    /// Hands on all that is left, `piece_len` bytes at a time, until `take` breaks. Where a core is
+    /// free, the next piece is read while `take` has one: so reading costs no time that writing or
+    /// computing would not take anyway. Digests have been checked when this returns unbroken.
+    ///
+    /// # Errors
+    ///
+    /// As [`ComponentReader::read`]. What was read before was handed on.
+    pub fn for_each_piece(
+        &mut self,
+        piece_len: usize,
+        take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
+    ) -> Result<()> {
+        for_each_piece(|piece| self.read(piece), piece_len, take)
     }
 }
 

@@ -12,14 +12,14 @@ pub(crate) struct Located<'f> {
 }
 
 impl Located<'_> {
-    /// Memory for the pieces of the component as a [`super::ComponentReader`] gives them: no more than it
-    /// has bytes, because most of many objects are small.
-    pub(crate) fn piece(&self) -> Vec<u8> {
+    /// Bytes of a piece as [`super::ComponentReader::for_each_piece`] hands it on: no more than the
+    /// component has, because most of many objects are small.
+    pub(crate) fn piece_len(&self) -> usize {
         const PIECE: u64 = 1 << 20;
         // At least one element of any dtype; the end shows in a piece that is not full.
         let declared = self.component.blob.decoded_len;
         let len = declared.map_or(PIECE, |len| len.saturating_add(8).min(PIECE));
-        vec![0; usize::try_from(len).unwrap_or(1 << 20)]
+        usize::try_from(len).unwrap_or(1 << 20)
     }
 }
 
