@@ -7,7 +7,7 @@ use zt::{Error, ErrorKind};
 use crate::json::{ErrorBody, ErrorDocument};
 use crate::output::Output;
 
-/// The exit codes that `CLI.md` promises.
+/// The exit codes, on which scripts depend; `zt --help` lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     Ok = 0,

@@ -189,10 +189,9 @@ impl Source for FileSource {
 /// Asks the system to fetch what is not in memory.
 ///
 /// Measured with two threads that read 1 MiB in turn, 8 MiB announced at a time: cold, 1.6 times as
-/// fast (nine rounds, medians); announcing the whole file at once was slower than nothing. What is
-/// in memory costs the system 50 us for each 8 MiB to find out, of 700 us to read it, so the last
-/// byte is asked for first, which costs one. A map has no such question, and 40 us are a seventh
-/// of what verifying takes there: maps announce nothing.
+/// fast (nine rounds, medians); announcing the whole file at once was slower than nothing. Where the
+/// bytes are in memory, the system takes a while to find that out for each of their pages, so the
+/// last byte is asked for first. A map has no such question: maps announce nothing.
 #[cfg(all(target_os = "linux", feature = "readahead"))]
 fn will_read(file: &std::fs::File, span: Span) {
     use rustix::fs::{Advice, fadvise};
