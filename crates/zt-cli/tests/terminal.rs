@@ -164,6 +164,16 @@ fn a_closed_pipe_ends_quietly() {
     }
 }
 
+/// Whether a process has a file of that folder open, one without a name included. Nobody knows
+/// where there is no `/proc`.
+#[cfg(unix)]
+fn has_open(process: u32, folder: &std::path::Path) -> bool {
+    let files = std::fs::read_dir(format!("/proc/{process}/fd"));
+    let files = files.into_iter().flatten().flatten();
+    let mut targets = files.filter_map(|file| file.path().read_link().ok());
+    targets.any(|target| target.starts_with(folder))
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupted_command_leaves_nothing() {
@@ -191,7 +201,8 @@ fn an_interrupted_command_leaves_nothing() {
             .unwrap();
         // Once the temporary file is there, so is the handler.
         let since = Instant::now();
-        while names_in(out.path()).is_empty() && since.elapsed() < Duration::from_secs(60) {
+        let has_begun = || has_open(child.id(), out.path()) || !names_in(out.path()).is_empty();
+        while !has_begun() && since.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(5));
         }
         let pid = child.id().to_string();

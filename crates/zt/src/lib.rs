@@ -85,6 +85,7 @@ mod survey;
 mod tensor;
 mod tolerated;
 mod tools;
+mod unnamed;
 mod verified;
 mod verify;
 mod window;

@@ -7,12 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Fault, Result};
 use crate::reserve::ReservingFile;
+use crate::unnamed::{create_unnamed, give_name};
 
 /// Small writes are gathered; larger ones go straight through, such as most frames.
 pub(crate) const BUFFER: usize = 256 << 10;
 
-/// Writes to a temporary name beside the target, which [`AtomicFile::publish`] makes durable and
-/// renames over it. Dropped before that, it removes what it wrote; the old file is untouched.
+/// Writes to a file without a name, or to one beside the target, which [`AtomicFile::publish`] makes
+/// durable and renames over the target. Dropped before that, it removes what it wrote; the old file
+/// is untouched. If the process is killed, nothing is left where files without a name exist (on
+/// Linux, most file systems), unless that happens between the last two steps: naming and renaming.
 ///
 /// A target that exists and is no regular file (a device, a pipe) is written to directly, because
 /// renaming over `/dev/null` would replace the device.
@@ -20,11 +23,24 @@ pub(crate) const BUFFER: usize = 256 << 10;
 pub struct AtomicFile {
     /// `None` only while publishing.
     file: Option<BufWriter<ReservingFile>>,
-    /// Where the bytes are until they are published; `None` for a device or a pipe.
-    temporary: Option<PathBuf>,
+    place: Place,
     target: PathBuf,
     /// Whether a file that has the name by now stays.
     is_new: bool,
+}
+
+/// Makes a file without a name, on the file system of a folder.
+type Unnamed = fn(&Path, u32) -> Option<File>;
+
+/// Where the bytes are until they are published.
+#[derive(Debug)]
+enum Place {
+    /// In the target: a device or a pipe, or all is done.
+    Target,
+    /// Beside the target, under this name.
+    Beside(PathBuf),
+    /// On the file system of the target, under no name.
+    Nowhere,
 }
 
 impl AtomicFile {
@@ -36,7 +52,7 @@ impl AtomicFile {
     /// [`crate::ErrorKind::Io`] where `path` is a folder, or the temporary file cannot be made.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Self::begin(path).map_err(|error| error.with_path(path))
+        Self::begin(path, create_unnamed).map_err(|error| error.with_path(path))
     }
 
     /// As [`AtomicFile::create`], for a file that must not be there yet: one that appears in the
@@ -52,12 +68,12 @@ impl AtomicFile {
             let error = io::Error::from(io::ErrorKind::AlreadyExists);
             return Err(crate::Error::from(error).with_path(path));
         }
-        let mut file = Self::begin(path).map_err(|error| error.with_path(path))?;
+        let mut file = Self::begin(path, create_unnamed).map_err(|error| error.with_path(path))?;
         file.is_new = true;
         Ok(file)
     }
 
-    fn begin(path: &Path) -> Result<Self> {
+    fn begin(path: &Path, unnamed: Unnamed) -> Result<Self> {
         let target = resolved(path)?;
         let replaced = match fs::metadata(&target) {
             Ok(metadata) if metadata.is_dir() => return Err(Fault::IsAFolder.into()),
@@ -65,7 +81,7 @@ impl AtomicFile {
                 let file = fs::OpenOptions::new().write(true).open(&target)?;
                 return Ok(AtomicFile {
                     file: Some(buffered(file, false)),
-                    temporary: None,
+                    place: Place::Target,
                     target,
                     is_new: false,
                 });
@@ -73,10 +89,10 @@ impl AtomicFile {
             Ok(metadata) => Some(metadata),
             Err(_) => None,
         };
-        let (file, temporary) = create_beside(&target, replaced.as_ref())?;
+        let (file, place) = create_hidden(&target, replaced.as_ref(), unnamed)?;
         Ok(AtomicFile {
             file: Some(buffered(file, true)),
-            temporary: Some(temporary),
+            place,
             target,
             is_new: false,
         })
@@ -99,12 +115,29 @@ impl AtomicFile {
             return Ok(());
         };
         buffered.flush()?;
-        let Some(temporary) = &self.temporary else {
+        if matches!(self.place, Place::Target) {
+            return Ok(());
+        }
+        buffered.get_mut().release()?;
+        let file = buffered.get_ref().file();
+        file.sync_all()?;
+        if matches!(self.place, Place::Nowhere) {
+            // Naming never replaces what has the name.
+            match give_name(file, target) {
+                Ok(()) => {
+                    self.place = Place::Target;
+                    return sync_folder(target);
+                }
+                Err(error) if self.is_new && error.kind() == io::ErrorKind::AlreadyExists => {
+                    return Err(error);
+                }
+                _ => self.place = Place::Beside(name_beside(file, target)?),
+            }
+        }
+        drop(buffered); // Some systems refuse to rename an open file.
+        let Place::Beside(temporary) = &self.place else {
             return Ok(());
         };
-        buffered.get_mut().release()?;
-        buffered.get_ref().file().sync_all()?;
-        drop(buffered); // Some systems refuse to rename an open file.
         if self.is_new {
             // A rename replaces; a second name does not. Where there are no second names (FAT), the
             // look before the rename has to do.
@@ -116,7 +149,7 @@ impl AtomicFile {
         } else {
             fs::rename(temporary, target)?;
         }
-        self.temporary = None;
+        self.place = Place::Target;
         sync_folder(target)
     }
 }
@@ -135,10 +168,13 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        if let Some(temporary) = &self.temporary {
-            if let Some(file) = self.file.take() {
-                let _ = file.into_parts(); // Without flushing: the bytes are not wanted.
-            }
+        if matches!(self.place, Place::Target) {
+            return;
+        }
+        if let Some(file) = self.file.take() {
+            let _ = file.into_parts(); // Without flushing: the bytes are not wanted.
+        }
+        if let Place::Beside(temporary) = &self.place {
             let _ = fs::remove_file(temporary); // There is nobody left to tell.
         }
     }
@@ -172,10 +208,49 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-/// A new file in the folder of `target`, so that the rename stays on one file system. It is never
-/// more readable than the file that it replaces, and belongs to the same user and group where this
+/// A new file on the file system of `target`, so that the rename stays there. It is never more
+/// readable than the file that it replaces, and belongs to the same user and group where this
 /// process may give it to them.
-fn create_beside(target: &Path, replaced: Option<&fs::Metadata>) -> io::Result<(File, PathBuf)> {
+fn create_hidden(
+    target: &Path,
+    replaced: Option<&fs::Metadata>,
+    unnamed: Unnamed,
+) -> io::Result<(File, Place)> {
+    #[cfg(unix)]
+    let mode = replaced.map_or(0o666, |replaced| {
+        use std::os::unix::fs::PermissionsExt;
+        replaced.permissions().mode() & 0o777
+    });
+    #[cfg(not(unix))]
+    let mode = 0;
+    let (file, place) = match unnamed(folder_of(target), mode) {
+        Some(file) => (file, Place::Nowhere),
+        None => {
+            let mut options = fs::OpenOptions::new();
+            options.write(true).create_new(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+            let (file, temporary) = beside(target, |temporary| options.open(temporary))?;
+            (file, Place::Beside(temporary))
+        }
+    };
+    if let Err(error) = replaced.map_or(Ok(()), |replaced| keep(&file, replaced)) {
+        if let Place::Beside(temporary) = &place {
+            let _ = fs::remove_file(temporary);
+        }
+        return Err(error);
+    }
+    Ok((file, place))
+}
+
+/// Gives a file a name beside the target.
+fn name_beside(file: &File, target: &Path) -> io::Result<PathBuf> {
+    let ((), temporary) = beside(target, |temporary| give_name(file, temporary))?;
+    Ok(temporary)
+}
+
+/// Makes something in the folder of `target`, under a name that nothing has.
+fn beside<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = target
         .file_name()
@@ -183,25 +258,12 @@ fn create_beside(target: &Path, replaced: Option<&fs::Metadata>) -> io::Result<(
         .to_string_lossy();
     // Names are bounded at 255 bytes nearly everywhere; the target's may be that long already.
     let stem: String = name.chars().take(48).collect();
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    if let Some(replaced) = replaced {
-        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-        options.mode(replaced.permissions().mode() & 0o777);
-    }
     loop {
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
         let temporary =
             target.with_file_name(format!(".{stem}.{}-{serial}.tmp", std::process::id()));
-        match options.open(&temporary) {
-            Ok(file) => {
-                if let Err(error) = replaced.map_or(Ok(()), |replaced| keep(&file, replaced)) {
-                    let _ = fs::remove_file(&temporary);
-                    return Err(error);
-                }
-                return Ok((file, temporary));
-            }
+        match make(&temporary) {
+            Ok(made) => return Ok((made, temporary)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -223,16 +285,105 @@ fn keep(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
     file.set_permissions(replaced.permissions())
 }
 
+fn folder_of(target: &Path) -> &Path {
+    let folder = target.parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 /// The new name is durable once the folder is.
 #[cfg(unix)]
 fn sync_folder(target: &Path) -> io::Result<()> {
-    let folder = target
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    File::open(folder_of(target))?.sync_all()
 }
 
 #[cfg(not(unix))]
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nowhere, where there is such a place, and beside the target.
+    const WAYS: [Unnamed; 2] = [create_unnamed, |_, _| None];
+
+    fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
+        let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+        entries
+            .map(|entry| {
+                let name = entry.file_name().into_string().unwrap();
+                (name, fs::read(entry.path()).unwrap())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_file_is_there_whole_or_not_at_all() {
+        for unnamed in WAYS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x");
+            for text in ["new", "replaced"] {
+                let before = fs::read(&path).ok();
+                let mut dropped = AtomicFile::begin(&path, unnamed).unwrap();
+                dropped.write_all(b"unwanted").unwrap();
+                dropped.flush().unwrap();
+                assert_eq!(fs::read(&path).ok(), before);
+                drop(dropped);
+                let mut file = AtomicFile::begin(&path, unnamed).unwrap();
+                file.write_all(text.as_bytes()).unwrap();
+                assert_eq!(fs::read(&path).ok(), before);
+                file.publish().unwrap();
+                let expected = [("x".to_owned(), text.as_bytes().to_vec())];
+                assert_eq!(content(folder.path()), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_taken_meanwhile_stays_with_what_has_it() {
+        for unnamed in WAYS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x");
+            let begin = || {
+                let mut file = AtomicFile::begin(&path, unnamed).unwrap();
+                file.is_new = true;
+                file.write_all(b"second").unwrap();
+                file
+            };
+            let second = begin();
+            fs::write(&path, "first").unwrap();
+            let error = second.publish().unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::Io);
+            assert_eq!(
+                content(folder.path()),
+                [("x".to_owned(), b"first".to_vec())]
+            );
+            fs::remove_file(&path).unwrap();
+            begin().publish().unwrap();
+            assert_eq!(
+                content(folder.path()),
+                [("x".to_owned(), b"second".to_vec())]
+            );
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_stay() {
+        use std::os::unix::fs::PermissionsExt;
+        for unnamed in WAYS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x");
+            fs::write(&path, "").unwrap();
+            for mode in [0o600, 0o666, 0o751] {
+                fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+                let file = AtomicFile::begin(&path, unnamed).unwrap();
+                file.publish().unwrap();
+                let found = fs::metadata(&path).unwrap().permissions().mode();
+                assert_eq!(found & 0o777, mode);
+            }
+        }
+    }
 }
