@@ -4,7 +4,8 @@
 //! strace does both. Every operation that writes over a file is run once to count its calls, and
 //! then once for each of them, on a fresh copy. What `zt hash` and `zt meta get` say of the file
 //! afterwards has to be what they say of the old one or of the new one, and the next edit has to
-//! work. After an error no other file may be left; after a kill one may, where a file is written
+//! work; a file that is torn is repaired, and after a repair that is cut short, by another one.
+//! After an error no other file may be left; after a kill one may, where a file is written
 //! anew under another name.
 
 use std::collections::BTreeMap;
@@ -19,8 +20,8 @@ use crate::shell::{Program, Shell};
 const CHANGING: &str = "write,pwrite64,writev,pwritev,pwritev2,copy_file_range,truncate,ftruncate,\
     fallocate,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,fchmod,fchown";
 
-/// What the program is asked to do. FILE is what is written over.
-const OPERATIONS: [&str; 8] = [
+/// What the program is asked to do. FILE is what is written over, TORN is what has to be repaired.
+const OPERATIONS: [&str; 10] = [
     "append FILE IN --jobs 1",
     "append FILE IN --jobs 1 --zstd",
     "rm FILE a",
@@ -29,7 +30,12 @@ const OPERATIONS: [&str; 8] = [
     "meta rm FILE old",
     "compact FILE",
     "convert IN FILE --force --jobs 1",
+    "repair TORN -o FILE --force --jobs 1",
+    REPAIR,
 ];
+
+/// The operation whose FILE is torn before.
+const REPAIR: &str = "repair FILE --jobs 1";
 
 /// What becomes of a call, as a table says it and as strace does.
 struct Cut {
@@ -117,6 +123,9 @@ impl<'s> Bench<'s> {
         let old = bench.path("old.zt");
         bench.zt("rm FILE unwanted", &old).output()?;
         bench.zt("meta set FILE old value", &old).output()?;
+        let torn = bench.path("torn.zt");
+        bench.zt("convert IN FILE", &torn).output()?;
+        tear(&torn)?;
         Ok(bench)
     }
 
@@ -141,6 +150,7 @@ impl<'s> Bench<'s> {
         words.fold(program, |program, word| match word {
             "FILE" => program.arg(file),
             "IN" => program.arg(self.path("in.npy")),
+            "TORN" => program.arg(self.path("torn.zt")),
             word => program.arg(word),
         })
     }
@@ -162,8 +172,16 @@ impl<'s> Bench<'s> {
 
     /// Cuts the operation short at each of its calls.
     fn cut_everywhere(&self, operation: &str, cut: &Cut, places: &mut Vec<String>) -> Result<Row> {
-        let file = self.fresh()?;
-        let old = self.contents(&file)?;
+        let is_repair = operation == REPAIR;
+        let fresh = || {
+            let file = self.fresh()?;
+            if is_repair {
+                tear(&file)?;
+            }
+            Ok(file)
+        };
+        let old = self.contents(&self.fresh()?)?;
+        let file = fresh()?;
         let trace = format!("-e trace={CHANGING}");
         if !self.traced(&trace, operation, &file).succeeds() {
             let reason = "strace cannot trace here, or the program fails";
@@ -175,14 +193,17 @@ impl<'s> Bench<'s> {
         let mut row = Row::default();
         for (call, count) in calls(&log) {
             for at in 1..=count {
-                let file = self.fresh()?;
+                let file = fresh()?;
                 let [before, after] = cut.injected;
                 let options = format!("-e trace={call} -e inject={call}:{before}{at}{after}");
                 let succeeded = self.traced(&options, operation, &file).succeeds();
                 row.points += 1;
                 let place = format!("{operation}: {} at {call} {at} of {count}", cut.name);
+                if is_repair {
+                    self.zt(REPAIR, &file).output()?;
+                }
                 let found = self.contents(&file).ok();
-                // Compaction changes nothing but the length.
+                // Compaction and repairing change nothing but the length.
                 let is_new =
                     found.as_ref() == Some(&new) && (old != new || byte_len(&file)? == new_len);
                 let is_old = !is_new && found.as_ref() == Some(&old);
@@ -209,6 +230,14 @@ impl<'s> Bench<'s> {
         }
         Ok(row)
     }
+}
+
+/// Bytes behind the end, and a trailer that is cut off: a repair writes and cuts.
+fn tear(file: &Path) -> Result<()> {
+    let mut bytes = fs::read(file).map_err(Error::file(file))?;
+    bytes.truncate(bytes.len().saturating_sub(8));
+    bytes.extend_from_slice(&[7; 5000]);
+    fs::write(file, bytes).map_err(Error::file(file))
 }
 
 fn byte_len(file: &Path) -> Result<u64> {
