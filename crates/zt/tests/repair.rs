@@ -7,6 +7,7 @@ mod simulated;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use simulated::{Failure, Recorder, dense};
@@ -509,16 +510,16 @@ fn older_layouts_are_mended_and_saved() {
     assert_eq!(all, ["0.1", "1.0", "1.1", "1.2"], "{layouts:?}");
 }
 
-/// A source that counts what is read of it.
-struct Metered(Vec<u8>, std::sync::atomic::AtomicU64);
+/// A source that counts the bytes and the calls that it is read by.
+struct Metered(Vec<u8>, AtomicU64, AtomicU64);
 
 impl Source for Metered {
     fn byte_len(&self) -> u64 {
         self.0.len() as u64
     }
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
-        let len = buf.len() as u64;
-        self.1.fetch_add(len, std::sync::atomic::Ordering::Relaxed);
+        self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        self.2.fetch_add(1, Ordering::Relaxed);
         Memory::new(&self.0[..]).read_at(offset, buf)
     }
 }
@@ -527,7 +528,13 @@ impl Source for Metered {
 /// blobs: what is read stays in proportion to the file.
 #[test]
 fn however_many_manifests_there_seem_to_be_the_work_is_linear() {
-    let fakes: [&dyn Fn(u64) -> Vec<u8>; 4] = [
+    let fakes: [&dyn Fn(u64) -> Vec<u8>; 5] = [
+        // Manifests that are sound, each of which every magic before it may be the header of.
+        &|at| {
+            let values = [1, 2, 3].map(|value| value + i32::try_from(at).unwrap());
+            let file = written(WriteOptions::new(), &[("x", &values)]);
+            file[76..].to_vec()
+        },
         &|at| [&(at - 8).to_le_bytes()[..], b"ZTEN1000"].concat(),
         &|_| b"\xA2\x67objects\xBF\x60".to_vec(),
         &|_| b"\xA1\x67version\x9F".to_vec(),
@@ -541,11 +548,78 @@ fn however_many_manifests_there_seem_to_be_the_work_is_linear() {
             file.extend_from_slice(&next);
         }
         let len = file.len() as u64;
-        let source = Arc::new(Metered(file, 0.into()));
+        let source = Arc::new(Metered(file, 0.into(), 0.into()));
         let recovery = examine(Arc::clone(&source), &options()).unwrap();
         assert_ne!(recovery.verdict(), Verdict::Sound);
-        let read = source.1.load(std::sync::atomic::Ordering::Relaxed);
+        let (read, calls) = (&source.1, &source.2);
+        let (read, calls) = (read.load(Ordering::Relaxed), calls.load(Ordering::Relaxed));
         assert!(read <= 16 * len + (64 << 20), "{read} of {len}");
+        assert!(calls <= 500_000, "{calls} reads");
+    }
+}
+
+/// A source of which one read fails, or every read from then on.
+struct Failing {
+    bytes: Vec<u8>,
+    at: usize,
+    is_for_ever: bool,
+    calls: AtomicUsize,
+}
+
+impl Source for Failing {
+    fn byte_len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        if call == self.at || self.is_for_ever && call > self.at {
+            return Err(std::io::Error::other("a bad sector"));
+        }
+        Memory::new(&self.bytes[..]).read_at(offset, buf)
+    }
+}
+
+/// What cannot be read is an error, or the reason why an object is lost: nothing else is taken for
+/// the file, and nothing is proved that was not read.
+#[test]
+fn a_read_that_fails_is_told_and_misleads_nobody() {
+    let file = written(WriteOptions::new(), &[("a", &[1; 40]), ("b", &[2; 10])]);
+    let torn = [&file[..], &[3; 100]].concat();
+    let generation = look(&torn).generation().unwrap().manifest;
+    for bytes in [file, torn] {
+        for is_for_ever in [false, true] {
+            let (mut errors, mut at) = (0, 0);
+            loop {
+                let source = Arc::new(Failing {
+                    bytes: bytes.clone(),
+                    at,
+                    is_for_ever,
+                    calls: AtomicUsize::new(0),
+                });
+                let mut options = options();
+                options.threads = Some(1);
+                match examine(Arc::clone(&source), &options) {
+                    Err(error) => {
+                        assert_eq!(error.code(), "io");
+                        errors += 1;
+                    }
+                    Ok(recovery) if source.calls.load(Ordering::Relaxed) > at => {
+                        assert_eq!(recovery.verdict(), Verdict::Damaged);
+                        assert_eq!(recovery.generation().unwrap().manifest, generation);
+                        let errors = recovery.objects().iter().flat_map(|o| &o.components);
+                        let codes: Vec<_> = errors.filter_map(|c| c.error.as_ref()).collect();
+                        assert!(!codes.is_empty() && codes.iter().all(|e| e.code() == "io"));
+                    }
+                    Ok(_) => break,
+                }
+                at += 1;
+            }
+            assert!(errors > 3, "{errors} errors of {at} reads");
+            assert!(
+                is_for_ever || at > errors,
+                "a blob that cannot be read is lost"
+            );
+        }
     }
 }
 

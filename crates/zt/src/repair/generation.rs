@@ -111,6 +111,9 @@ impl Standing {
         }
         let (mut most, mut offset) = (0, 0);
         for (base, _) in bases {
+            if !ledger.may_try() {
+                return Ok(Standing::Doubtful);
+            }
             let proved = evidence.proved_at(base, ledger)? as u64;
             if proved > most {
                 (most, offset) = (proved, base);

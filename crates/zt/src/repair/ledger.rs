@@ -30,8 +30,13 @@ pub(super) struct Ledger<'l> {
     known: HashMap<Key, Proof>,
     /// Bytes that may still be read.
     budget: u64,
+    /// Offsets at which a file within may still be supposed to begin.
+    bases: u32,
     pub(super) is_cut: bool,
 }
+
+/// Offsets that are tried, of all manifests together. A file of nothing but magics has any number.
+const MOST_BASES: u32 = 1 << 16;
 
 /// Where, what is declared of the encoding, and the digest.
 type Key = (Span, u8, Option<u64>, Option<String>);
@@ -52,8 +57,17 @@ impl<'l> Ledger<'l> {
             gauge,
             known: HashMap::new(),
             budget: budget.saturating_add(16 << 20),
+            bases: MOST_BASES,
             is_cut: false,
         }
+    }
+
+    /// Whether one more offset may be tried.
+    pub(super) fn may_try(&mut self) -> bool {
+        let left = self.bases.checked_sub(1);
+        self.bases = left.unwrap_or(0);
+        self.is_cut |= left.is_none();
+        left.is_some()
     }
 
     /// Proofs of these blobs, whose offsets are those of the file, in their order. `None` where so
