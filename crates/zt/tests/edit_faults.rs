@@ -40,6 +40,7 @@ fn the_next_edit_takes_away_what_one_that_was_killed_has_left() {
         let storage = Recorder::new(&file, Failure::Never);
         run(&storage, next).unwrap();
         let expected = storage.with(|state| state.file.clone());
+        let after = values(&expected).unwrap();
         let is_cut = |step: &Step| matches!(step, Step::SetLen(_));
         let cut = steps.iter().position(is_cut).unwrap();
         for step in &steps[..cut] {
@@ -49,6 +50,13 @@ fn the_next_edit_takes_away_what_one_that_was_killed_has_left() {
             assert!(values(&storage.file()).unwrap() == before);
             run(&storage, next).unwrap();
             assert!(storage.file() == expected, "{}", operation.name);
+            // Killed in its turn, while it takes that away or later.
+            let mut file = file.clone();
+            for step in storage.with(|state| state.steps.clone()) {
+                step.apply(&mut file);
+                let seen = values(&file).unwrap();
+                assert!(seen == before || seen == after, "{}", operation.name);
+            }
         }
     }
 }
