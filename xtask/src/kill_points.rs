@@ -2,7 +2,8 @@
 //! system call that changes one, or when each of these calls fails from then on.
 //!
 //! strace does both. Every operation that writes over a file is run once to count its calls, and
-//! then once for each of them, on a fresh copy. What `zt hash` and `zt meta get` say of the file
+//! then once for each number of each call, on a fresh copy: it is cut short where the first of its
+//! threads comes to that number, because strace counts for each thread by itself. What `zt hash` and `zt meta get` say of the file
 //! afterwards has to be what they say of the old one or of the new one, and the next edit has to
 //! work; a file that is torn is repaired, and after a repair that is cut short, by another one.
 //! After an error no other file may be left; after a kill one may, where a file is written
@@ -74,7 +75,7 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     let build = shell.cargo("build --locked --quiet --package zt-cli");
     build.run()?;
     let bench = Bench::new(shell)?;
-    println!("| operation | cut short by | calls | old file | new file | neither | another left |");
+    println!("| operation | cut short by | cuts | old file | new file | neither | another left |");
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     let mut places = Vec::new();
     for operation in OPERATIONS {
@@ -245,8 +246,7 @@ fn byte_len(file: &Path) -> Result<u64> {
     Ok(metadata.len())
 }
 
-/// How often each call was made by the thread that made it most often: strace counts for each
-/// thread by itself.
+/// How often each call was made by the thread that made it most often.
 fn calls(log: &str) -> BTreeMap<&str, u64> {
     let mut by_thread: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for line in log.lines() {

@@ -27,7 +27,7 @@ use crate::text::{count, shared};
 pub(crate) struct Arguments {
     #[command(flatten)]
     editing: Editing,
-    /// The files to read, of any kind; no name may occur twice, in FILE neither
+    /// The files to read, of any kind; no name may occur twice, or be in FILE
     #[arg(required = true, value_name = "IN")]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
