@@ -19,9 +19,10 @@ use crate::text::{count, shared};
 
 /// Add the objects of other files to a .zt file
 ///
-/// At every moment whoever opens FILE, with any program, finds it as it was or with all that is
-/// added: also if this is interrupted, killed, or the disk is full. What is in FILE stays where it
-/// is. Attributes that FILE lacks are added.
+/// Whoever opens FILE meanwhile, with any program, finds it as it was; then with all that is added.
+/// So it is left if this is interrupted or the disk is full. A kill, too, loses nothing that was
+/// there: what it may leave behind the end the next edit takes away, or `zt repair` if the file no
+/// longer opens. What is in FILE stays where it is. Attributes that FILE lacks are added.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

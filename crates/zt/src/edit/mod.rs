@@ -25,13 +25,15 @@ use crate::open::OpenOptions;
 use crate::options::{Compression, WriteOptions};
 use crate::writer::{Sink, Writer};
 
-/// Changes a `.zt` file where it is: what is added goes behind its end, and at no moment is there
-/// anything else to be read than the old file or the new one, by any reader.
+/// Changes a `.zt` file where it is: what is added goes behind its end, and between any two calls to
+/// the system there is nothing else to be read than the old file or the new one, by any reader.
 ///
 /// Nothing is changed for readers before [`Editor::commit`]; dropped before that, an editor leaves
 /// the file as it was. A process that is killed leaves the one or the other; what it has left behind
-/// the old one, the next edit takes away when it begins. After a loss of power the end of the file
-/// may be torn; what was there before is not, and repairing finds it.
+/// the old one, the next edit takes away when it begins. One call adds a copy of the manifest to the
+/// end of the file: a kill in the midst of it, or a loss of power before it is durable, may leave a
+/// part of the copy there. Nothing of what was there before has changed then, and
+/// [`repair`](crate::repair()) cuts it off.
 ///
 /// There is one editor at a time: the file is locked (advisory, `flock` where there is that), and a
 /// second one is refused. Readers are not locked out. Those that have the file open, by position,
