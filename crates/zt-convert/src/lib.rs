@@ -63,6 +63,7 @@
     )),
     allow(
         dead_code,
+        unused_imports,
         reason = "without some kinds, not all that the others share is of use"
     )
 )]
