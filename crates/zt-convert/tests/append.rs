@@ -1,10 +1,11 @@
 //! Objects of any files, added to a `.zt` that is there.
+#![cfg(feature = "safetensors")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::path::{Path, PathBuf};
 
 use zt::{Attributes, Dense, File, OpenOptions, Value, VerifyOptions, WriteOptions, Writer};
-use zt_convert::{ConvertOptions, Input, Summary, ZT, append};
+use zt_convert::{ConvertOptions, Input, SAFETENSORS, Summary, ZT, append};
 
 /// A `.zt` file of objects of one value each, with attributes.
 fn file(folder: &Path, name: &str, values: &[(&str, f32)], attributes: &[(&str, u64)]) -> PathBuf {
@@ -38,7 +39,6 @@ fn first_value(file: &File, name: &str) -> f32 {
     file.tensor(name).unwrap().to_vec::<f32>().unwrap()[0]
 }
 
-#[cfg(feature = "safetensors")]
 #[test]
 fn objects_and_what_the_file_lacks_of_attributes_are_added() {
     let dir = tempfile::tempdir().unwrap();
@@ -50,7 +50,7 @@ fn objects_and_what_the_file_lacks_of_attributes_are_added() {
         &[open(&two)],
         &other,
         false,
-        &ConvertOptions::new(zt_convert::SAFETENSORS),
+        &ConvertOptions::new(SAFETENSORS),
     )
     .unwrap();
 
