@@ -20,6 +20,7 @@
 //! | [`foreign`] | files of other formats held against the truth beside them |
 //! | [`policy`] | files of formats that leave much open, held against what is settled |
 //! | [`squizd`], [`slm1`] | builders of such files, for what those files leave out |
+//! | [`inputs`] | what fuzzing has kept, in `fuzz-inputs` |
 //! | [`fuzz`] | the fuzz targets' bodies, which `tests/replay.rs` runs on stable |
 //!
 //! `corpus/README.md` says what the files are and how to use them without this crate.
@@ -43,6 +44,7 @@ pub mod foreign;
 pub mod frames;
 pub mod fuzz;
 pub mod generate;
+pub mod inputs;
 pub mod json;
 pub mod naive;
 pub mod observe;

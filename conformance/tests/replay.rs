@@ -12,7 +12,7 @@ use std::panic;
 use std::path::PathBuf;
 
 use zt_conformance::fuzz::{BODIES, Body, assert_same};
-use zt_conformance::{corpus, foreign};
+use zt_conformance::{corpus, foreign, inputs};
 
 fn replay(named: &[(String, Vec<u8>)], (target, body): Body) {
     for (name, bytes) in named {
@@ -33,6 +33,18 @@ fn every_find_stays_found() {
     for body in BODIES {
         replay(&finds, body);
     }
+}
+
+/// Each reaches something that no other does.
+#[test]
+fn every_input_that_was_kept_goes_through_its_target() {
+    let mut count = 0;
+    for body in BODIES {
+        let kept = inputs::of(body.0);
+        replay(&kept, body);
+        count += kept.len();
+    }
+    assert!(count >= 2000, "{count}");
 }
 
 #[test]
