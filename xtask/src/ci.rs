@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::shell::Shell;
-use crate::{corpus, features, graph, interop, kill_points};
+use crate::{corpus, features, fuzz, graph, interop, kill_points};
 
 struct Step {
     name: &'static str,
@@ -25,7 +25,7 @@ const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
 }
 
 /// Those that take seconds come first.
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     step("format", |shell| shell.cargo("fmt --all --check").run()),
     step("graph", |shell| graph::run(shell, &[])),
     step("corpus", |shell| corpus::run(shell, &[])),
@@ -61,6 +61,11 @@ const STEPS: [Step; 11] = [
             .run()
     }),
     step("interop", |shell| interop::run(shell, &[])),
+    Step {
+        name: "fuzz-smoke",
+        run: fuzz::in_ci,
+        optional: true,
+    },
 ];
 
 pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {

@@ -14,6 +14,7 @@ mod corpus;
 mod error;
 mod features;
 mod files;
+mod fuzz;
 mod graph;
 mod interop;
 mod kill_points;
@@ -33,7 +34,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 7] = [
+const TASKS: [Task; 9] = [
     Task {
         name: "ci",
         arguments: "",
@@ -76,6 +77,18 @@ const TASKS: [Task; 7] = [
         summary: "us, the peers and the limits; writes docs/benchmarks.md",
         run: bench::run,
     },
+    Task {
+        name: "fuzz-smoke",
+        arguments: "[--seconds N] [--target NAME] [-j N]",
+        summary: "every fuzz target for a minute each; needs cargo-fuzz and nightly",
+        run: fuzz::smoke,
+    },
+    Task {
+        name: "fuzz",
+        arguments: "[--minutes N] [-j N] [TARGET]",
+        summary: "the same for half an hour each",
+        run: fuzz::run,
+    },
 ];
 
 fn main() -> ExitCode {
@@ -114,7 +127,7 @@ fn help() -> String {
     let mut text = String::from("Usage: cargo xtask TASK\n\n");
     for task in &TASKS {
         let usage = format!("{} {}", task.name, task.arguments);
-        text.push_str(&format!("  {usage:<28}{}\n", task.summary));
+        text.push_str(&format!("  {usage:<49}{}\n", task.summary));
     }
     text
 }

@@ -1,0 +1,252 @@
+//! `cargo xtask fuzz` and `cargo xtask fuzz-smoke`: the targets of `fuzz/`, built once, run side by
+//! side, their finds and figures gathered.
+//!
+//! Everything runs under AddressSanitizer, which is also what makes the limit on one allocation
+//! work, with a limit on memory and on the time of one input. Inputs start from the corpora and
+//! from those that earlier runs have kept; what is new goes to `fuzz/corpus`, which git ignores.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use crate::error::{Error, Result};
+use crate::shell::{Program, Shell};
+
+/// For each target, in `cargo xtask ci`. Twenty targets on two cores take half as many times as
+/// long as this, and as much again as three minutes for the build: the whole is to stay below
+/// twenty minutes.
+const SECONDS_IN_CI: u64 = 5;
+
+/// For each target, at a desk.
+const SECONDS: u64 = 60;
+
+/// Inputs are files, and small ones show as much. Memory and one allocation are far below what a
+/// declared length can ask for, and far above what these inputs need.
+const OPTIONS: &str =
+    "-max_len=16384 -timeout=10 -rss_limit_mb=1536 -malloc_limit_mb=512 -print_final_stats=1";
+
+/// Which words a target's inputs are made of, where that is not said by its own name.
+const DICTIONARIES: [(&str, &str); 8] = [
+    ("differential", "zt"),
+    ("footer", "zt"),
+    ("manifest", "zt"),
+    ("npz", "npy"),
+    ("open_all", "zt"),
+    ("pytorch", "pickle"),
+    ("repair", "zt"),
+    ("views", "zt"),
+];
+
+/// `[--seconds N] [--target NAME]… [-j N]`: every target for a while, as a check.
+pub(crate) fn smoke(shell: &Shell, arguments: &[String]) -> Result<()> {
+    let mut plan = Plan::new(shell, SECONDS)?;
+    let mut rest = arguments.iter();
+    while let Some(option) = rest.next() {
+        match option.as_str() {
+            "--seconds" => plan.seconds = number(option, rest.next())?,
+            "--target" => plan.name(rest.next().map_or("", String::as_str))?,
+            "-j" => plan.jobs = number(option, rest.next())?,
+            _ => return Err(Error::Usage(format!("no option `{option}`"))),
+        }
+    }
+    plan.run(shell)
+}
+
+/// `[--minutes N] [-j N] [TARGET…]`: some targets, or all, for longer.
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
+    let mut plan = Plan::new(shell, 30 * 60)?;
+    let mut rest = arguments.iter();
+    while let Some(option) = rest.next() {
+        match option.as_str() {
+            "--minutes" => plan.seconds = 60 * number::<u64>(option, rest.next())?,
+            "-j" => plan.jobs = number(option, rest.next())?,
+            name => plan.name(name)?,
+        }
+    }
+    plan.run(shell)
+}
+
+/// As [`smoke`], as a step of `cargo xtask ci`.
+pub(crate) fn in_ci(shell: &Shell) -> Result<()> {
+    Plan::new(shell, SECONDS_IN_CI)?.run(shell)
+}
+
+fn number<T: std::str::FromStr>(option: &str, value: Option<&String>) -> Result<T> {
+    let number = value.and_then(|value| value.parse().ok());
+    number.ok_or_else(|| Error::Usage(format!("`{option}` takes a number")))
+}
+
+struct Plan {
+    targets: Vec<String>,
+    /// Those asked for; all where there are none.
+    wanted: Vec<String>,
+    seconds: u64,
+    jobs: usize,
+}
+
+impl Plan {
+    fn new(shell: &Shell, seconds: u64) -> Result<Self> {
+        let folder = shell.root().join("fuzz/fuzz_targets");
+        let mut targets = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(Error::file(&folder))? {
+            let path = entry.map_err(Error::file(&folder))?.path();
+            targets.extend(
+                path.file_stem()
+                    .map(|name| name.to_string_lossy().into_owned()),
+            );
+        }
+        targets.sort();
+        Ok(Plan {
+            targets,
+            wanted: Vec::new(),
+            seconds,
+            jobs: thread::available_parallelism().map_or(1, usize::from),
+        })
+    }
+
+    fn name(&mut self, name: &str) -> Result<()> {
+        if !self.targets.iter().any(|known| known == name) {
+            let known = self.targets.join(" ");
+            return Err(Error::Usage(format!(
+                "no target `{name}`; there are: {known}"
+            )));
+        }
+        self.wanted.push(name.to_owned());
+        Ok(())
+    }
+
+    fn run(&self, shell: &Shell) -> Result<()> {
+        if !nightly(shell).args("fuzz --version").succeeds() {
+            let reason = "cargo-fuzz or a nightly toolchain is not installed (fuzz/README.md)";
+            return Err(Error::Unavailable(reason.into()));
+        }
+        let built = shell.target().join("fuzz");
+        nightly(shell)
+            .args("fuzz build --target-dir")
+            .arg(&built)
+            .run()?;
+        shell.program("python3").arg("fuzz/seed").run()?;
+        let unpack =
+            "run --locked --quiet --package zt-conformance --example fuzz_inputs -- unpack";
+        shell.cargo(unpack).arg("fuzz/corpus").run()?;
+
+        let programs = programs(&built)?;
+        let wanted = match &self.wanted[..] {
+            [] => &self.targets,
+            wanted => wanted,
+        };
+        eprintln!("{:<14}{:>14}{:>10}", "target", "executions", "coverage");
+        let next = AtomicUsize::new(0);
+        let finds = Mutex::new(Vec::new());
+        let work = || {
+            while let Some(target) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if let Err(find) = self.fuzz(shell, &programs.join(target), target)
+                    && let Ok(mut finds) = finds.lock()
+                {
+                    finds.push(find);
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..self.jobs {
+                scope.spawn(work);
+            }
+        });
+        Error::unless_empty("fuzzing has found", finds.into_inner().unwrap_or_default())
+    }
+
+    /// One target, and one line of figures. What went wrong is told in words.
+    fn fuzz(&self, shell: &Shell, program: &Path, target: &str) -> std::result::Result<(), String> {
+        let fuzz = shell.root().join("fuzz");
+        let (corpus, artifacts) = (
+            fuzz.join("corpus").join(target),
+            fuzz.join("artifacts").join(target),
+        );
+        let log = program.with_extension("log");
+        let told = |error: std::io::Error| format!("{target}: {error}");
+        for folder in [&corpus, &artifacts] {
+            fs::create_dir_all(folder).map_err(told)?;
+        }
+        let output = File::create(&log).map_err(told)?;
+        let words = DICTIONARIES.iter().find(|(known, _)| *known == target);
+        let words = words.map_or(target, |(_, words)| words);
+        let dictionary = fuzz.join("dictionaries").join(format!("{words}.dict"));
+
+        let mut command = Command::new(program);
+        command.current_dir(shell.root()).arg(&corpus);
+        command.args(OPTIONS.split_whitespace());
+        command.arg(format!("-max_total_time={}", self.seconds));
+        command.arg(format!("-artifact_prefix={}/", artifacts.display()));
+        if dictionary.is_file() {
+            command.arg(format!("-dict={}", dictionary.display()));
+        }
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(output);
+        let status = command.status().map_err(told)?;
+
+        let said = fs::read(&log).map_err(told)?;
+        let said = String::from_utf8_lossy(&said);
+        let executions = last_after(&said, "stat::number_of_executed_units:");
+        let coverage = last_after(&said, "cov:");
+        eprintln!("{target:<14}{executions:>14}{coverage:>10}");
+        if status.success() {
+            return Ok(());
+        }
+        let is_news = |line: &&str| {
+            ["panicked at", "ERROR", "SUMMARY", "Test unit written"]
+                .iter()
+                .any(|word| line.contains(word))
+        };
+        let news: Vec<&str> = said.lines().filter(is_news).collect();
+        Err(format!(
+            "{target}: {}; see {}",
+            news.join("; "),
+            log.display()
+        ))
+    }
+}
+
+/// The word that follows the last `mark`.
+fn last_after<'t>(text: &'t str, mark: &str) -> &'t str {
+    let behind = text.rsplit_once(mark).map(|(_, behind)| behind);
+    behind
+        .and_then(|behind| behind.split_whitespace().next())
+        .unwrap_or("?")
+}
+
+/// The compiler that libFuzzer needs, whichever runs us.
+fn nightly(shell: &Shell) -> Program {
+    shell.program("cargo").arg("+nightly")
+}
+
+/// Where the targets were built: below a folder that has the name of the machine.
+fn programs(built: &Path) -> Result<PathBuf> {
+    for entry in fs::read_dir(built).map_err(Error::file(built))? {
+        let folder = entry.map_err(Error::file(built))?.path().join("release");
+        if folder.join("open_all").is_file() {
+            return Ok(folder);
+        }
+    }
+    Err(Error::Usage(format!(
+        "nothing was built in {}",
+        built.display()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_the_last_that_were_printed() {
+        let log = "#2 INITED cov: 12 ft: 13\n#9 NEW    cov: 15 ft: 13\nstat::number_of_executed_units: 99\n";
+        assert_eq!(last_after(log, "cov:"), "15");
+        assert_eq!(last_after(log, "stat::number_of_executed_units:"), "99");
+        assert_eq!(last_after("", "cov:"), "?");
+    }
+}
