@@ -41,11 +41,14 @@ struct Model {
 }
 
 fn edit(from: &mut Decisions<'_>, storage: &Arc<InMemory>, model: &mut Model) {
-    let before = storage.bytes();
+    let found = storage.bytes();
     let options = generate::options(from).write_options().threads(1);
     let mut editor = options
         .edit_storage(Arc::clone(storage) as Arc<dyn Storage>)
         .expect("a file of ours can be edited");
+    // What an edit that failed has left behind the file is taken away at once.
+    let before = storage.bytes();
+    assert!(found.starts_with(&before));
     storage.set_fuse(from.maybe(3, |from| from.below(24)));
     let mut next = model.clone();
     let done = (0..from.below(6)).try_for_each(|_| step(from, &mut editor, &mut next));
