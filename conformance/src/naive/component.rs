@@ -88,7 +88,7 @@ impl Component {
     }
 
     /// The decoded little-endian bytes; `None` where they cannot be had. `demanded` is the length
-    /// that the shape asks for, which only matters where the manifest states none.
+    /// that the format asks for, which only matters where the manifest states none.
     pub(super) fn content(
         &self,
         file: &[u8],
@@ -113,7 +113,7 @@ impl Component {
             return Some(content);
         }
         let expected = self.uncompressed.or(demanded);
-        let most = expected.unwrap_or(budget.decoded_len);
+        let most = budget.decoded_len.min(expected.unwrap_or(u64::MAX));
         let content = decompress(stored, most)?;
         let is_right = expected.is_none_or(|expected| expected == content.len() as u64);
         is_right.then_some(content)

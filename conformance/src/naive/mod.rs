@@ -82,7 +82,7 @@ impl Reader<'_> {
         for component in object.components.values() {
             component.check(&self.framing, self.budget)?;
         }
-        rules::check(object, self.budget)?;
+        rules::check(object)?;
         let mut contents = BTreeMap::new();
         for (role, component) in &object.components {
             let demanded = rules::demanded_len(object, role);

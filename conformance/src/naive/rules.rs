@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Budget;
 use super::cbor::Item;
-use super::component::{Component, EXPANSION};
+use super::component::Component;
 use super::object::Object;
 use super::types;
 
@@ -19,10 +18,10 @@ fn product(shape: &[u64]) -> Option<u64> {
 }
 
 /// `None` where the object breaks a rule that its metadata alone decides.
-pub(super) fn check(object: &Object, budget: Budget) -> Option<()> {
+pub(super) fn check(object: &Object) -> Option<()> {
     match object.format.as_str() {
-        "dense" => dense(object, budget),
-        "sparse_csr" => csr(object, budget),
+        "dense" => dense(object),
+        "sparse_csr" => csr(object),
         "sparse_coo" => coo(object),
         "quantized_group" => quantized_group(object),
         "quantized_4bit" => quantized_4bit(object),
@@ -34,15 +33,45 @@ pub(super) fn check(object: &Object, budget: Budget) -> Option<()> {
     }
 }
 
-/// The decoded length that the shape demands of a component whose manifest states none.
+/// The decoded length that a component must have by the metadata, where its manifest states none.
 pub(super) fn demanded_len(object: &Object, role: &str) -> Option<u64> {
     let component = object.components.get(role)?;
+    let other = |role: &str| object.components.get(role);
+    let rank = object.shape.len() as u64;
     let count = match (object.format.as_str(), role) {
         ("dense", "data") => product(&object.shape)?,
         ("sparse_csr", "indptr") => object.shape.first()?.checked_add(1)?,
+        ("sparse_csr", "indices") => other("values")?.count()?,
+        ("sparse_csr", "values") => index_count(other("indices")?)?,
+        ("sparse_coo", "coords") => other("values")?.count()?.checked_mul(rank)?,
+        ("sparse_coo", "values") => index_count(other("coords")?)?.checked_div(rank)?,
+        ("quantized_group", "packed_weight" | "scales" | "zeros") => {
+            let known = ["packed_weight", "scales", "zeros"].map(other);
+            if known.into_iter().flatten().any(is_unknown) {
+                return None;
+            }
+            let packing = Packing::of(object)?;
+            let per_value = if role == "packed_weight" {
+                packing.per_word
+            } else {
+                packing.group_size
+            };
+            product(&object.shape)?.div_ceil(per_value)
+        }
+        ("quantized_4bit", "data") => return Some(product(&object.shape)?.div_ceil(2)),
+        ("quantized_4bit", "scale" | "zero_point") => object.shape.first().copied().unwrap_or(1),
+        ("zt.planes/1", _) => return plane_len(object, role),
+        (format, "data") => return block_bytes(object, block_type(format)?),
         _ => return None,
     };
-    count.checked_mul(component.value_len()?)
+    let unit = match (object.format.as_str(), role) {
+        // Indices are elements, also where an unknown logical type lies over them.
+        ("sparse_csr", "indices" | "indptr") | ("sparse_coo", "coords") => {
+            types::width(component.dtype.as_deref()?)?
+        }
+        _ => component.value_len()?,
+    };
+    count.checked_mul(unit)
 }
 
 /// Whether the values of a component are so many, as far as anybody knows.
@@ -53,22 +82,12 @@ fn has(component: &Component, count: u64) -> Option<()> {
     (count.checked_mul(unit)? == found).then_some(())
 }
 
-/// A length that only the shape states is held against the limit as a stated one is.
-fn is_within(object: &Object, role: &str, budget: Budget) -> Option<()> {
-    let component = object.components.get(role)?;
-    if component.decoded_len().is_some() || component.value_len().is_none() {
-        return Some(());
-    }
-    let len = demanded_len(object, role)?;
-    (len <= budget.decoded_len && len <= component.length.saturating_mul(EXPANSION)).then_some(())
-}
-
-fn dense(object: &Object, budget: Budget) -> Option<()> {
+fn dense(object: &Object) -> Option<()> {
     let data = object.components.get("data")?;
     if data.value_len().is_some() {
         has(data, product(&object.shape)?)?;
     }
-    is_within(object, "data", budget)
+    Some(())
 }
 
 /// Has an integer dtype and no logical type that is known.
@@ -81,7 +100,7 @@ fn is_index(component: &Component) -> Option<()> {
     (is_integer && !is_known).then_some(())
 }
 
-fn csr(object: &Object, budget: Budget) -> Option<()> {
+fn csr(object: &Object) -> Option<()> {
     let [rows, _] = object.shape[..] else {
         return None;
     };
@@ -91,7 +110,6 @@ fn csr(object: &Object, budget: Budget) -> Option<()> {
     is_index(indices)?;
     is_index(indptr)?;
     has(indptr, rows.checked_add(1)?)?;
-    is_within(object, "indptr", budget)?;
     match (values.count(), index_count(indices)) {
         (Some(values), Some(indices)) => (values == indices).then_some(()),
         _ => Some(()),
@@ -142,31 +160,46 @@ fn is_unknown(component: &Component) -> bool {
         .is_some_and(|name| types::logical(name).is_none())
 }
 
+/// What the attributes of a quantized object say.
+struct Packing {
+    per_word: u64,
+    dtype: String,
+    group_size: u64,
+}
+
+impl Packing {
+    fn of(object: &Object) -> Option<Packing> {
+        let count = product(&object.shape)?;
+        let bits = attribute(object, "bits")?.as_unsigned()?;
+        let group_size = attribute(object, "group_size")?.as_unsigned()?;
+        let packing = attribute(object, "packing")?.as_text()?;
+        let (per_word, dtype) = packing.split_once("_per_")?;
+        let is_digit = |byte: u8| byte.is_ascii_digit();
+        let is_plain = !per_word.starts_with('0') && per_word.bytes().all(is_digit);
+        let per_word: u64 = per_word.parse().ok()?;
+        let width = 8 * types::width(dtype).filter(|_| types::is_integer(dtype))?;
+        let is_bool = |item: &Item| matches!(item, Item::Simple(20 | 21));
+        let is_kind = |item: &Item| matches!(item.as_text(), Some("subtractive" | "additive"));
+        let is_right = (1..=32).contains(&bits)
+            && (1..=count.max(0x7fff_ffff)).contains(&group_size)
+            && is_plain
+            && (1..=width / bits).contains(&per_word)
+            && attribute(object, "signed").is_none_or(is_bool)
+            && attribute(object, "zero_kind").is_none_or(is_kind);
+        is_right.then(|| Packing {
+            per_word,
+            dtype: dtype.to_owned(),
+            group_size,
+        })
+    }
+}
+
 fn quantized_group(object: &Object) -> Option<()> {
     let words = object.components.get("packed_weight")?;
     let scales = object.components.get("scales")?;
     let zeros = object.components.get("zeros");
     let count = product(&object.shape)?;
-
-    let bits = attribute(object, "bits")?.as_unsigned()?;
-    let group_size = attribute(object, "group_size")?.as_unsigned()?;
-    let (per_word, dtype) = attribute(object, "packing")?
-        .as_text()?
-        .split_once("_per_")?;
-    let is_plain = !per_word.starts_with('0') && per_word.bytes().all(|byte| byte.is_ascii_digit());
-    let per_word: u64 = per_word.parse().ok()?;
-    let width = 8 * types::width(dtype).filter(|_| types::is_integer(dtype))?;
-    let is_bool = |item: &Item| matches!(item, Item::Simple(20 | 21));
-    let is_kind = |item: &Item| matches!(item.as_text(), Some("subtractive" | "additive"));
-    let is_right = (1..=32).contains(&bits)
-        && (1..=count.max(0x7fff_ffff)).contains(&group_size)
-        && is_plain
-        && (1..=width / bits).contains(&per_word)
-        && attribute(object, "signed").is_none_or(is_bool)
-        && attribute(object, "zero_kind").is_none_or(is_kind);
-    if !is_right {
-        return None;
-    }
+    let packing = Packing::of(object)?;
     if [Some(words), Some(scales), zeros]
         .into_iter()
         .flatten()
@@ -174,11 +207,11 @@ fn quantized_group(object: &Object) -> Option<()> {
     {
         return Some(());
     }
-    if words.dtype.as_deref() != Some(dtype) || words.logical.is_some() {
+    if words.dtype.as_deref() != Some(&*packing.dtype) || words.logical.is_some() {
         return None;
     }
-    has(words, count.div_ceil(per_word))?;
-    let groups = count.div_ceil(group_size);
+    has(words, count.div_ceil(packing.per_word))?;
+    let groups = count.div_ceil(packing.group_size);
     is_scale(scales, false)?;
     has(scales, groups)?;
     let Some(zeros) = zeros else {
@@ -209,25 +242,38 @@ fn quantized_4bit(object: &Object) -> Option<()> {
     Some(())
 }
 
-fn planes(object: &Object) -> Option<()> {
+/// How many planes there are, and their length where the type in the attributes is known.
+fn planes_of(object: &Object) -> Option<(u64, Option<u64>)> {
     let dtype = attribute(object, "dtype")?.as_text()?;
     let logical = match attribute(object, "type") {
         None => None,
         Some(item) => Some(item.as_text()?).filter(|name| *name != dtype),
     };
-    types::is_float(dtype).then_some(())?;
-    let known = logical.map(types::logical);
-    if let Some(Some((stored, _))) = known {
-        (stored == dtype).then_some(())?;
-    }
-    let width = types::width(dtype)?;
-    let roles = (0..width).map(|at| object.components.get(&format!("plane{at}")));
-    let planes = roles.collect::<Option<Vec<_>>>()?;
-    let len = match known {
-        Some(None) => planes[0].decoded_len(),
-        Some(Some((_, per_value))) => Some(product(&object.shape)?.checked_mul(per_value)?),
-        None => Some(product(&object.shape)?),
+    let per_value = match logical.map(types::logical) {
+        None => Some(1),
+        Some(None) => None,
+        Some(Some((stored, per_value))) if stored == dtype => Some(per_value),
+        Some(Some(_)) => return None,
     };
+    let width = types::width(dtype).filter(|_| types::is_float(dtype))?;
+    let Some(per_value) = per_value else {
+        return Some((width, None));
+    };
+    let len = product(&object.shape)?.checked_mul(per_value)?;
+    Some((width, Some(len)))
+}
+
+fn plane_len(object: &Object, role: &str) -> Option<u64> {
+    let (count, len) = planes_of(object)?;
+    let is_plane = (0..count).any(|at| role == format!("plane{at}"));
+    len.filter(|_| is_plane)
+}
+
+fn planes(object: &Object) -> Option<()> {
+    let (count, len) = planes_of(object)?;
+    let roles = (0..count).map(|at| object.components.get(&format!("plane{at}")));
+    let planes = roles.collect::<Option<Vec<_>>>()?;
+    let len = len.or(planes[0].decoded_len());
     planes.into_iter().try_for_each(|plane| {
         let is_bytes = plane.dtype.as_deref() == Some("u8") && plane.logical.is_none();
         let is_right = len.is_none_or(|len| plane.decoded_len().is_none_or(|found| found == len));
@@ -276,10 +322,16 @@ fn blocks(object: &Object, values: u64, bytes: u64) -> Option<()> {
     if !attribute(object, "byte_order").is_none_or(is_order) {
         return None;
     }
+    let len = block_bytes(object, (values, bytes))?;
+    let is_right = data.decoded_len().is_none_or(|found| found == len);
+    is_right.then_some(())
+}
+
+/// The bytes of whole rows of blocks.
+fn block_bytes(object: &Object, (values, bytes): (u64, u64)) -> Option<u64> {
     let last = object.shape.last().copied().unwrap_or(1);
     let len = (product(&object.shape)? / values).checked_mul(bytes)?;
-    let is_right = data.decoded_len().is_none_or(|found| found == len);
-    (last.is_multiple_of(values) && is_right).then_some(())
+    last.is_multiple_of(values).then_some(len)
 }
 
 /// Whether all components can be had, and their contents keep the rules.
@@ -325,11 +377,7 @@ fn sizes(object: &Object, contents: &BTreeMap<String, Option<Vec<u8>>>) -> Optio
         component.is_zstd = false;
         component.length = content.len() as u64;
     }
-    let unlimited = Budget {
-        manifest_len: u64::MAX,
-        decoded_len: u64::MAX,
-    };
-    check(&stated, unlimited)
+    check(&stated)
 }
 
 /// Little-endian integers of any of the eight types.
