@@ -215,7 +215,7 @@ impl Outcome<'_> {
             }
         }
         if let (Verdict::Lost | Verdict::Doubtful, Some(error)) = (verdict, recovery.refusal()) {
-            output.error(error);
+            output.error(&error.clone().with_path(&self.arguments.file));
         }
         self.note_others(output);
         let path = self.arguments.file.display().to_string();
