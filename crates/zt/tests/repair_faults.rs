@@ -6,7 +6,7 @@ mod simulated;
 use std::sync::Arc;
 
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use simulated::{Failure, OPERATIONS, Recorder, Step, torn, values, whole};
+use simulated::{Failure, OPERATIONS, Operation, Recorder, Step, torn, values, whole};
 use zt::{ErrorKind, RepairOptions, Storage, Verdict, repair_storage};
 
 fn repair(storage: &Arc<Recorder>) -> zt::Result<Verdict> {
@@ -24,33 +24,41 @@ fn repaired(file: &[u8]) -> (Verdict, Vec<u8>, Vec<Step>) {
 
 /// So many states for each operation, at each of its steps; how many of them needed a repair.
 fn campaign(states: usize) -> usize {
+    std::thread::scope(|scope| {
+        let start = |operation| scope.spawn(move || campaign_of(operation, states));
+        let campaigns: Vec<_> = OPERATIONS.iter().map(start).collect();
+        let mended = campaigns
+            .into_iter()
+            .map(|campaign| campaign.join().unwrap());
+        mended.sum()
+    })
+}
+
+fn campaign_of(operation: &Operation, states: usize) -> usize {
+    let name = operation.name;
     let mut rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let mut needed = 0;
-    for operation in &OPERATIONS {
-        let (old, steps, before, after) = whole(operation);
-        let mut mended = 0;
-        for at in (0..steps.len()).cycle().take(states) {
-            let file = torn(&old, &steps[..=at], &mut rng);
-            let seen = values(&file);
-            let (verdict, repaired, _) = repaired(&file);
-            match seen {
-                Ok(seen) => {
-                    assert!(seen == before || seen == after, "{}: wrong", operation.name);
-                    assert_eq!(verdict, Verdict::Sound, "{}", operation.name);
-                    assert!(repaired == file, "{}: changed", operation.name);
-                }
-                Err(error) => {
-                    mended += 1;
-                    assert_eq!(verdict, Verdict::Mendable, "{}: {error}", operation.name);
-                    let seen = values(&repaired).unwrap();
-                    assert!(seen == before || seen == after, "{}: wrong", operation.name);
-                }
+    let (old, steps, before, after) = whole(operation);
+    let mut mended = 0;
+    for at in (0..steps.len()).cycle().take(states) {
+        let file = torn(&old, &steps[..=at], &mut rng);
+        let seen = values(&file);
+        let (verdict, repaired, _) = repaired(&file);
+        match seen {
+            Ok(seen) => {
+                assert!(seen == before || seen == after, "{name}: wrong");
+                assert_eq!(verdict, Verdict::Sound, "{name}");
+                assert!(repaired == file, "{name}: changed");
+            }
+            Err(error) => {
+                mended += 1;
+                assert_eq!(verdict, Verdict::Mendable, "{name}: {error}");
+                let seen = values(&repaired).unwrap();
+                assert!(seen == before || seen == after, "{name}: wrong");
             }
         }
-        println!("{}: {states} states, {mended} mended", operation.name);
-        needed += mended;
     }
-    needed
+    println!("{name}: {states} states, {mended} mended");
+    mended
 }
 
 #[test]
