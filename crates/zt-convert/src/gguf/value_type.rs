@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use zt::{Result, Value};
+use zt::{Error, Result, Value};
 
 use super::cursor::Cursor;
 use super::violation::Violation;
@@ -92,8 +92,15 @@ impl ValueType {
         let least = scalar.byte_len().unwrap_or(cursor.length_len());
         let count = cursor.count("values", least, *budget)?;
         *budget = budget.saturating_sub(count);
-        let items = (0..count).map(|_| scalar.read(cursor));
-        let items = items.collect::<Result<Vec<Value>>>()?;
+        // As many as there are bytes for; a list that grows would take three times as much.
+        let byte_len = count.saturating_mul(size_of::<Value>() as u64);
+        let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
+        let len = usize::try_from(count).map_err(|_| refused())?;
+        let mut items: Vec<Value> = Vec::new();
+        items.try_reserve_exact(len).map_err(|_| refused())?;
+        for _ in 0..count {
+            items.push(scalar.read(cursor)?);
+        }
         Ok((ValueType::Array(scalar), Value::Array(items)))
     }
 

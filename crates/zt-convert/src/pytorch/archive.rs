@@ -45,13 +45,15 @@ pub(super) fn open(
     let archive = Archive::open(&source, builder.limits())?;
     let records = Records::new(&archive)?;
     let byte_order = records.byte_order(&source)?;
-    let constants = records.pickle(CONSTANTS, &source)?;
+    // A pickle is to its file what the manifest is to ours.
+    let limit = PICKLE_LEN.min(builder.limits().manifest_len);
+    let constants = records.pickle(CONSTANTS, &source, limit)?;
     let find = match constants {
         Some(_) => Global::find_in_script,
         None => Global::find,
     };
     let pickle = records
-        .pickle(PICKLE, &source)?
+        .pickle(PICKLE, &source, limit)?
         .ok_or(Violation::NoPickle)?;
     let locate = |key: &str| records.storage("data", key, &source);
     let mut graphs = vec![Graph {
@@ -135,13 +137,18 @@ impl<'a> Records<'a> {
         member.map(|member| member.content(source)).transpose()
     }
 
-    fn pickle(&self, name: &'static str, source: &Arc<dyn Source>) -> Result<Option<Record>> {
+    fn pickle(
+        &self,
+        name: &'static str,
+        source: &Arc<dyn Source>,
+        limit: u64,
+    ) -> Result<Option<Record>> {
         let Some(content) = self.content(name, source)? else {
             return Ok(None);
         };
         Ok(Some(Record {
             name,
-            bytes: read(&content, PICKLE_LEN)?,
+            bytes: read(&content, limit)?,
             content,
         }))
     }
@@ -181,5 +188,28 @@ fn read(content: &Content, limit: u64) -> Result<Vec<u8>> {
     if found > limit {
         return Err(Violation::RecordTooLong { found, limit }.into());
     }
-    Ok(bytes_of(&content.source, content.span)?.into_owned())
+    if content.is_stored {
+        return Ok(bytes_of(&content.source, content.span)?.into_owned());
+    }
+    inflated(content)
+}
+
+/// What a deflated record holds. How much that is the record says, truly or not: no more memory is
+/// asked for at once than has been filled, or [`PIECE`].
+fn inflated(content: &Content) -> Result<Vec<u8>> {
+    const PIECE: usize = 1 << 20;
+    let byte_len = content.span.byte_len();
+    let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
+    let len = usize::try_from(byte_len).map_err(|_| refused())?;
+    let mut bytes: Vec<u8> = Vec::new();
+    while bytes.len() < len {
+        let filled = bytes.len();
+        let more = len.saturating_sub(filled).min(filled.max(PIECE));
+        bytes.try_reserve_exact(more).map_err(|_| refused())?;
+        bytes.resize(filled.saturating_add(more), 0);
+        let offset = content.span.offset().saturating_add(filled as u64);
+        let rest = bytes.get_mut(filled..).unwrap_or_default();
+        content.source.read_at(offset, rest)?;
+    }
+    Ok(bytes)
 }

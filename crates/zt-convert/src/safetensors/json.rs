@@ -168,7 +168,10 @@ impl<'de> Deserialize<'de> for Entry {
                 while let Some(field) = map.next_key()? {
                     let (name, is_repeated) = match field {
                         Field::Dtype => ("dtype", dtype.replace(map.next_value()?).is_some()),
-                        Field::Shape => ("shape", shape.replace(map.next_value()?).is_some()),
+                        Field::Shape => {
+                            let Shape(extents) = map.next_value()?;
+                            ("shape", shape.replace(extents).is_some())
+                        }
                         Field::DataOffsets => {
                             let Offsets(pair) = map.next_value()?;
                             ("data_offsets", offsets.replace(pair).is_some())
@@ -212,6 +215,39 @@ impl<'de> Deserialize<'de> for Dtype {
         }
 
         deserializer.deserialize_str(DtypeVisitor)
+    }
+}
+
+/// Dimensions beyond any limit that is set on them. An extent is two bytes of JSON and eight of
+/// memory, so a header that is one shape would take many times its length.
+const RANK_MAX: usize = 1 << 12;
+
+struct Shape(Vec<u64>);
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ShapeVisitor;
+
+        impl<'de> Visitor<'de> for ShapeVisitor {
+            type Value = Shape;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a shape of at most {RANK_MAX} dimensions")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape, A::Error> {
+                let mut extents = Vec::new();
+                while let Some(extent) = seq.next_element()? {
+                    if extents.len() == RANK_MAX {
+                        return Err(A::Error::invalid_length(RANK_MAX.saturating_add(1), &self));
+                    }
+                    extents.push(extent);
+                }
+                Ok(Shape(extents))
+            }
+        }
+
+        deserializer.deserialize_seq(ShapeVisitor)
     }
 }
 
