@@ -156,7 +156,7 @@ impl<'s> Tree<'s> {
             };
         }
         let found = attribute::read_all(self.store, &header, &mut self.heaps);
-        let attributes: Attributes = said(builder, Some(path), found).into_iter().collect();
+        let attributes: Attributes = said(builder, Some(path), found)?.into_iter().collect();
         let mut listed = RawObject::default();
         listed.format = Some("dense".into());
         let object = self
@@ -184,7 +184,7 @@ impl<'s> Tree<'s> {
     ) -> Result<Open> {
         let links = links(self.store, header)?.into_iter();
         let found = attribute::read_all(self.store, header, &mut self.heaps);
-        for (name, value) in said(builder, None, found) {
+        for (name, value) in said(builder, None, found)? {
             self.spend(path.len().saturating_add(name.len()))?;
             let key = match path.as_str() {
                 "" => name,
@@ -262,15 +262,24 @@ impl<'s> Tree<'s> {
 }
 
 /// The attributes that have a value; of the others a warning.
-fn said(builder: &mut FileBuilder, object: Option<&str>, found: Found) -> Vec<(String, Value)> {
+///
+/// # Errors
+///
+/// [`zt::ErrorKind::Io`]: what could not be read now is not left out as if it could never be.
+fn said(
+    builder: &mut FileBuilder,
+    object: Option<&str>,
+    found: Found,
+) -> Result<Vec<(String, Value)>> {
     let mut values = Vec::with_capacity(found.len());
     for (name, value) in found {
         match value {
             Ok(value) => values.push((name, value)),
+            Err(error) if error.kind() == zt::ErrorKind::Io => return Err(error),
             Err(error) => builder.warning(warning(object, &name, &error)),
         }
     }
-    values
+    Ok(values)
 }
 
 fn warning(object: Option<&str>, name: &str, error: &Error) -> Warning {

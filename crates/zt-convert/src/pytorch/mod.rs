@@ -47,7 +47,7 @@ const PICKLE_LEN: u64 = 256 << 20;
 
 fn recognises(probe: &Probe<'_>) -> Result<bool> {
     let head = probe.head();
-    Ok(is_tar(head) || legacy::is_pickle(head) || is_archive(probe) || is_index(probe)?)
+    Ok(is_tar(head) || legacy::is_pickle(head) || is_archive(probe)? || is_index(probe)?)
 }
 
 /// The index of a set of `.bin` files, which is read as any index is.
@@ -79,13 +79,15 @@ fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
 }
 
 /// An archive with a `data.pkl`, or one without a sound directory that begins with torch's records.
-fn is_archive(probe: &Probe<'_>) -> bool {
+fn is_archive(probe: &Probe<'_>) -> Result<bool> {
     if !zip::is_archive(probe.head()) {
-        return false;
+        return Ok(false);
     }
+    let is_pickle = |name: &[u8]| name.ends_with(b"/data.pkl");
     match zip::Archive::open(probe.source(), &zt::Limits::default()) {
-        Ok(archive) => archive::has_pickle(&archive),
-        Err(_) => zip::first_name(probe.head()).is_some_and(|name| name.ends_with(b"/data.pkl")),
+        Ok(archive) => Ok(archive::has_pickle(&archive)),
+        Err(error) if error.kind() == zt::ErrorKind::Io => Err(error),
+        Err(_) => Ok(zip::first_name(probe.head()).is_some_and(is_pickle)),
     }
 }
 
