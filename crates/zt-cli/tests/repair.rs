@@ -236,7 +236,7 @@ fn which_of_two_manifests_is_meant_can_be_said() {
     let run = zt!["repair", outer].exits(3);
     assert!(
         run.err
-            .contains("may be this file's or that of a file within"),
+            .contains("may be this file's or the beginning of it, or that of a file within"),
         "{}",
         run.err
     );

@@ -235,8 +235,8 @@ impl Outcome<'_> {
                     format!("a .zt file of {objects} lies within, from {offset} on")
                 }
                 Standing::Doubtful => format!(
-                    "the manifest at {at}, of {objects}, may be this file's or that of a file within: \
-                     --manifest {at} takes it"
+                    "the manifest at {at}, of {objects}, may be this file's or the beginning of it, or \
+                     that of a file within: --manifest {at} takes it"
                 ),
                 _ => format!(
                     "there is an older manifest at {at}, of {objects}: --manifest {at} goes back to it"

@@ -21,6 +21,11 @@ pub(super) struct Candidate {
     pub(super) layout: Layout,
     /// Whether its size, and the magic of 1.1, follow it.
     pub(super) has_trailer: bool,
+    /// Whether what follows says how long it is: its trailer, all but a byte of that, or, where that
+    /// ends the file, the beginning of it, with zeros for the rest where a repair lost power. A changed
+    /// bit in the head of a map makes the item end early and still decode, without what follows: then
+    /// nothing says so but this.
+    pub(super) is_closed: bool,
 }
 
 impl Candidate {
@@ -46,6 +51,15 @@ impl Copies {
             last,
             others: Vec::new(),
         }
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Candidate> {
+        self.others.iter().chain([&self.last])
+    }
+
+    /// Whether something says how long these bytes are.
+    pub(super) fn is_closed(&self) -> bool {
+        self.all().any(|copy| copy.is_closed)
     }
 }
 
@@ -106,11 +120,7 @@ impl<'s> Search<'s> {
         };
         for layout in layouts {
             if let Some(manifest) = self.item(root.offset(), end, *layout)? {
-                return Ok(Some(Candidate {
-                    manifest,
-                    layout: *layout,
-                    has_trailer: self.has_trailer(manifest, *layout)?,
-                }));
+                return Ok(Some(self.candidate(manifest, *layout)?));
             }
         }
         Ok(None)
@@ -145,15 +155,24 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn has_trailer(&self, manifest: Span, layout: Layout) -> Result<bool> {
-        let expected = trailer_of(layout, manifest.byte_len());
-        let mut found = vec![0; expected.len()];
-        let end = manifest.end().saturating_add(found.len() as u64);
-        if end > self.source.byte_len() {
-            return Ok(false);
-        }
+    /// A manifest, compared with what follows it.
+    fn candidate(&self, manifest: Span, layout: Layout) -> Result<Candidate> {
+        let trailer = trailer_of(layout, manifest.byte_len());
+        let left = self.source.byte_len().saturating_sub(manifest.end());
+        let len = usize::try_from(left).unwrap_or(usize::MAX);
+        let mut found = vec![0; len.min(trailer.len())];
         self.source.read_at(manifest.end(), &mut found)?;
-        Ok(found == expected)
+        let pairs = || found.iter().zip(&trailer);
+        let wrong = pairs().filter(|(found, right)| found != right).count();
+        let mut rest = pairs().skip_while(|(found, right)| found == right);
+        let is_beginning = left <= trailer.len() as u64 && rest.all(|(found, _)| *found == 0);
+        let is_there = found.len() == trailer.len();
+        Ok(Candidate {
+            manifest,
+            layout,
+            has_trailer: is_there && wrong == 0,
+            is_closed: is_beginning || is_there && wrong <= 1,
+        })
     }
 
     /// Those of the same bytes together.

@@ -64,6 +64,7 @@ impl Examination<'_> {
                     manifest: footer.manifest(),
                     layout: footer.layout(),
                     has_trailer: true,
+                    is_closed: true,
                 };
                 // Without digests it may be the manifest of a file within, behind which this one is cut.
                 if let Some((file, evidence)) = self.evidence(&candidate)?
@@ -139,7 +140,7 @@ impl Examination<'_> {
         };
         let copies = Copies::of(last);
         let standing = match evidence.refuted {
-            0 => Standing::Whole,
+            0 if last.is_closed => Standing::Whole,
             _ => Standing::Damaged,
         };
         let generation = Generation::new(&copies, &evidence, standing);

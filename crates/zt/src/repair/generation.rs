@@ -41,7 +41,8 @@ pub enum Standing {
     Whole,
     /// The file's own; some of what it describes is not there.
     Damaged,
-    /// It may be the file's own, or that of a `.zt` file within a blob: nothing tells.
+    /// It may be the file's own, or that of a `.zt` file within a blob, or only the beginning of
+    /// one: nothing tells.
     Doubtful,
     /// That of a file within a blob, which begins at this offset.
     Nested {
@@ -93,6 +94,7 @@ impl Standing {
         ledger: &mut Ledger<'_>,
     ) -> Result<Self> {
         let standing = match evidence.refuted {
+            _ if !copies.is_closed() => Standing::Doubtful,
             0 => Standing::Whole,
             _ => Standing::Damaged,
         };
