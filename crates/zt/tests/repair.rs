@@ -115,6 +115,32 @@ fn a_sound_file_is_told_so_and_not_changed() {
     assert_eq!(objects(&files[0]), generations[3]);
 }
 
+/// A manifest of no objects names no blob that would lie next to it.
+#[test]
+fn a_file_without_objects_is_what_readers_find() {
+    let first = written(WriteOptions::new(), &[("a", &[1; 40])]);
+    let second = edited(&first, |edit| edit.remove("a").unwrap());
+    // As a loss of power leaves it that came before the old trailer was cleared.
+    let mut kept = second.clone();
+    kept[..first.len()].copy_from_slice(&first);
+    // What is left of something else, where nobody looks.
+    let empty = written(WriteOptions::new(), &[]);
+    let gap = [&first[..], b"ZTEN1000", &empty[8..]].concat();
+    let within = [&first[..], b"ZTEN1000", &[0; 1000], &empty[8..]].concat();
+    for file in [second, kept, gap, within] {
+        assert_eq!(objects(&file), Objects::new());
+        let (recovery, after) = mended(&file);
+        assert_eq!(recovery.verdict(), Verdict::Sound);
+        assert!(recovery.objects().is_empty());
+        assert!(after == file, "went back over what readers find");
+    }
+    // Not found by readers, and next to a magic that ends a trailer: no file begins with that.
+    let torn = [&first[..], &empty[8..], b"junk"].concat();
+    let (recovery, after) = mended(&torn);
+    assert_eq!(recovery.verdict(), Verdict::Doubtful);
+    assert!(after == torn);
+}
+
 /// Old trailers are zeros: a file cut behind its last one is whole, one cut before it has no names.
 #[test]
 fn every_truncation_is_mended_or_told_to_be_lost() {

@@ -1,8 +1,9 @@
 //! Which manifest is the file's.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use zt_container::{Footer, HEADER_LEN, MAGIC_0_1, Source};
+use zt_container::{Footer, HEADER_LEN, Layout, MAGIC_0_1, Source};
 
 use super::candidate::{Candidate, Copies, Search};
 use super::fate::Evidence;
@@ -67,9 +68,10 @@ impl Examination<'_> {
                     is_closed: true,
                 };
                 // Without digests it may be the manifest of a file within, behind which this one is cut.
+                // One that names no blob fits anywhere: what readers find is all that there is to say.
                 if let Some((file, evidence)) = self.evidence(&candidate)?
                     && evidence.refuted == 0
-                    && evidence.proved > 0
+                    && (evidence.proved > 0 || evidence.unproved == 0)
                 {
                     let copies = Copies::of(candidate);
                     let generation = Generation::new(&copies, &evidence, Standing::Whole);
@@ -91,12 +93,13 @@ impl Examination<'_> {
         let mut search = Search::new(self.source, &self.options.limits);
         let manifests = search.manifests(&places, read)?;
         recovery.is_exhaustive = !places.is_cut && !search.is_cut && manifests.len() <= MOST;
+        let headers = headers_of(&places, &manifests);
         let mut is_in_doubt = false;
         for copies in manifests.iter().take(MOST) {
             let Some((file, evidence)) = self.evidence(&copies.last)? else {
                 continue;
             };
-            let mut standing = Standing::of(copies, &evidence, &places.headers, &mut self.ledger)?;
+            let mut standing = Standing::of(copies, &evidence, &headers, &mut self.ledger)?;
             let mut generation = Generation::new(copies, &evidence, standing);
             let is_nested = matches!(standing, Standing::Nested { .. });
             if read == Some(copies.last) && evidence.refuted == 0 && !is_nested {
@@ -166,4 +169,13 @@ impl Examination<'_> {
             Err(_) => Ok(None),
         }
     }
+}
+
+/// The magics that a file may begin with: none of those that a trailer ends with.
+fn headers_of(places: &Places, manifests: &[Copies]) -> Vec<u64> {
+    let all = manifests.iter().flat_map(Copies::all);
+    let closed = all.filter(|copy| copy.has_trailer && copy.layout == Layout::V1_1);
+    let ends: HashSet<u64> = closed.map(Candidate::end).collect();
+    let is_header = |at: &u64| !ends.contains(&at.saturating_add(HEADER_LEN));
+    places.headers.iter().copied().filter(is_header).collect()
 }
