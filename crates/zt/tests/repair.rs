@@ -261,6 +261,26 @@ fn a_header_that_is_gone_is_written_again() {
     }
 }
 
+/// The other objects are there, and the file is not whole for that.
+#[test]
+fn an_object_whose_entry_cannot_be_read_keeps_the_file_from_being_mended() {
+    let file = written(WriteOptions::new(), &[("a", &[1; 40]), ("b", &[2; 10])]);
+    let dtype = b"\x63i32";
+    let at = file.windows(dtype.len()).rposition(|text| text == dtype);
+    let mut file = file;
+    file[at.unwrap() + 1] = b'q';
+    for torn in [&file[..], &[&file[..], b"junk"].concat()] {
+        let (recovery, after) = mended(torn);
+        assert_eq!(recovery.verdict(), Verdict::Damaged);
+        assert!(after == torn);
+        assert_eq!(recovery.generation().unwrap().refuted, 1);
+        let fates = recovery.objects().iter().map(|o| o.fate);
+        let lost = fates.filter(|fate| *fate == Fate::Lost).count();
+        assert_eq!(lost, 1);
+        assert_eq!(objects(&saved(&recovery).unwrap()).len(), 1);
+    }
+}
+
 /// Every byte of a file flipped, one after the other: what is said to be proved is what was written.
 #[test]
 fn whichever_byte_is_damaged_what_verifies_is_saved() {

@@ -55,7 +55,7 @@ pub(super) struct Evidence {
     /// Components that are not empty, by what is known of them.
     pub(super) proved: u64,
     pub(super) unproved: u64,
-    /// With objects whose blobs lie elsewhere.
+    /// With objects whose entries cannot be read, or whose blobs lie elsewhere.
     pub(super) refuted: u64,
     /// What is not empty and has a digest, the smallest first.
     pub(super) digested: Vec<Blob>,
@@ -107,9 +107,7 @@ impl Evidence {
             let object = match entry.object() {
                 Ok(object) => recovered(entry, object, &mut proofs),
                 Err(error) => {
-                    if error.code() == "bounds" {
-                        evidence.refuted = evidence.refuted.saturating_add(1);
-                    }
+                    evidence.refuted = evidence.refuted.saturating_add(1);
                     Recovered {
                         name: entry.name().to_owned(),
                         fate: Fate::Lost,

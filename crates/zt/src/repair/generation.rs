@@ -27,7 +27,8 @@ pub struct Generation {
     pub proved: u64,
     /// Components without a digest that can be checked.
     pub unproved: u64,
-    /// Components whose bytes are not those that were written, and objects that lie elsewhere.
+    /// Components whose bytes are not those that were written, and objects whose entries cannot be
+    /// read.
     pub refuted: u64,
     /// What follows from that.
     pub standing: Standing,
@@ -37,7 +38,8 @@ pub struct Generation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Standing {
-    /// The file's own, with all that it describes.
+    /// The file's own, with all that it describes: each object's entry can be read, each blob is
+    /// there and has its digest or, without one, decodes.
     Whole,
     /// The file's own; some of what it describes is not there.
     Damaged,

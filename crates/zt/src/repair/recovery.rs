@@ -35,7 +35,8 @@ pub(super) struct Chosen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// Nothing: readers find its manifest, and what that describes is there.
+    /// Nothing: readers find its manifest, it can be read object by object, and what it describes is
+    /// there.
     Sound,
     /// Its last generation is whole, and readers do not find it: in place it is made the file's end.
     Mendable,
