@@ -228,6 +228,48 @@ fn the_last_whole_generation_is_chosen() {
     assert_eq!(error.code(), "misuse");
 }
 
+/// What was added since the earlier generation is in the later one, of which nothing can be read.
+#[test]
+fn a_last_manifest_that_does_not_decode_keeps_the_one_before_from_being_taken() {
+    let first = written(WriteOptions::new(), &[("a", &[1; 40])]);
+    let mut second = edited(&first, |edit| {
+        edit.writer().add("b", &dense(&[2; 30])).unwrap();
+    });
+    let manifest = look(&second).generation().unwrap().manifest;
+    let start = usize::try_from(manifest.offset()).unwrap();
+    second[..first.len()].copy_from_slice(&first);
+    let len = second.len();
+    // Where the size alone is left and leads to nothing, it may be any number at the end of a blob.
+    for (at, end) in [
+        (0, len),
+        (1, len),
+        (20, len),
+        (0, len - 1),
+        (20, len - 7),
+        (20, len - 8),
+    ] {
+        let mut torn = second[..end].to_vec();
+        torn[start + at] = 0xFF;
+        let (recovery, after) = mended(&torn);
+        assert_eq!(recovery.verdict(), Verdict::Doubtful, "{at} of {end}");
+        assert!(after == torn);
+        assert!(saved(&recovery).is_err());
+        let [older] = recovery.others() else {
+            panic!("{:?}", recovery.others());
+        };
+        assert_eq!(older.standing, Standing::Whole);
+        let mut chosen = options();
+        chosen.manifest = Some(older.manifest.offset());
+        let storage = Recorder::new(&torn, Failure::Never);
+        repair_storage(Arc::clone(&storage) as Arc<dyn Storage>, &chosen).unwrap();
+        assert!(storage.with(|state| state.file == first));
+    }
+    // Of which a page did not reach the disk: an edit that did not end.
+    let mut torn = second;
+    torn[start..len - 16].fill(0);
+    assert!(mended(&torn).1 == first);
+}
+
 /// A copy of the manifest is the same generation, and as good as the first one.
 #[test]
 fn a_copy_of_the_trailer_is_the_generation_where_the_first_is_gone() {
@@ -726,6 +768,11 @@ fn fake_trailers_behind_a_file_do_not_hide_it() {
     for size in 0..1000_u64 {
         torn.extend_from_slice(&[&[0xA2; 32][..], &size.to_le_bytes(), b"ZTEN1000"].concat());
     }
+    // What the file ends with may be its last generation, damaged.
+    let (recovery, after) = mended(&torn);
+    assert_eq!(recovery.verdict(), Verdict::Doubtful);
+    assert!(after == torn);
+    torn.push(b'\n');
     let (recovery, after) = mended(&torn);
     assert_eq!(recovery.verdict(), Verdict::Mendable);
     assert!(after == file);

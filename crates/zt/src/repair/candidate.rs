@@ -57,11 +57,20 @@ impl Copies {
         self.others.iter().chain([&self.last])
     }
 
+    /// Whether what ends there is one of them, also if a byte of its trailer is another.
+    pub(super) fn is_closed_at(&self, end: u64) -> bool {
+        let mut all = self.all();
+        all.any(|copy| copy.is_closed && copy.manifest.end() == end)
+    }
+
     /// Whether something says how long these bytes are.
     pub(super) fn is_closed(&self) -> bool {
         self.all().any(|copy| copy.is_closed)
     }
 }
+
+/// What a file system keeps or loses as one.
+const PAGE: u64 = 4096;
 
 /// Reads and decodes as much as a file of this length is worth, whatever it declares.
 pub(super) struct Search<'s> {
@@ -153,6 +162,21 @@ impl<'s> Search<'s> {
                 Err(_) => return Ok(None),
             }
         }
+    }
+
+    /// Whether some page of it is zeros: of an edit that power was lost in, what did not reach the
+    /// disk. No manifest has a page of them.
+    pub(super) fn is_torn(&mut self, manifest: Span) -> Result<bool> {
+        let len = manifest.byte_len().min(self.limits.manifest_len);
+        let Some(bytes) = self.bytes(manifest.offset(), len)? else {
+            return Ok(false);
+        };
+        let before = PAGE.saturating_sub(manifest.offset() % PAGE);
+        let first = usize::try_from(before.min(len)).unwrap_or(0);
+        let (first, others) = bytes.split_at_checked(first).unwrap_or_default();
+        let pages = others.chunks(usize::try_from(PAGE).unwrap_or(1));
+        let is_zeros = |page: &[u8]| !page.is_empty() && page.iter().all(|byte| *byte == 0);
+        Ok([first].into_iter().chain(pages).any(is_zeros))
     }
 
     /// A manifest, compared with what follows it.

@@ -92,6 +92,11 @@ impl Examination<'_> {
         let places = Places::of(self.source, is_0_1, self.options.progress)?;
         let mut search = Search::new(self.source, &self.options.limits);
         let manifests = search.manifests(&places, read)?;
+        // What ends the file and does not decode is a generation too, of which nothing is left.
+        let mut lost = match (read, places.last()) {
+            (None, Some(last)) if !search.is_torn(last)? => Some(last),
+            _ => None,
+        };
         recovery.is_exhaustive = !places.is_cut && !search.is_cut && manifests.len() <= MOST;
         let headers = headers_of(&places, &manifests);
         let mut is_in_doubt = false;
@@ -107,7 +112,9 @@ impl Examination<'_> {
                 standing = Standing::Whole;
                 generation = Generation::new(&Copies::of(copies.last), &evidence, standing);
             }
-            is_in_doubt |= standing == Standing::Doubtful;
+            lost = lost.filter(|lost| !copies.is_closed_at(lost.end()));
+            recovery.is_behind_lost |= lost.is_some();
+            is_in_doubt |= lost.is_some() || standing == Standing::Doubtful;
             let is_own = matches!(standing, Standing::Whole | Standing::Damaged);
             if is_own && !is_in_doubt && recovery.chosen.is_none() {
                 let chosen = Chosen::new(generation, file, evidence.objects);

@@ -1,6 +1,8 @@
 //! Where in a file a manifest may be.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::cmp::Ordering;
+
 use zt_container::{HEADER_LEN, MAGIC, SIZE_LEN, Source, Span, bytes_of};
 
 use super::needles::Needles;
@@ -43,8 +45,20 @@ pub(super) struct Places {
     pub(super) trailers: Vec<Span>,
     /// Where the root of a manifest may begin, whether or not there is a trailer.
     pub(super) roots: Vec<Root>,
+    /// What the end of the file says is a manifest, read as the beginning of a trailer: as much of it
+    /// as there may be, the most first.
+    pub(super) endings: Vec<Ending>,
     /// Whether there were more than are kept.
     pub(super) is_cut: bool,
+}
+
+/// A manifest that the last bytes of a file speak of, if those are the beginning of its trailer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ending {
+    pub(super) root: Root,
+    pub(super) manifest: Span,
+    /// Bytes of the trailer that are there. Of a size that is cut the others are taken to be zeros.
+    pub(super) kept: u64,
 }
 
 /// The beginning of a manifest.
@@ -71,7 +85,10 @@ impl Places {
             true => vec![NAME],
             false => [&[&MAGIC[..]], &ROOT_KEYS[..]].concat(),
         });
-        let mut places = Places::default();
+        let mut places = Places {
+            endings: endings(source, is_0_1)?,
+            ..Places::default()
+        };
         let mut end = source.byte_len();
         while end > 0 {
             let start = end.saturating_sub(PIECE);
@@ -92,6 +109,20 @@ impl Places {
             end = start;
         }
         Ok(places)
+    }
+
+    /// The manifest that the file ends with, if anything is to be believed of its last bytes: a whole
+    /// size and some of the magic, or a size alone that leads to the beginning of a manifest.
+    pub(super) fn last(&self) -> Option<Span> {
+        let is_found = |ending: &&Ending| match ending.kept.cmp(&SIZE_LEN) {
+            Ordering::Greater => true,
+            Ordering::Equal => self.roots.contains(&ending.root),
+            Ordering::Less => false,
+        };
+        self.endings
+            .iter()
+            .find(is_found)
+            .map(|ending| ending.manifest)
     }
 
     /// A needle at `offset`, behind `before`.
@@ -137,6 +168,46 @@ fn keep<T>(places: &mut Vec<T>, place: T, is_cut: &mut bool) {
     } else {
         *is_cut = true;
     }
+}
+
+/// What the last bytes of a file speak of, for each number of them that may be of a trailer.
+fn endings(source: &dyn Source, is_0_1: bool) -> Result<Vec<Ending>> {
+    let trailer_len = SIZE_LEN.saturating_add(MAGIC.len() as u64);
+    let len = source.byte_len().min(trailer_len);
+    let start = source.byte_len().saturating_sub(len);
+    let bytes = bytes_of(source, Span::new(start, len).unwrap_or_default())?;
+    let mut endings = Vec::new();
+    for at in 0..bytes.len() {
+        let kept = bytes.get(at..).unwrap_or_default();
+        let (declared, magic) = match kept.split_first_chunk::<8>() {
+            Some((declared, magic)) => (*declared, magic),
+            None => {
+                let mut declared = [0; 8];
+                for (byte, is) in declared.iter_mut().zip(kept) {
+                    *byte = *is;
+                }
+                (declared, &[][..])
+            }
+        };
+        let end = start.saturating_add(at as u64);
+        let manifest = end
+            .checked_sub(u64::from_le_bytes(declared))
+            .filter(|start| *start >= HEADER_LEN)
+            .and_then(|start| Span::between(start, end))
+            .filter(|manifest| !manifest.is_empty() && MAGIC.starts_with(magic));
+        if let Some(manifest) = manifest {
+            let root = match is_0_1 {
+                true => Root::Array(manifest.offset()),
+                false => Root::Map(manifest.offset()),
+            };
+            endings.push(Ending {
+                root,
+                manifest,
+                kept: kept.len() as u64,
+            });
+        }
+    }
+    Ok(endings)
 }
 
 /// The manifest that the size before a footer magic at `offset` speaks of. Spec: §2.1.

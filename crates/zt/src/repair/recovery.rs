@@ -16,6 +16,8 @@ pub struct Recovery {
     byte_len: u64,
     pub(super) chosen: Option<Chosen>,
     pub(super) others: Vec<Generation>,
+    /// Whether the file ends with a trailer whose manifest does not decode: then `others` are older.
+    pub(super) is_behind_lost: bool,
     pub(super) is_exhaustive: bool,
     pub(super) refusal: Option<Error>,
 }
@@ -42,7 +44,8 @@ pub enum Verdict {
     Mendable,
     /// Its last generation is not whole: what is left can be saved to another file.
     Damaged,
-    /// Manifests were found that may be those of files within a blob: somebody has to choose.
+    /// Manifests were found that may be those of files within a blob, or that are older than one that
+    /// is damaged so much that it does not decode: somebody has to choose.
     Doubtful,
     /// Nothing: there is no manifest, and without one no byte has a name.
     Lost,
@@ -65,6 +68,7 @@ impl Recovery {
             byte_len,
             chosen: None,
             others: Vec::new(),
+            is_behind_lost: false,
             is_exhaustive: true,
             refusal: None,
         }
@@ -74,8 +78,12 @@ impl Recovery {
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let Some(chosen) = &self.chosen else {
-            let mut others = self.others.iter();
-            return match others.any(|other| other.standing == Standing::Doubtful) {
+            let is_in_doubt = |other: &Generation| match other.standing {
+                Standing::Doubtful => true,
+                Standing::Whole | Standing::Damaged => self.is_behind_lost,
+                Standing::Nested { .. } => false,
+            };
+            return match self.others.iter().any(is_in_doubt) {
                 true => Verdict::Doubtful,
                 false => Verdict::Lost,
             };
