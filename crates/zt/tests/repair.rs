@@ -228,6 +228,36 @@ fn the_last_whole_generation_is_chosen() {
     assert_eq!(error.code(), "misuse");
 }
 
+/// A field of the root that no specification names comes first, being the shorter key.
+#[test]
+fn a_manifest_is_found_by_what_is_left_of_its_trailer() {
+    let mut file = Vec::new();
+    let mut writer = Writer::new(&mut file).unwrap();
+    let mut extra = zt::Attributes::new();
+    extra.insert("x", "y".repeat(300));
+    writer.set_extra(extra);
+    writer.add("a", &dense(&[1; 40])).unwrap();
+    writer.finish().unwrap();
+    // Two bytes of the size are not zero.
+    for kept in 2..16 {
+        let cut = file.len() - 16 + kept;
+        let (recovery, after) = mended(&file[..cut]);
+        assert_eq!(recovery.verdict(), Verdict::Mendable, "{kept}");
+        assert!(after == file, "{kept}");
+    }
+    assert_eq!(look(&file[..file.len() - 15]).verdict(), Verdict::Lost);
+
+    // One that leads to the same place, and is wrong, does not hide the one that is right.
+    let start = look(&file).generation().unwrap().manifest.offset();
+    let mut wrong = [&file[..], &[7; 50]].concat();
+    let size = wrong.len() as u64 - start;
+    wrong.extend_from_slice(&size.to_le_bytes());
+    wrong.extend_from_slice(b"ZTEN1000\n");
+    let (recovery, after) = mended(&wrong);
+    assert_eq!(recovery.verdict(), Verdict::Mendable);
+    assert!(after == file);
+}
+
 /// What was added since the earlier generation is in the later one, of which nothing can be read.
 #[test]
 fn a_last_manifest_that_does_not_decode_keeps_the_one_before_from_being_taken() {

@@ -101,12 +101,21 @@ impl<'s> Search<'s> {
         read: Option<Candidate>,
     ) -> Result<Vec<Copies>> {
         let mut candidates = Vec::from_iter(read);
-        let mut starts: HashSet<u64> = read.iter().map(|c| c.manifest.offset()).collect();
+        // By both ends: a size that is wrong by a bit may lead to where a right one does.
+        let mut spans: HashSet<Span> = read.iter().map(|c| c.manifest).collect();
         for span in &places.trailers {
-            if starts.insert(span.offset())
+            if spans.insert(*span)
                 && let Some(candidate) = self.at(Root::Map(span.offset()), span.end())?
                 && candidate.manifest == *span
                 && candidate.layout == Layout::V1_1
+            {
+                candidates.push(candidate);
+            }
+        }
+        for ending in &places.endings {
+            if spans.insert(ending.manifest)
+                && let Some(candidate) = self.at(ending.root, ending.manifest.end())?
+                && candidate.manifest == ending.manifest
             {
                 candidates.push(candidate);
             }

@@ -26,8 +26,9 @@ const MOST: usize = 1 << 16;
 /// The text that each map of a manifest of layout 0.1 begins with.
 const NAME: &[u8] = b"\x64name";
 
-/// What the maps of all other manifests begin with, as every known writer has it: keys of the root,
-/// with the head of their text.
+/// What the maps of all other manifests begin with, where the root has no field that the
+/// specification does not name: keys of the root, with the head of their text. Fields that it does
+/// not name may come before them; then only a trailer, or the beginning of one, leads to the root.
 const ROOT_KEYS: [&[u8]; 5] = [
     b"\x67version",
     b"\x67objects",
