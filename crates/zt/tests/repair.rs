@@ -524,6 +524,42 @@ fn what_is_left_of_an_object_is_kept_under_its_name() {
     assert_eq!(partial.to_dense().unwrap_err().code(), "unsupported");
 }
 
+/// Its digest is right, and what it has that of are no frames: as much of it as a reader believes is
+/// nothing, and the others are there.
+#[test]
+fn what_does_not_decode_is_lost_and_keeps_nothing_else_from_being_saved() {
+    let options = WriteOptions::new().zstd(1);
+    let mut file = written(options, &[("a", &[1; 4000]), ("b", &[0; 4000])]);
+    let open = File::from_bytes(file.clone()).unwrap();
+    let blob = open
+        .tensor("b")
+        .unwrap()
+        .component("data")
+        .unwrap()
+        .blob
+        .clone();
+    assert!(blob.decoded_len.unwrap() > 64 * blob.span.byte_len());
+    let start = usize::try_from(blob.span.offset()).unwrap();
+    let end = usize::try_from(blob.span.end()).unwrap();
+    file[start..end].fill(0xA5);
+    let right = DigestAlgorithm::Crc32c.digest(&file[start..end]).unwrap();
+    let [old, right] = [blob.digest.unwrap(), right].map(|digest| digest.to_string());
+    let at = file
+        .windows(old.len())
+        .rposition(|text| text == old.as_bytes());
+    let at = at.unwrap();
+    file[at..at + old.len()].copy_from_slice(right.as_bytes());
+
+    let recovery = look(&file);
+    assert_eq!(recovery.verdict(), Verdict::Damaged);
+    let fates = recovery.objects().iter().map(|o| o.fate);
+    assert_eq!(fates.collect::<Vec<_>>(), [Fate::Proved, Fate::Lost]);
+    let error = recovery.objects()[1].components[0].error.as_ref();
+    assert_eq!(error.unwrap().object(), Some("b"));
+    let saved = objects(&saved(&recovery).unwrap());
+    assert_eq!(saved, Objects::from([("a".into(), vec![1; 4000])]));
+}
+
 /// Bytes as a tensor.
 fn blob(bytes: &[u8]) -> Dense<'_> {
     Dense::from_slice(&[bytes.len() as u64], bytes).unwrap()

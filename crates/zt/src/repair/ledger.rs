@@ -7,6 +7,7 @@ use zt_container::{Blob, BlobReader, Encoding, Limits, Source, Span};
 
 use crate::error::{Error, Result};
 use crate::progress::Gauge;
+use crate::tensor::believed_len;
 
 /// Stored bytes are read, and decoded, in pieces of this size.
 const PIECE: usize = 256 << 10;
@@ -107,8 +108,9 @@ impl<'l> Ledger<'l> {
             ..Blob::raw(blob.span)
         };
         // Where there is a digest, it is all that there is to say: the bytes are what was written,
-        // whether or not that decodes. Only what is to be written again needs a length.
-        let is_asked = has_digest.is_none() || blob.decoded_len.is_none();
+        // whether or not that decodes. Only what is to be written again needs a length, which is
+        // counted where it is not said or not believed.
+        let is_asked = has_digest.is_none() || believed_len(blob).is_none();
         let decoded = (is_asked && blob.encoding != Encoding::Raw).then_some(blob);
         for blob in [Some(&stored), decoded].into_iter().flatten() {
             if let Some(error) = self.read(blob)? {

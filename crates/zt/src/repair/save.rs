@@ -16,6 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::Entry;
 use crate::progress::{Progress, report};
 use crate::publish::AtomicFile;
+use crate::tensor::{Located, Tensor};
 
 /// What some components of an object are: no value of its format, and nothing that passes for one.
 const PARTIAL: &str = "zt.partial/1";
@@ -100,9 +101,12 @@ impl<W: Write> Mover<'_, W> {
         let mut object = entry.object()?.clone();
         let fates = recovered.components.iter().map(|component| component.fate);
         let kept = std::mem::take(&mut object.components);
-        for ((role, mut component), fate) in kept.into_iter().zip(fates) {
+        let tensor = entry.tensor()?;
+        for (((role, mut component), part), fate) in
+            kept.into_iter().zip(tensor.located()).zip(fates)
+        {
             if fate != Fate::Lost {
-                let moved = self.component(entry, &role, &mut component);
+                let moved = self.component(&tensor, part, &mut component);
                 moved.map_err(|error| error.with_object(entry.name()).with_component(&role))?;
                 object.components.push((role, component));
             }
@@ -115,21 +119,20 @@ impl<W: Write> Mover<'_, W> {
         Ok(object)
     }
 
-    fn component(
+    fn component<'f>(
         &mut self,
-        entry: &Entry<'_>,
-        role: &str,
+        tensor: &Tensor<'f>,
+        part: Located<'f>,
         component: &mut Component,
     ) -> Result<()> {
         let Some(source) = self.source else {
             return Ok(());
         };
         // What files before 1.2 leave out, later ones have to say.
-        let tensor = entry.tensor()?;
-        component.dtype = Some(tensor.dtype_to_write(role)?);
-        component.blob.decoded_len = Some(tensor.decoded_len(role)?);
+        component.dtype = Some(tensor.dtype_to_write_of(part)?);
+        component.blob.decoded_len = Some(tensor.decoded_len_of(part)?);
         if component.byte_order == ByteOrder::Big {
-            return self.swapped(entry, role, component);
+            return self.swapped(tensor, part, component);
         }
         let blob = &mut component.blob;
         blob.span = match self.moved.get(&blob.span) {
@@ -149,10 +152,15 @@ impl<W: Write> Mover<'_, W> {
 
     /// Elements of layout 0.1 that are big-endian: their digest, checked while they are read, is one
     /// of other bytes than those that are written.
-    fn swapped(&mut self, entry: &Entry<'_>, role: &str, component: &mut Component) -> Result<()> {
+    fn swapped<'f>(
+        &mut self,
+        tensor: &Tensor<'f>,
+        part: Located<'f>,
+        component: &mut Component,
+    ) -> Result<()> {
         let byte_len = component.blob.span.byte_len();
         let algorithm = component.blob.digest.as_ref().and_then(Digest::algorithm);
-        let mut reader = entry.tensor()?.reader(role)?;
+        let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
         self.container
             .begin_blob(alignment_of(byte_len), algorithm)?;
         loop {

@@ -33,6 +33,18 @@ pub struct Tensor<'f> {
     object: &'f Object,
 }
 
+/// What is said of a blob's bytes after decoding, where that is believed. Real weights compress a few
+/// times; a claim beyond this is either all zeros, which decode at the speed of memory, or a lie that
+/// must not be given memory.
+pub(crate) fn believed_len(blob: &Blob) -> Option<u64> {
+    const BELIEVED_RATIO: u64 = 64;
+    let most = match blob.encoding {
+        Encoding::Raw => u64::MAX,
+        _ => blob.span.byte_len().saturating_mul(BELIEVED_RATIO),
+    };
+    blob.decoded_len.filter(|len| *len <= most)
+}
+
 impl<'f> Tensor<'f> {
     pub(crate) fn new(
         file: &'f Inner,
@@ -399,15 +411,7 @@ impl<'f> Tensor<'f> {
     }
 
     pub(crate) fn decoded_len_of(&self, part: Located<'f>) -> Result<u64> {
-        // Real weights compress a few times; a claim beyond this is either all zeros, which decode
-        // at the speed of memory, or a lie that must not be given memory.
-        const BELIEVED_RATIO: u64 = 64;
-        let blob = &part.component.blob;
-        match blob.decoded_len {
-            Some(len) if blob.encoding == Encoding::Raw => Ok(len),
-            Some(len) if len <= blob.span.byte_len().saturating_mul(BELIEVED_RATIO) => Ok(len),
-            _ => self.count(part),
-        }
+        believed_len(&part.component.blob).map_or_else(|| self.count(part), Ok)
     }
 
     /// Decodes the component for the number of its bytes alone. A wrong digest is reported before
