@@ -139,9 +139,7 @@ impl Evidence {
             &self.digested,
         ] {
             let blobs: Vec<Blob> = some.iter().filter_map(moved).collect();
-            let proofs = ledger.prove(&blobs)?;
-            let is_right = |proof: &&Option<Proof>| matches!(proof, Some(Proof::Digest));
-            proved = proofs.iter().filter(is_right).count();
+            proved = ledger.count_right(&blobs)?;
             if proved == 0 {
                 break;
             }

@@ -29,12 +29,19 @@ pub(super) struct Ledger<'l> {
     limits: Limits,
     gauge: &'l Gauge<'l>,
     known: HashMap<Key, Proof>,
-    /// Bytes that may still be read.
+    /// Bytes that may still be read, with what each look costs besides.
     budget: u64,
     /// Offsets at which a file within may still be supposed to begin.
     bases: u32,
     pub(super) is_cut: bool,
 }
+
+/// What a look at a blob counts for at least: a read, its name and what was found. Any number of
+/// digests of the same byte must not take memory without end.
+const LOOK: u64 = 512;
+
+/// What it counts for where it was taken before: the time to find that.
+const KNOWN: u64 = 64;
 
 /// Offsets that are tried, of all manifests together. A file of nothing but magics has any number.
 const MOST_BASES: u32 = 1 << 16;
@@ -63,11 +70,18 @@ impl<'l> Ledger<'l> {
         }
     }
 
-    /// Whether one more offset may be tried.
+    /// Whether one more offset may be tried: not where anything was too much before.
     pub(super) fn may_try(&mut self) -> bool {
         let left = self.bases.checked_sub(1);
         self.bases = left.unwrap_or(0);
         self.is_cut |= left.is_none();
+        !self.is_cut
+    }
+
+    fn may_spend(&mut self, cost: u64) -> bool {
+        let left = self.budget.checked_sub(cost);
+        self.is_cut |= left.is_none();
+        self.budget = left.unwrap_or(self.budget);
         left.is_some()
     }
 
@@ -83,15 +97,12 @@ impl<'l> Ledger<'l> {
         for blob in blobs {
             let key = key(blob);
             if self.known.contains_key(&key) || missing.contains(&key) {
-                continue;
+                // Not refused: what is known can be told.
+                self.may_spend(KNOWN);
+            } else if self.may_spend(blob.span.byte_len().max(LOOK)) {
+                missing.insert(key.clone());
+                order.push((key, blob));
             }
-            let Some(left) = self.budget.checked_sub(blob.span.byte_len()) else {
-                self.is_cut = true;
-                continue;
-            };
-            self.budget = left;
-            missing.insert(key.clone());
-            order.push((key, blob));
         }
         let proofs = crate::parallel::map(&order, |(_, blob)| self.look(blob))?;
         for ((key, _), proof) in order.into_iter().zip(proofs) {
@@ -99,6 +110,32 @@ impl<'l> Ledger<'l> {
         }
         let known = blobs.iter().map(|blob| self.known.get(&key(blob)));
         Ok(known.map(Option::<&Proof>::cloned).collect())
+    }
+
+    /// How many of these blobs have their digests, where a file within is supposed to begin. Nothing
+    /// is kept of it: few places are asked for twice.
+    ///
+    /// # Errors
+    ///
+    /// Interruption alone.
+    pub(super) fn count_right(&mut self, blobs: &[Blob]) -> Result<usize> {
+        let mut places = HashMap::new();
+        let mut order: Vec<(&Blob, usize)> = Vec::new();
+        for blob in blobs {
+            let next = order.len();
+            let at = *places.entry(key(blob)).or_insert(next);
+            if let Some((_, count)) = order.get_mut(at) {
+                *count = count.saturating_add(1);
+            } else if self.may_spend(blob.span.byte_len().max(LOOK)) {
+                order.push((blob, 1));
+            } else {
+                break;
+            }
+        }
+        let proofs = crate::parallel::map(&order, |(blob, _)| self.look(blob))?;
+        let right = order.iter().zip(&proofs);
+        let right = right.filter(|(_, proof)| matches!(proof, Proof::Digest));
+        Ok(right.map(|((_, count), _)| count).sum())
     }
 
     fn look(&self, blob: &Blob) -> Result<Proof> {
@@ -138,5 +175,61 @@ impl<'l> Ledger<'l> {
                 Err(error) => return Ok(Some(error.into())),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use zt_container::{Digest, Memory};
+
+    /// A source that counts how often it is read.
+    #[derive(Default)]
+    struct Counted(AtomicU64);
+
+    impl Source for Counted {
+        fn byte_len(&self) -> u64 {
+            4096
+        }
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Memory::new(vec![0; 4096]).read_at(offset, buf)
+        }
+    }
+
+    /// As many names of one byte as digests can be made up, looked for from as many places.
+    #[test]
+    fn digests_of_the_same_byte_cost_something_each() {
+        let reads = Arc::new(Counted::default());
+        let source: Arc<dyn Source> = Arc::new(Arc::clone(&reads));
+        let gauge = Gauge::new(None);
+        let mut ledger = Ledger::new(&source, Limits::default(), &gauge);
+        let blobs = |base: u64, count: u32| -> Vec<Blob> {
+            let named = (0..count).map(|sum| Blob {
+                digest: Some(Digest::Crc32c(sum)),
+                ..Blob::raw(Span::new(base, 1).unwrap_or_default())
+            });
+            named.collect()
+        };
+        let most = ledger.budget / LOOK;
+        let few = blobs(8, 2000);
+        ledger.prove(&few).unwrap();
+        assert_eq!(ledger.known.len(), 2000);
+        let mut tried = 0;
+        while ledger.may_try() {
+            tried += 1;
+            ledger.count_right(&blobs(8 + tried, 2000)).unwrap();
+        }
+        assert!(ledger.is_cut && tried <= most / 2000, "{tried} places");
+        assert_eq!(ledger.known.len(), 2000, "of places nothing is kept");
+
+        let mut ledger = Ledger::new(&source, Limits::default(), &gauge);
+        let many = blobs(9, u32::try_from(most).unwrap() * 2);
+        let proofs = ledger.prove(&many).unwrap();
+        let found = proofs.iter().flatten().count() as u64;
+        assert!(ledger.is_cut && found == most);
+        assert_eq!(ledger.known.len() as u64, most);
+        assert!(reads.0.load(Ordering::Relaxed) <= 2 * most + 2000);
     }
 }
