@@ -154,6 +154,7 @@ fn what_verifies_of_a_damaged_file_is_saved_elsewhere() {
     let (path, bytes) = damaged(dir.path());
     let run = zt!["repair", path].exits(1);
     assert!(run.err.contains("error[digest-mismatch]"), "{}", run.err);
+    assert!(run.err.contains("model.zt"), "{}", run.err);
     assert!(
         run.text().contains("would save 1 of 2 objects"),
         "{}",

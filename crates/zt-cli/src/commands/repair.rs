@@ -208,14 +208,15 @@ impl Outcome<'_> {
     fn tell(&self, output: &mut Output) -> Result<(), Failure> {
         let recovery = self.recovery;
         let verdict = recovery.verdict();
+        let blame = |error: &Error| error.clone().with_path(&self.arguments.file);
         for object in recovery.objects() {
             let components = object.components.iter().filter_map(|c| c.error.as_ref());
             for error in object.error.iter().chain(components) {
-                output.error(error);
+                output.error(&blame(error));
             }
         }
         if let (Verdict::Lost | Verdict::Doubtful, Some(error)) = (verdict, recovery.refusal()) {
-            output.error(&error.clone().with_path(&self.arguments.file));
+            output.error(&blame(error));
         }
         self.note_others(output);
         let path = self.arguments.file.display().to_string();
