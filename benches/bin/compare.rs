@@ -28,6 +28,9 @@ struct Arguments {
     /// Also measure how cost grows with size, each operation in a process of its own
     #[arg(long)]
     growth: bool,
+    /// Where the files of that are, up to 17 GB; as `--folder` by default
+    #[arg(long, value_name = "DIR")]
+    growth_folder: Option<PathBuf>,
     /// Write the report, benchmarks.md and benchmarks.svg, into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -95,7 +98,8 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     drop(workload);
     if arguments.growth {
-        run.growth = Some(Growth::measure(size, &folder)?);
+        let folder = arguments.growth_folder.as_ref().unwrap_or(&folder);
+        run.growth = Some(Growth::measure(size, folder)?);
     }
     if let Some(folder) = &arguments.report {
         run.workloads.sort_unstable();

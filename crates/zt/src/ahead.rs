@@ -1,40 +1,82 @@
-//! Bytes that are handed on piece by piece, while the next piece is read.
+//! Bytes that are handed on piece by piece, while the next pieces are read.
 
 use std::ops::ControlFlow;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
 use crate::error::Result;
-use crate::parallel;
 
-/// Shorter pieces are read sooner than another core is asked to.
+/// Bytes that are read ahead, but at least one piece and at most four: with fewer, one side waits for
+/// the other to wake up.
+const AHEAD: usize = 4 << 20;
+const MOST: usize = 4;
+
+/// Shorter pieces are read sooner than another thread is there.
 const WORTH_IT: usize = 256 << 10;
 
 /// Hands on what `read` gives, `piece_len` bytes at a time, until there is no more or `take` breaks.
-/// Takes the memory of two pieces.
+/// Where there is more than one, a thread reads ahead: those that compute have other work.
 pub(crate) fn for_each_piece(
     mut read: impl FnMut(&mut [u8]) -> Result<usize> + Send,
     piece_len: usize,
-    mut take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
+    mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<()> {
-    let (mut piece, mut next) = (vec![0; piece_len], Vec::new());
-    let mut len = read(&mut piece)?;
-    while let Some(bytes) = piece.get(..len).filter(|bytes| !bytes.is_empty()) {
-        // A piece that is not full is the last one.
-        if len < piece_len || len < WORTH_IT {
-            if take(bytes).is_break() {
-                return Ok(());
-            }
-            len = read(&mut piece)?;
-            continue;
-        }
-        next.resize(piece_len, 0);
-        let (following, flow) = parallel::join(|| read(&mut next), || take(bytes));
-        if flow.is_break() {
+    let mut piece = vec![0; piece_len];
+    let len = read(&mut piece)?;
+    if len == piece_len && len >= WORTH_IT {
+        if take(&piece).is_break() {
             return Ok(());
         }
-        len = following?;
-        std::mem::swap(&mut piece, &mut next);
+        return for_each_ahead(read, piece, take);
+    }
+    // A piece that is not full is the last one, and the end is still to be reported.
+    let mut len = len;
+    while let Some(bytes) = piece.get(..len).filter(|bytes| !bytes.is_empty()) {
+        if take(bytes).is_break() {
+            return Ok(());
+        }
+        len = read(&mut piece)?;
     }
     Ok(())
+}
+
+/// The pieces behind the first, whose memory is used again.
+fn for_each_ahead(
+    mut read: impl FnMut(&mut [u8]) -> Result<usize> + Send,
+    first: Vec<u8>,
+    mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> Result<()> {
+    let piece_len = first.len();
+    let ahead = (AHEAD / piece_len.max(1)).clamp(1, MOST);
+    let (send_full, full) = sync_channel(ahead);
+    let (send_empty, empty) = sync_channel::<Vec<u8>>(ahead + 1);
+    // What is moved here is dropped at its end, which ends the reader, too.
+    thread::scope(move |scope| {
+        let reader = move || {
+            // Once nobody takes them any more, no more are read.
+            while let Ok(mut piece) = empty.recv() {
+                let found = read(&mut piece);
+                let is_end = !matches!(found, Ok(1..));
+                if send_full.send(found.map(|len| (piece, len))).is_err() || is_end {
+                    return;
+                }
+            }
+        };
+        thread::Builder::new().spawn_scoped(scope, reader)?;
+        let empties = std::iter::repeat_with(|| vec![0; piece_len]).take(ahead);
+        for piece in empties.chain([first]) {
+            let _ = send_empty.send(piece);
+        }
+        for found in full {
+            let (piece, len): (Vec<u8>, usize) = found?;
+            let bytes = piece.get(..len).unwrap_or_default();
+            if bytes.is_empty() || take(bytes).is_break() {
+                return Ok(());
+            }
+            let _ = send_empty.send(piece);
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]

@@ -51,9 +51,9 @@ impl<'f> ComponentReader<'f> {
         Ok(len)
     }
 
-    /// Hands on all that is left, `piece_len` bytes at a time, until `take` breaks. Where a core is
-    /// free, the next piece is read while `take` has one: so reading costs no time that writing or
-    /// computing would not take anyway. Digests have been checked when this returns unbroken.
+    /// Hands on all that is left, `piece_len` bytes at a time, until `take` breaks. Where that is more
+    /// than one piece of 256 KiB, a thread reads the next ones while `take` has one: so reading takes
+    /// no time beside writing or computing. Digests have been checked when this returns unbroken.
     ///
     /// # Errors
     ///
