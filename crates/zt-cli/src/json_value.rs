@@ -1,5 +1,6 @@
 //! JSON as a value of a manifest: what [`crate::json`] prints, read again.
 
+use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 use zt::{Attributes, Value};
 
@@ -12,10 +13,17 @@ use crate::exit::Failure;
 ///
 /// # Errors
 ///
-/// Code `misuse` for a key that begins with `$` and means nothing.
+/// Code `misuse` for a key that begins with `$` and means nothing, and for JSON that no value holds: a
+/// number beyond any float, half a surrogate, arrays nested too deep.
 pub(crate) fn parse(text: &str) -> Option<Result<Value, Failure>> {
-    let json = serde_json::from_str(text).ok()?;
-    Some(value(json))
+    match serde_json::from_str(text) {
+        Ok(json) => Some(value(json)),
+        // What is skipped is held to the grammar alone.
+        Err(error) => serde_json::from_str::<IgnoredAny>(text).is_ok().then(|| {
+            let message = format!("{text} is JSON, but cannot be stored: {error}");
+            Err(Failure::misuse(message))
+        }),
+    }
 }
 
 fn value(json: Json) -> Result<Value, Failure> {
@@ -207,6 +215,14 @@ mod tests {
         }
         for text in ["Zg", "Zg=", "=", "====", "Z===", "Zm9=v"] {
             assert_eq!(from_base64(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn json_that_no_value_holds_is_no_text_either() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for text in ["1e400", r#""\ud800""#, "[-1e999]", &deep] {
+            assert!(parse(text).is_some_and(|read| read.is_err()), "{text}");
         }
     }
 }
