@@ -152,6 +152,20 @@ impl FileSource {
     pub fn has_its_length(&self) -> Result<bool> {
         Ok(self.file.byte_len()? == self.byte_len)
     }
+
+    /// Whether somebody has the file locked for themselves, as an editor does (advisory locks). The
+    /// file is locked by this call for a moment where nobody has.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        match self.file.0.try_lock_shared() {
+            Ok(()) => {
+                // Closing the file would give it back as well.
+                let _ = self.file.0.unlock();
+                false
+            }
+            Err(error) => matches!(error, std::fs::TryLockError::WouldBlock),
+        }
+    }
 }
 
 /// Opens a file that has a length. Looked at before it is opened, because opening a pipe waits for

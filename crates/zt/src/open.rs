@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use zt_container::{FileSource, Limits, Memory, Source};
 use zt_formats::Registry;
@@ -123,12 +125,14 @@ impl OpenOptions {
     }
 }
 
-/// Opens the file at `path` and what `open` makes of it; again, for as long as the file has another
-/// length by then, up to 16 times, after which the last outcome stands.
+/// Opens the file at `path` and what `open` makes of it; again, up to 16 times, for as long as the
+/// file has another length by then, or cannot be opened while an editor has it, which is waited for,
+/// up to a second in all. Then the last outcome stands.
 ///
 /// What is at the end of a file is looked for where the end was: an edit in place that is committed
 /// meanwhile may have cut it off, or cleared half of it. An edit changes the length of a file before
-/// it changes anything that its readers look at. Spec: §16.
+/// it changes anything that its readers look at; while the call that does so is under way, the end
+/// may be half of what it is going to be. Spec: §16.
 ///
 /// # Errors
 ///
@@ -137,14 +141,22 @@ pub fn open_settled<T>(
     path: impl AsRef<Path>,
     open: impl Fn(Arc<FileSource>) -> Result<T>,
 ) -> Result<T> {
-    const ATTEMPTS: usize = 16;
+    const ATTEMPTS: u32 = 16;
+    const LONGEST_WAIT: u64 = 100;
     let mut attempt = 1;
     loop {
         let source = Arc::new(FileSource::open(path.as_ref())?);
         let opened = open(Arc::clone(&source));
+        // Asked first: what an editor that has let go of it has changed shows in the length.
+        let is_edited = opened.is_err() && source.is_locked();
         // Where the length cannot be asked for, the outcome says more.
-        if attempt == ATTEMPTS || source.has_its_length().unwrap_or(true) {
+        let is_settled = source.has_its_length().unwrap_or(true);
+        if attempt == ATTEMPTS || (is_settled && !is_edited) {
             return opened;
+        }
+        if is_edited {
+            let wait = 1u64.checked_shl(attempt).unwrap_or(LONGEST_WAIT);
+            thread::sleep(Duration::from_millis(wait.min(LONGEST_WAIT)));
         }
         attempt += 1;
     }

@@ -3,6 +3,8 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use zt_container::{FileSource, Source};
 
@@ -70,12 +72,20 @@ impl LockedFile {
     /// Opens the file that has the name once it is locked: a compaction may have put another in its
     /// place while this one waited for nothing.
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        /// Readers that cannot open a file look whether it is locked, and have it for a moment.
+        const MOMENTS: usize = 10;
+        let mut refused = 0;
         loop {
             // Refuses what has no length before it is opened for writing.
             drop(FileSource::open(path)?);
             let file = File::options().read(true).write(true).open(path)?;
             match file.try_lock() {
                 Ok(()) => {}
+                Err(TryLockError::WouldBlock) if refused < MOMENTS => {
+                    refused += 1;
+                    thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
                 Err(TryLockError::WouldBlock) => return Err(Fault::Locked.into()),
                 Err(TryLockError::Error(error)) => return Err(error.into()),
             }

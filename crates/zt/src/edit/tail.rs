@@ -51,6 +51,9 @@ enum State {
 /// Room that is made at first, and the least by which it grows.
 const LEAST: u64 = 1 << 20;
 
+/// Of memory: what systems write at a time, and make a file longer by.
+const PAGE: u64 = 4096;
+
 impl Tail {
     /// `trailer` are the last bytes of the storage. Nothing is changed yet.
     pub(super) fn new(storage: Arc<dyn Storage>, old_len: u64, trailer: &[u8]) -> Self {
@@ -95,7 +98,9 @@ impl Tail {
         // Twice as much each time, so that the copy moves seldom; as little as will do on a disk
         // that is nearly full.
         let grown = self.position.saturating_sub(self.old_len).max(LEAST);
-        let roomy = add(end, grown)?;
+        // Up to a page, what is written from the beginning of one is there at once or not at all.
+        let roomy = add(end, grown)?.checked_next_multiple_of(PAGE);
+        let roomy = roomy.ok_or(io::ErrorKind::FileTooLarge)?;
         let copy_at = match self.reserve(roomy) {
             Ok(()) => roomy,
             Err(_) => self.reserve(end).map(|()| end)?,
