@@ -238,6 +238,25 @@ fn objects_with_a_dense_value_are_decoded_on_request() {
 }
 
 #[test]
+fn what_is_said_of_coordinates_does_not_go_with_the_dense_value() {
+    let coo = file(|writer| {
+        let mut object = writer.begin("a", &[2, 2], "sparse_coo")?;
+        object.set_attributes([("is_coalesced", true)].into_iter().collect());
+        for (role, values) in [("values", &[7u64][..]), ("coords", &[1, 0])] {
+            let mut component = object.component(role, DType::U64, None)?;
+            let bytes: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();
+            component.write_all(&bytes).unwrap();
+            component.finish()?;
+        }
+        object.finish()
+    });
+    let (output, _) = try_to(&zt_with(|options| options.dense = true), vec![coo]).unwrap();
+    let tensor = output.tensor("a").unwrap();
+    assert_eq!(tensor.to_vec::<u64>().unwrap(), [0, 0, 7, 0]);
+    assert!(tensor.attributes().is_empty());
+}
+
+#[test]
 fn dense_values_that_are_not_there_are_missed() {
     let input = || file(|writer| stream(writer, "x", "acme.x/1", (DType::U8, None), &[1]));
     let options = zt_with(|options| options.dense = true);

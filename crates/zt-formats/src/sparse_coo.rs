@@ -71,6 +71,11 @@ impl ObjectFormat for SparseCooFormat {
         signature.get(VALUES).and_then(type_of)
     }
 
+    /// What PyTorch says of the coordinates, and we keep of its tensors.
+    fn parameters(&self) -> &[&str] {
+        &["is_coalesced"]
+    }
+
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
         Coo::from_parts(parts)?.to_dense()
     }
