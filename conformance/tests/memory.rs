@@ -482,6 +482,23 @@ fn laughing_pickle(depth: u8) -> Vec<u8> {
     [&b"\x80\x02}X\x01\0\0\0w"[..], &list, b"s."].concat()
 }
 
+/// A list of 200 times a list of 1000 times one tensor.
+fn shared_tensor_pickle() -> Vec<u8> {
+    // Opcodes as above; `0` takes the last value off.
+    let tensor = b"ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\n\
+        X\x01\0\0\x000X\x03\0\0\0cpuK\x01tQK\0(K\x01t(K\x01t\x89ccollections\nOrderedDict\n)RtRq\x000";
+    let many = |of: u8, count| [&b"]("[..], &[b'h', of].repeat(count), b"e"].concat();
+    [
+        &b"\x80\x02"[..],
+        tensor,
+        &many(0, 1000),
+        b"q\x010",
+        &many(1, 200),
+        b".",
+    ]
+    .concat()
+}
+
 #[test]
 fn hostile_files_of_other_formats_open_within_a_multiple_of_themselves() {
     let alone = alone();
@@ -580,6 +597,10 @@ fn hostile_files_of_other_formats_open_within_a_multiple_of_themselves() {
         ("pickle, 10^6 marks", pytorch(&marks)),
         ("pickle, lists 10^6 deep", pytorch(&nested.concat())),
         ("pickle, 10^20 leaves", pytorch(&laughing_pickle(20))),
+        (
+            "pickle, one tensor 200,000 times",
+            pytorch(&shared_tensor_pickle()),
+        ),
     ];
     for (case, bytes) in cases {
         let _ = imports_cheaply(case, &bytes, times(case), true, &alone).map(|file| {

@@ -174,6 +174,7 @@ impl<'h> Assembler<'h> {
         tensor: Result<Tensor, Refused>,
         budget: &mut Budget,
     ) -> Result<()> {
+        budget.spend(flatten::TENSOR)?;
         let tensor = match tensor {
             Ok(tensor) => tensor,
             Err(refused) => {

@@ -55,7 +55,7 @@ fn convert(
     budget: &mut Budget,
 ) -> Result<zt::manifest::Value, Violation> {
     use zt::manifest::Value as Cbor;
-    budget.spend(1)?;
+    budget.spend(size_of::<Cbor>())?;
     let Some(depth) = depth.checked_sub(1) else {
         let limit = Limits::default().nesting;
         return Err(Violation::TooDeep { limit });

@@ -11,9 +11,13 @@ use super::global::Global;
 use super::pickle::{Heap, Node, Value};
 use super::violation::Violation;
 
-/// Leaves and the bytes of their names are as many as the pickle has bytes, times this: a name
-/// repeats the keys above it. A graph whose parts are shared can have any number of leaves.
-const PER_BYTE: u64 = 64;
+/// What leaves, their names and what becomes of them may take, for each byte of the pickle: `None`
+/// is one byte, and a tensor that is there again some thirty. A graph whose parts are shared can
+/// have any number of leaves.
+const PER_BYTE: u64 = 128;
+
+/// About what a tensor takes that is listed.
+pub(super) const TENSOR: usize = 3 << 10;
 
 /// For small pickles.
 const AT_LEAST: u64 = 1 << 20;
@@ -130,7 +134,7 @@ fn walk(
                         let limit = limits.name_len;
                         return Err(Violation::NameTooLong { limit });
                     }
-                    budget.spend(name.len())?;
+                    budget.spend(name.len().saturating_add(size_of::<Leaf>()))?;
                     leaves.push(Leaf {
                         name: name.clone(),
                         value,
