@@ -510,8 +510,12 @@ fn graphs_within_graphs_have_a_limit() {
 /// they would fill memory.
 #[test]
 fn names_made_of_others_do_not_outgrow_the_file() {
-    let tensors: Vec<u8> = (0..5000).flat_map(|_| field(10, [])).collect();
-    let attribute = field(5, [field(1, "a"), tensors].concat());
-    let node = field(1, [field(3, "n".repeat(30_000)), attribute].concat());
-    assert_eq!(opened(model(&[node])).unwrap_err().code(), "header");
+    const TENSORS: u64 = 10;
+    const GRAPHS: u64 = 11;
+    for number in [TENSORS, GRAPHS] {
+        let parts: Vec<u8> = (0..5000).flat_map(|_| field(number, [])).collect();
+        let attribute = field(5, [field(1, "a"), parts].concat());
+        let node = field(1, [field(3, "n".repeat(30_000)), attribute].concat());
+        assert_eq!(opened(model(&[node])).unwrap_err().code(), "header");
+    }
 }

@@ -229,12 +229,16 @@ impl Walk<'_, '_> {
             };
             let name = match content.name() {
                 "" => {
-                    let name = format!("{scope}initializer.{unnamed}");
+                    let name = || format!("{scope}initializer.{unnamed}");
+                    let name = self.made(scope.len(), name)?;
                     unnamed = unnamed.saturating_add(1);
                     Name::Made(name)
                 }
                 name if scope.is_empty() => Name::Own(name.to_owned()),
-                name => Name::Made(format!("{scope}{name}")),
+                name => {
+                    let len = scope.len().saturating_add(name.len());
+                    Name::Made(self.made(len, || format!("{scope}{name}"))?)
+                }
             };
             self.add(name, content)?;
         }
@@ -285,10 +289,11 @@ impl Walk<'_, '_> {
             }
             let (name, is_constant) = label.as_ref().map_or(("", false), |(n, c)| (n, *c));
             let key = self.name(attribute, attribute::NAME)?;
-            let name = match is_constant {
+            let len = scope.len().saturating_add(name.len());
+            let name = self.made(len.saturating_add(key.len()), || match is_constant {
                 true => format!("{scope}{name}"),
                 false => format!("{scope}{name}.{key}"),
-            };
+            })?;
             self.attribute(attribute, &name, levels)?;
         }
         Ok(())
@@ -310,46 +315,50 @@ impl Walk<'_, '_> {
         let mut fields = Fields::of(attribute);
         let mut number = 0u64;
         while let Some(field) = fields.next(self.window)? {
-            let name = match field.number {
-                attribute::TENSORS | attribute::GRAPHS | attribute::SPARSE_TENSORS => {
-                    let name = format!("{name}.{number}");
-                    number = number.saturating_add(1);
-                    name
-                }
-                _ => name.to_owned(),
+            let is_one_of_many = match field.number {
+                attribute::TENSORS | attribute::GRAPHS | attribute::SPARSE_TENSORS => true,
+                attribute::TENSOR | attribute::GRAPH | attribute::SPARSE_TENSOR => false,
+                _ => continue,
             };
+            let mut name = self.made(name.len(), || name.to_owned())?;
+            if is_one_of_many {
+                name.push_str(&format!(".{number}"));
+                number = number.saturating_add(1);
+            }
             let content = match field.number {
                 attribute::TENSOR | attribute::TENSORS => self.dense(field.bytes()?)?,
                 attribute::SPARSE_TENSOR | attribute::SPARSE_TENSORS => {
                     self.sparse(field.bytes()?)?
                 }
-                attribute::GRAPH | attribute::GRAPHS => {
-                    self.graph(field.bytes()?, &format!("{name}."), levels)?;
+                _ => {
+                    name.push('.');
+                    self.graph(field.bytes()?, &name, levels)?;
                     continue;
                 }
-                _ => continue,
             };
             self.add(Name::Made(name), content)?;
         }
         Ok(())
     }
 
-    /// Adds a tensor, as long as the file is long enough for so many and for such names: a graph
-    /// gives its name to everything that is in it.
+    /// A name that is made of others, which may be long: as long as the file is long enough for it.
+    fn made(&mut self, len: usize, make: impl FnOnce() -> String) -> Result<String> {
+        let byte_len = len as u64;
+        let rest = self.names.checked_sub(byte_len);
+        let too_long = || Violation::TooLong {
+            what: "a name made of others",
+            byte_len,
+            limit: self.names,
+        };
+        self.names = rest.ok_or_else(too_long)?;
+        Ok(make())
+    }
+
+    /// Adds a tensor, unless there are too many.
     fn add(&mut self, name: Name, content: Content) -> Result<()> {
         if self.found.len() >= TENSORS_MAX {
             let limit = TENSORS_MAX;
             return Err(Violation::TooMany { limit }.into());
-        }
-        if let Name::Made(name) = &name {
-            let byte_len = name.len() as u64;
-            let rest = self.names.checked_sub(byte_len);
-            let too_long = || Violation::TooLong {
-                what: "a name made of others",
-                byte_len,
-                limit: self.names,
-            };
-            self.names = rest.ok_or_else(too_long)?;
         }
         self.found.push(Found { name, content });
         Ok(())
