@@ -135,7 +135,10 @@ impl<'s> Tree<'s> {
             }
         };
         if let Some((object, source)) = self.known.get(&address) {
-            builder.object(path, object.clone(), *source);
+            let (object, source) = (object.clone(), *source);
+            // Each link has a copy of its own, and takes a few bytes of the file.
+            self.spend_bytes(object.attributes.as_ref().map_or(0, weight))?;
+            builder.object(path, object, source);
             return Ok(None);
         }
         // A group that holds itself has nothing that is not listed.
@@ -201,8 +204,12 @@ impl<'s> Tree<'s> {
 
     /// Counts a path.
     fn spend(&mut self, len: usize) -> Result<()> {
+        self.spend_bytes(PATH.saturating_add(len as u64))
+    }
+
+    fn spend_bytes(&mut self, byte_len: u64) -> Result<()> {
         let limit = self.limit;
-        let left = self.left.checked_sub(PATH.saturating_add(len as u64));
+        let left = self.left.checked_sub(byte_len);
         self.left = left.ok_or(Violation::Paths { limit })?;
         Ok(())
     }
@@ -293,4 +300,26 @@ fn warning(object: Option<&str>, name: &str, error: &Error) -> Warning {
             error.message()
         ),
     }
+}
+
+/// About what attributes take in memory.
+fn weight(attributes: &Attributes) -> u64 {
+    let pairs = attributes.iter().map(|(key, value)| {
+        let (key, value) = (weight_of(key), weight_of(value));
+        key.saturating_add(value)
+    });
+    pairs.fold(0, u64::saturating_add)
+}
+
+fn weight_of(value: &Value) -> u64 {
+    let own = size_of::<Value>() as u64;
+    let held = match value {
+        Value::Text(text) => text.len() as u64,
+        Value::Bytes(bytes) => bytes.len() as u64,
+        Value::Array(items) => items.iter().map(weight_of).fold(0, u64::saturating_add),
+        Value::Map(map) => weight(map),
+        Value::Tag(_, value) => weight_of(value),
+        _ => 0,
+    };
+    own.saturating_add(held)
 }

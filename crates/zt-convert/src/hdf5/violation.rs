@@ -154,7 +154,8 @@ impl fmt::Display for Violation {
             ),
             Violation::Paths { limit } => write!(
                 f,
-                "groups that hold each other give more paths than {limit} bytes can hold"
+                "links that lead to the same again give more paths and attributes than {limit} bytes \
+                 hold"
             ),
             Violation::Depth { limit } => write!(f, "groups nest deeper than {limit}"),
             Violation::Length { expected, found } => {
