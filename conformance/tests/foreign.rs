@@ -57,3 +57,27 @@ kinds! {
     safetensors: 76,
     zt2: 14,
 }
+
+/// HDF5 may begin behind a user block, which may be another file that has one among its values.
+#[test]
+fn a_file_within_the_values_of_another_is_not_what_that_is() {
+    let files = foreign::files("h5");
+    let is_sound = |bytes: &[u8]| zt_convert::open_source(memory(bytes), &Default::default());
+    let sound = files.iter().find(|(_, bytes)| is_sound(bytes).is_ok());
+    let (_, hdf5) = sound.unwrap();
+    let len = hdf5.len();
+    let header = format!(r#"{{"w":{{"dtype":"U8","shape":[{len}],"data_offsets":[0,{len}]}}}}"#);
+    let header = format!("{header:504}");
+    let bytes = [&504u64.to_le_bytes()[..], header.as_bytes(), hdf5].concat();
+    let file = zt_convert::open_source(memory(&bytes), &Default::default()).unwrap();
+    assert_eq!(file.kind(), zt_convert::SAFETENSORS);
+    assert!(*file.tensor("w").unwrap().bytes("data").unwrap() == *hdf5);
+    // Behind a block of anything else it is found.
+    let bytes = [&[b'M'; 512][..], hdf5].concat();
+    let file = zt_convert::open_source(memory(&bytes), &Default::default()).unwrap();
+    assert_eq!(file.kind(), zt_convert::HDF5);
+}
+
+fn memory(bytes: &[u8]) -> zt::Memory<Vec<u8>> {
+    zt::Memory::new(bytes.to_vec())
+}

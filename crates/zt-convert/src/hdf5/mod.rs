@@ -58,15 +58,31 @@ use zt::{FileBuilder, Result, Source};
 
 use crate::detect::Probe;
 use crate::input::{Input, Origin};
-use crate::member::{HDF5, Member};
+use crate::member::{HDF5, Member, members};
 
 pub(crate) const MEMBER: Member = Member {
     kind: HDF5,
     extensions: &["h5", "hdf5"],
-    recognises: |probe: &Probe<'_>| Ok(superblock::locate(probe.source())?.is_some()),
+    recognises,
     open,
     write: None,
 };
+
+/// The signature at the beginning, or behind a user block: which may be a file of a kind that is
+/// tried later, with such a file in its data.
+fn recognises(probe: &Probe<'_>) -> Result<bool> {
+    let at = superblock::locate(probe.source())?;
+    if at.is_none_or(|at| at == 0) {
+        return Ok(at.is_some());
+    }
+    let later = members().iter().skip_while(|member| member.kind != HDF5);
+    for member in later.skip(1) {
+        if (member.recognises)(probe)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
 
 fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
