@@ -233,10 +233,9 @@ impl<'s> Bench<'s> {
     }
 }
 
-/// Bytes behind the end, and a trailer that is cut off: a repair writes and cuts.
+/// Bytes behind the end, which a repair takes away.
 fn tear(file: &Path) -> Result<()> {
     let mut bytes = fs::read(file).map_err(Error::file(file))?;
-    bytes.truncate(bytes.len().saturating_sub(8));
     bytes.extend_from_slice(&[7; 5000]);
     fs::write(file, bytes).map_err(Error::file(file))
 }
