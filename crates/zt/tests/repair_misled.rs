@@ -1,0 +1,308 @@
+//! Files that were made to mislead a repair, or to take its time.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod common;
+mod repaired;
+mod simulated;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use proptest::prelude::*;
+use repaired::{look, mended, objects, options, saved, written};
+use simulated::dense;
+use zt::{
+    Dense, DigestAlgorithm, Fate, File, Memory, Source, Standing, Verdict, WriteOptions, Writer,
+    examine,
+};
+
+/// Bytes as a tensor.
+fn blob(bytes: &[u8]) -> Dense<'_> {
+    Dense::from_slice(&[bytes.len() as u64], bytes).unwrap()
+}
+
+/// A file that holds other files, whole and as they are.
+fn holding(options: WriteOptions, blobs: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    for (at, bytes) in blobs.iter().enumerate() {
+        writer.add(&format!("blob {at}"), &blob(bytes)).unwrap();
+    }
+    writer.finish().unwrap();
+    bytes
+}
+
+/// The file within is never taken for the file, wherever it lies and wherever the file is cut.
+#[test]
+fn a_file_within_a_blob_does_not_pass_for_the_file() {
+    for digest in [Some(DigestAlgorithm::Crc32c), None] {
+        let inner = written(
+            WriteOptions::new().digest(digest),
+            &[("x", &[1; 40]), ("y", &[2; 10])],
+        );
+        let padded = |before: usize| [&vec![5; before][..], &inner].concat();
+        let (one, other) = (padded(1), padded(100));
+        for blobs in [
+            &[&inner[..]][..],
+            &[&inner, &[6; 500]],
+            &[&[6; 500], &inner],
+            &[&one, &[6; 10]],
+            &[&[6; 10], &other],
+            &[&inner, &one, &other],
+        ] {
+            let file = holding(WriteOptions::new(), blobs);
+            let expected = look(&file);
+            assert_eq!(expected.verdict(), Verdict::Sound);
+            let manifest = expected.generation().unwrap().manifest;
+            for len in (0..manifest.end()).step_by(7).chain([manifest.end() - 1]) {
+                let cut = &file[..usize::try_from(len).unwrap()];
+                let (recovery, after) = mended(cut);
+                assert!(after == cut, "{len}");
+                // A file that is cut exactly behind the other one reads as that, and without
+                // digests nothing speaks against it.
+                let reads = File::from_bytes(cut.to_vec()).is_ok();
+                assert!(recovery.generation().is_none() || reads, "{len}");
+            }
+            for len in manifest.end()..file.len() as u64 {
+                let (_, after) = mended(&file[..usize::try_from(len).unwrap()]);
+                assert!(after == file, "{len}");
+            }
+            let (recovery, after) = mended(&[&file[..], &inner].concat());
+            assert_eq!(recovery.generation().map(|g| g.manifest), Some(manifest));
+            assert!(after == file);
+        }
+    }
+}
+
+#[test]
+fn a_file_within_a_blob_is_told() {
+    let inner = written(WriteOptions::new(), &[("x", &[1; 40]), ("y", &[2; 10])]);
+    let file = holding(WriteOptions::new(), &[&[6; 500], &inner, &[6; 500]]);
+    let cut = &file[..file.len() - 100];
+    let recovery = look(cut);
+    assert_eq!(recovery.verdict(), Verdict::Lost);
+    let [nested] = recovery.others() else {
+        panic!("{:?}", recovery.others());
+    };
+    let open = File::from_bytes(file).unwrap();
+    let offset = common::span_of(&open, "blob 1", "data").offset();
+    assert_eq!(nested.standing, Standing::Nested { offset });
+}
+
+/// A blob that holds a file with the same tensor as the file around it, at the same offset.
+#[test]
+fn what_fits_in_two_ways_is_left_to_the_caller() {
+    let inner = written(WriteOptions::new(), &[("x", &[1; 40])]);
+    let mut file = Vec::new();
+    let mut writer = Writer::new(&mut file).unwrap();
+    writer.add("x", &dense(&[1; 40])).unwrap();
+    writer.add("backup", &blob(&inner)).unwrap();
+    writer.add("more", &dense(&[3; 40])).unwrap();
+    writer.finish().unwrap();
+    assert_eq!(look(&file).verdict(), Verdict::Sound);
+
+    let cut = &file[..file.len() - 150];
+    let (recovery, after) = mended(cut);
+    assert_eq!(recovery.verdict(), Verdict::Doubtful);
+    assert!(after == cut);
+    assert!(saved(&recovery).is_err());
+    let [other] = recovery.others() else {
+        panic!("{:?}", recovery.others());
+    };
+    assert_eq!(other.standing, Standing::Doubtful);
+    let mut chosen = options();
+    chosen.manifest = Some(other.manifest.offset());
+    let recovery = examine(Memory::new(Vec::from(cut)), &chosen).unwrap();
+    assert_eq!(objects(&saved(&recovery).unwrap()), objects(&inner));
+}
+
+/// A source that counts the bytes and the calls that it is read by.
+struct Metered(Vec<u8>, AtomicU64, AtomicU64);
+
+impl Source for Metered {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
+        self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        self.2.fetch_add(1, Ordering::Relaxed);
+        Memory::new(&self.0[..]).read_at(offset, buf)
+    }
+}
+
+/// Trailers that each declare all that is before them, roots without end, manifests of overlapping
+/// blobs: what is read stays in proportion to the file.
+#[test]
+fn however_many_manifests_there_seem_to_be_the_work_is_linear() {
+    let fakes: [&dyn Fn(u64) -> Vec<u8>; 5] = [
+        // Manifests that are sound, each of which every magic before it may be the header of.
+        &|at| {
+            let values = [1, 2, 3].map(|value| value + i32::try_from(at).unwrap());
+            let file = written(WriteOptions::new(), &[("x", &values)]);
+            file[76..].to_vec()
+        },
+        &|at| [&(at - 8).to_le_bytes()[..], b"ZTEN1000"].concat(),
+        &|_| b"\xA2\x67objects\xBF\x60".to_vec(),
+        &|_| b"\xA1\x67version\x9F".to_vec(),
+        &|_| [&7_u64.to_le_bytes()[..], b"\xBF\x67objectsZTEN1000"].concat(),
+    ];
+    for fake in fakes {
+        let mut file = written(WriteOptions::new(), &[("a", &[1; 40])]);
+        file.truncate(file.len() - 20);
+        while file.len() < 1 << 20 {
+            let next = fake(file.len() as u64);
+            file.extend_from_slice(&next);
+        }
+        let len = file.len() as u64;
+        let source = Arc::new(Metered(file, 0.into(), 0.into()));
+        let recovery = examine(Arc::clone(&source), &options()).unwrap();
+        assert_ne!(recovery.verdict(), Verdict::Sound);
+        let (read, calls) = (&source.1, &source.2);
+        let (read, calls) = (read.load(Ordering::Relaxed), calls.load(Ordering::Relaxed));
+        assert!(read <= 16 * len + (64 << 20), "{read} of {len}");
+        assert!(calls <= 500_000, "{calls} reads");
+    }
+}
+
+/// A source of which one read fails, or every read from then on.
+struct Failing {
+    bytes: Vec<u8>,
+    at: usize,
+    is_for_ever: bool,
+    calls: AtomicUsize,
+}
+
+impl Source for Failing {
+    fn byte_len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        if call == self.at || self.is_for_ever && call > self.at {
+            return Err(std::io::Error::other("a bad sector"));
+        }
+        Memory::new(&self.bytes[..]).read_at(offset, buf)
+    }
+}
+
+/// What cannot be read is an error, or the reason why an object is lost: nothing else is taken for
+/// the file, and nothing is proved that was not read.
+#[test]
+fn a_read_that_fails_is_told_and_misleads_nobody() {
+    let file = written(WriteOptions::new(), &[("a", &[1; 40]), ("b", &[2; 10])]);
+    let torn = [&file[..], &[3; 100]].concat();
+    let generation = look(&torn).generation().unwrap().manifest;
+    for bytes in [file, torn] {
+        for is_for_ever in [false, true] {
+            let (mut errors, mut at) = (0, 0);
+            loop {
+                let source = Arc::new(Failing {
+                    bytes: bytes.clone(),
+                    at,
+                    is_for_ever,
+                    calls: AtomicUsize::new(0),
+                });
+                let mut options = options();
+                options.threads = Some(1);
+                match examine(Arc::clone(&source), &options) {
+                    Err(error) => {
+                        assert_eq!(error.code(), "io");
+                        errors += 1;
+                    }
+                    Ok(recovery) if source.calls.load(Ordering::Relaxed) > at => {
+                        assert_eq!(recovery.verdict(), Verdict::Damaged);
+                        assert_eq!(recovery.generation().unwrap().manifest, generation);
+                        let errors = recovery.objects().iter().flat_map(|o| &o.components);
+                        let codes: Vec<_> = errors.filter_map(|c| c.error.as_ref()).collect();
+                        assert!(!codes.is_empty() && codes.iter().all(|e| e.code() == "io"));
+                    }
+                    Ok(_) => break,
+                }
+                at += 1;
+            }
+            assert!(errors > 3, "{errors} errors of {at} reads");
+            assert!(
+                is_for_ever || at > errors,
+                "a blob that cannot be read is lost"
+            );
+        }
+    }
+}
+
+#[test]
+fn fake_trailers_behind_a_file_do_not_hide_it() {
+    let file = written(WriteOptions::new(), &[("a", &[1; 40])]);
+    let mut torn = file.clone();
+    for size in 0..1000_u64 {
+        torn.extend_from_slice(&[&[0xA2; 32][..], &size.to_le_bytes(), b"ZTEN1000"].concat());
+    }
+    // What the file ends with may be its last generation, damaged.
+    let (recovery, after) = mended(&torn);
+    assert_eq!(recovery.verdict(), Verdict::Doubtful);
+    assert!(after == torn);
+    torn.push(b'\n');
+    let (recovery, after) = mended(&torn);
+    assert_eq!(recovery.verdict(), Verdict::Mendable);
+    assert!(after == file);
+}
+
+proptest! {
+    /// Whatever is done to a file: nothing that is said to be proved is other bytes than were
+    /// written, what is saved reads, and a file that was mended is sound.
+    #[test]
+    fn nothing_wrong_is_said_to_be_proved(
+        lens in prop::collection::vec(0_usize..200, 0..6),
+        has_digests in any::<bool>(),
+        zstd in any::<bool>(),
+        keep in 0.5_f64..1.2,
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        tail in prop::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let mut options = WriteOptions::new();
+        if !has_digests {
+            options = options.digest(None);
+        }
+        if zstd {
+            options = options.zstd(1);
+        }
+        let values: Vec<Vec<i32>> = lens
+            .iter()
+            .zip(0..)
+            .map(|(len, at)| vec![at; *len])
+            .collect();
+        let names: Vec<String> = (0..values.len()).map(|at| format!("n{at}")).collect();
+        let originals: Vec<(&str, &[i32])> = names
+            .iter()
+            .zip(&values)
+            .map(|(name, values)| (&name[..], &values[..]))
+            .collect();
+        let mut file = written(options, &originals);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        let len = (file.len() as f64 * keep) as usize;
+        file.truncate(len.min(file.len()));
+        for (at, byte) in damage {
+            let at = at.index(file.len());
+            file[at] = byte;
+        }
+        file.extend_from_slice(&tail);
+        let (recovery, after) = mended(&file);
+        match recovery.verdict() {
+            Verdict::Mendable => prop_assert_eq!(look(&after).verdict(), Verdict::Sound),
+            _ => prop_assert!(after == file),
+        }
+        let Ok(bytes) = saved(&recovery) else {
+            prop_assert!(recovery.generation().is_none());
+            return Ok(());
+        };
+        let saved = File::from_bytes(bytes).unwrap();
+        for object in recovery.objects().iter().filter(|o| o.fate == Fate::Proved) {
+            let Ok(found) = saved.tensor(&object.name).and_then(|t| t.bytes("data").map(|b| b.to_vec())) else {
+                continue;
+            };
+            let is_original = |values: &Vec<i32>| {
+                values.iter().flat_map(|v| v.to_le_bytes()).eq(found.iter().copied())
+            };
+            prop_assert!(found.is_empty() || values.iter().any(is_original));
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Files that were damaged, and what is left of them in another file.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod common;
+mod repaired;
+mod simulated;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use repaired::{Objects, look, mended, objects, saved, with_attributes, written};
+use zt::{DigestAlgorithm, Fate, File, Verdict, WriteOptions, Writer};
+
+/// Every byte of a file flipped, one after the other: what is said to be proved is what was written.
+#[test]
+fn whichever_byte_is_damaged_what_verifies_is_saved() {
+    let original: &[(&str, &[i32])] = &[("a", &[1, 2, 3]), ("b", &[-4, 5]), ("c", &[0; 20])];
+    let file = with_attributes(original);
+    let open = File::from_bytes(file.clone()).unwrap();
+    let spans: Vec<_> = original
+        .iter()
+        .map(|(name, _)| common::span_of(&open, name, "data"))
+        .collect();
+    let manifest = look(&file).generation().unwrap().manifest;
+    let contents: Vec<&[i32]> = original.iter().map(|(_, values)| *values).collect();
+    let (mut kept, mut lost) = (0, 0);
+    for at in 0..file.len() {
+        for bit in 0..8 {
+            let mut torn = file.clone();
+            torn[at] ^= 1 << bit;
+            let (recovery, after) = mended(&torn);
+            if after != torn {
+                let mended = File::from_bytes(after).unwrap();
+                assert_eq!(mended.entries().len(), original.len(), "{at}");
+                assert!(mended.attributes().unwrap().is_some(), "{at}");
+            }
+            let blob = spans
+                .iter()
+                .position(|span| (span.offset()..span.end()).contains(&(at as u64)));
+            if let Some(blob) = blob {
+                // A damaged blob costs its object and no other.
+                assert_eq!(recovery.verdict(), Verdict::Damaged);
+                for (at, object) in recovery.objects().iter().enumerate() {
+                    let expected = if at == blob { Fate::Lost } else { Fate::Proved };
+                    assert_eq!(object.fate, expected);
+                }
+                let codes = recovery.objects()[blob].components.iter();
+                let error = codes.map(|c| c.error.as_ref().unwrap().code());
+                assert_eq!(error.collect::<Vec<_>>(), ["digest-mismatch"]);
+            } else if (at as u64) < manifest.offset() || at as u64 >= manifest.end() {
+                // Header, padding, trailer: nothing is lost.
+                assert!(recovery.is_complete(), "{at}");
+                assert!(matches!(
+                    recovery.verdict(),
+                    Verdict::Sound | Verdict::Mendable
+                ));
+            }
+            let Ok(bytes) = saved(&recovery) else {
+                assert!(
+                    matches!(recovery.verdict(), Verdict::Lost | Verdict::Doubtful),
+                    "{at}"
+                );
+                lost += 1;
+                continue;
+            };
+            kept += 1;
+            let saved = File::from_bytes(bytes).unwrap();
+            assert!(
+                saved
+                    .verify(&zt::VerifyOptions::default())
+                    .unwrap()
+                    .problems
+                    .iter()
+                    .all(
+                        // A name or a type that is another now is nothing that a digest could tell.
+                        |problem| problem.code() != "digest-mismatch"
+                    )
+            );
+            for object in recovery.objects() {
+                if object.fate != Fate::Proved {
+                    continue;
+                }
+                let tensor = saved.tensor(&object.name).unwrap();
+                let bytes = tensor.bytes("data").unwrap();
+                let is_original = |values: &&[i32]| {
+                    let original = values.iter().flat_map(|value| value.to_le_bytes());
+                    original.eq(bytes.iter().copied())
+                };
+                assert!(
+                    contents.iter().any(is_original),
+                    "{at}: proved, and not what was written"
+                );
+            }
+        }
+    }
+    assert!(
+        kept > lost,
+        "{kept} files of which something was saved, {lost} without"
+    );
+}
+
+#[test]
+fn without_digests_what_is_there_is_kept_and_said_to_be_unproved() {
+    let file = written(
+        WriteOptions::new().digest(None),
+        &[("a", &[1; 40]), ("b", &[2; 9])],
+    );
+    let torn = [&file[..], b"junk"].concat();
+    let (recovery, after) = mended(&torn);
+    assert_eq!(recovery.verdict(), Verdict::Mendable);
+    assert!(recovery.objects().iter().all(|o| o.fate == Fate::Unproved));
+    assert!(after == file);
+    assert_eq!(objects(&saved(&recovery).unwrap()), objects(&file));
+
+    // Where frames have checksums, these tell.
+    let options = WriteOptions::new().digest(None).zstd(1);
+    let mut file = written(options, &[("a", &[1; 4000]), ("b", &[2; 9000])]);
+    let open = File::from_bytes(file.clone()).unwrap();
+    let span = common::span_of(&open, "b", "data");
+    file[usize::try_from(span.end()).unwrap() - 1] ^= 1;
+    let recovery = look(&file);
+    let fates: Vec<_> = recovery.objects().iter().map(|o| o.fate).collect();
+    assert_eq!(fates, [Fate::Unproved, Fate::Lost]);
+}
+
+/// Some of an object's components are no value of its format, and do not pass for one.
+#[test]
+fn what_is_left_of_an_object_is_kept_under_its_name() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    writer.add("graph", &common::graph()).unwrap();
+    writer.finish().unwrap();
+    let open = File::from_bytes(bytes.clone()).unwrap();
+    let span = common::span_of(&open, "graph", "indices");
+    bytes[usize::try_from(span.offset()).unwrap()] ^= 1;
+    let recovery = look(&bytes);
+    assert_eq!(recovery.verdict(), Verdict::Damaged);
+    let graph = &recovery.objects()[0];
+    assert_eq!(graph.fate, Fate::Partial);
+    let lost = graph.components.iter().filter(|c| c.fate == Fate::Lost);
+    assert_eq!(lost.map(|c| &*c.role).collect::<Vec<_>>(), ["indices"]);
+
+    let saved = File::from_bytes(saved(&recovery).unwrap()).unwrap();
+    let partial = saved.tensor("graph").unwrap();
+    assert_eq!(partial.format(), "zt.partial/1");
+    assert_eq!(partial.shape(), [2, 3]);
+    let format = partial
+        .attributes()
+        .get("zt.format")
+        .and_then(|value| value.as_str());
+    assert_eq!(format, Some("sparse_csr"));
+    assert_eq!(*partial.bytes("values").unwrap(), [7, 0, 0, 0, 8, 0, 0, 0]);
+    assert!(partial.bytes("indices").is_err());
+    assert_eq!(partial.to_dense().unwrap_err().code(), "unsupported");
+}
+
+/// Its digest is right, and what it has that of are no frames: as much of it as a reader believes is
+/// nothing, and the others are there.
+#[test]
+fn what_does_not_decode_is_lost_and_keeps_nothing_else_from_being_saved() {
+    let options = WriteOptions::new().zstd(1);
+    let mut file = written(options, &[("a", &[1; 4000]), ("b", &[0; 4000])]);
+    let open = File::from_bytes(file.clone()).unwrap();
+    let blob = open
+        .tensor("b")
+        .unwrap()
+        .component("data")
+        .unwrap()
+        .blob
+        .clone();
+    assert!(blob.decoded_len.unwrap() > 64 * blob.span.byte_len());
+    let start = usize::try_from(blob.span.offset()).unwrap();
+    let end = usize::try_from(blob.span.end()).unwrap();
+    file[start..end].fill(0xA5);
+    let right = DigestAlgorithm::Crc32c.digest(&file[start..end]).unwrap();
+    let [old, right] = [blob.digest.unwrap(), right].map(|digest| digest.to_string());
+    let at = file
+        .windows(old.len())
+        .rposition(|text| text == old.as_bytes());
+    let at = at.unwrap();
+    file[at..at + old.len()].copy_from_slice(right.as_bytes());
+
+    let recovery = look(&file);
+    assert_eq!(recovery.verdict(), Verdict::Damaged);
+    let fates = recovery.objects().iter().map(|o| o.fate);
+    assert_eq!(fates.collect::<Vec<_>>(), [Fate::Proved, Fate::Lost]);
+    let error = recovery.objects()[1].components[0].error.as_ref();
+    assert_eq!(error.unwrap().object(), Some("b"));
+    let saved = objects(&saved(&recovery).unwrap());
+    assert_eq!(saved, Objects::from([("a".into(), vec![1; 4000])]));
+}
+
+/// The `.zt` files in some folders of the corpus.
+fn corpus(folders: &[&str]) -> Vec<PathBuf> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus");
+    let mut folders: Vec<PathBuf> = folders.iter().map(|folder| corpus.join(folder)).collect();
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension() {
+                _ if path.is_dir() => folders.push(path),
+                Some(extension) if extension == "zt" => files.push(path),
+                _ => {}
+            }
+        }
+    }
+    files
+}
+
+/// Files of all layouts, as their own writers wrote them: found without a magic at their end.
+#[test]
+fn older_layouts_are_mended_and_saved() {
+    let mut layouts = BTreeMap::new();
+    for path in corpus(&["valid", "lenient", "writers"]) {
+        let file = std::fs::read(&path).unwrap();
+        let Ok(open) = File::from_bytes(file.clone()) else {
+            continue;
+        };
+        let expected = look(&file);
+        assert_eq!(expected.verdict(), Verdict::Sound, "{}", path.display());
+        let proved = expected.generation().unwrap().proved;
+        let bytes = saved(&expected).unwrap();
+        let content = |file: &File| file.hash(&zt::HashOptions::default()).unwrap().content;
+        let again = File::from_bytes(bytes).unwrap();
+        assert_eq!(content(&open), content(&again), "{}", path.display());
+        let layout = open.layout().unwrap();
+        *layouts.entry(layout).or_insert(0) += 1;
+        if proved == 0 {
+            continue;
+        }
+        let (recovery, after) = mended(&[&file[..], &[0; 100]].concat());
+        assert_eq!(recovery.verdict(), Verdict::Mendable, "{}", path.display());
+        assert!(after == file, "{}", path.display());
+        // Without its trailer a manifest is found by the keys that known writers begin with.
+        if path.components().any(|part| part.as_os_str() == "lenient") {
+            continue;
+        }
+        let (recovery, after) = mended(&file[..file.len() - 5]);
+        assert_eq!(recovery.verdict(), Verdict::Mendable, "{}", path.display());
+        assert!(after == file, "{}", path.display());
+    }
+    let all: Vec<_> = layouts.keys().copied().collect();
+    assert_eq!(all, ["0.1", "1.0", "1.1", "1.2"], "{layouts:?}");
+}
