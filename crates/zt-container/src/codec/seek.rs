@@ -52,8 +52,8 @@ impl SeekTable {
     }
 }
 
-/// One independent frame of a blob.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// One independent frame of a blob; an empty one at 0 by default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Frame {
     /// Its stored bytes, at their absolute offset.
     pub stored: Span,

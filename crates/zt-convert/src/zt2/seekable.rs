@@ -76,7 +76,7 @@ impl Seekable {
             return Err(refused("does not end with a table of its frames"));
         }
         let content_len = frame_len(&found);
-        let (_, full) = found.split_last().unwrap_or((&EMPTY, &[]));
+        let full = found.split_last().map_or(&[][..], |(_, full)| full);
         if full
             .iter()
             .any(|frame| frame.content.byte_len() != content_len)
@@ -170,11 +170,6 @@ impl Source for Seekable {
         Ok(())
     }
 }
-
-const EMPTY: Frame = Frame {
-    stored: Span::new(0, 0).unwrap(),
-    content: Span::new(0, 0).unwrap(),
-};
 
 /// Content of every frame but the last.
 fn frame_len(frames: &[Frame]) -> u64 {

@@ -186,10 +186,7 @@ impl Scan<'_> {
 
     /// Fetches, sums and decodes one piece. What is wrong with it is in the piece.
     fn piece(&self, job: &Job<'_>, cut: &Cut, at: usize, scratch: &mut Scratch) -> Result<Piece> {
-        let place = cut.get(at).unwrap_or(Frame {
-            stored: Span::default(),
-            content: Span::default(),
-        });
+        let place = cut.get(at).unwrap_or_default();
         announce(job.source, at, |at| Some(cut.get(at)?.stored));
         let piece = Piece::look(job, place, scratch);
         self.gauge
