@@ -7,14 +7,12 @@ mod simulated;
 
 use std::sync::Arc;
 
-use proptest::prelude::*;
 use repaired::{
     Objects, edited, generations, look, mended, objects, options, saved, with_attributes, written,
 };
 use simulated::{Failure, Recorder, dense};
 use zt::{
-    Fate, File, Memory, Source, Standing, Storage, Verdict, WriteOptions, Writer, examine,
-    repair_storage,
+    Fate, File, Memory, Standing, Storage, Verdict, WriteOptions, Writer, examine, repair_storage,
 };
 
 #[test]
