@@ -5,8 +5,11 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses some of it")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use zt::{File, HashOptions, Memory, Source, VerifyOptions};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -109,4 +112,48 @@ pub fn cost<T>(_: &MutexGuard<'static, ()>, work: impl FnOnce() -> T) -> (Cost, 
         total: TOTAL.load(Ordering::Relaxed) - total,
     };
     (cost, outcome)
+}
+
+pub const MIB: u64 = 1 << 20;
+
+/// A source that lends nothing, so that whatever is looked at has to be read into memory.
+#[derive(Clone)]
+pub struct ByPosition(pub Arc<[u8]>);
+
+impl Source for ByPosition {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        Memory::new(&self.0[..]).read_at(offset, buf)
+    }
+}
+
+/// A line of the table: what was done to a file, and what it took.
+pub fn row(case: &str, file: usize, work: &str, cost: Cost) {
+    let Cost { peak, largest, .. } = cost;
+    println!("| {case} | {file} | {work} | {peak} | {largest} |");
+}
+
+/// All that can be asked of a tensor at once. Each answer is dropped before the next question.
+pub fn read_all(file: &File) -> Vec<zt::Error> {
+    let mut errors = Vec::new();
+    for entry in file.entries() {
+        let tensor = match entry.tensor() {
+            Ok(tensor) => tensor,
+            Err(error) => {
+                errors.push(error);
+                continue;
+            }
+        };
+        for (role, _) in tensor.components() {
+            errors.extend(tensor.bytes(role).err());
+            errors.extend(tensor.elements(role).err());
+        }
+        errors.extend(tensor.to_dense().err());
+        errors.extend(tensor.slice(&[zt::Slice::ALL]).err());
+    }
+    errors.extend(file.hash(&HashOptions::default()).err());
+    errors.extend(file.verify(&VerifyOptions::default()).err());
+    errors
 }

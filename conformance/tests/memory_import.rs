@@ -1,0 +1,374 @@
+//! What a file of another kind may make its reader allocate: counted, of every one of the corpus and of files
+//! that were made to take much.
+//!
+//! `cargo test -p zt-conformance --test memory_import -- --nocapture` prints the figures.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, and its numbers are small"
+)]
+
+mod counting;
+
+use std::sync::{Arc, MutexGuard};
+
+use counting::{ByPosition, Cost, MIB, alone, cost, read_all, row};
+use zt::{File, Limits, OpenOptions};
+use zt_conformance::{archive, foreign};
+
+/// How many times itself a file of that kind may take: its header can be all of it, so this is what
+/// a byte of the header can cost.
+///
+/// Lists of numbers in GGUF are values of 32 bytes each, at most 2^24 of them in a file. A list
+/// within a list is two bytes of a pickle, here as in Python an object of its own, and there are at
+/// most 2^24.
+fn times(case: &str) -> u64 {
+    match case {
+        case if case.starts_with("gguf, array") => 33,
+        case if case.starts_with("pickle, lists") || case == "pt" => 80,
+        _ => 16,
+    }
+}
+
+#[track_caller]
+fn imports_cheaply(
+    case: &str,
+    bytes: &[u8],
+    times: u64,
+    is_noted: bool,
+    alone: &MutexGuard<'static, ()>,
+) -> zt::Result<File> {
+    let source = ByPosition(Arc::from(bytes));
+    let options = OpenOptions::new();
+    let (cost, file) = cost(alone, || zt_convert::open_source(source, &options));
+    if is_noted {
+        row(case, bytes.len(), "open", cost);
+    }
+    let present = bytes.len() as u64;
+    assert!(cost.peak <= times * present + 4 * MIB, "{case}: {cost:?}");
+    assert!(
+        cost.largest <= (times * present).max(2 * MIB),
+        "{case}: {cost:?}"
+    );
+    file
+}
+
+#[test]
+fn every_foreign_file_of_the_corpus_opens_within_a_multiple_of_itself() {
+    let alone = alone();
+    for kind in [
+        "gguf",
+        "h5",
+        "npy",
+        "npz",
+        "onnx",
+        "pt",
+        "safetensors",
+        "zt2",
+    ] {
+        let mut most = (
+            0,
+            Cost {
+                peak: 0,
+                largest: 0,
+                total: 0,
+            },
+            String::new(),
+        );
+        for (name, bytes) in foreign::files(kind) {
+            let source = ByPosition(Arc::from(&bytes[..]));
+            let open = || zt_convert::open_source(source, &OpenOptions::new());
+            let (cost, _) = cost(&alone, open);
+            if cost.peak > most.1.peak {
+                most = (bytes.len(), cost, name.clone());
+            }
+            let _ = imports_cheaply(&name, &bytes, times(kind), false, &alone);
+        }
+        let name = most.2.rsplit('/').next().unwrap_or_default();
+        row(
+            &format!("most of all {kind}: {name}"),
+            most.0,
+            "open",
+            most.1,
+        );
+    }
+}
+
+/// A safetensors file of this header.
+fn safetensors(header: &str) -> Vec<u8> {
+    [
+        &(header.len() as u64).to_le_bytes()[..],
+        header.as_bytes(),
+        &[0],
+    ]
+    .concat()
+}
+
+/// An array of NumPy with that header and no elements.
+fn npy(shape: &str) -> Vec<u8> {
+    let header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}");
+    let padded = (header.len() + 11).next_multiple_of(64) - 11;
+    let header = format!("{header:padded$}\n");
+    let len = (header.len() as u16).to_le_bytes();
+    [&b"\x93NUMPY\x01\0"[..], &len, header.as_bytes()].concat()
+}
+
+/// A GGUF file that says it has so many tensors and pairs.
+fn gguf(tensors: u64, pairs: u64, rest: &[u8]) -> Vec<u8> {
+    let numbers = [tensors.to_le_bytes(), pairs.to_le_bytes()].concat();
+    [&b"GGUF\x03\0\0\0"[..], &numbers, rest].concat()
+}
+
+fn gguf_text(text: &str) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+/// A PyTorch file of this pickle.
+fn pytorch(pickle: &[u8]) -> Vec<u8> {
+    archive::stored(&[
+        ("m/data.pkl", pickle),
+        ("m/version", b"3\n"),
+        ("m/data/0", &[0; 64]),
+    ])
+}
+
+/// A list of ten times a list of ten times a list, `depth` deep: ten to that power of leaves.
+fn laughing_pickle(depth: u8) -> Vec<u8> {
+    // Opcodes: `]` a list, `q` keep as, `h` get, `(` mark, `e` append all since the mark.
+    let mut list = b"]q\0".to_vec();
+    for level in 1..=depth {
+        let others = [b'h', level - 1].repeat(9);
+        list = [&b"]("[..], &list, &others, &[b'e', b'q', level]].concat();
+    }
+    [&b"\x80\x02}X\x01\0\0\0w"[..], &list, b"s."].concat()
+}
+
+/// A list of 200 times a list of 1000 times one tensor.
+fn shared_tensor_pickle() -> Vec<u8> {
+    // Opcodes as above; `0` takes the last value off.
+    let tensor = b"ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\n\
+        X\x01\0\0\x000X\x03\0\0\0cpuK\x01tQK\0(K\x01t(K\x01t\x89ccollections\nOrderedDict\n)RtRq\x000";
+    let many = |of: u8, count| [&b"]("[..], &[b'h', of].repeat(count), b"e"].concat();
+    [
+        &b"\x80\x02"[..],
+        tensor,
+        &many(0, 1000),
+        b"q\x010",
+        &many(1, 200),
+        b".",
+    ]
+    .concat()
+}
+
+#[test]
+fn hostile_files_of_other_formats_open_within_a_multiple_of_themselves() {
+    let alone = alone();
+    let ones = "1,".repeat(8 << 20);
+    let shape = format!("[{}1]", ones);
+    let entry = |name: &str, shape: &str| {
+        format!(r#""{name}":{{"dtype":"U8","shape":{shape},"data_offsets":[0,1]}}"#)
+    };
+    let json = |content: &str| safetensors(&format!("{{{content}}}"));
+    let many: Vec<String> = (0..200_000)
+        .map(|at| entry(&at.to_string(), "[1]"))
+        .collect();
+    let metadata: Vec<String> = (0..200_000).map(|at| format!(r#""{at}":"""#)).collect();
+    let pair = |id: u32, value: &[u8]| [&gguf_text("k")[..], &id.to_le_bytes(), value].concat();
+    let array = |id: u32, count: u64, rest: &[u8]| {
+        pair(
+            9,
+            &[&id.to_le_bytes()[..], &count.to_le_bytes(), rest].concat(),
+        )
+    };
+    let tensor = |dims: u32, rest: &[u8]| [&gguf_text("w")[..], &dims.to_le_bytes(), rest].concat();
+    let huge = 1u64 << 60;
+    let mut appended = b"\x80\x02]q\0".to_vec();
+    appended.extend(b"h\0a".repeat(1 << 20));
+    appended.push(b'.');
+    let mut memo = b"\x80\x02]".to_vec();
+    for at in 0..(1u32 << 20) {
+        memo.push(b'r');
+        memo.extend(at.to_le_bytes());
+    }
+    memo.push(b'.');
+    let far_memo = b"\x80\x02]r\xff\xff\xff\xff.".to_vec();
+    let long_bytes = [&b"\x80\x04\x8e"[..], &huge.to_le_bytes(), b"."].concat();
+    let marks = [&b"\x80\x02"[..], &b"(".repeat(1 << 20), b"."].concat();
+    let nested = [
+        &b"\x80\x02"[..],
+        &b"]".repeat(1 << 20),
+        &b"a".repeat((1 << 20) - 1),
+        b".",
+    ];
+    let cases: Vec<(&str, Vec<u8>)> = vec![
+        ("safetensors, shape of 16 MiB", json(&entry("w", &shape))),
+        (
+            "safetensors, 200,000 tensors of one byte",
+            json(&many.join(",")),
+        ),
+        (
+            "safetensors, 200,000 metadata",
+            json(&format!(r#""__metadata__":{{{}}}"#, metadata.join(","))),
+        ),
+        (
+            "safetensors, shape of 2^60",
+            json(&entry("w", "[1152921504606846976]")),
+        ),
+        (
+            "safetensors, header of 2^60",
+            [&huge.to_le_bytes()[..], b"{\"w\":{}}"].concat(),
+        ),
+        (
+            "safetensors, arrays 10^5 deep",
+            json(&format!(r#""w":{}"#, "[".repeat(100_000))),
+        ),
+        ("npy, 2^60 elements", npy("(1152921504606846976,)")),
+        (
+            "npy, 2^120 elements",
+            npy("(1152921504606846976, 1152921504606846976)"),
+        ),
+        ("gguf, 2^60 tensors", gguf(huge, 0, &[0; 64])),
+        ("gguf, 2^60 pairs", gguf(0, huge, &[0; 64])),
+        ("gguf, 2^20 tensors", gguf(1 << 20, 0, &[0; 64])),
+        ("gguf, array of 2^60", gguf(0, 1, &array(4, huge, &[0; 64]))),
+        (
+            "gguf, array of 2^60 texts",
+            gguf(0, 1, &array(8, huge, &[0; 64])),
+        ),
+        (
+            "gguf, array of 10^7 bytes",
+            gguf(0, 1, &array(0, 10_000_000, &vec![1; 10_000_000])),
+        ),
+        (
+            "gguf, array of 10^6 empty texts",
+            gguf(0, 1, &array(8, 1_000_000, &vec![0; 8_000_000])),
+        ),
+        (
+            "gguf, text of 2^60",
+            gguf(0, 1, &pair(8, &huge.to_le_bytes())),
+        ),
+        (
+            "gguf, 2^31 dimensions",
+            gguf(1, 0, &tensor(1 << 31, &[0; 64])),
+        ),
+        ("pickle, a list in itself 10^6 times", pytorch(&appended)),
+        ("pickle, 10^6 memos", pytorch(&memo)),
+        ("pickle, memo of 2^32 - 1", pytorch(&far_memo)),
+        ("pickle, bytes of 2^60", pytorch(&long_bytes)),
+        ("pickle, 10^6 marks", pytorch(&marks)),
+        ("pickle, lists 10^6 deep", pytorch(&nested.concat())),
+        ("pickle, 10^20 leaves", pytorch(&laughing_pickle(20))),
+        (
+            "pickle, one tensor 200,000 times",
+            pytorch(&shared_tensor_pickle()),
+        ),
+    ];
+    for (case, bytes) in cases {
+        let _ = imports_cheaply(case, &bytes, times(case), true, &alone).map(|file| {
+            let (cost, _) = cost(&alone, || read_all(&file));
+            row(case, bytes.len(), "read", cost);
+            assert!(
+                cost.peak <= 48 * bytes.len() as u64 + 4 * MIB,
+                "{case}: {cost:?}"
+            );
+        });
+    }
+}
+
+/// Zeros in one deflate block of fixed codes: a literal, and copies of 258 bytes from one before.
+/// RFC 1951 §3.2.6.
+fn deflated_zeros(copies: usize) -> Vec<u8> {
+    let mut bits: Vec<bool> = vec![true, true, false];
+    // Codes are packed from their most significant bit on.
+    let mut code = |value: u32, width: u32| {
+        bits.extend((0..width).rev().map(|at| value >> at & 1 == 1));
+    };
+    code(0b0011_0000, 8);
+    for _ in 0..copies {
+        code(0b1100_0101, 8);
+        code(0, 5);
+    }
+    code(0, 7);
+    let byte = |bits: &[bool]| {
+        let bits = bits.iter().enumerate();
+        bits.fold(0, |byte, (at, bit)| byte | u8::from(*bit) << at)
+    };
+    bits.chunks(8).map(byte).collect()
+}
+
+/// A stored archive of one member, told to be deflated and of that length.
+fn deflated(name: &str, stored: &[u8], byte_len: u32) -> Vec<u8> {
+    let mut bytes = archive::stored(&[(name, stored)]);
+    let directory = bytes
+        .windows(4)
+        .rposition(|four| four == b"PK\x01\x02")
+        .unwrap();
+    for (method, length) in [(8, 22), (directory + 10, directory + 24)] {
+        bytes[method] = 8;
+        bytes[length..length + 4].copy_from_slice(&byte_len.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn archives_that_inflate_are_bounded_by_the_limit() {
+    let alone = alone();
+    let zeros = deflated_zeros(1 << 19);
+    let byte_len = (1u32 << 19) * 258 + 1;
+    let limits = Limits {
+        decoded_len: 4 * MIB,
+        manifest_len: 4 * MIB,
+        ..Limits::default()
+    };
+    let options = OpenOptions::new().limits(limits);
+    for (case, bytes) in [
+        (
+            "npz, a member of 129 MiB of zeros",
+            deflated("w.npy", &zeros, byte_len),
+        ),
+        ("npz, said to be 2^31", deflated("w.npy", &zeros, 1 << 31)),
+        ("npz, said to be 100 bytes", deflated("w.npy", &zeros, 100)),
+        (
+            "pickle that inflates to 129 MiB",
+            deflated("m/data.pkl", &zeros, byte_len),
+        ),
+    ] {
+        let source = ByPosition(Arc::from(&bytes[..]));
+        let (opened, file) = cost(&alone, || zt_convert::open_source(source, &options));
+        row(case, bytes.len(), "open", opened);
+        assert!(
+            opened.peak <= 8 * bytes.len() as u64 + 2 * MIB,
+            "{case}: {opened:?}"
+        );
+        if let Ok(file) = file {
+            let (read, _) = cost(&alone, || read_all(&file));
+            row(case, bytes.len(), "read", read);
+            assert!(
+                read.peak <= 8 * bytes.len() as u64 + 8 * MIB,
+                "{case}: {read:?}"
+            );
+        }
+    }
+}
+
+/// The length of what is deflated is only said: memory is taken as the content comes.
+#[test]
+fn deflated_pickles_are_paid_for_as_they_come() {
+    const SAID: u32 = 128 << 20;
+    let alone = alone();
+    // As many stored bytes as that could come from, of which the first few are 1 MiB of zeros.
+    let stored = [deflated_zeros(1 << 12), vec![0; 128 << 10]].concat();
+    let bytes = deflated("m/data.pkl", &stored, SAID);
+    let source = ByPosition(Arc::from(&bytes[..]));
+    let open = || zt_convert::open_source(source, &OpenOptions::new());
+    let (cost, file) = cost(&alone, open);
+    row(
+        "pickle, said to inflate to 128 MiB, holds 1 MiB",
+        bytes.len(),
+        "open",
+        cost,
+    );
+    assert_eq!(file.unwrap_err().kind(), zt::ErrorKind::Malformed);
+    assert!(cost.peak <= 8 * MIB && cost.largest <= 4 * MIB, "{cost:?}");
+}
