@@ -124,9 +124,13 @@ impl<'a> Contest<'a> {
         self.owed_size = Some(ratio);
     }
 
-    /// Every turn takes so many bytes of memory and gives them back.
-    pub const fn takes_memory(&mut self, byte_len: u64) {
+    /// Every turn takes so many bytes of memory, or of files in memory, and gives them back.
+    pub fn takes_memory(&mut self, byte_len: u64) {
         self.memory = byte_len;
+        self.remark(
+            "Before each turn, and outside its time, as much memory as it takes is taken from the \
+             system, touched and given back: hypervisors take away what is free for some seconds.",
+        );
     }
 
     /// Adds what has to be known to read the figures.

@@ -61,6 +61,7 @@ fn contest<'a>(
         fs::remove_file(&to)?;
         Ok(took)
     });
+    contest.takes_memory(workload.byte_len());
     contest.remark("The input is in the page cache; nobody syncs the output.");
     Ok(contest)
 }

@@ -14,9 +14,6 @@ use crate::{Contest, Result, Role, Workload};
 pub(super) const WARM: &str =
     "Files are in the page cache; opening is part of the time, freeing is not.";
 
-pub(super) const TOUCHED: &str = "Before each turn, and outside its time, as much memory as is read is taken from the system, touched and given back: hypervisors take \
-     away what is free for some seconds.";
-
 pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
     let title = format!(
         "read all tensors of a raw file into fresh memory, {}",
@@ -75,7 +72,6 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
     contest.owes(4.0, peer_ztensor1::NAME);
     contest.takes_memory(workload.byte_len());
     contest.remark(WARM);
-    contest.remark(TOUCHED);
     contest.remark("Digests are compared only where a name says so.");
     Ok(contest)
 }
@@ -125,7 +121,6 @@ pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     contest.takes_memory(workload.byte_len());
     contest.owes(3.0, peer_ztensor1::NAME);
     contest.remark(WARM);
-    contest.remark(TOUCHED);
     Ok(contest)
 }
 

@@ -130,6 +130,7 @@ impl<'a> Field<'a> {
     ) -> Self {
         let mut contest = Contest::new(id, title, Some(workload.byte_len()));
         contest.remark(NO_SYNC);
+        contest.takes_memory(workload.byte_len());
         Field {
             contest,
             folder,
