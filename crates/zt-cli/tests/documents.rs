@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::fs;
+
 use common::{attributes, damaged, faulty, keys, of_unknown_format, sample};
 use serde_json::json;
 use tempfile::tempdir;
@@ -194,6 +196,23 @@ fn info_sums_up() {
     );
     assert_eq!(document["attributes"]["text"], "größe");
     assert_eq!(document["warnings"], json!([]));
+}
+
+#[test]
+fn only_what_lies_in_a_file_is_aligned() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("a.npy");
+    for (order, expected) in [("False", json!(128)), ("True", json!(null))] {
+        let header = format!("{{'descr': '<f4', 'fortran_order': {order}, 'shape': (2, 2), }}");
+        let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        bytes.extend(format!("{header:<117}\n").bytes());
+        bytes.extend([1.0f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_le_bytes()));
+        fs::write(&path, bytes).unwrap();
+        let document = zt!["info", "--json", path].exits(0).json();
+        assert_eq!(document["parameters"], 4);
+        // What was put into row-major order is in no file.
+        assert_eq!(document["alignment"], expected);
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use zt_formats::ObjectFormat;
 use zt_manifest::LimitExceeded;
 use zt_manifest::{Map, Object, RawComponent, RawObject};
 
-use crate::catalog::{Catalog, Faulty, Home, Resolved, blame_blob, check};
+use crate::catalog::{Catalog, Faulty, Home, Place, Resolved, blame_blob, check};
 use crate::error::{Error, Result};
 use crate::file::{Origin, Warning};
 use crate::{File, Kind, OpenOptions, ValueRule};
@@ -37,8 +37,8 @@ pub struct FileBuilder {
     registry: zt_formats::Registry,
     /// All but the catalog.
     origin: Origin,
-    /// Of each source, the one that it is made out of, and where.
-    places: Vec<(usize, u64)>,
+    /// Of each source.
+    places: Vec<Place>,
     objects: Vec<(String, Resolved)>,
     attributes: Option<Map>,
     extra: Map,
@@ -74,14 +74,13 @@ impl FileBuilder {
     pub fn source(&mut self, source: impl Source + 'static) -> SourceId {
         let byte_len = &mut self.origin.byte_len;
         *byte_len = byte_len.saturating_add(source.byte_len());
-        self.derived(source)
+        self.place(source, Place::File)
     }
 
     /// Adds bytes that objects may lie in and that are no file: made of one, on demand or in
     /// memory. They do not count towards [`File::byte_len`], and offsets in them are of no file.
     pub fn derived(&mut self, source: impl Source + 'static) -> SourceId {
-        let place = (self.origin.sources.len(), 0);
-        self.place(source, place)
+        self.place(source, Place::Made)
     }
 
     /// As [`FileBuilder::derived`], of bytes that are made out of those of `from`, from `offset` on:
@@ -93,10 +92,10 @@ impl FileBuilder {
         from: SourceId,
         offset: u64,
     ) -> SourceId {
-        self.place(source, (from.0, offset))
+        self.place(source, Place::MadeOf(from.0, offset))
     }
 
-    fn place(&mut self, source: impl Source + 'static, place: (usize, u64)) -> SourceId {
+    fn place(&mut self, source: impl Source + 'static, place: Place) -> SourceId {
         self.origin.sources.push(Arc::new(source));
         self.places.push(place);
         SourceId(self.origin.sources.len() - 1)
@@ -185,8 +184,11 @@ impl FileBuilder {
         let byte_len = &mut self.origin.byte_len;
         *byte_len = byte_len.saturating_add(file.byte_len());
         for (at, source) in inner.sources.iter().enumerate() {
-            let (from, offset) = inner.catalog.place(at);
-            self.place(Arc::clone(source), (base + from, offset));
+            let place = match inner.catalog.place(at) {
+                Place::MadeOf(from, offset) => Place::MadeOf(base + from, offset),
+                place => place,
+            };
+            self.place(Arc::clone(source), place);
         }
         let mut left_out = HashSet::new();
         for at in 0..inner.catalog.len() {

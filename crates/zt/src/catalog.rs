@@ -28,11 +28,22 @@ enum Origin {
     Built {
         names: Vec<String>,
         order: Vec<u32>,
-        /// By source: the one that its bytes are made out of, and where.
-        places: Vec<(usize, u64)>,
+        /// By source.
+        places: Vec<Place>,
         attributes: Option<Map>,
         extra: Map,
     },
+}
+
+/// What the bytes of a source are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A file's.
+    File,
+    /// Made, and of no place in a file.
+    Made,
+    /// Made out of those of a source, from an offset on.
+    MadeOf(usize, u64),
 }
 
 /// An object, or why there is none.
@@ -113,12 +124,12 @@ impl Resolved {
     /// Where the data begins, for listing objects in the order of their data: a source, an offset in
     /// it, and whether there are any bytes: a component without bytes shares its offset with the one
     /// that was written after it. What is made out of another source begins where that is.
-    fn beginning(&self, places: &[(usize, u64)]) -> (usize, u64, bool) {
+    fn beginning(&self, places: &[Place]) -> (usize, u64, bool) {
         let place = |(at, (offset, byte_len)): (usize, (Option<u64>, Option<u64>))| {
             let source = self.source(at);
             let has_bytes = byte_len != Some(0);
             match places.get(source) {
-                Some((from, start)) if *from != source => Some((*from, *start, has_bytes)),
+                Some(Place::MadeOf(from, start)) => Some((*from, *start, has_bytes)),
                 _ => offset.map(|offset| (source, offset, has_bytes)),
             }
         };
@@ -186,7 +197,7 @@ impl Catalog {
     /// The objects that a reader of another format has made, in the order of their data.
     pub(crate) fn from_objects(
         objects: Vec<(String, Resolved)>,
-        places: Vec<(usize, u64)>,
+        places: Vec<Place>,
         attributes: Option<Map>,
         extra: Map,
     ) -> Result<Self> {
@@ -268,12 +279,11 @@ impl Catalog {
         }
     }
 
-    /// Of a source, the one that its bytes are made out of, and where: itself, where it is a file.
-    pub(crate) fn place(&self, source: usize) -> (usize, u64) {
-        let itself = (source, 0);
+    /// What the bytes of a source are.
+    pub(crate) fn place(&self, source: usize) -> Place {
         match &self.origin {
-            Origin::Manifest { .. } => itself,
-            Origin::Built { places, .. } => places.get(source).copied().unwrap_or(itself),
+            Origin::Manifest { .. } => Place::File,
+            Origin::Built { places, .. } => places.get(source).copied().unwrap_or(Place::Made),
         }
     }
 

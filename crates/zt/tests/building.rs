@@ -83,6 +83,24 @@ fn what_is_made_out_of_a_source_is_listed_where_it_lies() {
 }
 
 #[test]
+fn bytes_that_are_made_have_no_place_in_a_file() {
+    let (mut builder, bytes) = builder(OpenOptions::new());
+    let made = builder.derived(Memory::new([9u8; 2]));
+    let made_of = builder.derived_from(Memory::new([9u8; 2]), bytes, 1);
+    builder.object("read", object(&[1], 1, 1), bytes);
+    builder.object("made", object(&[1], 1, 1), made);
+    builder.object("made of", object(&[1], 1, 1), made_of);
+    let part = builder.build().unwrap();
+    let mut set = FileBuilder::new(Kind::new("set"), OpenOptions::new());
+    set.include(&part, |_| true);
+    for file in [part, set.build().unwrap()] {
+        let spans = |name: &str| file.tensor(name).unwrap().file_spans().collect::<Vec<_>>();
+        assert_eq!(spans("read"), [Span::new(1, 1)]);
+        assert_eq!((spans("made"), spans("made of")), (vec![None], vec![None]));
+    }
+}
+
+#[test]
 fn objects_of_other_files_are_included_as_they_are_there() {
     let part = |name: &str, bytes: [u8; 4]| {
         let mut builder = FileBuilder::new(Kind::new("part"), OpenOptions::new());

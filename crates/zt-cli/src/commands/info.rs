@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use zt::{File, Object};
+use zt::{File, Object, Span};
 
 use crate::exit::{Exit, Failure};
 use crate::json::{Attributes, WarningBody, logical_type, warnings};
@@ -63,7 +63,8 @@ struct Totals {
     /// Stored bytes by encoding.
     bytes_by_encoding: BTreeMap<String, u64>,
     digests: Coverage,
-    /// The largest power of two that divides the offset of every blob that is not empty.
+    /// The largest power of two that divides the offset of every blob that is not empty and lies in
+    /// a file; offsets in bytes that were made out of a file's say nothing about it.
     alignment: Option<u64>,
 }
 
@@ -108,12 +109,13 @@ impl Totals {
         let mut offsets = 0u64;
         for entry in file.entries() {
             totals.objects += 1;
-            let Ok(object) = entry.object() else {
+            let Ok(tensor) = entry.tensor() else {
                 totals.faulty += 1;
                 continue;
             };
+            let object = tensor.object();
             add(&mut totals.parameters, elements(object));
-            for (_, component) in &object.components {
+            for ((_, component), place) in tensor.components().zip(tensor.file_spans()) {
                 totals.components += 1;
                 let blob = &component.blob;
                 let decoded = blob.decoded_len.unwrap_or(0);
@@ -132,10 +134,9 @@ impl Totals {
                     let stored = totals.bytes_by_encoding.entry(encoding).or_default();
                     add(stored, blob.span.byte_len());
                 }
-                if !blob.span.is_empty() {
-                    offsets |= blob.span.offset();
-                    totals.alignment = Some(1 << offsets.trailing_zeros().min(63));
-                }
+                offsets |= place
+                    .filter(|span| !span.is_empty())
+                    .map_or(0, Span::offset);
                 match &blob.digest {
                     Some(zt::Digest::Crc32c(_)) => totals.digests.crc32c += 1,
                     Some(zt::Digest::Sha256(_)) => totals.digests.sha256 += 1,
@@ -144,6 +145,7 @@ impl Totals {
                 }
             }
         }
+        totals.alignment = 1u64.checked_shl(offsets.trailing_zeros());
         totals
     }
 

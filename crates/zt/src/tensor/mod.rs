@@ -6,7 +6,7 @@ mod located;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use zt_container::{Blob, BlobReader, Encoding, Source};
+use zt_container::{Blob, BlobReader, Encoding, Source, Span};
 use zt_formats::{
     Buffer, Bytes, Dense, Element, Elements, ObjectFormat, Parts, Typed, View, dense_byte_len,
 };
@@ -16,7 +16,7 @@ pub use self::component_reader::ComponentReader;
 pub(crate) use self::component_reader::whole_elements;
 pub(crate) use self::located::{Located, elements_in, to_little_endian};
 
-use crate::catalog::Resolved;
+use crate::catalog::{Place, Resolved};
 use crate::error::{Error, Fault, Result};
 use crate::file::Inner;
 use crate::open::Verify;
@@ -96,6 +96,18 @@ impl<'f> Tensor<'f> {
             .components
             .iter()
             .map(|(role, component)| (role.as_ref(), component))
+    }
+
+    /// Where the stored bytes of each component are in their file, in the order of
+    /// [`Tensor::components`]; `None` for bytes that are made out of a file's: inflated, put into
+    /// row-major order.
+    pub fn file_spans(&self) -> impl Iterator<Item = Option<Span>> + use<'f> {
+        let (file, resolved) = (self.file, self.resolved);
+        let components = self.object.components.iter().enumerate();
+        components.map(move |(at, (_, component))| {
+            let place = file.catalog.place(resolved.source(at));
+            (place == Place::File).then_some(component.blob.span)
+        })
     }
 
     /// The component of that role.
