@@ -1,6 +1,8 @@
 //! JSON as a value of a manifest: what [`crate::json`] prints, read again.
 
-use serde::de::IgnoredAny;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value as Json;
 use zt::{Attributes, Value};
 
@@ -14,15 +16,79 @@ use crate::exit::Failure;
 /// # Errors
 ///
 /// Code `misuse` for a key that begins with `$` and means nothing, and for JSON that no value holds: a
-/// number beyond any float, half a surrogate, arrays nested too deep.
+/// number beyond any float, half a surrogate, arrays nested too deep, a key that is there twice.
 pub(crate) fn parse(text: &str) -> Option<Result<Value, Failure>> {
     match serde_json::from_str(text) {
-        Ok(json) => Some(value(json)),
+        Ok(Unique(json)) => Some(value(json)),
         // What is skipped is held to the grammar alone.
         Err(error) => serde_json::from_str::<IgnoredAny>(text).is_ok().then(|| {
             let message = format!("{text} is JSON, but cannot be stored: {error}");
             Err(Failure::misuse(message))
         }),
+    }
+}
+
+/// JSON in which no key of an object is repeated. `serde_json` keeps the last value of such a key.
+struct Unique(Json);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyJson).map(Unique)
+    }
+}
+
+struct AnyJson;
+
+impl<'de> Visitor<'de> for AnyJson {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Json, E> {
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut array = Vec::new();
+        while let Some(Unique(item)) = items.next_element()? {
+            array.push(item);
+        }
+        Ok(array.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Json, A::Error> {
+        let mut map = serde_json::Map::new();
+        while let Some((key, Unique(item))) = pairs.next_entry::<String, _>()? {
+            if map.contains_key(&key) {
+                return Err(A::Error::custom(format_args!(
+                    "the key {key:?} is there twice"
+                )));
+            }
+            map.insert(key, item);
+        }
+        Ok(map.into())
     }
 }
 
@@ -221,7 +287,16 @@ mod tests {
     #[test]
     fn json_that_no_value_holds_is_no_text_either() {
         let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
-        for text in ["1e400", r#""\ud800""#, "[-1e999]", &deep] {
+        let twice = r#"{"a":1,"a":2}"#;
+        let twice_below = r#"[{"b":{"a":1,"\u0061":1}}]"#;
+        for text in [
+            "1e400",
+            r#""\ud800""#,
+            "[-1e999]",
+            &deep,
+            twice,
+            twice_below,
+        ] {
             assert!(parse(text).is_some_and(|read| read.is_err()), "{text}");
         }
     }
