@@ -29,7 +29,8 @@ pub struct ConvertOptions<'p> {
     pub dtype: Option<DType>,
     /// Whether what the target cannot say is a warning instead of an error. An object is written
     /// as far as the target can say it: its dense value instead of its layout, its storage type
-    /// instead of its logical type; only one of which nothing can be said is left out.
+    /// instead of its logical type; only one of which nothing can be said is left out. So is one
+    /// that is at fault in its input; damage that shows when values are read stays an error.
     pub lossy: bool,
     /// Whether components of the same bytes are stored once in a `.zt` file: tied weights, whatever
     /// their names, dtypes and inputs. Copies are looked for from 4 KiB on, and compared byte for
@@ -84,6 +85,21 @@ impl ConvertOptions<'_> {
         });
         Ok(())
     }
+
+    /// An object of an input that is at fault: its error, unless losses are allowed.
+    pub(crate) fn leave_out(&self, fault: Error, name: &str, summary: &mut Summary) -> Result<()> {
+        if !self.lossy {
+            return Err(fault.with_object(name));
+        }
+        summary.left_out.push(name.to_owned());
+        summary.warnings.push(Warning {
+            object: Some(name.to_owned()),
+            component: fault.component().map(str::to_owned),
+            code: LOSSY,
+            message: format!("left out, {}: {}", fault.code(), fault.message()),
+        });
+        Ok(())
+    }
 }
 
 impl std::fmt::Debug for ConvertOptions<'_> {
@@ -114,6 +130,9 @@ pub struct Summary {
     pub shared: u64,
     /// Bytes of the output.
     pub byte_len: u64,
+    /// Names of objects of which nothing was written, where losses are allowed. Each is in a
+    /// warning, too.
+    pub left_out: Vec<String>,
     /// What was lost, where that was allowed, code `lossy`; and that a kind is written as an
     /// experiment, code `experimental`.
     pub warnings: Vec<Warning>,
@@ -146,8 +165,8 @@ pub struct Summary {
 ///
 /// # Errors
 ///
-/// The fault of any object of an input: none is dropped. Code `duplicate-name` for two objects of
-/// one name; `lossy`, with the object's name, for what the target cannot say, two different values
+/// The fault of any object of an input, unless losses are allowed: none is dropped silently. Code
+/// `duplicate-name` for two objects of one name; `lossy`, with the object's name, for what the target cannot say, two different values
 /// of one attribute among them; `unsupported` for a target that is not written, and for an object
 /// without a dense value where that was asked for; [`zt::ErrorKind::Io`] where the sink fails;
 /// [`zt::ErrorKind::Interrupted`].

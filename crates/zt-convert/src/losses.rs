@@ -4,7 +4,7 @@ use zt::formats::dense_byte_len;
 use zt::{Attributes, DType, Kind, Result};
 
 use crate::fault::Loss;
-use crate::merge::display;
+use crate::merge::{Incoming, display};
 use crate::object::Outgoing;
 use crate::{ConvertOptions, Summary};
 
@@ -103,6 +103,15 @@ impl<'l, 'p> Losses<'l, 'p> {
             self.accept(Loss::Field { target, key }, object)?;
         }
         Ok(())
+    }
+
+    /// What is written of an object; where that is nothing, it is left out.
+    pub(crate) fn kept<T>(&mut self, incoming: &Incoming<'_>, written: Option<T>) -> Option<T> {
+        if written.is_none() {
+            let name = incoming.tensor.name().to_owned();
+            self.summary.left_out.push(name);
+        }
+        written
     }
 
     pub(crate) fn accept(&mut self, loss: Loss, object: Option<&str>) -> Result<()> {

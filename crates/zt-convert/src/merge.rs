@@ -31,7 +31,7 @@ pub(crate) struct Incoming<'i> {
 impl<'i> Merged<'i> {
     /// # Errors
     ///
-    /// A faulty object's fault: nothing is left out. Code `duplicate-name` for two objects of one
+    /// A faulty object's fault, unless losses are allowed. Code `duplicate-name` for two objects of one
     /// name; `lossy` for two values of one attribute, unless that is allowed.
     pub(crate) fn new(
         inputs: &'i [Input],
@@ -47,7 +47,14 @@ impl<'i> Merged<'i> {
             let blame = |error: Error| path.into_iter().fold(error, Error::with_path);
             let registry = file.registry();
             for entry in file.entries() {
-                let tensor = entry.tensor().map_err(blame)?;
+                let tensor = match entry.tensor() {
+                    Ok(tensor) => tensor,
+                    Err(fault) => {
+                        let left_out = options.leave_out(fault, entry.name(), summary);
+                        left_out.map_err(blame)?;
+                        continue;
+                    }
+                };
                 match places.entry(entry.name()) {
                     Slot::Occupied(first) => {
                         let owned = |path: Option<&Path>| path.map(Path::to_owned);

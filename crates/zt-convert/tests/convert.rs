@@ -170,13 +170,30 @@ fn a_file_that_is_stored_alike_comes_out_byte_for_byte() {
 }
 
 #[test]
-fn a_faulty_object_is_an_error_and_never_dropped() {
-    let mut builder = zt::FileBuilder::new(ZT, zt::OpenOptions::new());
-    let error = Error::new(zt::ErrorKind::Unsupported, "dtype", "no such elements");
-    builder.fault("bad", zt::RawObject::default(), error);
-    let options = zt_with(|options| options.lossy = true);
-    let error = try_to(&options, vec![one("a", 1.0), builder.build().unwrap()]).unwrap_err();
+fn a_faulty_object_is_an_error_and_never_dropped_silently() {
+    let inputs = || {
+        let mut builder = zt::FileBuilder::new(ZT, zt::OpenOptions::new());
+        let error = Error::new(zt::ErrorKind::Unsupported, "dtype", "no such elements");
+        builder.fault("bad", zt::RawObject::default(), error);
+        vec![one("a", 1.0), builder.build().unwrap()]
+    };
+    let error = try_to(&ConvertOptions::new(ZT), inputs()).unwrap_err();
     assert_eq!((error.code(), error.object()), ("dtype", Some("bad")));
+
+    let options = zt_with(|options| options.lossy = true);
+    let (file, summary) = try_to(&options, inputs()).unwrap();
+    assert_eq!(file.names().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(summary.left_out, ["bad"]);
+    let warning = summary.warnings.first().unwrap();
+    assert_eq!(
+        (warning.code, warning.object.as_deref()),
+        ("lossy", Some("bad"))
+    );
+    assert!(
+        warning.message.contains("dtype: no such elements"),
+        "{}",
+        warning.message
+    );
 }
 
 #[test]

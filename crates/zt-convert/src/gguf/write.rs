@@ -43,7 +43,8 @@ pub(super) fn write(
     let mut tensors = Vec::with_capacity(merged.objects.len());
     for incoming in &merged.objects {
         let object = Outgoing::new(incoming, options.dtype);
-        tensors.extend(tensor(&mut losses, object, options)?);
+        let tensor = tensor(&mut losses, object, options)?;
+        tensors.extend(losses.kept(incoming, tensor));
     }
     let header = header(&metadata, &tensors, alignment)?;
     sink.write_all(&header)?;

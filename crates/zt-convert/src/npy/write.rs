@@ -135,12 +135,14 @@ pub(super) fn write(
     refuse_attributes(&merged, &mut losses)?;
     let mut first = None;
     for incoming in &merged.objects {
-        if first.is_some() {
+        let array = if first.is_some() {
             let loss = Loss::Objects { target: NPY };
             losses.accept(loss, Some(incoming.tensor.name()))?;
+            None
         } else {
-            first = Array::new(incoming, &mut losses, options)?;
-        }
+            Array::new(incoming, &mut losses, options)?
+        };
+        first = losses.kept(incoming, array).or(first);
     }
     match first {
         Some(array) => array.write(sink, options.progress, summary),

@@ -14,6 +14,24 @@ use crate::npy::{Array, refuse_attributes};
 use crate::zip::ArchiveWriter;
 use crate::{ConvertOptions, Summary};
 
+/// An array with the name and the length of its member; `None` where no member can have its name
+/// and that is allowed.
+fn member<'i>(
+    losses: &mut Losses<'_, '_>,
+    array: Array<'i>,
+) -> Result<Option<(String, u64, Array<'i>)>> {
+    let name = format!("{}{ENDING}", array.name());
+    match array.byte_len() {
+        Some(byte_len) if ArchiveWriter::<Sink<'_>>::takes(&name) => {
+            Ok(Some((name, byte_len, array)))
+        }
+        _ => {
+            losses.accept(Loss::Name { target: NPZ }, Some(array.name()))?;
+            Ok(None)
+        }
+    }
+}
+
 /// Writes every object as a stored member, its elements at a multiple of 64, in the order of the
 /// inputs. There is no date and nothing else that changes: the same objects give the same bytes.
 pub(super) fn write(
@@ -26,17 +44,9 @@ pub(super) fn write(
     refuse_attributes(&merged, &mut losses)?;
     let mut arrays = Vec::with_capacity(merged.objects.len());
     for incoming in &merged.objects {
-        let Some(array) = Array::new(incoming, &mut losses, options)? else {
-            continue;
-        };
-        let name = format!("{}{ENDING}", array.name());
-        match array
-            .byte_len()
-            .filter(|_| ArchiveWriter::<Sink<'_>>::takes(&name))
-        {
-            Some(byte_len) => arrays.push((name, byte_len, array)),
-            None => losses.accept(Loss::Name { target: NPZ }, Some(array.name()))?,
-        }
+        let array = Array::new(incoming, &mut losses, options)?;
+        let member = array.map(|array| member(&mut losses, array)).transpose()?;
+        arrays.extend(losses.kept(incoming, member.flatten()));
     }
     let mut archive = ArchiveWriter::new(sink);
     for (name, byte_len, array) in arrays {

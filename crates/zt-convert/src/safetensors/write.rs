@@ -31,7 +31,8 @@ pub(super) fn write(
     let mut tensors = Vec::with_capacity(merged.objects.len());
     for incoming in &merged.objects {
         let object = Outgoing::new(incoming, options.dtype);
-        tensors.extend(tensor(&mut losses, object)?);
+        let tensor = tensor(&mut losses, object)?;
+        tensors.extend(losses.kept(incoming, tensor));
     }
     // By alignment, so that every tensor's data is aligned; then by name.
     tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name().cmp(b.name())));

@@ -47,7 +47,8 @@ pub(super) fn write(
     let mut ids = HashSet::new();
     for incoming in &merged.objects {
         let object = Outgoing::new(incoming, options.dtype);
-        tensors.extend(Tensor::new(&mut losses, object, options.dense, &mut ids)?);
+        let tensor = Tensor::new(&mut losses, object, options.dense, &mut ids)?;
+        tensors.extend(losses.kept(incoming, tensor));
     }
     // Stable: tensors whose names do not number them stay in the order of their data.
     tensors.sort_by_key(|tensor| tensor.place.sort_key());
