@@ -43,6 +43,8 @@ pub(crate) enum Fault {
     },
     /// The output is there already.
     Exists,
+    /// The output has the name of a folder, a device, a pipe.
+    NoFile,
     /// The output is one of the files that are read.
     IsInput { input: PathBuf },
     /// A cast to something that is not a floating-point type.
@@ -134,6 +136,7 @@ impl Fault {
             | Fault::Lossy(_) => ErrorKind::Unsupported,
             Fault::Repeated { .. }
             | Fault::Exists
+            | Fault::NoFile
             | Fault::IsInput { .. }
             | Fault::CastTarget { .. }
             | Fault::Stem
@@ -154,7 +157,7 @@ impl Fault {
             | Fault::NeedsPath
             | Fault::NoDenseValue { .. } => "unsupported",
             Fault::Repeated { .. } => "duplicate-name",
-            Fault::Exists | Fault::IsInput { .. } => "overwrite",
+            Fault::Exists | Fault::NoFile | Fault::IsInput { .. } => "overwrite",
             Fault::CastTarget { .. } | Fault::Stem => "misuse",
             Fault::Lossy(_) | Fault::NothingToWrite { .. } => LOSSY,
             Fault::Length { .. } => "shape-size-mismatch",
@@ -207,6 +210,7 @@ impl fmt::Display for Fault {
             }
             Fault::Repeated { .. } => f.write_str("in two inputs"),
             Fault::Exists => f.write_str("exists"),
+            Fault::NoFile => f.write_str("exists, and is no file that could be replaced"),
             Fault::IsInput { input } => {
                 write!(
                     f,

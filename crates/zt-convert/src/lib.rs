@@ -107,6 +107,8 @@ mod split;
 mod split_plan;
 #[cfg(feature = "squizd")]
 mod squizd;
+#[cfg(feature = "safetensors")]
+mod staging;
 #[cfg(any(
     feature = "hdf5",
     feature = "npy",

@@ -26,6 +26,24 @@ pub(crate) fn check(out: &Path, inputs: &[Input], overwrite: bool) -> Result<()>
     Ok(())
 }
 
+/// As [`check`], of a name that a file which is written elsewhere is to have: what has it is taken
+/// away, and so has to be a file or a link. Whether there is one.
+///
+/// # Errors
+///
+/// Code `overwrite`.
+pub(crate) fn check_name(out: &Path, inputs: &[Input], overwrite: bool) -> Result<bool> {
+    check_is_no_input(out, inputs)?;
+    let Ok(there) = fs::symlink_metadata(out) else {
+        return Ok(false);
+    };
+    match there.is_file() || there.is_symlink() {
+        false => Err(Fault::NoFile.into()),
+        true if !overwrite => Err(Fault::Exists.into()),
+        true => Ok(true),
+    }
+}
+
 /// Refuses a file to be changed that is one of those that are read.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use zt::formats::element_count;
-use zt::{AtomicFile, Error, Result, Warning};
+use zt::{Result, Warning};
 
 use crate::convert::{target, write_merged};
 use crate::fault::Fault;
@@ -16,8 +16,9 @@ use crate::member::{SAFETENSORS, ZT};
 use crate::merge::{Incoming, Merged};
 use crate::object::Outgoing;
 use crate::output;
-use crate::safetensors::is_plain;
+use crate::safetensors::{self, is_plain, shards_of};
 use crate::split_plan::{Item, shards};
+use crate::staging::Staging;
 use crate::{ConvertOptions, Input, Summary};
 
 /// What [`split`] has written.
@@ -30,6 +31,10 @@ pub struct Split {
     pub index: Option<PathBuf>,
     /// Bytes of all values, before compression; those that tensors share count once.
     pub total_size: u64,
+    /// As [`Summary::left_out`]: the index does not list them either.
+    pub left_out: Vec<String>,
+    /// Files of the set that was replaced that are no files of this one, and are gone.
+    pub removed: Vec<PathBuf>,
     /// As [`Summary::warnings`].
     pub warnings: Vec<Warning>,
 }
@@ -60,13 +65,16 @@ pub struct Shard {
 /// stay together in `.zt` shards, and count once.
 ///
 /// All files appear, or none: they are written into a folder of their own within `folder` and take
-/// their names last, the index after all shards. Where `overwrite` lets them replace others, an
-/// index of that name goes first, so that no index is ever beside shards of another set.
+/// their names last, the index after all shards. Where `overwrite` lets them replace others, the
+/// set that is there goes as a whole: its index first, so that no index is ever beside shards of
+/// another set, then every shard that it lists and that a set of this name can have. All of them
+/// are back after an error.
 ///
 /// # Errors
 ///
-/// Code `unsupported` for other targets, `overwrite` for files that are there, `misuse` for a stem
-/// that is more than a plain name; otherwise as [`crate::convert()`].
+/// Code `unsupported` for other targets; `overwrite` for files that are there, for an input, and for
+/// what is no file; `misuse` for a stem that is more than a plain name; otherwise as
+/// [`crate::convert()`].
 pub fn split(
     inputs: &[Input],
     folder: impl AsRef<Path>,
@@ -85,49 +93,56 @@ pub fn split(
         return Err(Fault::Stem.into());
     }
     let mut summary = Summary::default();
-    let merged = Merged::new(inputs, options, &mut summary)?;
+    let mut merged = Merged::new(inputs, options, &mut summary)?;
     let is_shared = kind == ZT && options.deduplicate && has_own_places(inputs);
-    let objects = merged.objects.iter();
-    let items = objects.map(|incoming| item(incoming, options, is_shared));
-    let items: Vec<Item<_>> = items.collect::<Result<_>>()?;
+    let mut items = Vec::with_capacity(merged.objects.len());
+    let mut kept = Vec::with_capacity(merged.objects.len());
+    for incoming in &merged.objects {
+        // What is lost of an object that is written is said when it is.
+        let mut lost = Summary::default();
+        match item(incoming, options, is_shared, &mut lost)? {
+            Some(item) => {
+                items.push(item);
+                kept.push(*incoming);
+            }
+            None => {
+                summary.left_out.push(incoming.tensor.name().to_owned());
+                summary.warnings.append(&mut lost.warnings);
+            }
+        }
+    }
+    merged.objects = kept;
     let (shards, total_size) = shards(items, max_shard_size);
 
     let extension = target.extensions.first().copied().unwrap_or_default();
     let names = Names { stem, extension };
-    let index = (shards.len() > 1).then(|| folder.join(names.index()));
-    let mut paths: Vec<PathBuf> = (1..=shards.len())
-        .map(|number| folder.join(names.shard(number, shards.len())))
+    let index = (shards.len() > 1).then(|| names.index());
+    let files: Vec<String> = (1..=shards.len())
+        .map(|number| names.shard(number, shards.len()))
         .collect();
-    for path in paths.iter().chain(&index) {
-        let checked = output::check(path, inputs, overwrite);
-        checked.map_err(|error| error.with_path(path))?;
-    }
+    let replaced = replaced(folder, &names, &files, inputs, overwrite)?;
     let mut staging = Staging::new(folder, stem)?;
     let mut split = Split {
         total_size,
+        left_out: summary.left_out,
         warnings: summary.warnings,
         ..Split::default()
     };
     let mut weight_map = BTreeMap::new();
-    for (shard, path) in shards.iter().zip(paths.drain(..)) {
+    for (shard, name) in shards.iter().zip(&files) {
         let objects = shard.iter().filter_map(|at| merged.objects.get(*at));
         let part = Merged {
             objects: objects.copied().collect(),
             attributes: merged.attributes.clone(),
             extra: merged.extra.clone(),
         };
-        let name = path.file_name().unwrap_or_default().to_owned();
         for incoming in &part.objects {
-            weight_map.insert(incoming.tensor.name(), name.to_string_lossy().into_owned());
+            weight_map.insert(incoming.tensor.name(), name.as_str());
         }
         let mut summary = Summary::default();
-        let mut file = AtomicFile::create_new(staging.folder.join(&name))?;
-        write_merged(part, &mut file, options, &mut summary)
-            .map_err(|error| error.with_path(&path))?;
-        file.publish()?;
-        staging.names.push(name);
+        staging.write(name, |file| write_merged(part, file, options, &mut summary))?;
         split.shards.push(Shard {
-            path,
+            path: folder.join(name),
             objects: summary.objects,
             bytes: summary.bytes,
             byte_len: summary.byte_len,
@@ -145,25 +160,83 @@ pub fn split(
             }
         }
     }
-    let metadata = Metadata { total_size };
-    staging.publish(
-        index.as_deref(),
-        &IndexJson {
+    if let Some(index) = &index {
+        let metadata = Metadata { total_size };
+        let json = IndexJson {
             metadata,
             weight_map,
-        },
-        overwrite,
-    )?;
-    split.index = index;
+        };
+        staging.write(index, |file| {
+            // Writing texts and numbers does not fail, but for the file.
+            serde_json::to_writer_pretty(&mut *file, &json).map_err(io::Error::from)?;
+            Ok(file.write_all(b"\n")?)
+        })?;
+    }
+    staging.publish(&replaced)?;
+    let is_new = |name: &OsString| files.iter().chain(&index).any(|file| **file == **name);
+    let removed = replaced.iter().filter(|name| !is_new(name));
+    split.removed = removed.map(|name| folder.join(name)).collect();
+    split.index = index.map(|index| folder.join(index));
     Ok(split)
 }
 
-/// What an object is to the plan.
+/// What is in `folder` that goes when the set of these `files` appears, in the order in which it
+/// goes.
+///
+/// # Errors
+///
+/// Code `overwrite`.
+fn replaced(
+    folder: &Path,
+    names: &Names<'_>,
+    files: &[String],
+    inputs: &[Input],
+    overwrite: bool,
+) -> Result<Vec<OsString>> {
+    // An index that this set does not have would be beside it, and describe another.
+    let index = names.index();
+    let mut names_there = Vec::new();
+    for name in std::iter::once(&index).chain(files) {
+        let path = folder.join(name);
+        let checked = output::check_name(&path, inputs, overwrite);
+        if checked.map_err(|error| error.with_path(&path))? {
+            names_there.push(OsString::from(name));
+        }
+    }
+    if names_there.first().is_none_or(|first| **first != *index) {
+        return Ok(names_there);
+    }
+    // One that cannot be read says nothing about other files.
+    for name in shards_of(&folder.join(&index)).unwrap_or_default() {
+        let path = folder.join(&name);
+        if names.is_shard(&name)
+            && !files.contains(&name)
+            && fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir())
+        {
+            output::check_is_no_input(&path, inputs).map_err(|error| error.with_path(&path))?;
+            names_there.push(name.into());
+        }
+    }
+    Ok(names_there)
+}
+
+/// Offsets and lengths of an object's components.
+type Spans = Vec<(u64, u64)>;
+
+/// What an object is to the plan; `None` where nothing of it can be said and that is allowed.
 fn item(
     incoming: &Incoming<'_>,
     options: &ConvertOptions<'_>,
     is_shared: bool,
-) -> Result<Item<Vec<(u64, u64)>>> {
+    summary: &mut Summary,
+) -> Result<Option<Item<Spans>>> {
+    if options.target == SAFETENSORS {
+        let byte_len = safetensors::byte_len(incoming, options, summary)?;
+        return Ok(byte_len.map(|byte_len| Item {
+            byte_len,
+            storage: None,
+        }));
+    }
     let mut object = Outgoing::new(incoming, options.dtype);
     if options.dense && !object.is_dense() {
         object.decode(options.dtype);
@@ -173,13 +246,13 @@ fn item(
         let spans = components.map(|(_, component)| component.blob.span);
         spans.map(|span| (span.offset(), span.byte_len())).collect()
     });
-    Ok(Item {
+    Ok(Some(Item {
         byte_len: byte_len(&object, incoming)?,
-        storage: storage.filter(|spans: &Vec<(u64, u64)>| spans.iter().any(|(_, len)| *len > 0)),
-    })
+        storage: storage.filter(|spans: &Spans| spans.iter().any(|(_, len)| *len > 0)),
+    }))
 }
 
-/// Bytes of an object's values as they are written, before compression.
+/// Bytes of an object's values as `.zt` has them, before compression.
 fn byte_len(object: &Outgoing<'_>, incoming: &Incoming<'_>) -> Result<u64> {
     let (tensor, registry) = (incoming.tensor, incoming.registry);
     if let Some((dtype, logical_type)) = object.dense_type()
@@ -218,105 +291,29 @@ impl Names<'_> {
     fn index(&self) -> String {
         format!("{}.{}.index.json", self.stem, self.extension)
     }
+
+    /// Whether a set of that name, of however many shards, can have a shard of this one.
+    fn is_shard(&self, name: &str) -> bool {
+        let numbers = name
+            .strip_prefix(self.stem)
+            .and_then(|rest| rest.strip_suffix(self.extension))
+            .and_then(|rest| rest.strip_prefix('-')?.strip_suffix('.'));
+        let is_number =
+            |text: &str| text.len() >= 5 && text.bytes().all(|digit| digit.is_ascii_digit());
+        numbers
+            .and_then(|numbers| numbers.split_once("-of-"))
+            .is_some_and(|(number, count)| is_number(number) && is_number(count))
+    }
 }
 
 /// The index as the Hub has it, names sorted.
 #[derive(Serialize)]
 struct IndexJson<'n> {
     metadata: Metadata,
-    weight_map: BTreeMap<&'n str, String>,
+    weight_map: BTreeMap<&'n str, &'n str>,
 }
 
 #[derive(Serialize)]
 struct Metadata {
     total_size: u64,
-}
-
-/// A folder within the one that the set is for, where the shards are until all are written. It goes
-/// when this is dropped.
-struct Staging {
-    folder: PathBuf,
-    target: PathBuf,
-    /// Shards that are complete.
-    names: Vec<OsString>,
-    /// Those that have their names, and did not replace another file.
-    placed: Vec<PathBuf>,
-}
-
-impl Staging {
-    fn new(target: &Path, stem: &str) -> Result<Self> {
-        let mut serial = 0u64;
-        let folder = loop {
-            let name = format!(".{stem}.{}-{serial}.tmp", std::process::id());
-            let folder = target.join(name);
-            match fs::create_dir(&folder) {
-                Ok(()) => break folder,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => serial += 1,
-                Err(error) => return Err(Error::from(error).with_path(target)),
-            }
-        };
-        Ok(Staging {
-            folder,
-            target: target.to_owned(),
-            names: Vec::new(),
-            placed: Vec::new(),
-        })
-    }
-
-    /// Gives the shards their names, then writes the index. Its folder is synced with it.
-    fn publish(
-        mut self,
-        index: Option<&Path>,
-        json: &IndexJson<'_>,
-        overwrite: bool,
-    ) -> Result<()> {
-        if let Some(index) = index.filter(|_| overwrite) {
-            match fs::remove_file(index) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::from(error).with_path(index));
-                }
-                _ => {}
-            }
-        }
-        for name in &self.names {
-            let (from, to) = (self.folder.join(name), self.target.join(name));
-            let placed = match overwrite {
-                true => fs::rename(&from, &to),
-                false => rename_new(&from, &to),
-            };
-            placed.map_err(|error| Error::from(error).with_path(&to))?;
-            if !overwrite {
-                self.placed.push(to);
-            }
-        }
-        if let Some(index) = index {
-            let mut file = AtomicFile::create_new(index)?;
-            // Writing texts and numbers does not fail, but for the file.
-            serde_json::to_writer_pretty(&mut file, json).map_err(io::Error::from)?;
-            file.write_all(b"\n")?;
-            file.publish()?;
-        }
-        self.placed.clear();
-        Ok(())
-    }
-}
-
-impl Drop for Staging {
-    fn drop(&mut self) {
-        // There is nobody left to tell.
-        for path in &self.placed {
-            let _ = fs::remove_file(path);
-        }
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// A rename that replaces nothing.
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::hard_link(from, to) {
-        Ok(()) => fs::remove_file(from),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // Where there are no second names (FAT), the look before has to do.
-        Err(_) => fs::rename(from, to),
-    }
 }

@@ -331,3 +331,141 @@ fn sets_have_plain_names_and_are_of_two_kinds() {
         }
     }
 }
+
+/// All files of a folder.
+fn content_of(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let names = names_in(folder).into_iter();
+    names
+        .map(|name| (name.clone(), fs::read(folder.join(name)).unwrap()))
+        .collect()
+}
+
+#[test]
+fn what_is_no_file_is_refused_before_anything_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("to");
+    fs::create_dir(&to).unwrap();
+    let whole = file(folder.path(), &[6, 6, 6]);
+    let options = ConvertOptions::new(SAFETENSORS);
+    split_to(&whole, &to, 6, &options).unwrap();
+    let index = "model.safetensors.index.json";
+    for name in ["model-00002-of-00002.safetensors", index] {
+        let path = to.join(name);
+        let old = fs::read(&path).ok();
+        fs::remove_file(&path).ok();
+        fs::create_dir(&path).unwrap();
+        for overwrite in [false, true] {
+            let inputs = [opened(&whole)];
+            let error = split(&inputs, &to, "model", 12, overwrite, &options).unwrap_err();
+            assert_eq!(error.code(), "overwrite");
+            assert_eq!(names_in(&to).len(), 4 + usize::from(name != index));
+        }
+        fs::remove_dir(&path).unwrap();
+        if let Some(old) = old {
+            fs::write(&path, old).unwrap();
+        }
+    }
+    assert_eq!(opened(to.join(index)).file().len(), 3);
+}
+
+#[test]
+fn a_set_replaces_the_whole_set_that_was_there_and_no_other_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("to");
+    fs::create_dir(&to).unwrap();
+    let whole = file(folder.path(), &[6, 6, 6]);
+    let index = to.join("model.safetensors.index.json");
+    let options = ConvertOptions::new(SAFETENSORS);
+    let again = |limit, overwrite| {
+        let inputs = [opened(&whole)];
+        split(&inputs, &to, "model", limit, overwrite, &options)
+    };
+    again(6, false).unwrap();
+    // Neither shards of another set nor what only the index says is one of this.
+    fs::write(to.join("other-00001-of-00003.safetensors"), "other").unwrap();
+    fs::write(to.join("model-1-of-3.safetensors"), "no shard").unwrap();
+    let others = content_of(&to).len() - 4;
+
+    let two = again(12, true).unwrap();
+    let shard = |number: u8, count: u8| format!("model-0000{number}-of-0000{count}.safetensors");
+    assert_eq!(
+        two.removed,
+        [1, 2, 3].map(|number| to.join(shard(number, 3)))
+    );
+    assert_eq!(names_in(&to).len(), 3 + others);
+    assert_eq!(opened(&index).file().len(), 3);
+
+    // An index beside the only file would describe what is not there.
+    assert_eq!(again(18, false).unwrap_err().code(), "overwrite");
+    let json = fs::read_to_string(&index).unwrap();
+    fs::write(
+        &index,
+        json.replace(&shard(1, 2), "model-1-of-3.safetensors"),
+    )
+    .unwrap();
+    let one = again(18, true).unwrap();
+    assert_eq!(one.removed, [index.clone(), to.join(shard(2, 2))]);
+    let names = names_in(&to);
+    let left = [
+        "model-1-of-3.safetensors",
+        "model.safetensors",
+        "other-00001-of-00003.safetensors",
+    ];
+    assert!(
+        left.iter()
+            .all(|left| names.iter().any(|name| name == left))
+    );
+    assert!(!index.exists());
+    assert!(again(18, true).unwrap().removed.is_empty());
+
+    // An index that nobody can read is replaced, and nothing is known of its shards.
+    fs::write(&index, "{\"weight_map\": 1}").unwrap();
+    let three = again(6, true).unwrap();
+    assert!(three.removed.is_empty());
+    assert_eq!(opened(&index).file().len(), 3);
+}
+
+#[test]
+fn a_shard_that_is_read_is_not_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = file(folder.path(), &[6, 6, 6]);
+    let options = ConvertOptions::new(SAFETENSORS);
+    let three = split_to(&whole, folder.path(), 6, &options).unwrap();
+    let before = content_of(folder.path());
+    let inputs = [opened(&three.shards[2].path)];
+    let error = split(&inputs, folder.path(), "model", 6, true, &options).unwrap_err();
+    assert_eq!(error.code(), "overwrite");
+    assert_eq!(content_of(folder.path()), before);
+}
+
+#[test]
+fn what_is_left_out_is_neither_in_the_index_nor_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let dense = Dense::from_slice(&[2], &[1.0f32, 2.0]).unwrap();
+    for name in ["a", "__metadata__", "b"] {
+        writer.add(name, &dense).unwrap();
+    }
+    let mut object = writer.begin("c", &[2], "acme.blocks/1").unwrap();
+    let mut cells = object.component("cells", DType::U8, None).unwrap();
+    std::io::Write::write_all(&mut cells, &[0; 64]).unwrap();
+    cells.finish().unwrap();
+    object.finish().unwrap();
+    // Not all of this one is lost: it is written, and warned of once.
+    let sparse = Coo::new([2], &[1.0f32][..], &[0u64][..]);
+    writer.add("d", &sparse.unwrap()).unwrap();
+    writer.finish().unwrap();
+
+    let mut options = ConvertOptions::new(SAFETENSORS);
+    options.lossy = true;
+    let split = split_to(&path, folder.path(), 8, &options).unwrap();
+    assert_eq!(split.left_out, ["__metadata__", "c"]);
+    let warned: Vec<_> = split.warnings.iter().map(|w| w.object.as_deref()).collect();
+    assert_eq!(warned, [Some("__metadata__"), Some("c"), Some("d")]);
+    assert_eq!((split.shards.len(), split.total_size), (3, 24));
+    let set = opened(split.index.unwrap());
+    let mut names: Vec<_> = set.file().names().collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a", "b", "d"]);
+}

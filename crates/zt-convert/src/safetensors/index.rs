@@ -2,10 +2,11 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::fmt;
+use std::path::Path;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use zt::container::bytes_of;
-use zt::{Error, Result, Source, Span};
+use zt::{Error, FileSource, Result, Source, Span};
 
 use super::json::{Skipped, Texts, parse};
 use super::violation::Violation;
@@ -83,6 +84,12 @@ impl Index {
             .iter()
             .map(move |(name, position)| (name.as_str(), shard(position)))
     }
+}
+
+/// The names of the files that the index at `path` lists.
+pub(crate) fn shards_of(path: &Path) -> Result<Vec<String>> {
+    let source = FileSource::open(path)?;
+    Ok(Index::read(&source, "")?.shards)
 }
 
 /// Whether `name` is that of a file in the folder of the index, on every system. What it leads to

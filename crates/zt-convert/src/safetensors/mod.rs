@@ -29,7 +29,8 @@ use crate::detect::Probe;
 use crate::input::{Input, Origin};
 use crate::member::{Member, PYTORCH, SAFETENSORS, ZT, kind_of_extension};
 use header::HEADER_MAX;
-pub(crate) use index::is_plain;
+pub(crate) use index::{is_plain, shards_of};
+pub(crate) use write::byte_len;
 
 pub(crate) const MEMBER: Member = Member {
     kind: SAFETENSORS,

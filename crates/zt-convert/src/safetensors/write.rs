@@ -13,7 +13,7 @@ use crate::convert::Sink;
 use crate::fault::{Fault, Loss};
 use crate::losses::Losses;
 use crate::member::SAFETENSORS;
-use crate::merge::{Merged, display};
+use crate::merge::{Incoming, Merged, display};
 use crate::object::Outgoing;
 use crate::{ConvertOptions, Summary};
 
@@ -45,6 +45,21 @@ pub(super) fn write(
         summary.objects = summary.objects.saturating_add(1);
     }
     Ok(())
+}
+
+/// Bytes of an object's values as they are written; `None` where it is left out.
+///
+/// # Errors
+///
+/// Code `lossy`.
+pub(crate) fn byte_len(
+    incoming: &Incoming<'_>,
+    options: &ConvertOptions<'_>,
+    summary: &mut Summary,
+) -> Result<Option<u64>> {
+    let mut losses = Losses::new(SAFETENSORS, options, summary);
+    let object = Outgoing::new(incoming, options.dtype);
+    Ok(tensor(&mut losses, object)?.map(|tensor| tensor.byte_len))
 }
 
 /// An object as safetensors has it.
