@@ -1,7 +1,8 @@
 //! How components of `.zt` files are stored, by the arguments of those commands that write them.
 
 use clap::{Args, ValueEnum};
-use zt::{Compression, DEFAULT_LEVEL, DigestAlgorithm, WriteOptions};
+use zt::{Compression, DEFAULT_LEVEL, DigestAlgorithm, Kind, WriteOptions};
+use zt_convert::ZT;
 
 use crate::exit::Failure;
 
@@ -44,8 +45,22 @@ enum Digest {
 }
 
 impl Storing {
+    /// The options, where files of kind `target` are written.
+    ///
+    /// # Errors
+    ///
+    /// Code `misuse` for what only `.zt` files have a use for.
+    pub(crate) fn options_for(&self, target: Kind) -> Result<WriteOptions, Failure> {
+        match self.only_of_zt() {
+            Some(flag) if target != ZT => Err(Failure::misuse(format!(
+                "{flag} is for .zt files, and {target} is to be written"
+            ))),
+            _ => self.options(),
+        }
+    }
+
     /// The first of those that were given that only `.zt` files have a use for.
-    pub(crate) fn only_of_zt(&self) -> Option<&'static str> {
+    fn only_of_zt(&self) -> Option<&'static str> {
         let given = [
             ("--zstd", self.zstd.is_some()),
             ("--planes", self.planes),

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use zt::{DType, Kind};
+use zt::{DType, Entry, File, Kind};
 use zt_convert::{ConvertOptions, Input, Member};
 
 use crate::exit::Failure;
 use crate::open::{Opening, decoded_len, input};
+use crate::output::Output;
 
 /// What every command takes that writes the tensors of other files.
 #[derive(Debug, Args)]
@@ -22,7 +23,8 @@ pub(crate) struct Taking {
     /// Cast floating-point values of dense objects
     #[arg(long, value_enum)]
     dtype: Option<Cast>,
-    /// Leave out what cannot be said in the file that is written, with a warning
+    /// Leave out objects that are at fault, and what cannot be said in the file that is written, each
+    /// with a warning; damage that shows when values are read is an error all the same
     #[arg(long)]
     lossy: bool,
     #[command(flatten)]
@@ -62,6 +64,30 @@ impl Taking {
         options.dtype = self.dtype.map(DType::from);
         options.lossy = self.lossy;
         options
+    }
+
+    /// Says that --lossy would help, where it would.
+    pub(crate) fn hint(&self, failure: &Failure, inputs: &[Input], output: &Output) {
+        let error = match failure {
+            Failure::Error(error) if !self.lossy => error,
+            _ => return,
+        };
+        if error.code() == "lossy" {
+            output.note("--lossy writes what can be said, with a warning of the rest");
+            return;
+        }
+        let files = inputs.iter().map(Input::file);
+        let entries: Vec<Entry<'_>> = files.flat_map(File::entries).collect();
+        let faulty = entries.iter().filter(|entry| entry.fault().is_some());
+        let names: Vec<&str> = faulty.map(Entry::name).collect();
+        // Not where something else of the object stopped the work.
+        if error.object().is_some_and(|name| names.contains(&name)) {
+            output.note(&format!(
+                "{} of {} objects cannot be read: --lossy leaves them out, each with a warning",
+                names.len(),
+                entries.len()
+            ));
+        }
     }
 }
 

@@ -21,6 +21,7 @@ fn a_safetensors_file_comes_back_bit_for_bit() {
         "file_size",
         "inputs",
         "kind",
+        "left_out",
         "objects",
         "output",
         "shared_bytes",
@@ -224,4 +225,69 @@ fn copies_are_stored_once_unless_that_is_not_wanted() {
     let convert = zt!["convert", "--json", "-f", "--no-dedup", first, second, out];
     assert_eq!(convert.exits(0).json()["shared_bytes"], 0);
     assert!(out.metadata().unwrap().len() > small + (39 << 10));
+}
+
+#[test]
+fn objects_at_fault_stop_a_conversion_or_are_left_out_by_name() {
+    let dir = tempdir().unwrap();
+    let path = common::faulty(dir.path());
+    for kind in ["zt", "safetensors", "npz", "npy"] {
+        let out = dir.path().join(format!("out.{kind}"));
+        let run = zt!["convert", path, out, "--json"].exits(1);
+        assert_eq!(run.json()["error"]["object"], "bad");
+        assert!(run.err.contains("note: 1 of 2 objects"), "{}", run.err);
+        assert!(run.err.contains("--lossy"), "{}", run.err);
+        assert!(!out.exists());
+
+        let run = zt!["convert", path, out, "--json", "--lossy"].exits(0);
+        let document = run.json();
+        assert_eq!(
+            (&document["left_out"], &document["objects"]),
+            (&json!(["bad"]), &json!(1))
+        );
+        let warning = &document["warnings"][0];
+        assert_eq!(
+            (&warning["code"], &warning["object"]),
+            (&json!("lossy"), &json!("bad"))
+        );
+        let fault = zt!["ls", "--json", path].json()["objects"][0]["fault"]["code"].clone();
+        assert!(
+            warning["message"]
+                .as_str()
+                .unwrap()
+                .contains(fault.as_str().unwrap())
+        );
+        assert!(run.err.contains("warning[lossy]: bad"), "{}", run.err);
+        zt!["verify", out].exits(0);
+    }
+    // So it is where objects are added to others.
+    let other = dir.path().join("other.zt");
+    of_floats(&other, &[1.0]);
+    let run = zt!["append", other, path].exits(1);
+    assert!(run.err.contains("--lossy"), "{}", run.err);
+    let document = zt!["append", other, path, "--lossy", "--json"]
+        .exits(0)
+        .json();
+    assert_eq!(document["added"], json!(["good"]));
+    assert_eq!(document["left_out"], json!(["bad"]));
+    // Damage that shows when values are read is no reason to leave anything out.
+    let damaged = common::damaged(dir.path());
+    let run = zt!["convert", damaged, dir.path().join("d.zt"), "--lossy"].exits(1);
+    assert!(!run.err.contains("--lossy"), "{}", run.err);
+}
+
+#[test]
+fn what_the_target_leaves_out_is_named_too() {
+    let dir = tempdir().unwrap();
+    let path = common::of_unknown_format(dir.path());
+    for kind in ["safetensors", "gguf", "npz"] {
+        let out = dir.path().join(format!("out.{kind}"));
+        let run = zt!["convert", path, out, "--to", kind, "--json"].exits(5);
+        assert!(run.err.contains("--lossy"), "{}", run.err);
+        let run = zt!["convert", path, out, "--to", kind, "--json", "--lossy"].exits(0);
+        assert_eq!(run.json()["left_out"], json!(["blocks"]), "{kind}");
+    }
+    // Where nothing is left, nobody is told to do what was done.
+    let run = zt!["convert", path, dir.path().join("w.npy"), "--lossy"].exits(5);
+    assert!(!run.err.contains("note: "), "{}", run.err);
 }

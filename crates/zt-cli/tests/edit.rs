@@ -71,6 +71,7 @@ fn append_adds_objects_of_any_kind() {
             "file",
             "file_size",
             "inputs",
+            "left_out",
             "objects",
             "shared_bytes",
             "warnings"

@@ -34,7 +34,16 @@ fn a_file_becomes_a_set_and_the_set_the_file() {
     ]
     .exits(0);
     let document = run.json();
-    let expected = ["file", "index", "kind", "shards", "total_size", "warnings"];
+    let expected = [
+        "file",
+        "index",
+        "kind",
+        "left_out",
+        "removed",
+        "shards",
+        "total_size",
+        "warnings",
+    ];
     assert_eq!(keys(&document), expected);
     assert_eq!(document["kind"], "safetensors");
     assert_eq!(document["total_size"], 12_000);
@@ -133,4 +142,81 @@ fn what_cannot_be_leaves_nothing() {
     assert_eq!(names_in(&out), ["w.zt"]);
     // In its own folder there is an input of that name.
     zt!["split", out.join("w.zt"), "--force"].exits(2);
+}
+
+#[test]
+fn a_set_is_stored_as_the_options_of_convert_say() {
+    let dir = tempdir().unwrap();
+    let (whole, out) = (sample(dir.path()), dir.path().join("shards"));
+    let run = zt![
+        "split", whole, "-o", out, "--dtype", "f16", "--dense", "--digest", "sha256", "--json"
+    ];
+    let document = run.exits(0).json();
+    let made = document["shards"][0]["path"].as_str().unwrap();
+    let info = zt!["info", "--json", made].exits(0).json();
+    assert_eq!(info["digests"]["sha256"], 7);
+    assert_eq!(info["bytes_by_dtype"]["f16"], 12 + 4 + 4);
+    assert_eq!(keys(&info["bytes_by_format"]), ["dense"]);
+    for flag in ["--digest=none", "--align=128", "--no-dedup", "--planes"] {
+        zt![
+            "split",
+            whole,
+            "--to",
+            "safetensors",
+            "--dense",
+            flag,
+            "-o",
+            out
+        ]
+        .exits(2);
+    }
+}
+
+#[test]
+fn what_cannot_be_said_is_left_out_where_that_is_allowed() {
+    let dir = tempdir().unwrap();
+    let (whole, out) = (
+        common::of_unknown_format(dir.path()),
+        dir.path().join("shards"),
+    );
+    let run = zt!["split", whole, "--to", "safetensors", "-o", out, "--json"].exits(5);
+    assert!(run.err.contains("--lossy"), "{}", run.err);
+    let run = zt![
+        "split",
+        whole,
+        "--to",
+        "safetensors",
+        "-o",
+        out,
+        "--lossy",
+        "--json"
+    ];
+    let document = run.exits(0).json();
+    assert_eq!(document["left_out"], json!(["blocks"]));
+    assert_eq!(document["warnings"][0]["object"], "blocks");
+}
+
+#[test]
+fn a_set_is_cut_anew_elsewhere_or_replaced() {
+    let dir = tempdir().unwrap();
+    let (whole, out) = (sample(dir.path()), dir.path().join("shards"));
+    zt!["split", whole, "--max-shard-size", "64B", "-o", out].exits(0);
+    let index = out.join("model.zt.index.json");
+    let before = names_in(&out);
+    for force in [&[][..], &["--force"]] {
+        let arguments = ["split", index.to_str().unwrap(), "--json"];
+        let run = common::zt(arguments.iter().chain(force)).exits(2);
+        assert_eq!(run.error_code(), "overwrite");
+        assert!(run.err.contains("-o DIR"), "{}", run.err);
+        assert_eq!(names_in(&out), before);
+    }
+    let again = dir.path().join("again");
+    zt!["split", index, "-o", again].exits(0);
+    assert_eq!(names_in(&again), ["model.zt"]);
+    let run = zt!["split", whole, "-o", out, "--force", "--json"].exits(0);
+    assert_eq!(
+        run.json()["removed"].as_array().unwrap().len(),
+        before.len()
+    );
+    assert_eq!(names_in(&out), ["model.zt"]);
 }

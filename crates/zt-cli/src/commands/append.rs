@@ -44,8 +44,8 @@ Examples:
   zt append model.zt adapter.safetensors --dry-run
 
 With --json the keys are `file`, `dry_run`, `inputs`, `added` (the names), `objects` and `bytes` of
-values that were added, `shared_bytes` of them that were not stored again, `file_size` and
-`warnings`.";
+values that were added, `shared_bytes` of them that were not stored again, `file_size`, `left_out`
+(the names) and `warnings`.";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -57,6 +57,7 @@ struct Document<'a> {
     bytes: u64,
     shared_bytes: u64,
     file_size: u64,
+    left_out: &'a [String],
     warnings: Vec<WarningBody<'a>>,
 }
 
@@ -79,24 +80,25 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     options.deduplicate = !arguments.storing.no_dedup;
     options.progress = Some(&report);
     let appended = zt_convert::append(&inputs, &mut edit.editor, &options);
-    let summary = appended.map_err(|error| match error.path() {
-        Some(_) => error,
-        None => error.with_path(&editing.file),
-    })?;
+    let summary = appended
+        .map_err(|error| Failure::from(error.with_path(&editing.file)))
+        .inspect_err(|failure| arguments.taking.hint(failure, &inputs, output))?;
     let file_size = edit.commit()?;
     drop(progress);
     output.warnings(&summary.warnings);
     if output.json {
-        let names = inputs.iter().flat_map(|input| input.file().names());
+        let entries = inputs.iter().flat_map(|input| input.file().entries());
+        let added = entries.filter(|entry| entry.fault().is_none());
         output.document(&Document {
             file: editing.shown(),
             dry_run: editing.dry_run,
             inputs: paths(&arguments.inputs),
-            added: names.collect(),
+            added: added.map(|entry| entry.name()).collect(),
             objects: summary.objects,
             bytes: summary.bytes,
             shared_bytes: summary.shared,
             file_size,
+            left_out: &summary.left_out,
             warnings: warnings(&summary.warnings),
         })?;
     } else {

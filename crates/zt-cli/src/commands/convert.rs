@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use serde::Serialize;
-use zt::{Kind, WriteOptions};
+use zt::Kind;
 use zt_convert::{ConvertOptions, Input, Member, Summary};
 
 use crate::exit::{Exit, Failure};
@@ -64,13 +64,14 @@ struct Document<'a> {
     bytes: u64,
     shared_bytes: u64,
     file_size: u64,
+    left_out: &'a [String],
     warnings: Vec<WarningBody<'a>>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let to_stdout = arguments.out == Path::new("-");
     let target = target(arguments, to_stdout)?;
-    let write = write_options(arguments, target)?;
+    let write = arguments.storing.options_for(target)?;
     if to_stdout && output.json {
         return Err(Failure::misuse(
             "stdout cannot hold both the file and the JSON",
@@ -88,12 +89,15 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     options.write = write;
     options.deduplicate = !arguments.storing.no_dedup;
     options.progress = Some(&report);
-    let summary = if to_stdout {
-        convert_to_stdout(&inputs, &options)?
+    let converted = if to_stdout {
+        convert_to_stdout(&inputs, &options)
     } else {
-        zt_convert::convert_to_path(&inputs, &arguments.out, arguments.force, &options)?
+        zt_convert::convert_to_path(&inputs, &arguments.out, arguments.force, &options)
+            .map_err(Failure::from)
     };
     drop(progress);
+    let taking = &arguments.taking;
+    let summary = converted.inspect_err(|failure| taking.hint(failure, &inputs, output))?;
     output.warnings(&summary.warnings);
     match to_stdout {
         true => Ok(Exit::Ok),
@@ -117,6 +121,7 @@ fn tell(
             bytes: summary.bytes,
             shared_bytes: summary.shared,
             file_size: summary.byte_len,
+            left_out: &summary.left_out,
             warnings: warnings(&summary.warnings),
         })?;
     } else {
@@ -143,16 +148,6 @@ fn target(arguments: &Arguments, to_stdout: bool) -> Result<Kind, Failure> {
             "{path}: the extension does not say what to write, and there is no --to"
         ))
     })
-}
-
-fn write_options(arguments: &Arguments, target: Kind) -> Result<WriteOptions, Failure> {
-    let storing = &arguments.storing;
-    match storing.only_of_zt() {
-        Some(flag) if target != zt_convert::ZT => Err(Failure::misuse(format!(
-            "{flag} is for .zt files, and {target} is to be written"
-        ))),
-        _ => storing.options(),
-    }
 }
 
 fn convert_to_stdout(inputs: &[Input], options: &ConvertOptions<'_>) -> Result<Summary, Failure> {

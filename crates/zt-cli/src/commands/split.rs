@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use zt::{Compression, Error, Kind, WriteOptions};
-use zt_convert::{ConvertOptions, SAFETENSORS, Shard, Split, ZT};
+use zt::{Error, Kind};
+use zt_convert::{SAFETENSORS, Shard, Split, ZT};
 
 use crate::exit::{Exit, Failure};
-use crate::json::{WarningBody, warnings};
-use crate::open::{Opening, decoded_len, input};
+use crate::json::{WarningBody, paths, warnings};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::{human, parse};
-use crate::storing::compression;
-use crate::taking::kinds;
+use crate::storing::Storing;
+use crate::taking::{Taking, kinds};
 use crate::text::{count, printable};
 
 /// Split a file into a set of shards with an index
@@ -23,7 +22,7 @@ use crate::text::{count, printable};
 /// Shards are named and cut as the Hugging Face Hub does it: model-00001-of-00003.safetensors and so
 /// on, beside model.safetensors.index.json, which opens the set. A tensor that is larger than the
 /// limit is a shard by itself; where all fits one shard, that is model.safetensors, without an
-/// index. All files appear or none.
+/// index. All files appear or none; with --force they replace the whole set of that name.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -38,24 +37,13 @@ pub(crate) struct Arguments {
     /// What to write [what FILE is]
     #[arg(long, value_name = "KIND", value_parser = kinds(|member| is_target(member.kind())))]
     to: Option<Kind>,
-    /// Compress components of .zt shards that shrink, as in `zt convert`
-    #[arg(
-        long,
-        value_name = "LEVEL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "3",
-        value_parser = compression
-    )]
-    zstd: Option<Compression>,
-    /// Threads; as many as there are cores by default. The bytes are the same
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    storing: Storing,
     /// Replace files that are there; an input is never replaced
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
-    opening: Opening,
+    taking: Taking,
 }
 
 const EXAMPLES: &str = "\
@@ -66,8 +54,9 @@ Examples:
   zt merge shards/model.safetensors.index.json model.safetensors
 
 GB is 10^9 bytes as on the Hub, GiB is 2^30. With --json the keys are `file`, `kind`, `index` (null
-for one shard), `total_size` and `shards`, each with `path`, `objects`, `bytes` of values and
-`file_size`, and `warnings`.";
+for one shard), `total_size`, `shards`, each with `path`, `objects`, `bytes` of values and
+`file_size`, `left_out` (names of objects), `removed` (files of the set that was replaced) and
+`warnings`.";
 
 fn is_target(kind: Kind) -> bool {
     [ZT, SAFETENSORS].contains(&kind)
@@ -80,6 +69,8 @@ struct Document<'a> {
     index: Option<String>,
     total_size: u64,
     shards: Vec<ShardBody>,
+    left_out: &'a [String],
+    removed: Vec<String>,
     warnings: Vec<WarningBody<'a>>,
 }
 
@@ -103,8 +94,9 @@ impl From<&Shard> for ShardBody {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let opened = input(&arguments.file, None, &arguments.opening)?;
-    let kind = opened.file().kind();
+    let files = std::slice::from_ref(&arguments.file);
+    let (inputs, total) = arguments.taking.open(files)?;
+    let kind = inputs.first().map_or(ZT, |input| input.file().kind());
     let target = arguments
         .to
         .or_else(|| Some(kind).filter(|kind| is_target(*kind)));
@@ -113,15 +105,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             "there are no sets of {kind} files: choose with --to zt or --to safetensors"
         ))
     })?;
-    if arguments.zstd.is_some() && target != ZT {
-        return Err(Failure::misuse(format!(
-            "--zstd is for .zt files, and {target} is to be written"
-        )));
-    }
-    let progress = Progress::new(Some(decoded_len(opened.file())));
+    let write = arguments.storing.options_for(target)?;
+    let progress = Progress::new(Some(total));
     let report = |bytes| progress.report(bytes);
-    let mut options = ConvertOptions::new(target);
-    options.write = write_options(arguments);
+    let mut options = arguments.taking.options(target);
+    options.write = write;
+    options.deduplicate = !arguments.storing.no_dedup;
     options.progress = Some(&report);
     let folder = match &arguments.output {
         Some(folder) => folder.clone(),
@@ -136,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         fs::create_dir_all(&folder).map_err(|error| Error::from(error).with_path(&folder))?;
     }
     let split = zt_convert::split(
-        &[opened],
+        &inputs,
         &folder,
         &stem(&arguments.file)?,
         arguments.max_shard_size,
@@ -144,25 +133,20 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         &options,
     );
     drop(progress);
-    let split = split.inspect_err(|_| {
+    let split = split.map_err(Failure::from).inspect_err(|failure| {
         if made {
             let _ = fs::remove_dir(&folder); // A command that fails leaves nothing behind.
+        }
+        arguments.taking.hint(failure, &inputs, output);
+        if matches!(failure, Failure::Error(error) if error.code() == "overwrite")
+            && arguments.output.is_none()
+        {
+            output.note("-o DIR writes to another folder than that of FILE");
         }
     })?;
     output.warnings(&split.warnings);
     tell(arguments, target, &split, output)?;
     Ok(Exit::Ok)
-}
-
-fn write_options(arguments: &Arguments) -> WriteOptions {
-    let mut options = WriteOptions::new();
-    if let Some(compression) = arguments.zstd {
-        options = options.compression(compression);
-    }
-    if let Some(jobs) = arguments.jobs {
-        options = options.threads(usize::from(jobs));
-    }
-    options
 }
 
 /// What the files are called: as the input, without what is after its name.
@@ -187,9 +171,15 @@ fn tell(
             index: split.index.as_ref().map(|path| path.display().to_string()),
             total_size: split.total_size,
             shards: split.shards.iter().map(ShardBody::from).collect(),
+            left_out: &split.left_out,
+            removed: paths(&split.removed),
             warnings: warnings(&split.warnings),
         })?;
         return Ok(());
+    }
+    if !split.removed.is_empty() {
+        let removed = count(split.removed.len() as u64, "file", "files");
+        output.note(&format!("removed {removed} more of the set that was there"));
     }
     for shard in &split.shards {
         output.line(&format!(
