@@ -9,6 +9,7 @@ use crate::commands::{append, bench, compact, completions, convert, diff, explai
 use crate::commands::{info, ls, man, merge, meta, rename, repair, rm, show, split, verify};
 use crate::exit::Exit;
 use crate::json::{ErrorBody, ErrorDocument};
+use crate::storing::compression;
 
 /// Lists, verifies, hashes, shows, compares, converts and edits tensor files.
 ///
@@ -138,8 +139,37 @@ pub(crate) fn parse(early: &Early) -> Result<Cli, clap::Error> {
         Color::Never => clap::ColorChoice::Never,
     };
     let mut command = Cli::command().color(choice);
-    let matches = command.try_get_matches_from_mut(&early.arguments)?;
+    let arguments = with_levels(&early.arguments, &command);
+    let matches = command.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// The arguments with `--zstd 9` as `--zstd=9`. The level may be missing, so that what follows could
+/// be a file as well; a file that is called like a level is `./9`.
+fn with_levels(arguments: &[OsString], command: &clap::Command) -> Vec<OsString> {
+    const FLAG: &str = "--zstd";
+    let mut given = arguments
+        .iter()
+        .skip(1)
+        .filter_map(|argument| argument.to_str());
+    let command = given.find_map(|name| command.find_subcommand(name));
+    let has_flag = |argument: &clap::Arg| argument.get_long() == FLAG.strip_prefix("--");
+    if !command.is_some_and(|command| command.get_arguments().any(has_flag)) {
+        return arguments.to_vec();
+    }
+    let mut joined: Vec<OsString> = Vec::with_capacity(arguments.len());
+    let mut is_option = true;
+    for argument in arguments {
+        is_option &= argument != "--";
+        let level = argument.to_str().filter(|text| compression(text).is_ok());
+        match (level, joined.last_mut()) {
+            (Some(level), Some(flag)) if is_option && *flag == FLAG => {
+                flag.push(format!("={level}"));
+            }
+            _ => joined.push(argument.clone()),
+        }
+    }
+    joined
 }
 
 /// Prints help, the version, or what is wrong with the arguments.

@@ -9,7 +9,8 @@ use crate::exit::Failure;
 /// What every command takes that writes components.
 #[derive(Debug, Args)]
 pub(crate) struct Storing {
-    /// Compress components that shrink, at this level [3]; `auto` chooses for each, by a sample
+    /// Compress components that shrink, at this level [3]; `auto` chooses for each, by a sample.
+    /// What follows is the level if it can be one
     #[arg(
         long,
         value_name = "LEVEL",

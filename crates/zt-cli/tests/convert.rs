@@ -291,3 +291,22 @@ fn what_the_target_leaves_out_is_named_too() {
     let run = zt!["convert", path, dir.path().join("w.npy"), "--lossy"].exits(5);
     assert!(!run.err.contains("note: "), "{}", run.err);
 }
+
+#[test]
+fn a_level_may_stand_alone() {
+    let dir = tempdir().unwrap();
+    let [first, one, other] = ["a.safetensors", "b.zt", "c.zt"].map(|name| dir.path().join(name));
+    of_zeros(&first, 1 << 20);
+    for level in ["9", "-3", "auto"] {
+        zt!["convert", "-f", first, format!("--zstd={level}"), one].exits(0);
+        zt!["convert", "-f", first, "--zstd", level, other].exits(0);
+        assert_eq!(fs::read(&one).unwrap(), fs::read(&other).unwrap());
+        zt!["merge", "-f", "--zstd", level, first, other].exits(0);
+        assert_eq!(fs::read(&one).unwrap(), fs::read(&other).unwrap());
+    }
+    // What is no level is a file, and so is whatever follows `--`.
+    zt!["convert", "-f", first, "--zstd", other].exits(0);
+    let run = zt!["convert", "-f", first, "--zstd", "--", "9", other].exits(4);
+    assert!(run.err.contains("9: "), "{}", run.err);
+    zt!["convert", first].exits(2);
+}

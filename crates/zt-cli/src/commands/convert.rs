@@ -10,7 +10,7 @@ use zt::Kind;
 use zt_convert::{ConvertOptions, Input, Member, Summary};
 
 use crate::exit::{Exit, Failure};
-use crate::json::{WarningBody, paths, warnings};
+use crate::json::{WarningBody, paths as paths_shown, warnings};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::human;
@@ -24,14 +24,14 @@ use crate::text::{count, printable, shared};
 /// size. What OUT's kind cannot say is an error that names the object. OUT appears whole or not at
 /// all.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = "zt convert [OPTIONS] <IN>... <OUT>")]
 pub(crate) struct Arguments {
-    /// The files to read, of any kind; several are merged, and no name may occur twice
-    #[arg(required = true, value_name = "IN")]
-    inputs: Vec<PathBuf>,
-    /// The file to write; `-` is stdout
-    #[arg(value_name = "OUT")]
-    out: PathBuf,
+    /// The files to read, of any kind: several are merged, and no name may occur twice. The last is
+    /// OUT, the file to write; `-` is stdout
+    // One list: between two positional arguments of which the first is repeated, there can be no
+    // options.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// What to write, instead of what the extension of OUT says; `squizd` is an experiment
     #[arg(long, value_name = "KIND", value_parser = kinds(Member::is_writable))]
     to: Option<Kind>,
@@ -69,8 +69,13 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let to_stdout = arguments.out == Path::new("-");
-    let target = target(arguments, to_stdout)?;
+    let Some((out, paths @ [_, ..])) = arguments.files.split_last() else {
+        return Err(Failure::misuse(
+            "the file to write is not given: IN... OUT are at least two",
+        ));
+    };
+    let to_stdout = out == Path::new("-");
+    let target = target(arguments.to, out, to_stdout)?;
     let write = arguments.storing.options_for(target)?;
     if to_stdout && output.json {
         return Err(Failure::misuse(
@@ -82,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             "the file would go to the terminal: redirect it, or use --force",
         ));
     }
-    let (inputs, total) = arguments.taking.open(&arguments.inputs)?;
+    let (inputs, total) = arguments.taking.open(paths)?;
     let progress = Progress::new(Some(total));
     let report = |bytes| progress.report(bytes);
     let mut options = arguments.taking.options(target);
@@ -92,8 +97,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let converted = if to_stdout {
         convert_to_stdout(&inputs, &options)
     } else {
-        zt_convert::convert_to_path(&inputs, &arguments.out, arguments.force, &options)
-            .map_err(Failure::from)
+        zt_convert::convert_to_path(&inputs, out, arguments.force, &options).map_err(Failure::from)
     };
     drop(progress);
     let taking = &arguments.taking;
@@ -101,20 +105,21 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     output.warnings(&summary.warnings);
     match to_stdout {
         true => Ok(Exit::Ok),
-        false => tell(arguments, target, &summary, output),
+        false => tell(paths, out, target, &summary, output),
     }
 }
 
 fn tell(
-    arguments: &Arguments,
+    inputs: &[PathBuf],
+    out: &Path,
     target: Kind,
     summary: &Summary,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let path = arguments.out.display().to_string();
+    let path = out.display().to_string();
     if output.json {
         output.document(&Document {
-            inputs: paths(&arguments.inputs),
+            inputs: paths_shown(inputs),
             output: path,
             kind: target.as_str(),
             objects: summary.objects,
@@ -137,13 +142,13 @@ fn tell(
 }
 
 /// What to write.
-fn target(arguments: &Arguments, to_stdout: bool) -> Result<Kind, Failure> {
-    let named = arguments.to.or_else(|| match to_stdout {
+fn target(to: Option<Kind>, out: &Path, to_stdout: bool) -> Result<Kind, Failure> {
+    let named = to.or_else(|| match to_stdout {
         true => Some(zt_convert::ZT),
-        false => zt_convert::kind_of_extension(&arguments.out),
+        false => zt_convert::kind_of_extension(out),
     });
     named.ok_or_else(|| {
-        let path = arguments.out.display();
+        let path = out.display();
         Failure::misuse(format!(
             "{path}: the extension does not say what to write, and there is no --to"
         ))

@@ -9,7 +9,7 @@ use crate::output::Output;
 #[derive(Debug, Args)]
 // The group is that of `convert`.
 #[group(skip)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = "zt merge [OPTIONS] <IN>... <OUT>")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     convert: convert::Arguments,

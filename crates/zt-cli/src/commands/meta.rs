@@ -69,7 +69,7 @@ struct Set {
     /// The attribute
     key: String,
     /// Its value: JSON where it is JSON, a text otherwise
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_negative_numbers = true)]
     value: String,
     /// The value is a text, whatever it looks like
     #[arg(long)]

@@ -77,7 +77,11 @@ pub fn command() -> Command {
 }
 
 pub fn zt(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
-    let output = command().args(arguments).output().unwrap();
+    run(command().args(arguments))
+}
+
+pub fn run(command: &mut Command) -> Run {
+    let output = command.output().unwrap();
     Run {
         code: output.status.code(),
         out: output.stdout,
