@@ -43,7 +43,7 @@ macro_rules! kinds {
 #[test]
 fn torch() {
     let folder = corpus::folder().join("corpus/torch");
-    check_cases("torch", &foreign::cases_in(&folder, "pt"), 14);
+    check_cases("torch", &foreign::cases_in(&folder, "pt"), 19);
 }
 
 // The folder's name, and how many cases it has.

@@ -26,7 +26,9 @@ use zt_conformance::{archive, foreign};
 fn times(case: &str) -> u64 {
     match case {
         case if case.starts_with("gguf, array") => 33,
-        case if case.starts_with("pickle, lists") || case == "pt" => 80,
+        case if case.starts_with("pickle, lists") || case.starts_with("pickle, dicts") => 80,
+        "pt" => 80,
+        case if case.starts_with("pickle, one state") => 80,
         _ => 16,
     }
 }
@@ -161,6 +163,46 @@ fn shared_tensor_pickle() -> Vec<u8> {
     .concat()
 }
 
+/// A text of 32 KiB, kept as 0.
+fn long_text() -> Vec<u8> {
+    let text = vec![b'k'; 1 << 15];
+    [&b"X\0\x80\0\0"[..], &text, b"q\0"].concat()
+}
+
+/// A dict whose key is a tuple of 64 tuples of 64 tuples of 64 times one long text.
+fn wide_key_pickle() -> Vec<u8> {
+    // Opcodes as above; `t` makes a tuple, `}` a dict and `s` sets one item.
+    let many = |of: u8| [&b"0("[..], &[b'h', of].repeat(64), b"tq", &[of + 1]].concat();
+    let key = [long_text(), many(0), many(1), many(2)].concat();
+    [&b"\x80\x02"[..], &key, b"0}h\x03K\x01s."].concat()
+}
+
+/// A list of 100,000 dicts that set one long key twice.
+fn repeated_key_pickle() -> Vec<u8> {
+    let dicts = b"}(h\0K\x01h\0K\x02u".repeat(100_000);
+    [&b"\x80\x02"[..], &long_text(), b"0](", &dicts, b"e."].concat()
+}
+
+/// A list of 100,000 tensors, each with one dict of 10,000 attributes.
+fn shared_state_pickle() -> Vec<u8> {
+    // Opcodes as above; `R` calls, which here writes down that a parameter has a state.
+    let pair = |number: u16| [&b"M"[..], &number.to_le_bytes(), b"N"].concat();
+    let pairs: Vec<u8> = (0..10_000).flat_map(pair).collect();
+    let state = [&b"}q\x01("[..], &pairs, b"u0"].concat();
+    let tensor = b"h\0(NNNh\x01tR".repeat(100_000);
+    let global = b"ctorch._utils\n_rebuild_parameter_with_state\nq\0";
+    [
+        &b"\x80\x02"[..],
+        global,
+        b"0",
+        &state,
+        b"](",
+        &tensor,
+        b"e.",
+    ]
+    .concat()
+}
+
 #[test]
 fn hostile_files_of_other_formats_open_within_a_multiple_of_themselves() {
     let alone = alone();
@@ -262,6 +304,15 @@ fn hostile_files_of_other_formats_open_within_a_multiple_of_themselves() {
         (
             "pickle, one tensor 200,000 times",
             pytorch(&shared_tensor_pickle()),
+        ),
+        ("pickle, a key of 8 GiB", pytorch(&wide_key_pickle())),
+        (
+            "pickle, dicts with a long key twice, 100,000",
+            pytorch(&repeated_key_pickle()),
+        ),
+        (
+            "pickle, one state of 100,000 tensors",
+            pytorch(&shared_state_pickle()),
         ),
     ];
     for (case, bytes) in cases {

@@ -3,8 +3,8 @@
 
 Truths are computed from what is handed to torch, with NumPy alone; no reader of this project is asked.
 """
-import hashlib, json, pathlib, random, re, shutil, tempfile, warnings, zipfile
-from collections import Counter, OrderedDict, defaultdict
+import argparse, datetime, hashlib, json, math, pathlib, random, shutil, warnings, zipfile
+from collections import Counter, OrderedDict, defaultdict, deque
 from typing import Dict, List
 
 import numpy as np
@@ -183,6 +183,62 @@ case("keys", "keys that are tuples, numbers, bytes, None and empty; values that 
      {"a.b": tied, '("t", 1)': tied[1:], "None": tied[:2], "2.5": tied, "True": tied, 'b"bytes"': tied[3], "": tied,
       "tuple.0": tied, "tuple.1.0": tied, "tuple.1.1.deep": tied},
      attributes={"counter.a": 2, "dtype": "torch.bfloat16", "device": "cuda:1", "size": [3, 4], "set": [1]})
+
+# More odd keys: each has a name, and none hides what is beside it.
+more = [(np.int64(3), "3"), (np.float32(0.1), "0.1"), (np.str_("caf\u00e9"), "caf\u00e9"), (np.bool_(True), "True"), (torch.float16, "torch.float16"),
+        (torch.device("cuda:1"), "cuda:1"), (torch.Size([3, 4]), "(3, 4)"), (1 - 2j, "(1-2j)"), (2j, "2j"), (2**70, str(2**70)), (-(2**100), str(-(2**100))),
+        (2**130, "0x0400000000000000000000000000000000"), ("caf\udce9", "caf\\udce9"), (frozenset([1]), "{1}"), (1e16, "1e+16"), (1.5e-7, "1.5e-07"),
+        (float("inf"), "inf"), (pathlib.PurePosixPath("/a/b"), "/a/b"), (int, "int"), (torch.per_tensor_affine, "torch.per_tensor_affine")]
+one = torch.ones(1)
+nameless = {datetime.date(2020, 1, 2): tied, one: tied[:2], "x": tied[3:]}
+case("more_keys", "keys of NumPy and torch, floats as Python spells them, integers beyond 64 bits, half of a surrogate pair, and keys without a name",
+     saved({"named": dict((key, tied) for key, _ in more), "nameless": nameless}),
+     {f"named.{name}": tied for _, name in more}
+     | {"nameless.<key 0>": tied, "nameless.<key 1>": tied[:2], "nameless.<key 1>.key": one, "nameless.x": tied[3:]},
+     attributes={"nameless.<key 0>.key": {"datetime.date": [{"$bytes_hex": "07e40102"}]}})
+equal = {1: tied, "1": tied[1:], 2: {"x": tied}, "2.x": tied[2:], math.nan: tied, float("nan"): tied[3:], "w": tied}
+case("equal_names", "keys that are different and would have one name: they are written out, and counted where they are the same all the same", saved(equal),
+     {"[1]": tied, '["1"]': tied[1:], '[2]["x"]': tied, '["2.x"]': tied[2:], "[nan]": tied, "[nan].2": tied[3:], "w": tied})
+
+
+def repeated(path):
+    """A pickle that sets one key twice: its texts are patched, since no dict of Python has one."""
+    torch.save({"first": tied, "again": tied[1:], "fir\u00dft": tied[2:], 1: tied, 7: tied[3:]}, path)
+    with zipfile.ZipFile(path) as archive:
+        members = [(info, archive.read(info)) for info in archive.infolist()]
+    with zipfile.ZipFile(path, "w") as archive:
+        for info, data in members:
+            if info.filename.endswith("data.pkl"):
+                data = data.replace(b"again", b"first").replace(b"K\x07", b"\x88")
+            archive.writestr(zipfile.ZipInfo(info.filename), data)
+    loaded = torch.load(path, weights_only=True)
+    assert list(loaded) == ["first", "fir\u00dft", 1] and loaded["first"].tolist() == [1, 2, 3] and loaded[1].tolist() == [3]
+
+
+case("repeated_keys", "keys that are set twice, one as 1 and as True: the last value counts, as in Python", repeated,
+     {"first": tied[1:], "fir\u00dft": tied[2:], "1": tied[3:]})
+
+# What tensors carry, and collections of Python's library.
+carrier = torch.nn.Parameter(torch.arange(3.0))
+carrier.extra, carrier.note, carrier.deep, carrier.steps = one, "kept", {"a": [torch.zeros(2), 1]}, np.arange(2)
+plain = torch.arange(2.0)
+plain.mask = torch.tensor([True, False])
+case("members", "tensors that were given tensors as attributes", saved({"w": carrier, "w.extra": tied, "plain": plain}),
+     {"w": carrier.detach(), '["w"].extra': one, '["w.extra"]': tied, "w.deep.a.0": torch.zeros(2), "plain": torch.arange(2.0), "plain.mask": plain.mask},
+     {"w.steps": "an array of NumPy"}, {"w.deep.a.1": 1})
+default = defaultdict(list, {"a": [tied]})
+momenta = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+module(torch.ones(1, 2)).sum().backward()
+momenta.step()
+state = {f"state.<key {at}>": (key, value["momentum_buffer"]) for at, (key, value) in enumerate(momenta.state.items())}
+case("library", "collections and values of Python's library: defaultdict, deque, Namespace, sets of tensors, paths, times, the version of torch",
+     saved({"default": default, "queue": deque([tied, 1], maxlen=5), "args": argparse.Namespace(lr=0.5, ema=tied, out=pathlib.PurePosixPath("runs") / "a"),
+            "sets": {tied[1:]}, "frozen": frozenset([tied[2:]]), "numbers": frozenset([1]), "none": set(), "version": torch.__version__, "range": range(3),
+            "when": datetime.timedelta(1, 2), "state": momenta.state}),
+     {"default.a.0": tied, "queue.0": tied, "args.ema": tied, "sets.0": tied[1:], "frozen.0": tied[2:]}
+     | {f"{name}.key": key.detach() for name, (key, _) in state.items()} | {f"{name}.momentum_buffer": value for name, (_, value) in state.items()},
+     attributes={"queue.1": 1, "args.lr": 0.5, "args.out": "runs/a", "numbers": [1], "none": [], "version": str(torch.__version__), "range": {"range": [0, 3, 1]},
+                 "when": {"datetime.timedelta": [1, 2, 0]}})
 
 # A set of two files, as Hugging Face's save_pretrained(safe_serialization=False) wrote them.
 first, second = {"embed.weight": torch.arange(8.0).reshape(4, 2), "layer.0": torch.arange(3).int()}, {"head.weight": torch.arange(8.0).reshape(2, 4).t()}

@@ -15,10 +15,10 @@ use zt::{
 use super::attribute;
 use super::element::{ElementType, Meaning};
 use super::flatten::{self, Budget, Leaf};
-use super::pickle::{Heap, Node, Pickle};
-use super::tensor::{self, Layout, Numbers, Refused, Scale, Tensor};
+use super::pickle::{Heap, Node, Pickle, Value};
+use super::tensor::{self, Layout, Numbers, Refused, Scale};
 use super::view::{self, Storage, View};
-use super::violation::TensorFault;
+use super::violation::{TensorFault, Violation};
 use crate::strided::{self, Bands, Strided};
 
 /// A view that makes more than this of its storage, and more than [`EXPANSION`] times as much, is
@@ -141,28 +141,30 @@ impl<'h> Assembler<'h> {
         let mut budget = Budget::of_pickle(pickle.byte_len, &limits);
         let leaves = flatten::leaves(&pickle.heap, pickle.root, single, &limits, &mut budget)?;
         let mut attributes = Vec::new();
-        for Leaf { name, value } in leaves {
-            let name = match graph.prefix {
-                "" => name,
-                prefix => format!("{prefix}{name}"),
-            };
-            match pickle.heap.node(value) {
+        let is_alone = leaves.len() == 1;
+        for leaf in leaves {
+            let Leaf { name, value } = &leaf;
+            let name = format!("{}{name}", graph.prefix);
+            let layout = match pickle.heap.node(*value) {
                 Some(Node::Made(made)) if tensor::is_tensor(made) => {
-                    self.tensor(name, tensor::tensor(&pickle.heap, *made), &mut budget)?;
+                    tensor::tensor(&pickle.heap, *made)
                 }
-                Some(Node::Persistent(_)) => {
-                    let storage = view::storage(&pickle.heap, value);
-                    let tensor = storage.map(|storage| Tensor {
-                        layout: Layout::Strided(storage.into_view()),
-                        state: None,
-                    });
-                    self.tensor(name, tensor.map_err(Refused::from), &mut budget)?;
-                }
+                Some(Node::Persistent(_)) => view::storage(&pickle.heap, *value)
+                    .map(|storage| Layout::Strided(storage.into_view()))
+                    .map_err(Refused::from),
                 _ => {
-                    let value = attribute::attribute(&pickle.heap, value, &limits, &mut budget)?;
-                    attributes.push((name, value));
+                    match attribute::attribute(&pickle.heap, *value, &limits, &mut budget) {
+                        Ok(value) => attributes.push((name, value)),
+                        // One value that nobody knows hides nothing else, where there is something.
+                        Err(fault @ Violation::Attribute { .. }) if !is_alone => {
+                            self.builder.fault(name, RawObject::default(), fault.into());
+                        }
+                        Err(refused) => return Err(refused.into()),
+                    }
+                    continue;
                 }
-            }
+            };
+            self.tensor(name, *value, layout, &mut budget)?;
         }
         Ok(attributes)
     }
@@ -171,21 +173,22 @@ impl<'h> Assembler<'h> {
     fn tensor(
         &mut self,
         name: String,
-        tensor: Result<Tensor, Refused>,
+        value: Value,
+        layout: Result<Layout, Refused>,
         budget: &mut Budget,
     ) -> Result<()> {
         budget.spend(flatten::TENSOR)?;
-        let tensor = match tensor {
-            Ok(tensor) => tensor,
+        let layout = match layout {
+            Ok(layout) => layout,
             Err(refused) => {
                 let raw = raw(refused.shape, refused.element);
                 self.builder.fault(name, raw, refused.fault.into());
                 return Ok(());
             }
         };
-        let shape = tensor.layout.shape().to_vec();
-        let element = tensor.layout.element();
-        match self.parts(tensor, budget) {
+        let shape = layout.shape().to_vec();
+        let element = layout.element();
+        match self.parts(value, layout, budget) {
             Ok(parts) => self
                 .builder
                 .object_across(name, parts.object, parts.sources),
@@ -196,8 +199,8 @@ impl<'h> Assembler<'h> {
         Ok(())
     }
 
-    fn parts(&mut self, tensor: Tensor, budget: &mut Budget) -> Result<Parts> {
-        let mut parts = match tensor.layout {
+    fn parts(&mut self, value: Value, layout: Layout, budget: &mut Budget) -> Result<Parts> {
+        let mut parts = match layout {
             Layout::Strided(view) => self.dense(view)?,
             Layout::Coo {
                 shape,
@@ -227,11 +230,10 @@ impl<'h> Assembler<'h> {
             }
             Layout::Quantized { integers, scale } => self.quantized(integers, scale)?,
         };
-        if let Some(state) = tensor.state {
-            let state = attribute::state(self.heap, state, &self.limits, budget)?;
-            for (key, value) in &state {
-                parts.attribute(key.clone(), value.clone());
-            }
+        let members = flatten::members(self.heap, value, false, budget)?;
+        let members = attribute::attributes(self.heap, &members, &self.limits, budget)?;
+        for (key, value) in &members {
+            parts.attribute(key.clone(), value.clone());
         }
         Ok(parts)
     }

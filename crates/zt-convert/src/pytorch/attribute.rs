@@ -5,13 +5,16 @@ use zt::manifest::Map;
 use zt::{Attributes, Limits};
 
 use super::flatten::Budget;
-use super::global::Global;
+use super::global::{Becomes, Global, Plain};
 use super::pickle::{Heap, Made, Node, Value};
 use super::violation::Violation;
 
 /// CBOR's tags of integers beyond 64 bits. RFC 8949 §3.4.3.
 const BIGNUM: u64 = 2;
 const NEGATIVE_BIGNUM: u64 = 3;
+
+/// A path that is longer is none that a system has.
+const TEXT_LEN: usize = 1 << 16;
 
 /// A value as CBOR has it: numbers, texts, bytes and None as they are; tuples, sets and sizes as
 /// arrays; a complex number as its two parts; dtypes and devices by their names in torch.
@@ -24,28 +27,18 @@ pub(super) fn attribute(
     convert(heap, value, limits.nesting, budget)
 }
 
-/// The attributes of an object of Python: a dict, or a pair of a dict and one of slots.
-pub(super) fn state(
+/// The attributes of an object of Python, by their names. See [`tensor::state`](super::tensor::state).
+pub(super) fn attributes(
     heap: &Heap<'_>,
-    state: Value,
+    pairs: &[(Value, Value)],
     limits: &Limits,
     budget: &mut Budget,
 ) -> Result<Attributes, Violation> {
-    let dicts = match heap.node(state) {
-        Some(Node::Tuple(dicts)) => dicts.as_slice(),
-        _ => &[state],
-    };
-    let mut pairs = Vec::new();
-    for dict in dicts {
-        let Some(Node::Dict(items)) = heap.node(*dict) else {
-            continue;
-        };
-        for (key, value) in items {
-            let key = convert(heap, *key, limits.nesting, budget)?;
-            pairs.push((key, convert(heap, *value, limits.nesting, budget)?));
-        }
-    }
-    Ok(pairs.into_iter().collect())
+    let pairs = pairs.iter().map(|(key, value)| {
+        let key = convert(heap, *key, limits.nesting, budget)?;
+        Ok((key, convert(heap, *value, limits.nesting, budget)?))
+    });
+    pairs.collect()
 }
 
 fn convert(
@@ -65,7 +58,7 @@ fn convert(
         Value::Bool(value) => return Ok(value.into()),
         Value::Int(value) => return Ok(value.into()),
         Value::Float(value) => return Ok(value.into()),
-        Value::Global(global) => return Ok(name_of(global).into()),
+        Value::Global(global) => return Ok(global.to_string().into()),
         Value::Node(_) => match heap.node(value) {
             Some(node) => node,
             None => return Ok(Cbor::Undefined),
@@ -80,7 +73,8 @@ fn convert(
             budget.spend(text.len())?;
             Ok(text.as_ref().into())
         }
-        Node::Bytes(bytes) => {
+        // CBOR's texts are UTF-8.
+        Node::Bytes(bytes) | Node::Halves(bytes) => {
             budget.spend(bytes.len())?;
             Ok(Cbor::Bytes(bytes.to_vec()))
         }
@@ -88,7 +82,9 @@ fn convert(
             budget.spend(bytes.len())?;
             Ok(bignum(bytes))
         }
-        Node::Tuple(items) | Node::List(items) | Node::Set(items) => list(items, budget),
+        Node::Tuple(items) | Node::List(items) | Node::Set(items) | Node::FrozenSet(items) => {
+            list(items, budget)
+        }
         Node::Dict(pairs) => {
             let pairs = pairs.iter().map(|(key, value)| {
                 let key = convert(heap, *key, depth, budget)?;
@@ -98,7 +94,9 @@ fn convert(
             map.map(Cbor::Map)
         }
         Node::Made(made) => object(heap, *made, depth, budget),
-        Node::Persistent(_) => Ok(heap.describe(value).into()),
+        Node::Persistent(_) => Err(Violation::Attribute {
+            found: heap.describe(value).to_owned(),
+        }),
     }
 }
 
@@ -111,23 +109,22 @@ fn object(
 ) -> Result<zt::manifest::Value, Violation> {
     use zt::manifest::Value as Cbor;
     let unknown = || Violation::Attribute {
-        found: name_of(made.maker),
+        found: made.maker.to_string(),
     };
     let arguments = heap.tuple(made.arguments).unwrap_or_default();
     match (made.maker, arguments) {
         (Global::Size, [sizes]) => convert(heap, *sizes, depth, budget),
         (Global::Size, []) => Ok(Cbor::Array(Vec::new())),
         (Global::Complex, [_, _]) => convert(heap, made.arguments, depth, budget),
-        (Global::Device, [kind]) => convert(heap, *kind, depth, budget),
-        (Global::Device, [kind, Value::Int(index)]) => match heap.text(*kind) {
-            Some(kind) => Ok(format!("{kind}:{index}").into()),
-            None => Err(unknown()),
-        },
+        (Global::Device, _) => Ok(device(heap, made).ok_or_else(unknown)?.into()),
         (Global::Layout, [name]) => convert(heap, *name, depth, budget),
         // One that holds nothing; others are walked into.
-        (Global::Script, _) if made.state.is_none_or(|state| is_empty(heap, state)) => {
+        (maker, _)
+            if maker.has_members() && made.state.is_none_or(|state| is_empty(heap, state)) =>
+        {
             Ok(Cbor::Map(Map::new()))
         }
+        (Global::Plain(plain), _) => plain_value(heap, plain, made, depth, budget),
         (Global::ScriptTyped, [items, ..]) => convert(heap, *items, depth, budget),
         (Global::Bytes | Global::ByteArray, []) => Ok(Cbor::Bytes(Vec::new())),
         (Global::ByteArray, [inner]) => convert(heap, *inner, depth, budget),
@@ -137,6 +134,65 @@ fn object(
             Ok(Cbor::Bytes(bytes))
         }
         _ => Err(unknown()),
+    }
+}
+
+/// A value of Python's own library.
+fn plain_value(
+    heap: &Heap<'_>,
+    plain: Plain,
+    made: Made,
+    depth: usize,
+    budget: &mut Budget,
+) -> Result<zt::manifest::Value, Violation> {
+    use zt::manifest::Value as Cbor;
+    if let Some(text) = text(heap, plain, made, TEXT_LEN) {
+        budget.spend(text.len())?;
+        return Ok(text.into());
+    }
+    let arguments = convert(heap, made.arguments, depth, budget)?;
+    let mut call = Map::new();
+    call.insert(plain.to_string(), arguments);
+    if let Some(state) = made.state {
+        call.insert("state", convert(heap, state, depth, budget)?);
+    }
+    Ok(Cbor::Map(call))
+}
+
+/// The text that a value of Python's library is, where it is one of at most `limit` bytes.
+pub(super) fn text(heap: &Heap<'_>, plain: Plain, made: Made, limit: usize) -> Option<String> {
+    let parts = heap.tuple(made.arguments)?;
+    let between = match (plain.becomes(), parts) {
+        (Becomes::Text, [_]) => '\0',
+        (Becomes::Path(between), _) => between,
+        _ => return None,
+    };
+    let mut text = String::new();
+    for part in parts {
+        let part = heap.text(*part)?;
+        if text.len().saturating_add(part.len()) >= limit {
+            return None;
+        }
+        // The first one may be the root, and end so.
+        if !text.is_empty() && !text.ends_with(between) {
+            text.push(between);
+        }
+        text.push_str(part);
+    }
+    // Python's name of the path of nothing.
+    Some(if parts.is_empty() {
+        ".".to_owned()
+    } else {
+        text
+    })
+}
+
+/// The name of a device: `cpu`, `cuda:1`.
+pub(super) fn device(heap: &Heap<'_>, made: Made) -> Option<String> {
+    match heap.tuple(made.arguments)? {
+        [kind] => heap.text(*kind).map(str::to_owned),
+        [kind, Value::Int(index)] => Some(format!("{}:{index}", heap.text(*kind)?)),
+        _ => None,
     }
 }
 
@@ -179,19 +235,5 @@ fn bignum(bytes: &[u8]) -> zt::manifest::Value {
         Ok(word) if is_negative => zt::manifest::Value::Negative(u64::from_be_bytes(word)),
         Ok(word) => zt::manifest::Value::Unsigned(u64::from_be_bytes(word)),
         Err(_) => zt::manifest::Value::Tag(tag, Box::new(zt::manifest::Value::Bytes(digits))),
-    }
-}
-
-/// A global that is a value of its own.
-pub(super) fn name_of(global: Global) -> String {
-    match global {
-        Global::DType(element) => format!("torch.{}", element.name),
-        Global::Storage(Some(element)) => match element.storage {
-            Some(class) => format!("torch.{class}"),
-            None => "torch.UntypedStorage".to_owned(),
-        },
-        Global::Storage(None) => "torch.TypedStorage".to_owned(),
-        Global::Unread(unread) => unread.to_string(),
-        other => format!("{other:?}"),
     }
 }

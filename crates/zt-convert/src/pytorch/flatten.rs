@@ -1,14 +1,14 @@
 //! The names of what a pickle holds: keys and positions on the way to it, joined by dots.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::collections::HashSet;
-use std::fmt::Write;
+use std::collections::{HashMap, HashSet};
 
 use zt::Limits;
 
-use super::attribute;
 use super::global::Global;
+use super::key;
 use super::pickle::{Heap, Node, Value};
+use super::tensor;
 use super::violation::Violation;
 
 /// What leaves, their names and what becomes of them may take, for each byte of the pickle: `None`
@@ -23,7 +23,7 @@ pub(super) const TENSOR: usize = 3 << 10;
 const AT_LEAST: u64 = 1 << 20;
 
 /// Something that is no collection, and its name.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) struct Leaf {
     pub(super) name: String,
     pub(super) value: Value,
@@ -47,10 +47,13 @@ impl Budget {
 }
 
 /// Every leaf below `root`, in the order of the pickle; `single` is the name of a root that is a
-/// leaf itself. Empty collections are leaves, but for the root.
+/// leaf itself. Empty collections are leaves, but for the root; so are sets that hold no tensors.
 ///
-/// Names that two leaves would share, of `{"a.b": x, "a": {"b": y}}` both, are written so that they
-/// differ: `["a.b"]` and `["a"]["b"]`.
+/// A tensor that a tensor was given, `w.extra`, is named as if it lay within that; a key that has
+/// no name is a leaf, too, or a collection: `<key 0>.key` beside the value's `<key 0>`. Names that two
+/// leaves would share, of `{"a.b": x, "a": {"b": y}}` or of `{1: x, "1": y}` both, are written so
+/// that they differ: `["a.b"]` and `["a"]["b"]`, `[1]` and `["1"]`. Where they are the same all the
+/// same, as of `{nan: x, nan: y}`, all but the first are counted: `[nan].2`.
 pub(super) fn leaves(
     heap: &Heap<'_>,
     root: Value,
@@ -58,29 +61,68 @@ pub(super) fn leaves(
     limits: &Limits,
     budget: &mut Budget,
 ) -> Result<Vec<Leaf>, Violation> {
-    let mut leaves = walk(heap, root, Style::Dots, limits, budget)?;
-    if let [leaf] = leaves.as_mut_slice()
-        && leaf.name.is_empty()
-        && leaf.value == root
-    {
-        leaf.name.push_str(single);
+    let walk = |style| Walk {
+        heap,
+        single,
+        style,
+        limits,
+        name: String::new(),
+        leaves: Vec::new(),
+        way: Vec::new(),
+    };
+    let mut leaves = walk(Style::Dots).leaves(root, budget)?;
+    let twice = repeated(&leaves);
+    if twice.is_empty() {
         return Ok(leaves);
     }
-    let mut once = HashSet::new();
-    let twice: HashSet<String> = leaves
-        .iter()
-        .filter(|leaf| !once.insert(leaf.name.as_str()))
-        .map(|leaf| leaf.name.clone())
-        .collect();
-    if !twice.is_empty() {
-        let exact = walk(heap, root, Style::Brackets, limits, budget)?;
-        for (leaf, exact) in leaves.iter_mut().zip(exact) {
-            if twice.contains(&leaf.name) {
-                *leaf = exact;
-            }
+    let exact = walk(Style::Brackets).leaves(root, budget)?;
+    for (leaf, exact) in leaves.iter_mut().zip(exact) {
+        if twice.contains(&leaf.name) {
+            *leaf = exact;
         }
     }
+    count_repeated(&mut leaves, budget)?;
     Ok(leaves)
+}
+
+/// The names that several leaves have.
+fn repeated(leaves: &[Leaf]) -> HashSet<String> {
+    let mut once = HashSet::new();
+    let names = leaves.iter().map(|leaf| &leaf.name);
+    names
+        .filter(|name| !once.insert(name.as_str()))
+        .cloned()
+        .collect()
+}
+
+/// Gives what would have the name of another one of its own.
+fn count_repeated(leaves: &mut [Leaf], budget: &mut Budget) -> Result<(), Violation> {
+    let twice = repeated(leaves);
+    if twice.is_empty() {
+        return Ok(());
+    }
+    let mut taken: HashSet<String> = leaves.iter().map(|leaf| leaf.name.clone()).collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for leaf in leaves {
+        let Some(name) = twice.get(&leaf.name) else {
+            continue;
+        };
+        let count = counts.entry(name).or_insert(0);
+        *count = count.saturating_add(1);
+        if *count == 1 {
+            continue;
+        }
+        loop {
+            budget.spend(name.len())?;
+            let counted = format!("{name}.{count}");
+            if taken.insert(counted.clone()) {
+                leaf.name = counted;
+                break;
+            }
+            *count = count.saturating_add(1);
+        }
+    }
+    Ok(())
 }
 
 /// How a name says its way.
@@ -88,88 +130,188 @@ pub(super) fn leaves(
 enum Style {
     /// `a.b.0`.
     Dots,
-    /// `["a"]["b"][0]`: as Python would write it, and never the same for two ways.
+    /// `["a"]["b"][0]`: as Python would write it.
     Brackets,
 }
 
-/// A collection on the way to the current leaf.
+/// What is on the way to the current leaf.
 struct Level {
-    collection: Value,
-    /// How many of its items have been walked.
+    items: Items,
+    /// How many of them have been walked.
     done: usize,
+    /// A key without a name, whose value has been walked: what it holds comes next.
+    key: Option<(usize, Value)>,
     /// How long the name of the collection is.
     name_len: usize,
 }
 
-fn walk(
-    heap: &Heap<'_>,
-    root: Value,
+enum Items {
+    /// Those of a collection.
+    Of(Value),
+    /// Those of a tensor that are or hold tensors.
+    Members(Vec<(Value, Value)>),
+}
+
+/// What leads to an item.
+#[derive(Clone, Copy)]
+enum Part {
+    /// A key of a dict, and which of them it is.
+    Key(usize, Value),
+    At(usize),
+    Member(usize, Value),
+}
+
+struct Walk<'w, 'p> {
+    heap: &'w Heap<'p>,
+    single: &'w str,
     style: Style,
-    limits: &Limits,
-    budget: &mut Budget,
-) -> Result<Vec<Leaf>, Violation> {
-    let mut leaves = Vec::new();
-    let mut name = String::new();
-    let mut way: Vec<Level> = Vec::new();
-    let mut current = Some(root);
-    loop {
-        if let Some(value) = current.take() {
-            let len = collection_len(heap, value);
-            match len {
-                Some(1..) => {
-                    // A collection that holds itself is endless, and ends here too.
-                    if way.len() >= limits.nesting {
-                        let limit = limits.nesting;
-                        return Err(Violation::TooDeep { limit });
-                    }
-                    way.push(Level {
-                        collection: value,
-                        done: 0,
-                        name_len: name.len(),
-                    });
-                }
-                Some(0) if way.is_empty() => {}
-                _ => {
-                    if name.len() > limits.name_len {
-                        let limit = limits.name_len;
-                        return Err(Violation::NameTooLong { limit });
-                    }
-                    budget.spend(name.len().saturating_add(size_of::<Leaf>()))?;
-                    leaves.push(Leaf {
-                        name: name.clone(),
-                        value,
-                    });
-                }
+    limits: &'w Limits,
+    /// Of where the walk is.
+    name: String,
+    leaves: Vec<Leaf>,
+    way: Vec<Level>,
+}
+
+impl Walk<'_, '_> {
+    fn leaves(mut self, root: Value, budget: &mut Budget) -> Result<Vec<Leaf>, Violation> {
+        let mut current = Some(root);
+        loop {
+            if let Some(value) = current.take() {
+                self.visit(value, budget)?;
             }
+            let Some(level) = self.way.last_mut() else {
+                return Ok(self.leaves);
+            };
+            self.name.truncate(level.name_len);
+            if let Some((place, key)) = level.key.take() {
+                self.append(Part::Key(place, key))?;
+                self.push(".key")?;
+                current = Some(key);
+                continue;
+            }
+            budget.spend(1)?;
+            let Some((part, value)) = item(self.heap, level) else {
+                self.way.pop();
+                continue;
+            };
+            level.done = level.done.saturating_add(1);
+            let is_named = self.append(part)?;
+            if let (Part::Key(place, key), false) = (part, is_named)
+                && let Some(level) = self.way.last_mut()
+            {
+                level.key = Some((place, key));
+            }
+            current = Some(value);
         }
-        let Some(level) = way.last_mut() else {
-            return Ok(leaves);
+    }
+
+    /// Adds a leaf, or goes into a collection.
+    fn visit(&mut self, value: Value, budget: &mut Budget) -> Result<(), Violation> {
+        let is_walked = match collection(self.heap, value) {
+            // Options of a program among tensors are kept; alone they are no checkpoint.
+            Some(_) if self.way.is_empty() && is_namespace(self.heap, value) => false,
+            Some(Node::Set(_) | Node::FrozenSet(_)) => tensor::is_in(self.heap, value, budget)?,
+            Some(node) => len(node) > 0 || self.way.is_empty(),
+            None => false,
         };
-        name.truncate(level.name_len);
-        match item(heap, level.collection, level.done) {
-            Some((key, value)) => {
-                budget.spend(1)?;
-                level.done = level.done.saturating_add(1);
-                append(&mut name, style, way.len() > 1, heap, key)?;
-                if name.len() > limits.name_len {
-                    let limit = limits.name_len;
-                    return Err(Violation::NameTooLong { limit });
-                }
-                current = Some(value);
-            }
-            None => {
-                way.pop();
-            }
+        if is_walked {
+            return self.enter(Items::Of(value));
         }
+        if self.way.is_empty() {
+            self.push(self.single)?;
+        }
+        budget.spend(self.name.len().saturating_add(size_of::<Leaf>()))?;
+        self.leaves.push(Leaf {
+            name: self.name.clone(),
+            value,
+        });
+        let tensors = members(self.heap, value, true, budget)?;
+        if tensors.is_empty() {
+            return Ok(());
+        }
+        self.enter(Items::Members(tensors))
+    }
+
+    fn enter(&mut self, items: Items) -> Result<(), Violation> {
+        // A collection that holds itself is endless, and ends here too.
+        if self.way.len() >= self.limits.nesting {
+            let limit = self.limits.nesting;
+            return Err(Violation::TooDeep { limit });
+        }
+        self.way.push(Level {
+            items,
+            done: 0,
+            key: None,
+            name_len: self.name.len(),
+        });
+        Ok(())
+    }
+
+    /// Appends what leads to an item, and says whether that has a name.
+    fn append(&mut self, part: Part) -> Result<bool, Violation> {
+        let is_inner = self.way.len() > 1 || matches!(part, Part::Member(..));
+        // A member is named in the same way in both styles: it is no item of the tensor.
+        let is_bracketed = self.style == Style::Brackets && !matches!(part, Part::Member(..));
+        if is_bracketed {
+            self.push("[")?;
+        } else if is_inner {
+            self.push(".")?;
+        }
+        let is_named = match part {
+            Part::At(at) => self.push(&at.to_string()).map(|()| true)?,
+            Part::Key(place, key) | Part::Member(place, key) => key::append(
+                &mut self.name,
+                self.heap,
+                (place, key),
+                is_bracketed,
+                self.limits.name_len,
+            )?,
+        };
+        if is_bracketed {
+            self.push("]")?;
+        }
+        Ok(is_named)
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), Violation> {
+        let limit = self.limits.name_len;
+        if self.name.len().saturating_add(text.len()) > limit {
+            return Err(Violation::NameTooLong { limit });
+        }
+        self.name.push_str(text);
+        Ok(())
     }
 }
 
-/// The node of a collection; `None` for a leaf. The objects of TorchScript are what they hold.
+/// What a tensor was given in Python, `w.extra = ...`, by name: what is or holds a tensor, or all
+/// else.
+pub(super) fn members(
+    heap: &Heap<'_>,
+    value: Value,
+    of_tensors: bool,
+    budget: &mut Budget,
+) -> Result<Vec<(Value, Value)>, Violation> {
+    let dicts = match heap.node(value) {
+        Some(Node::Made(made)) => tensor::members(heap, *made),
+        _ => Vec::new(),
+    };
+    let mut members = Vec::new();
+    for (name, value) in dicts.into_iter().flatten() {
+        budget.spend(size_of::<(Value, Value)>())?;
+        if tensor::is_in(heap, *value, budget)? == of_tensors {
+            members.push((*name, *value));
+        }
+    }
+    Ok(members)
+}
+
+/// The node of a collection; `None` for a leaf. Objects of TorchScript and namespaces are what they
+/// hold.
 fn collection<'h, 'p>(heap: &'h Heap<'p>, value: Value) -> Option<&'h Node<'p>> {
     let mut node = heap.node(value)?;
     if let Node::Made(made) = node {
         node = match (made.maker, made.state) {
-            (Global::Script, Some(state)) => heap.node(state)?,
+            (maker, Some(state)) if maker.has_members() => heap.node(state)?,
             (Global::ScriptTyped, _) => match heap.tuple(made.arguments)? {
                 [items, ..] => heap.node(*items)?,
                 _ => return None,
@@ -177,105 +319,45 @@ fn collection<'h, 'p>(heap: &'h Heap<'p>, value: Value) -> Option<&'h Node<'p>> 
             _ => return None,
         };
     }
-    matches!(node, Node::Dict(_) | Node::List(_) | Node::Tuple(_)).then_some(node)
+    let is_collection = matches!(
+        node,
+        Node::Dict(_) | Node::List(_) | Node::Tuple(_) | Node::Set(_) | Node::FrozenSet(_)
+    );
+    is_collection.then_some(node)
 }
 
-/// How many items a collection has; `None` for a leaf.
-fn collection_len(heap: &Heap<'_>, value: Value) -> Option<usize> {
-    match collection(heap, value)? {
-        Node::Dict(pairs) => Some(pairs.len()),
-        Node::List(items) | Node::Tuple(items) => Some(items.len()),
+fn is_namespace(heap: &Heap<'_>, value: Value) -> bool {
+    matches!(heap.node(value), Some(Node::Made(made)) if made.maker == Global::Namespace)
+}
+
+/// How many items a collection has.
+fn len(node: &Node<'_>) -> usize {
+    match node {
+        Node::Dict(pairs) => pairs.len(),
+        Node::List(items) | Node::Tuple(items) | Node::Set(items) | Node::FrozenSet(items) => {
+            items.len()
+        }
+        _ => 0,
+    }
+}
+
+/// The next item of a level.
+fn item(heap: &Heap<'_>, level: &Level) -> Option<(Part, Value)> {
+    let at = level.done;
+    let collection = match &level.items {
+        Items::Of(value) => collection(heap, *value)?,
+        Items::Members(pairs) => {
+            let (name, value) = pairs.get(at)?;
+            return Some((Part::Member(at, *name), *value));
+        }
+    };
+    match collection {
+        Node::Dict(pairs) => pairs
+            .get(at)
+            .map(|(key, value)| (Part::Key(at, *key), *value)),
+        Node::List(items) | Node::Tuple(items) | Node::Set(items) | Node::FrozenSet(items) => {
+            items.get(at).map(|item| (Part::At(at), *item))
+        }
         _ => None,
     }
-}
-
-/// What leads to an item of a collection.
-enum Key {
-    Of(Value),
-    At(usize),
-}
-
-fn item(heap: &Heap<'_>, value: Value, at: usize) -> Option<(Key, Value)> {
-    match collection(heap, value)? {
-        Node::Dict(pairs) => pairs.get(at).map(|(key, value)| (Key::Of(*key), *value)),
-        Node::List(items) | Node::Tuple(items) => items.get(at).map(|item| (Key::At(at), *item)),
-        _ => None,
-    }
-}
-
-fn append(
-    name: &mut String,
-    style: Style,
-    is_inner: bool,
-    heap: &Heap<'_>,
-    key: Key,
-) -> Result<(), Violation> {
-    let bracketed = style == Style::Brackets;
-    if bracketed {
-        name.push('[');
-    } else if is_inner {
-        name.push('.');
-    }
-    match key {
-        Key::At(at) => write_to(name, format_args!("{at}")),
-        Key::Of(key) => write_key(name, bracketed, heap, key, 0)?,
-    }
-    if bracketed {
-        name.push(']');
-    }
-    Ok(())
-}
-
-/// A key as Python's `str` has it; texts in quotes where that is wished, and within tuples.
-fn write_key(
-    name: &mut String,
-    quoted: bool,
-    heap: &Heap<'_>,
-    key: Value,
-    depth: usize,
-) -> Result<(), Violation> {
-    /// Tuples of tuples are keys of nothing that was ever seen.
-    const DEPTH: usize = 4;
-    /// Nor are longer ones.
-    const ITEMS: usize = 64;
-
-    let found = heap.describe(key);
-    match key {
-        Value::None => name.push_str("None"),
-        Value::Bool(true) => name.push_str("True"),
-        Value::Bool(false) => name.push_str("False"),
-        Value::Int(value) => write_to(name, format_args!("{value}")),
-        Value::Float(value) => write_to(name, format_args!("{value:?}")),
-        Value::Global(global) => name.push_str(&attribute::name_of(global)),
-        Value::Node(_) => match heap.node(key) {
-            Some(Node::Text(text)) if quoted => write_to(name, format_args!("{text:?}")),
-            Some(Node::Text(text)) => name.push_str(text),
-            Some(Node::Bytes(bytes)) => {
-                write_to(name, format_args!("b\"{}\"", bytes.escape_ascii()));
-            }
-            Some(Node::Made(made)) if made.maker == Global::Encode => {
-                let bytes = attribute::bytes(heap, *made).ok_or(Violation::Key { found })?;
-                write_to(name, format_args!("b\"{}\"", bytes.escape_ascii()));
-            }
-            _ => match heap.sequence(key) {
-                Some(items) if depth < DEPTH && items.len() <= ITEMS => {
-                    name.push('(');
-                    for (at, item) in items.iter().enumerate() {
-                        if at > 0 {
-                            name.push_str(", ");
-                        }
-                        write_key(name, true, heap, *item, depth.saturating_add(1))?;
-                    }
-                    name.push(')');
-                }
-                _ => return Err(Violation::Key { found }),
-            },
-        },
-    }
-    Ok(())
-}
-
-fn write_to(name: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a text does not fail.
-    let _ = name.write_fmt(text);
 }

@@ -8,14 +8,20 @@ use super::element::{BYTES, ElementType};
 /// A function or class of Python that checkpoints name.
 ///
 /// The list is that of `torch.load(weights_only=True)` in torch 2.15, `bytes`, by which protocol 2
-/// says that there are none, and [`Global::Unread`].
+/// says that there are none, collections and values of Python's own library, and
+/// [`Global::Unread`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Global {
     /// `collections.OrderedDict`.
     OrderedDict,
     /// `collections.Counter`.
     Counter,
+    /// `collections.defaultdict`: a dict here.
+    DefaultDict,
+    /// `collections.deque`: a list here.
+    Deque,
     Set,
+    FrozenSet,
     Bytes,
     ByteArray,
     Complex,
@@ -38,9 +44,13 @@ pub(super) enum Global {
     Script,
     /// `build_intlist`, `restore_type_tag` and their like: a collection, and of what.
     ScriptTyped,
+    /// `argparse.Namespace`: what it holds.
+    Namespace,
+    /// A value of Python's own library, or a class that a `defaultdict` makes values of.
+    Plain(Plain),
     QuantizationScheme(Scheme),
     /// What is harmless, in real checkpoints, and not on torch's list: an array or scalar of NumPy,
-    /// a nested tensor. What is made of it is refused by that name, and all else is read.
+    /// a nested tensor, a parameter without a shape. What is made of it is refused by that name, and all else is read.
     Unread(Unread),
 }
 
@@ -63,6 +73,53 @@ const UNREAD: &[(&str, &str)] = &[
     ("numpy.core.numeric", "_frombuffer"),
     ("numpy._core.numeric", "_frombuffer"),
     ("torch._utils", "_rebuild_nested_tensor"),
+    ("torch.nn.parameter", "UninitializedParameter"),
+    ("torch.nn.parameter", "UninitializedBuffer"),
+];
+
+/// A row of [`PLAIN`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Plain {
+    place: u8,
+}
+
+/// What a value of Python's library becomes as an attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Becomes {
+    /// The text of its one argument.
+    Text,
+    /// The parts of a path, with that between them.
+    Path(char),
+    /// Its name and its arguments: to put them together is Python's.
+    Call,
+}
+
+/// Values of Python's library that are found in checkpoints, and torch's number of its version.
+/// Classes that only name a type are here, too.
+const PLAIN: &[(&str, &str, Becomes)] = &[
+    ("torch.torch_version", "TorchVersion", Becomes::Text),
+    ("pathlib", "PosixPath", Becomes::Path('/')),
+    ("pathlib", "PurePosixPath", Becomes::Path('/')),
+    ("pathlib", "Path", Becomes::Path('/')),
+    ("pathlib", "WindowsPath", Becomes::Path('\\')),
+    ("pathlib", "PureWindowsPath", Becomes::Path('\\')),
+    ("datetime", "datetime", Becomes::Call),
+    ("datetime", "date", Becomes::Call),
+    ("datetime", "time", Becomes::Call),
+    ("datetime", "timedelta", Becomes::Call),
+    ("datetime", "timezone", Becomes::Call),
+    ("decimal", "Decimal", Becomes::Call),
+    ("fractions", "Fraction", Becomes::Call),
+    ("builtins", "range", Becomes::Call),
+    ("builtins", "slice", Becomes::Call),
+    ("builtins", "int", Becomes::Call),
+    ("builtins", "float", Becomes::Call),
+    ("builtins", "bool", Becomes::Call),
+    ("builtins", "str", Becomes::Call),
+    ("builtins", "list", Becomes::Call),
+    ("builtins", "dict", Becomes::Call),
+    ("builtins", "tuple", Becomes::Call),
+    ("builtins", "object", Becomes::Call),
 ];
 
 /// The functions of `torch._utils` by which tensors are rebuilt, without their `_rebuild_`.
@@ -100,6 +157,19 @@ impl Global {
         if let Some((place, _)) = unread.find(|(_, known)| **known == (module, name)) {
             return Some(Global::Unread(Unread { place, at: 0 }));
         }
+        // Protocol 2 has Python 2's names; Python 3.13 moved the paths.
+        let (module, name) = match (module, name) {
+            ("__builtin__", "xrange") => ("builtins", "range"),
+            ("__builtin__", "unicode") => ("builtins", "str"),
+            ("__builtin__", "long") => ("builtins", "int"),
+            ("__builtin__", name) => ("builtins", name),
+            ("pathlib._local", name) => ("pathlib", name),
+            named => named,
+        };
+        let mut plain = (0..).zip(PLAIN);
+        if let Some((place, _)) = plain.find(|(_, row)| (row.0, row.1) == (module, name)) {
+            return Some(Global::Plain(Plain { place }));
+        }
         match module {
             "torch" | "torch.cuda" => Self::of_torch(module, name),
             "torch.sparse" | "torch.cuda.sparse" => {
@@ -119,12 +189,15 @@ impl Global {
             "collections" => match name {
                 "OrderedDict" => Some(Global::OrderedDict),
                 "Counter" => Some(Global::Counter),
+                "defaultdict" => Some(Global::DefaultDict),
+                "deque" => Some(Global::Deque),
                 _ => None,
             },
+            "argparse" => (name == "Namespace").then_some(Global::Namespace),
             "_codecs" => (name == "encode").then_some(Global::Encode),
-            // Python 2's name, which protocol 2 uses, and Python 3's.
-            "__builtin__" | "builtins" => match name {
+            "builtins" => match name {
                 "set" => Some(Global::Set),
+                "frozenset" => Some(Global::FrozenSet),
                 "bytes" => Some(Global::Bytes),
                 "bytearray" => Some(Global::ByteArray),
                 "complex" => Some(Global::Complex),
@@ -182,12 +255,17 @@ impl Global {
             self,
             Global::OrderedDict
                 | Global::Counter
+                | Global::DefaultDict
+                | Global::Deque
                 | Global::Set
+                | Global::FrozenSet
                 | Global::Size
                 | Global::Tensor
                 | Global::SparseTensor
                 | Global::Parameter
                 | Global::Script
+                | Global::Namespace
+                | Global::Plain(_)
         )
     }
 
@@ -199,33 +277,127 @@ impl Global {
                 | Global::SparseTensor
                 | Global::Parameter
                 | Global::Script
+                | Global::Namespace
+                | Global::Plain(_)
                 | Global::Unread(_)
         )
+    }
+
+    /// Whether its objects are names and values: what they hold is walked into.
+    pub(super) const fn has_members(self) -> bool {
+        matches!(self, Global::Script | Global::Namespace)
+    }
+}
+
+/// As Python writes it; of classes that stand for several here, the one that they have become.
+impl fmt::Display for Global {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Global::OrderedDict => "collections.OrderedDict",
+            Global::Counter => "collections.Counter",
+            Global::DefaultDict => "collections.defaultdict",
+            Global::Deque => "collections.deque",
+            Global::Set => "set",
+            Global::FrozenSet => "frozenset",
+            Global::Bytes => "bytes",
+            Global::ByteArray => "bytearray",
+            Global::Complex => "complex",
+            Global::Encode => "_codecs.encode",
+            Global::Size => "torch.Size",
+            Global::Device => "torch.device",
+            Global::Layout => "torch.layout",
+            Global::Tensor => "torch.Tensor",
+            Global::SparseTensor => "torch.sparse.Tensor",
+            Global::Parameter => "torch.nn.parameter.Parameter",
+            Global::Script => "a class of TorchScript",
+            Global::ScriptTyped => "a typed collection of TorchScript",
+            Global::Namespace => "argparse.Namespace",
+            Global::QuantizationScheme(Scheme::PerTensor) => "torch.per_tensor_affine",
+            Global::QuantizationScheme(Scheme::PerChannel) => "torch.per_channel_affine",
+            Global::QuantizationScheme(Scheme::PerChannelFloat) => {
+                "torch.per_channel_affine_float_qparams"
+            }
+            Global::QuantizationScheme(Scheme::Symmetric) => "torch.per_tensor_symmetric",
+            Global::Storage(None) => "torch.storage.TypedStorage",
+            Global::Storage(Some(element)) => match element.storage {
+                Some(class) => return write!(f, "torch.{class}"),
+                None => "torch.storage.UntypedStorage",
+            },
+            Global::DType(element) => return write!(f, "torch.{}", element.name),
+            Global::Rebuild(rebuild) => {
+                let mut rows = REBUILDS.iter().filter(|(_, row)| row == rebuild);
+                let (name, _) = rows.next().unwrap_or(&("", Rebuild::Tensor));
+                return write!(f, "torch._utils._rebuild_{name}");
+            }
+            Global::Plain(plain) => return plain.fmt(f),
+            Global::Unread(unread) => return unread.fmt(f),
+        })
+    }
+}
+
+impl Plain {
+    pub(super) fn becomes(self) -> Becomes {
+        let row = PLAIN.get(usize::from(self.place));
+        row.map_or(Becomes::Call, |(_, _, becomes)| *becomes)
+    }
+}
+
+impl fmt::Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let row = PLAIN.get(usize::from(self.place));
+        match row.unwrap_or(&("", "", Becomes::Call)) {
+            ("builtins", name, _) => f.write_str(name),
+            (module, name, _) => write!(f, "{module}.{name}"),
+        }
+    }
+}
+
+impl Unread {
+    pub(super) fn is_scalar(self) -> bool {
+        self.row().1 == "scalar"
+    }
+
+    pub(super) fn is_dtype(self) -> bool {
+        self.row() == ("numpy", "dtype")
+    }
+
+    fn row(self) -> (&'static str, &'static str) {
+        let row = UNREAD.get(usize::from(self.place));
+        row.copied().unwrap_or(("", ""))
     }
 }
 
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (module, name) = UNREAD.get(usize::from(self.place)).unwrap_or(&("", ""));
+        let (module, name) = self.row();
         write!(f, "{module}.{name}")
     }
 }
 
+/// The functions of `torch._utils`, without their `_rebuild_`. The first name of each is today's.
+const REBUILDS: &[(&str, Rebuild)] = &[
+    ("tensor", Rebuild::Tensor),
+    ("tensor_v2", Rebuild::TensorV2),
+    ("tensor_v3", Rebuild::TensorV3),
+    ("parameter", Rebuild::Parameter),
+    ("parameter_with_state", Rebuild::ParameterWithState),
+    ("sparse_tensor", Rebuild::SparseTensor),
+    // torch 1.9 to 1.12, of CSR.
+    ("sparse_csr_tensor", Rebuild::SparseTensor),
+    ("qtensor", Rebuild::QTensor),
+    ("meta_tensor_no_storage", Rebuild::MetaTensor),
+    ("wrapper_subclass", Rebuild::WrapperSubclass),
+    ("device_tensor_from_cpu_tensor", Rebuild::FromCpuTensor),
+    ("device_tensor_from_numpy", Rebuild::FromNumpy),
+    // Of a tensor with attributes; it is in `torch._tensor`.
+    ("from_type_v2", Rebuild::FromType),
+];
+
 fn rebuild(name: &str) -> Option<Rebuild> {
-    Some(match name.strip_prefix("_rebuild_")? {
-        "tensor" => Rebuild::Tensor,
-        "tensor_v2" => Rebuild::TensorV2,
-        "tensor_v3" => Rebuild::TensorV3,
-        "parameter" => Rebuild::Parameter,
-        "parameter_with_state" => Rebuild::ParameterWithState,
-        "sparse_tensor" => Rebuild::SparseTensor,
-        "qtensor" => Rebuild::QTensor,
-        "meta_tensor_no_storage" => Rebuild::MetaTensor,
-        "wrapper_subclass" => Rebuild::WrapperSubclass,
-        "device_tensor_from_cpu_tensor" => Rebuild::FromCpuTensor,
-        "device_tensor_from_numpy" => Rebuild::FromNumpy,
-        _ => return None,
-    })
+    let name = name.strip_prefix("_rebuild_")?;
+    let row = REBUILDS.iter().find(|(known, _)| *known == name);
+    row.map(|(_, rebuild)| *rebuild)
+        .filter(|rebuild| *rebuild != Rebuild::FromType)
 }
 
 /// `FloatTensor` for `FloatStorage`, and so on.

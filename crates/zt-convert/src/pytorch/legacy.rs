@@ -175,7 +175,10 @@ impl<'p> Pickles<'p> {
         }
         let (protocol, _) = next("the protocol")?;
         if protocol.root != Value::Int(PROTOCOL) {
-            let found = format!("{:?}", protocol.root);
+            let found = match protocol.root {
+                Value::Int(version) => version.to_string(),
+                other => protocol.heap.describe(other).to_owned(),
+            };
             return Err(Violation::Version { found }.into());
         }
         // Byte order and sizes of types of the machine that wrote it, which decide nothing.

@@ -3,12 +3,14 @@
 //! A checkpoint is a pickle, which says what there is, and storages, which hold the elements:
 //! records of a zip archive since torch 1.6 ([`archive`]), a stream before ([`legacy`]). The pickle
 //! is read as data by a machine that calls nothing ([`pickle`]); it may name the globals that
-//! `torch.load(weights_only=True)` lets it name ([`global`]), and any other refuses the file.
+//! `torch.load(weights_only=True)` lets it name, and collections and values of Python's own library
+//! ([`global`]); any other refuses the file.
 //!
-//! What was a tree of dicts and lists is flattened: keys and positions, joined by dots, name the
-//! tensors ([`flatten`]). Every tensor is an object, also where several share a storage; one that
+//! What was a tree of dicts and lists is flattened: keys ([`key`]) and positions, joined by dots,
+//! name the tensors ([`flatten`]). Every tensor is an object, also where several share a storage; one that
 //! lies in its storage in row-major order is a range of the file, another is put in order when it
-//! is read. What is no tensor is an attribute of the file. Not kept are what belongs to a running
+//! is read. What is no tensor is an attribute of the file; what a tensor was given, `w.extra = ...`,
+//! is an attribute of the tensor, and tensors among that are objects beside it. Not kept are what belongs to a running
 //! program: `requires_grad`, hooks, devices, and the attributes of dicts, such as `_metadata`.
 
 mod archive;
@@ -18,8 +20,10 @@ mod attribute;
 mod element;
 mod flatten;
 mod global;
+mod key;
 mod legacy;
 mod pickle;
+mod scalar;
 mod tensor;
 mod view;
 mod violation;

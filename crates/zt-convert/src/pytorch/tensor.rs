@@ -2,25 +2,20 @@
 
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::collections::HashSet;
+
 use super::arguments::{Arguments, wrong};
 use super::element::{ElementType, Meaning};
+use super::flatten::Budget;
 use super::global::{Global, Rebuild, Scheme};
 use super::pickle::{Heap, Made, Node, Value};
 use super::view::{self, View};
-use super::violation::TensorFault;
+use super::violation::{TensorFault, Violation};
 
 /// A parameter of a parameter of a ... is unwrapped this often.
 const WRAPPERS: usize = 8;
 
-/// A tensor as a pickle describes it.
-#[derive(Debug)]
-pub(super) struct Tensor {
-    pub(super) layout: Layout,
-    /// The state of a tensor with attributes of its own: a dict, or a pair of them.
-    pub(super) state: Option<Value>,
-}
-
-/// How the elements of a tensor are laid out.
+/// A tensor as a pickle describes it: how its elements are laid out.
 #[derive(Debug)]
 pub(super) enum Layout {
     /// One element for every index.
@@ -108,7 +103,7 @@ pub(super) fn is_tensor(made: &Made) -> bool {
 }
 
 /// The tensor that an object is.
-pub(super) fn tensor(heap: &Heap<'_>, made: Made) -> Result<Tensor, Refused> {
+pub(super) fn tensor(heap: &Heap<'_>, made: Made) -> Result<Layout, Refused> {
     let mut known = Known::default();
     resolve(heap, made, &mut known).map_err(|fault| Refused {
         fault,
@@ -124,8 +119,62 @@ struct Known {
     element: Option<&'static ElementType>,
 }
 
-fn resolve(heap: &Heap<'_>, mut made: Made, known: &mut Known) -> Done<Tensor> {
-    let mut state = None;
+/// What a tensor was given in Python, `p.extra = ...`: dicts of names and values. Each of its
+/// wrappers may have some.
+pub(super) fn members<'h>(heap: &'h Heap<'_>, made: Made) -> Vec<&'h [(Value, Value)]> {
+    let mut states = Vec::new();
+    // What is wrong with its elements is found where they are looked for.
+    let _ = unwrapped(heap, made, &mut states);
+    let mut dicts = Vec::new();
+    for state in states {
+        let parts = match heap.tuple(state) {
+            // Those that have a dict, and those that have a slot.
+            Some([dict, slots]) => [Some(*dict), Some(*slots)],
+            _ => [Some(state), None],
+        };
+        for dict in parts.into_iter().flatten() {
+            if let Some(Node::Dict(pairs)) = heap.node(dict) {
+                dicts.push(pairs.as_slice());
+            }
+        }
+    }
+    dicts
+}
+
+/// Whether a tensor, a storage or an array is anywhere in a value.
+pub(super) fn is_in(heap: &Heap<'_>, value: Value, budget: &mut Budget) -> Result<bool, Violation> {
+    let mut seen = HashSet::new();
+    let mut rest = vec![value];
+    while let Some(value) = rest.pop() {
+        let Value::Node(id) = value else {
+            continue;
+        };
+        if !seen.insert(id) {
+            continue;
+        }
+        budget.spend(size_of::<Value>())?;
+        match heap.node(value) {
+            Some(Node::Persistent(_)) => return Ok(true),
+            Some(Node::Made(made)) if is_tensor(made) => return Ok(true),
+            Some(Node::Made(made)) => rest.extend([made.arguments].into_iter().chain(made.state)),
+            Some(
+                Node::Tuple(items) | Node::List(items) | Node::Set(items) | Node::FrozenSet(items),
+            ) => {
+                budget.spend(size_of_val(items.as_slice()))?;
+                rest.extend(items);
+            }
+            Some(Node::Dict(pairs)) => {
+                budget.spend(size_of_val(pairs.as_slice()))?;
+                rest.extend(pairs.iter().flat_map(|(key, value)| [*key, *value]));
+            }
+            _ => {}
+        }
+    }
+    Ok(false)
+}
+
+/// The object within all wrappers, and the states of those.
+fn unwrapped(heap: &Heap<'_>, mut made: Made, states: &mut Vec<Value>) -> Done<Made> {
     for _ in 0..WRAPPERS {
         let inner = match made.maker {
             Global::Rebuild(Rebuild::Parameter) => {
@@ -133,23 +182,8 @@ fn resolve(heap: &Heap<'_>, mut made: Made, known: &mut Known) -> Done<Tensor> {
             }
             Global::Rebuild(Rebuild::ParameterWithState) => {
                 let arguments = Arguments::new(heap, made.arguments, "parameter")?;
-                state = Some(arguments.value(3, "state")?);
+                states.push(arguments.value(3, "state")?);
                 arguments.value(0, "data")?
-            }
-            Global::Rebuild(Rebuild::FromCpuTensor) => {
-                let arguments = Arguments::new(heap, made.arguments, "tensor")?;
-                let view = view(&arguments, 0, "data")?;
-                let dtype = arguments.value(1, "dtype")?;
-                let Value::Global(Global::DType(element)) = dtype else {
-                    return Err(wrong(heap, "dtype", dtype));
-                };
-                known.shape = Some(view.shape.clone());
-                // Types that the host does not have are converted when they are saved.
-                if view.element() != element {
-                    return Err(TensorFault::Lazy { bit: "to" });
-                }
-                let layout = Layout::Strided(view);
-                return Ok(Tensor { layout, state });
             }
             Global::Rebuild(Rebuild::FromType) => {
                 let arguments = Arguments::new(heap, made.arguments, "tensor")?;
@@ -157,7 +191,7 @@ fn resolve(heap: &Heap<'_>, mut made: Made, known: &mut Known) -> Done<Tensor> {
                 let Value::Global(maker @ Global::Rebuild(_)) = function else {
                     return Err(wrong(heap, "function", function));
                 };
-                state = Some(arguments.value(3, "state")?);
+                states.push(arguments.value(3, "state")?);
                 made = Made {
                     maker,
                     arguments: arguments.value(2, "arguments")?,
@@ -173,10 +207,7 @@ fn resolve(heap: &Heap<'_>, mut made: Made, known: &mut Known) -> Done<Tensor> {
                 Some(state) => Arguments::new(heap, state, "state")?.value(0, "data")?,
                 None => Arguments::new(heap, made.arguments, "parameter")?.value(0, "data")?,
             },
-            _ => {
-                let layout = layout(heap, made, known)?;
-                return Ok(Tensor { layout, state });
-            }
+            _ => return Ok(made),
         };
         match heap.node(inner) {
             Some(Node::Made(inner)) => made = *inner,
@@ -188,6 +219,27 @@ fn resolve(heap: &Heap<'_>, mut made: Made, known: &mut Known) -> Done<Tensor> {
         name: "data",
         found,
     })
+}
+
+fn resolve(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
+    let made = unwrapped(heap, made, &mut Vec::new())?;
+    match made.maker {
+        Global::Rebuild(Rebuild::FromCpuTensor) => {
+            let arguments = Arguments::new(heap, made.arguments, "tensor")?;
+            let view = view(&arguments, 0, "data")?;
+            let dtype = arguments.value(1, "dtype")?;
+            let Value::Global(Global::DType(element)) = dtype else {
+                return Err(wrong(heap, "dtype", dtype));
+            };
+            known.shape = Some(view.shape.clone());
+            // Types that the host does not have are converted when they are saved.
+            if view.element() != element {
+                return Err(TensorFault::Lazy { bit: "to" });
+            }
+            Ok(Layout::Strided(view))
+        }
+        _ => layout(heap, made, known),
+    }
 }
 
 /// Whether the state of a parameter is `(storage, offset, size, stride)`. Before version 0.4 it

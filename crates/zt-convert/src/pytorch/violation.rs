@@ -153,8 +153,6 @@ pub(super) enum Violation {
     TooDeep { limit: usize },
     /// Keys that make too long a name.
     NameTooLong { limit: usize },
-    /// A key that has no name.
-    Key { found: &'static str },
     /// A value that is neither a tensor nor an attribute.
     Attribute { found: String },
     /// A pickle, or another record, is longer than any that was ever written.
@@ -216,7 +214,6 @@ impl Violation {
             | Violation::TooDeep { .. }
             | Violation::NameTooLong { .. }
             | Violation::RecordTooLong { .. }
-            | Violation::Key { .. }
             | Violation::Attribute { .. } => "pickle",
             _ => "header",
         }
@@ -238,7 +235,6 @@ impl fmt::Display for Violation {
             Violation::NameTooLong { limit } => {
                 write!(f, "a name is longer than the limit of {limit} bytes")
             }
-            Violation::Key { found } => write!(f, "{found} is a key, and has no name"),
             Violation::Attribute { found } => {
                 write!(
                     f,

@@ -25,13 +25,16 @@ pub(in crate::pytorch) struct NodeId(u32);
 #[derive(Debug)]
 pub(in crate::pytorch) enum Node<'p> {
     Text(Cow<'p, str>),
+    /// A text with halves of surrogate pairs, which Python has and UTF-8 has not: as if it had.
+    Halves(Cow<'p, [u8]>),
     Bytes(Cow<'p, [u8]>),
     /// An integer beyond 64 bits: two's complement, the lowest byte first.
     Long(Cow<'p, [u8]>),
     Tuple(Vec<Value>),
     List(Vec<Value>),
     Set(Vec<Value>),
-    /// Pairs in the order in which they were put.
+    FrozenSet(Vec<Value>),
+    /// Pairs in the order in which they were put; in a pickle that has been read, every key once.
     Dict(Vec<(Value, Value)>),
     Made(Made),
     /// What lies outside the pickle: its id.
@@ -64,6 +67,12 @@ impl<'p> Heap<'p> {
 
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// Every value that lies here, from the first to the last.
+    pub(super) fn values(&self) -> impl Iterator<Item = Value> + use<> {
+        let len = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        (0..len).map(|id| Value::Node(NodeId(id)))
     }
 
     /// What lies there; `None` for a small value.
@@ -130,12 +139,12 @@ impl<'p> Heap<'p> {
             Value::Float(_) => "a float",
             Value::Global(_) => "a global",
             Value::Node(_) => match self.node(value) {
-                Some(Node::Text(_)) => "a text",
+                Some(Node::Text(_) | Node::Halves(_)) => "a text",
                 Some(Node::Bytes(_)) => "bytes",
                 Some(Node::Long(_)) => "a long integer",
                 Some(Node::Tuple(_)) => "a tuple",
                 Some(Node::List(_)) => "a list",
-                Some(Node::Set(_)) => "a set",
+                Some(Node::Set(_) | Node::FrozenSet(_)) => "a set",
                 Some(Node::Dict(_)) => "a dict",
                 Some(Node::Made(_)) => "an object",
                 Some(Node::Persistent(_)) => "a storage",

@@ -6,6 +6,7 @@ use super::cursor::Cursor;
 use super::fault::{PickleError, PickleFault};
 use super::heap::{Heap, Made, Node, Value};
 use super::number;
+use super::repeat;
 use crate::pytorch::global::Global;
 
 /// Values that may be put on the stack in all. A checkpoint of 100,000 tensors has some four
@@ -49,10 +50,14 @@ pub(in crate::pytorch) fn load(bytes: &[u8], find: Find) -> Result<Pickle<'_>, P
         match machine.step() {
             Ok(None) => {}
             Ok(Some(root)) => {
+                let byte_len = machine.cursor.at();
+                let mut heap = machine.heap;
+                repeat::drop_replaced(&mut heap, byte_len as u64)
+                    .map_err(|fault| PickleError { at, fault })?;
                 return Ok(Pickle {
+                    heap,
                     root,
-                    byte_len: machine.cursor.at(),
-                    heap: machine.heap,
+                    byte_len,
                 });
             }
             Err(fault) => return Err(PickleError { at, fault }),
@@ -178,7 +183,7 @@ impl<'p> Machine<'p> {
     fn string(&mut self, code: u8) -> Done {
         let node = match code {
             b'S' => number::text_or_bytes(Cow::Owned(number::quoted(self.cursor.line()?)?)),
-            b'V' => Node::Text(Cow::Owned(number::raw_unicode(self.cursor.line()?)?)),
+            b'V' => number::text(Cow::Owned(number::raw_unicode(self.cursor.line()?)?))?,
             _ => {
                 let len = match code {
                     b'U' | b'C' | 0x8c => self.cursor.u8()?.into(),
@@ -190,10 +195,7 @@ impl<'p> Machine<'p> {
                 match code {
                     b'T' | b'U' => number::text_or_bytes(Cow::Borrowed(bytes)),
                     b'B' | b'C' | 0x8e | 0x96 => Node::Bytes(Cow::Borrowed(bytes)),
-                    _ => {
-                        let text = std::str::from_utf8(bytes);
-                        Node::Text(Cow::Borrowed(text.map_err(|_| PickleFault::NotUtf8)?))
-                    }
+                    _ => number::text(Cow::Borrowed(bytes))?,
                 }
             }
         };
@@ -265,7 +267,7 @@ impl<'p> Machine<'p> {
             self.check_hashable(*item)?;
         }
         if code == 0x91 {
-            return self.push_node(Node::Set(items));
+            return self.push_node(Node::FrozenSet(items));
         }
         let target = self.top()?;
         match self.heap.node_mut(target) {
@@ -384,11 +386,23 @@ impl<'p> Machine<'p> {
             });
         }
         let items = match (maker, items) {
-            (Global::OrderedDict | Global::Counter, []) => {
+            // Of a `defaultdict`, the one argument is what makes values that are not there.
+            (Global::OrderedDict | Global::Counter, []) | (Global::DefaultDict, [] | [_]) => {
                 return self.push_node(Node::Dict(vec![]));
             }
             (Global::Set, []) => return self.push_node(Node::Set(vec![])),
-            (Global::OrderedDict | Global::Counter | Global::Set, [items]) => *items,
+            (Global::FrozenSet, []) => return self.push_node(Node::FrozenSet(vec![])),
+            (Global::Deque, []) => return self.push_node(Node::List(vec![])),
+            // A `deque` may have a greatest length.
+            (Global::Deque, [items, _])
+            | (
+                Global::OrderedDict
+                | Global::Counter
+                | Global::Set
+                | Global::FrozenSet
+                | Global::Deque,
+                [items],
+            ) => *items,
             (Global::Storage(_) | Global::DType(_) | Global::QuantizationScheme(_), _) => {
                 let found = "what is no function";
                 return Err(PickleFault::Call { found });
@@ -409,7 +423,9 @@ impl<'p> Machine<'p> {
     /// A dict or a set of what is in another collection. The only instruction that copies.
     fn collection(&mut self, maker: Global, items: Value) -> Done<Node<'p>> {
         let len = match self.heap.node(items) {
-            Some(Node::List(items) | Node::Tuple(items) | Node::Set(items)) => items.len(),
+            Some(
+                Node::List(items) | Node::Tuple(items) | Node::Set(items) | Node::FrozenSet(items),
+            ) => items.len(),
             Some(Node::Dict(pairs)) => pairs.len(),
             _ => 0,
         };
@@ -418,11 +434,25 @@ impl<'p> Machine<'p> {
             limit: self.byte_len,
         })?;
         match (self.heap.node(items), maker) {
-            (Some(Node::List(items) | Node::Tuple(items) | Node::Set(items)), Global::Set) => {
+            (
+                Some(
+                    Node::List(items)
+                    | Node::Tuple(items)
+                    | Node::Set(items)
+                    | Node::FrozenSet(items),
+                ),
+                Global::Set | Global::FrozenSet,
+            ) => {
                 for item in items {
                     self.check_hashable(*item)?;
                 }
-                Ok(Node::Set(items.clone()))
+                Ok(match maker {
+                    Global::Set => Node::Set(items.clone()),
+                    _ => Node::FrozenSet(items.clone()),
+                })
+            }
+            (Some(Node::List(items) | Node::Tuple(items)), Global::Deque) => {
+                Ok(Node::List(items.clone()))
             }
             (Some(Node::Dict(pairs)), Global::OrderedDict | Global::Counter) => {
                 Ok(Node::Dict(pairs.clone()))

@@ -15,7 +15,9 @@ mod fault;
 mod heap;
 mod machine;
 mod number;
+mod repeat;
 
 pub(super) use fault::{PickleError, PickleFault};
 pub(super) use heap::{Heap, Made, Node, Value};
 pub(super) use machine::{Find, Pickle, load};
+pub(super) use number::pieces;

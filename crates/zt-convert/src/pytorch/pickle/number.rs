@@ -7,10 +7,7 @@ use super::heap::{Node, Value};
 
 /// An integer of two's complement, the lowest byte first: small where it fits.
 pub(super) fn long(bytes: &[u8]) -> Result<Value, Node<'_>> {
-    let sign = match bytes.last() {
-        Some(top) if *top >= 0x80 => 0xff,
-        _ => 0,
-    };
+    let (bytes, sign) = shortest(bytes);
     let mut word = [sign; 8];
     match word.get_mut(..bytes.len()) {
         Some(low) => {
@@ -19,6 +16,23 @@ pub(super) fn long(bytes: &[u8]) -> Result<Value, Node<'_>> {
         }
         None => Err(Node::Long(Cow::Borrowed(bytes))),
     }
+}
+
+/// As few bytes as say the same number, and the byte that any more of them would be.
+fn shortest(mut bytes: &[u8]) -> (&[u8], u8) {
+    let sign = match bytes.last() {
+        Some(top) if *top >= 0x80 => 0xff,
+        _ => 0,
+    };
+    while let [fewer @ .., top] = bytes
+        && *top == sign
+        && fewer
+            .last()
+            .is_some_and(|below| (*below >= 0x80) == (sign != 0))
+    {
+        bytes = fewer;
+    }
+    (bytes, sign)
 }
 
 /// A decimal integer. Those of more than 128 bits, which only protocols 0 and 1 write in decimal,
@@ -31,13 +45,64 @@ pub(super) fn decimal(text: &str) -> Result<Result<Value, Node<'static>>, Pickle
     }
     let value: i128 = text.parse().map_err(|_| PickleFault::Number)?;
     let bytes = value.to_le_bytes();
-    Ok(Err(Node::Long(Cow::Owned(bytes.to_vec()))))
+    Ok(Err(Node::Long(Cow::Owned(shortest(&bytes).0.to_vec()))))
 }
 
 /// A float in decimal, as Python writes it.
 pub(super) fn float(text: &str) -> Result<Value, PickleFault> {
     let value = text.trim().parse().map_err(|_| PickleFault::Number)?;
     Ok(Value::Float(value))
+}
+
+/// A text. Python writes the halves of surrogate pairs that stand alone as if UTF-8 had them
+/// (`surrogatepass`), where a text came of bytes that are none: the name of a file.
+pub(super) fn text(bytes: Cow<'_, [u8]>) -> Result<Node<'_>, PickleFault> {
+    let bytes = match bytes {
+        Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => return Ok(Node::Text(Cow::Borrowed(text))),
+            Err(_) => Cow::Borrowed(bytes),
+        },
+        Cow::Owned(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => return Ok(Node::Text(Cow::Owned(text))),
+            Err(error) => Cow::Owned(error.into_bytes()),
+        },
+    };
+    let is_whole = pieces(&bytes).all(|piece| piece.is_ok());
+    is_whole.then_some(()).ok_or(PickleFault::NotUtf8)?;
+    Ok(Node::Halves(bytes))
+}
+
+/// What such a text is made of: texts, each with the half of a pair behind it, if there is one.
+/// An error is what follows where it is neither.
+pub(in crate::pytorch) fn pieces(
+    bytes: &[u8],
+) -> impl Iterator<Item = Result<(&str, Option<u16>), &[u8]>> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let valid = match std::str::from_utf8(rest) {
+            Ok(text) => {
+                rest = &[];
+                return Some(Ok((text, None)));
+            }
+            Err(error) => error.valid_up_to(),
+        };
+        let (text, behind) = rest.split_at_checked(valid)?;
+        let [0xED, high @ 0xA0..=0xBF, low @ 0x80..=0xBF, behind @ ..] = behind else {
+            let broken = rest;
+            rest = &[];
+            return Some(Err(broken));
+        };
+        // Six bits of each, above the four of the first byte.
+        let half = 0xD000 | u16::from(high & 0x3F).wrapping_shl(6) | u16::from(low & 0x3F);
+        rest = behind;
+        Some(Ok((
+            std::str::from_utf8(text).unwrap_or_default(),
+            Some(half),
+        )))
+    })
 }
 
 /// A text of Python 2, which may be bytes: text where it is UTF-8, as torch takes it.
@@ -83,12 +148,15 @@ pub(super) fn quoted(line: &[u8]) -> Result<Vec<u8>, PickleFault> {
 }
 
 /// What `UNICODE` has: Latin-1, and `\u` and `\U` for all else.
-pub(super) fn raw_unicode(line: &[u8]) -> Result<String, PickleFault> {
-    let mut text = String::new();
+pub(super) fn raw_unicode(line: &[u8]) -> Result<Vec<u8>, PickleFault> {
+    let mut text = Vec::new();
+    let push = |text: &mut Vec<u8>, character: char| {
+        text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    };
     let mut rest = line.iter().copied();
     while let Some(byte) = rest.next() {
         if byte != b'\\' {
-            text.push(char::from(byte));
+            push(&mut text, char::from(byte));
             continue;
         }
         let mut ahead = rest.clone();
@@ -97,13 +165,21 @@ pub(super) fn raw_unicode(line: &[u8]) -> Result<String, PickleFault> {
             Some(b'U') => 8,
             // Only these two are escapes here.
             _ => {
-                text.push('\\');
+                text.push(b'\\');
                 continue;
             }
         };
         rest = ahead;
         let code = hexadecimal(&mut rest, digits)?;
-        text.push(char::from_u32(code).ok_or(PickleFault::NotUtf8)?);
+        match (char::from_u32(code), code) {
+            (Some(character), _) => push(&mut text, character),
+            (None, 0xD800..=0xDFFF) => {
+                let [_, _, high, low] = code.to_be_bytes();
+                let middle = high.wrapping_shl(2) & 0x3F | low.wrapping_shr(6);
+                text.extend_from_slice(&[0xED, 0x80 | middle, 0x80 | low & 0x3F]);
+            }
+            (None, _) => return Err(PickleFault::NotUtf8),
+        }
     }
     Ok(text)
 }
