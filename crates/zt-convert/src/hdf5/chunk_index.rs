@@ -1,6 +1,8 @@
 //! Where a dataset's chunks are. Spec: III.A, VII and the appendix of chunk indices.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::ops::RangeInclusive;
+
 use zt::Result;
 
 use super::btree1::Tree;
@@ -30,10 +32,15 @@ pub(super) struct Chunk {
 pub(super) struct Chunks(Vec<Chunk>);
 
 impl Chunks {
-    /// The chunk of that number, if it was written.
-    pub(super) fn get(&self, number: u64) -> Option<Chunk> {
-        let found = self.0.binary_search_by_key(&number, |chunk| chunk.number);
-        found.ok().and_then(|at| self.0.get(at)).copied()
+    /// Those of `numbers` that were written.
+    pub(super) fn within(&self, numbers: RangeInclusive<u64>) -> &[Chunk] {
+        let start = self
+            .0
+            .partition_point(|chunk| chunk.number < *numbers.start());
+        let end = self
+            .0
+            .partition_point(|chunk| chunk.number <= *numbers.end());
+        self.0.get(start..end).unwrap_or_default()
     }
 
     /// Reads the index of a dataset; `is_filtered` says whether its chunks have lengths of their own.

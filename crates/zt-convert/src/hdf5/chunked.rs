@@ -109,21 +109,19 @@ impl Chunked {
     fn gather(&self, band: &Band) -> Result<Vec<u8>> {
         let chunks = self.chunks()?;
         let mut bytes = self.filled(band.byte_len)?;
-        // The chunks that touch the band: a range of them in every dimension.
-        let ranges = band.ranges(&self.grid);
-        let mut place: Vec<u64> = ranges.iter().map(|(first, _)| *first).collect();
-        loop {
-            let chunk = self
-                .grid
-                .number(&place)
-                .and_then(|number| chunks.get(number));
-            if let Some(chunk) = chunk {
-                self.scatter(chunk, &place, band, &mut bytes)?;
-            }
-            if !advance(&mut place, &ranges) {
-                return Ok(bytes);
-            }
+        // Those that touch it have numbers without a gap: it is one row wide in the dimensions before
+        // its own, and as wide as the dataset in those behind.
+        let ends = band.ends(&self.grid);
+        let [first, last] = ends.map(|place| self.grid.number(&place));
+        let Some((first, last)) = first.zip(last) else {
+            return Ok(bytes);
+        };
+        // Written ones alone: a few bytes of a file can say that there are any number of chunks.
+        for chunk in chunks.within(first..=last) {
+            let place = self.grid.place(chunk.number);
+            self.scatter(*chunk, &place, band, &mut bytes)?;
         }
+        Ok(bytes)
     }
 
     /// So many bytes of values that were never written.
@@ -337,27 +335,16 @@ struct Band {
 }
 
 impl Band {
-    /// The chunks that touch it: in every dimension the first, and one past the last.
-    fn ranges(&self, grid: &Grid) -> Vec<(u64, u64)> {
+    /// The places of the first chunk that touches it, and of the last.
+    fn ends(&self, grid: &Grid) -> [Vec<u64>; 2] {
         let extents = self.extents.iter().zip(&grid.chunk);
-        let range = extents.map(|((first, end), chunk)| {
-            let first = first.checked_div(*chunk).unwrap_or(0);
-            (first, end.div_ceil(*chunk))
+        let ends = extents.map(|((first, end), chunk)| {
+            let place = |element: u64| element.checked_div(*chunk).unwrap_or(0);
+            (place(*first), place(end.saturating_sub(1)))
         });
-        range.collect()
+        let (first, last) = ends.unzip();
+        [first, last]
     }
-}
-
-/// Counts through ranges, the last the fastest; false behind the last place.
-fn advance(place: &mut [u64], ranges: &[(u64, u64)]) -> bool {
-    for (at, (first, end)) in place.iter_mut().zip(ranges).rev() {
-        *at = at.saturating_add(1);
-        if *at < *end {
-            return true;
-        }
-        *at = *first;
-    }
-    false
 }
 
 /// What a chunk and a band have in common.

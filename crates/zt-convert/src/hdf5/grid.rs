@@ -71,6 +71,17 @@ impl Grid {
         Some(number)
     }
 
+    /// The place of the chunk of a number, in chunks: what [`Grid::number`] counts.
+    pub(super) fn place(&self, number: u64) -> Vec<u64> {
+        let mut place = vec![0; self.rank()];
+        let mut rest = number;
+        for (at, count) in place.iter_mut().zip(&self.counts).rev() {
+            *at = rest.checked_rem(*count).unwrap_or(0);
+            rest = rest.checked_div(*count).unwrap_or(0);
+        }
+        place
+    }
+
     /// Whether the chunk at `place`, in chunks, reaches beyond the shape.
     pub(super) fn is_on_edge(&self, place: &[u64]) -> bool {
         let mut axes = place.iter().zip(&self.chunk).zip(&self.shape);
@@ -138,6 +149,7 @@ mod tests {
         assert_eq!(grid.chunk_len(), 24);
         assert_eq!(grid.number(&[2, 2]), Some(8));
         assert_eq!(grid.number(&[3, 0]), None);
+        assert_eq!(grid.place(8), [2, 2]);
         assert_eq!(grid.number_of_first(&[4, 6]), Ok(Some(8)));
         assert_eq!(grid.number_of_first(&[4, 5]), Err(5));
         assert_eq!(grid.count_max(), None);
