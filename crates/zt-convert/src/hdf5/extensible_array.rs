@@ -17,6 +17,7 @@ use zt::Result;
 use super::cursor::Cursor;
 use super::paged::{Client, Element, client, has_page, visit_elements};
 use super::store::Store;
+use super::violation::Violation;
 
 const WHAT: &str = "an extensible array of chunks";
 
@@ -205,11 +206,15 @@ impl Array<'_> {
             let mut cursor = self.begin(block.signed(b"EADB")?, self.block_offset)?;
             return visit_elements(&mut cursor, first, shape.elements, self.element, visit);
         }
+        // The index block has no place for what says which pages there are.
+        let (bitmap, first_page) = written.ok_or(Violation::Field {
+            what: WHAT,
+            value: shape.elements,
+        })?;
         self.store.span(address, content_len, WHAT)?;
         let head_len = head_len.saturating_add(4);
         let head = self.store.fetch_checked(address, head_len, WHAT)?;
         self.begin(head.signed(b"EADB")?, self.block_offset)?;
-        let (bitmap, first_page) = written.unwrap_or_default();
         let len = self.element.bytes(self.page).saturating_add(4);
         for number in 0..self.pages(shape) {
             if !has_page(bitmap, first_page.saturating_add(number)) {

@@ -5,10 +5,14 @@
 //! from some row on, blocks are tables of their own.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use zt::{Error, Result};
 
-use super::cursor::encoded_len;
-use super::store::Store;
+use super::btree2;
+use super::cursor::{Cursor, encoded_len};
+use super::store::{Block, Store};
 use super::violation::Violation;
 
 const WHAT: &str = "a heap";
@@ -22,6 +26,7 @@ pub(super) struct FractalHeap<'s> {
     /// Bytes of an offset in the heap, and of a length.
     offset_len: usize,
     length_len: usize,
+    huge: Huge,
     width: u64,
     first_len: u64,
     direct_max: u64,
@@ -53,15 +58,17 @@ impl<'s> FractalHeap<'s> {
             0 => {}
             version => return Err(cursor.version(version)),
         }
-        // The length of IDs follows from the rest.
-        cursor.skip(2)?;
+        let id_len = usize::from(cursor.u16()?);
         cursor.skip(2 + 1)?;
         let object_max = u64::from(cursor.u32()?);
-        // Huge objects, free space and statistics.
-        let skipped = length
-            .saturating_mul(10)
-            .saturating_add(offset.saturating_mul(2));
-        cursor.skip(skipped)?;
+        cursor.skip(length)?;
+        let huge = Huge {
+            tree: cursor.address()?,
+            is_in_id: offset.saturating_add(length) < id_len,
+            known: RefCell::default(),
+        };
+        // Free space and statistics.
+        cursor.skip(length.saturating_mul(9).saturating_add(offset))?;
         let width = u64::from(cursor.u16()?);
         let first_len = cursor.length()?;
         let direct_max = cursor.length()?;
@@ -81,6 +88,7 @@ impl<'s> FractalHeap<'s> {
             store,
             offset_len: usize::from(bits.div_ceil(8)),
             length_len: encoded_len(direct_max).min(encoded_len(object_max)),
+            huge,
             width,
             first_len,
             direct_max,
@@ -93,15 +101,17 @@ impl<'s> FractalHeap<'s> {
     ///
     /// # Errors
     ///
-    /// Codes `header`, `bounds`; `unsupported` where it is larger than the heap's blocks.
-    pub(super) fn object(&self, id: &[u8]) -> Result<super::store::Block> {
+    /// Codes `header`, `bounds`; `unsupported` where it is in the ID itself.
+    pub(super) fn object(&self, id: &[u8]) -> Result<Block> {
+        const OBJECT: &str = "an object of a heap";
+        const HUGE: u8 = 1;
         const TINY: u8 = 2;
-        let mut cursor = super::cursor::Cursor::new(id, 0, self.store.sizes(), "an ID of a heap");
+        let mut cursor = Cursor::new(id, 0, self.store.sizes(), "an ID of a heap");
         match cursor.u8()? >> 4 {
             0 => {}
-            1 => {
-                let what = "an object larger than its heap's blocks";
-                return Err(Violation::Unsupported { what }.into());
+            HUGE => {
+                let (address, len) = self.huge.place(self.store, &mut cursor)?;
+                return self.store.fetch(address, len, OBJECT);
             }
             TINY => {
                 let what = "an object within its heap's ID";
@@ -118,7 +128,7 @@ impl<'s> FractalHeap<'s> {
         let offset = cursor.uint(self.offset_len)?;
         let len = cursor.uint(self.length_len)?;
         let address = self.address(offset, len)?;
-        self.store.fetch(address, len, "an object of a heap")
+        self.store.fetch(address, len, OBJECT)
     }
 
     /// Where the `len` bytes at `offset` of the heap are.
@@ -200,6 +210,50 @@ impl<'s> FractalHeap<'s> {
         let address = table.saturating_add(at);
         let block = self.store.fetch(address, offset, WHAT)?;
         block.cursor().defined_address()
+    }
+}
+
+/// The objects that are larger than blocks may be: each lies alone, and a tree of version 2 says where.
+/// Spec: III.G, "Huge Objects".
+struct Huge {
+    tree: Option<u64>,
+    /// IDs are wide enough to say it themselves.
+    is_in_id: bool,
+    /// Addresses and lengths by their numbers, once they are asked for.
+    known: RefCell<Option<HashMap<u64, (u64, u64)>>>,
+}
+
+impl Huge {
+    /// The address and the length of the object whose ID goes on in `id`.
+    fn place(&self, store: &Store, id: &mut Cursor<'_>) -> Result<(u64, u64)> {
+        if self.is_in_id {
+            return Ok((id.defined_address()?, id.length()?));
+        }
+        let number = id.uint(id.remaining().min(store.sizes().length.into()))?;
+        let mut known = self.known.borrow_mut();
+        let known = match &mut *known {
+            Some(known) => known,
+            None => known.insert(self.read(store)?),
+        };
+        let wrong = || {
+            let (what, value) = (WHAT, number);
+            Error::from(Violation::Field { what, value })
+        };
+        known.get(&number).copied().ok_or_else(wrong)
+    }
+
+    fn read(&self, store: &Store) -> Result<HashMap<u64, (u64, u64)>> {
+        /// Records of objects without filters, by numbers.
+        const NUMBERED: u8 = 1;
+        let mut found = HashMap::new();
+        if let Some(tree) = self.tree {
+            btree2::visit(store, tree, NUMBERED, WHAT, |mut record| {
+                let place = (record.defined_address()?, record.length()?);
+                found.insert(record.length()?, place);
+                Ok(())
+            })?;
+        }
+        Ok(found)
     }
 }
 
