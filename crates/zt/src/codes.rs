@@ -250,6 +250,12 @@ pub const ALL: &[CodeInfo] = &[
         WRITER,
     ),
     info(
+        "structure-limit",
+        "limits",
+        "The structures of a file of another kind lead to each other so often, or nest so deeply, that listing them is not justified by its length.",
+        "No sound file is known to do so; write it anew with fewer links.",
+    ),
+    info(
         "truncated",
         "file",
         "The file ends before its trailer.",

@@ -1,50 +1,67 @@
 //! Attributes of groups and datasets. Spec: IV.A.2.m.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt::{ByteOrder, DType, Result, Value};
+use zt::{ByteOrder, DType, Error, Result, Value};
 
 use super::btree2;
+use super::common::Common;
 use super::cursor::Cursor;
 use super::dataspace::Dataspace;
 use super::datatype::{Class, Datatype, Number};
 use super::fractal_heap::FractalHeap;
-use super::global_heap::GlobalHeaps;
-use super::object_header::{ObjectHeader, kind, shared};
+use super::name;
+use super::object_header::{Body, ObjectHeader, kind};
 use super::store::Store;
 use super::violation::Violation;
 
-/// Names and values, or why there is no value.
-pub(super) type Found = Vec<(String, Result<Value>)>;
+/// Lists without elements, at most, that the lists of an attribute are: no bytes stand for them.
+const EMPTY_LISTS: u64 = 4096;
+
+/// An attribute.
+pub(super) struct Found {
+    /// Empty where not even that can be read.
+    pub(super) name: String,
+    /// The name is written otherwise, because it is not UTF-8.
+    pub(super) is_renamed: bool,
+    /// Or why there is none.
+    pub(super) value: Result<Value>,
+}
 
 /// The attributes of an object: numbers, texts and arrays of them. What cannot be one is an error
-/// beside its name, which is empty where not even that can be read.
-pub(super) fn read_all(store: &Store, header: &ObjectHeader, heaps: &mut GlobalHeaps) -> Found {
+/// beside its name.
+pub(super) fn read_all(store: &Store, header: &ObjectHeader, common: &mut Common) -> Vec<Found> {
     let mut found = Vec::new();
     for body in header.messages(kind::ATTRIBUTE) {
-        let mut name = String::new();
-        let value = match body.is_shared {
+        found.push(match body.is_shared {
             true => {
                 let what = "an attribute in the table of shared messages";
-                Err(Violation::Unsupported { what }.into())
+                nameless(Violation::Unsupported { what }.into())
             }
-            false => attribute(store, body.cursor, heaps, &mut name),
-        };
-        found.push((name, value));
+            false => attribute(store, body.cursor, common),
+        });
     }
     if let Some(message) = header.message(kind::ATTRIBUTE_INFO)
-        && let Err(error) = dense(store, message.cursor, heaps, &mut found)
+        && let Err(error) = dense(store, message.cursor, common, &mut found)
     {
-        found.push((String::new(), Err(error)));
+        found.push(nameless(error));
     }
     found
+}
+
+fn nameless(error: Error) -> Found {
+    Found {
+        name: String::new(),
+        is_renamed: false,
+        value: Err(error),
+    }
 }
 
 /// The attributes of an object that has many of them, if it has. Spec: IV.A.2.v.
 fn dense(
     store: &Store,
     mut message: Cursor<'_>,
-    heaps: &mut GlobalHeaps,
-    found: &mut Found,
+    common: &mut Common,
+    found: &mut Vec<Found>,
 ) -> Result<()> {
     const ORDER: u8 = 1;
     /// Records of attributes by the hashes of their names.
@@ -67,22 +84,33 @@ fn dense(
         BY_NAME,
         "a tree of attributes",
         |mut record| {
-            let mut name = String::new();
-            let value = heap
-                .object(record.take(ID_LEN)?)
-                .and_then(|block| attribute(store, block.cursor(), heaps, &mut name));
-            found.push((name, value));
+            found.push(match heap.object(record.take(ID_LEN)?) {
+                Ok(block) => attribute(store, block.cursor(), common),
+                Err(error) => nameless(error),
+            });
             Ok(())
         },
     )
 }
 
-/// An attribute message; its name as soon as that is known.
-fn attribute(
+/// An attribute message.
+fn attribute(store: &Store, cursor: Cursor<'_>, common: &mut Common) -> Found {
+    let mut stored: &[u8] = &[];
+    let value = content(store, cursor, common, &mut stored);
+    let name = name::text(stored);
+    Found {
+        is_renamed: name.as_bytes() != stored,
+        name,
+        value,
+    }
+}
+
+/// The value of an attribute message; its name as soon as that is known.
+fn content<'b>(
     store: &Store,
-    mut cursor: Cursor<'_>,
-    heaps: &mut GlobalHeaps,
-    name: &mut String,
+    mut cursor: Cursor<'b>,
+    common: &mut Common,
+    name: &mut &'b [u8],
 ) -> Result<Value> {
     const SHARED_TYPE: u8 = 1;
     const SHARED_SPACE: u8 = 2;
@@ -104,20 +132,19 @@ fn attribute(
     };
     let [name_len, type_len, space_len] = lens;
     let text = part(name_len, "the name of an attribute")?.rest();
-    *name = String::from_utf8_lossy(until_zero(text)).into_owned();
-    let mut datatype = part(type_len, "a datatype")?;
-    let mut dataspace = part(space_len, "a dataspace")?;
-    let flags = if version == 1 { 0 } else { flags };
-    let datatype = match flags & SHARED_TYPE {
-        0 => Datatype::read(&mut datatype)?,
-        _ => shared(store, &mut datatype, kind::DATATYPE, Datatype::read)?,
+    *name = until_zero(text);
+    let datatype = Body {
+        cursor: part(type_len, "a datatype")?,
+        is_shared: version > 1 && flags & SHARED_TYPE != 0,
     };
-    if flags & SHARED_SPACE != 0 {
+    let mut dataspace = part(space_len, "a dataspace")?;
+    let datatype = common.datatype(store, datatype)?;
+    if version > 1 && flags & SHARED_SPACE != 0 {
         let what = "a shared dataspace";
         return Err(Violation::Unsupported { what }.into());
     }
     let dataspace = Dataspace::read(&mut dataspace)?;
-    value(store, cursor, &datatype, dataspace, heaps)
+    value(store, cursor, &datatype, dataspace, common)
 }
 
 /// The value of an attribute, whose bytes are next.
@@ -126,7 +153,7 @@ fn value(
     mut cursor: Cursor<'_>,
     datatype: &Datatype,
     dataspace: Dataspace,
-    heaps: &mut GlobalHeaps,
+    common: &mut Common,
 ) -> Result<Value> {
     let elements = dataspace.elements().ok_or(Violation::Overflow)?;
     let Some(mut shape) = dataspace.shape else {
@@ -160,7 +187,7 @@ fn value(
         Class::LongText => {
             for _ in 0..count {
                 let mut reference = bytes.part(len, "a reference to a text")?;
-                values.push(text(&heaps.text(store, &mut reference)?));
+                values.push(text(&common.heaps.text(store, &mut reference)?));
             }
         }
         Class::Other(what) => return Err(Violation::Element { what }.into()),
@@ -170,11 +197,12 @@ fn value(
 
 /// Lists within lists, by the dimensions of a shape, outermost first.
 fn nested(mut values: Vec<Value>, shape: &[u64]) -> Result<Value> {
+    if let Some(zero) = shape.iter().position(|count| *count == 0) {
+        let outer = shape.get(..zero).unwrap_or_default();
+        return no_values(outer);
+    }
     for count in shape.iter().skip(1).rev() {
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
-        if count == 0 {
-            return Ok(Value::Array(Vec::new()));
-        }
         let mut lists = Vec::with_capacity(values.len().div_ceil(count));
         let mut rest = values.into_iter().peekable();
         while rest.peek().is_some() {
@@ -186,6 +214,22 @@ fn nested(mut values: Vec<Value>, shape: &[u64]) -> Result<Value> {
         [] => values.pop().unwrap_or(Value::Null),
         _ => Value::Array(values),
     })
+}
+
+/// Lists of empty lists, by the dimensions before the first that is 0.
+fn no_values(outer: &[u64]) -> Result<Value> {
+    let mut counts = outer.iter();
+    let lists = counts.try_fold(1u64, |product, count| product.checked_mul(*count));
+    if lists.is_none_or(|lists| lists > EMPTY_LISTS) {
+        let what = "an attribute of many lists without elements";
+        return Err(Violation::Unsupported { what }.into());
+    }
+    let mut value = Value::Array(Vec::new());
+    for count in outer.iter().rev() {
+        let count = usize::try_from(*count).unwrap_or(0);
+        value = Value::Array(vec![value; count]);
+    }
+    Ok(value)
 }
 
 /// Text as far as it goes, or bytes where they are none.

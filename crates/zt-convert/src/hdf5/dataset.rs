@@ -1,12 +1,15 @@
 //! A dataset as an object.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::sync::Arc;
+
 use zt::{
     Attributes, Blob, Component, FileBuilder, Limits, Object, RawComponent, RawObject, Result,
     SourceId, Span,
 };
 
 use super::chunked::Chunked;
+use super::common::Common;
 use super::dataspace::Dataspace;
 use super::datatype::{Class, Datatype, Number};
 use super::filled::Filled;
@@ -25,9 +28,6 @@ const MAX_RATIO: u64 = 1032;
 /// it can stand for: fill values need no bytes.
 const UNSTORED_MAX: u64 = 64 << 20;
 
-/// The attribute of a dataset whose integers have names: a map from the names to them.
-const ENUM: &str = "hdf5.enum";
-
 /// What the datasets of a file have in common.
 pub(super) struct Datasets {
     file: SourceId,
@@ -39,11 +39,80 @@ pub(super) struct Datasets {
     decoded_max: u64,
 }
 
-/// What is known of a dataset before its values are looked for.
-struct Known<'h> {
+/// What a listing shows of a dataset that cannot be read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Listed {
+    shape: Option<Vec<u64>>,
+    dtype: Option<&'static str>,
+}
+
+impl Listed {
+    pub(super) fn raw(self) -> RawObject {
+        let mut raw = RawObject::default();
+        raw.format = Some("dense".into());
+        raw.shape = self.shape;
+        if let Some(dtype) = self.dtype {
+            let mut data = RawComponent::default();
+            data.dtype = Some(dtype.into());
+            raw.components = vec![("data".into(), data)];
+        }
+        raw
+    }
+}
+
+/// A dataset, before its values are looked for.
+pub(super) struct Dataset<'h> {
     header: &'h ObjectHeader,
     dataspace: Dataspace,
-    datatype: Datatype,
+    datatype: Arc<Datatype>,
+    number: Number,
+    /// Dimensions of an element.
+    inner: Vec<u64>,
+}
+
+impl<'h> Dataset<'h> {
+    /// On an error, `listed` is what is known of it all the same.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`; `dtype` for elements that are no numbers; `unsupported`.
+    pub(super) fn read(
+        store: &Store,
+        header: &'h ObjectHeader,
+        common: &mut Common,
+        listed: &mut Listed,
+    ) -> Result<Self> {
+        let missing = |what| move || zt::Error::from(Violation::Missing { what });
+        let dataspace = header.read_message(store, kind::DATASPACE, Dataspace::read)?;
+        let dataspace = dataspace.ok_or_else(missing("dataspace"))?;
+        listed.shape = dataspace.shape.clone();
+        let datatype = header.message(kind::DATATYPE);
+        let datatype = common.datatype(store, datatype.ok_or_else(missing("datatype"))?)?;
+        listed.dtype = Some(datatype.describe());
+        let (number, inner) = match &datatype.class {
+            Class::Number(number) => (number.clone(), Vec::new()),
+            Class::Array(dimensions, number) => (number.clone(), dimensions.clone()),
+            Class::Text | Class::LongText => {
+                return Err(Violation::Element { what: "strings" }.into());
+            }
+            Class::Other(what) => return Err(Violation::Element { what }.into()),
+        };
+        Ok(Dataset {
+            header,
+            dataspace,
+            datatype,
+            number,
+            inner,
+        })
+    }
+
+    /// The names of its values, where they have some, and whether other datasets have them too.
+    pub(super) fn names(&self) -> Option<(Arc<Attributes>, bool)> {
+        let mut datatypes = self.header.messages(kind::DATATYPE);
+        let is_shared = datatypes.any(|body| body.is_shared);
+        let names = self.number.names.clone();
+        names.map(|names| (names, is_shared))
+    }
 }
 
 impl Datasets {
@@ -61,47 +130,27 @@ impl Datasets {
         }
     }
 
-    /// The object that a dataset is, and where its values are. On an error, `listed` is what is
-    /// known of it all the same.
+    /// The object that a dataset is, without attributes, and where its values are.
     ///
     /// # Errors
     ///
-    /// Codes `header`, `version`, `bounds`, `shape-size-mismatch`, `decompression-limit`; `dtype` for
-    /// elements that are no numbers; `unsupported`.
+    /// Codes `header`, `version`, `bounds`, `shape-size-mismatch`, `decompression-limit`,
+    /// `unsupported`.
     pub(super) fn object(
         &mut self,
         builder: &mut FileBuilder,
         store: &Store,
-        header: &ObjectHeader,
-        attributes: Attributes,
-        listed: &mut RawObject,
+        dataset: &Dataset<'_>,
     ) -> Result<(Object, SourceId)> {
-        let missing = |what| move || zt::Error::from(Violation::Missing { what });
-        let dataspace = header.read_message(store, kind::DATASPACE, Dataspace::read)?;
-        let dataspace = dataspace.ok_or_else(missing("dataspace"))?;
-        listed.shape = dataspace.shape.clone();
-        let datatype = header.read_message(store, kind::DATATYPE, Datatype::read)?;
-        let datatype = datatype.ok_or_else(missing("datatype"))?;
-        let mut data = RawComponent::default();
-        data.dtype = Some(datatype.describe().into());
-        listed.components = vec![("data".into(), data)];
-        let (number, inner) = match datatype.class.clone() {
-            Class::Number(number) => (number, Vec::new()),
-            Class::Array(dimensions, number) => (number, dimensions),
-            Class::Text | Class::LongText => {
-                return Err(Violation::Element { what: "strings" }.into());
-            }
-            Class::Other(what) => return Err(Violation::Element { what }.into()),
-        };
-        let known = Known {
-            header,
-            dataspace,
-            datatype,
-        };
-        let (span, source) = self.place(builder, store, &known)?;
-        let mut shape = known.dataspace.shape.unwrap_or_default();
-        shape.extend(inner);
-        Ok((object(shape, number, span, attributes), source))
+        let (span, source) = self.place(builder, store, dataset)?;
+        let outer = dataset.dataspace.shape.iter().flatten();
+        let shape: Vec<u64> = outer.chain(&dataset.inner).copied().collect();
+        let number = &dataset.number;
+        let mut data = Component::new(number.dtype, Blob::raw(span));
+        data.logical_type = number.logical_type.map(Into::into);
+        data.byte_order = number.byte_order;
+        let object = Object::new(shape, "dense").with_component("data", data);
+        Ok((object, source))
     }
 
     /// Where the values of a dataset are.
@@ -109,7 +158,7 @@ impl Datasets {
         &mut self,
         builder: &mut FileBuilder,
         store: &Store,
-        known: &Known<'_>,
+        known: &Dataset<'_>,
     ) -> Result<(Span, SourceId)> {
         if known.header.message(kind::EXTERNAL_FILES).is_some() {
             let what = "data in other files";
@@ -154,7 +203,8 @@ impl Datasets {
                 let span = store.span(address, byte_len, "the data")?;
                 Ok((span, self.file))
             }
-            Layout::Contiguous { address: None, .. } => {
+            Layout::Contiguous { address: None, .. }
+            | Layout::Chunked(Chunking { address: None, .. }) => {
                 self.unstored(byte_len)?;
                 let fill = super::fill_value::read(store, known.header, known.datatype.byte_len)?;
                 let source = builder.derived(Filled::new(fill, byte_len));
@@ -168,7 +218,7 @@ impl Datasets {
         &mut self,
         builder: &mut FileBuilder,
         store: &Store,
-        known: &Known<'_>,
+        known: &Dataset<'_>,
         chunking: Chunking,
         byte_len: u64,
     ) -> Result<(Span, SourceId)> {
@@ -201,16 +251,4 @@ impl Datasets {
         self.left = left.ok_or(Violation::Sparse { byte_len, limit })?;
         Ok(())
     }
-}
-
-fn object(shape: Vec<u64>, number: Number, span: Span, mut attributes: Attributes) -> Object {
-    let mut data = Component::new(number.dtype, Blob::raw(span));
-    data.logical_type = number.logical_type.map(Into::into);
-    data.byte_order = number.byte_order;
-    if let Some(names) = number.names {
-        attributes.insert(ENUM, names);
-    }
-    let mut object = Object::new(shape, "dense").with_component("data", data);
-    object.attributes = Some(attributes).filter(|attributes| !attributes.is_empty());
-    object
 }

@@ -1,9 +1,12 @@
 //! What the elements of a dataset or an attribute are. Spec: IV.A.2.d.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::sync::Arc;
+
 use zt::{Attributes, ByteOrder, DType, Result, Value};
 
 use super::cursor::Cursor;
+use super::name;
 
 /// Types within types, at most: arrays of enumerations of integers.
 const DEPTH: usize = 8;
@@ -38,7 +41,7 @@ pub(super) struct Number {
     pub(super) logical_type: Option<&'static str>,
     pub(super) byte_order: ByteOrder,
     /// The names that an enumeration has for its values.
-    pub(super) names: Option<Attributes>,
+    pub(super) names: Option<Arc<Attributes>>,
 }
 
 /// What stands before the properties of a type.
@@ -210,7 +213,7 @@ fn float(cursor: &mut Cursor<'_>, head: &Head) -> Result<Class> {
 const COMPLEX: [(&[u8], &[u8]); 3] = [(b"r", b"i"), (b"re", b"im"), (b"real", b"imag")];
 
 fn compound(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
-    let other = Class::Other("records of several fields");
+    let other = Class::Other("records");
     if head.bits & 0xFFFF != 2 || depth == 0 {
         return Ok(other);
     }
@@ -284,7 +287,7 @@ fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Cla
     let mut names = Vec::new();
     for _ in 0..count {
         let start = cursor.position();
-        names.push(String::from_utf8_lossy(cursor.c_string()?).into_owned());
+        names.push(name::text(cursor.c_string()?));
         if head.version < 3 {
             cursor.align_8(start)?;
         }
@@ -298,7 +301,7 @@ fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Cla
     if base.byte_len == 1 && is_bool(&named) {
         number.dtype = DType::Bool;
     } else {
-        number.names = Some(named.into_iter().collect());
+        number.names = Some(Arc::new(named.into_iter().collect()));
     }
     Ok(Class::Number(number))
 }

@@ -15,9 +15,10 @@ use super::store::{Block, Store};
 use super::violation::Violation;
 
 /// A name in a group, and what it leads to.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Link {
-    pub(super) name: String,
+    /// Any bytes.
+    pub(super) name: Vec<u8>,
     pub(super) target: Target,
 }
 
@@ -27,9 +28,65 @@ pub(super) enum Target {
     /// The object whose header is at that address.
     Hard(u64),
     /// A path of this file.
-    Soft(String),
+    Soft(Vec<u8>),
     /// Another file, or something else that is not here.
     Elsewhere,
+}
+
+/// The links of a group. Their names differ, and none is empty.
+#[derive(Debug)]
+pub(super) struct Links {
+    /// As they are in the file.
+    all: Vec<Link>,
+    /// Their places, sorted by their names.
+    by_name: Vec<usize>,
+}
+
+impl Links {
+    /// Reads the links of a group.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`.
+    pub(super) fn read(store: &Store, header: &ObjectHeader) -> Result<Self> {
+        let all = links(store, header)?;
+        let name = |at: &usize| all.get(*at).map(|link| link.name.as_slice());
+        let mut by_name: Vec<usize> = (0..all.len()).collect();
+        by_name.sort_unstable_by_key(name);
+        let twice = by_name.windows(2).find_map(|pair| match pair {
+            [first, second] if name(first) == name(second) => name(first),
+            _ => None,
+        });
+        // Sorted, an empty one is the first.
+        let empty = by_name
+            .first()
+            .and_then(name)
+            .filter(|name| name.is_empty());
+        if let Some(name) = twice.or(empty) {
+            let name = super::name::text(name);
+            return Err(Violation::LinkName { name }.into());
+        }
+        Ok(Links { all, by_name })
+    }
+
+    /// The link at a place, in the order of the file.
+    pub(super) fn at(&self, place: usize) -> Option<&Link> {
+        self.all.get(place)
+    }
+
+    /// What a name leads to.
+    pub(super) fn get(&self, name: &[u8]) -> Option<&Target> {
+        let link = |at: &usize| self.all.get(*at);
+        let name_of = |at: &usize| link(at).map(|link| link.name.as_slice());
+        let found = self
+            .by_name
+            .binary_search_by_key(&Some(name), name_of)
+            .ok()?;
+        self.by_name
+            .get(found)
+            .and_then(link)
+            .map(|link| &link.target)
+    }
 }
 
 /// Whether an object is a group.
@@ -38,12 +95,8 @@ pub(super) fn is_group(header: &ObjectHeader) -> bool {
     says(kind::SYMBOL_TABLE) || says(kind::LINK_INFO) || says(kind::LINK)
 }
 
-/// The links of a group. Names that are not UTF-8 are made so.
-///
-/// # Errors
-///
-/// Codes `header`, `version`, `bounds`.
-pub(super) fn links(store: &Store, header: &ObjectHeader) -> Result<Vec<Link>> {
+/// In each of the three ways.
+fn links(store: &Store, header: &ObjectHeader) -> Result<Vec<Link>> {
     if let Some(message) = header.message(kind::SYMBOL_TABLE) {
         return symbols(store, message.cursor);
     }
@@ -87,7 +140,14 @@ fn symbols(store: &Store, mut message: Cursor<'_>) -> Result<Vec<Link>> {
         )?;
         let mut cursor = entries.cursor();
         for _ in 0..count {
-            links.push(symbol(&mut cursor, &heap)?);
+            let link = symbol(&mut cursor, &heap)?;
+            // Any number of them may have one text of the heap.
+            let text_len = match &link.target {
+                Target::Soft(path) => path.len(),
+                _ => 0,
+            };
+            store.charge(link.name.len().saturating_add(text_len) as u64)?;
+            links.push(link);
         }
         Ok(())
     })?;
@@ -137,10 +197,10 @@ impl LocalHeap {
         Ok(LocalHeap(store.fetch(data, len, what)?))
     }
 
-    fn text(&self, offset: u64) -> Result<String> {
+    fn text(&self, offset: u64) -> Result<Vec<u8>> {
         let mut cursor = self.0.cursor();
         cursor.skip(usize::try_from(offset).unwrap_or(usize::MAX))?;
-        Ok(String::from_utf8_lossy(cursor.c_string()?).into_owned())
+        Ok(cursor.c_string()?.to_vec())
     }
 }
 
@@ -164,11 +224,11 @@ fn link(mut cursor: Cursor<'_>) -> Result<Link> {
         1 => {
             let len = cursor.u16()?;
             let path = cursor.take(len.into())?;
-            Target::Soft(String::from_utf8_lossy(path).into_owned())
+            Target::Soft(path.to_vec())
         }
         _ => Target::Elsewhere,
     };
-    let name = String::from_utf8_lossy(name).into_owned();
+    let name = name.to_vec();
     Ok(Link { name, target })
 }
 
@@ -198,7 +258,7 @@ fn dense(store: &Store, mut message: Cursor<'_>, links: &mut Vec<Link>) -> Resul
 }
 
 /// The error of a link that leads to nothing.
-pub(super) fn dangling(path: &str) -> Error {
-    let path = path.to_owned();
+pub(super) fn dangling(path: &[u8]) -> Error {
+    let path = super::name::text(path);
     Violation::Dangling { path }.into()
 }

@@ -10,7 +10,8 @@
 //!
 //! Every dataset is an object, named by its path without the slash before it; one that several
 //! links lead to is listed under each. What is contiguous or compact is a range of the file, in
-//! either byte order; chunks are decoded as they are read ([`chunked`]). What is no tensor (texts,
+//! either byte order; chunks are decoded as they are read ([`chunked`]). Names that an enumeration has
+//! for its values are the attribute `hdf5.enum`. What is no tensor (texts,
 //! records, references, null dataspaces), lies elsewhere (external files, virtual datasets, links to
 //! other files) or is stored by a filter that is not here is listed with that as its fault.
 //!
@@ -30,6 +31,7 @@ mod btree2;
 mod checksum;
 mod chunk_index;
 mod chunked;
+mod common;
 mod cursor;
 mod dataset;
 mod dataspace;
@@ -44,13 +46,16 @@ mod grid;
 mod group;
 mod layout;
 mod lzf;
+mod name;
 mod object_header;
 mod paged;
 mod pipeline;
+mod said;
 mod store;
 mod superblock;
 mod tree;
 mod violation;
+mod weight;
 
 use std::sync::Arc;
 

@@ -174,7 +174,7 @@ impl ObjectHeader {
     ///
     /// # Errors
     ///
-    /// As [`shared`], and what `read` returns.
+    /// As [`place_of_shared`] and [`shared`], and what `read` returns.
     pub(super) fn read_message<T>(
         &self,
         store: &Store,
@@ -185,7 +185,7 @@ impl ObjectHeader {
             return Ok(None);
         };
         let value = match body.is_shared {
-            true => shared(store, &mut body.cursor, kind, read),
+            true => shared(store, place_of_shared(&mut body.cursor)?, kind, read),
             false => read(&mut body.cursor),
         };
         value.map(Some)
@@ -198,18 +198,13 @@ pub(super) struct Body<'h> {
     pub(super) is_shared: bool,
 }
 
-/// Reads a message of another object, which `place` names: a datatype with a name of its own.
-/// Spec: IV.A.2, "Shared Message".
+/// The address of the header that has a message which others share: a datatype with a name of its
+/// own. Spec: IV.A.2, "Shared Message".
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`; `unsupported` for messages in the file's table of them.
-pub(super) fn shared<T>(
-    store: &Store,
-    place: &mut Cursor<'_>,
-    kind: u16,
-    read: impl FnOnce(&mut Cursor<'_>) -> Result<T>,
-) -> Result<T> {
+/// Codes `header`, `version`; `unsupported` for messages in the file's table of them.
+pub(super) fn place_of_shared(place: &mut Cursor<'_>) -> Result<u64> {
     const IN_TABLE: u8 = 1;
     let version = place.u8()?;
     let shared_type = place.u8()?;
@@ -223,12 +218,26 @@ pub(super) fn shared<T>(
         3 => {}
         other => return Err(place.version(other)),
     }
-    let header = ObjectHeader::read(store, place.defined_address()?)?;
+    place.defined_address()
+}
+
+/// Reads the message of the header at `address`, which others share.
+///
+/// # Errors
+///
+/// Codes `header`, `version`, `bounds`.
+pub(super) fn shared<T>(
+    store: &Store,
+    address: u64,
+    kind: u16,
+    read: impl FnOnce(&mut Cursor<'_>) -> Result<T>,
+) -> Result<T> {
+    let header = ObjectHeader::read(store, address)?;
     match header.message(kind) {
         Some(mut body) if !body.is_shared => read(&mut body.cursor),
         _ => {
             let what = "message where a shared one is said to be";
-            Err(place.error(Violation::Missing { what }))
+            Err(Violation::Missing { what }.into())
         }
     }
 }

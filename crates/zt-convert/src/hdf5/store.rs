@@ -10,8 +10,8 @@ use super::checksum::lookup3;
 use super::cursor::{Cursor, Sizes};
 use super::violation::Violation;
 
-/// Bytes of structures that are read, in lengths of the file. Each is read once, or twice where
-/// links share it; a file whose structures hold each other would be read for ever.
+/// Bytes of structures that are read, in lengths of the file. Each is read once, and some have their
+/// first bytes read again; a file whose structures hold each other would be read for ever.
 const BUDGET: u64 = 4;
 
 /// A file whose superblock has been read.
@@ -93,7 +93,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Code `header` where there are more than the file's length justifies.
+    /// Code `structure-limit` where there are more than the file's length justifies.
     pub(super) fn charge(&self, len: u64) -> Result<()> {
         let limit = self.byte_len().saturating_mul(BUDGET);
         let spent = self.spent.fetch_add(len, Ordering::Relaxed);

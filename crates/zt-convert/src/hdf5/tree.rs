@@ -2,24 +2,30 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use zt::{
-    Attributes, Error, FileBuilder, Limits, Object, RawObject, Result, SourceId, Value, Warning,
+    Attributes, Error, ErrorKind, FileBuilder, Limits, Object, RawObject, Result, SourceId, Value,
 };
 
 use super::attribute::{self, Found};
-use super::dataset::Datasets;
-use super::global_heap::GlobalHeaps;
-use super::group::{Link, Target, dangling, is_group, links};
+use super::common::Common;
+use super::dataset::{Dataset, Datasets, Listed};
+use super::group::{Links, Target, dangling, is_group};
 use super::object_header::{ObjectHeader, kind};
+use super::said::{self, ENUM};
 use super::store::Store;
 use super::violation::Violation;
+use super::{name, weight};
 
-/// Bytes of all paths, in lengths of the file; a path takes some bytes beside its text.
-const PATHS: u64 = 16;
+/// Bytes of all paths, in lengths of the file; a path takes some bytes beside its text. In sound files,
+/// too, hundreds of links lead to a group of hundreds.
+const PATHS: u64 = 32;
 const PATH: u64 = 64;
 /// And so many in any file.
-const PATHS_MIN: u64 = 64 << 10;
+const PATHS_MIN: u64 = 1 << 20;
 
 /// Soft links that lead to each other, at most: HDF5's own default.
 const SOFT_LINKS: usize = 16;
@@ -29,22 +35,46 @@ pub(super) struct Tree<'s> {
     store: &'s Store,
     root: u64,
     datasets: Datasets,
-    heaps: GlobalHeaps,
-    /// Datasets by their addresses: links that lead to one share it.
-    known: HashMap<u64, (Object, SourceId)>,
-    /// Groups that soft links were looked up in, by their addresses.
-    looked_up: HashMap<u64, HashMap<String, Target>>,
+    common: Common,
+    /// What is at the addresses of headers: links that lead to one share it.
+    known: HashMap<u64, Known>,
+    /// Those of all groups.
     attributes: Vec<(String, Value)>,
     /// Bytes of paths that there may still be.
     left: u64,
     limit: u64,
+    /// The first dataset that has the names of a datatype which others have too, by where these are
+    /// in memory: the datatype is kept.
+    named: HashMap<*const Attributes, String>,
+}
+
+/// What is at an address.
+enum Known {
+    Group(Group),
+    Dataset(Object, SourceId),
+    /// A datatype with a name, which is no tensor.
+    Datatype,
+    Fault(Listed, Error),
+}
+
+struct Group {
+    links: Rc<Links>,
+    attributes: GroupAttributes,
+}
+
+enum GroupAttributes {
+    /// No path to the group has been listed.
+    Read(Vec<Found>),
+    /// These are those of the first path to it, whose names begin behind so many bytes.
+    Listed(Range<usize>, usize),
 }
 
 /// A group that is being listed.
 struct Open {
     path: String,
     address: u64,
-    links: std::vec::IntoIter<Link>,
+    links: Rc<Links>,
+    next: usize,
 }
 
 impl<'s> Tree<'s> {
@@ -57,12 +87,12 @@ impl<'s> Tree<'s> {
             store,
             root,
             datasets: Datasets::new(file, store, limits),
-            heaps: GlobalHeaps::default(),
+            common: Common::default(),
             known: HashMap::new(),
-            looked_up: HashMap::new(),
             attributes: Vec::new(),
             left: limit,
             limit,
+            named: HashMap::new(),
         }
     }
 
@@ -76,27 +106,33 @@ impl<'s> Tree<'s> {
         if !is_group(&header) {
             return Err(Violation::Missing { what: "root group" }.into());
         }
-        let mut open = vec![self.open(builder, String::new(), self.root, &header)?];
+        let root = self.group(&header)?;
+        self.known.insert(self.root, Known::Group(root));
+        let mut open: Vec<Open> = Vec::new();
+        open.extend(self.open(builder, String::new(), self.root)?);
         while let Some(group) = open.last_mut() {
-            let Some(link) = group.links.next() else {
+            let links = Rc::clone(&group.links);
+            let Some(link) = links.at(group.next) else {
                 open.pop();
                 continue;
             };
+            group.next = group.next.saturating_add(1);
+            let part = name::part(&link.name);
+            let is_renamed = part.as_bytes() != link.name;
             let path = match group.path.as_str() {
-                "" => link.name,
-                parent => format!("{parent}/{}", link.name),
+                "" => part,
+                parent => format!("{parent}/{part}"),
             };
             self.spend(path.len())?;
             let from = group.address;
-            let parents = || open.iter().map(|group| group.address);
+            let parents: Vec<u64> = open.iter().map(|group| group.address).collect();
             let depth = open.len();
-            match self.follow(
-                builder,
-                &path,
-                link.target,
-                from,
-                &parents().collect::<Vec<_>>(),
-            ) {
+            let followed = self.follow(builder, &path, &link.target, from, &parents);
+            if is_renamed {
+                let object = (!matches!(followed, Ok(Some(_)))).then_some(path.as_str());
+                builder.warning(name::renamed(object, &path));
+            }
+            match followed {
                 Ok(Some(_)) if depth >= builder.limits().nesting => {
                     let limit = builder.limits().nesting;
                     builder.fault(
@@ -107,12 +143,13 @@ impl<'s> Tree<'s> {
                 }
                 Ok(Some(group)) => open.push(group),
                 Ok(None) => {}
-                Err(error) if error.kind() == zt::ErrorKind::Io => return Err(error),
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
                 Err(error) => builder.fault(path, RawObject::default(), error),
             }
         }
         if !self.attributes.is_empty() {
-            builder.attributes(self.attributes.into_iter().collect());
+            let attributes = said::distinct(builder, None, self.attributes);
+            builder.attributes(attributes);
         }
         Ok(())
     }
@@ -122,84 +159,159 @@ impl<'s> Tree<'s> {
         &mut self,
         builder: &mut FileBuilder,
         path: &str,
-        target: Target,
+        target: &Target,
         from: u64,
         parents: &[u64],
     ) -> Result<Option<Open>> {
         let address = match target {
-            Target::Hard(address) => address,
-            Target::Soft(target) => self.resolve(from, &target)?,
+            Target::Hard(address) => *address,
+            Target::Soft(target) => {
+                self.spend_bytes(target.len() as u64)?;
+                self.resolve(from, target)?
+            }
             Target::Elsewhere => {
                 let what = "a link to another file";
                 return Err(Violation::Unsupported { what }.into());
             }
         };
-        if let Some((object, source)) = self.known.get(&address) {
-            let (object, source) = (object.clone(), *source);
-            // Each link has a copy of its own, and takes a few bytes of the file.
-            self.spend_bytes(object.attributes.as_ref().map_or(0, weight))?;
-            builder.object(path, object, source);
-            return Ok(None);
-        }
-        // A group that holds itself has nothing that is not listed.
-        if parents.contains(&address) {
-            return Ok(None);
-        }
-        let header = ObjectHeader::read(self.store, address)?;
-        if is_group(&header) {
-            return self
-                .open(builder, path.to_owned(), address, &header)
-                .map(Some);
-        }
-        // A datatype with a name is no tensor.
-        if header.message(kind::LAYOUT).is_none() && header.message(kind::DATASPACE).is_none() {
-            return match header.message(kind::DATATYPE) {
-                Some(_) => Ok(None),
-                None => Err(Violation::Missing { what: "dataset" }.into()),
+        let is_first = !self.known.contains_key(&address);
+        if is_first {
+            let known = match self.read(builder, path, address) {
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                Err(error) => Known::Fault(Listed::default(), error),
+                Ok(known) => known,
             };
+            self.known.insert(address, known);
         }
-        let found = attribute::read_all(self.store, &header, &mut self.heaps);
-        let attributes: Attributes = said(builder, Some(path), found)?.into_iter().collect();
-        let mut listed = RawObject::default();
-        listed.format = Some("dense".into());
-        let object = self
-            .datasets
-            .object(builder, self.store, &header, attributes, &mut listed);
-        match object {
-            Ok((object, source)) => {
-                self.known.insert(address, (object.clone(), source));
+        match self.known.get(&address) {
+            // A group that holds itself has nothing that is not listed.
+            Some(Known::Group(_)) if parents.contains(&address) => {}
+            Some(Known::Group(_)) => return self.open(builder, path.to_owned(), address),
+            Some(Known::Dataset(object, source)) => {
+                let (object, source) = (object.clone(), *source);
+                if !is_first {
+                    // Each link has a copy of its own, and takes a few bytes of the file.
+                    self.spend_bytes(object.attributes.as_ref().map_or(0, weight::of_all))?;
+                }
                 builder.object(path, object, source);
             }
-            Err(error) if error.kind() == zt::ErrorKind::Io => return Err(error),
-            Err(error) => builder.fault(path, listed, error),
+            Some(Known::Fault(listed, error)) => {
+                builder.fault(path, listed.clone().raw(), error.clone());
+            }
+            Some(Known::Datatype) | None => {}
         }
         Ok(None)
     }
 
-    /// The links of a group. Its attributes become attributes of the file: those of the root under
-    /// their names, others as `path@name`.
+    /// What is at an address, which `path` is the first to lead to.
+    fn read(&mut self, builder: &mut FileBuilder, path: &str, address: u64) -> Result<Known> {
+        let header = ObjectHeader::read(self.store, address)?;
+        if is_group(&header) {
+            return self.group(&header).map(Known::Group);
+        }
+        if header.message(kind::LAYOUT).is_none() && header.message(kind::DATASPACE).is_none() {
+            return match header.message(kind::DATATYPE) {
+                Some(_) => Ok(Known::Datatype),
+                None => Err(Violation::Missing { what: "dataset" }.into()),
+            };
+        }
+        let mut listed = Listed::default();
+        match self.dataset(builder, path, &header, &mut listed) {
+            Ok((object, source)) => Ok(Known::Dataset(object, source)),
+            Err(error) if error.kind() == ErrorKind::Io => Err(error),
+            Err(error) => Ok(Known::Fault(listed, error)),
+        }
+    }
+
+    fn group(&mut self, header: &ObjectHeader) -> Result<Group> {
+        let links = Rc::new(Links::read(self.store, header)?);
+        let found = attribute::read_all(self.store, header, &mut self.common);
+        let attributes = GroupAttributes::Read(found);
+        Ok(Group { links, attributes })
+    }
+
+    fn dataset(
+        &mut self,
+        builder: &mut FileBuilder,
+        path: &str,
+        header: &ObjectHeader,
+        listed: &mut Listed,
+    ) -> Result<(Object, SourceId)> {
+        let found = attribute::read_all(self.store, header, &mut self.common);
+        let mut pairs = said::values(builder, Some(path), "", found)?;
+        let dataset = Dataset::read(self.store, header, &mut self.common, listed)?;
+        let (mut object, source) = self.datasets.object(builder, self.store, &dataset)?;
+        if let Some((names, is_shared)) = dataset.names() {
+            pairs.push((ENUM.to_owned(), self.names(path, &names, is_shared)?));
+        }
+        let attributes = said::distinct(builder, Some(path), pairs);
+        object.attributes = Some(attributes).filter(|attributes| !attributes.is_empty());
+        Ok((object, source))
+    }
+
+    /// The names of a dataset's values; or, where they are those of a datatype that others have too, the
+    /// name of the first of these: hundreds of copies would be more than the file justifies.
+    fn names(&mut self, path: &str, names: &Arc<Attributes>, is_shared: bool) -> Result<Value> {
+        if is_shared {
+            if let Some(first) = self.named.get(&Arc::as_ptr(names)) {
+                let first = first.clone();
+                self.spend_bytes(first.len() as u64)?;
+                return Ok(first.into());
+            }
+            self.named.insert(Arc::as_ptr(names), path.to_owned());
+        }
+        Ok(Value::Map(names.as_ref().clone()))
+    }
+
+    /// The links of the group at an address. Its attributes become attributes of the file: those of
+    /// the root under their names, others as `path@name`.
     fn open(
         &mut self,
         builder: &mut FileBuilder,
         path: String,
         address: u64,
-        header: &ObjectHeader,
-    ) -> Result<Open> {
-        let links = links(self.store, header)?.into_iter();
-        let found = attribute::read_all(self.store, header, &mut self.heaps);
-        for (name, value) in said(builder, None, found)? {
-            self.spend(path.len().saturating_add(name.len()))?;
-            let key = match path.as_str() {
-                "" => name,
-                path => format!("{path}@{name}"),
-            };
-            self.attributes.push((key, value));
+    ) -> Result<Option<Open>> {
+        let Some(Known::Group(group)) = self.known.get_mut(&address) else {
+            return Ok(None);
+        };
+        let links = Rc::clone(&group.links);
+        let prefix = match path.as_str() {
+            "" => String::new(),
+            path => format!("{path}@"),
+        };
+        let start = self.attributes.len();
+        let none = GroupAttributes::Read(Vec::new());
+        let listed = match std::mem::replace(&mut group.attributes, none) {
+            GroupAttributes::Read(found) => {
+                for (name, value) in said::values(builder, None, &prefix, found)? {
+                    self.spend(prefix.len().saturating_add(name.len()))?;
+                    self.attributes.push((format!("{prefix}{name}"), value));
+                }
+                GroupAttributes::Listed(start..self.attributes.len(), prefix.len())
+            }
+            GroupAttributes::Listed(range, skipped) => {
+                for at in range.clone() {
+                    let Some((key, value)) = self.attributes.get(at) else {
+                        continue;
+                    };
+                    let name = key.get(skipped..).unwrap_or_default();
+                    let (key, value) = (format!("{prefix}{name}"), value.clone());
+                    self.spend(key.len())?;
+                    self.spend_bytes(weight::of(&value))?;
+                    self.attributes.push((key, value));
+                }
+                GroupAttributes::Listed(range, skipped)
+            }
+        };
+        if let Some(Known::Group(group)) = self.known.get_mut(&address) {
+            group.attributes = listed;
         }
-        Ok(Open {
+        Ok(Some(Open {
             path,
             address,
             links,
-        })
+            next: 0,
+        }))
     }
 
     /// Counts a path.
@@ -215,22 +327,23 @@ impl<'s> Tree<'s> {
     }
 
     /// The object that a path leads to, from a group on.
-    fn resolve(&mut self, from: u64, path: &str) -> Result<u64> {
+    fn resolve(&mut self, from: u64, path: &[u8]) -> Result<u64> {
         let mut at = from;
         let mut hops = SOFT_LINKS;
         // What is left to go, the next part last.
-        let mut parts: Vec<String> = Vec::new();
-        let go = |at: &mut u64, path: &str, parts: &mut Vec<String>| {
-            if path.starts_with('/') {
-                *at = self.root;
+        let mut parts: Vec<Vec<u8>> = Vec::new();
+        let root = self.root;
+        let go = |at: &mut u64, path: &[u8], parts: &mut Vec<Vec<u8>>| {
+            if path.starts_with(b"/") {
+                *at = root;
             }
-            let named = path.split('/').filter(|part| !matches!(*part, "" | "."));
+            let named = path.split(|byte| *byte == b'/');
+            let named = named.filter(|part| !matches!(*part, b"" | b"."));
             parts.extend(named.rev().map(ToOwned::to_owned));
         };
         go(&mut at, path, &mut parts);
         while let Some(part) = parts.pop() {
-            let target = Self::look_up(self.store, &mut self.looked_up, at, &part)?;
-            match target {
+            match self.look_up(at, &part)? {
                 Some(Target::Hard(address)) => at = address,
                 Some(Target::Soft(further)) => {
                     hops = hops.checked_sub(1).ok_or_else(|| dangling(path))?;
@@ -244,82 +357,23 @@ impl<'s> Tree<'s> {
     }
 
     /// What a name in the group at `address` leads to.
-    fn look_up(
-        store: &Store,
-        known: &mut HashMap<u64, HashMap<String, Target>>,
-        address: u64,
-        name: &str,
-    ) -> Result<Option<Target>> {
-        if let Some(group) = known.get(&address) {
-            return Ok(group.get(name).cloned());
+    fn look_up(&mut self, address: u64, name: &[u8]) -> Result<Option<Target>> {
+        if !self.known.contains_key(&address) {
+            let header = ObjectHeader::read(self.store, address)?;
+            if !is_group(&header) {
+                return Ok(None);
+            }
+            let group = match self.group(&header) {
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                Err(error) => Known::Fault(Listed::default(), error),
+                Ok(group) => Known::Group(group),
+            };
+            self.known.insert(address, group);
         }
-        let header = ObjectHeader::read(store, address)?;
-        let links = match is_group(&header) {
-            true => links(store, &header)?,
-            false => Vec::new(),
-        };
-        let group: HashMap<String, Target> = links
-            .into_iter()
-            .map(|link| (link.name, link.target))
-            .collect();
-        let target = group.get(name).cloned();
-        known.insert(address, group);
-        Ok(target)
-    }
-}
-
-/// The attributes that have a value; of the others a warning.
-///
-/// # Errors
-///
-/// [`zt::ErrorKind::Io`]: what could not be read now is not left out as if it could never be.
-fn said(
-    builder: &mut FileBuilder,
-    object: Option<&str>,
-    found: Found,
-) -> Result<Vec<(String, Value)>> {
-    let mut values = Vec::with_capacity(found.len());
-    for (name, value) in found {
-        match value {
-            Ok(value) => values.push((name, value)),
-            Err(error) if error.kind() == zt::ErrorKind::Io => return Err(error),
-            Err(error) => builder.warning(warning(object, &name, &error)),
+        match self.known.get(&address) {
+            Some(Known::Group(group)) => Ok(group.links.get(name).cloned()),
+            Some(Known::Fault(_, error)) => Err(error.clone()),
+            _ => Ok(None),
         }
     }
-    Ok(values)
-}
-
-fn warning(object: Option<&str>, name: &str, error: &Error) -> Warning {
-    Warning {
-        object: object.map(ToOwned::to_owned),
-        component: None,
-        code: "attribute",
-        message: format!(
-            "the attribute \"{}\" is left out: {}",
-            name.escape_debug(),
-            error.message()
-        ),
-    }
-}
-
-/// About what attributes take in memory.
-fn weight(attributes: &Attributes) -> u64 {
-    let pairs = attributes.iter().map(|(key, value)| {
-        let (key, value) = (weight_of(key), weight_of(value));
-        key.saturating_add(value)
-    });
-    pairs.fold(0, u64::saturating_add)
-}
-
-fn weight_of(value: &Value) -> u64 {
-    let own = size_of::<Value>() as u64;
-    let held = match value {
-        Value::Text(text) => text.len() as u64,
-        Value::Bytes(bytes) => bytes.len() as u64,
-        Value::Array(items) => items.iter().map(weight_of).fold(0, u64::saturating_add),
-        Value::Map(map) => weight(map),
-        Value::Tag(_, value) => weight_of(value),
-        _ => 0,
-    };
-    own.saturating_add(held)
 }

@@ -48,6 +48,8 @@ pub(super) enum Violation {
     Paths { limit: u64 },
     /// Groups nest deeper than is allowed.
     Depth { limit: usize },
+    /// A group has a link without a name, or two of one.
+    LinkName { name: String },
     /// The shape demands other bytes than there are.
     Length { expected: u64, found: u64 },
     /// The shape demands more bytes than can be counted.
@@ -94,6 +96,9 @@ impl Violation {
             Violation::Outside { .. } => "bounds",
             Violation::ChunkChecksum { .. } => "digest-mismatch",
             Violation::Length { .. } | Violation::Overflow => "shape-size-mismatch",
+            Violation::Budget { .. } | Violation::Paths { .. } | Violation::Depth { .. } => {
+                "structure-limit"
+            }
             Violation::Sparse { .. } | Violation::ChunkSize { .. } => "decompression-limit",
             Violation::Chunk { .. } => "deflate",
             Violation::Element { .. } => "dtype",
@@ -158,6 +163,13 @@ impl fmt::Display for Violation {
                  hold"
             ),
             Violation::Depth { limit } => write!(f, "groups nest deeper than {limit}"),
+            Violation::LinkName { name } if name.is_empty() => {
+                f.write_str("a group has a link without a name")
+            }
+            Violation::LinkName { name } => {
+                let name = name.escape_debug();
+                write!(f, "a group has two links of the name \"{name}\"")
+            }
             Violation::Length { expected, found } => {
                 write!(f, "the shape demands {expected} bytes, there are {found}")
             }

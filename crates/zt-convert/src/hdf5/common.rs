@@ -1,0 +1,51 @@
+//! What objects of a file have in common, each read once: texts, and datatypes with names of their own.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use zt::{ErrorKind, Result};
+
+use super::cursor::Cursor;
+use super::datatype::Datatype;
+use super::global_heap::GlobalHeaps;
+use super::object_header::{self, Body, kind};
+use super::store::Store;
+
+/// What has been read of it.
+#[derive(Default)]
+pub(super) struct Common {
+    pub(super) heaps: GlobalHeaps,
+    /// By the addresses of their headers.
+    datatypes: HashMap<u64, Result<Arc<Datatype>>>,
+}
+
+impl Common {
+    /// The datatype that a message has, or names.
+    ///
+    /// # Errors
+    ///
+    /// As [`Datatype::read`] and [`object_header::shared`].
+    pub(super) fn datatype(&mut self, store: &Store, body: Body<'_>) -> Result<Arc<Datatype>> {
+        let mut cursor = body.cursor;
+        match body.is_shared {
+            true => self.named(store, &mut cursor),
+            false => Datatype::read(&mut cursor).map(Arc::new),
+        }
+    }
+
+    /// The datatype of another object, which `place` names.
+    fn named(&mut self, store: &Store, place: &mut Cursor<'_>) -> Result<Arc<Datatype>> {
+        let address = object_header::place_of_shared(place)?;
+        if let Some(known) = self.datatypes.get(&address) {
+            return known.clone();
+        }
+        let read = object_header::shared(store, address, kind::DATATYPE, Datatype::read);
+        let read = read.map(Arc::new);
+        // What could not be read now may be later.
+        if !matches!(&read, Err(error) if error.kind() == ErrorKind::Io) {
+            self.datatypes.insert(address, read.clone());
+        }
+        read
+    }
+}
