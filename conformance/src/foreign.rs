@@ -122,6 +122,7 @@ impl Case {
             }
             (Ok(_), other) => panic!("{}: no verdict: {other:?}", self.name),
         }
+        self.check_warnings(&mut wrong);
         self.check_sources(&mut wrong);
         wrong.0
     }
@@ -160,6 +161,21 @@ impl Case {
                 _ => wrong.add(format!("attribute {key:?} is {found:?}, and it is {truth}")),
             }
         }
+    }
+
+    /// The codes of all warnings, where the truth says them.
+    fn check_warnings(&self, wrong: &mut Wrong) {
+        let Some(truth) = self.truth["warnings"].as_array() else {
+            return;
+        };
+        let Ok(file) = zt_convert::open(&self.path, &OpenOptions::new()) else {
+            return;
+        };
+        let mut codes: Vec<&str> = file.warnings().iter().map(|warning| warning.code).collect();
+        codes.sort_unstable();
+        wrong.unless(codes == *truth, || {
+            format!("warns {:?}, and should {truth:?}", file.warnings())
+        });
     }
 
     /// What cannot be represented is refused by name: listed, and never readable in silence.
@@ -300,8 +316,18 @@ fn is_empty(object: &Json) -> bool {
 /// Where a file cannot be read.
 #[must_use]
 pub fn files(kind: &str) -> Vec<(String, Vec<u8>)> {
-    let is_file = |path: &Path| path.extension().is_some_and(|ending| ending == kind);
-    let mut paths = corpus::files_below(&folder().join(kind));
+    files_in(&folder().join(kind), kind)
+}
+
+/// The bytes of every file in a folder that has that ending.
+///
+/// # Panics
+///
+/// Where a file cannot be read.
+#[must_use]
+pub fn files_in(folder: &Path, ending: &str) -> Vec<(String, Vec<u8>)> {
+    let is_file = |path: &Path| path.extension().is_some_and(|found| found == ending);
+    let mut paths = corpus::files_below(folder);
     paths.retain(|path| is_file(path));
     paths.sort();
     let file = |path: PathBuf| {

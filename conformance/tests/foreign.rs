@@ -46,6 +46,13 @@ fn torch() {
     check_cases("torch", &foreign::cases_in(&folder, "pt"), 19);
 }
 
+/// More of HDF5: `corpus/hdf5/make.py` has what was written.
+#[test]
+fn hdf5() {
+    let folder = corpus::folder().join("corpus/hdf5");
+    check_cases("hdf5", &foreign::cases_in(&folder, "h5"), 24);
+}
+
 // The folder's name, and how many cases it has.
 kinds! {
     gguf: 84,

@@ -15,7 +15,7 @@ use std::sync::{Arc, MutexGuard};
 
 use counting::{ByPosition, Cost, MIB, alone, cost, read_all, row};
 use zt::{File, Limits, OpenOptions};
-use zt_conformance::{archive, foreign};
+use zt_conformance::{archive, corpus, foreign};
 
 /// How many times itself a file of that kind may take: its header can be all of it, so this is what
 /// a byte of the header can cost.
@@ -78,7 +78,14 @@ fn every_foreign_file_of_the_corpus_opens_within_a_multiple_of_itself() {
             },
             String::new(),
         );
-        for (name, bytes) in foreign::files(kind) {
+        let mut files = foreign::files(kind);
+        if kind == "h5" {
+            files.extend(foreign::files_in(
+                &corpus::folder().join("corpus/hdf5"),
+                kind,
+            ));
+        }
+        for (name, bytes) in files {
             let source = ByPosition(Arc::from(&bytes[..]));
             let open = || zt_convert::open_source(source, &OpenOptions::new());
             let (cost, _) = cost(&alone, open);

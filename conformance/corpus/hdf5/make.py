@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""Writes the files of this folder and their truths: `make.py`, with h5py 3.12.1 (HDF5 1.14.4) and NumPy 2.4.6 installed.
+
+Truths are computed from the arrays that are handed to h5py, with NumPy alone; no reader of this project is asked.
+What h5py has no name for is set through the library that it comes with.
+"""
+import ctypes, hashlib, json, pathlib, warnings
+
+import h5py
+import numpy as np
+
+warnings.filterwarnings("ignore")
+FOLDER = pathlib.Path(__file__).resolve().parent
+
+
+def library():
+    """The HDF5 library within h5py."""
+    maps = pathlib.Path("/proc/self/maps").read_text().split("\n")
+    return ctypes.CDLL(next(line.split()[-1] for line in maps if "libhdf5-" in line))
+
+
+HDF5 = library()
+NARROW = {np.dtype("c8"): ("f32", "complex64"), np.dtype("c16"): ("f64", "complex128")}
+
+
+def truth(values):
+    values = np.asarray(values)
+    little = values.astype(values.dtype.newbyteorder("<")) if values.dtype.kind != "b" else values
+    dtype, logical = NARROW.get(little.dtype, (None, None))
+    dtype = dtype or ("bool" if values.dtype.kind == "b" else f"{values.dtype.kind}{values.dtype.itemsize * 8}")
+    said = {"shape": list(values.shape), "dtype": dtype, "sha256": hashlib.sha256(little.tobytes()).hexdigest()}
+    return said | ({"type": logical} if logical else {})
+
+
+class Case:
+    """A file, and what is to be said of it."""
+
+    def __init__(self, name, about, libver="latest", **options):
+        self.name, self.about, self.options = name, about, {"libver": libver, **options}
+        self.objects, self.refused, self.attributes, self.warnings, self.expect = {}, {}, {}, [], None
+
+    def __enter__(self):
+        self.path = FOLDER / f"{self.name}.h5"
+        plist = self.options.pop("fcpl", None)
+        if plist is None:
+            self.file = h5py.File(self.path, "w", **self.options)
+        else:
+            self.file = h5py.File(h5py.h5f.create(bytes(self.path), h5py.h5f.ACC_TRUNC, plist))
+        return self
+
+    def dataset(self, path, values, parent=None, only=None, **options):
+        """Writes values, all of them or those at the places `only`; the others are what the file fills in."""
+        values = np.asarray(values)
+        parent = self.file if parent is None else parent
+        if only is None:
+            made = parent.create_dataset(path, data=values, **options)
+        else:
+            made = parent.create_dataset(path, values.shape, values.dtype, **options)
+            expected = np.full(values.shape, options.get("fillvalue", 0), values.dtype)
+            for place in only:
+                made[place] = values[place]
+                expected[place] = values[place]
+            values = expected
+        parts = [name for name in (parent.name, path) if isinstance(name, str)]
+        self.objects["/".join(parts).lstrip("/")] = truth(values)
+        return made
+
+    def low(self, path, values, chunk, dcpl, limits=None, only=None):
+        """The same with a list of properties of its own."""
+        values = np.asarray(values)
+        dcpl.set_chunk(chunk)
+        space = h5py.h5s.create_simple(values.shape, limits or values.shape)
+        made = h5py.Dataset(h5py.h5d.create(self.file.id, path.encode(), h5py.h5t.py_create(values.dtype, logical=True), space, dcpl))
+        expected = values if only is None else np.zeros_like(values)
+        for place in [...] if only is None else only:
+            made[place] = values[place]
+            expected[place] = values[place]
+        self.objects[path] = truth(expected)
+        return made
+
+    def same(self, path, as_path):
+        self.objects[path] = self.objects[as_path]
+
+    def __exit__(self, *error):
+        self.file.close()
+        if error[0]:
+            return
+        said = {"about": self.about, "kind": "h5", "expect": self.expect or ("partial" if self.refused else "read"), "objects": self.objects}
+        said |= {"refused": self.refused, "attributes": self.attributes, "warnings": sorted(self.warnings)}
+        self.path.with_suffix(".json").write_text(json.dumps(said, indent=1) + "\n")
+        # The library itself reads back what is said, but for names that stand for others.
+        with h5py.File(self.path) as file:
+            for name, said in self.objects.items():
+                assert "\\x" in name or truth(file[name][()])["sha256"] == said["sha256"], name
+
+
+def creation():
+    return h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+
+
+def numbers(*shape, dtype="<i2"):
+    """Numbers that compress, no two chunks alike."""
+    return (np.arange(np.prod(shape)) % 30011).astype(dtype).reshape(shape)
+
+
+# ---- Indices of chunks, with more than one level.
+
+with Case("tree2_internal", "chunks found by B-trees of version 2 whose roots are not leaves: one level, and two of wide records") as case:
+    case.dataset("one_level", numbers(300, 1), chunks=(1, 1), maxshape=(None, None))
+    case.dataset("filtered", numbers(120, 4), chunks=(1, 4), maxshape=(None, None), compression="gzip", shuffle=True)
+    case.dataset("two_levels", numbers(900, 1, 1, 1, 1, 1, 1, 1, dtype="u1"), chunks=(1,) * 8, maxshape=(None,) * 8)
+
+with Case("extensible_array", "chunks found by extensible arrays: data blocks of super blocks, and one whose data blocks have pages") as case:
+    case.dataset("super_blocks", numbers(1500, dtype="u1"), chunks=(1,), maxshape=(None,))
+    # The data blocks of super block 13 have two pages each; their chunks begin behind 4 + 16 * (2^13 - 1).
+    first = 4 + 16 * (2**13 - 1)
+    pages = numbers(first + 6000, dtype="u1")
+    places = [3, 200, first, first + 1023, first + 2048 + 1024, first + 5000]
+    case.dataset("pages", pages, only=places, chunks=(1,), maxshape=(None,), fillvalue=7)
+    case.dataset("filtered", numbers(40, 6), chunks=(1, 6), maxshape=(None, 6), compression="gzip", fletcher32=True)
+    case.dataset("unlimited_inner", numbers(3, 90), chunks=(2, 1), maxshape=(5, None))
+
+with Case("fixed_array", "chunks found by fixed arrays: pages, some of which were never written, and a last one that is short") as case:
+    case.dataset("pages", numbers(3000, dtype="u1"), only=[0, 1023, 2999], chunks=(1,), fillvalue=9)
+    case.dataset("filtered", numbers(1100, 2), only=[slice(0, 3), slice(1030, 1100)], chunks=(1, 2), compression="gzip")
+    case.dataset("limited", numbers(5, 3), chunks=(2, 2), maxshape=(9, 11))
+
+with Case("implicit", "chunks that lie one behind the other, without an index, some beyond the shape") as case:
+    dcpl = creation()
+    dcpl.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    case.low("whole", numbers(6, 10), (2, 5), dcpl)
+    case.low("edges", numbers(7, 11), (3, 4), dcpl)
+    case.low("limited", numbers(4, 3), (2, 2), dcpl, limits=(8, 9))
+
+with Case("plain_edges", "filtered chunks of which those on the edge are not: H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS") as case:
+    dcpl = creation()
+    dcpl.set_chunk((16, 16))
+    assert HDF5.H5Pset_chunk_opts(ctypes.c_int64(dcpl.id), ctypes.c_uint(2)) >= 0
+    dcpl.set_deflate(6)
+    case.low("fixed", numbers(50, 30), (16, 16), dcpl)
+    case.low("extensible", numbers(50, 30), (16, 16), dcpl, limits=(h5py.h5s.UNLIMITED, 30))
+    case.low("tree", numbers(50, 30), (16, 16), dcpl, limits=(h5py.h5s.UNLIMITED, h5py.h5s.UNLIMITED))
+    case.low("whole", numbers(32, 32), (16, 16), dcpl)
+
+with Case("tree1_levels", "chunks and names found by B-trees of version 1 of two and three levels", libver="earliest") as case:
+    case.dataset("two_levels", numbers(200, 2), chunks=(1, 2))
+    case.dataset("filtered", numbers(150, 8), chunks=(1, 8), compression="gzip")
+    group = case.file.create_group("names")
+    kept = case.dataset("names/w000", numbers(3))
+    for at in range(1, 290):
+        group[f"w{at:03}"] = kept
+        case.same(f"names/w{at:03}", "names/w000")
+
+fcpl = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+fcpl_id = ctypes.c_int64(fcpl.id)
+assert HDF5.H5Pset_istore_k(fcpl_id, ctypes.c_uint(1)) >= 0
+assert HDF5.H5Pset_sym_k(fcpl_id, ctypes.c_uint(1), ctypes.c_uint(1)) >= 0
+assert HDF5.H5Pset_sizes(fcpl_id, ctypes.c_size_t(4), ctypes.c_size_t(4)) >= 0
+with Case("tree1_narrow", "B-trees of version 1 with two children a node, many levels deep; addresses of four bytes", fcpl=fcpl) as case:
+    case.dataset("chunks", numbers(9, 3), chunks=(1, 2))
+    kept = case.dataset("names/w00", numbers(3))
+    for at in range(1, 20):
+        case.file["names"][f"w{at:02}"] = kept
+        case.same(f"names/w{at:02}", "names/w00")
+
+with Case("never_written", "chunked datasets of many thousands of chunks of which none, or two, were written") as case:
+    case.dataset("none", np.zeros(200_000, "u1"), only=[], chunks=(1,), fillvalue=3)
+    case.dataset("none_filtered", np.zeros((100, 100), ">f4"), only=[], chunks=(10, 10), fillvalue=0.5, compression="gzip")
+    case.dataset("two", np.full(200_000, 9, "u1"), only=[5, 199_999], chunks=(1,), maxshape=(None,))
+    case.dataset("across", numbers(400, 500, dtype="u1"), only=[(0, 499), (399, 0)], chunks=(1, 1), maxshape=(None, None))
+
+# ---- Groups.
+
+for libver in ("earliest", "latest"):
+    with Case(f"{libver}_named_type", "datasets that share a datatype with a name, an enumeration of 600 names, and attributes of it", libver) as case:
+        names = {f"label_{at:04}": at for at in range(600)}
+        case.file["types/label"] = h5py.enum_dtype(names, basetype="<u2")
+        case.file["types/plain"] = np.dtype("<f4")
+        for at in range(200):
+            made = case.dataset(f"w{at:03}", np.array([at, 7], "<u2"), dtype=case.file["types/label"])
+        case.file.attrs.create("plain", np.arange(3.0, dtype="<f4"), dtype=case.file["types/plain"])
+        case.attributes["plain"] = [0.0, 1.0, 2.0]
+
+    with Case(f"{libver}_soft_links", "a group of 40 that 30 soft links and 3 hard ones lead to, with attributes, and links through it", libver) as case:
+        group = case.file.create_group("group")
+        group.attrs["note"] = "of the group"
+        for at in range(40):
+            case.dataset(f"group/w{at:02}", np.array([at], "<i4"))
+        links = [f"soft{at:02}" for at in range(30)]
+        for name in links:
+            case.file[name] = h5py.SoftLink("/group" if name < "soft15" else "./group")
+        for name in ("hard0", "hard1", "hard2"):
+            case.file[name] = group
+        for name in [*links, "hard0", "hard1", "hard2"]:
+            for at in range(40):
+                case.same(f"{name}/w{at:02}", f"group/w{at:02}")
+            case.attributes[f"{name}@note"] = "of the group"
+        case.file["through"] = h5py.SoftLink("soft07/w03")
+        case.same("through", "group/w03")
+
+with Case("links_unfold", "ten groups of ten links each to the next: a few kilobytes that stand for 10^10 paths") as case:
+    groups = [case.file.create_group(f"g{at}") for at in range(10)]
+    for group, below in zip(groups, groups[1:]):
+        for at in range(10):
+            group[f"link{at}"] = below
+    case.dataset("g9/w", np.arange(2.0))
+    case.expect = "reject"
+
+with Case("tree2_names", "links and attributes found by B-trees of version 2 of two and of three levels") as case:
+    kept = case.dataset("kept", numbers(2))
+    for at in range(120):
+        case.file[f"links/w{at:03}"] = h5py.SoftLink("/kept")
+        case.same(f"links/w{at:03}", "kept")
+    many = case.file.create_group("many", track_order=True)
+    for at in range(800):
+        many.attrs.create(f"a{at:03}", at, dtype="<i2")
+        case.attributes[f"many@a{at:03}"] = at
+
+with Case("attributes", "attributes of every kind: dense ones, ones larger than the blocks of their heap, shapes without elements, texts", track_order=True) as case:
+    made = case.dataset("w", numbers(2))
+    values = {
+        "large": np.arange(1300, dtype="<i4"), "larger": np.arange(20_000, dtype="<u4"), "half": np.float16(0.5), "big": np.array([1, 2], ">i8"),
+        "flag": np.bool_(True), "flags": np.array([True, False]), "complex": np.complex64(1 - 2j), "text": "текст", "bytes": np.bytes_(b"abc"),
+        "texts": np.array(["a", "bc", ""], dtype=h5py.string_dtype()), "fixed": np.array([b"ab", b"c"]), "matrix": np.arange(6).reshape(2, 3),
+        "none": h5py.Empty("f4"), "no_rows": np.zeros((0, 2)), "no_columns": np.zeros((2, 0)), "empty_text": "", "count": 3,
+    }
+    said = {
+        "half": 0.5, "big": [1, 2], "flag": True, "flags": [True, False], "complex": [1.0, -2.0], "text": "текст", "bytes": "abc",
+        "texts": ["a", "bc", ""], "fixed": ["ab", "c"], "matrix": [[0, 1, 2], [3, 4, 5]], "none": None, "no_rows": [], "no_columns": [[], []],
+        "empty_text": "", "count": 3, "large": list(range(1300)),
+    }
+    for owner in (case.file, made):
+        for name, value in values.items():
+            owner.attrs[name] = value
+    case.attributes = said
+    # Both would be `group@x`.
+    case.file.attrs["group@x"] = 1
+    case.file.create_group("group").attrs["x"] = 2
+    case.attributes["group@x"] = 1
+    case.file.attrs["reference"] = made.ref
+    case.file["group"].attrs["record"] = np.array((1, 2.0), dtype=[("a", "i4"), ("b", "f8")])
+    case.warnings = ["attribute", "attribute", "attribute-conflict"]
+
+for libver in ("earliest", "latest"):
+    with Case(f"{libver}_names", "names that are not UTF-8, two of which would be one text, and texts that look like what stands for them", libver) as case:
+        for stored, text in ((b"caf\xe9", "caf\\xE9"), (b"caf\xe8", "caf\\xE8"), (b"caf\\xE9", "caf\\x5CxE9"), ("café".encode(), "café")):
+            made = case.dataset(stored, np.array([len(case.objects)], "<i4"))
+            case.objects[text] = case.objects.popitem()[1]
+        made.attrs.create("value", 1)
+        group = case.file.create_group(b"gr\xfcn")
+        group.attrs["x"] = 5
+        case.dataset("w", numbers(2), parent=group)
+        case.objects["gr\\xFCn/w"] = case.objects.popitem()[1]
+        case.file.id.links.create_soft(b"soft", b"/gr\xfcn/w")
+        case.same("soft", "gr\\xFCn/w")
+        case.attributes["gr\\xFCn@x"] = 5
+        case.warnings = ["name"] * 4
+
+# ---- What people have.
+
+FILTERS = {
+    "gzip": {"compression": "gzip"}, "gzip_all": {"compression": "gzip", "compression_opts": 9, "shuffle": True, "fletcher32": True},
+    "lzf": {"compression": "lzf"}, "lzf_all": {"compression": "lzf", "shuffle": True, "fletcher32": True}, "checked": {"fletcher32": True},
+    "shuffled": {"shuffle": True},
+}
+for libver in ("earliest", "latest"):
+    with Case(f"{libver}_filters", "every filter that h5py has, alone and together, of several types, either byte order, ragged chunks", libver) as case:
+        for name, options in FILTERS.items():
+            for dtype in ("<f4", ">f8", ">i2", "u1", "<c8", "?"):
+                values = (numbers(21, 13, dtype="<i4") % 2 == 0) if dtype == "?" else numbers(21, 13, dtype=dtype)
+                case.dataset(f"{name}/{np.dtype(dtype).name}", values, chunks=(8, 5), maxshape=(None, 13) if dtype == ">i2" else None, **options)
+        noise = np.frombuffer(hashlib.shake_256(b"noise").digest(600), "u1")
+        case.dataset("noise", noise, chunks=(100,), compression="lzf")
+
+    with Case(f"{libver}_beside", "texts, references, records and null dataspaces beside tensors, in groups that keep their order", libver, track_order=True) as case:
+        file = case.file
+        made = case.dataset("tensor", numbers(3, 2, dtype=">f4"))
+        case.dataset("scalar", np.float64(2.5))
+        case.dataset("empty", np.zeros((0, 4), "f2"))
+        case.dataset("bools", np.array([[True, False]]))
+        case.dataset("unlimited", numbers(5), maxshape=(None,))
+        others = {
+            "texts": np.array(["a", "βγ"], dtype=h5py.string_dtype()), "fixed": np.array([b"ab", b"c"]), "text": "one text",
+            "null": h5py.Empty("<f4"), "references": np.array([made.ref], dtype=h5py.ref_dtype), "records": np.zeros(2, [("a", "i4"), ("b", "f4")]),
+            "record": np.zeros(2, [("a", "i4")]), "opaque": np.zeros(2, "V3"), "long_double": np.zeros(2, np.longdouble), "ragged": None,
+            "times": np.array(["2020-01-01"], "datetime64[s]").astype(h5py.opaque_dtype("datetime64[s]")),
+        }
+        group = file.create_group("beside", track_order=True)
+        for name, value in others.items():
+            if name == "ragged":
+                group.create_dataset(name, (2,), dtype=h5py.vlen_dtype("i4"))[0] = [1, 2]
+            else:
+                group[name] = value
+            case.refused[f"beside/{name}"] = "no tensor"
+        file["to_text"] = h5py.SoftLink("/beside/texts")
+        file["to_file"] = h5py.ExternalLink("other.h5", "/w")
+        file["to_nothing"] = h5py.SoftLink("/nothing")
+        case.refused |= {"to_text": "no tensor", "to_file": "another file", "to_nothing": "nothing there"}
+        case.dataset("beside/last", numbers(4, dtype="<u8"))
+        made.attrs["reference"] = made.ref
+        made.attrs["shape"] = (3, 2)
+        case.warnings = ["attribute"]
+
+    with Case(f"{libver}_keras", "weights laid out as Keras 2 and 3 do, with an optimizer's state, and a scale of a dimension as netCDF has it", libver) as case:
+        file = case.file
+        file.attrs["backend"], file.attrs["keras_version"] = "tensorflow", "2.15.0"
+        file.attrs["model_config"] = json.dumps({"class_name": "Sequential", "config": {"layers": ["x" * 3000]}})
+        file.attrs["layer_names"] = [b"dense", b"dropout"]
+        case.attributes |= {"backend": "tensorflow", "keras_version": "2.15.0", "layer_names": ["dense", "dropout"]}
+        weights = file.create_group("model_weights")
+        layer = weights.create_group("dense")
+        layer.attrs["weight_names"] = [b"dense/kernel:0", b"dense/bias:0"]
+        case.attributes["model_weights/dense@weight_names"] = ["dense/kernel:0", "dense/bias:0"]
+        case.dataset("dense/kernel:0", numbers(4, 3, dtype="<f4"), parent=layer)
+        case.dataset("dense/bias:0", np.zeros(3, "<f4"), parent=layer)
+        weights.create_group("dropout").attrs["weight_names"] = np.zeros(0)
+        case.attributes["model_weights/dropout@weight_names"] = []
+        case.dataset("optimizer_weights/Adam/iter:0", np.int64(12))
+        for at, values in enumerate((numbers(4, 3, dtype="<f2"), np.zeros(3, "<f4"))):
+            case.dataset(f"layers/dense/vars/{at}", values)
+        scale = case.dataset("x", np.arange(4.0))
+        scale.make_scale("x")
+        case.file["model_weights/dense/dense/kernel:0"].dims[0].attach_scale(scale)
+        case.warnings = ["attribute", "attribute"]
+
+with Case("paged_file", "a file whose space is managed in pages, with a superblock extension", fs_strategy="page", fs_page_size=4096, fs_persist=True) as case:
+    case.dataset("w", numbers(300, 4), chunks=(100, 4), compression="gzip")
+    case.dataset("v", np.float32(1.5))

@@ -1,0 +1,71 @@
+//! HDF5: what its truths do not say.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use zt::{ErrorKind, File, OpenOptions, Value};
+use zt_conformance::corpus;
+
+fn open(name: &str) -> zt::Result<File> {
+    let path = corpus::folder().join("corpus/hdf5").join(name);
+    zt_convert::open(path, &OpenOptions::new())
+}
+
+/// What unfolds to more than the file justifies is a limit, and not said to be damaged.
+#[test]
+fn links_that_unfold_without_end_are_beyond_a_limit() {
+    let error = open("links_unfold.h5").unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Limit, "structure-limit"),
+        "{error}"
+    );
+}
+
+/// The names of an enumeration are there once, and every dataset says where.
+#[test]
+fn names_of_values_that_datasets_share_are_kept_once() {
+    for name in ["earliest_named_type.h5", "latest_named_type.h5"] {
+        let file = open(name).unwrap();
+        let (mut has_map, mut said) = (Vec::new(), Vec::new());
+        for entry in file.entries() {
+            let attributes = entry.object().unwrap().attributes.clone().unwrap();
+            match attributes.get("hdf5.enum").unwrap() {
+                Value::Map(names) => {
+                    assert_eq!(names.len(), 600);
+                    assert_eq!(names.get("label_0007"), Some(&Value::Unsigned(7)));
+                    has_map.push(entry.name().to_owned());
+                }
+                other => said.push(other.as_str().unwrap().to_owned()),
+            }
+        }
+        assert_eq!((has_map.len(), said.len()), (1, 199));
+        assert!(said.iter().all(|said| *said == has_map[0]));
+    }
+}
+
+/// An attribute of a dataset that is larger than a block of the heap, and one whose name a root
+/// attribute has taken.
+#[test]
+fn attributes_are_those_that_were_written() {
+    let file = open("attributes.h5").unwrap();
+    let entries = file.entries();
+    let entry = entries.iter().find(|entry| entry.name() == "w").unwrap();
+    let attributes = entry.object().unwrap().attributes.clone().unwrap();
+    let Some(Value::Array(large)) = attributes.get("larger") else {
+        panic!("{attributes:?}");
+    };
+    assert_eq!(large.len(), 20_000);
+    assert_eq!(large.last(), Some(&Value::Unsigned(19_999)));
+    let said = |code: &str| {
+        let warnings = file.warnings().into_iter();
+        let found = warnings.filter(|warning| warning.code == code);
+        let messages: Vec<String> = found.map(|warning| warning.message).collect();
+        messages.join("\n")
+    };
+    let left_out = said("attribute");
+    assert!(left_out.contains("\"reference\"") && left_out.contains("\"group@record\""));
+    assert!(said("attribute-conflict").contains("\"group@x\""));
+}
