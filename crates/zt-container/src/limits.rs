@@ -23,6 +23,10 @@ pub struct Limits {
     /// decoded, they take up to 32 times as much. 1 MiB. (A file's own attributes are decoded only
     /// when they are asked for.)
     pub attributes_len: usize,
+    /// How many times its bytes a file may have read by one call that reads all of it, beside 16 MiB:
+    /// 8. Blobs may overlap, and a manifest of a few megabytes can name any number of ranges. Equal
+    /// ranges are read once and count once.
+    pub overlap: u64,
 }
 
 impl Default for Limits {
@@ -34,6 +38,7 @@ impl Default for Limits {
             rank: 64,
             name_len: 64 << 10,
             attributes_len: 1 << 20,
+            overlap: 8,
         }
     }
 }

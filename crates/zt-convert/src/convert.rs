@@ -166,9 +166,11 @@ pub struct Summary {
 /// # Errors
 ///
 /// The fault of any object of an input, unless losses are allowed: none is dropped silently. Code
-/// `duplicate-name` for two objects of one name; `lossy`, with the object's name, for what the target cannot say, two different values
-/// of one attribute among them; `unsupported` for a target that is not written, and for an object
-/// without a dense value where that was asked for; [`zt::ErrorKind::Io`] where the sink fails;
+/// `overlap` for an input whose blobs overlap beyond [`zt::Limits::overlap`]; `duplicate-name` for
+/// two objects of one name; `lossy`, with the object's name, for what the target cannot say, two
+/// different values of one attribute among them; `unsupported` for a target that is not written,
+/// and for an object without a dense value where that was asked for; [`zt::ErrorKind::Io`] where
+/// the sink fails;
 /// [`zt::ErrorKind::Interrupted`].
 pub fn convert(
     inputs: &[Input],

@@ -31,8 +31,9 @@ pub(crate) struct Incoming<'i> {
 impl<'i> Merged<'i> {
     /// # Errors
     ///
-    /// A faulty object's fault, unless losses are allowed. Code `duplicate-name` for two objects of one
-    /// name; `lossy` for two values of one attribute, unless that is allowed.
+    /// A faulty object's fault, unless losses are allowed. Code `overlap` for blobs that would be
+    /// written many times over; `duplicate-name` for two objects of one name; `lossy` for two values
+    /// of one attribute, unless that is allowed.
     pub(crate) fn new(
         inputs: &'i [Input],
         options: &ConvertOptions<'_>,
@@ -46,6 +47,7 @@ impl<'i> Merged<'i> {
             let (file, path) = (input.file(), input.path());
             let blame = |error: Error| path.into_iter().fold(error, Error::with_path);
             let registry = file.registry();
+            file.check_overlap().map_err(blame)?;
             for entry in file.entries() {
                 let tensor = match entry.tensor() {
                     Ok(tensor) => tensor,

@@ -4,9 +4,11 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use zt::container::ContainerWriter;
+use zt::manifest::Manifest;
 use zt::{
-    DType, Dense, Elements, File, HashOptions, Memory, OpenOptions, Span, VerifyOptions,
-    WriteOptions,
+    Attributes, Blob, Component, DType, Dense, Elements, ErrorKind, File, HashOptions, Limits,
+    Memory, Object, OpenOptions, Span, VerifyOptions, WriteOptions,
 };
 use zt_convert::{ConvertOptions, Input, Summary, ZT, convert, open_source};
 
@@ -252,4 +254,46 @@ fn progress_counts_what_is_shared() {
     options.progress = Some(&progress);
     let (summary, _) = to(&options, &[model.into()]);
     assert_eq!(told.into_inner(), summary.bytes);
+}
+
+/// 128 ranges of 1 MiB, each 64 bytes behind the last, in a file of about 1 MiB.
+fn shingles() -> Vec<u8> {
+    const LEN: u64 = 1 << 20;
+    let data = weights(128 * 64 + (1 << 20), 0, 0);
+    let mut container = ContainerWriter::new(Vec::new()).unwrap();
+    container.begin_blob(64, None).unwrap();
+    container.write(&data).unwrap();
+    container.end_blob().unwrap();
+    let object = |at: u64| {
+        let blob = Blob::raw(Span::new(64 + at * 64, LEN).unwrap());
+        let data = Component::new(DType::U8, blob);
+        Object::new([LEN], "dense").with_component("data", data)
+    };
+    let objects = (0..128).map(|at| (format!("w{at}"), object(at)));
+    let manifest = Manifest {
+        attributes: None,
+        objects: objects.collect(),
+        extra: Attributes::new(),
+    };
+    container.finish(&manifest.to_cbor().unwrap()).unwrap()
+}
+
+/// Written one by one they would be a hundred times what they came from.
+#[test]
+fn ranges_that_overlap_beyond_the_limit_are_not_written() {
+    let input = Input::from(File::from_bytes(shingles()).unwrap());
+    let mut written = Vec::new();
+    let error = convert(&[input], &mut written, &ConvertOptions::new(ZT)).unwrap_err();
+    assert_eq!((error.code(), error.kind()), ("overlap", ErrorKind::Limit));
+    assert!(written.is_empty());
+
+    let limits = Limits {
+        overlap: 128,
+        ..Limits::default()
+    };
+    let file = OpenOptions::new().limits(limits).open_bytes(shingles());
+    let content = content(file.as_ref().unwrap());
+    let (summary, written) = to(&ConvertOptions::new(ZT), &[Input::from(file.unwrap())]);
+    assert_eq!(summary.objects, 128);
+    assert_eq!(self::content(&reopen(written)), content);
 }

@@ -204,8 +204,9 @@ pub const ALL: &[CodeInfo] = &[
     info(
         "overlap",
         "file",
-        "Two components share some but not all of their bytes. Only `verify --strict` minds.",
-        WRITER,
+        "Components share some but not all of their bytes. Only `verify --strict` minds, unless that \
+         makes the file stand for many times its bytes: then not all of it is read.",
+        "Read single components, or write the file again with the program that wrote it.",
     ),
     info(
         "overwrite",

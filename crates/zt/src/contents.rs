@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use zt_container::{Encoding, Span};
+use zt_formats::ObjectFormat;
 use zt_manifest::{ByteOrder, DType, Value};
 
 use crate::error::{Error, Result};
+use crate::overlap::Allowance;
 use crate::progress::Gauge;
 use crate::tensor::Tensor;
 
@@ -31,27 +33,33 @@ struct ComponentKey<'f> {
     byte_order: ByteOrder,
 }
 
-/// The fault of each tensor's contents, where it has one. Their bytes are known to be right.
+/// The fault of each tensor's contents, where it has one. Their bytes are known to be right. What
+/// has more of them than `allowance`, as many objects have that give the same indices to another
+/// shape each, is not looked at.
 ///
 /// # Errors
 ///
 /// Interruption alone.
 pub(crate) fn check(
     tensors: &[(usize, Tensor<'_>)],
+    mut allowance: Allowance,
     gauge: &Gauge<'_>,
 ) -> Result<Vec<Option<Error>>> {
-    let mut distinct: Vec<Tensor<'_>> = Vec::new();
+    let mut distinct: Vec<(Tensor<'_>, Result<()>)> = Vec::new();
     let mut places: HashMap<Key<'_>, usize> = HashMap::new();
     let mut place_of = Vec::with_capacity(tensors.len());
     for (_, tensor) in tensors {
         place_of.push(*places.entry(key(tensor)).or_insert_with(|| {
-            distinct.push(*tensor);
+            distinct.push((*tensor, allowance.spend(byte_len(tensor))));
             distinct.len() - 1
         }));
     }
-    let checked = crate::parallel::map(&distinct, |tensor| {
+    let checked = crate::parallel::map(&distinct, |(tensor, allowed)| {
         gauge.report(0)?;
-        Ok(check_one(tensor))
+        Ok(match allowed {
+            Ok(()) => check_one(tensor),
+            Err(error) => Some(Fault::Unreadable(error.clone().with_object(tensor.name()))),
+        })
     })?;
     let verdicts = tensors.iter().zip(place_of).map(|((_, tensor), place)| {
         let fault = checked.get(place)?.as_ref()?;
@@ -71,11 +79,28 @@ enum Fault {
 
 fn check_one(tensor: &Tensor<'_>) -> Option<Fault> {
     let format = tensor.registry().format(tensor.format())?;
-    let roles = format.data_roles();
-    match tensor.parts_of(|role| roles.is_none_or(|roles| roles.contains(&role))) {
+    match tensor.parts_of(|role| is_asked(format, role)) {
         Ok(parts) => format.check_data(&parts).err().map(Fault::OfFormat),
         Err(error) => Some(Fault::Unreadable(error)),
     }
+}
+
+/// Bytes that are looked at.
+fn byte_len(tensor: &Tensor<'_>) -> u64 {
+    let Some(format) = tensor.registry().format(tensor.format()) else {
+        return 0;
+    };
+    let parts = tensor
+        .components()
+        .filter(|(role, _)| is_asked(format, role));
+    let lens = parts.map(|(_, component)| component.blob.decoded_len.unwrap_or(0));
+    lens.fold(0, u64::saturating_add)
+}
+
+fn is_asked(format: &dyn ObjectFormat, role: &str) -> bool {
+    format
+        .data_roles()
+        .is_none_or(|roles| roles.contains(&role))
 }
 
 fn key<'f>(tensor: &Tensor<'f>) -> Key<'f> {

@@ -102,6 +102,9 @@ pub(crate) enum Fault {
     Overlap {
         other: String,
     },
+    OverlapLimit {
+        limit: u64,
+    },
     #[cfg_attr(
         not(feature = "rayon"),
         expect(dead_code, reason = "there are no threads")
@@ -258,6 +261,7 @@ impl Fault {
             Fault::UnknownFormat { .. } | Fault::NotEditable { .. } => ErrorKind::Unsupported,
             Fault::IsAFolder | Fault::Locked | Fault::ThreadPool => ErrorKind::Io,
             Fault::Padding { .. } | Fault::Overlap { .. } => ErrorKind::Malformed,
+            Fault::OverlapLimit { .. } => ErrorKind::Limit,
             _ => ErrorKind::Misuse,
         }
     }
@@ -271,7 +275,7 @@ impl Fault {
             Fault::Interrupted => "interrupted",
             Fault::IsAFolder | Fault::ThreadPool => "io",
             Fault::Padding { .. } => "padding",
-            Fault::Overlap { .. } => "overlap",
+            Fault::Overlap { .. } | Fault::OverlapLimit { .. } => "overlap",
             Fault::NameTooLong { .. }
             | Fault::TooManyDimensions { .. }
             | Fault::WrongFormat { .. }
@@ -404,6 +408,11 @@ impl fmt::Display for Fault {
                     other.escape_debug()
                 )
             }
+            Fault::OverlapLimit { limit } => write!(
+                f,
+                "components share bytes so often that reading each takes more than the limit of \
+                 {limit} times the file"
+            ),
             Fault::ThreadPool => f.write_str("the threads could not be started"),
         }
     }

@@ -83,8 +83,9 @@ impl File {
     ///
     /// On all cores and streaming: memory is a few pieces of 1 MiB for each core. SHA-256 is a chain,
     /// so one large component is hashed on one core, while others read and decode ahead of it and
-    /// hash other components. Bytes that several components share are hashed once. With
-    /// [`HashOptions::dense`], objects that are not dense are made so in memory, one for each core.
+    /// hash other components. Bytes that several components share are hashed once; ranges that
+    /// overlap, up to [`Limits::overlap`](crate::Limits::overlap). With [`HashOptions::dense`],
+    /// objects that are not dense are made so in memory, one for each core.
     ///
     /// # Errors
     ///

@@ -65,6 +65,7 @@ mod kind;
 mod many;
 mod open;
 mod options;
+mod overlap;
 mod parallel;
 mod pieces;
 mod planes;

@@ -56,6 +56,13 @@ pub(crate) fn resize(bytes: &mut Vec<u8>, byte_len: u64) -> Result<()> {
     Ok(())
 }
 
+/// So many zeros.
+pub(crate) fn zeroed(len: usize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    resize(&mut bytes, len as u64)?;
+    Ok(bytes)
+}
+
 /// Longer memory is given back at once: what pieces of usual length take is less.
 const KEPT: usize = 4 << 20;
 

@@ -5,6 +5,7 @@ use zt_manifest::{ByteOrder, DType};
 
 use crate::error::Result;
 use crate::file::{Entry, File};
+use crate::overlap::Allowance;
 use crate::progress::Gauge;
 use crate::scan::{Job, Outcome, scan};
 use crate::tensor::{Located, Tensor};
@@ -70,6 +71,9 @@ impl<'f> Survey<'f> {
         });
         let mut outcome_of = vec![None; parts.len()];
         let mut jobs: Vec<Job<'f>> = Vec::new();
+        // Ranges that overlap have each to be read: a file may ask for only so much of that.
+        let mut allowance: Option<(usize, Allowance)> = None;
+        let mut refused: Vec<u32> = Vec::new();
         let mut last = None;
         for (key, at) in order {
             let Some(((tensor, part), outcome)) =
@@ -78,6 +82,18 @@ impl<'f> Survey<'f> {
                 continue;
             };
             if last != Some(key) {
+                let (source, span, ..) = key;
+                let of_source = allowance.filter(|(known, _)| *known == source);
+                let (_, mut left) = of_source.unwrap_or_else(|| {
+                    let byte_len = tensor.source(*part).byte_len();
+                    (source, Allowance::of(byte_len, limits))
+                });
+                let spent = left.spend(span.byte_len());
+                allowance = Some((source, left));
+                if spent.is_err() {
+                    refused.push(at);
+                    continue;
+                }
                 jobs.push(new_job(tensor, *part, wanted));
                 last = Some(key);
             }
@@ -86,12 +102,27 @@ impl<'f> Survey<'f> {
                 add(job, tensor, *part, wanted);
             }
         }
-        let outcomes = scan(&jobs, limits, gauge)?;
+        let mut outcomes = scan(&jobs, limits, gauge)?;
+        if let Some((_, allowance)) = allowance.filter(|_| !refused.is_empty()) {
+            let is_refused = u32::try_from(outcomes.len()).ok();
+            outcomes.push(Outcome::failed(allowance.exceeded()));
+            for at in refused {
+                if let Some(outcome) = place_mut(&mut outcome_of, at) {
+                    *outcome = is_refused;
+                }
+            }
+        }
         Ok(Survey {
             objects,
             outcome_of,
             outcomes,
         })
+    }
+
+    /// Bytes of content that were decoded, those that components share once.
+    pub(crate) fn decoded_len(&self) -> u64 {
+        let lens = self.outcomes.iter().flat_map(|outcome| &outcome.decoded);
+        lens.fold(0, |all, len| all.saturating_add(*len))
     }
 
     /// The handle of an entry, or its fault, and what was found in each of its components: in the

@@ -4,6 +4,7 @@ use zt_container::{BlobReader, Span};
 
 use crate::error::{Error, Fault, Result};
 use crate::file::{Entry, File, Warning};
+use crate::overlap::Allowance;
 use crate::progress::{Gauge, Progress};
 use crate::survey::{Survey, Wanted, judge};
 use crate::tensor::{Located, Tensor};
@@ -62,8 +63,9 @@ impl File {
     /// looks at indices and bools. On all cores, also within one large component; memory is a few
     /// pieces of 1 MiB for each core, and the index components of one sparse object.
     ///
-    /// Bytes that several components share are looked at once. What is reported does not depend on
-    /// the number of threads.
+    /// Bytes that several components share are looked at once. Where ranges overlap so that reading
+    /// each takes more than [`Limits::overlap`](crate::Limits::overlap) times the file, the last ones
+    /// are a problem of code `overlap`. What is reported does not depend on the number of threads.
     ///
     /// # Errors
     ///
@@ -86,6 +88,7 @@ impl File {
             ..Report::default()
         };
         report.objects = entries.len() as u64;
+        let allowance = Allowance::of(survey.decoded_len(), &self.inner.limits);
         // Contents are looked at once their bytes are known to be right.
         let mut contents = Vec::new();
         let mut problems = Vec::with_capacity(entries.len());
@@ -99,7 +102,7 @@ impl File {
             report.unverified.extend(findings.unverified);
             problems.push(findings.problems);
         }
-        let checked = crate::contents::check(&contents, &gauge)?;
+        let checked = crate::contents::check(&contents, allowance, &gauge)?;
         for ((at, _), error) in contents.iter().zip(checked) {
             if let Some(problems) = problems.get_mut(*at) {
                 problems.extend(error);

@@ -83,6 +83,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         .transpose();
     let slices = slices.map_err(Error::from)?;
     let plan = plan(arguments, &source)?;
+    if arguments.names.is_empty() {
+        source.file().check_overlap()?;
+    }
     let folder = Folder::of(arguments, &plan)?;
     let job = Job {
         source: &source,

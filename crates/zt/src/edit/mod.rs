@@ -1,6 +1,7 @@
 //! A `.zt` file changed in place.
 
 mod compact;
+mod extent;
 mod leftover;
 mod storage;
 mod tail;
@@ -12,8 +13,9 @@ use std::sync::Arc;
 use zt_container::{Layout, Span};
 use zt_manifest::Map;
 
-pub(crate) use compact::{FOOTER_LEN, PIECE, move_blob};
+pub(crate) use compact::FOOTER_LEN;
 pub use compact::{compact, compacted_len};
+pub(crate) use extent::{Moved, Mover, Stored, extents};
 pub use storage::Storage;
 pub(crate) use storage::{Before, LockedFile};
 pub(crate) use tail::Tail;

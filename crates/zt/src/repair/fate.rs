@@ -4,7 +4,7 @@ use zt_container::{Blob, Span};
 use zt_manifest::Object;
 
 use super::ledger::{Ledger, Proof};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::file::{Entry, File};
 
 /// What can be said of an object and its components.
@@ -102,10 +102,11 @@ impl Evidence {
         let len = |blob: &Blob| blob.span.byte_len();
         evidence.digested.sort_by_key(len);
 
+        let unread = ledger.exceeded();
         let mut proofs = proofs.into_iter();
         for entry in &entries {
             let object = match entry.object() {
-                Ok(object) => recovered(entry, object, &mut proofs),
+                Ok(object) => recovered(entry, object, &mut proofs, &unread),
                 Err(error) => {
                     evidence.refuted = evidence.refuted.saturating_add(1);
                     Recovered {
@@ -152,6 +153,7 @@ fn recovered(
     entry: &Entry<'_>,
     object: &Object,
     proofs: &mut impl Iterator<Item = Option<Proof>>,
+    unread: &Error,
 ) -> Recovered {
     let mut components = Vec::with_capacity(object.components.len());
     for ((role, component), proof) in object.components.iter().zip(proofs) {
@@ -159,7 +161,7 @@ fn recovered(
             Some(Proof::Digest) => (Fate::Proved, None),
             Some(Proof::Nothing) => (Fate::Unproved, None),
             Some(Proof::Refuted(error)) => (Fate::Lost, Some(error)),
-            None => (Fate::Lost, Some(too_much())),
+            None => (Fate::Lost, Some(unread.clone())),
         };
         let blame = |error: Error| {
             let error = error.with_object(entry.name()).with_component(role);
@@ -184,12 +186,4 @@ fn recovered(
         error: None,
         components,
     }
-}
-
-fn too_much() -> Error {
-    Error::new(
-        ErrorKind::Limit,
-        "overlap",
-        "components overlap so often that reading each would take more than eight times the file",
-    )
 }

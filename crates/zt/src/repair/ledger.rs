@@ -6,6 +6,7 @@ use std::sync::Arc;
 use zt_container::{Blob, BlobReader, Encoding, Limits, Source, Span};
 
 use crate::error::{Error, Result};
+use crate::overlap::Allowance;
 use crate::progress::Gauge;
 use crate::tensor::believed_len;
 
@@ -30,7 +31,7 @@ pub(super) struct Ledger<'l> {
     gauge: &'l Gauge<'l>,
     known: HashMap<Key, Proof>,
     /// Bytes that may still be read, with what each look costs besides.
-    budget: u64,
+    allowance: Allowance,
     /// Offsets at which a file within may still be supposed to begin.
     bases: u32,
     pub(super) is_cut: bool,
@@ -58,13 +59,12 @@ impl<'l> Ledger<'l> {
     pub(super) fn new(source: &'l Arc<dyn Source>, limits: Limits, gauge: &'l Gauge<'l>) -> Self {
         // Generations share most of their bytes. Manifests of nothing but ranges that overlap could
         // ask for any multiple of the file.
-        let budget = source.byte_len().saturating_mul(8);
         Ledger {
             source,
             limits,
             gauge,
             known: HashMap::new(),
-            budget: budget.saturating_add(16 << 20),
+            allowance: Allowance::of(source.byte_len(), &limits),
             bases: MOST_BASES,
             is_cut: false,
         }
@@ -79,10 +79,14 @@ impl<'l> Ledger<'l> {
     }
 
     fn may_spend(&mut self, cost: u64) -> bool {
-        let left = self.budget.checked_sub(cost);
-        self.is_cut |= left.is_none();
-        self.budget = left.unwrap_or(self.budget);
-        left.is_some()
+        let is_spent = self.allowance.spend(cost).is_ok();
+        self.is_cut |= !is_spent;
+        is_spent
+    }
+
+    /// Why there is no proof of a blob.
+    pub(super) fn exceeded(&self) -> Error {
+        self.allowance.exceeded()
     }
 
     /// Proofs of these blobs, whose offsets are those of the file, in their order. `None` where so
@@ -212,7 +216,7 @@ mod tests {
             });
             named.collect()
         };
-        let most = ledger.budget / LOOK;
+        let most = ledger.allowance.left() / LOOK;
         let few = blobs(8, 2000);
         ledger.prove(&few).unwrap();
         assert_eq!(ledger.known.len(), 2000);

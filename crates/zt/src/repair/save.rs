@@ -1,21 +1,20 @@
 //! What is left of a file, in a file of its own.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 
-use zt_container::{Blob, ContainerWriter, Digest, Source, Span};
+use zt_container::{Blob, ContainerWriter, Digest};
 use zt_manifest::{ByteOrder, Component, Manifest, Object, Value};
 
 use super::fate::{Fate, Recovered};
 use super::recovery::Recovery;
-use crate::edit::{FOOTER_LEN, PIECE, move_blob};
+use crate::edit::{FOOTER_LEN, Moved, Mover, Stored, extents};
 use crate::encode::alignment_of;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::Entry;
 use crate::progress::{Progress, report};
 use crate::publish::AtomicFile;
+use crate::scratch::zeroed;
 use crate::tensor::{Located, Tensor};
 
 /// What some components of an object are: no value of its format, and nothing that passes for one.
@@ -62,41 +61,65 @@ impl Recovery {
             return Err(self.refusal.clone().unwrap_or_else(unknown));
         };
         let file = &chosen.file;
-        let mut mover = Mover {
-            source: file.inner.sources.first(),
+        let entries = file.entries();
+        let kept = || entries.iter().zip(&chosen.objects);
+        let mut saving = Saving {
             container: ContainerWriter::new(sink)?,
-            moved: HashMap::new(),
-            piece: vec![0; PIECE],
+            moved: Moved::default(),
             progress,
         };
+        let stored = kept().flat_map(|(entry, recovered)| stored(entry, recovered));
+        if let Some(source) = file.inner.sources.first() {
+            let mut mover = Mover::new(source, &file.inner.limits, progress)?;
+            for extent in extents(stored.collect()) {
+                let to = &mut saving.container;
+                to.begin_blob(extent.alignment, None)?;
+                mover.copy(&extent, to)?;
+                let (span, _) = to.end_blob()?;
+                saving.moved.push(extent.span, span);
+            }
+        }
         let mut manifest = Manifest {
             attributes: file.attributes()?,
             objects: Vec::new(),
             extra: file.extra()?,
         };
-        for (entry, recovered) in file.entries().iter().zip(&chosen.objects) {
+        for (entry, recovered) in kept() {
             if recovered.fate != Fate::Lost {
-                let object = mover.object(entry, recovered)?;
+                let object = saving.object(entry, recovered)?;
                 manifest.objects.push((entry.name().to_owned(), object));
             }
         }
         let cbor = manifest.to_cbor()?;
-        let manifest_end = mover.container.offset().saturating_add(cbor.len() as u64);
-        let sink = mover.container.finish(&cbor)?;
+        let manifest_end = saving.container.offset().saturating_add(cbor.len() as u64);
+        let sink = saving.container.finish(&cbor)?;
         Ok((sink, manifest_end.saturating_add(FOOTER_LEN)))
     }
 }
 
-struct Mover<'m, W> {
-    source: Option<&'m Arc<dyn Source>>,
+/// The components that move as they are stored.
+fn stored<'e>(entry: &'e Entry<'_>, recovered: &'e Recovered) -> impl Iterator<Item = Stored<'e>> {
+    let object = entry.object().ok().filter(|_| recovered.fate != Fate::Lost);
+    let components = object.into_iter().flat_map(|object| &object.components);
+    components
+        .zip(&recovered.components)
+        .filter(|((_, component), kept)| {
+            kept.fate != Fate::Lost && component.byte_order == ByteOrder::Little
+        })
+        .map(|((role, component), _)| Stored {
+            blob: &component.blob,
+            object: entry.name(),
+            role,
+        })
+}
+
+struct Saving<'m, W> {
     container: ContainerWriter<W>,
-    /// Ranges that several components share stay one.
-    moved: HashMap<Span, Span>,
-    piece: Vec<u8>,
+    moved: Moved,
     progress: Option<Progress<'m>>,
 }
 
-impl<W: Write> Mover<'_, W> {
+impl<W: Write> Saving<'_, W> {
     fn object(&mut self, entry: &Entry<'_>, recovered: &Recovered) -> Result<Object> {
         let mut object = entry.object()?.clone();
         let fates = recovered.components.iter().map(|component| component.fate);
@@ -106,8 +129,8 @@ impl<W: Write> Mover<'_, W> {
             kept.into_iter().zip(tensor.located()).zip(fates)
         {
             if fate != Fate::Lost {
-                let moved = self.component(&tensor, part, &mut component);
-                moved.map_err(|error| error.with_object(entry.name()).with_component(&role))?;
+                let placed = self.component(&tensor, part, &mut component);
+                placed.map_err(|error| error.with_object(entry.name()).with_component(&role))?;
                 object.components.push((role, component));
             }
         }
@@ -125,28 +148,13 @@ impl<W: Write> Mover<'_, W> {
         part: Located<'f>,
         component: &mut Component,
     ) -> Result<()> {
-        let Some(source) = self.source else {
-            return Ok(());
-        };
         // What files before 1.2 leave out, later ones have to say.
         component.dtype = Some(tensor.dtype_to_write_of(part)?);
         component.blob.decoded_len = Some(tensor.decoded_len_of(part)?);
         if component.byte_order == ByteOrder::Big {
             return self.swapped(tensor, part, component);
         }
-        let blob = &mut component.blob;
-        blob.span = match self.moved.get(&blob.span) {
-            Some(span) => *span,
-            None => {
-                let byte_len = blob.decoded_len.unwrap_or(blob.span.byte_len());
-                let (to, piece) = (&mut self.container, &mut self.piece);
-                to.begin_blob(alignment_of(byte_len), None)?;
-                move_blob(source, blob, to, piece, self.progress)?;
-                let (span, _) = to.end_blob()?;
-                self.moved.insert(blob.span, span);
-                span
-            }
-        };
+        component.blob.span = self.moved.place(component.blob.span);
         Ok(())
     }
 
@@ -163,9 +171,10 @@ impl<W: Write> Mover<'_, W> {
         let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
         self.container
             .begin_blob(alignment_of(byte_len), algorithm)?;
+        let mut piece = zeroed(part.piece_len())?;
         loop {
-            let len = reader.read(&mut self.piece)?;
-            let bytes = self.piece.get(..len).unwrap_or_default();
+            let len = reader.read(&mut piece)?;
+            let bytes = piece.get(..len).unwrap_or_default();
             if bytes.is_empty() {
                 break;
             }

@@ -81,7 +81,7 @@ impl Job<'_> {
 }
 
 impl Outcome {
-    pub(super) fn failed(error: impl Into<Error>) -> Self {
+    pub(crate) fn failed(error: impl Into<Error>) -> Self {
         Outcome {
             decoded: Err(error.into()),
             ..Outcome::default()

@@ -1,0 +1,205 @@
+//! Stored bytes on their way to another file: ranges that overlap move together.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::io::Write;
+use std::sync::Arc;
+
+use zt_container::{ALIGNMENT, Blob, BlobReader, ContainerWriter, Digest, Limits, Source, Span};
+
+use crate::encode::alignment_of;
+use crate::error::{Error, Result};
+use crate::overlap::Allowance;
+use crate::progress::{Progress, report};
+use crate::scratch::zeroed;
+
+/// Bytes are moved in pieces of this size.
+pub(crate) const PIECE: usize = 1 << 20;
+
+/// A blob, and the component that it is named by in messages.
+#[derive(Clone, Copy)]
+pub(crate) struct Stored<'b> {
+    pub(crate) blob: &'b Blob,
+    pub(crate) object: &'b str,
+    pub(crate) role: &'b str,
+}
+
+/// Bytes without a gap, which one blob has or several that overlap. Moved one by one, those would
+/// become as many times the file as there are of them.
+pub(crate) struct Extent<'b> {
+    pub(crate) span: Span,
+    pub(crate) alignment: u64,
+    /// Those of one range and one digest once.
+    blobs: Vec<Stored<'b>>,
+}
+
+/// The extents of all blobs, in the order of the file. Blobs that old files have off the grid share
+/// one only where all are off by as much, since they all have to come to lie on it.
+///
+/// An extent begins a page where its data did and would, if it were written anew: so none of them
+/// comes to lie behind the place that it had.
+pub(crate) fn extents(mut stored: Vec<Stored<'_>>) -> Vec<Extent<'_>> {
+    stored.sort_by_cached_key(|stored| {
+        let digest = stored.blob.digest.as_ref().map(Digest::to_string);
+        (place(stored.blob.span), stored.blob.span.byte_len(), digest)
+    });
+    stored.dedup_by(|next, one| {
+        next.blob.span == one.blob.span && next.blob.digest == one.blob.digest
+    });
+    let mut extents: Vec<Extent<'_>> = Vec::new();
+    for stored in stored {
+        let span = stored.blob.span;
+        let last = extents.last_mut().filter(|last| last.takes(span));
+        if let Some(last) = last {
+            let end = last.span.end().max(span.end());
+            last.span = Span::between(last.span.offset(), end).unwrap_or(last.span);
+            last.alignment = last.alignment.max(alignment(stored.blob));
+            last.blobs.push(stored);
+        } else {
+            extents.push(Extent {
+                span,
+                alignment: alignment(stored.blob),
+                blobs: vec![stored],
+            });
+        }
+    }
+    extents
+}
+
+const fn place(span: Span) -> (u64, u64) {
+    (span.offset() % ALIGNMENT, span.offset())
+}
+
+fn alignment(blob: &Blob) -> u64 {
+    let stored_len = blob.span.byte_len();
+    let wished = alignment_of(blob.decoded_len.unwrap_or(stored_len));
+    match blob.span.offset().is_multiple_of(wished) {
+        true => wished,
+        false => ALIGNMENT,
+    }
+}
+
+impl Extent<'_> {
+    fn takes(&self, span: Span) -> bool {
+        let is_within = span.offset() < self.span.end() || span == self.span;
+        is_within && span.offset() % ALIGNMENT == self.span.offset() % ALIGNMENT
+    }
+}
+
+/// Where extents went.
+#[derive(Default)]
+pub(crate) struct Moved(Vec<(Span, Span)>);
+
+impl Moved {
+    /// The next of the extents, in their order.
+    pub(crate) fn push(&mut self, from: Span, to: Span) {
+        self.0.push((from, to));
+    }
+
+    /// Where a range is now that was of one of the extents.
+    pub(crate) fn place(&self, span: Span) -> Span {
+        let behind = self
+            .0
+            .partition_point(|(from, _)| place(*from) <= place(span));
+        let at = behind.checked_sub(1).and_then(|at| self.0.get(at));
+        let offset = at.and_then(|(from, to)| {
+            let within = span.offset().checked_sub(from.offset())?;
+            to.offset().checked_add(within)
+        });
+        let to = offset.and_then(|offset| Span::new(offset, span.byte_len()));
+        to.unwrap_or(span) // Unreachable: the caller has pushed its extent.
+    }
+}
+
+/// What moves extents.
+pub(crate) struct Mover<'m> {
+    source: &'m Arc<dyn Source>,
+    allowance: Allowance,
+    piece: Vec<u8>,
+    progress: Option<Progress<'m>>,
+}
+
+impl<'m> Mover<'m> {
+    pub(crate) fn new(
+        source: &'m Arc<dyn Source>,
+        limits: &Limits,
+        progress: Option<Progress<'m>>,
+    ) -> Result<Self> {
+        Ok(Mover {
+            source,
+            allowance: Allowance::of(source.byte_len(), limits),
+            piece: zeroed(PIECE)?,
+            progress,
+        })
+    }
+
+    /// Writes the bytes of an extent as they are, and checks the digests of its blobs: that of a
+    /// single one on the way, those of several before.
+    ///
+    /// # Errors
+    ///
+    /// Code `digest-mismatch`, and `overlap` where checking all digests would take too long; the
+    /// source's and the sink's errors; [`crate::ErrorKind::Interrupted`].
+    pub(crate) fn copy<W: Write>(
+        &mut self,
+        extent: &Extent<'_>,
+        to: &mut ContainerWriter<W>,
+    ) -> Result<()> {
+        let whole = match &extent.blobs[..] {
+            [only] => stored_bytes(only),
+            several => {
+                for one in several {
+                    self.check(one).map_err(|error| blame(error, one))?;
+                }
+                Blob::raw(extent.span)
+            }
+        };
+        let progress = self.progress;
+        let moved = self.pass(&whole, |piece| {
+            to.write(piece)?;
+            report(progress, piece.len() as u64)
+        });
+        moved.map_err(|error| match &extent.blobs[..] {
+            [only] => blame(error, only),
+            _ => error,
+        })
+    }
+
+    fn check(&mut self, stored: &Stored<'_>) -> Result<()> {
+        let digest = stored.blob.digest.as_ref().and_then(Digest::algorithm);
+        if digest.is_none() {
+            return Ok(());
+        }
+        self.allowance.spend(stored.blob.span.byte_len())?;
+        let progress = self.progress;
+        self.pass(&stored_bytes(stored), |_| report(progress, 0))
+    }
+
+    /// Hands on the bytes of a blob and compares its digest.
+    fn pass(&mut self, blob: &Blob, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let limits = Limits {
+            decoded_len: u64::MAX,
+            ..Limits::default()
+        };
+        let mut reader = BlobReader::new(self.source, blob, &limits)?;
+        loop {
+            let len = reader.read(&mut self.piece)?;
+            let bytes = self.piece.get(..len).unwrap_or_default();
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            take(bytes)?;
+        }
+    }
+}
+
+/// To their reader stored bytes are raw. The digest is theirs.
+fn stored_bytes(stored: &Stored<'_>) -> Blob {
+    Blob {
+        digest: stored.blob.digest.clone(),
+        ..Blob::raw(stored.blob.span)
+    }
+}
+
+fn blame(error: Error, stored: &Stored<'_>) -> Error {
+    error.with_object(stored.object).with_component(stored.role)
+}

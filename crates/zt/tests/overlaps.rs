@@ -1,0 +1,292 @@
+//! Blobs that overlap, which a few bytes of a manifest can make as many times the file as it names
+//! them: nothing that reads or writes all of them takes as much.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+#[allow(unused_imports, reason = "each test uses some of it")]
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{Counted, span_of};
+use zt::container::ContainerWriter;
+use zt::manifest::Manifest;
+use zt::{
+    Attributes, Blob, Component, Digest, DigestAlgorithm, Entry, ErrorKind, File, HashOptions,
+    Limits, Object, OpenOptions, Span, VerifyOptions,
+};
+
+const SLACK: u64 = 16 << 20;
+
+/// `count` objects of `len` bytes, each `step` bytes behind the last.
+struct Shingles {
+    count: u64,
+    step: u64,
+    len: u64,
+}
+
+impl Shingles {
+    fn data(&self) -> Vec<u8> {
+        let byte_len = usize::try_from(self.step * (self.count - 1) + self.len).unwrap();
+        let bytes = (0..byte_len).map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[2]);
+        bytes.collect()
+    }
+
+    fn component(&self, at: u64, data: &[u8], dtype: zt::DType) -> Component {
+        let start = usize::try_from(at * self.step).unwrap();
+        let bytes = &data[start..][..usize::try_from(self.len).unwrap()];
+        let digest = match at % 3 {
+            0 => Some(DigestAlgorithm::Crc32c.digest(bytes).unwrap()),
+            1 => Some(DigestAlgorithm::Sha256.digest(bytes).unwrap()),
+            _ => None,
+        };
+        let span = Span::new(64 + at * self.step, self.len).unwrap();
+        let blob = Blob {
+            digest,
+            ..Blob::raw(span)
+        };
+        Component::new(dtype, blob)
+    }
+
+    fn build(&self) -> Vec<u8> {
+        let data = self.data();
+        let object = |at| {
+            let component = self.component(at, &data, zt::DType::U8);
+            Object::new([self.len], "dense").with_component("data", component)
+        };
+        let objects = (0..self.count).map(|at| (format!("w{at}"), object(at)));
+        file(&data, objects.collect())
+    }
+}
+
+fn file(data: &[u8], objects: Vec<(String, Object)>) -> Vec<u8> {
+    let mut container = ContainerWriter::new(Vec::new()).unwrap();
+    container.begin_blob(64, None).unwrap();
+    container.write(data).unwrap();
+    container.end_blob().unwrap();
+    let manifest = Manifest {
+        attributes: None,
+        objects,
+        extra: Attributes::new(),
+    };
+    container.finish(&manifest.to_cbor().unwrap()).unwrap()
+}
+
+/// 1 MiB each, so that they stand for a hundred times the file.
+fn many() -> Shingles {
+    Shingles {
+        count: 128,
+        step: 64,
+        len: 1 << 20,
+    }
+}
+
+fn opened(bytes: &[u8], overlap: u64) -> (File, Arc<AtomicU64>) {
+    let count = Arc::new(AtomicU64::new(0));
+    let limits = Limits {
+        overlap,
+        ..Limits::default()
+    };
+    let source = Counted(bytes.to_vec(), Arc::clone(&count));
+    let file = OpenOptions::new().limits(limits).open_source(source);
+    (file.unwrap(), count)
+}
+
+fn values(file: &File) -> Vec<(String, Vec<u8>)> {
+    let read = |entry: &Entry<'_>| {
+        let values = entry.tensor().unwrap().to_vec::<u8>().unwrap();
+        (entry.name().to_owned(), values)
+    };
+    let mut values: Vec<_> = file.entries().iter().map(read).collect();
+    values.sort();
+    values
+}
+
+#[test]
+fn they_are_compacted_as_one_and_share_what_they_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    // No more than eight times the file, so that each digest is compared.
+    let few = Shingles {
+        count: 20,
+        step: 64 << 10,
+        len: 1 << 20,
+    };
+    for step in [64, 4096, few.step] {
+        let bytes = Shingles { step, ..few }.build();
+        std::fs::write(&path, &bytes).unwrap();
+        let before = values(&File::from_bytes(bytes.clone()).unwrap());
+        let planned = zt::compacted_len(&path).unwrap();
+        let (old, new) = zt::compact(&path, None).unwrap();
+        assert_eq!((old, new), planned);
+        assert!(new <= old, "{old} became {new}");
+        let compacted = File::open(&path).unwrap();
+        assert_eq!(compacted.byte_len(), new);
+        assert!(values(&compacted) == before);
+        assert!(compacted.verify(&VerifyOptions::default()).unwrap().is_ok());
+        let between = |a, b| {
+            span_of(&compacted, b, "data").offset() - span_of(&compacted, a, "data").offset()
+        };
+        assert_eq!(between("w0", "w1"), step);
+    }
+}
+
+/// Each alone in front of others, and with what belongs to nobody between them.
+#[test]
+fn compacting_never_makes_a_file_longer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    let data = vec![7; 3 << 20];
+    let of = |offset: u64, len: u64| {
+        let component = Component::new(zt::DType::U8, Blob::raw(Span::new(offset, len).unwrap()));
+        Object::new([len], "dense").with_component("data", component)
+    };
+    let objects = [
+        of(64, 1),
+        of(128, 200),
+        of(192, 1000),
+        of(192, 0),
+        of(4096, 1 << 20),
+        of(4096 + 64, 1 << 20),
+        of((1 << 20) + 4096 + 128, 64),
+        of(2 << 20, 1 << 20),
+    ];
+    let named = objects.into_iter().enumerate();
+    let objects = named.map(|(at, object)| (format!("w{at}"), object));
+    std::fs::write(&path, file(&data, objects.collect())).unwrap();
+    let before = values(&File::open(&path).unwrap());
+    let (old, new) = zt::compact(&path, None).unwrap();
+    assert!(new <= old, "{old} became {new}");
+    assert_eq!(values(&File::open(&path).unwrap()), before);
+    assert_eq!(zt::compact(&path, None).unwrap(), (new, new));
+}
+
+#[test]
+fn a_digest_that_is_wrong_stops_a_compaction_whichever_it_is() {
+    let shingles = Shingles {
+        count: 4,
+        step: 64,
+        len: 4096,
+    };
+    let data = shingles.data();
+    for wrong in 0..4 {
+        let object = |at| {
+            let mut component = shingles.component(at, &data, zt::DType::U8);
+            if at == wrong {
+                component.blob.digest = Some(Digest::Crc32c(1));
+            }
+            Object::new([shingles.len], "dense").with_component("data", component)
+        };
+        let objects = (0..shingles.count).map(|at| (format!("w{at}"), object(at)));
+        let bytes = file(&data, objects.collect());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.zt");
+        std::fs::write(&path, &bytes).unwrap();
+        let error = zt::compact(&path, None).unwrap_err();
+        assert_eq!(error.code(), "digest-mismatch");
+        assert_eq!(error.object(), Some(&*format!("w{wrong}")));
+        assert!(std::fs::read(&path).unwrap() == bytes);
+    }
+}
+
+#[test]
+fn digests_that_take_more_than_the_limit_are_not_all_compared_to_compact() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    let bytes = many().build();
+    std::fs::write(&path, &bytes).unwrap();
+    let error = zt::compact(&path, None).unwrap_err();
+    assert_eq!((error.code(), error.kind()), ("overlap", ErrorKind::Limit));
+    assert!(std::fs::read(&path).unwrap() == bytes);
+}
+
+#[test]
+fn verifying_and_hashing_read_so_many_times_the_file_and_no_more() {
+    let bytes = many().build();
+    let present = bytes.len() as u64;
+    let (file, read) = opened(&bytes, Limits::default().overlap);
+    let report = file.verify(&VerifyOptions::default()).unwrap();
+    let spent = read.swap(0, Ordering::Relaxed);
+    assert!(spent <= 9 * present + SLACK, "{spent} of {present}");
+    assert!(!report.problems.is_empty());
+    for problem in &report.problems {
+        assert_eq!(
+            (problem.code(), problem.kind()),
+            ("overlap", ErrorKind::Limit)
+        );
+        assert!(problem.object().is_some() && problem.component() == Some("data"));
+    }
+    assert_eq!(report.components, 128);
+    let read_all = report.bytes;
+    assert!(
+        read_all > 8 * present && read_all <= 8 * present + SLACK,
+        "{read_all}"
+    );
+
+    let hash = file.hash(&HashOptions::default()).unwrap();
+    let spent = read.swap(0, Ordering::Relaxed);
+    assert!(spent <= 9 * present + SLACK, "{spent} of {present}");
+    assert_eq!(hash.content, None);
+    assert_eq!(hash.first_error().unwrap().code(), "overlap");
+    assert_eq!(file.check_overlap().unwrap_err().code(), "overlap");
+
+    // One at a time, each can be read.
+    assert_eq!(
+        file.tensor("w127").unwrap().to_vec::<u8>().unwrap().len(),
+        1 << 20
+    );
+    // And all of them, by whoever wants that.
+    let (file, _) = opened(&bytes, 128);
+    file.check_overlap().unwrap();
+    assert!(file.verify(&VerifyOptions::default()).unwrap().is_ok());
+    assert!(
+        file.hash(&HashOptions::default())
+            .unwrap()
+            .content
+            .is_some()
+    );
+}
+
+/// The same indices for a thousand shapes: their bytes are one range, and are read once, but are
+/// held to each of the shapes.
+#[test]
+fn indices_are_held_to_so_many_shapes_and_no_more() {
+    let count = 64u64 << 10;
+    let values = vec![0; usize::try_from(count).unwrap()];
+    let indices: Vec<u8> = (0..count).flat_map(u64::to_le_bytes).collect();
+    let data = [
+        &values[..],
+        &indices,
+        &0u64.to_le_bytes(),
+        &count.to_le_bytes(),
+    ]
+    .concat();
+    let part =
+        |dtype, offset, len| Component::new(dtype, Blob::raw(Span::new(64 + offset, len).unwrap()));
+    let object = |at| {
+        Object::new([1, count + at], "sparse_csr")
+            .with_component("values", part(zt::DType::U8, 0, count))
+            .with_component("indices", part(zt::DType::U64, count, count * 8))
+            .with_component("indptr", part(zt::DType::U64, count * 9, 16))
+    };
+    let objects = (0..256).map(|at| (format!("w{at}"), object(at)));
+    let bytes = file(&data, objects.collect());
+    let present = bytes.len() as u64;
+    let (sparse, read) = opened(&bytes, Limits::default().overlap);
+    let report = sparse.verify(&VerifyOptions::default()).unwrap();
+    let spent = read.load(Ordering::Relaxed);
+    assert!(spent <= 9 * present + SLACK, "{spent} of {present}");
+    assert!(
+        report
+            .problems
+            .iter()
+            .all(|problem| problem.code() == "overlap")
+    );
+    assert!(
+        (100..256).contains(&report.problems.len()),
+        "{}",
+        report.problems.len()
+    );
+    let (sparse, _) = opened(&bytes, 1000);
+    assert!(sparse.verify(&VerifyOptions::default()).unwrap().is_ok());
+}
