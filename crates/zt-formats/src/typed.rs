@@ -74,6 +74,24 @@ impl<'a, T: Element> Typed<'a, T> {
             _ => self.to_vec(),
         }
     }
+
+    /// As [`Typed::into_vec`], for elements that are as many as a file says.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Allocation`] where there is no memory for the copy.
+    pub fn try_into_vec(self) -> Result<Vec<T>> {
+        if let Repr::Vec(elements) = self.0 {
+            return Ok(elements);
+        }
+        let mut elements = Vec::new();
+        let reserved = elements.try_reserve_exact(self.len());
+        reserved.map_err(|_| Error::Allocation {
+            byte_len: size_of_val(&*self) as u64,
+        })?;
+        elements.extend_from_slice(&self);
+        Ok(elements)
+    }
 }
 
 impl<T: Element> Deref for Typed<'_, T> {

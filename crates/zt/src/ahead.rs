@@ -5,6 +5,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use crate::error::Result;
+use crate::scratch::zeroed;
 
 /// Bytes that are read ahead, but at least one piece and at most four: with fewer, one side waits for
 /// the other to wake up.
@@ -21,7 +22,7 @@ pub(crate) fn for_each_piece(
     piece_len: usize,
     mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<()> {
-    let mut piece = vec![0; piece_len];
+    let mut piece = zeroed(piece_len)?;
     let len = read(&mut piece)?;
     if len == piece_len && len >= WORTH_IT {
         if take(&piece).is_break() {
@@ -63,9 +64,9 @@ fn for_each_ahead(
             }
         };
         thread::Builder::new().spawn_scoped(scope, reader)?;
-        let empties = std::iter::repeat_with(|| vec![0; piece_len]).take(ahead);
-        for piece in empties.chain([first]) {
-            let _ = send_empty.send(piece);
+        let _ = send_empty.send(first);
+        for _ in 0..ahead {
+            let _ = send_empty.send(zeroed(piece_len)?);
         }
         for found in full {
             let (piece, len): (Vec<u8>, usize) = found?;

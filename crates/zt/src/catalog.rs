@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zt_container::{Container, Limits, Source, Span};
+use zt_container::{Container, LimitExceeded, Limits, Source, Span};
 use zt_formats::{ComponentSignature, Registry, Signature};
 use zt_manifest::{Component, Index, Map, Object, Placement, RawObject, Version, Warning};
 
@@ -183,14 +183,23 @@ impl Catalog {
             data,
             limits: *limits,
         };
-        let slots = (0..index.len()).map(|_| OnceLock::new()).collect();
+        let mut slots: Vec<OnceLock<Box<Resolved>>> = Vec::new();
+        let reserved = slots.try_reserve_exact(index.len());
+        reserved.map_err(|_| {
+            let byte_len = index
+                .len()
+                .saturating_mul(size_of::<OnceLock<Box<Resolved>>>());
+            let byte_len = byte_len as u64;
+            zt_container::Error::Limit(LimitExceeded::Allocation { byte_len })
+        })?;
+        slots.resize_with(index.len(), OnceLock::new);
         Ok(Catalog {
             origin: Origin::Manifest {
                 index: Box::new(index),
                 placement,
                 manifest,
             },
-            slots,
+            slots: slots.into(),
         })
     }
 

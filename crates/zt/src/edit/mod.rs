@@ -25,6 +25,7 @@ use crate::error::{Error, Fault, Result};
 use crate::file::File;
 use crate::open::OpenOptions;
 use crate::options::{Compression, WriteOptions};
+use crate::scratch::zeroed;
 use crate::writer::{Sink, Writer};
 
 /// Changes a `.zt` file where it is: what is added goes behind its end, and between any two calls to
@@ -134,7 +135,7 @@ impl Editor {
                 }
             }
         }
-        let tail = Tail::new(storage, byte_len, &trailer);
+        let tail = Tail::new(storage, byte_len, &trailer)?;
         let sink = Sink::Tail(Box::new(tail));
         let mut writer = Writer::resume(sink, byte_len, objects, options)?;
         *writer.attributes_mut() = before.attributes()?;
@@ -289,7 +290,7 @@ fn read(storage: &Arc<dyn Storage>, options: &WriteOptions) -> Result<(File, Vec
     let file = open.open_source(source)?;
     let trailer = trailer_of(&file)?;
     // The manifest was in memory before: its length is within the limit.
-    let mut bytes = vec![0; usize::try_from(trailer.byte_len()).unwrap_or(0)];
+    let mut bytes = zeroed(usize::try_from(trailer.byte_len()).unwrap_or(0))?;
     storage.read_at(trailer.offset(), &mut bytes)?;
     Ok((file, bytes))
 }

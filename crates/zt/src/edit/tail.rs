@@ -18,7 +18,9 @@ use std::sync::Arc;
 
 use super::leftover;
 use super::storage::Storage;
+use crate::error::{Error, Result};
 use crate::publish::BUFFER;
+use crate::scratch::zeroed;
 
 /// Writes into the room between the old end of a file and the copy of its trailer, and moves the
 /// copy away where the room runs out. Dropped before [`Tail::commit`], it undoes all of it.
@@ -56,10 +58,13 @@ const PAGE: u64 = 4096;
 
 impl Tail {
     /// `trailer` are the last bytes of the storage. Nothing is changed yet.
-    pub(super) fn new(storage: Arc<dyn Storage>, old_len: u64, trailer: &[u8]) -> Self {
-        let mut copy = leftover::note(old_len).to_vec();
-        copy.extend_from_slice(trailer);
-        Tail {
+    pub(super) fn new(storage: Arc<dyn Storage>, old_len: u64, trailer: &[u8]) -> Result<Self> {
+        let note = leftover::note(old_len);
+        let mut copy = zeroed(note.len().saturating_add(trailer.len()))?;
+        let (first, behind) = copy.split_at_mut(note.len());
+        first.copy_from_slice(&note);
+        behind.copy_from_slice(trailer);
+        Ok(Tail {
             storage,
             copy,
             trailer_len: trailer.len(),
@@ -68,7 +73,7 @@ impl Tail {
             gathered: Vec::new(),
             copy_at: None,
             state: State::Growing,
-        }
+        })
     }
 
     /// Makes room for so many bytes behind those that were written and gathered.
@@ -143,13 +148,14 @@ impl Tail {
     /// there, and nobody knows whether it is durable.
     pub(super) fn commit(&mut self) -> io::Result<()> {
         self.attempt(|tail| {
+            // Before anything has changed: later there is nobody to tell that there is no memory.
+            let zeros = zeroed(tail.trailer_len).map_err(Error::from)?;
             tail.write_gathered()?;
             tail.storage.sync()?;
             tail.storage.set_len(tail.position)?;
             tail.state = State::Committed;
             tail.storage.sync()?;
             // Bytes of no blob are zero. Spec: §4.
-            let zeros = vec![0; tail.trailer_len];
             let trailer_at = tail.old_len.saturating_sub(zeros.len() as u64);
             tail.storage.write_at(trailer_at, &zeros)?;
             tail.storage.sync()

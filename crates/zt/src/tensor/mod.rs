@@ -273,7 +273,7 @@ impl<'f> Tensor<'f> {
     ///
     /// As [`Tensor::as_slice`].
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        Ok(self.as_slice()?.into_vec())
+        Ok(self.as_slice()?.try_into_vec()?)
     }
 
     /// The object's dense value: a dense object itself, a sparse one filled in, a quantized one
