@@ -1,0 +1,212 @@
+//! Twice the file takes twice the work, whatever there is twice of: counted in the bytes that are
+//! read and allocated, not timed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, and its numbers are small"
+)]
+
+mod counting;
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard};
+
+use counting::{alone, cost};
+use zt::{DType, HashOptions, Memory, OpenOptions, Source, VerifyOptions};
+use zt_conformance::archive;
+use zt_conformance::cbor::{self, head, text, uint};
+use zt_conformance::draft::{Draft, Item};
+use zt_convert::{ConvertOptions, GGUF, Input, NPZ, SAFETENSORS, convert};
+
+/// A source that lends nothing and counts the bytes that are read of it.
+struct Counted(Vec<u8>, Arc<AtomicU64>);
+
+impl Source for Counted {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        Memory::new(&self.0[..]).read_at(offset, buf)
+    }
+}
+
+/// Bytes read and allocated by opening and listing a file, looking for its last object, verifying and
+/// hashing it. What is refused takes work until it is.
+fn work(bytes: Vec<u8>, alone: &MutexGuard<'static, ()>) -> [u64; 2] {
+    let read = Arc::new(AtomicU64::new(0));
+    let source = Counted(bytes, Arc::clone(&read));
+    let (cost, _) = cost(alone, || {
+        let file = zt_convert::open_source(source, &OpenOptions::new())?;
+        if let Some(last) = file.entries().last() {
+            drop(file.get(last.name()));
+        }
+        file.attributes()?;
+        // On one thread, because each has buffers of its own.
+        let mut verifying = VerifyOptions::default();
+        verifying.threads = Some(1);
+        verifying.strict = true;
+        file.verify(&verifying)?;
+        let mut hashing = HashOptions::default();
+        hashing.threads = Some(1);
+        file.hash(&hashing)
+    });
+    [read.load(Ordering::Relaxed), cost.total]
+}
+
+/// At most 2.2 times the work for twice as many, twice over.
+#[track_caller]
+fn doubles(case: &str, file: impl Fn(u32) -> Vec<u8>) {
+    const COUNT: u32 = 2048;
+    // Before the files are made: that allocates, too.
+    let alone = alone();
+    let [once, twice, four] = [1, 2, 4].map(|times| work(file(times * COUNT), &alone));
+    println!("| {case} | {once:?} | {twice:?} | {four:?} |");
+    for (less, more) in [(once, twice), (twice, four)] {
+        for (less, more) in less.into_iter().zip(more) {
+            assert!(
+                more * 10 <= less * 22,
+                "{case}: {once:?}, {twice:?}, {four:?}"
+            );
+        }
+    }
+}
+
+fn item() -> Item {
+    Item::dense(&[3], DType::U8, b"abc")
+}
+
+/// So many objects, all of the first one's bytes.
+fn objects(count: u32) -> Draft {
+    let first = Draft::v1_2().with("first", item());
+    (1..count).fold(first, |draft, at| {
+        draft.tied(&format!("layer.{at}"), item())
+    })
+}
+
+fn map_of(count: u32, value: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
+    let pairs = (0..count).flat_map(|at| [text(format!("{at}")), value(at)].concat());
+    [head(5, count.into()), pairs.collect()].concat()
+}
+
+#[test]
+fn twice_as_much_of_anything_in_a_manifest_takes_twice_the_work() {
+    let one = |item: Item| Draft::v1_2().with("w", item);
+    doubles("objects", |count| objects(count).build());
+    doubles("ranges that overlap", |count| {
+        // Longer than what is read together with its neighbours.
+        let len = (1 << 20) + 64;
+        let all = vec![7; len + 64 * count as usize];
+        let first = Draft::v1_2().with("all", Item::dense(&[all.len() as u64], DType::U8, &all));
+        let range = |at: u32| {
+            let item = Item::dense(&[len as u64], DType::U8, b"");
+            item.change("data", |part| {
+                part.at(64 + u64::from(at) * 64)
+                    .set("length", uint(len as u64))
+            })
+        };
+        let with = |draft: Draft, at: u32| draft.with(&format!("{at}"), range(at));
+        (0..count).fold(first, with).build()
+    });
+    doubles("shapes of the same indices", |count| {
+        let indices: Vec<u64> = (0..16 << 10).collect();
+        let many = indices.len() as u64;
+        let item =
+            |columns: u64| Item::csr(&[1, columns], &vec![1; indices.len()], &indices, &[0, many]);
+        let first = Draft::v1_2().with("first", item(many));
+        let tied = |draft: Draft, at: u32| draft.tied(&format!("{at}"), item(many + u64::from(at)));
+        (0..count / 16).fold(first, tied).build()
+    });
+    doubles("a longer name", |count| {
+        let name = text(vec![b'n'; count as usize * 4]);
+        Draft::v1_2().with_name(name, item()).build()
+    });
+    doubles("attributes", |count| {
+        let attributes = map_of(count, |at| uint(at.into()));
+        one(item()).set("attributes", attributes).build()
+    });
+    doubles("attributes of an object", |count| {
+        let attributes = map_of(count, |at| uint(at.into()));
+        one(item().set("attributes", attributes)).build()
+    });
+    doubles("equal names", |count| {
+        // Refused or faulty, but not compared each with each.
+        let first = Draft::v1_2().with("first", item());
+        let again = |draft: Draft, at: u32| draft.tied(&format!("{}", at / 2), item());
+        (0..count).fold(first, again).set("x", uint(1)).build()
+    });
+    doubles("components", |count| {
+        let fields = [
+            ("dtype", text("u8")),
+            ("offset", uint(64)),
+            ("length", uint(3)),
+        ];
+        let component = cbor::map(&fields.map(|(key, value)| (text(key), value)));
+        let components = map_of(count, |_| component.clone());
+        one(item().set("components", components)).build()
+    });
+    doubles("elements of a list", |count| {
+        let list = [head(4, (count * 16).into()), vec![1; count as usize * 16]].concat();
+        one(item())
+            .set("attributes", map_of(1, |_| list.clone()))
+            .build()
+    });
+}
+
+#[test]
+fn twice_as_many_tensors_of_another_format_take_twice_the_work() {
+    for kind in [SAFETENSORS, GGUF, NPZ] {
+        doubles(kind.as_str(), |count| {
+            let item = || Item::dense(&[3], DType::F32, &[0; 12]);
+            let first = Draft::v1_2().with("first", item());
+            let tied = |draft: Draft, at: u32| draft.tied(&format!("layer.{at}"), item());
+            let file = (1..count).fold(first, tied).build();
+            let file = zt::File::from_bytes(file).unwrap();
+            let mut bytes = Vec::new();
+            let mut options = ConvertOptions::new(kind);
+            options.lossy = true;
+            convert(&[Input::from(file)], &mut bytes, &options).unwrap();
+            bytes
+        });
+    }
+}
+
+/// Opcodes of pickles: `]` a list, `q` keep as, `h` get, `(` mark, `e` append all since the mark, `t` a
+/// tuple of them, `}` a dict, `u` set all since the mark, `a` append, `0` take the last value off.
+#[test]
+fn twice_as_long_a_pickle_takes_twice_the_work() {
+    let pytorch = |pickle: &[&[u8]]| {
+        let pickle = [&b"\x80\x02"[..], &pickle.concat(), b"."].concat();
+        let members: [(&str, &[u8]); 3] = [
+            ("m/data.pkl", &pickle),
+            ("m/version", b"3\n"),
+            ("m/data/0", &[0; 64]),
+        ];
+        archive::stored(&members)
+    };
+    let tensor = b"ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\n\
+        X\x01\0\0\x000X\x03\0\0\0cpuK\x01tQK\0(K\x01t(K\x01t\x89ccollections\nOrderedDict\n)RtRq\x00";
+    doubles("pickle, one tensor many times", |count| {
+        pytorch(&[tensor, b"0](", &b"h\0".repeat(count as usize), b"e"])
+    });
+    doubles("pickle, names of one tensor", |count| {
+        let pair = |at: u32| [&b"X\x08\0\0\0"[..], format!("{at:08}").as_bytes(), b"h\0"].concat();
+        let pairs: Vec<u8> = (0..count).flat_map(pair).collect();
+        pytorch(&[tensor, b"0}(", &pairs, b"u"])
+    });
+    doubles("pickle, lists in lists", |count| {
+        let depth = count as usize;
+        pytorch(&[&b"]".repeat(depth), &b"a".repeat(depth - 1)])
+    });
+    doubles("pickle, a key many times", |count| {
+        let key = [&b"X\0\x04\0\0"[..], &[b'k'; 1024], b"q\0"].concat();
+        pytorch(&[&key, b"0}(", &b"h\0K\x01".repeat(count as usize), b"u"])
+    });
+    doubles("pickle, dicts of one long key", |count| {
+        let len = count.to_le_bytes();
+        let key = [&b"X"[..], &len, &vec![b'k'; count as usize], b"q\0"].concat();
+        pytorch(&[&key, b"0](", &b"}h\0K\x01s".repeat(count as usize), b"e"])
+    });
+}
