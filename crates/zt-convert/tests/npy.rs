@@ -10,7 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::slice;
 
-use zt::{Csr, DType, Dense, ErrorKind, File, Kind, Memory, OpenOptions, Value, Warning, Writer};
+use zt::{
+    ByteOrder, Csr, DType, Dense, ErrorKind, File, Kind, Memory, OpenOptions, Value, Warning,
+    Writer,
+};
 use zt_convert::{ConvertOptions, Input, InputOptions, NPY, NPZ, Summary, convert};
 
 fn corpus(name: &str) -> PathBuf {
@@ -193,4 +196,74 @@ fn npy_holds_one_object() {
     );
     let (bytes, _) = to(&ConvertOptions::new(NPZ), &[none]).unwrap();
     assert_eq!((bytes.len(), opened(bytes).kind()), (22, NPZ));
+}
+
+/// A dtype and a shape.
+type Said = (String, Vec<u64>);
+
+/// `data/numpy_headers.py` asked NumPy.
+#[test]
+fn headers_are_read_as_numpy_does() {
+    /// What NumPy reads and we refuse: nobody writes so, and what is there twice says two things.
+    const STRICTER: [&str; 5] = ["\\\n", "'''", "' '", "\\x34", "{'shape': (2, 3), 'descr'"];
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/numpy_headers.json");
+    let said: Vec<(String, Option<Said>)> =
+        serde_json::from_slice(&fs::read(data).unwrap()).unwrap();
+    let mut counts = [0; 3];
+    for (header, numpy) in said {
+        if STRICTER.iter().any(|text| header.contains(text)) {
+            counts[2] += 1;
+            continue;
+        }
+        // Version 1.0 is of Latin-1, or of what stands for a character beyond it.
+        let text: Vec<u8> = header
+            .chars()
+            .map(|c| u8::try_from(c).unwrap_or(b'?'))
+            .collect();
+        let len = u16::try_from(text.len()).unwrap().to_le_bytes();
+        let zeros = [0; 1 << 14];
+        let bytes = [&b"\x93NUMPY\x01\0"[..], &len, &text, &zeros].concat();
+        let file = zt_convert::open_source(Memory::new(bytes), &OpenOptions::new());
+        let found = file.as_ref().ok().map(|file| file.entries()[0].object());
+        match (found, numpy) {
+            (Some(Ok(object)), Some((code, shape))) => {
+                let data = object.component("data").unwrap();
+                let dtype = data.dtype.unwrap();
+                let letter = match data.logical_type.as_deref() {
+                    Some(_) => 'c',
+                    None => dtype.as_str().chars().next().unwrap(),
+                };
+                let width = dtype.byte_len() * if letter == 'c' { 2 } else { 1 };
+                let order = match (width, data.byte_order) {
+                    (1, _) => '|',
+                    (_, ByteOrder::Big) => '>',
+                    _ => '<',
+                };
+                assert_eq!(
+                    (format!("{order}{letter}{width}"), &object.shape),
+                    (code, &shape),
+                    "{header}"
+                );
+                counts[0] += 1;
+            }
+            (Some(Err(_)), Some((code, _))) => {
+                let is_number = code[1..].starts_with(['b', 'i', 'u', 'f', 'c']);
+                assert!(
+                    !is_number || ["<f16", ">f16", "<c32", ">c32"].contains(&&*code),
+                    "{header}"
+                );
+                let fault = file.unwrap().entries()[0].fault().cloned().unwrap();
+                assert_eq!(
+                    (fault.kind(), fault.code()),
+                    (ErrorKind::Unsupported, "dtype"),
+                    "{header}"
+                );
+                counts[1] += 1;
+            }
+            (Some(Ok(_)), None) => panic!("NumPy refuses {header}"),
+            (None, Some(_)) => panic!("NumPy reads {header}: {}", file.unwrap_err()),
+            (_, None) => counts[2] += 1,
+        }
+    }
+    assert!(counts.iter().all(|count| *count > 20), "{counts:?}");
 }

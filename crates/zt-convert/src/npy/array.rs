@@ -8,7 +8,7 @@ use zt::{
     Result, Source, SourceId, Span,
 };
 
-use super::descr::{Descr, ElementType};
+use super::descr::{Descr, ElementType, RECORDS};
 use super::header::Header;
 use super::violation::Violation;
 use crate::strided::{Bands, REORDER_MAX, Strided, TooLongToReorder, View};
@@ -73,7 +73,7 @@ impl Data<'_> {
         let descr = header.descr.as_deref().ok_or_else(|| {
             blame(Violation::Opaque {
                 descr: "[...]".into(),
-                what: "records of several fields",
+                what: RECORDS,
             })
         })?;
         let element = match Descr::parse(descr, self.void2_is_bf16) {

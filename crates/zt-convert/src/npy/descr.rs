@@ -41,18 +41,118 @@ const TABLE: [(&str, DType, Option<&str>); 15] = [
     VOID_2,
 ];
 
+/// NumPy's other spellings: its letters for the types of C, of whatever order, and its names, which
+/// have none. `long` has 64 bits, as everywhere but on Windows, where nobody writes it either.
+const LETTERS: [(&str, &str); 23] = [
+    ("?", "b1"),
+    ("b", "i1"),
+    ("B", "u1"),
+    ("h", "i2"),
+    ("H", "u2"),
+    ("i", "i4"),
+    ("I", "u4"),
+    ("l", "i8"),
+    ("L", "u8"),
+    ("q", "i8"),
+    ("Q", "u8"),
+    ("p", "i8"),
+    ("P", "u8"),
+    ("n", "i8"),
+    ("N", "u8"),
+    ("e", "f2"),
+    ("f", "f4"),
+    ("d", "f8"),
+    ("g", "f16"),
+    ("F", "c8"),
+    ("D", "c16"),
+    ("G", "c32"),
+    ("c", "S1"),
+];
+const NAMES: [(&str, &str); 51] = [
+    ("bool", "b1"),
+    ("bool_", "b1"),
+    ("int8", "i1"),
+    ("byte", "i1"),
+    ("uint8", "u1"),
+    ("ubyte", "u1"),
+    ("int16", "i2"),
+    ("short", "i2"),
+    ("uint16", "u2"),
+    ("ushort", "u2"),
+    ("int32", "i4"),
+    ("intc", "i4"),
+    ("uint32", "u4"),
+    ("uintc", "u4"),
+    ("int64", "i8"),
+    ("int", "i8"),
+    ("int_", "i8"),
+    ("intp", "i8"),
+    ("long", "i8"),
+    ("longlong", "i8"),
+    ("uint64", "u8"),
+    ("uint", "u8"),
+    ("uintp", "u8"),
+    ("ulong", "u8"),
+    ("ulonglong", "u8"),
+    ("float16", "f2"),
+    ("half", "f2"),
+    ("float32", "f4"),
+    ("single", "f4"),
+    ("float64", "f8"),
+    ("double", "f8"),
+    ("float", "f8"),
+    ("complex64", "c8"),
+    ("csingle", "c8"),
+    ("complex128", "c16"),
+    ("cdouble", "c16"),
+    ("complex", "c16"),
+    ("float128", "f16"),
+    ("longdouble", "f16"),
+    ("complex256", "c32"),
+    ("clongdouble", "c32"),
+    ("object", "O"),
+    ("object_", "O"),
+    ("str", "U"),
+    ("str_", "U"),
+    ("unicode", "U"),
+    ("bytes", "S"),
+    ("bytes_", "S"),
+    ("void", "V"),
+    ("datetime64", "M8"),
+    ("timedelta64", "m8"),
+];
+
 /// What ml_dtypes' bfloat16 is saved as, and any other two bytes that NumPy has no name for.
 const VOID_2: (&str, DType, Option<&str>) = ("V2", DType::BF16, None);
 
 impl Descr {
     /// The descr that `text` says. Two bytes without a meaning are bf16 where `void2_is_bf16`.
     pub(super) fn parse(text: &str, void2_is_bf16: bool) -> Self {
+        let spelled = |table: &[(&str, &'static str)], text: &str| {
+            let mut rows = table.iter().filter(|(spelling, _)| *spelling == text);
+            rows.next().map(|(_, code)| *code)
+        };
+        if let Some(code) = spelled(&NAMES, text) {
+            return Self::of_code(code, ByteOrder::Little, void2_is_bf16);
+        }
         let (byte_order, code) = match text.split_at_checked(1) {
             Some((">", code)) => (ByteOrder::Big, code),
             // `=` and nothing are the machine's: that of every reader there is.
             Some(("<" | "|" | "=", code)) => (ByteOrder::Little, code),
             _ => (ByteOrder::Little, text),
         };
+        if let Some(code) = spelled(&LETTERS, code) {
+            return Self::of_code(code, byte_order, void2_is_bf16);
+        }
+        match Code::of(code) {
+            Some(Code(letter, Some(size))) => {
+                Self::of_code(&format!("{letter}{size}"), byte_order, void2_is_bf16)
+            }
+            _ => Self::of_code(code, byte_order, void2_is_bf16),
+        }
+    }
+
+    fn of_code(code: &str, byte_order: ByteOrder, void2_is_bf16: bool) -> Self {
         let known = TABLE.iter().find(|(known, ..)| *known == code);
         let Some((_, dtype, logical_type)) = known.filter(|row| void2_is_bf16 || **row != VOID_2)
         else {
@@ -67,26 +167,52 @@ impl Descr {
     }
 
     fn without_meaning(code: &str) -> Self {
-        let Some((letter, rest)) = code.split_at_checked(1) else {
-            return Descr::Unknown;
+        let is_compound = |c: char| matches!(c, ',' | '(') || c.is_ascii_digit();
+        let Some(Code(letter, size)) = Code::of(code) else {
+            return match code {
+                _ if code.starts_with(['M', 'm']) && code.ends_with(']') => {
+                    Descr::Opaque("points or spans in time")
+                }
+                _ if code.starts_with("datetime64[") || code.starts_with("timedelta64[") => {
+                    Descr::Opaque("points or spans in time")
+                }
+                _ if code.starts_with(is_compound) || code.contains(',') => Descr::Opaque(RECORDS),
+                _ => Descr::Unknown,
+            };
         };
-        let is_size = rest.bytes().all(|byte| byte.is_ascii_digit());
-        match (letter, rest) {
-            ("O", "" | "4" | "8") => Descr::Opaque("Python objects, which are pickled"),
-            ("S" | "a", _) if is_size => Descr::Opaque("byte strings"),
-            ("U", _) if is_size => Descr::Opaque("strings"),
-            ("T", _) if is_size => Descr::Opaque("strings of any length"),
-            ("V", "2") => {
+        match (letter, size) {
+            ('O', None | Some(4 | 8)) => Descr::Opaque("Python objects, which are pickled"),
+            ('S' | 'a', _) => Descr::Opaque("byte strings"),
+            ('U', _) => Descr::Opaque("strings"),
+            ('T', _) => Descr::Opaque("strings of any length"),
+            ('V', Some(2)) => {
                 Descr::Opaque("two bytes without a meaning (bf16 where that is asked for)")
             }
-            ("V", _) if is_size => Descr::Opaque("bytes without a meaning"),
-            ("M", _) if rest.starts_with('8') => Descr::Opaque("points in time"),
-            ("m", _) if rest.starts_with('8') => Descr::Opaque("spans of time"),
-            ("f", "10" | "12" | "16") => Descr::Opaque("long doubles"),
-            ("c", "20" | "24" | "32") => Descr::Opaque("complex long doubles"),
-            ("f" | "i" | "u", "1") => Descr::Opaque("elements of an extension of NumPy"),
+            ('V', _) => Descr::Opaque("bytes without a meaning"),
+            ('M' | 'm', None | Some(8)) => Descr::Opaque("points or spans in time"),
+            ('f', Some(10 | 12 | 16)) => Descr::Opaque("long doubles"),
+            ('c', Some(20 | 24 | 32)) => Descr::Opaque("complex long doubles"),
+            ('f' | 'i' | 'u', Some(1)) => Descr::Opaque("elements of an extension of NumPy"),
             _ => Descr::Unknown,
         }
+    }
+}
+
+/// What elements of several fields are, or such that are arrays themselves.
+pub(super) const RECORDS: &str = "records, or arrays within every element";
+
+/// A letter and a size, as NumPy takes them apart: by C's `strtoul`.
+struct Code(char, Option<u32>);
+
+impl Code {
+    fn of(text: &str) -> Option<Self> {
+        let mut rest = text.chars();
+        let letter = rest.next().filter(char::is_ascii_alphabetic)?;
+        let size = match rest.as_str() {
+            "" => None,
+            size => Some(size.trim_start().parse().ok()?),
+        };
+        Some(Code(letter, size))
     }
 }
 
@@ -140,7 +266,7 @@ mod tests {
             );
         }
         for text in [
-            "", "<", "f", "<f3", "<x4", "<f-4", "<f04", "float", "<U-1", ">>f4", "<f4 ",
+            "", "<", "<f3", "<x4", "<f-4", "<x", "<float", "<U-1", ">>f4", "<f4 ", "l8", "float8",
         ] {
             assert_eq!(Descr::parse(text, true), Descr::Unknown, "{text}");
         }

@@ -6,7 +6,8 @@ const DEPTH_MAX: usize = 32;
 /// A value that Python's `ast.literal_eval` would give, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Literal<'t> {
-    /// A text without its quotes. Escapes stay as they are: nothing that we look for has any.
+    /// A text without its quotes and their prefix (`u` is Python 2's). Escapes stay as they are:
+    /// nothing that we look for has any.
     Text(&'t str),
     /// An integer of 64 bits, of Python 2 too (`3L`).
     Unsigned(u64),
@@ -44,13 +45,23 @@ impl<'t> Parser<'t> {
         self.at = self.at.saturating_add(len);
     }
 
+    /// Passes white space and comments.
     fn skip_space(&mut self) {
-        let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0C');
+        loop {
+            self.skip_while(|c| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0C'));
+            if !self.rest().starts_with('#') {
+                return;
+            }
+            self.skip_while(|c| c != '\n');
+        }
+    }
+
+    /// Passes what `is_wanted`, and gives it.
+    fn skip_while(&mut self, is_wanted: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
-        self.skip(
-            rest.len()
-                .saturating_sub(rest.trim_start_matches(is_space).len()),
-        );
+        let end = rest.find(|c| !is_wanted(c)).unwrap_or(rest.len());
+        self.skip(end);
+        rest.get(..end).unwrap_or_default()
     }
 
     /// Whether `token` comes next; then it is passed.
@@ -68,7 +79,12 @@ impl<'t> Parser<'t> {
         match self.rest().chars().next()? {
             _ if depth > DEPTH_MAX => None,
             quote @ ('\'' | '"') => self.text(quote),
-            '0'..='9' | '-' => self.integer(),
+            'u' | 'U' | 'r' | 'R' => {
+                self.skip(1);
+                let quote = self.rest().chars().next()?;
+                matches!(quote, '\'' | '"').then(|| self.text(quote))?
+            }
+            '0'..='9' | '-' | '+' => self.integer(),
             '(' => self.tuple(depth),
             '[' => {
                 self.skip(1);
@@ -96,28 +112,13 @@ impl<'t> Parser<'t> {
 
     fn integer(&mut self) -> Option<Literal<'t>> {
         let is_negative = self.take("-");
-        let rest = self.rest();
-        let digits = rest
-            .len()
-            .saturating_sub(rest.trim_start_matches(|c: char| c.is_ascii_digit()).len());
-        let digits = rest.get(..digits)?;
-        // Python has no leading zeros.
-        if digits.is_empty() || digits.len() > 1 && digits.starts_with('0') {
-            return None;
+        if !is_negative {
+            self.take("+");
         }
-        self.skip(digits.len());
-        if self.rest().starts_with('L') {
-            self.skip(1);
-        }
-        // `1.0`, `1e3`, `0x1`, `1_000`, `3j`: numbers of Python, and not of headers.
-        if self
-            .rest()
-            .starts_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '_'))
-        {
-            return None;
-        }
-        match digits.parse() {
-            Ok(number) if !is_negative => Some(Literal::Unsigned(number)),
+        self.skip_space();
+        let word = self.skip_while(|c| c.is_alphanumeric() || matches!(c, '.' | '_'));
+        match magnitude(word.strip_suffix('L').unwrap_or(word))? {
+            Some(number) if !is_negative => Some(Literal::Unsigned(number)),
             _ => Some(Literal::Beyond),
         }
     }
@@ -176,6 +177,34 @@ impl<'t> Parser<'t> {
     }
 }
 
+/// The integer that `word` is in Python, with underscores between digits, in decimal or with
+/// another base before it; `Some(None)` for one of more than 64 bits. Floats and complex numbers
+/// (`1.0`, `1e3`, `3j`) are numbers of Python, and not of headers.
+fn magnitude(word: &str) -> Option<Option<u64>> {
+    let (base, digits) = match word.get(..2) {
+        Some("0x" | "0X") => (16, word.get(2..)?),
+        Some("0o" | "0O") => (8, word.get(2..)?),
+        Some("0b" | "0B") => (2, word.get(2..)?),
+        _ => (10, word),
+    };
+    // One may stand behind a base.
+    let digits = match base {
+        10 => digits,
+        _ => digits.strip_prefix('_').unwrap_or(digits),
+    };
+    let is_number = |digits: &str| {
+        let mut digits = digits.chars();
+        digits.as_str() != "" && digits.all(|digit| digit.is_digit(base))
+    };
+    // Zeros lead only to another.
+    let is_octal =
+        base == 10 && digits.starts_with('0') && digits.contains(|c| c > '0' && c <= '9');
+    if is_octal || !digits.split('_').all(is_number) {
+        return None;
+    }
+    Some(u64::from_str_radix(&digits.replace('_', ""), base).ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,6 +217,13 @@ mod tests {
             ("\"a'b\"", Text("a'b")),
             (r"'a\'b'", Text(r"a\'b")),
             (" \t3L\n", Unsigned(3)),
+            ("u'a'", Text("a")),
+            ("+ 3", Unsigned(3)),
+            ("0x1F", Unsigned(31)),
+            ("0b_11", Unsigned(3)),
+            ("1_000", Unsigned(1000)),
+            ("0_0", Unsigned(0)),
+            ("# 1\n2 # 3", Unsigned(2)),
             ("18446744073709551616", Beyond),
             ("-1", Beyond),
             ("()", Tuple(vec![])),
@@ -219,9 +255,18 @@ mod tests {
             "Truely",
             "1.5",
             "1e3",
-            "0x10",
+            "0x",
+            "0b2",
             "03",
-            "1_0",
+            "0_3",
+            "1__0",
+            "1_",
+            "_1",
+            "+-1",
+            "+'a'",
+            "b'a'",
+            "ur'a'",
+            "3l",
             "3j",
             "'a",
             "'a\nb'",
