@@ -53,6 +53,26 @@ fn hdf5() {
     check_cases("hdf5", &foreign::cases_in(&folder, "h5"), 24);
 }
 
+/// Its weights are laid out otherwise than those of `torch.save`.
+#[test]
+fn an_archive_of_torch_export_says_what_it_is() {
+    for (format, pickle) in [
+        ("m/archive_format", "m/model.pt"),
+        ("archive_format", "m/x.pt"),
+    ] {
+        let members = [(format, &b"pt2"[..]), (pickle, b"PK")];
+        let bytes = zt_conformance::archive::stored(&members);
+        let error = zt_convert::open_source(memory(&bytes), &Default::default()).unwrap_err();
+        let kinds = (error.kind(), error.code());
+        assert_eq!(
+            kinds,
+            (zt::ErrorKind::Unsupported, "unsupported"),
+            "{error}"
+        );
+        assert!(error.to_string().contains("torch.export"), "{error}");
+    }
+}
+
 // The folder's name, and how many cases it has.
 kinds! {
     gguf: 84,

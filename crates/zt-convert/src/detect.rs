@@ -51,6 +51,29 @@ fn recognise(probe: &Probe<'_>) -> Result<Option<&'static Member>> {
             return Ok(Some(member));
         }
     }
+    in_archive_behind(probe)
+}
+
+/// What is nothing else may be an archive behind something else. That is tried last: among the data
+/// of another file an archive may lie, too.
+#[cfg(any(feature = "npz", feature = "pytorch"))]
+fn in_archive_behind(probe: &Probe<'_>) -> Result<Option<&'static Member>> {
+    let Some(archive) = crate::zip::behind_other_data(probe.source())? else {
+        return Ok(None);
+    };
+    #[cfg(feature = "pytorch")]
+    if crate::pytorch::is_ours(&archive) {
+        return Ok(Some(&crate::pytorch::MEMBER));
+    }
+    #[cfg(feature = "npz")]
+    if crate::npz::has_array(&archive) {
+        return Ok(Some(&crate::npz::MEMBER));
+    }
+    Ok(None)
+}
+
+#[cfg(not(any(feature = "npz", feature = "pytorch")))]
+fn in_archive_behind(_: &Probe<'_>) -> Result<Option<&'static Member>> {
     Ok(None)
 }
 

@@ -160,3 +160,16 @@ fn an_array_of_numpy_says_where_it_is_named_and_hides_nothing() {
         .unwrap();
     assert_eq!(steps.raw().unwrap().shape.as_deref(), Some(&[2, 3][..]));
 }
+
+#[test]
+fn an_archive_of_torchscript_says_that_its_code_is_not_read() {
+    for (name, is_script) in [
+        ("script", true),
+        ("script_constants", true),
+        ("keys", false),
+    ] {
+        let file = opened(&format!("torch/{name}.pt"));
+        let codes: Vec<_> = file.warnings().iter().map(|warning| warning.code).collect();
+        assert_eq!(codes == ["torchscript"], is_script, "{name}: {codes:?}");
+    }
+}

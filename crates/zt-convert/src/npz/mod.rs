@@ -40,20 +40,23 @@ fn recognises(probe: &Probe<'_>) -> Result<bool> {
     }
     let is_array = |name: &[u8]| name.ends_with(ENDING.as_bytes());
     match Archive::open(probe.source(), &zt::Limits::default()) {
-        Ok(archive) => {
-            let mut members = archive.members().iter();
-            let is_empty = members.len() == 0;
-            Ok(is_empty || members.any(|member| is_array(member.name().as_bytes())))
-        }
+        Ok(archive) => Ok(archive.members().is_empty() || has_array(&archive)),
         Err(error) if error.kind() == zt::ErrorKind::Io => Err(error),
         Err(_) => Ok(zip::first_name(probe.head()).is_some_and(is_array)),
     }
+}
+
+/// Whether an array is in an archive, by the names in it.
+pub(crate) fn has_array(archive: &Archive) -> bool {
+    let mut members = archive.members().iter();
+    members.any(|member| member.name().ends_with(ENDING))
 }
 
 fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
     let mut builder = FileBuilder::new(NPZ, origin.options.clone());
     let archive = Archive::open(&source, builder.limits())?;
+    archive.tolerate_surroundings(&mut builder);
     let id = builder.source(Arc::clone(&source));
     let names = names(&archive);
     let bands = Bands::default();

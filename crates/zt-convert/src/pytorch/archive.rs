@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use zt::container::bytes_of;
 use zt::manifest::ByteOrder;
-use zt::{Error, FileBuilder, Result, Source};
+use zt::{Error, FileBuilder, Result, Source, Warning};
 
 use super::PICKLE_LEN;
 use super::assemble::{Contents, Graph, Place, assemble};
@@ -34,22 +34,39 @@ const PICKLE: &str = "data.pkl";
 /// `torch.jit.save` writes the constants of the code beside the code, also where there are none.
 const CONSTANTS: &str = "constants.pkl";
 
+/// `torch.export.save` writes no pickle of its own, and this.
+const FORMAT: &str = "archive_format";
+
 /// What the code of an archive calls them: `CONSTANTS.c0` and so on.
 const CONSTANTS_PREFIX: &str = "CONSTANTS.c";
 
 pub(super) fn open(
     source: Arc<dyn Source>,
-    builder: FileBuilder,
+    mut builder: FileBuilder,
     origin: Origin<'_>,
 ) -> Result<Input> {
     let archive = Archive::open(&source, builder.limits())?;
+    archive.tolerate_surroundings(&mut builder);
+    if !archive.members().iter().any(is_pickle) && archive.members().iter().any(is_format) {
+        return Err(Violation::Exported.into());
+    }
     let records = Records::new(&archive)?;
     let byte_order = records.byte_order(&source)?;
     // A pickle is to its file what the manifest is to ours.
     let limit = PICKLE_LEN.min(builder.limits().manifest_len);
     let constants = records.pickle(CONSTANTS, &source, limit)?;
     let find = match constants {
-        Some(_) => Global::find_in_script,
+        Some(_) => {
+            builder.warning(Warning {
+                object: None,
+                component: None,
+                code: "torchscript",
+                message: "an archive of TorchScript: the tensors of its objects and of its code's \
+                          constants are read, the code is not"
+                    .to_owned(),
+            });
+            Global::find_in_script
+        }
         None => Global::find,
     };
     let pickle = records
@@ -78,13 +95,27 @@ pub(super) fn open(
     Ok(Input::new(assemble(contents, builder, origin.path)?, paths))
 }
 
-/// Whether an archive is torch's: it has a `data.pkl` in its outermost folder.
-pub(super) fn has_pickle(archive: &Archive) -> bool {
-    archive.members().iter().any(is_pickle)
+/// Whether an archive is torch's: it has a `data.pkl` in its outermost folder, or is of
+/// `torch.export`.
+pub(crate) fn is_ours(archive: &Archive) -> bool {
+    let mut members = archive.members().iter();
+    members.any(|member| is_pickle(member) || is_format(member))
+}
+
+/// Whether an archive without a sound directory, whose first record is called so, was meant to be
+/// torch's: `torch.save` begins with the pickle, `torch.jit.save` with the first storage.
+pub(super) fn begins_ours(name: &[u8]) -> bool {
+    name.ends_with(b"/data.pkl") || name.ends_with(b"/data/0")
 }
 
 fn is_pickle(member: &Member) -> bool {
     matches!(member.name().split_once('/'), Some((_, PICKLE)))
+}
+
+/// What says that an archive is one of `torch.export`.
+fn is_format(member: &Member) -> bool {
+    let name = member.name();
+    name == FORMAT || matches!(name.split_once('/'), Some((_, FORMAT)))
 }
 
 /// A pickle and its record.

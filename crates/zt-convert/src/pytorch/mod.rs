@@ -36,6 +36,7 @@ use crate::detect::Probe;
 use crate::input::{Input, Origin};
 use crate::member::{Member, PYTORCH};
 use crate::zip;
+pub(crate) use archive::is_ours;
 use violation::Violation;
 
 pub(crate) const MEMBER: Member = Member {
@@ -76,22 +77,26 @@ fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
     if is_index(&probe)? {
         return crate::safetensors::sharded::open(&source, origin);
     }
-    match zip::is_archive(probe.head()) {
-        true => archive::open(source, builder, origin),
-        false => legacy::open(source, builder, origin),
+    let head = probe.head();
+    let is_behind = || -> Result<bool> {
+        let archive = zip::behind_other_data(&source)?;
+        Ok(archive.is_some_and(|archive| is_ours(&archive)))
+    };
+    if zip::is_archive(head) || !legacy::is_pickle(head) && is_behind()? {
+        return archive::open(source, builder, origin);
     }
+    legacy::open(source, builder, origin)
 }
 
-/// An archive with a `data.pkl`, or one without a sound directory that begins with torch's records.
+/// An archive of torch's, or one without a sound directory that begins with torch's records.
 fn is_archive(probe: &Probe<'_>) -> Result<bool> {
     if !zip::is_archive(probe.head()) {
         return Ok(false);
     }
-    let is_pickle = |name: &[u8]| name.ends_with(b"/data.pkl");
     match zip::Archive::open(probe.source(), &zt::Limits::default()) {
-        Ok(archive) => Ok(archive::has_pickle(&archive)),
+        Ok(archive) => Ok(is_ours(&archive)),
         Err(error) if error.kind() == zt::ErrorKind::Io => Err(error),
-        Err(_) => Ok(zip::first_name(probe.head()).is_some_and(is_pickle)),
+        Err(_) => Ok(zip::first_name(probe.head()).is_some_and(archive::begins_ours)),
     }
 }
 

@@ -164,6 +164,8 @@ pub(super) enum Violation {
     },
     /// An archive without a pickle.
     NoPickle,
+    /// An archive of `torch.export`, which has another layout.
+    Exported,
     /// `byteorder` is neither `little` nor `big`.
     ByteOrder { found: String },
     /// The layout from before version 0.1.10.
@@ -193,7 +195,9 @@ impl Violation {
             | Violation::TooDeep { .. }
             | Violation::NameTooLong { .. }
             | Violation::RecordTooLong { .. } => ErrorKind::Limit,
-            Violation::Tar | Violation::Version { .. } => ErrorKind::Unsupported,
+            Violation::Tar | Violation::Exported | Violation::Version { .. } => {
+                ErrorKind::Unsupported
+            }
             Violation::Pickle { error, .. } => match error.fault {
                 PickleFault::Global { .. } => ErrorKind::Unsupported,
                 PickleFault::Limit { .. } => ErrorKind::Limit,
@@ -205,7 +209,7 @@ impl Violation {
 
     fn code(&self) -> &'static str {
         match self {
-            Violation::Tar | Violation::Version { .. } => "unsupported",
+            Violation::Tar | Violation::Exported | Violation::Version { .. } => "unsupported",
             Violation::Pickle { error, .. } => match error.fault {
                 PickleFault::Global { .. } => "pickle-global",
                 _ => "pickle",
@@ -246,6 +250,10 @@ impl fmt::Display for Violation {
             }
             Violation::Pickle { record, error } => write!(f, "{record}: {error}"),
             Violation::NoPickle => f.write_str("the archive has no data.pkl"),
+            Violation::Exported => f.write_str(
+                "an archive of torch.export (.pt2), which is not read: load it with \
+                 torch.export.load and save its state_dict()",
+            ),
             Violation::ByteOrder { found } => write!(
                 f,
                 "the archive's byteorder is \"{}\", neither little nor big",

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use zt::{Error, Limits, Result, Source, Span};
 
 use super::member::Member;
-use super::{CENTRAL, END, END_64, Fields, LOCATOR_64, Violation};
+use super::{CENTRAL, END, END_64, Fields, LOCATOR_64, Violation, is_archive};
 
 /// Bytes of the end record before the comment.
 const END_LEN: u64 = 22;
@@ -27,6 +27,10 @@ const IN_ZIP64_32: u64 = 0xFFFF_FFFF;
 pub(super) struct Place {
     pub(super) span: Span,
     pub(super) count: u64,
+    /// Bytes before the archive, which its offsets do not count.
+    pub(super) before: u64,
+    /// The bytes behind it.
+    pub(super) behind: Span,
 }
 
 /// What the end record, or its zip64 form, says of the directory.
@@ -37,40 +41,65 @@ struct Claim {
     offset: u64,
 }
 
-/// Finds the directory from the end of the file. It has to end where its end record begins:
-/// archives behind other data, which some readers guess their way into, are refused.
+/// Finds the directory from the end of the file. It has to end where its end record begins.
+///
+/// A file that does not begin like an archive may have one behind something else, such as the
+/// program that unpacks it: then all offsets are off by as much, as Python's `zipfile` takes it.
+/// One that does begin so and whose directory is further on is two archives, or lies.
 pub(super) fn locate(source: &dyn Source) -> Result<Place> {
-    let (at, claim) = end_record(source)?;
-    let (claim, end) = match zip64(source, at, claim)? {
-        Some(found) => found,
-        None => (claim, at),
+    let (record, claim) = end_record(source)?;
+    let mut head = [0; 4];
+    let is_shifted = source.byte_len() >= 4 && {
+        source.read_at(0, &mut head)?;
+        !is_archive(&head)
     };
-    let span = Span::new(claim.offset, claim.len).filter(|span| span.end() == end);
-    let span = span.ok_or(Violation::Place {
-        offset: claim.offset,
-        len: claim.len,
-        end,
-    });
+    let (claim, end, named) = match zip64(source, record.offset(), claim, is_shifted)? {
+        Some(found) => found,
+        None => (claim, record.offset(), record.offset()),
+    };
+    let contradicted = || {
+        Error::from(Violation::Place {
+            offset: claim.offset,
+            len: claim.len,
+            end,
+        })
+    };
+    let place = Span::new(claim.offset, claim.len).ok_or_else(contradicted)?;
+    let before = end.checked_sub(place.end()).ok_or_else(contradicted)?;
+    // The zip64 record is said to be as far from where it is.
+    let is_same = named == end || named.checked_add(before) == Some(end);
+    if before > 0 && !(is_shifted && is_same) {
+        return Err(contradicted());
+    }
+    let start = claim.offset.saturating_add(before);
     Ok(Place {
-        span: span.map_err(Error::from)?,
+        span: Span::new(start, claim.len).ok_or_else(contradicted)?,
         count: claim.count,
+        before,
+        behind: Span::between(record.end(), source.byte_len()).unwrap_or_default(),
     })
 }
 
-/// The last end record whose comment reaches exactly to the end of the file.
-fn end_record(source: &dyn Source) -> Result<(u64, Claim)> {
+/// The last end record whose comment reaches exactly to the end of the file; where there is none, the
+/// last whose comment is there.
+fn end_record(source: &dyn Source) -> Result<(Span, Claim)> {
     let file_len = source.byte_len();
     let tail_len = file_len.min(END_LEN.saturating_add(COMMENT_MAX));
     let start = file_len.saturating_sub(tail_len);
     let tail = read(source, start, tail_len)?;
-    let places = (0..tail.len()).rev();
-    let mut records = places.filter_map(|at| {
+    let mut records = (0..tail.len()).rev().filter_map(|at| {
         let record = tail.get(at..)?;
         let fields = Fields(record.strip_prefix(END)?);
-        let comment = record.len().checked_sub(22)?;
-        (usize::from(fields.u16(16)?) == comment).then_some((at, fields))
+        let len = END_LEN.saturating_add(fields.u16(16)?.into());
+        let behind = (record.len() as u64).checked_sub(len)?;
+        Some((start.saturating_add(at as u64), len, behind, fields))
     });
-    let (at, fields) = records.next().ok_or(Violation::NoEnd)?;
+    let last = records.next().ok_or(Violation::NoEnd)?;
+    let exact = match last {
+        (.., 0, _) => None,
+        _ => records.find(|(.., behind, _)| *behind == 0),
+    };
+    let (offset, len, _, fields) = exact.unwrap_or(last);
     let numbers = || {
         let disks = (fields.u16(0)?, fields.u16(2)?);
         let on_this_disk = fields.u16(4)?;
@@ -86,12 +115,19 @@ fn end_record(source: &dyn Source) -> Result<(u64, Claim)> {
     if !is_one_volume {
         return Err(Violation::Volumes.into());
     }
-    Ok((start.saturating_add(at as u64), claim))
+    let record = Span::new(offset, len).ok_or(Violation::NoEnd)?;
+    Ok((record, claim))
 }
 
-/// The zip64 form of the end record that begins at `end`, and where that form begins; `None` where
-/// there is none.
-fn zip64(source: &dyn Source, end: u64, short: Claim) -> Result<Option<(Claim, u64)>> {
+/// The zip64 form of the end record that begins at `end`, where that form begins and where it is said
+/// to begin; `None` where there is none. In an archive that `is_shifted` it is where the shortest
+/// would be, as Python's `zipfile` takes it.
+fn zip64(
+    source: &dyn Source,
+    end: u64,
+    short: Claim,
+    is_shifted: bool,
+) -> Result<Option<(Claim, u64, u64)>> {
     let needs_it =
         short.count == IN_ZIP64_16 || short.len == IN_ZIP64_32 || short.offset == IN_ZIP64_32;
     let locator = match end.checked_sub(LOCATOR_LEN) {
@@ -112,7 +148,11 @@ fn zip64(source: &dyn Source, end: u64, short: Claim) -> Result<Option<(Claim, u
         };
     };
     let broken = || Error::from(Violation::Zip64);
-    let at = locator.u64(4).ok_or_else(broken)?;
+    let named = locator.u64(4).ok_or_else(broken)?;
+    let at = match is_shifted {
+        true => locator_at.checked_sub(END_64_LEN).ok_or_else(broken)?,
+        false => named,
+    };
     if (locator.u32(0), locator.u32(12)) != (Some(0), Some(1)) {
         return Err(Violation::Volumes.into());
     }
@@ -142,7 +182,9 @@ fn zip64(source: &dyn Source, end: u64, short: Claim) -> Result<Option<(Claim, u
     let is_same = agrees(short.count, claim.count, IN_ZIP64_16)
         && agrees(short.len, claim.len, IN_ZIP64_32)
         && agrees(short.offset, claim.offset, IN_ZIP64_32);
-    is_same.then_some(Some((claim, at))).ok_or_else(broken)
+    is_same
+        .then_some(Some((claim, at, named)))
+        .ok_or_else(broken)
 }
 
 /// Every member, in the order of the directory, which has to hold them and nothing else.
@@ -169,7 +211,7 @@ pub(super) fn members(source: &dyn Source, place: Place, limits: &Limits) -> Res
             let (found, limit) = (entry.name.len(), limits.name_len);
             return Err(Violation::NameTooLong { found, limit }.into());
         }
-        let member = entry.member();
+        let member = entry.member(place.before);
         if !names.insert(entry.name) {
             return Err(Error::from(Violation::Repeated).with_object(member.name()));
         }
@@ -205,7 +247,8 @@ impl<'b> Entry<'b> {
         })
     }
 
-    fn member(&self) -> Member {
+    /// The member, in an archive that has so many bytes before it.
+    fn member(&self, before: u64) -> Member {
         // The fixed part is there: `parse` has seen what comes behind it.
         let short = |at| u64::from(self.fields.u32(at).unwrap_or_default());
         let mut zip64 = Fields(self.extension(1).unwrap_or_default());
@@ -237,7 +280,7 @@ impl<'b> Entry<'b> {
             crc: self.fields.u32(12).unwrap_or_default(),
             stored_len,
             byte_len,
-            header,
+            header: header.saturating_add(before),
             is_whole,
         })
     }

@@ -9,7 +9,7 @@
 //!
 //! The directory decides; local headers only say where data begins. A directory that lies about
 //! itself (its place, its length, the number of its members), or that has a name twice, refuses
-//! the archive. What is wrong with one member is found when that member is opened: a local header
+//! the archive. Bytes before and behind it are told of, and passed over. What is wrong with one member is found when that member is opened: a local header
 //! of another name, data that would reach into the next member or the directory, an encoding that
 //! nobody writes for tensors.
 //!
@@ -25,7 +25,7 @@ mod violation;
 #[cfg(feature = "npz")]
 mod write;
 
-use zt::{Limits, Result, Source, Span};
+use zt::{Error, FileBuilder, Limits, Result, Source, Span};
 
 #[cfg(feature = "pytorch")]
 pub(crate) use member::Content;
@@ -38,6 +38,8 @@ pub(crate) use write::ArchiveWriter;
 #[derive(Debug)]
 pub(crate) struct Archive {
     members: Vec<Member>,
+    before: u64,
+    behind: Span,
 }
 
 impl Archive {
@@ -51,7 +53,24 @@ impl Archive {
         let place = directory::locate(source)?;
         let mut members = directory::members(source, place, limits)?;
         bound(&mut members, place.span);
-        Ok(Archive { members })
+        Ok(Archive {
+            members,
+            before: place.before,
+            behind: place.behind,
+        })
+    }
+
+    /// Tells the builder of what lies before and behind the archive: other readers pass over it.
+    pub(crate) fn tolerate_surroundings(&self, builder: &mut FileBuilder) {
+        if self.before > 0 {
+            let bytes = self.before;
+            let span = Span::new(0, bytes).unwrap_or_default();
+            builder.tolerated(Error::from(Violation::Before { bytes }).with_span(span));
+        }
+        if !self.behind.is_empty() {
+            let bytes = self.behind.byte_len();
+            builder.tolerated(Error::from(Violation::Behind { bytes }).with_span(self.behind));
+        }
     }
 
     /// The members, in the order of the directory.
@@ -75,6 +94,15 @@ fn bound(members: &mut [Member], directory: Span) {
 /// Whether a file begins like an archive, or is an empty one.
 pub(crate) fn is_archive(head: &[u8]) -> bool {
     head.starts_with(LOCAL) || head.starts_with(END)
+}
+
+/// The archive at the end of a file that begins otherwise; `None` where there is none.
+pub(crate) fn behind_other_data(source: &dyn Source) -> Result<Option<Archive>> {
+    match Archive::open(source, &Limits::default()) {
+        Ok(archive) => Ok(Some(archive).filter(|archive| archive.before > 0)),
+        Err(error) if error.kind() == zt::ErrorKind::Io => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
 /// The name in the local header that a file begins with: what an archive without a sound directory

@@ -11,6 +11,10 @@ use crate::fault::is_an_error;
 pub(crate) enum Violation {
     /// No end record at the end of the file.
     NoEnd,
+    /// Something lies before the archive.
+    Before { bytes: u64 },
+    /// Something lies behind it.
+    Behind { bytes: u64 },
     /// The archive is one of several volumes.
     Volumes,
     /// The zip64 records are not where they are said to be, or contradict the end record.
@@ -89,8 +93,15 @@ is_an_error!(Violation);
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Violation::NoEnd => {
-                f.write_str("a zip archive without its end record: the file was cut short")
+            Violation::NoEnd => f.write_str(
+                "a zip archive without its end record in the last 64 KiB: the file was cut \
+                     short, or much was written behind it",
+            ),
+            Violation::Before { bytes } => {
+                write!(f, "{bytes} bytes before the zip archive are not read")
+            }
+            Violation::Behind { bytes } => {
+                write!(f, "{bytes} bytes behind the zip archive are not read")
             }
             Violation::Volumes => f.write_str("one volume of a zip archive of several"),
             Violation::Zip64 => {

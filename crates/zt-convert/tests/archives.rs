@@ -1,0 +1,118 @@
+//! Zip archives with something before or behind them, as Python's `zipfile` reads them.
+#![cfg(all(feature = "npz", feature = "pytorch", feature = "safetensors"))]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::path::Path;
+
+use zt::{File, Kind, Memory, OpenOptions, VerifyOptions};
+use zt_convert::{NPZ, PYTORCH, SAFETENSORS, open_source};
+
+/// Archives of each kind: stored, deflated, with zip64 records, with a comment, written to a pipe.
+const ARCHIVES: [(&str, Kind); 8] = [
+    ("foreign/npz/stored.npz", NPZ),
+    ("foreign/npz/compressed.npz", NPZ),
+    ("foreign/npz/zip64.npz", NPZ),
+    ("foreign/npz/comment.npz", NPZ),
+    ("foreign/npz/streamed.npz", NPZ),
+    ("foreign/pt/state_dict.pt", PYTORCH),
+    ("foreign/pt/deflated.pt", PYTORCH),
+    ("torch/script_constants.pt", PYTORCH),
+];
+
+fn bytes_of(name: &str) -> Vec<u8> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus");
+    fs::read(corpus.join(name)).unwrap()
+}
+
+fn memory(bytes: &[u8]) -> Memory<Vec<u8>> {
+    Memory::new(bytes.to_vec())
+}
+
+fn opened(bytes: &[u8]) -> zt::Result<File> {
+    open_source(memory(bytes), &OpenOptions::new())
+}
+
+fn objects(file: &File) -> Vec<(String, Vec<u8>)> {
+    let entries = file.entries();
+    let objects = entries.iter().map(|entry| {
+        let (role, _) = &entry.object().unwrap().components[0];
+        let bytes = entry.tensor().unwrap().bytes(role).unwrap().to_vec();
+        (entry.name().to_owned(), bytes)
+    });
+    objects.collect()
+}
+
+/// It reads as the archive alone does, and says that there is more.
+#[track_caller]
+fn is_told(archive: &[u8], bytes: &[u8], kind: Kind, expected: &[&str]) {
+    let (alone, file) = (opened(archive).unwrap(), opened(bytes).unwrap());
+    assert_eq!(file.kind(), kind);
+    assert_eq!(objects(&alone), objects(&file));
+    let said = |file: &File| -> Vec<String> {
+        let warnings = file.warnings().into_iter();
+        let warnings = warnings.filter(|warning| warning.code == "header");
+        warnings.map(|warning| warning.message).collect()
+    };
+    assert!(said(&alone).is_empty());
+    let found = said(&file);
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.contains(expected), "{found}");
+    }
+    let strict = OpenOptions::new().strict(true);
+    let refused = open_source(memory(bytes), &strict).unwrap_err();
+    assert_eq!(refused.code(), "header");
+    let plain = file.verify(&VerifyOptions::default()).unwrap();
+    assert!(plain.is_ok());
+    let mut strict = VerifyOptions::default();
+    strict.strict = true;
+    assert_eq!(file.verify(&strict).unwrap().problems.len(), expected.len());
+}
+
+#[test]
+fn what_lies_behind_an_archive_is_passed_over_and_told() {
+    for (name, kind) in ARCHIVES {
+        let archive = bytes_of(name);
+        for len in [1, 1000, 60_000] {
+            let bytes = [&archive[..], &vec![0; len]].concat();
+            is_told(&archive, &bytes, kind, &["behind the zip archive"]);
+        }
+    }
+    let far = [&bytes_of("foreign/npz/stored.npz")[..], &[0; 1 << 17]].concat();
+    assert_eq!(opened(&far).unwrap_err().code(), "header");
+}
+
+#[test]
+fn an_archive_behind_something_else_is_found() {
+    for (name, kind) in ARCHIVES {
+        let archive = bytes_of(name);
+        for before in [&b"#!/bin/sh\nexec unpack \"$0\"\n"[..], b"M", &[0; 70_000]] {
+            let bytes = [before, &archive].concat();
+            is_told(&archive, &bytes, kind, &["before the zip archive"]);
+            let expected = ["before the zip archive", "behind the zip archive"];
+            is_told(&archive, &[&bytes, &b"\n"[..]].concat(), kind, &expected);
+        }
+    }
+}
+
+/// Which of the two is meant nobody knows.
+#[test]
+fn two_archives_in_a_row_are_refused() {
+    for (name, _) in ARCHIVES {
+        let archive = bytes_of(name);
+        let error = opened(&[&archive[..], &archive].concat()).unwrap_err();
+        assert_eq!(error.code(), "header", "{name}");
+    }
+}
+
+#[test]
+fn an_archive_among_the_values_of_a_file_is_not_what_that_is() {
+    let archive = bytes_of("foreign/npz/stored.npz");
+    let len = archive.len();
+    let header = format!(r#"{{"w":{{"dtype":"U8","shape":[{len}],"data_offsets":[0,{len}]}}}}"#);
+    let start = (header.len() as u64).to_le_bytes();
+    let file = opened(&[&start[..], header.as_bytes(), &archive].concat()).unwrap();
+    assert_eq!(file.kind(), SAFETENSORS);
+    assert_eq!(objects(&file), [("w".to_owned(), archive)]);
+}
