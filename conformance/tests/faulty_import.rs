@@ -18,7 +18,7 @@ use zt_conformance::corpus;
 use zt_convert::{ConvertOptions, Input, ZT, convert};
 
 /// Files of each kind, compressed and in another order where the kind can be.
-const FILES: [&str; 18] = [
+const FILES: [&str; 19] = [
     "foreign/gguf/align_64.gguf",
     "foreign/h5/earliest_layouts.h5",
     "foreign/h5/latest_groups.h5",
@@ -31,6 +31,7 @@ const FILES: [&str; 18] = [
     "foreign/zt2/canonical.zt2",
     "foreign/zt2/encoded.zt2",
     "foreign/zt2/profiles.zt2",
+    "hdf5/keras_archive.keras",
     "hdf5/latest_names.h5",
     "hdf5/plain_edges.h5",
     "torch/layouts.pt",

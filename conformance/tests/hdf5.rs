@@ -69,3 +69,15 @@ fn attributes_are_those_that_were_written() {
     assert!(left_out.contains("\"reference\"") && left_out.contains("\"group@record\""));
     assert!(said("attribute-conflict").contains("\"group@x\""));
 }
+
+/// On request, two bytes without a meaning are bf16; three are nothing all the same.
+#[test]
+fn opaque_pairs_of_bytes_are_bf16_on_request() {
+    let mut options = zt_convert::InputOptions::default();
+    options.void2_as_bf16 = true;
+    let path = corpus::folder().join("corpus/hdf5/opaque.h5");
+    let input = zt_convert::Input::open_with(path, &options).unwrap();
+    let tensor = input.file().tensor("unsaid").unwrap();
+    assert_eq!(*tensor.bytes("data").unwrap(), [0xC0, 0x3F, 0x00, 0xC0]);
+    assert_eq!(input.file().tensor("bytes").unwrap_err().code(), "dtype");
+}

@@ -4,7 +4,7 @@
 Truths are computed from the arrays that are handed to h5py, with NumPy alone; no reader of this project is asked.
 What h5py has no name for is set through the library that it comes with.
 """
-import ctypes, hashlib, json, pathlib, warnings
+import ctypes, hashlib, json, pathlib, warnings, zipfile
 
 import h5py
 import numpy as np
@@ -37,7 +37,7 @@ class Case:
 
     def __init__(self, name, about, libver="latest", **options):
         self.name, self.about, self.options = name, about, {"libver": libver, **options}
-        self.objects, self.refused, self.attributes, self.warnings, self.expect = {}, {}, {}, [], None
+        self.objects, self.refused, self.attributes, self.warnings, self.expect, self.others = {}, {}, {}, [], None, None
 
     def __enter__(self):
         self.path = FOLDER / f"{self.name}.h5"
@@ -81,17 +81,32 @@ class Case:
     def same(self, path, as_path):
         self.objects[path] = self.objects[as_path]
 
+    def bf16(self, path, values, **attributes):
+        """Two bytes without a meaning, as h5py writes the bfloat16 of ml_dtypes."""
+        bits = (np.asarray(values, "<f4").view("<u4") >> 16).astype("<u2")
+        self.file.create_dataset(path, data=bits.view("V2")).attrs.update(attributes)
+        self.objects[path] = truth(bits) | {"dtype": "bf16"}
+
+    def archive(self, others):
+        """Puts the file into an archive, as Keras does it."""
+        with zipfile.ZipFile(self.path.with_suffix(".keras"), "w") as archive:
+            for name, data in [*others.items(), ("model.weights.h5", self.path.read_bytes())]:
+                archive.writestr(zipfile.ZipInfo(name), data)
+        self.path.unlink()
+        return self.path.with_suffix(".keras").name
+
     def __exit__(self, *error):
         self.file.close()
         if error[0]:
             return
         said = {"about": self.about, "kind": "h5", "expect": self.expect or ("partial" if self.refused else "read"), "objects": self.objects}
         said |= {"refused": self.refused, "attributes": self.attributes, "warnings": sorted(self.warnings)}
-        self.path.with_suffix(".json").write_text(json.dumps(said, indent=1) + "\n")
         # The library itself reads back what is said, but for names that stand for others.
         with h5py.File(self.path) as file:
-            for name, said in self.objects.items():
-                assert "\\x" in name or truth(file[name][()])["sha256"] == said["sha256"], name
+            for name, truth_ in self.objects.items():
+                assert "\\x" in name or truth_["dtype"] == "bf16" or truth(file[name][()])["sha256"] == truth_["sha256"], name
+        said |= {"entry": self.archive(self.others)} if self.others else {}
+        self.path.with_suffix(".json").write_text(json.dumps(said, indent=1) + "\n")
 
 
 def creation():
@@ -326,3 +341,16 @@ for libver in ("earliest", "latest"):
 with Case("paged_file", "a file whose space is managed in pages, with a superblock extension", fs_strategy="page", fs_page_size=4096, fs_persist=True) as case:
     case.dataset("w", numbers(300, 4), chunks=(100, 4), compression="gzip")
     case.dataset("v", np.float32(1.5))
+
+with Case("keras_archive", "an archive of Keras 3: the weights, some of them bf16, beside the model as JSON", libver="earliest") as case:
+    case.dataset("layers/dense/vars/0", numbers(4, 3, dtype="<f4"))
+    case.bf16("layers/dense/vars/1", [1.5, -2.0, 3e38], dtype="bfloat16")
+    case.file.create_group("layers/dropout/vars")
+    case.others = {"metadata.json": json.dumps({"keras_version": "3.15.1"}), "config.json": json.dumps({"class_name": "Sequential"})}
+
+with Case("opaque", "two bytes without a meaning, which nobody says to be bf16, and others of them") as case:
+    case.dataset("w", numbers(2))
+    case.bf16("unsaid", [1.5, -2.0])
+    del case.objects["unsaid"]
+    case.file.create_dataset("bytes", data=np.zeros(2, "V3")).attrs["dtype"] = "bfloat16"
+    case.refused = {"unsaid": "no tensor", "bytes": "no tensor"}

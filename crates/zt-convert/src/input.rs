@@ -51,7 +51,8 @@ pub struct InputOptions {
     /// Names for the tensors of a kind that stores none; others have no use for them.
     pub names: Option<Names>,
     /// Whether NumPy's `V2`, two bytes without a meaning, is bf16: that is what the bfloat16 of
-    /// `ml_dtypes` is saved as, and records of two bytes as well.
+    /// `ml_dtypes` is saved as, and records of two bytes as well. In HDF5, too; what Keras says to be
+    /// bf16 is that anyway.
     pub void2_as_bf16: bool,
 }
 

@@ -20,7 +20,7 @@
 //! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index, and written by `split` |
 //! | `gguf` | `gguf` (default) | yes | yes | versions 1 to 3, either byte order, are read, 3 is written; quantized blocks stay as they are |
 //! | `squizd` | `squizd` (default) | yes | experimental | version 1.0; INT4 and INT2 are `quantized_group` objects, ASTC and TCA-TBE bytes |
-//! | `hdf5` | `hdf5` (default) | yes | no | datasets by their paths; contiguous ones are lent by a map, chunks decoded as they are read |
+//! | `hdf5` | `hdf5` (default) | yes | no | datasets by their paths, also of the weights in a `.keras` archive; contiguous ones are lent by a map, chunks decoded as they are read |
 //! | `slm1` | `slm1` (default) | yes | no | version 1; its q8_0 and q4_0 are `quantized_group` objects, names come from their hashes |
 //! | `zt2` | `zt2` (default) | yes | no | zTensor 2, another container than `.zt` of 0.1 to 1.2; shards beside the file |
 //!
@@ -116,7 +116,7 @@ mod staging;
     feature = "pytorch"
 ))]
 mod strided;
-#[cfg(any(feature = "npz", feature = "pytorch"))]
+#[cfg(any(feature = "hdf5", feature = "npz", feature = "pytorch"))]
 mod zip;
 #[cfg(feature = "zt2")]
 mod zt2;

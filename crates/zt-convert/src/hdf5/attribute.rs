@@ -190,7 +190,10 @@ fn value(
                 values.push(text(&common.heaps.text(store, &mut reference)?));
             }
         }
-        Class::Other(what) => return Err(Violation::Element { what }.into()),
+        Class::Opaque | Class::Other(_) => {
+            let what = datatype.describe();
+            return Err(Violation::Element { what }.into());
+        }
     }
     nested(values, &shape)
 }

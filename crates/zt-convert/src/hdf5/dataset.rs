@@ -71,7 +71,8 @@ pub(super) struct Dataset<'h> {
 }
 
 impl<'h> Dataset<'h> {
-    /// On an error, `listed` is what is known of it all the same.
+    /// `opaque_is_bf16` says what two bytes without a meaning are. On an error, `listed` is what is
+    /// known of it all the same.
     ///
     /// # Errors
     ///
@@ -80,6 +81,7 @@ impl<'h> Dataset<'h> {
         store: &Store,
         header: &'h ObjectHeader,
         common: &mut Common,
+        opaque_is_bf16: bool,
         listed: &mut Listed,
     ) -> Result<Self> {
         let missing = |what| move || zt::Error::from(Violation::Missing { what });
@@ -92,10 +94,13 @@ impl<'h> Dataset<'h> {
         let (number, inner) = match &datatype.class {
             Class::Number(number) => (number.clone(), Vec::new()),
             Class::Array(dimensions, number) => (number.clone(), dimensions.clone()),
-            Class::Text | Class::LongText => {
-                return Err(Violation::Element { what: "strings" }.into());
+            _ => {
+                let what = datatype.describe();
+                let number = datatype.as_bf16().filter(|_| opaque_is_bf16);
+                let number = number.ok_or(Violation::Element { what })?;
+                listed.dtype = Some(number.dtype.as_str());
+                (number, Vec::new())
             }
-            Class::Other(what) => return Err(Violation::Element { what }.into()),
         };
         Ok(Dataset {
             header,

@@ -30,6 +30,8 @@ pub(super) enum Class {
     Text,
     /// Text of any length, in the global heap.
     LongText,
+    /// Bytes without a meaning.
+    Opaque,
     /// Anything else: what it is.
     Other(&'static str),
 }
@@ -68,8 +70,21 @@ impl Datatype {
                 number.logical_type.unwrap_or(number.dtype.as_str())
             }
             Class::Text | Class::LongText => "strings",
+            Class::Opaque => "bytes without a meaning",
             Class::Other(what) => what,
         }
+    }
+
+    /// The number that two bytes without a meaning are, where one knows that they are bf16: h5py writes
+    /// the bfloat16 of `ml_dtypes` so.
+    pub(super) fn as_bf16(&self) -> Option<Number> {
+        let is_opaque = matches!(self.class, Class::Opaque) && self.byte_len == 2;
+        is_opaque.then_some(Number {
+            dtype: DType::BF16,
+            logical_type: None,
+            byte_order: ByteOrder::Little,
+            names: None,
+        })
     }
 }
 
@@ -96,7 +111,7 @@ fn read(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype> {
         3 => Class::Text,
         // Bits without a meaning: PyTables writes bools so.
         4 => integer(cursor, &head, false)?,
-        5 => Class::Other("bytes without a meaning"),
+        5 => Class::Opaque,
         6 => compound(cursor, &head, depth)?,
         7 => Class::Other("references"),
         8 => enumeration(cursor, &head, depth)?,

@@ -15,6 +15,8 @@
 //! records, references, null dataspaces), lies elsewhere (external files, virtual datasets, links to
 //! other files) or is stored by a filter that is not here is listed with that as its fault.
 //!
+//! An archive of Keras is opened as the file of weights in it ([`keras`]).
+//!
 //! Everything is an address in some structure, and structures hold each other: nothing is
 //! reserved before it is compared with the file's length, structures together are read for a few
 //! lengths of the file and no more ([`store`]), and values that no bytes stand for are limited.
@@ -44,6 +46,7 @@ mod fractal_heap;
 mod global_heap;
 mod grid;
 mod group;
+mod keras;
 mod layout;
 mod lzf;
 mod name;
@@ -59,7 +62,7 @@ mod weight;
 
 use std::sync::Arc;
 
-use zt::{FileBuilder, Result, Source};
+use zt::{FileBuilder, Limits, Result, Source, Span};
 
 use crate::detect::Probe;
 use crate::input::{Input, Origin};
@@ -67,16 +70,20 @@ use crate::member::{HDF5, Member, members};
 
 pub(crate) const MEMBER: Member = Member {
     kind: HDF5,
-    extensions: &["h5", "hdf5"],
+    extensions: &["h5", "hdf5", "keras"],
     recognises,
     open,
     write: None,
 };
 
 /// The signature at the beginning, or behind a user block: which may be a file of a kind that is
-/// tried later, with such a file in its data.
+/// tried later, with such a file in its data. Or an archive with such a file.
 fn recognises(probe: &Probe<'_>) -> Result<bool> {
-    let at = superblock::locate(probe.source())?;
+    let source = probe.source();
+    if keras::weights(source, &Limits::default())?.is_some() {
+        return Ok(true);
+    }
+    let at = superblock::locate(source, whole(source))?;
     if at.is_none_or(|at| at == 0) {
         return Ok(at.is_some());
     }
@@ -93,9 +100,18 @@ fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
     let mut builder = FileBuilder::new(HDF5, origin.options.clone());
     let file = builder.source(Arc::clone(&source));
-    let (store, root) = superblock::open(source)?;
-    let tree = tree::Tree::new(&store, root, file, builder.limits());
+    let within = match keras::weights(&*source, builder.limits())? {
+        Some(member) => keras::span(&member, &source)?,
+        None => whole(&*source),
+    };
+    let (store, root) = superblock::open(source, within)?;
+    let is_bf16 = origin.void2_as_bf16;
+    let tree = tree::Tree::new(&store, root, file, builder.limits(), is_bf16);
     tree.add_to(&mut builder)?;
     let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
     Ok(Input::new(builder.build()?, paths))
+}
+
+fn whole(source: &dyn Source) -> Span {
+    Span::new(0, source.byte_len()).unwrap_or_default()
 }

@@ -17,16 +17,19 @@ const BUDGET: u64 = 4;
 /// A file whose superblock has been read.
 pub(super) struct Store {
     source: Arc<dyn Source>,
-    /// Where the superblock is: addresses count from there.
+    /// The file: all of the source, or a member of an archive.
+    within: Span,
+    /// Where in the source the superblock is: addresses count from there.
     base: u64,
     sizes: Sizes,
     spent: AtomicU64,
 }
 
 impl Store {
-    pub(super) fn new(source: Arc<dyn Source>, base: u64, sizes: Sizes) -> Self {
+    pub(super) fn new(source: Arc<dyn Source>, within: Span, base: u64, sizes: Sizes) -> Self {
         Store {
             source,
+            within,
             base,
             sizes,
             spent: AtomicU64::new(0),
@@ -35,7 +38,7 @@ impl Store {
 
     /// The same file, with a budget of its own: for what is read later, and maybe again.
     pub(super) fn afresh(&self) -> Self {
-        Store::new(Arc::clone(&self.source), self.base, self.sizes)
+        Store::new(Arc::clone(&self.source), self.within, self.base, self.sizes)
     }
 
     pub(super) fn source(&self) -> &Arc<dyn Source> {
@@ -48,21 +51,21 @@ impl Store {
 
     /// Bytes of the file.
     pub(super) fn byte_len(&self) -> u64 {
-        self.source.byte_len()
+        self.within.byte_len()
     }
 
-    /// Where in the file an address is.
+    /// Where in the source an address is.
     pub(super) fn offset(&self, address: u64) -> u64 {
         self.base.saturating_add(address)
     }
 
-    /// The range of the file that is `byte_len` bytes from `address` on.
+    /// The range of the source that is `byte_len` bytes from `address` on.
     ///
     /// # Errors
     ///
     /// Code `bounds` where the file ends before.
     pub(super) fn span(&self, address: u64, byte_len: u64, what: &'static str) -> Result<Span> {
-        let end = self.byte_len();
+        let end = self.within.end();
         let span = self.base.checked_add(address);
         let span = span.and_then(|offset| Span::new(offset, byte_len));
         let within = span.filter(|span| span.end() <= end);

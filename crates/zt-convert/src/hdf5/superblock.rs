@@ -24,14 +24,15 @@ const FIRST: u64 = 512;
 /// Bytes of the longest superblock there is, that of version 1 with 8-byte addresses.
 const LEN_MAX: u64 = 8 + 16 + 4 + 4 * 8 + 40;
 
-/// Finds and reads the superblock; the file, and the address of the root group's object header.
+/// Finds and reads the superblock of the file that is `within` a source; the file, and the address of
+/// the root group's object header.
 ///
 /// # Errors
 ///
 /// Codes `header`, `version`, `bounds`.
-pub(super) fn open(source: Arc<dyn Source>) -> Result<(Store, u64)> {
-    let base = locate(&*source)?.ok_or(Violation::Signature)?;
-    let len = source.byte_len().saturating_sub(base).min(LEN_MAX);
+pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)> {
+    let base = locate(&*source, within)?.ok_or(Violation::Signature)?;
+    let len = within.end().saturating_sub(base).min(LEN_MAX);
     let span = Span::new(base, len).unwrap_or_default();
     let bytes = store::read(&*source, span)?;
     let sizes = Sizes {
@@ -50,23 +51,24 @@ pub(super) fn open(source: Arc<dyn Source>) -> Result<(Store, u64)> {
     let moved = found.end.checked_sub(found.base);
     let expected = moved.and_then(|len| base.checked_add(len));
     let expected = expected.ok_or_else(|| cursor.field(found.end))?;
-    let byte_len = source.byte_len();
-    if byte_len < expected {
-        let found = byte_len;
+    if within.end() < expected {
+        let expected = expected.saturating_sub(within.offset());
+        let found = within.byte_len();
         return Err(Violation::Cut { expected, found }.into());
     }
-    Ok((Store::new(source, base, found.sizes), found.root))
+    Ok((Store::new(source, within, base, found.sizes), found.root))
 }
 
-/// Where the superblock is, at 0 or at a power of two from 512 on.
-pub(super) fn locate(source: &dyn Source) -> Result<Option<u64>> {
-    let byte_len = source.byte_len();
+/// Where in a source the superblock of the file `within` it is: at its beginning, or behind a power of
+/// two from 512 on.
+pub(super) fn locate(source: &dyn Source, within: Span) -> Result<Option<u64>> {
     let mut at = 0u64;
     let mut head = [0; SIGNATURE.len()];
-    while at.saturating_add(SIGNATURE.len() as u64) <= byte_len {
-        source.read_at(at, &mut head)?;
+    while at.saturating_add(SIGNATURE.len() as u64) <= within.byte_len() {
+        let place = within.offset().saturating_add(at);
+        source.read_at(place, &mut head)?;
         if head == SIGNATURE {
-            return Ok(Some(at));
+            return Ok(Some(place));
         }
         at = at.saturating_mul(2).max(FIRST);
     }

@@ -36,6 +36,7 @@ pub(super) struct Tree<'s> {
     root: u64,
     datasets: Datasets,
     common: Common,
+    void2_as_bf16: bool,
     /// What is at the addresses of headers: links that lead to one share it.
     known: HashMap<u64, Known>,
     /// Those of all groups.
@@ -78,7 +79,14 @@ struct Open {
 }
 
 impl<'s> Tree<'s> {
-    pub(super) fn new(store: &'s Store, root: u64, file: SourceId, limits: &Limits) -> Self {
+    /// `file` is the source that the structures are in; of `void2_as_bf16`, see [`crate::InputOptions`].
+    pub(super) fn new(
+        store: &'s Store,
+        root: u64,
+        file: SourceId,
+        limits: &Limits,
+        void2_as_bf16: bool,
+    ) -> Self {
         let limit = store
             .byte_len()
             .saturating_mul(PATHS)
@@ -88,6 +96,7 @@ impl<'s> Tree<'s> {
             root,
             datasets: Datasets::new(file, store, limits),
             common: Common::default(),
+            void2_as_bf16,
             known: HashMap::new(),
             attributes: Vec::new(),
             left: limit,
@@ -239,7 +248,11 @@ impl<'s> Tree<'s> {
     ) -> Result<(Object, SourceId)> {
         let found = attribute::read_all(self.store, header, &mut self.common);
         let mut pairs = said::values(builder, Some(path), "", found)?;
-        let dataset = Dataset::read(self.store, header, &mut self.common, listed)?;
+        // Keras says so where it writes bf16, which h5py has no type for.
+        let is_bf16 =
+            |(name, value): &(String, Value)| name == "dtype" && value.as_str() == Some("bfloat16");
+        let is_bf16 = self.void2_as_bf16 || pairs.iter().any(is_bf16);
+        let dataset = Dataset::read(self.store, header, &mut self.common, is_bf16, listed)?;
         let (mut object, source) = self.datasets.object(builder, self.store, &dataset)?;
         if let Some((names, is_shared)) = dataset.names() {
             pairs.push((ENUM.to_owned(), self.names(path, &names, is_shared)?));

@@ -1,4 +1,4 @@
-//! Zip archives, as far as tensor files are made of them: the ground of `.npz` and `.pt`.
+//! Zip archives, as far as tensor files are made of them: the ground of `.npz`, `.pt` and `.keras`.
 //!
 //! ```text
 //! +--------------+------+--------------+------+-----+-----------+-------------------------+-----+
@@ -76,6 +76,12 @@ impl Archive {
     /// The members, in the order of the directory.
     pub(crate) fn members(&self) -> &[Member] {
         &self.members
+    }
+
+    /// As [`Archive::members`], owned.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn into_members(self) -> Vec<Member> {
+        self.members
     }
 }
 
