@@ -67,7 +67,8 @@ pub(crate) enum Fault {
     Interrupted,
 }
 
-/// Something that a target cannot say.
+/// Something that a target cannot say. Keys are as [`crate::merge::display`] gives them: quoted, and
+/// safe to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// A layout other than a plain array.
@@ -297,22 +298,13 @@ impl fmt::Display for Loss {
                 )
             }
             Loss::ObjectAttribute { target, key } => {
-                write!(
-                    f,
-                    "{target} cannot say the object's attribute {}",
-                    key.escape_debug()
-                )
+                write!(f, "{target} cannot say the object's attribute {key}")
             }
             Loss::FileAttribute { target, key } => {
-                let key = key.escape_debug();
                 write!(f, "{target} cannot say the file's attribute {key}")
             }
             Loss::Field { target, key } => {
-                write!(
-                    f,
-                    "{target} cannot say the unknown field {}",
-                    key.escape_debug()
-                )
+                write!(f, "{target} cannot say the unknown field {key}")
             }
             Loss::Objects { target } => {
                 write!(
@@ -358,10 +350,7 @@ impl fmt::Display for Loss {
                     "{target} cannot have a header of {byte_len} bytes, the limit is {limit}"
                 )
             }
-            Loss::Conflict { key } => {
-                let key = key.escape_debug();
-                write!(f, "there are different values of {key}")
-            }
+            Loss::Conflict { key } => write!(f, "there are different values of {key}"),
         }
     }
 }
