@@ -53,6 +53,15 @@ impl Output {
             .map_err(failure)
     }
 
+    /// As [`Output::line`], where there is more to do than to print: that goes on when nobody listens
+    /// any more.
+    pub(crate) fn report(&mut self, text: &str) -> Result<(), Failure> {
+        match self.line(text) {
+            Err(Failure::ClosedPipe) => Ok(()),
+            printed => printed,
+        }
+    }
+
     /// Prints bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.stdout.write_all(bytes).map_err(failure)

@@ -224,3 +224,29 @@ fn an_interrupted_command_leaves_nothing() {
         assert_eq!(names_in(out.path()), [""; 0], "{arguments:?}");
     }
 }
+
+#[test]
+fn all_is_extracted_whether_or_not_somebody_reads_what_was() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (dir.path().join("many.zt"), dir.path().join("out"));
+    let mut writer = Writer::create(&path).unwrap();
+    let one = Dense::from_slice(&[1], &[1u8]).unwrap();
+    // More lines than a pipe and the program hold back.
+    for at in 0..800 {
+        let name = format!("{}.{at}", "layers".repeat(30));
+        writer.add(&name, &one).unwrap();
+    }
+    writer.finish().unwrap();
+    let mut child = command()
+        .args(["extract".as_ref(), path.as_os_str(), "-o".as_ref()])
+        .arg(&out)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(names_in(&out).len(), 800);
+}

@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         let error = match job.extract(&name, &path) {
             Ok(extracted) => {
                 if !output.json {
-                    output.line(&extracted.line())?;
+                    output.report(&extracted.line())?;
                 }
                 document.extracted.push(extracted);
                 continue;
@@ -194,7 +194,9 @@ fn check_target(path: &Path, source: &Input, force: bool) -> Result<(), Failure>
             path,
             "is a symbolic link, which is not followed",
         )),
-        Ok(metadata) if metadata.is_file() && !force => Err(Failure::overwrite(path, "exists")),
+        Ok(metadata) if metadata.is_file() && !force => {
+            Err(Failure::overwrite(path, "exists; --force replaces it"))
+        }
         Ok(_) => Ok(()),
     }
 }
