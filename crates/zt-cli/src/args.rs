@@ -1,7 +1,7 @@
 //! What the program may be asked to do.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
@@ -34,8 +34,9 @@ Examples:
   zt append model.zt adapter.safetensors          add tensors, safe against a crash at any moment
   zt convert model.zt model.safetensors           and back, bit for bit
 
-Exit: 0 ok, 1 verification failed or files differ, 2 usage, 3 not a readable file, 4 input or output,
-      5 unsupported, 130 interrupted. `zt explain CODE` says what an error code means.";
+Exit: 0 ok, 1 verification failed or files differ, 2 usage, 3 not a readable file,
+      4 input or output, 5 unsupported, 130 interrupted.
+`zt explain CODE` says what an error code means.";
 
 /// What every command takes.
 #[derive(Debug, Args)]
@@ -174,9 +175,12 @@ fn with_levels(arguments: &[OsString], command: &clap::Command) -> Vec<OsString>
 
 /// Prints help, the version, or what is wrong with the arguments.
 pub(crate) fn tell(told: &clap::Error, early: &Early) -> Exit {
-    let _ = told.print(); // A closed pipe is no reason to fail here.
+    let printed = told.print();
     if !told.use_stderr() {
-        return Exit::Ok;
+        return match printed {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => Exit::Io,
+            _ => Exit::Ok,
+        };
     }
     if early.json {
         let message = told.render().to_string();

@@ -43,6 +43,11 @@ pub(crate) fn open(path: &Path, opening: &Opening) -> Result<File, Failure> {
 /// As [`open`], with the paths of all files that are read, and with the kind forced where one is
 /// given.
 pub(crate) fn input(path: &Path, kind: Option<Kind>, opening: &Opening) -> Result<Input, Failure> {
+    if path == Path::new("-") {
+        return Err(Failure::misuse(
+            "stdin cannot be read: files are read by position",
+        ));
+    }
     let mut options = opening.options()?;
     options.kind = kind;
     let opened = Input::open_with(path, &options);

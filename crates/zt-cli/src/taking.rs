@@ -1,6 +1,6 @@
 //! What is taken from other files, and how it is changed on the way.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -45,11 +45,6 @@ impl Taking {
         let mut inputs = Vec::with_capacity(paths.len());
         let mut total = 0u64;
         for path in paths {
-            if path == Path::new("-") {
-                return Err(Failure::misuse(
-                    "stdin cannot be read: files are read by position",
-                ));
-            }
             let input = input(path, self.from, &self.opening)?;
             total = total.saturating_add(decoded_len(input.file()));
             inputs.push(input);
@@ -88,6 +83,13 @@ impl Taking {
                 entries.len()
             ));
         }
+    }
+}
+
+/// Says that --force would help, which was not given, where it would.
+pub(crate) fn hint_force(failure: &Failure, output: &Output) {
+    if matches!(failure, Failure::Error(error) if error.code() == "overwrite") {
+        output.note("--force replaces files that are there, but never an input");
     }
 }
 

@@ -112,6 +112,7 @@ fn stdout_takes_a_file_too() {
     );
     let dense = zt!["convert", out, "-", "--to", "safetensors", "--lossy"].exits(0);
     assert!(dense.err.contains("warning[lossy]"), "{}", dense.err);
+    assert!(dense.err.contains("attribute \"large\"\n"), "{}", dense.err);
     assert_eq!(dense.out[8], b'{');
 }
 
@@ -162,6 +163,12 @@ fn nothing_is_overwritten_without_force() {
         "overwrite"
     );
     assert_eq!(fs::read(&out).unwrap(), b"precious");
+    let run = zt!["split", path, "-o", dir.path()].exits(2);
+    assert!(run.err.contains("note: --force"), "{}", run.err);
+    let run = zt!["convert", path, out].exits(2);
+    assert!(run.err.contains("note: --force"), "{}", run.err);
+    let run = zt!["convert", path, path, "--force"].exits(2);
+    assert!(!run.err.contains("note: "), "{}", run.err);
     zt!["convert", path, out, "--force"].exits(0);
     zt!["verify", out].exits(0);
 }

@@ -219,3 +219,47 @@ fn no_bytes_make_it_panic() {
         }
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_does_not_reach_stdout_is_4() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let path = path.to_str().unwrap();
+    for arguments in [
+        &["--help"][..],
+        &["--version"],
+        &["help", "convert"],
+        &["man"],
+        &["completions", "fish"],
+        &["explain"],
+        &["ls", path],
+        &["verify", path],
+        &["meta", "get", path],
+        &["convert", path, "-"],
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        let run = common::run(common::command().args(arguments).stdout(full.unwrap()));
+        assert_eq!(run.exits(4).out, b"", "{arguments:?}");
+    }
+}
+
+#[test]
+fn stdin_is_no_file() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    for arguments in [
+        &["ls", "-"][..],
+        &["info", "-"],
+        &["verify", "-"],
+        &["show", "-", "w"],
+        &["convert", "-", "out.zt"],
+        &["split", "-"],
+        &["meta", "get", "-"],
+        &["rm", "-", "w"],
+    ] {
+        let run = common::zt(arguments).exits(2);
+        assert!(run.err.contains("stdin"), "{}", run.err);
+    }
+    zt!["diff", path, "-"].exits(2);
+}

@@ -220,3 +220,16 @@ fn a_set_is_cut_anew_elsewhere_or_replaced() {
     );
     assert_eq!(names_in(&out), ["model.zt"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_name_that_is_no_text_is_refused_before_a_folder_is_made() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tempdir().unwrap();
+    let path = dir.path().join(std::ffi::OsStr::from_bytes(b"\xff.zt"));
+    fs::rename(sample(dir.path()), &path).unwrap();
+    let out = dir.path().join("shards");
+    zt!["split", path, "-o", out].exits(2);
+    assert!(!out.exists());
+    zt!["ls", path].exits(0);
+}

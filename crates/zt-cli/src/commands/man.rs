@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     for command in with_commands(&main) {
         let path = dir.join(Man::new(command.clone()).get_filename());
         if path.symlink_metadata().is_ok() && !arguments.force {
-            return Err(Failure::overwrite(&path, "exists"));
+            return Err(Failure::overwrite(&path, "exists; --force replaces it"));
         }
         pages.push((path, render(command).map_err(zt::Error::from)?));
     }

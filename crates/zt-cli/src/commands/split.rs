@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::{human, parse};
 use crate::storing::Storing;
-use crate::taking::{Taking, kinds};
+use crate::taking::{Taking, hint_force, kinds};
 use crate::text::{count, printable};
 
 /// Split a file into a set of shards with an index
@@ -22,7 +22,8 @@ use crate::text::{count, printable};
 /// Shards are named and cut as the Hugging Face Hub does it: model-00001-of-00003.safetensors and so
 /// on, beside model.safetensors.index.json, which opens the set. A tensor that is larger than the
 /// limit is a shard by itself; where all fits one shard, that is model.safetensors, without an
-/// index. All files appear or none; with --force they replace the whole set of that name.
+/// index. All files appear or none; with --force they replace the whole set of that name. A kill
+/// leaves what was written in a hidden folder.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -120,6 +121,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             .unwrap_or(Path::new(""))
             .to_path_buf(),
     };
+    let stem = stem(&arguments.file)?;
     let made = !folder.as_os_str().is_empty() && !folder.is_dir();
     if made {
         fs::create_dir_all(&folder).map_err(|error| Error::from(error).with_path(&folder))?;
@@ -127,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let split = zt_convert::split(
         &inputs,
         &folder,
-        &stem(&arguments.file)?,
+        &stem,
         arguments.max_shard_size,
         arguments.force,
         &options,
@@ -138,6 +140,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             let _ = fs::remove_dir(&folder); // A command that fails leaves nothing behind.
         }
         arguments.taking.hint(failure, &inputs, output);
+        if !arguments.force {
+            hint_force(failure, output);
+        }
         if matches!(failure, Failure::Error(error) if error.code() == "overwrite")
             && arguments.output.is_none()
         {
@@ -155,7 +160,12 @@ fn stem(path: &Path) -> Result<String, Failure> {
     let name = name.map(|name| name.strip_suffix(".index.json").unwrap_or(name));
     let stem = name.and_then(|name| Path::new(name).file_stem()?.to_str());
     let stem = stem.map(str::to_owned);
-    stem.ok_or_else(|| Failure::misuse("the name of the file is not text"))
+    stem.ok_or_else(|| {
+        let path = path.display();
+        Failure::misuse(format!(
+            "{path}: its name, which shards are called by, is no text"
+        ))
+    })
 }
 
 fn tell(
