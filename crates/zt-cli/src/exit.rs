@@ -124,6 +124,7 @@ pub(crate) fn conclude(result: Result<Exit, Failure>, output: &mut Output) -> Ex
         Err(failure) => failure,
     };
     failure.tell(output);
+    output.hints();
     if let Some(error) = failure.body()
         && output.json
     {

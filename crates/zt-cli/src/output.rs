@@ -20,6 +20,8 @@ pub(crate) struct Output {
     pub(crate) json: bool,
     /// Whether stdout and stderr are coloured.
     colors: [bool; 2],
+    /// What is to be said after an error.
+    hints: Vec<String>,
 }
 
 impl Output {
@@ -37,6 +39,7 @@ impl Output {
             stdout: BufWriter::with_capacity(1 << 16, stdout),
             json,
             colors,
+            hints: Vec::new(),
         }
     }
 
@@ -105,6 +108,18 @@ impl Output {
                 "warning",
                 &format!("and {more} more, which --json lists"),
             );
+        }
+    }
+
+    /// `note: message`, on stderr, behind the error that the command ends with.
+    pub(crate) fn hint(&mut self, message: impl Into<String>) {
+        self.hints.push(message.into());
+    }
+
+    /// Prints the hints.
+    pub(crate) fn hints(&mut self) {
+        for hint in std::mem::take(&mut self.hints) {
+            self.note(&hint);
         }
     }
 

@@ -1,14 +1,14 @@
 //! What is taken from other files, and how it is changed on the way.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use zt::{DType, Entry, File, Kind};
+use zt::{DType, Entry, Error, File, Kind};
 use zt_convert::{ConvertOptions, Input, Member};
 
 use crate::exit::Failure;
-use crate::open::{Opening, decoded_len, input};
+use crate::open::{Opening, decoded_len, input, is_same_file};
 use crate::output::Output;
 
 /// What every command takes that writes the tensors of other files.
@@ -61,35 +61,44 @@ impl Taking {
         options
     }
 
-    /// Says that --lossy would help, where it would.
-    pub(crate) fn hint(&self, failure: &Failure, inputs: &[Input], output: &Output) {
-        let error = match failure {
-            Failure::Error(error) if !self.lossy => error,
-            _ => return,
-        };
-        if error.code() == "lossy" {
-            output.note("--lossy writes what can be said, with a warning of the rest");
+    /// Says which option would help: --lossy, or --force, which `is_forced` says was given.
+    pub(crate) fn hint(
+        &self,
+        failure: &Failure,
+        inputs: &[Input],
+        is_forced: bool,
+        output: &mut Output,
+    ) {
+        let Failure::Error(error) = failure else {
             return;
-        }
-        let files = inputs.iter().map(Input::file);
-        let entries: Vec<Entry<'_>> = files.flat_map(File::entries).collect();
-        let faulty = entries.iter().filter(|entry| entry.fault().is_some());
-        let names: Vec<&str> = faulty.map(Entry::name).collect();
-        // Not where something else of the object stopped the work.
-        if error.object().is_some_and(|name| names.contains(&name)) {
-            output.note(&format!(
-                "{} of {} objects cannot be read: --lossy leaves them out, each with a warning",
-                names.len(),
-                entries.len()
-            ));
+        };
+        let mut read = inputs.iter().flat_map(Input::paths);
+        let path = error.path().unwrap_or(Path::new(""));
+        match error.code() {
+            "overwrite" if !is_forced && !read.any(|input| is_same_file(input, path)) => {
+                output.hint("--force replaces it");
+            }
+            "lossy" if !self.lossy => {
+                output.hint("--lossy writes what can be said, with a warning of the rest");
+            }
+            _ if !self.lossy => hint_at_faults(error, inputs, output),
+            _ => {}
         }
     }
 }
 
-/// Says that --force would help, which was not given, where it would.
-pub(crate) fn hint_force(failure: &Failure, output: &Output) {
-    if matches!(failure, Failure::Error(error) if error.code() == "overwrite") {
-        output.note("--force replaces files that are there, but never an input");
+/// Says how many objects are at fault, if an error is of one of them.
+fn hint_at_faults(error: &Error, inputs: &[Input], output: &mut Output) {
+    let files = inputs.iter().map(Input::file);
+    let entries: Vec<Entry<'_>> = files.flat_map(File::entries).collect();
+    let faulty = entries.iter().filter(|entry| entry.fault().is_some());
+    let names: Vec<&str> = faulty.map(Entry::name).collect();
+    // Not where something else of the object stopped the work.
+    if error.object().is_some_and(|name| names.contains(&name)) {
+        let (faulty, all) = (names.len(), entries.len());
+        output.hint(format!(
+            "{faulty} of {all} objects cannot be read: --lossy leaves them out, each with a warning"
+        ));
     }
 }
 

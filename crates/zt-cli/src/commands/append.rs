@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let appended = zt_convert::append(&inputs, &mut edit.editor, &options);
     let summary = appended
         .map_err(|error| Failure::from(error.with_path(&editing.file)))
-        .inspect_err(|failure| arguments.taking.hint(failure, &inputs, output))?;
+        .inspect_err(|failure| arguments.taking.hint(failure, &inputs, true, output))?;
     let file_size = edit.commit()?;
     drop(progress);
     output.warnings(&summary.warnings);

@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::human;
 use crate::storing::Storing;
-use crate::taking::{Taking, hint_force, kinds};
+use crate::taking::{Taking, kinds};
 use crate::text::{count, printable, shared};
 
 /// Convert files to another kind, or store them in another way
@@ -101,12 +101,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     };
     drop(progress);
     let taking = &arguments.taking;
-    let summary = converted.inspect_err(|failure| {
-        taking.hint(failure, &inputs, output);
-        if !arguments.force {
-            hint_force(failure, output);
-        }
-    })?;
+    let summary =
+        converted.inspect_err(|failure| taking.hint(failure, &inputs, arguments.force, output))?;
     output.warnings(&summary.warnings);
     match to_stdout {
         true => Ok(Exit::Ok),

@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::{human, parse};
 use crate::storing::Storing;
-use crate::taking::{Taking, hint_force, kinds};
+use crate::taking::{Taking, kinds};
 use crate::text::{count, printable};
 
 /// Split a file into a set of shards with an index
@@ -139,14 +139,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         if made {
             let _ = fs::remove_dir(&folder); // A command that fails leaves nothing behind.
         }
-        arguments.taking.hint(failure, &inputs, output);
-        if !arguments.force {
-            hint_force(failure, output);
-        }
+        let taking = &arguments.taking;
+        taking.hint(failure, &inputs, arguments.force, output);
         if matches!(failure, Failure::Error(error) if error.code() == "overwrite")
             && arguments.output.is_none()
         {
-            output.note("-o DIR writes to another folder than that of FILE");
+            output.hint("-o DIR writes to another folder than that of FILE");
         }
     })?;
     output.warnings(&split.warnings);
