@@ -29,11 +29,7 @@ const STEPS: [Step; 12] = [
     step("format", |shell| shell.cargo("fmt --all --check").run()),
     step("graph", |shell| graph::run(shell, &[])),
     step("corpus", |shell| corpus::run(shell, &[])),
-    Step {
-        name: "deny",
-        run: deny,
-        optional: true,
-    },
+    step("deny", deny),
     // This is also what compiles benches/: `test` leaves out that crate, whose peers are heavy.
     step("clippy", |shell| {
         shell
