@@ -8,9 +8,11 @@
 //! in the crates and in `conformance/`.
 #![forbid(unsafe_code)]
 
+mod asan;
 mod bench;
 mod ci;
 mod corpus;
+mod coverage;
 mod error;
 mod features;
 mod files;
@@ -18,6 +20,7 @@ mod fuzz;
 mod graph;
 mod interop;
 mod kill_points;
+mod mutants;
 mod shell;
 mod unsafe_code;
 
@@ -34,7 +37,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 9] = [
+const TASKS: [Task; 12] = [
     Task {
         name: "ci",
         arguments: "",
@@ -50,7 +53,7 @@ const TASKS: [Task; 9] = [
     Task {
         name: "features",
         arguments: "",
-        summary: "every crate without features and with each alone",
+        summary: "every crate without features, with each alone and with all; needs cargo-hack",
         run: features::run,
     },
     Task {
@@ -88,6 +91,24 @@ const TASKS: [Task; 9] = [
         arguments: "[--minutes N] [-j N] [TARGET]",
         summary: "the same for half an hour each",
         run: fuzz::run,
+    },
+    Task {
+        name: "coverage",
+        arguments: "[--report]",
+        summary: "lines and branches that tests reach; needs cargo-llvm-cov and nightly",
+        run: coverage::run,
+    },
+    Task {
+        name: "mutants",
+        arguments: "[--shard K/N] [PACKAGE]",
+        summary: "faults that no test notices; needs cargo-mutants",
+        run: mutants::run,
+    },
+    Task {
+        name: "asan",
+        arguments: "",
+        summary: "the tests under AddressSanitizer; needs nightly",
+        run: asan::run,
     },
 ];
 
