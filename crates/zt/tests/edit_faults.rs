@@ -150,3 +150,21 @@ fn after_a_loss_of_power_the_old_file_or_the_new_one_is_there() {
         }
     }
 }
+
+/// Of a disk with no room at all, not even to remove something.
+#[test]
+fn a_full_disk_is_told_with_what_an_edit_needs() {
+    let old = old_file();
+    let storage = Recorder::new(&old, Failure::From(0));
+    let error = run(&storage, &OPERATIONS[2]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    let error = std::io::Error::from(error);
+    assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
+    // The manifest that is left, and the old one once more, behind a note of 16 bytes.
+    let text = error.to_string();
+    let needed = text.split("takes ").nth(1).unwrap();
+    let needed: usize = needed.split(' ').next().unwrap().parse().unwrap();
+    assert!((100..1000).contains(&needed), "{text}");
+    assert!(text.contains("no storage space"), "{text}");
+    assert!(storage.file() == old);
+}

@@ -13,6 +13,7 @@
 //! file, after it the new one. Cutting the file at its old length undoes all of it: if nobody is left
 //! to do that, the next edit does, which finds the length in the note.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -100,6 +101,13 @@ impl Tail {
         if self.copy_at.is_some_and(|copy_at| end <= copy_at) {
             return Ok(());
         }
+        self.move_copy_behind(end).map_err(|error| {
+            let copy_end = end.saturating_add(self.copy.len() as u64);
+            NoRoom::explain(error, copy_end.saturating_sub(self.old_len))
+        })
+    }
+
+    fn move_copy_behind(&mut self, end: u64) -> io::Result<()> {
         // Twice as much each time, so that the copy moves seldom; as little as will do on a disk
         // that is nearly full.
         let grown = self.position.saturating_sub(self.old_len).max(LEAST);
@@ -191,6 +199,43 @@ impl Drop for Tail {
             // Also where there is no copy yet: reserved space goes back. There is nobody to tell.
             let _ = self.storage.set_len(self.old_len);
         }
+    }
+}
+
+/// A full disk. What the system says of it says neither how much is missing nor what has become of
+/// the file; and whoever removes objects to make room has to know that there must be some first.
+#[derive(Debug)]
+struct NoRoom {
+    needed: u64,
+    error: io::Error,
+}
+
+impl NoRoom {
+    fn explain(error: io::Error, needed: u64) -> io::Error {
+        match error.kind() {
+            kind @ (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+                io::Error::new(kind, NoRoom { needed, error })
+            }
+            _ => error,
+        }
+    }
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NoRoom { needed, error } = self;
+        write!(
+            f,
+            "{error}: the file is as it was; while it is edited it takes {needed} bytes more, for what \
+             is added, the new manifest and a copy of the old one, also to remove objects: free as \
+             much, or edit a copy on another disk"
+        )
+    }
+}
+
+impl std::error::Error for NoRoom {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
     }
 }
 
