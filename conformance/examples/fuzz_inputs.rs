@@ -1,7 +1,7 @@
 //! The inputs that fuzzing has kept, out of their archives and into them.
 //!
 //! ```text
-//! fuzz_inputs unpack FOLDER    every input as FOLDER/TARGET/NAME
+//! fuzz_inputs unpack FOLDER    every input as FOLDER/TARGET/NAME, and what fuzzing of repairs begins with
 //! fuzz_inputs pack FOLDER      files of every FOLDER/TARGET, short and long, into the archives
 //! ```
 #![allow(clippy::unwrap_used, reason = "a tool of developers")]
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use zt_conformance::corpus::files_below;
-use zt_conformance::fuzz::BODIES;
+use zt_conformance::fuzz::{BODIES, damaged};
 use zt_conformance::{hash, inputs};
 
 /// Of each target, spread evenly over their lengths where there are more.
@@ -35,6 +35,14 @@ fn unpack(folder: &Path) {
             fs::write(folder.join(name), bytes).unwrap();
         }
     }
+    for (_, bytes) in damaged() {
+        fs::write(folder.join("repair").join(name_of(&bytes)), bytes).unwrap();
+    }
+}
+
+/// Of its content, so that no input is there twice.
+fn name_of(bytes: &[u8]) -> String {
+    hash(zt::DigestAlgorithm::Sha256, bytes)[..16].to_owned()
 }
 
 fn pack(folder: &Path) {
@@ -52,12 +60,7 @@ fn pack(folder: &Path) {
         if kept.is_empty() {
             continue;
         }
-        let named = |bytes: Vec<u8>| {
-            (
-                hash(zt::DigestAlgorithm::Sha256, &bytes)[..16].to_owned(),
-                bytes,
-            )
-        };
+        let named = |bytes: Vec<u8>| (name_of(&bytes), bytes);
         let kept: Vec<_> = kept.into_iter().map(named).collect();
         let packed = inputs::pack(&kept);
         println!(

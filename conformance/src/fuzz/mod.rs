@@ -5,6 +5,7 @@
 //! what it showed.
 
 mod container;
+mod damaged;
 mod differential;
 mod edits;
 mod foreign;
@@ -17,6 +18,7 @@ mod write_read;
 use zt::Limits;
 
 pub use container::{footer, manifest, open_all};
+pub use damaged::damaged;
 pub use differential::{assert_same, differential};
 pub use edits::edits;
 pub use foreign::{gguf, hdf5, npy, npz, onnx, pickle, pytorch, safetensors, slm1, squizd, zt2};
