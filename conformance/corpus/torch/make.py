@@ -240,6 +240,23 @@ case("library", "collections and values of Python's library: defaultdict, deque,
      attributes={"queue.1": 1, "args.lr": 0.5, "args.out": "runs/a", "numbers": [1], "none": [], "version": str(torch.__version__), "range": {"range": [0, 3, 1]},
                  "when": {"datetime.timedelta": [1, 2, 0]}})
 
+
+
+class Image(torch.Tensor):
+    """A tensor of a class of one's own."""
+
+
+class ModelCheckpoint:
+    """As a callback of PyTorch Lightning, whose class was the key of its state."""
+
+
+image = torch.arange(4.0).as_subclass(Image)
+image.scale = 2
+case("classes", "classes that are only named: the key of a callback's state, as in checkpoints of PyTorch Lightning 1, and the class of a tensor",
+     saved({"state_dict": {"w": tied}, "callbacks": {ModelCheckpoint: {"best": one, "monitor": None}}, "image": image, "loss": ModelCheckpoint}),
+     {"state_dict.w": tied, "callbacks.__main__.ModelCheckpoint.best": one, "image": torch.arange(4.0)},
+     attributes={"callbacks.__main__.ModelCheckpoint.monitor": None, "loss": "__main__.ModelCheckpoint"})
+
 # A set of two files, as Hugging Face's save_pretrained(safe_serialization=False) wrote them.
 first, second = {"embed.weight": torch.arange(8.0).reshape(4, 2), "layer.0": torch.arange(3).int()}, {"head.weight": torch.arange(8.0).reshape(2, 4).t()}
 shards = [f"pytorch_model-0000{at}-of-00002.bin" for at in (1, 2)]

@@ -102,7 +102,12 @@ fn two_archives_in_a_row_are_refused() {
     for (name, _) in ARCHIVES {
         let archive = bytes_of(name);
         let error = opened(&[&archive[..], &archive].concat()).unwrap_err();
-        assert_eq!(error.code(), "header", "{name}");
+        let at = (error.code(), error.offset());
+        assert_eq!(
+            at,
+            ("header", Some(archive.len() as u64)),
+            "{name}: {error}"
+        );
     }
 }
 

@@ -94,6 +94,12 @@ fn convert(
             map.map(Cbor::Map)
         }
         Node::Made(made) => object(heap, *made, depth, budget),
+        Node::Named { module, name, .. } => {
+            let (module, name) = (heap.text(*module), heap.text(*name));
+            let (module, name) = (module.unwrap_or_default(), name.unwrap_or_default());
+            budget.spend(module.len().saturating_add(name.len()))?;
+            Ok(format!("{module}.{name}").into())
+        }
         Node::Persistent(_) => Err(Violation::Attribute {
             found: heap.describe(value).to_owned(),
         }),

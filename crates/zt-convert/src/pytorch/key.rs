@@ -10,6 +10,7 @@
 //! | `b"w"` | `b"w"` |
 //! | `("w", 1)`, `torch.Size([1])`, `frozenset({1})` | `("w", 1)`, `(1)`, `{1}` |
 //! | `torch.float16`, `torch.device("cuda:1")` | `torch.float16`, `cuda:1` |
+//! | a class | its name and that of its module: `a.b.Class` |
 //! | any other, the first of its dict | `<key 0>` |
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
@@ -131,6 +132,15 @@ fn write(
             _ => return Err(Stop::Nameless),
         },
         Node::Tuple(items) => write_items(name, heap, items, ["(", ")"], depth)?,
+        Node::Named {
+            module,
+            name: class,
+            ..
+        } => {
+            name.write_str(heap.text(*module).ok_or(Stop::Nameless)?)?;
+            name.write_str(".")?;
+            name.write_str(heap.text(*class).ok_or(Stop::Nameless)?)?;
+        }
         Node::List(_) | Node::Set(_) | Node::Dict(_) | Node::Persistent(_) => {
             return Err(Stop::Nameless);
         }

@@ -47,12 +47,25 @@ struct Claim {
 /// program that unpacks it: then all offsets are off by as much, as Python's `zipfile` takes it.
 /// One that does begin so and whose directory is further on is two archives, or lies.
 pub(super) fn locate(source: &dyn Source) -> Result<Place> {
-    let (record, claim) = end_record(source)?;
     let mut head = [0; 4];
     let is_shifted = source.byte_len() >= 4 && {
         source.read_at(0, &mut head)?;
         !is_archive(&head)
     };
+    let found = directory(source, is_shifted);
+    if let Err(error) = &found
+        && !is_shifted
+        && error.kind() != zt::ErrorKind::Io
+        && let Ok(second) = directory(source, true)
+    {
+        let offset = second.before;
+        return Err(Error::from(Violation::Several { offset }).with_offset(offset));
+    }
+    found
+}
+
+fn directory(source: &dyn Source, is_shifted: bool) -> Result<Place> {
+    let (record, claim) = end_record(source)?;
     let (claim, end, named) = match zip64(source, record.offset(), claim, is_shifted)? {
         Some(found) => found,
         None => (claim, record.offset(), record.offset()),

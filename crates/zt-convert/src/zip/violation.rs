@@ -11,6 +11,8 @@ use crate::fault::is_an_error;
 pub(crate) enum Violation {
     /// No end record at the end of the file.
     NoEnd,
+    /// A whole archive lies behind another.
+    Several { offset: u64 },
     /// Something lies before the archive.
     Before { bytes: u64 },
     /// Something lies behind it.
@@ -97,11 +99,16 @@ impl fmt::Display for Violation {
                 "a zip archive without its end record in the last 64 KiB: the file was cut \
                      short, or much was written behind it",
             ),
+            Violation::Several { offset } => write!(
+                f,
+                "a second zip archive begins at {offset}: several in a row, as in a shard of a \
+                 distributed checkpoint, are not read"
+            ),
             Violation::Before { bytes } => {
-                write!(f, "{bytes} bytes before the zip archive are not read")
+                write!(f, "{bytes} B before the zip archive are not read")
             }
             Violation::Behind { bytes } => {
-                write!(f, "{bytes} bytes behind the zip archive are not read")
+                write!(f, "{bytes} B behind the zip archive are not read")
             }
             Violation::Volumes => f.write_str("one volume of a zip archive of several"),
             Violation::Zip64 => {

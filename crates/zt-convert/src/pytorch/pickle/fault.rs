@@ -18,8 +18,12 @@ pub(in crate::pytorch) enum PickleFault {
     Protocol { found: u8 },
     /// A byte that is no instruction, or one that no data needs.
     Instruction { code: u8 },
-    /// A global that is not on the list.
-    Global { module: String, name: String },
+    /// An object is made by a global that is not on the list. `at` is where that is named.
+    Global {
+        module: String,
+        name: String,
+        at: usize,
+    },
     /// A call of something that is no global.
     Call { found: &'static str },
     /// An object made of something that is no class.
@@ -74,10 +78,10 @@ impl fmt::Display for PickleFault {
                     code.escape_ascii()
                 )
             }
-            PickleFault::Global { module, name } => write!(
+            PickleFault::Global { module, name, .. } => write!(
                 f,
-                "it names the global {}.{}, which is not one of those that hold data; nothing \
-                 was run",
+                "an object is made by the global {}.{}, which is not one of those that hold \
+                 data; nothing was run",
                 module.escape_debug(),
                 name.escape_debug()
             ),

@@ -37,6 +37,12 @@ pub(in crate::pytorch) enum Node<'p> {
     /// Pairs in the order in which they were put; in a pickle that has been read, every key once.
     Dict(Vec<(Value, Value)>),
     Made(Made),
+    /// A global that is not on the list: no more than a name, which begins at that byte.
+    Named {
+        module: Value,
+        name: Value,
+        at: u32,
+    },
     /// What lies outside the pickle: its id.
     Persistent(Value),
 }
@@ -147,6 +153,7 @@ impl<'p> Heap<'p> {
                 Some(Node::Set(_) | Node::FrozenSet(_)) => "a set",
                 Some(Node::Dict(_)) => "a dict",
                 Some(Node::Made(_)) => "an object",
+                Some(Node::Named { .. }) => "a class",
                 Some(Node::Persistent(_)) => "a storage",
                 None => "nothing",
             },

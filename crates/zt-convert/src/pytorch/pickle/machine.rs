@@ -60,7 +60,13 @@ pub(in crate::pytorch) fn load(bytes: &[u8], find: Find) -> Result<Pickle<'_>, P
                     byte_len,
                 });
             }
-            Err(fault) => return Err(PickleError { at, fault }),
+            Err(fault) => {
+                let at = match fault {
+                    PickleFault::Global { at, .. } => at,
+                    _ => at,
+                };
+                return Err(PickleError { at, fault });
+            }
         }
     }
 }
@@ -96,7 +102,11 @@ impl<'p> Machine<'p> {
         self.steps = self.steps.saturating_add(1);
         let code = self.cursor.u8()?;
         match code {
-            b'.' => return self.pop().map(Some),
+            b'.' => {
+                let root = self.pop()?;
+                // A file that is nothing but a name holds no data.
+                return self.named(root).map_or(Ok(Some(root)), Err);
+            }
             0x80 => match self.cursor.u8()? {
                 0..=5 => Ok(()),
                 found => Err(PickleFault::Protocol { found }),
@@ -323,39 +333,66 @@ impl<'p> Machine<'p> {
         text.parse().map_err(|_| PickleFault::Number)
     }
 
+    /// What is not on the list is only a name, which a dict may have for a key: a class of
+    /// callbacks, the class of a tensor. Nothing is made by it.
     fn global(&mut self, code: u8) -> Done {
-        let global = if code == 0x93 {
-            let names = self.pop_last(2)?;
-            let mut texts = names.iter().map(|name| self.heap.text(*name));
-            match (texts.next().flatten(), texts.next().flatten()) {
-                (Some(module), Some(name)) => self.find_global(module, name)?,
-                _ => {
-                    let found = names.first().copied().unwrap_or(Value::None);
-                    return Err(self.operand("the name of a global", found));
-                }
+        let (module, name) = if code == 0x93 {
+            match self.pop_last(2)?.as_slice() {
+                [module, name] => (*module, *name),
+                _ => return Err(PickleFault::StackEmpty),
             }
         } else {
             let (module, name) = (self.cursor.text_line()?, self.cursor.text_line()?);
-            self.find_global(module, name)?
+            if code == b'i' {
+                // INST makes objects of Python 2's classes. None of those holds data.
+                self.find_global(module, name)
+                    .ok_or_else(|| self.unknown(module, name, self.at))?;
+                return Err(PickleFault::Instruction { code });
+            }
+            if let Some(global) = self.find_global(module, name) {
+                return self.push(Value::Global(global));
+            }
+            self.push_node(Node::Text(Cow::Borrowed(module)))?;
+            self.push_node(Node::Text(Cow::Borrowed(name)))?;
+            let name = self.pop()?;
+            (self.pop()?, name)
         };
-        if code == b'i' {
-            // INST makes objects of Python 2's classes. None of those holds data.
-            return Err(PickleFault::Instruction { code });
+        let (Some(module_name), Some(own_name)) = (self.heap.text(module), self.heap.text(name))
+        else {
+            return Err(self.operand("the name of a global", module));
+        };
+        if let Some(global) = self.find_global(module_name, own_name) {
+            return self.push(Value::Global(global));
         }
-        self.push(Value::Global(global))
+        let at = u32::try_from(self.at).unwrap_or(u32::MAX);
+        self.push_node(Node::Named { module, name, at })
     }
 
-    fn find_global(&self, module: &str, name: &str) -> Done<Global> {
-        let unknown = || PickleFault::Global {
+    fn find_global(&self, module: &str, name: &str) -> Option<Global> {
+        Some(match (self.find)(module, name)? {
+            Global::Unread(mut unread) => {
+                unread.at = u32::try_from(self.at).unwrap_or(u32::MAX);
+                Global::Unread(unread)
+            }
+            found => found,
+        })
+    }
+
+    /// The fault of what is only a name, where it has to be more.
+    fn named(&self, value: Value) -> Option<PickleFault> {
+        let Some(Node::Named { module, name, at }) = self.heap.node(value) else {
+            return None;
+        };
+        let text = |value| self.heap.text(value).unwrap_or_default();
+        let at = usize::try_from(*at).unwrap_or(usize::MAX);
+        Some(self.unknown(text(*module), text(*name), at))
+    }
+
+    fn unknown(&self, module: &str, name: &str, at: usize) -> PickleFault {
+        PickleFault::Global {
             module: abridged(module),
             name: abridged(name),
-        };
-        match (self.find)(module, name) {
-            Some(Global::Unread(mut unread)) => {
-                unread.at = u32::try_from(self.at).unwrap_or(u32::MAX);
-                Ok(Global::Unread(unread))
-            }
-            found => found.ok_or_else(unknown),
+            at,
         }
     }
 
@@ -368,13 +405,12 @@ impl<'p> Machine<'p> {
         let arguments = self.pop()?;
         let maker = match self.pop()? {
             Value::Global(maker) => maker,
-            other if code == b'R' => {
-                let found = self.heap.describe(other);
-                return Err(PickleFault::Call { found });
-            }
             other => {
                 let found = self.heap.describe(other);
-                return Err(PickleFault::Class { found });
+                return Err(self.named(other).unwrap_or(match code {
+                    b'R' => PickleFault::Call { found },
+                    _ => PickleFault::Class { found },
+                }));
             }
         };
         let Some(items) = self.heap.tuple(arguments) else {

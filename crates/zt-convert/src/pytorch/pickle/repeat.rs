@@ -148,6 +148,17 @@ fn is_same(heap: &Heap<'_>, a: Value, b: Value, depth: usize) -> bool {
         (Some(Node::Halves(a)), Some(Node::Halves(b)))
         | (Some(Node::Bytes(a)), Some(Node::Bytes(b)))
         | (Some(Node::Long(a)), Some(Node::Long(b))) => a == b,
+        (
+            Some(Node::Named { module, name, .. }),
+            Some(Node::Named {
+                module: other_module,
+                name: other_name,
+                ..
+            }),
+        ) => {
+            let text = |value: &Value| heap.text(*value);
+            text(module) == text(other_module) && text(name) == text(other_name)
+        }
         (Some(Node::Tuple(left)), Some(Node::Tuple(right))) => {
             let depth = depth.checked_sub(1);
             let mut items = left.iter().zip(right);
