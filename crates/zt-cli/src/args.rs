@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 
+use clap::builder::RangedI64ValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{append, bench, compact, completions, convert, diff, explain, extract, hash};
@@ -92,6 +93,12 @@ pub(crate) enum Command {
     Explain(explain::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
+}
+
+/// How many threads may be asked for. Each costs time and memory before any work is done, a thousand
+/// of them seconds.
+pub(crate) fn threads() -> RangedI64ValueParser<u16> {
+    clap::value_parser!(u16).range(1..=1024)
 }
 
 /// What must be known of the arguments before they are parsed, or although they cannot be.

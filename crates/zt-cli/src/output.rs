@@ -86,9 +86,10 @@ impl Output {
         self.problem(error.code(), &error.to_string());
     }
 
-    /// `error[code]: message`, on stderr.
+    /// `error[code]: message`, on stderr. Names of files are no more to be trusted than what is in
+    /// them.
     pub(crate) fn problem(&self, code: &str, message: &str) {
-        self.stderr("31", &format!("error[{code}]"), message);
+        self.stderr("31", &format!("error[{code}]"), &printable(message));
     }
 
     /// `warning[code]: where: what`, on stderr, for the first few.

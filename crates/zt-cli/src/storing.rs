@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use zt::{Compression, DEFAULT_LEVEL, DigestAlgorithm, Kind, WriteOptions};
 use zt_convert::ZT;
 
+use crate::args::threads;
 use crate::exit::Failure;
 
 /// What every command takes that writes components.
@@ -27,14 +28,14 @@ pub(crate) struct Storing {
     /// The digest to record of each component [crc32c]
     #[arg(long, value_enum)]
     digest: Option<Digest>,
-    /// Begin components at multiples of so many bytes: a power of two of at least 64
-    #[arg(long, value_name = "N")]
+    /// Begin components at multiples of so many bytes: a power of two from 64 to 2^30
+    #[arg(long, value_name = "N", value_parser = alignment)]
     align: Option<u64>,
     /// Store components of the same bytes as often as they occur, instead of once
     #[arg(long)]
     pub(crate) no_dedup: bool,
     /// Threads; as many as there are cores by default. The bytes are the same
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = threads())]
     jobs: Option<u16>,
 }
 
@@ -91,11 +92,6 @@ impl Storing {
             });
         }
         if let Some(align) = self.align {
-            if !align.is_power_of_two() || align < zt::container::ALIGNMENT {
-                return Err(Failure::misuse(format!(
-                    "--align {align}: not a power of two of at least 64"
-                )));
-            }
             options = options.alignment(align);
         }
         if let Some(jobs) = self.jobs {
@@ -113,6 +109,14 @@ pub(crate) fn compression(text: &str) -> Result<Compression, String> {
         _ if text == "auto" => Ok(Compression::Auto),
         _ => Err("`auto`, or a level from -7 to 22".to_owned()),
     }
+}
+
+/// The value of `--align`, as [`WriteOptions::alignment`] takes it.
+fn alignment(text: &str) -> Result<u64, String> {
+    let align = text.parse().ok().filter(|align: &u64| {
+        align.is_power_of_two() && (zt::container::ALIGNMENT..=1 << 30).contains(align)
+    });
+    align.ok_or_else(|| "not a power of two from 64 to 2^30".to_owned())
 }
 
 const _: () = assert!(DEFAULT_LEVEL == 3, "the help says so");

@@ -250,3 +250,16 @@ fn all_is_extracted_whether_or_not_somebody_reads_what_was() {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(names_in(&out).len(), 800);
 }
+
+#[test]
+fn names_of_files_do_nothing_to_a_terminal_either() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("\x1b[2Jgone");
+    std::fs::write(&path, "no tensors").unwrap();
+    for command in ["ls", "verify", "hash"] {
+        let run = zt![command, path].exits(3);
+        assert!(run.err.contains("\\u{1b}[2Jgone"), "{}", run.err);
+    }
+    let run = zt!["convert", path, dir.path().join("\x1b[2J")].exits(2);
+    assert!(!run.err.contains('\x1b'), "{}", run.err);
+}

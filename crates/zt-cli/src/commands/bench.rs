@@ -11,6 +11,7 @@ use serde::Serialize;
 use zt::{Compression, VerifyOptions, WriteOptions};
 use zt_convert::{ConvertOptions, Input};
 
+use crate::args::threads;
 use crate::exit::{Exit, Failure};
 use crate::open::{Opening, decoded_len, input};
 use crate::output::Output;
@@ -34,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
     /// Threads that verify and store; as many as there are cores by default. Reading takes all cores
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = threads())]
     jobs: Option<u16>,
 }
 

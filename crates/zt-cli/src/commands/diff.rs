@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use zt::{Change, Diff, DiffOptions, Extreme, File, ObjectDiff, Side, Tolerance, Value, ValueDiff};
 
+use crate::args::threads;
 use crate::exit::{Exit, Failure};
 use crate::json::{Any, ErrorBody, Float};
 use crate::open::{Opening, decoded_len, open};
@@ -40,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     dense: bool,
     /// Threads; as many as there are cores by default
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = threads())]
     jobs: Option<u16>,
     #[command(flatten)]
     opening: Opening,

@@ -9,6 +9,7 @@ use zt::{
     Span, Standing, Verdict, examine, repair,
 };
 
+use crate::args::threads;
 use crate::exit::{Exit, Failure};
 use crate::json::ErrorBody;
 use crate::open::is_same_file;
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, requires = "output")]
     force: bool,
     /// Threads; as many as there are cores by default
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = threads())]
     jobs: Option<u16>,
 }
 
