@@ -50,6 +50,9 @@ pub(crate) fn check_name(out: &Path, inputs: &[Input], overwrite: bool) -> Resul
 ///
 /// Code `overwrite`.
 pub(crate) fn check_is_no_input(path: &Path, inputs: &[Input]) -> Result<()> {
+    if fs::metadata(path).is_err() {
+        return Ok(()); // Of sets, there are many files on both sides.
+    }
     let mut read = inputs.iter().flat_map(Input::paths);
     match read.find(|input| is_same_file(input, path)) {
         Some(input) => Err(Fault::IsInput {

@@ -1,7 +1,7 @@
 //! Files as a set of shards and an index, as the Hub keeps large models.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -95,23 +95,7 @@ pub fn split(
     let mut summary = Summary::default();
     let mut merged = Merged::new(inputs, options, &mut summary)?;
     let is_shared = kind == ZT && options.deduplicate && has_own_places(inputs);
-    let mut items = Vec::with_capacity(merged.objects.len());
-    let mut kept = Vec::with_capacity(merged.objects.len());
-    for incoming in &merged.objects {
-        // What is lost of an object that is written is said when it is.
-        let mut lost = Summary::default();
-        match item(incoming, options, is_shared, &mut lost)? {
-            Some(item) => {
-                items.push(item);
-                kept.push(*incoming);
-            }
-            None => {
-                summary.left_out.push(incoming.tensor.name().to_owned());
-                summary.warnings.append(&mut lost.warnings);
-            }
-        }
-    }
-    merged.objects = kept;
+    let items = items(&mut merged, options, is_shared, &mut summary)?;
     let (shards, total_size) = shards(items, max_shard_size);
 
     let extension = target.extensions.first().copied().unwrap_or_default();
@@ -129,6 +113,7 @@ pub fn split(
         ..Split::default()
     };
     let mut weight_map = BTreeMap::new();
+    let mut told = HashSet::new();
     for (shard, name) in shards.iter().zip(&files) {
         let objects = shard.iter().filter_map(|at| merged.objects.get(*at));
         let part = Merged {
@@ -148,17 +133,9 @@ pub fn split(
             byte_len: summary.byte_len,
         });
         // What is lost of the inputs' attributes is lost of every shard.
-        let known = split.warnings.len();
-        for warning in summary.warnings {
-            if !split
-                .warnings
-                .iter()
-                .take(known)
-                .any(|other| *other == warning)
-            {
-                split.warnings.push(warning);
-            }
-        }
+        let mut warnings = summary.warnings;
+        warnings.retain(|it| it.object.is_some() || told.insert(it.message.clone()));
+        split.warnings.append(&mut warnings);
     }
     if let Some(index) = &index {
         let metadata = Metadata { total_size };
@@ -173,8 +150,10 @@ pub fn split(
         })?;
     }
     staging.publish(&replaced)?;
-    let is_new = |name: &OsString| files.iter().chain(&index).any(|file| **file == **name);
-    let removed = replaced.iter().filter(|name| !is_new(name));
+    let new: HashSet<&OsStr> = files.iter().chain(&index).map(OsStr::new).collect();
+    let removed = replaced
+        .iter()
+        .filter(|name| !new.contains(name.as_os_str()));
     split.removed = removed.map(|name| folder.join(name)).collect();
     split.index = index.map(|index| folder.join(index));
     Ok(split)
@@ -206,11 +185,12 @@ fn replaced(
     if names_there.first().is_none_or(|first| **first != *index) {
         return Ok(names_there);
     }
+    let new: HashSet<&String> = files.iter().collect();
     // One that cannot be read says nothing about other files.
     for name in shards_of(&folder.join(&index)).unwrap_or_default() {
         let path = folder.join(&name);
         if names.is_shard(&name)
-            && !files.contains(&name)
+            && !new.contains(&name)
             && fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir())
         {
             output::check_is_no_input(&path, inputs).map_err(|error| error.with_path(&path))?;
@@ -222,6 +202,34 @@ fn replaced(
 
 /// Offsets and lengths of an object's components.
 type Spans = Vec<(u64, u64)>;
+
+/// What every object is to the plan. Objects of which nothing can be said are taken out, where that
+/// is allowed.
+fn items(
+    merged: &mut Merged<'_>,
+    options: &ConvertOptions<'_>,
+    is_shared: bool,
+    summary: &mut Summary,
+) -> Result<Vec<Item<Spans>>> {
+    let mut items = Vec::with_capacity(merged.objects.len());
+    let mut kept = Vec::with_capacity(merged.objects.len());
+    for incoming in &merged.objects {
+        // What is lost of an object that is written is said when it is.
+        let mut lost = Summary::default();
+        match item(incoming, options, is_shared, &mut lost)? {
+            Some(item) => {
+                items.push(item);
+                kept.push(*incoming);
+            }
+            None => {
+                summary.left_out.push(incoming.tensor.name().to_owned());
+                summary.warnings.append(&mut lost.warnings);
+            }
+        }
+    }
+    merged.objects = kept;
+    Ok(items)
+}
 
 /// What an object is to the plan; `None` where nothing of it can be said and that is allowed.
 fn item(

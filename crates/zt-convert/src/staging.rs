@@ -119,10 +119,8 @@ impl Staging {
     /// A file that takes the place of another is no more readable.
     fn keep_permissions(&self, name: &OsStr) {
         let old = fs::symlink_metadata(self.target.join(name));
-        if let Some(old) = old.ok().filter(fs::Metadata::is_file)
-            && self.names.iter().any(|staged| staged == name)
-        {
-            // Where there are no permissions there is nothing to keep.
+        if let Some(old) = old.ok().filter(fs::Metadata::is_file) {
+            // What is replaced by no file has none to keep them.
             let _ = fs::set_permissions(self.folder.join(name), old.permissions());
         }
     }
