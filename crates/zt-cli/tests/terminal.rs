@@ -189,8 +189,18 @@ fn an_interrupted_command_leaves_nothing() {
     let target = target.to_str().unwrap();
     let slice = out.path().join("out.npy");
     let slice = slice.to_str().unwrap();
+    let folder = out.path().to_str().unwrap();
     for arguments in [
         &["convert", "--json", path, target, "--zstd=19"][..],
+        &[
+            "split",
+            "--json",
+            path,
+            "-o",
+            folder,
+            "--to=zt",
+            "--zstd=19",
+        ],
         &["extract", "--json", path, "-o", slice],
     ] {
         let mut child = command()
