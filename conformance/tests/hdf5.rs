@@ -5,7 +5,7 @@
     reason = "a test fails by panicking"
 )]
 
-use zt::{ErrorKind, File, OpenOptions, Value};
+use zt::{ErrorKind, File, OpenOptions, Value, VerifyOptions};
 use zt_conformance::corpus;
 
 fn open(name: &str) -> zt::Result<File> {
@@ -22,6 +22,19 @@ fn links_that_unfold_without_end_are_beyond_a_limit() {
         (ErrorKind::Limit, "structure-limit"),
         "{error}"
     );
+}
+
+/// An index of chunks takes memory for as long as the file is open.
+#[test]
+fn indices_of_chunks_that_datasets_share_are_beyond_a_limit() {
+    let file = open("shared_index.h5").unwrap();
+    for _ in 0..2 {
+        let report = file.verify(&VerifyOptions::default()).unwrap();
+        let (read, problems) = (101 - report.problems.len(), report.problems);
+        assert!((1..20).contains(&read), "{read} were read");
+        let is_limit = |error: &zt::Error| error.kind() == ErrorKind::Limit;
+        assert!(problems.iter().all(is_limit), "{problems:?}");
+    }
 }
 
 /// The names of an enumeration are there once, and every dataset says where.

@@ -95,6 +95,14 @@ class Case:
         self.path.unlink()
         return self.path.with_suffix(".keras").name
 
+    def share_index(self):
+        """Has every layout name the tree of chunks that one of them names."""
+        head, dimensions = b"\3\2\2", b"\1\0\0\0\1\0\0\0"
+        stored, none = self.path.read_bytes(), head + b"\xff" * 8 + dimensions
+        found = [at for at in range(len(stored)) if stored[at : at + 3] == head and stored[at + 11 : at + 19] == dimensions]
+        (own,) = [stored[at : at + 19] for at in found if stored[at : at + 19] != none]
+        self.path.write_bytes(stored.replace(none, own))
+
     def __exit__(self, *error):
         self.file.close()
         if error[0]:
@@ -183,6 +191,14 @@ with Case("never_written", "chunked datasets of many thousands of chunks of whic
     case.dataset("none_filtered", np.zeros((100, 100), ">f4"), only=[], chunks=(10, 10), fillvalue=0.5, compression="gzip")
     case.dataset("two", np.full(200_000, 9, "u1"), only=[5, 199_999], chunks=(1,), maxshape=(None,))
     case.dataset("across", numbers(400, 500, dtype="u1"), only=[(0, 499), (399, 0)], chunks=(1, 1), maxshape=(None, None))
+
+with Case("shared_index", "a hundred datasets whose layouts name the chunks of the first: each would hold an index as long as the file", libver="earliest") as case:
+    case.file.create_dataset("a", data=numbers(1000, dtype="u1"), chunks=(1,))
+    for at in range(100):
+        case.file.create_dataset(f"b{at:02}", (1000,), "u1", chunks=(1,))
+    case.file.flush()
+    case.share_index()
+    case.expect = "reject"
 
 # ---- Groups.
 

@@ -15,6 +15,9 @@ use super::layout::{Chunking, Index};
 use super::store::Store;
 use super::violation::Violation;
 
+/// Bytes that a chunk without an entry in an index counts as, where it has as many: those of an address.
+const IMPLICIT: u64 = 8;
+
 /// A chunk that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunk {
@@ -77,6 +80,8 @@ impl Chunks {
                 let count = grid.count_max().unwrap_or(u64::MAX);
                 let all = count.saturating_mul(grid.chunk_len());
                 store.span(address, all, "all chunks")?;
+                // Nothing is read for them, and they are kept all the same.
+                store.charge(count.saturating_mul(grid.chunk_len().min(IMPLICIT)))?;
                 for index in 0..count {
                     let at = index.saturating_mul(grid.chunk_len());
                     let number = grid.number_of_fixed(index);

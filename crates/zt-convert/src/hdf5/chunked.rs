@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use zt::{Error, Result, Source};
+use zt::{Error, ErrorKind, Result, Source};
 
 use super::chunk_index::{Chunk, Chunks};
 use super::filled;
@@ -48,12 +48,12 @@ pub(super) struct Chunked {
     cut: Cut,
     bands: Bands,
     id: u64,
-    chunks: Mutex<Option<Arc<Chunks>>>,
+    chunks: Mutex<Option<Result<Arc<Chunks>>>>,
 }
 
 impl Chunked {
-    /// The values of a dataset of `byte_len` bytes, which is not 0. `bands` is shared by the
-    /// datasets of a file.
+    /// The values of a dataset of `byte_len` bytes, which is not 0. `bands` and the budget of `store` are
+    /// shared by the datasets of a file.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Chunked {
             }
         }
         Ok(Chunked {
-            store: store.afresh(),
+            store: store.sharing(),
             chunking,
             grid,
             pipeline,
@@ -93,16 +93,24 @@ impl Chunked {
         })
     }
 
-    /// The index, which is read once.
+    /// The index, which is read once, and so is one that is at fault. All indices of a file together
+    /// have one budget: datasets that share one would each hold it.
     fn chunks(&self) -> Result<Arc<Chunks>> {
         let mut known = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(chunks) = &*known {
-            return Ok(Arc::clone(chunks));
+            return chunks.clone();
         }
         let is_filtered = !self.pipeline.is_empty();
         let store = self.store.afresh();
-        let read = Chunks::read(&store, &self.chunking, &self.grid, is_filtered)?;
-        Ok(Arc::clone(known.insert(Arc::new(read))))
+        let read = Chunks::read(&store, &self.chunking, &self.grid, is_filtered);
+        // What could not be read now may be later, and costs nothing till then.
+        if let Err(error) = &read
+            && error.kind() == ErrorKind::Io
+        {
+            return Err(error.clone());
+        }
+        let charged = self.store.charge(store.spent());
+        known.insert(charged.and(read.map(Arc::new))).clone()
     }
 
     /// The values of a band.

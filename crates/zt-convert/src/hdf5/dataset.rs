@@ -32,6 +32,8 @@ const UNSTORED_MAX: u64 = 64 << 20;
 pub(super) struct Datasets {
     file: SourceId,
     bands: Bands,
+    /// With the budget of all indices of chunks.
+    indices: Store,
     /// Bytes of values that are not ranges of the file, and that may still be.
     left: u64,
     limit: u64,
@@ -129,6 +131,7 @@ impl Datasets {
         Datasets {
             file,
             bands: Bands::default(),
+            indices: store.afresh(),
             left: limit,
             limit,
             decoded_max: limits.decoded_len,
@@ -243,7 +246,8 @@ impl Datasets {
         })?;
         self.unstored(byte_len)?;
         let place = chunking.address.map_or(0, |address| store.offset(address));
-        let values = Chunked::new(store, chunking, grid, pipeline, fill, byte_len, &self.bands)?;
+        let (store, bands) = (&self.indices, &self.bands);
+        let values = Chunked::new(store, chunking, grid, pipeline, fill, byte_len, bands)?;
         let source = builder.derived_from(values, self.file, place);
         Ok((Span::new(0, byte_len).unwrap_or_default(), source))
     }

@@ -22,7 +22,7 @@ pub(super) struct Store {
     /// Where in the source the superblock is: addresses count from there.
     base: u64,
     sizes: Sizes,
-    spent: AtomicU64,
+    spent: Arc<AtomicU64>,
 }
 
 impl Store {
@@ -32,13 +32,30 @@ impl Store {
             within,
             base,
             sizes,
-            spent: AtomicU64::new(0),
+            spent: Arc::default(),
         }
     }
 
     /// The same file, with a budget of its own: for what is read later, and maybe again.
     pub(super) fn afresh(&self) -> Self {
-        Store::new(Arc::clone(&self.source), self.within, self.base, self.sizes)
+        Store {
+            spent: Arc::default(),
+            ..self.sharing()
+        }
+    }
+
+    /// The same file, with the same budget.
+    pub(super) fn sharing(&self) -> Self {
+        Store {
+            source: Arc::clone(&self.source),
+            spent: Arc::clone(&self.spent),
+            ..*self
+        }
+    }
+
+    /// Bytes of the budget that are spent.
+    pub(super) fn spent(&self) -> u64 {
+        self.spent.load(Ordering::Relaxed)
     }
 
     pub(super) fn source(&self) -> &Arc<dyn Source> {
