@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+use zt::ErrorKind;
 use zt_conformance::corpus;
 use zt_conformance::foreign::{self, Case};
 
@@ -43,7 +44,7 @@ macro_rules! kinds {
 #[test]
 fn torch() {
     let folder = corpus::folder().join("corpus/torch");
-    check_cases("torch", &foreign::cases_in(&folder, "pt"), 20);
+    check_cases("torch", &foreign::cases_in(&folder, "pt"), 22);
 }
 
 /// More of HDF5: `corpus/hdf5/make.py` has what was written.
@@ -53,23 +54,20 @@ fn hdf5() {
     check_cases("hdf5", &foreign::cases_in(&folder, "h5"), 27);
 }
 
-/// Its weights are laid out otherwise than those of `torch.save`.
+/// Their weights are laid out otherwise than those of `torch.save`.
 #[test]
-fn an_archive_of_torch_export_says_what_it_is() {
-    for (format, pickle) in [
-        ("m/archive_format", "m/model.pt"),
-        ("archive_format", "m/x.pt"),
+fn other_archives_of_torch_say_what_they_are() {
+    for (member, how) in [
+        ("m/archive_format", "torch.export"),
+        ("archive_format", "torch.export"),
+        ("m/.data/extern_modules", "torch.package"),
     ] {
-        let members = [(format, &b"pt2"[..]), (pickle, b"PK")];
+        let members = [(member, &b"pt2"[..]), ("m/model/m.pkl", b"PK")];
         let bytes = zt_conformance::archive::stored(&members);
         let error = zt_convert::open_source(memory(&bytes), &Default::default()).unwrap_err();
-        let kinds = (error.kind(), error.code());
-        assert_eq!(
-            kinds,
-            (zt::ErrorKind::Unsupported, "unsupported"),
-            "{error}"
-        );
-        assert!(error.to_string().contains("torch.export"), "{error}");
+        let found = (error.kind(), error.code());
+        assert_eq!(found, (ErrorKind::Unsupported, "unsupported"), "{error}");
+        assert!(error.to_string().contains(how), "{error}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 Truths are computed from what is handed to torch, with NumPy alone; no reader of this project is asked.
 """
-import argparse, datetime, hashlib, json, math, pathlib, random, shutil, warnings, zipfile
+import argparse, datetime, hashlib, json, math, pathlib, pickle, random, shutil, warnings, zipfile
 from collections import Counter, OrderedDict, defaultdict, deque
 from typing import Dict, List
 
@@ -40,11 +40,11 @@ def truth(tensor):
     return said | ({"type": logical} if logical else {})
 
 
-def case(name, about, save, objects, refused={}, attributes={}, entry=None):
+def case(name, about, save, objects, refused={}, attributes={}, entry=None, expect=None):
     """`save` writes the file; `objects` are the tensors that it has, by their names."""
     path = FOLDER / (entry or f"{name}.pt")
     save(path)
-    said = {"about": about, "kind": "pt", "expect": "partial" if refused else "read"}
+    said = {"about": about, "kind": "pt", "expect": expect or ("partial" if refused else "read")}
     said |= {"entry": entry, "files": {}} if entry else {}
     said |= {"objects": {key: truth(tensor) for key, tensor in objects.items()}, "refused": refused, "attributes": attributes}
     (FOLDER / f"{name}.json").write_text(json.dumps(said, indent=1) + "\n")
@@ -256,6 +256,11 @@ case("classes", "classes that are only named: the key of a callback's state, as 
      saved({"state_dict": {"w": tied}, "callbacks": {ModelCheckpoint: {"best": one, "monitor": None}}, "image": image, "loss": ModelCheckpoint}),
      {"state_dict.w": tied, "callbacks.__main__.ModelCheckpoint.best": one, "image": torch.arange(4.0)},
      attributes={"callbacks.__main__.ModelCheckpoint.monitor": None, "loss": "__main__.ModelCheckpoint"})
+
+# What is no data.
+case("whole_module_legacy", "torch.save(model) in the older stream, which names the class of a module by its source",
+     saved(torch.nn.Linear(2, 2), _use_new_zipfile_serialization=False), {}, expect="reject")
+case("plain_pickle", "pickle.dump of a dict: no file of torch", lambda path: path.write_bytes(pickle.dumps({"w": 1}, 2)), {}, expect="reject")
 
 # A set of two files, as Hugging Face's save_pretrained(safe_serialization=False) wrote them.
 first, second = {"embed.weight": torch.arange(8.0).reshape(4, 2), "layer.0": torch.arange(3).int()}, {"head.weight": torch.arange(8.0).reshape(2, 4).t()}

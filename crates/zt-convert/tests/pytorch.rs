@@ -173,3 +173,20 @@ fn an_archive_of_torchscript_says_that_its_code_is_not_read() {
         assert_eq!(codes == ["torchscript"], is_script, "{name}: {codes:?}");
     }
 }
+
+#[test]
+fn what_is_no_data_is_refused_by_what_it_is() {
+    for (name, code, said) in [
+        (
+            "whole_module_legacy",
+            "pickle-global",
+            "torch.nn.modules.linear.Linear",
+        ),
+        ("plain_pickle", "header", "torch.save did not write"),
+    ] {
+        let path = corpus().join(format!("torch/{name}.pt"));
+        let error = open(path, &OpenOptions::new()).unwrap_err();
+        assert_eq!(error.code(), code, "{error}");
+        assert!(error.to_string().contains(said), "{error}");
+    }
+}

@@ -34,9 +34,6 @@ const PICKLE: &str = "data.pkl";
 /// `torch.jit.save` writes the constants of the code beside the code, also where there are none.
 const CONSTANTS: &str = "constants.pkl";
 
-/// `torch.export.save` writes no pickle of its own, and this.
-const FORMAT: &str = "archive_format";
-
 /// What the code of an archive calls them: `CONSTANTS.c0` and so on.
 const CONSTANTS_PREFIX: &str = "CONSTANTS.c";
 
@@ -47,8 +44,12 @@ pub(super) fn open(
 ) -> Result<Input> {
     let archive = Archive::open(&source, builder.limits())?;
     archive.tolerate_surroundings(&mut builder);
-    if !archive.members().iter().any(is_pickle) && archive.members().iter().any(is_format) {
-        return Err(Violation::Exported.into());
+    let mut members = archive.members().iter();
+    if let (false, Some(how)) = (
+        members.clone().any(is_pickle),
+        members.find_map(other_layout),
+    ) {
+        return Err(Violation::OtherLayout { how }.into());
     }
     let records = Records::new(&archive)?;
     let byte_order = records.byte_order(&source)?;
@@ -96,10 +97,10 @@ pub(super) fn open(
 }
 
 /// Whether an archive is torch's: it has a `data.pkl` in its outermost folder, or is of
-/// `torch.export`.
+/// `torch.export` or `torch.package`.
 pub(crate) fn is_ours(archive: &Archive) -> bool {
     let mut members = archive.members().iter();
-    members.any(|member| is_pickle(member) || is_format(member))
+    members.any(|member| is_pickle(member) || other_layout(member).is_some())
 }
 
 /// Whether an archive without a sound directory, whose first record is called so, was meant to be
@@ -112,10 +113,15 @@ fn is_pickle(member: &Member) -> bool {
     matches!(member.name().split_once('/'), Some((_, PICKLE)))
 }
 
-/// What says that an archive is one of `torch.export`.
-fn is_format(member: &Member) -> bool {
+/// What writes archives that have this member, where it is not `torch.save`.
+fn other_layout(member: &Member) -> Option<&'static str> {
     let name = member.name();
-    name == FORMAT || matches!(name.split_once('/'), Some((_, FORMAT)))
+    let name = name.split_once('/').map_or(name, |(_, name)| name);
+    match name {
+        "archive_format" => Some("torch.export"),
+        ".data/extern_modules" => Some("torch.package"),
+        _ => None,
+    }
 }
 
 /// A pickle and its record.

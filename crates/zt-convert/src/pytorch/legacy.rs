@@ -169,7 +169,7 @@ impl<'p> Pickles<'p> {
                 }),
             }
         };
-        let (magic, _) = next("the magic number")?;
+        let (magic, _) = next("the first pickle")?;
         if !is_magic(&magic) {
             return Err(Violation::Magic.into());
         }

@@ -164,8 +164,8 @@ pub(super) enum Violation {
     },
     /// An archive without a pickle.
     NoPickle,
-    /// An archive of `torch.export`, which has another layout.
-    Exported,
+    /// An archive of torch's that is not of `torch.save`.
+    OtherLayout { how: &'static str },
     /// `byteorder` is neither `little` nor `big`.
     ByteOrder { found: String },
     /// The layout from before version 0.1.10.
@@ -195,7 +195,7 @@ impl Violation {
             | Violation::TooDeep { .. }
             | Violation::NameTooLong { .. }
             | Violation::RecordTooLong { .. } => ErrorKind::Limit,
-            Violation::Tar | Violation::Exported | Violation::Version { .. } => {
+            Violation::Tar | Violation::OtherLayout { .. } | Violation::Version { .. } => {
                 ErrorKind::Unsupported
             }
             Violation::Pickle { error, .. } => match error.fault {
@@ -209,7 +209,9 @@ impl Violation {
 
     fn code(&self) -> &'static str {
         match self {
-            Violation::Tar | Violation::Exported | Violation::Version { .. } => "unsupported",
+            Violation::Tar | Violation::OtherLayout { .. } | Violation::Version { .. } => {
+                "unsupported"
+            }
             Violation::Pickle { error, .. } => match error.fault {
                 PickleFault::Global { .. } => "pickle-global",
                 _ => "pickle",
@@ -250,9 +252,10 @@ impl fmt::Display for Violation {
             }
             Violation::Pickle { record, error } => write!(f, "{record}: {error}"),
             Violation::NoPickle => f.write_str("the archive has no data.pkl"),
-            Violation::Exported => f.write_str(
-                "an archive of torch.export (.pt2), which is not read: load it with \
-                 torch.export.load and save its state_dict()",
+            Violation::OtherLayout { how } => write!(
+                f,
+                "an archive of {how}, which is not read: load it with torch and save its \
+                 state_dict() with torch.save"
             ),
             Violation::ByteOrder { found } => write!(
                 f,
@@ -263,9 +266,10 @@ impl fmt::Display for Violation {
                 "a tar archive as torch wrote them before version 0.1.10: load it with torch and \
                  save it anew",
             ),
-            Violation::Magic => {
-                f.write_str("the file begins with a pickle that is not torch's magic number")
-            }
+            Violation::Magic => f.write_str(
+                "a pickle of Python that torch.save did not write: load it where it came \
+                     from, and save its tensors with torch.save",
+            ),
             Violation::Version { found } => {
                 write!(f, "the file is of version {found}; 1001 is known")
             }

@@ -380,6 +380,14 @@ impl<'p> Machine<'p> {
 
     /// The fault of what is only a name, where it has to be more.
     fn named(&self, value: Value) -> Option<PickleFault> {
+        let value = match self.heap.node(value)? {
+            // How the older streams name the class of a module: with its source.
+            Node::Persistent(id) => match self.heap.tuple(*id)? {
+                [kind, class, ..] if self.heap.text(*kind) == Some("module") => *class,
+                _ => return None,
+            },
+            _ => value,
+        };
         let Some(Node::Named { module, name, at }) = self.heap.node(value) else {
             return None;
         };
