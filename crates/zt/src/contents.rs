@@ -11,10 +11,10 @@ use crate::overlap::Allowance;
 use crate::progress::Gauge;
 use crate::tensor::Tensor;
 
-/// All that the contents of an object depend on. Objects of one key are checked once: a manifest
-/// can give the same indices to any number of objects.
+/// All that the contents of an object depend on. Objects of one key are looked at once: a manifest
+/// can give the same bytes to any number of objects.
 #[derive(PartialEq, Eq, Hash)]
-struct Key<'f> {
+pub(crate) struct Key<'f> {
     format: &'f str,
     shape: &'f [u64],
     /// CBOR.
@@ -103,7 +103,7 @@ fn is_asked(format: &dyn ObjectFormat, role: &str) -> bool {
         .is_none_or(|roles| roles.contains(&role))
 }
 
-fn key<'f>(tensor: &Tensor<'f>) -> Key<'f> {
+pub(crate) fn key<'f>(tensor: &Tensor<'f>) -> Key<'f> {
     let components = tensor.located().map(|part| ComponentKey {
         role: part.role,
         source: tensor.source_index(part),

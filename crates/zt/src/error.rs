@@ -210,6 +210,12 @@ impl Error {
         self
     }
 
+    /// Names another object that has the same fault.
+    pub(crate) fn of_object(mut self, name: &str) -> Self {
+        self.location.object = Some(name.to_owned());
+        self
+    }
+
     /// Names the component, unless a deeper layer has.
     #[must_use]
     pub fn with_component(mut self, role: &str) -> Self {

@@ -1,6 +1,11 @@
 //! Blobs that overlap, which a few bytes of a manifest can make as many times the file as it names
 //! them: nothing that reads or writes all of them takes as much.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
 
 #[allow(unused_imports, reason = "each test uses some of it")]
 mod common;
@@ -12,8 +17,8 @@ use common::{Counted, span_of};
 use zt::container::ContainerWriter;
 use zt::manifest::Manifest;
 use zt::{
-    Attributes, Blob, Component, Digest, DigestAlgorithm, Entry, ErrorKind, File, HashOptions,
-    Limits, Object, OpenOptions, Span, VerifyOptions,
+    Attributes, Blob, Change, Component, DiffOptions, Digest, DigestAlgorithm, Entry, ErrorKind,
+    File, HashOptions, Limits, Object, OpenOptions, Span, VerifyOptions,
 };
 
 const SLACK: u64 = 16 << 20;
@@ -245,6 +250,68 @@ fn verifying_and_hashing_read_so_many_times_the_file_and_no_more() {
             .content
             .is_some()
     );
+}
+
+#[test]
+fn comparing_reads_so_many_times_the_file_and_no_more() {
+    let bytes = many().build();
+    let present = 2 * bytes.len() as u64;
+    let (a, of_a) = opened(&bytes, Limits::default().overlap);
+    let (b, of_b) = opened(&bytes, Limits::default().overlap);
+    let diff = zt::diff(&a, &b, &DiffOptions::default()).unwrap();
+    let spent = of_a.load(Ordering::Relaxed) + of_b.load(Ordering::Relaxed);
+    assert!(spent <= 9 * present + SLACK, "{spent} of {present}");
+    assert!(diff.same > 8 && !diff.changed.is_empty());
+    for object in &diff.changed {
+        let [Change::Unreadable { error, .. }] = &object.changes[..] else {
+            panic!("{object:?}");
+        };
+        assert_eq!(
+            (error.code(), error.object()),
+            ("overlap", Some(&*object.name))
+        );
+    }
+}
+
+/// Names of the same bytes, on each side: compared once, and told of each.
+#[test]
+fn what_objects_share_is_compared_once() {
+    let shared = |values: &[u8], digest| {
+        let blob = Blob {
+            digest,
+            ..Blob::raw(Span::new(64, values.len() as u64).unwrap())
+        };
+        let object = Object::new([values.len() as u64], "dense")
+            .with_component("data", Component::new(zt::DType::U8, blob));
+        let objects = (0..1000).map(|at| (format!("w{at}"), object.clone()));
+        file(values, objects.collect())
+    };
+    let len = 100_000;
+    let (a, of_a) = opened(&shared(&vec![1; len], None), 8);
+    let (b, _) = opened(&shared(&vec![2; len], None), 8);
+    let (damaged, _) = opened(&shared(&vec![1; len], Some(Digest::Crc32c(1))), 8);
+    let mut options = DiffOptions::default();
+    options.values = true;
+    assert_eq!(zt::diff(&a, &a.clone(), &options).unwrap().same, 1000);
+    let spent = of_a.load(Ordering::Relaxed);
+    assert!(spent <= 4 * len as u64, "{spent}");
+    let diff = zt::diff(&a, &b, &options).unwrap();
+    assert_eq!(diff.changed.len(), 1000);
+    let all_differ = |change: &Change| matches!(change, Change::Values { diff, .. } if diff.different == len as u64);
+    assert!(
+        diff.changed
+            .iter()
+            .all(|object| object.changes.iter().all(all_differ))
+    );
+    let diff = zt::diff(&a, &damaged, &options).unwrap();
+    assert_eq!(diff.changed.len(), 1000);
+    for object in &diff.changed {
+        let [Change::Unreadable { error, .. }] = &object.changes[..] else {
+            panic!("{object:?}");
+        };
+        let (code, name) = (error.code(), error.object());
+        assert_eq!((code, name), ("digest-mismatch", Some(&*object.name)));
+    }
 }
 
 /// The same indices for a thousand shapes: their bytes are one range, and are read once, but are

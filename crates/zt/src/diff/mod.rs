@@ -5,13 +5,18 @@ mod object;
 mod stream;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 
+use zt_container::Limits;
 use zt_manifest::{DType, Map, Value};
 
+use crate::contents::{Key, key};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{Entry, File};
+use crate::overlap::Allowance;
 use crate::parallel;
 use crate::progress::{Gauge, Progress};
+use crate::tensor::Tensor;
 
 /// How two files are compared.
 #[derive(Clone, Copy, Default)]
@@ -212,7 +217,8 @@ pub struct Extreme<T> {
 ///
 /// On all cores and streaming: dense objects and components of any size take a few MiB for each
 /// core, other dense values are made in memory. Both files are read to their end, so that what is
-/// called the same has passed its digests.
+/// called the same has passed its digests. Bytes that several objects share are compared once; of
+/// ranges that overlap beyond [`Limits::overlap`](crate::Limits::overlap) the last are unreadable.
 ///
 /// ```
 /// use zt::{Change, Dense, DiffOptions, File, Writer};
@@ -263,7 +269,15 @@ fn diff_here(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
     let only_b = only_b.filter(|name| by_name.contains_key(name));
     diff.only_b = only_b.map(str::to_owned).collect();
 
-    for (name, changes) in compare(&pairs, options, &gauge)? {
+    let sources = a.inner.sources.iter().chain(&b.inner.sources);
+    let present = sources.fold(0u64, |all, source| all.saturating_add(source.byte_len()));
+    let limits = &a.inner.limits;
+    let limits = Limits {
+        overlap: limits.overlap.min(b.inner.limits.overlap),
+        ..*limits
+    };
+    let allowance = Allowance::of(present, &limits);
+    for (name, changes) in compare(&pairs, options, allowance, &gauge)? {
         if changes.is_empty() {
             diff.same = diff.same.saturating_add(1);
             continue;
@@ -274,26 +288,82 @@ fn diff_here(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
     Ok(diff)
 }
 
-/// What differs in every pair. Small ones side by side; each large one on all cores, so that no
-/// more than one of them takes memory.
+/// What differs in every pair. Pairs of the same bytes on both sides are compared once, however many
+/// objects a manifest gives them to, and ranges that overlap up to the limits of both files.
 fn compare<'e>(
-    pairs: &[(&'e Entry<'_>, &Entry<'_>)],
+    pairs: &[(&'e Entry<'_>, &'e Entry<'_>)],
     options: &DiffOptions<'_>,
+    mut allowance: Allowance,
     gauge: &Gauge<'_>,
 ) -> Result<Vec<(&'e str, Vec<Change>)>> {
-    let one = |(a, b): &(&'e Entry<'_>, &Entry<'_>)| -> Result<(&'e str, Vec<Change>)> {
-        gauge.report(0)?;
-        let changes = match (a.tensor(), b.tensor()) {
-            (Ok(a), Ok(b)) => object::changes(&a, &b, options, gauge)?,
-            (a, b) => {
-                let faults = [(Side::A, a.err()), (Side::B, b.err())];
+    let mut places = HashMap::new();
+    let mut distinct: Vec<(&Entry<'_>, &Entry<'_>)> = Vec::new();
+    let mut found: Vec<Result<usize, Vec<Change>>> = Vec::with_capacity(pairs.len());
+    for (a, b) in pairs {
+        let (of_a, of_b) = match (a.tensor(), b.tensor()) {
+            (Ok(of_a), Ok(of_b)) => (of_a, of_b),
+            (of_a, of_b) => {
+                let faults = [(Side::A, of_a.err()), (Side::B, of_b.err())];
                 let faults = faults.into_iter();
-                let unreadable =
-                    |(side, error): (Side, Option<Error>)| Some(unreadable(side, error?));
-                faults.filter_map(unreadable).collect()
+                let faults = faults.filter_map(|(side, error)| Some(unreadable(side, error?)));
+                found.push(Err(faults.collect()));
+                continue;
             }
         };
-        Ok((a.name(), changes))
+        found.push(match places.entry((identity(&of_a), identity(&of_b))) {
+            Slot::Occupied(place) => Ok(*place.get()),
+            Slot::Vacant(place) => match allowance.spend(stored_len(&of_a, &of_b)) {
+                Ok(()) => {
+                    distinct.push((*a, *b));
+                    Ok(*place.insert(distinct.len().saturating_sub(1)))
+                }
+                Err(error) => Err(vec![unreadable(Side::A, error.with_object(a.name()))]),
+            },
+        });
+    }
+    let compared = compare_distinct(&distinct, options, gauge)?;
+    let named = pairs.iter().zip(found).map(|((a, _), found)| {
+        let changes = found.map_or_else(
+            |faults| faults,
+            |at| {
+                let changes = compared.get(at).map_or(&[][..], Vec::as_slice);
+                changes.iter().map(|change| change.of(a.name())).collect()
+            },
+        );
+        (a.name(), changes)
+    });
+    Ok(named.collect())
+}
+
+/// What an object's values are, and what they are held to when they are read.
+type Identity<'f> = (Key<'f>, Vec<(Option<u64>, Option<String>)>);
+
+fn identity<'f>(tensor: &Tensor<'f>) -> Identity<'f> {
+    let blobs = tensor.components().map(|(_, component)| &component.blob);
+    let claims = blobs.map(|blob| {
+        let digest = blob.digest.as_ref().map(ToString::to_string);
+        (blob.decoded_len, digest)
+    });
+    (key(tensor), claims.collect())
+}
+
+/// Bytes that both are read from.
+fn stored_len(a: &Tensor<'_>, b: &Tensor<'_>) -> u64 {
+    let components = a.components().chain(b.components());
+    let lens = components.map(|(_, component)| component.blob.span.byte_len());
+    lens.fold(0, u64::saturating_add)
+}
+
+/// What differs in every pair of sound objects. Small ones side by side; each large one on all cores,
+/// so that no more than one of them takes memory.
+fn compare_distinct(
+    pairs: &[(&Entry<'_>, &Entry<'_>)],
+    options: &DiffOptions<'_>,
+    gauge: &Gauge<'_>,
+) -> Result<Vec<Vec<Change>>> {
+    let one = |(a, b): &(&Entry<'_>, &Entry<'_>)| -> Result<Vec<Change>> {
+        gauge.report(0)?;
+        object::changes(&a.tensor()?, &b.tensor()?, options, gauge)
     };
     let mut compared = Vec::with_capacity(pairs.len());
     let mut rest = pairs;
@@ -365,6 +435,19 @@ fn keyed(
     pairs
         .map(|(key, value)| Ok((key.to_cbor()?, key, value)))
         .collect()
+}
+
+impl Change {
+    /// The same change of an object of that name.
+    fn of(&self, name: &str) -> Change {
+        match self {
+            Change::Unreadable { side, error } => Change::Unreadable {
+                side: *side,
+                error: error.clone().of_object(name),
+            },
+            change => change.clone(),
+        }
+    }
 }
 
 /// `error`, unless it is that the work was interrupted.
