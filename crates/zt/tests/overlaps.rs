@@ -141,7 +141,7 @@ fn they_are_compacted_as_one_and_share_what_they_shared() {
 fn compacting_never_makes_a_file_longer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zt");
-    let data = vec![7; 3 << 20];
+    let data = vec![7; 4 << 20];
     let of = |offset: u64, len: u64| {
         let component = Component::new(zt::DType::U8, Blob::raw(Span::new(offset, len).unwrap()));
         Object::new([len], "dense").with_component("data", component)
@@ -154,7 +154,9 @@ fn compacting_never_makes_a_file_longer() {
         of(4096, 1 << 20),
         of(4096 + 64, 1 << 20),
         of((1 << 20) + 4096 + 128, 64),
-        of(2 << 20, 1 << 20),
+        of((2 << 20) + 64, 1 << 20),
+        // A page begins here, and not where the bytes begin that move together.
+        of((2 << 20) + 4096, 1 << 20),
     ];
     let named = objects.into_iter().enumerate();
     let objects = named.map(|(at, object)| (format!("w{at}"), object));

@@ -52,7 +52,9 @@ pub(crate) fn extents(mut stored: Vec<Stored<'_>>) -> Vec<Extent<'_>> {
         if let Some(last) = last {
             let end = last.span.end().max(span.end());
             last.span = Span::between(last.span.offset(), end).unwrap_or(last.span);
-            last.alignment = last.alignment.max(alignment(stored.blob));
+            if span.offset() == last.span.offset() {
+                last.alignment = last.alignment.max(alignment(stored.blob));
+            }
             last.blobs.push(stored);
         } else {
             extents.push(Extent {
