@@ -1,0 +1,78 @@
+//! One object that cannot be read stops a conversion, or is left out by name where losses are
+//! allowed: of every kind of file.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use zt::{Entry, File, OpenOptions};
+use zt_conformance::corpus;
+use zt_convert::{ConvertOptions, Input, ZT, convert};
+
+/// Files of a folder that were converted without what is at fault in them.
+fn converted(folder: &Path) -> usize {
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let Some(Ok(input)) = path
+            .is_file()
+            .then(|| Input::open(&path, &OpenOptions::new()))
+        else {
+            continue;
+        };
+        let entries = input.file().entries();
+        let faulty = entries.iter().filter(|entry| entry.fault().is_some());
+        let faulty: Vec<&str> = faulty.map(Entry::name).collect();
+        if faulty.is_empty() {
+            continue;
+        }
+        let all = entries.len();
+        let inputs = [input.clone()];
+        let to_zt = |lossy| {
+            let mut options = ConvertOptions::new(ZT);
+            options.lossy = lossy;
+            let mut out = Vec::new();
+            convert(&inputs, &mut out, &options).map(|summary| (out, summary))
+        };
+        let error = to_zt(false).unwrap_err();
+        assert!(
+            error.object().is_some_and(|name| faulty.contains(&name)),
+            "{path:?}: {error}"
+        );
+        match to_zt(true) {
+            Ok((out, summary)) => {
+                assert_eq!(summary.left_out, faulty, "{path:?}");
+                let warned = summary.warnings.iter().map(|it| it.object.as_deref());
+                let warned: Vec<&str> = warned.flatten().collect();
+                assert_eq!(warned, faulty, "{path:?}");
+                let rest = File::from_bytes(out).unwrap();
+                assert_eq!(rest.len(), all - faulty.len(), "{path:?}");
+                count += 1;
+            }
+            // What shows when values are read is no reason to leave anything out.
+            Err(error) => assert!(
+                error.object().is_some_and(|name| !faulty.contains(&name)),
+                "{path:?}: {error}"
+            ),
+        }
+    }
+    count
+}
+
+#[test]
+fn what_cannot_be_read_is_left_out_by_name_of_every_kind() {
+    let corpus = corpus::folder().join("corpus");
+    for folder in [
+        "foreign/gguf",
+        "foreign/h5",
+        "foreign/npz",
+        "foreign/onnx",
+        "foreign/pt",
+        "foreign/slm1/invalid",
+        "foreign/squizd/invalid",
+        "invalid",
+    ] {
+        let count = converted(&corpus.join(folder));
+        println!("{folder}: {count}");
+        assert!(count > 0, "{folder}");
+    }
+}
