@@ -23,7 +23,7 @@ use crate::text::{count, printable};
 /// on, beside model.safetensors.index.json, which opens the set. A tensor that is larger than the
 /// limit is a shard by itself; where all fits one shard, that is model.safetensors, without an
 /// index. All files appear or none; with --force they replace the whole set of that name. A kill
-/// leaves what was written in a hidden folder.
+/// leaves what was written, and what was being replaced, in a hidden folder.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
