@@ -19,6 +19,7 @@ use super::pickle::{Heap, Node, Pickle, Value};
 use super::tensor::{self, Layout, Numbers, Refused, Scale};
 use super::view::{self, Storage, View};
 use super::violation::{TensorFault, Violation};
+use super::wrapper;
 use crate::strided::{self, Bands, Strided};
 
 /// A view that makes more than this of its storage, and more than [`EXPANSION`] times as much, is
@@ -146,7 +147,7 @@ impl<'h> Assembler<'h> {
             let Leaf { name, value } = &leaf;
             let name = format!("{}{name}", graph.prefix);
             let layout = match pickle.heap.node(*value) {
-                Some(Node::Made(made)) if tensor::is_tensor(made) => {
+                Some(Node::Made(made)) if wrapper::is_tensor(made) => {
                     tensor::tensor(&pickle.heap, *made)
                 }
                 Some(Node::Persistent(_)) => view::storage(&pickle.heap, *value)

@@ -27,7 +27,8 @@ pub(super) fn attribute(
     convert(heap, value, limits.nesting, budget)
 }
 
-/// The attributes of an object of Python, by their names. See [`tensor::state`](super::tensor::state).
+/// The attributes of an object of Python, by their names. See
+/// [`members`](super::flatten::members).
 pub(super) fn attributes(
     heap: &Heap<'_>,
     pairs: &[(Value, Value)],

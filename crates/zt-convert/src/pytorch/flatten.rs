@@ -8,8 +8,8 @@ use zt::Limits;
 use super::global::Global;
 use super::key;
 use super::pickle::{Heap, Node, Value};
-use super::tensor;
 use super::violation::Violation;
+use super::wrapper;
 
 /// What leaves, their names and what becomes of them may take, for each byte of the pickle: `None`
 /// is one byte, and a tensor that is there again some thirty. A graph whose parts are shared can
@@ -210,7 +210,7 @@ impl Walk<'_, '_> {
         let is_walked = match collection(self.heap, value) {
             // Options of a program among tensors are kept; alone they are no checkpoint.
             Some(_) if self.way.is_empty() && is_namespace(self.heap, value) => false,
-            Some(Node::Set(_) | Node::FrozenSet(_)) => tensor::is_in(self.heap, value, budget)?,
+            Some(Node::Set(_) | Node::FrozenSet(_)) => wrapper::is_in(self.heap, value, budget)?,
             Some(node) => len(node) > 0 || self.way.is_empty(),
             None => false,
         };
@@ -292,13 +292,13 @@ pub(super) fn members(
     budget: &mut Budget,
 ) -> Result<Vec<(Value, Value)>, Violation> {
     let dicts = match heap.node(value) {
-        Some(Node::Made(made)) => tensor::members(heap, *made),
+        Some(Node::Made(made)) => wrapper::members(heap, *made),
         _ => Vec::new(),
     };
     let mut members = Vec::new();
     for (name, value) in dicts.into_iter().flatten() {
         budget.spend(size_of::<(Value, Value)>())?;
-        if tensor::is_in(heap, *value, budget)? == of_tensors {
+        if wrapper::is_in(heap, *value, budget)? == of_tensors {
             members.push((*name, *value));
         }
     }

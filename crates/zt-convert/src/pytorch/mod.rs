@@ -28,6 +28,7 @@ mod scalar;
 mod tensor;
 mod view;
 mod violation;
+mod wrapper;
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::cursor::Cursor;
 use super::fault::{PickleError, PickleFault};
-use super::heap::{Heap, Made, Node, Value};
+use super::heap::{Heap, Node, Value};
 use super::number;
 use super::repeat;
 use crate::pytorch::global::Global;
@@ -71,10 +71,10 @@ pub(in crate::pytorch) fn load(bytes: &[u8], find: Find) -> Result<Pickle<'_>, P
     }
 }
 
-struct Machine<'p> {
-    cursor: Cursor<'p>,
-    find: Find,
-    heap: Heap<'p>,
+pub(super) struct Machine<'p> {
+    pub(super) cursor: Cursor<'p>,
+    pub(super) find: Find,
+    pub(super) heap: Heap<'p>,
     stack: Vec<Value>,
     /// How long the stack was at each mark that is on it.
     marks: Vec<usize>,
@@ -87,14 +87,14 @@ struct Machine<'p> {
     values: u64,
     /// Values that may still be copied. Every value of a pickle takes a byte of it, and Python
     /// makes every collection once.
-    copies: usize,
+    pub(super) copies: usize,
     /// Where the instruction begins.
-    at: usize,
+    pub(super) at: usize,
     /// Bytes of the pickle, and what may follow it.
-    byte_len: u64,
+    pub(super) byte_len: u64,
 }
 
-type Done<T = ()> = Result<T, PickleFault>;
+pub(super) type Done<T = ()> = Result<T, PickleFault>;
 
 impl<'p> Machine<'p> {
     /// Carries out one instruction; the root where it was the last.
@@ -333,201 +333,7 @@ impl<'p> Machine<'p> {
         text.parse().map_err(|_| PickleFault::Number)
     }
 
-    /// What is not on the list is only a name, which a dict may have for a key: a class of
-    /// callbacks, the class of a tensor. Nothing is made by it.
-    fn global(&mut self, code: u8) -> Done {
-        let (module, name) = if code == 0x93 {
-            match self.pop_last(2)?.as_slice() {
-                [module, name] => (*module, *name),
-                _ => return Err(PickleFault::StackEmpty),
-            }
-        } else {
-            let (module, name) = (self.cursor.text_line()?, self.cursor.text_line()?);
-            if code == b'i' {
-                // INST makes objects of Python 2's classes. None of those holds data.
-                self.find_global(module, name)
-                    .ok_or_else(|| self.unknown(module, name, self.at))?;
-                return Err(PickleFault::Instruction { code });
-            }
-            if let Some(global) = self.find_global(module, name) {
-                return self.push(Value::Global(global));
-            }
-            self.push_node(Node::Text(Cow::Borrowed(module)))?;
-            self.push_node(Node::Text(Cow::Borrowed(name)))?;
-            let name = self.pop()?;
-            (self.pop()?, name)
-        };
-        let (Some(module_name), Some(own_name)) = (self.heap.text(module), self.heap.text(name))
-        else {
-            return Err(self.operand("the name of a global", module));
-        };
-        if let Some(global) = self.find_global(module_name, own_name) {
-            return self.push(Value::Global(global));
-        }
-        let at = u32::try_from(self.at).unwrap_or(u32::MAX);
-        self.push_node(Node::Named { module, name, at })
-    }
-
-    fn find_global(&self, module: &str, name: &str) -> Option<Global> {
-        Some(match (self.find)(module, name)? {
-            Global::Unread(mut unread) => {
-                unread.at = u32::try_from(self.at).unwrap_or(u32::MAX);
-                Global::Unread(unread)
-            }
-            found => found,
-        })
-    }
-
-    /// The fault of what is only a name, where it has to be more.
-    fn named(&self, value: Value) -> Option<PickleFault> {
-        let value = match self.heap.node(value)? {
-            // How the older streams name the class of a module: with its source.
-            Node::Persistent(id) => match self.heap.tuple(*id)? {
-                [kind, class, ..] if self.heap.text(*kind) == Some("module") => *class,
-                _ => return None,
-            },
-            _ => value,
-        };
-        let Some(Node::Named { module, name, at }) = self.heap.node(value) else {
-            return None;
-        };
-        let text = |value| self.heap.text(value).unwrap_or_default();
-        let at = usize::try_from(*at).unwrap_or(usize::MAX);
-        Some(self.unknown(text(*module), text(*name), at))
-    }
-
-    fn unknown(&self, module: &str, name: &str, at: usize) -> PickleFault {
-        PickleFault::Global {
-            module: abridged(module),
-            name: abridged(name),
-            at,
-        }
-    }
-
-    /// REDUCE, NEWOBJ and BUILD.
-    fn object(&mut self, code: u8) -> Done {
-        if code == b'b' {
-            let state = self.pop()?;
-            return self.build(state);
-        }
-        let arguments = self.pop()?;
-        let maker = match self.pop()? {
-            Value::Global(maker) => maker,
-            other => {
-                let found = self.heap.describe(other);
-                return Err(self.named(other).unwrap_or(match code {
-                    b'R' => PickleFault::Call { found },
-                    _ => PickleFault::Class { found },
-                }));
-            }
-        };
-        let Some(items) = self.heap.tuple(arguments) else {
-            return Err(self.operand("a tuple of arguments", arguments));
-        };
-        if code == 0x81 && !maker.is_class() {
-            return Err(PickleFault::Class {
-                found: "a function",
-            });
-        }
-        let items = match (maker, items) {
-            // Of a `defaultdict`, the one argument is what makes values that are not there.
-            (Global::OrderedDict | Global::Counter, []) | (Global::DefaultDict, [] | [_]) => {
-                return self.push_node(Node::Dict(vec![]));
-            }
-            (Global::Set, []) => return self.push_node(Node::Set(vec![])),
-            (Global::FrozenSet, []) => return self.push_node(Node::FrozenSet(vec![])),
-            (Global::Deque, []) => return self.push_node(Node::List(vec![])),
-            // A `deque` may have a greatest length.
-            (Global::Deque, [items, _])
-            | (
-                Global::OrderedDict
-                | Global::Counter
-                | Global::Set
-                | Global::FrozenSet
-                | Global::Deque,
-                [items],
-            ) => *items,
-            (Global::Storage(_) | Global::DType(_) | Global::QuantizationScheme(_), _) => {
-                let found = "what is no function";
-                return Err(PickleFault::Call { found });
-            }
-            _ => {
-                let state = None;
-                return self.push_node(Node::Made(Made {
-                    maker,
-                    arguments,
-                    state,
-                }));
-            }
-        };
-        let node = self.collection(maker, items)?;
-        self.push_node(node)
-    }
-
-    /// A dict or a set of what is in another collection. The only instruction that copies.
-    fn collection(&mut self, maker: Global, items: Value) -> Done<Node<'p>> {
-        let len = match self.heap.node(items) {
-            Some(
-                Node::List(items) | Node::Tuple(items) | Node::Set(items) | Node::FrozenSet(items),
-            ) => items.len(),
-            Some(Node::Dict(pairs)) => pairs.len(),
-            _ => 0,
-        };
-        self.copies = self.copies.checked_sub(len).ok_or(PickleFault::Limit {
-            what: "copied values, of as many as the pickle has bytes",
-            limit: self.byte_len,
-        })?;
-        match (self.heap.node(items), maker) {
-            (
-                Some(
-                    Node::List(items)
-                    | Node::Tuple(items)
-                    | Node::Set(items)
-                    | Node::FrozenSet(items),
-                ),
-                Global::Set | Global::FrozenSet,
-            ) => {
-                for item in items {
-                    self.check_hashable(*item)?;
-                }
-                Ok(match maker {
-                    Global::Set => Node::Set(items.clone()),
-                    _ => Node::FrozenSet(items.clone()),
-                })
-            }
-            (Some(Node::List(items) | Node::Tuple(items)), Global::Deque) => {
-                Ok(Node::List(items.clone()))
-            }
-            (Some(Node::Dict(pairs)), Global::OrderedDict | Global::Counter) => {
-                Ok(Node::Dict(pairs.clone()))
-            }
-            (Some(Node::List(pairs) | Node::Tuple(pairs)), Global::OrderedDict) => {
-                let pair = |pair: &Value| match self.heap.sequence(*pair) {
-                    Some([key, value]) => self.check_hashable(*key).map(|()| (*key, *value)),
-                    _ => Err(self.operand("a key and a value", *pair)),
-                };
-                let pairs: Result<_, PickleFault> = pairs.iter().map(pair).collect();
-                pairs.map(Node::Dict)
-            }
-            _ => Err(self.operand("a collection", items)),
-        }
-    }
-
-    /// Gives the object on top of the stack its state. The attributes of a dict (those of
-    /// `state_dict()` are versions of modules) are no part of its data.
-    fn build(&mut self, state: Value) -> Done {
-        let target = self.top()?;
-        match self.heap.node_mut(target) {
-            Some(Node::Dict(_)) => Ok(()),
-            Some(Node::Made(made)) if made.maker.has_state() => {
-                made.state = Some(state);
-                Ok(())
-            }
-            _ => Err(self.operand("an object with a state", target)),
-        }
-    }
-
-    fn check_hashable(&self, key: Value) -> Done {
+    pub(super) fn check_hashable(&self, key: Value) -> Done {
         match self.heap.node(key) {
             Some(Node::List(_) | Node::Dict(_) | Node::Set(_)) => Err(PickleFault::Unhashable {
                 found: self.heap.describe(key),
@@ -536,12 +342,12 @@ impl<'p> Machine<'p> {
         }
     }
 
-    fn operand(&self, expected: &'static str, found: Value) -> PickleFault {
+    pub(super) fn operand(&self, expected: &'static str, found: Value) -> PickleFault {
         let found = self.heap.describe(found);
         PickleFault::Operand { expected, found }
     }
 
-    fn push_node(&mut self, node: Node<'p>) -> Done {
+    pub(super) fn push_node(&mut self, node: Node<'p>) -> Done {
         let limit = PickleFault::Limit {
             what: "values of several parts",
             limit: NODES as u64,
@@ -553,7 +359,7 @@ impl<'p> Machine<'p> {
         self.push(value)
     }
 
-    fn push(&mut self, value: Value) -> Done {
+    pub(super) fn push(&mut self, value: Value) -> Done {
         self.stack.push(value);
         self.spend(1)
     }
@@ -575,14 +381,14 @@ impl<'p> Machine<'p> {
         self.marks.last().copied().unwrap_or(0)
     }
 
-    fn top(&self) -> Done<Value> {
+    pub(super) fn top(&self) -> Done<Value> {
         if self.stack.len() <= self.floor() {
             return Err(PickleFault::StackEmpty);
         }
         self.stack.last().copied().ok_or(PickleFault::StackEmpty)
     }
 
-    fn pop(&mut self) -> Done<Value> {
+    pub(super) fn pop(&mut self) -> Done<Value> {
         let top = self.top()?;
         self.stack.pop();
         Ok(top)
@@ -596,7 +402,7 @@ impl<'p> Machine<'p> {
         self.marks.pop().map(drop).ok_or(PickleFault::StackEmpty)
     }
 
-    fn pop_last(&mut self, count: usize) -> Done<Vec<Value>> {
+    pub(super) fn pop_last(&mut self, count: usize) -> Done<Vec<Value>> {
         let start = self.stack.len().checked_sub(count);
         match start.filter(|start| *start >= self.floor()) {
             Some(start) => Ok(self.stack.drain(start..).collect()),
@@ -609,9 +415,4 @@ impl<'p> Machine<'p> {
         let start = start.min(self.stack.len());
         Ok(self.stack.drain(start..).collect())
     }
-}
-
-/// Names in messages: those of a hostile pickle can be long.
-fn abridged(name: &str) -> String {
-    name.chars().take(120).collect()
 }

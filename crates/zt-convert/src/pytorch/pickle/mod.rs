@@ -15,6 +15,7 @@ mod fault;
 mod heap;
 mod machine;
 mod number;
+mod object;
 mod repeat;
 
 pub(super) use fault::{PickleError, PickleFault};
