@@ -43,11 +43,6 @@ impl<S: Source> Container<S> {
         &self.source
     }
 
-    /// Gives the source back.
-    pub fn into_source(self) -> S {
-        self.source
-    }
-
     /// Where manifest and data are.
     pub const fn footer(&self) -> &Footer {
         &self.footer

@@ -178,6 +178,16 @@ impl DigestAlgorithm {
         }
     }
 
+    /// The feature of this crate that computes it.
+    pub(crate) const fn feature(self) -> &'static str {
+        match self {
+            DigestAlgorithm::Sha256 => "sha2",
+            DigestAlgorithm::Crc32c | DigestAlgorithm::Crc32 | DigestAlgorithm::Xxh3 => {
+                self.as_str()
+            }
+        }
+    }
+
     /// Whether the digests of stretches give that of the whole: see [`Digest::followed_by`]. What
     /// does not is a chain, which takes its bytes in order.
     #[must_use]
@@ -424,6 +434,20 @@ mod tests {
         assert_eq!(digest, of(&bytes));
         let unknown: Digest = digest.to_string().parse().unwrap();
         assert_eq!(unknown.algorithm(), None);
+    }
+
+    #[cfg(all(feature = "crc32c", feature = "sha2"))]
+    #[test]
+    fn only_checksums_of_one_kind_combine() {
+        let of = |algorithm: DigestAlgorithm| algorithm.digest(b"next").unwrap();
+        let (crc, sha) = (of(DigestAlgorithm::Crc32c), of(DigestAlgorithm::Sha256));
+        for (first, next) in [(&crc, &sha), (&sha, &crc), (&sha, &sha)] {
+            assert_eq!(first.followed_by(next, 4), None, "{first} and {next}");
+            let mut hasher = Hasher::new(first.algorithm().unwrap()).unwrap();
+            hasher.update(b"next");
+            assert!(!hasher.append(next, 4), "{first} and {next}");
+            assert_eq!(hasher.finish(), *first, "nothing is taken in");
+        }
     }
 
     #[cfg(not(feature = "crc32c"))]

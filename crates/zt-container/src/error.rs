@@ -349,11 +349,8 @@ impl fmt::Display for Unsupported {
         match self {
             Unsupported::Zstd => f.write_str("zstd is not built in (feature `zstd`)"),
             Unsupported::Digest(algorithm) => {
-                let name = algorithm.as_str();
-                write!(
-                    f,
-                    "the digest {name} is not built in (features `crc32c` and `sha2`)"
-                )
+                let (name, feature) = (algorithm.as_str(), algorithm.feature());
+                write!(f, "the digest {name} is not built in (feature `{feature}`)")
             }
             Unsupported::NotARegularFile => f.write_str("not a regular file"),
         }

@@ -143,15 +143,21 @@ impl<'a> BlobReader<'a> {
         let mut filled = 0;
         while self.state == State::Reading {
             let rest = out.get_mut(filled..).unwrap_or_default();
-            let at_end = self
+            let left = self
                 .expected
-                .is_some_and(|expected| self.produced >= expected);
+                .map_or(u64::MAX, |expected| expected.saturating_sub(self.produced));
+            let at_end = left == 0;
             if rest.is_empty() && !at_end {
                 break;
             }
             // Past the declared end one more byte is asked for, to see that there is none.
             let mut beyond = [0];
-            let given = match self.step(if at_end { &mut beyond } else { rest }) {
+            let len = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let given = match self.step(if at_end {
+                &mut beyond
+            } else {
+                &mut rest[..len]
+            }) {
                 Ok(given) => given,
                 Err(error) => return Err(self.explained(error)),
             };
@@ -175,7 +181,7 @@ impl<'a> BlobReader<'a> {
         if let Decoder::Whole { declared } = self.decoder {
             self.load(declared)?;
         }
-        let fetched = self.fetch()?;
+        self.fetch()?;
         let input = self.piece.get(self.taken..).unwrap_or_default();
         let (taken, given) = match &mut self.decoder {
             Decoder::Raw => {
@@ -189,7 +195,7 @@ impl<'a> BlobReader<'a> {
             Decoder::Zstd(decoder) => decoder.run(input, out)?,
         };
         self.taken += taken;
-        if taken == 0 && given == 0 && !fetched && input.is_empty() {
+        if given == 0 && input.is_empty() {
             self.finish()?;
         }
         Ok(given)
@@ -210,10 +216,10 @@ impl<'a> BlobReader<'a> {
         Ok(())
     }
 
-    /// Makes sure that there is input, if any is left; whether more was fetched.
-    fn fetch(&mut self) -> Result<bool> {
+    /// Makes sure that there is input, if any is left.
+    fn fetch(&mut self) -> Result<()> {
         if self.taken < self.piece.len() || self.rest.is_empty() {
-            return Ok(false);
+            return Ok(());
         }
         let len = self.rest.byte_len().min(PIECE as u64);
         let next = Span::new(self.rest.offset(), len).unwrap_or_default();
@@ -231,7 +237,7 @@ impl<'a> BlobReader<'a> {
         if let Some((hasher, _)) = &mut self.check {
             hasher.update(&self.piece);
         }
-        Ok(true)
+        Ok(())
     }
 
     /// A wrong digest explains whatever the decoder stumbled over, so it is reported instead. For
@@ -310,9 +316,7 @@ pub fn read_into(
         };
     }
     #[cfg(feature = "zstd")]
-    if blob.encoding == Encoding::Zstd
-        && (blob.span.byte_len() <= ONE_SHOT || source.slice(blob.span).is_some())
-    {
+    if blob.span.byte_len() <= ONE_SHOT || source.slice(blob.span).is_some() {
         check_declared(blob, limits)?;
         let stored = crate::bytes_of(source, blob.span)?;
         if verify {

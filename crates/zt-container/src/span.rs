@@ -111,6 +111,7 @@ mod tests {
         assert!(span(64, 10).overlaps(span(73, 1)));
         assert!(!span(64, 10).overlaps(span(74, 1)));
         assert!(!span(64, 10).overlaps(span(70, 0)));
+        assert!(!span(70, 0).overlaps(span(64, 10)));
     }
 
     #[test]

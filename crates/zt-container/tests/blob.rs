@@ -14,6 +14,14 @@ fn content() -> Vec<u8> {
         .collect()
 }
 
+/// What zstd cannot make smaller: more than one piece, and from 8 MiB on more than one is read of.
+fn noise(len: u32) -> Vec<u8> {
+    let mix = |at: u32| (at ^ at >> 15).wrapping_mul(0x2C1B_3C6D) ^ 0x9E37_79B9;
+    (0..len)
+        .map(|at| (mix(mix(at)) >> 24).to_le_bytes()[0])
+        .collect()
+}
+
 /// Frames of 1 MiB and their table, as the writer lays them out.
 fn frames(content: &[u8]) -> Vec<u8> {
     let mut compressor = FrameCompressor::new(1).unwrap();
@@ -122,6 +130,70 @@ fn refuses_lengths_that_the_frames_do_not_have() {
         let mut out = vec![0; usize::try_from(wrong).unwrap()];
         let error = read_into(&source, &blob, true, &Limits::default(), &mut out).unwrap_err();
         assert_eq!(error.code(), "zstd", "{wrong}");
+    }
+}
+
+#[test]
+fn blobs_beyond_8_mib_are_decoded_alike_lent_and_read_checked_and_not() {
+    let content = noise((8 << 20) + 4096);
+    let stored = frames(&content);
+    let len = content.len() as u64;
+    assert!(stored.len() > content.len(), "noise");
+    let sound = zstd_blob(&stored, Some(len));
+    let wrong_digest = Blob {
+        digest: Some(Digest::Crc32c(1)),
+        ..sound.clone()
+    };
+    let sources: [&dyn Source; 2] = [
+        &Memory::new(stored.clone()),
+        &ByPosition(Memory::new(stored)),
+    ];
+    let mut out = vec![0; content.len()];
+    for source in sources {
+        for (blob, verify) in [(&sound, true), (&sound, false), (&wrong_digest, false)] {
+            out.fill(0);
+            read_into(source, blob, verify, &Limits::default(), &mut out).unwrap();
+            assert!(out == content, "{verify}");
+        }
+        let error = read_into(source, &wrong_digest, true, &Limits::default(), &mut out);
+        assert_eq!(error.unwrap_err().code(), "digest-mismatch");
+        for (wrong, message) in [
+            (len - 1, format!("more than the expected {} bytes", len - 1)),
+            (len + 1, format!("hold {len} bytes, expected {}", len + 1)),
+        ] {
+            let blob = Blob {
+                decoded_len: Some(wrong),
+                digest: None,
+                ..sound
+            };
+            let error = stream(source, &blob, &Limits::default()).unwrap_err();
+            assert!(error.to_string().contains(&message), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_frame_that_breaks_off_is_explained_by_what_lies_behind_it() {
+    let mut stored = frames(&noise(1 << 20));
+    let digest = Some(crc(&stored));
+    stored[0] ^= 1;
+    let stored_len = stored.len() as u64;
+    let source = ByPosition(Memory::new(stored));
+    for (digest, byte_len, code) in [
+        (None, stored_len, "zstd"),
+        // All pieces are hashed, though the first is already none of zstd's.
+        (digest.clone(), stored_len, "digest-mismatch"),
+        // The last of them is not there.
+        (digest, stored_len + 1, "io"),
+    ] {
+        let blob = Blob {
+            span: Span::new(0, byte_len).unwrap(),
+            encoding: Encoding::Zstd,
+            decoded_len: None,
+            digest,
+        };
+        let error = stream(&source, &blob, &Limits::default()).unwrap_err();
+        assert_eq!(error.code(), code, "{error}");
     }
 }
 

@@ -275,6 +275,99 @@ mod tests {
     }
 
     #[test]
+    fn only_zstd_of_a_known_length_has_frames() {
+        let stored = three(true);
+        let source = Memory::new(&stored);
+        let (raw, unknown) = (Encoding::Raw, None);
+        for blob in [
+            Blob {
+                encoding: raw,
+                ..blob(&stored)
+            },
+            Blob {
+                decoded_len: unknown,
+                ..blob(&stored)
+            },
+        ] {
+            assert_eq!(frames(&source, &blob).unwrap(), None, "{blob:?}");
+        }
+    }
+
+    #[cfg(target_pointer_width = "64")]
+    #[test]
+    fn a_table_has_room_for_frames_below_4_gib() {
+        let mut table = SeekTable::default();
+        for (stored, content) in [(1 << 32, 0), (0, 1 << 32)] {
+            let error = table.push(stored, content).unwrap_err();
+            assert!(matches!(error, Error::Misuse(Misuse::TooLong)), "{error}");
+        }
+        table.push((1 << 32) - 1, (1 << 32) - 1).unwrap();
+        assert_eq!(table.frames, [(u32::MAX, u32::MAX)]);
+    }
+
+    /// Spec: the format's own text, "Seek_Table_Descriptor": bit 7 is the checksum flag, the five
+    /// below are reserved, the last two unused.
+    #[test]
+    fn a_table_with_checksums_is_read_and_one_of_another_kind_is_not() {
+        let plain = three(true);
+        let (frames, plain_table) = plain.split_at(three(false).len());
+        let entries = plain_table.get(8..plain_table.len() - 9).unwrap();
+        let table = |magic: u32, descriptor: u8, checksum: &[u8]| {
+            let entries: Vec<u8> = entries
+                .chunks(8)
+                .flat_map(|entry| [entry, checksum].concat())
+                .collect();
+            let payload = u32::try_from(entries.len()).unwrap() + 9;
+            [
+                frames,
+                &magic.to_le_bytes(),
+                &payload.to_le_bytes(),
+                &entries,
+                &[3, 0, 0, 0, descriptor],
+                &SeekTable::SEEKABLE_MAGIC.to_le_bytes(),
+            ]
+            .concat()
+        };
+        let ours = SeekTable::SKIPPABLE_MAGIC;
+        let found = |stored: &[u8]| by_table(&Memory::new(stored), blob(stored).span, 18).unwrap();
+        let expected = found(&plain);
+        assert_eq!(expected.as_ref().map(Vec::len), Some(3));
+        assert_eq!(table(ours, 0, &[]), plain);
+        for (magic, descriptor, checksum, is_known) in [
+            (ours, 0x80, &[0xAB; 4][..], true),
+            (ours, 0x83, &[0xAB; 4], true),
+            (ours, 0x03, &[], true),
+            (ours, 0x80, &[], false), // Said to have checksums, and has none.
+            (ours, 0x00, &[0xAB; 4], false),
+            (ours, 0x40, &[], false),
+            (ours, 0x04, &[], false),
+            (ours - 1, 0x00, &[], false), // A skippable frame of some other use.
+        ] {
+            let stored = table(magic, descriptor, checksum);
+            let expected = expected.clone().filter(|_| is_known);
+            assert_eq!(found(&stored), expected, "{magic:#x} {descriptor:#x}");
+        }
+    }
+
+    #[test]
+    fn a_frame_header_cut_anywhere_is_not_walked() {
+        // A dictionary of 4 bytes, a window, a content size of 8 bytes; one empty raw block, which
+        // is the last; a checksum.
+        let header = [
+            0x28, 0xB5, 0x2F, 0xFD, 0xC7, 0x58, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0,
+        ];
+        let stored = [&header[..], &[1, 0, 0], &[0; 4]].concat();
+        let whole = Span::new(0, stored.len() as u64).unwrap();
+        let walked = |span| walk(&Memory::new(&stored), span).unwrap();
+        assert_eq!(walked(whole), Some(vec![(25, 0)]));
+        for len in 1..whole.end() {
+            assert_eq!(walked(Span::new(0, len).unwrap()), None, "{len}");
+        }
+        // Nor is what would end beyond the last address.
+        assert_eq!(walked(Span::new(u64::MAX - 3, 3).unwrap()), None);
+    }
+
+    #[test]
     fn a_table_that_does_not_add_up_is_no_table() {
         let mut stored = three(true);
         let entry = stored.len() - 9 - 8 + 4; // The content length of the last frame.
