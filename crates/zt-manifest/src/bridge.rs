@@ -1,5 +1,6 @@
 //! Values to and from the types of `serde`, by way of CBOR bytes.
 
+use ciborium::{de, ser};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::cbor::{Cursor, Encoder, MAX_NESTING, Scanner};
@@ -31,7 +32,10 @@ impl Value {
     /// ```
     pub fn serialized<T: Serialize + ?Sized>(source: &T) -> Result<Value> {
         let mut bytes = Vec::new();
-        ciborium::into_writer(source, &mut bytes).map_err(convert)?;
+        ciborium::into_writer(source, &mut bytes).map_err(|error| match error {
+            ser::Error::Value(message) => convert(message),
+            ser::Error::Io(error) => convert(error),
+        })?;
         if u32::try_from(bytes.len()).is_err() {
             return Err(convert("a value of more than 4 GiB"));
         }
@@ -51,8 +55,12 @@ impl Value {
         let mut encoder = Encoder::default();
         encoder.value(self, 0, MAX_NESTING)?;
         let limit = 2 * MAX_NESTING;
-        ciborium::de::from_reader_with_recursion_limit(encoder.out.as_slice(), limit)
-            .map_err(convert)
+        let read = de::from_reader_with_recursion_limit(encoder.out.as_slice(), limit);
+        read.map_err(|error| match error {
+            // The words alone: `ciborium` displays an error as Rust's syntax.
+            de::Error::Semantic(_, message) => convert(message),
+            other => convert(other),
+        })
     }
 }
 

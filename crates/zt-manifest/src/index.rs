@@ -94,12 +94,6 @@ impl<B: AsRef<[u8]>> Index<B> {
         self.version.as_ref()
     }
 
-    /// The generation that the manifest was read as.
-    #[must_use]
-    pub const fn layout(&self) -> Layout {
-        self.layout
-    }
-
     /// What the manifest gives reason to say about the file as a whole.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {

@@ -109,12 +109,9 @@ impl ManifestEncoder {
         }
         for alike in lengths.values_mut() {
             alike.sort_by_key(|object| self.name(*object));
-            let mut neighbours = alike.windows(2);
-            let is_repeated = |pair: &&[EncodedObject]| match **pair {
-                [a, b] => self.name(a) == self.name(b),
-                _ => false,
-            };
-            if let Some([object, ..]) = neighbours.find(is_repeated) {
+            let mut neighbours = alike.iter().zip(alike.iter().skip(1));
+            let repeated = neighbours.find(|(a, b)| self.name(**a) == self.name(**b));
+            if let Some((object, _)) = repeated {
                 let name = String::from_utf8_lossy(self.name(*object));
                 return Err(Misuse::DuplicateName(name.into_owned()).into());
             }

@@ -95,10 +95,8 @@ impl Names {
                 .map_or(0, |entry| entry.name)
         };
         sorted.sort_unstable_by(|a, b| compare_texts(bytes, name(*a), name(*b)));
-        for pair in sorted.windows(2) {
-            if let [a, b] = *pair
-                && compare_texts(bytes, name(a), name(b)).is_eq()
-            {
+        for (&a, &b) in sorted.iter().zip(sorted.iter().skip(1)) {
+            if compare_texts(bytes, name(a), name(b)).is_eq() {
                 let at = name(a).max(name(b)) as usize;
                 return Err(Flaw::duplicate(at));
             }

@@ -1,7 +1,5 @@
 //! Objects and their components, validated: what a reader may rely on.
 
-use std::fmt;
-
 use zt_container::Blob;
 
 use crate::{DType, Map, Text};
@@ -17,15 +15,6 @@ pub enum ByteOrder {
     Little,
     /// Most significant byte first.
     Big,
-}
-
-impl fmt::Display for ByteOrder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            ByteOrder::Little => "little",
-            ByteOrder::Big => "big",
-        })
-    }
 }
 
 /// One blob and how to see its bytes. Spec: §3.4.

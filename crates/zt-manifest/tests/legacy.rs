@@ -10,7 +10,7 @@ mod common;
 
 use ciborium::{Value as Cbor, cbor};
 use common::{encode, parse, refused, validated, with, without};
-use zt_manifest::{ByteOrder, DType, Layout, Map, Object, Warning};
+use zt_manifest::{ByteOrder, DType, Layout, Map, Object, Value, Warning};
 
 /// A tensor of 0.1, in its writers' field order.
 fn tensor() -> Cbor {
@@ -42,10 +42,7 @@ fn reads_the_bytes_of_a_real_0_1_manifest() {
         (&[2, 2][..], "dense")
     );
     assert_eq!(object.component("data").unwrap().dtype, Some(DType::F32));
-    let extra = Map::from([
-        ("layer", 7u64.into()),
-        ("note", zt_manifest::Value::from("hello")),
-    ]);
+    let extra = Map::from([("layer", 7u64.into()), ("note", Value::from("hello"))]);
     assert_eq!((object.extra, warnings), (extra, vec![]));
 }
 
@@ -87,6 +84,38 @@ fn custom_keys_that_1_2_reserves_are_renamed() {
     assert_eq!(kept("0.1.0.1.format"), Some("odd".into()));
     assert_eq!(kept("0.1.format"), Some(1u64.into()));
     assert_eq!(kept("format"), None);
+}
+
+#[test]
+fn keys_of_a_1_0_component_that_1_2_added_mean_nothing_and_are_kept() {
+    let mut component = cbor!({"offset" => 64, "length" => 8}).unwrap();
+    for (key, value) in [
+        ("dtype", Cbor::from("f32")),
+        ("type", Cbor::from("f8_e5m2")),
+        ("uncompressed_length", Cbor::from(80)),
+    ] {
+        component = with(component, key, value);
+    }
+    let tensor = cbor!({
+        "dtype" => "float64", "shape" => [1], "format" => "dense",
+        "components" => {"data" => component},
+    });
+    let root = with(
+        v1_0("int8", 64),
+        "tensors",
+        cbor!({"w" => tensor.unwrap()}).unwrap(),
+    );
+    let (object, _) = validated(&encode(&root), Layout::V1_0).unwrap();
+    let data = object.component("data").unwrap();
+    assert_eq!(data.dtype, Some(DType::F64), "the object's");
+    assert_eq!(data.logical_type, None);
+    assert_eq!(data.blob.decoded_len, Some(8), "that of raw bytes");
+    let expected = Map::from([
+        ("1.0.dtype", Value::from("f32")),
+        ("1.0.type", Value::from("f8_e5m2")),
+        ("1.0.uncompressed_length", Value::from(80u64)),
+    ]);
+    assert_eq!(data.extra, expected);
 }
 
 /// A 1.0 manifest of one sparse tensor, in its writers' field order.

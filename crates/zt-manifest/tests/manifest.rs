@@ -9,7 +9,7 @@
 use zt_manifest::{
     Blob, ByteOrder, Component, DType, Digest, Encoding, Manifest, Map, Misuse, Object, Span, Value,
 };
-use zt_manifest::{Error, Index, Layout, Limits};
+use zt_manifest::{Error, Fault, Index, Layout, Limits};
 
 fn blob() -> Blob {
     Blob::raw(Span::new(64, 24).unwrap())
@@ -91,35 +91,91 @@ fn a_logical_type_that_repeats_the_dtype_is_left_out() {
     assert_eq!(bytes, manifest(vec![("w", object())]).to_cbor().unwrap());
 }
 
+/// `object()` with its component changed.
+fn changed(change: fn(&mut Component)) -> Object {
+    let mut object = object();
+    change(&mut object.components[0].1);
+    object
+}
+
 #[test]
 fn refuses_what_a_reader_would_refuse() {
-    let twice = manifest(vec![("a", object()), ("b", object()), ("a", object())]);
-    assert_eq!(misuse(&twice), Misuse::DuplicateName("a".to_owned()));
-    assert_eq!(twice.to_cbor().unwrap_err().code(), "duplicate-name");
-
-    let component = Component::new(DType::F32, blob());
-    let roles = object().with_component("data", component);
-    let (name, role) = ("w".to_owned(), "data".to_owned());
-    assert_eq!(
-        misuse(&manifest(vec![("w", roles)])),
-        Misuse::DuplicateRole { name, role }
-    );
-
-    for change in [
-        |component: &mut Component| component.byte_order = ByteOrder::Big,
-        |component: &mut Component| component.dtype = None,
+    let twice = object().with_component("data", Component::new(DType::F32, blob()));
+    let attribute = |value: Value| {
+        let attributes = Some(Map::from([("k", value)]));
+        Object {
+            attributes,
+            ..object()
+        }
+    };
+    let legacy = "\"data\" of \"w\" is not little-endian or has no dtype, and 1.2 cannot say so";
+    for (objects, code, words) in [
+        (
+            vec![("a", object()), ("b", object()), ("a", object())],
+            "duplicate-name",
+            "two objects are named \"a\"",
+        ),
+        (
+            vec![("w", twice)],
+            "duplicate-name",
+            "two components of \"w\" have the role \"data\"",
+        ),
+        (
+            vec![("w", changed(|data| data.byte_order = ByteOrder::Big))],
+            "misuse",
+            legacy,
+        ),
+        (
+            vec![("w", changed(|data| data.dtype = None))],
+            "misuse",
+            legacy,
+        ),
+        (
+            vec![(
+                "w",
+                changed(|data| {
+                    data.blob.encoding = Encoding::Zstd;
+                    data.blob.decoded_len = None;
+                }),
+            )],
+            "misuse",
+            "\"data\" of \"w\" is zstd without a decoded length, which 1.2 demands",
+        ),
+        (
+            vec![("w", attribute(Value::Simple(24)))],
+            "misuse",
+            "24 is no simple value of its own",
+        ),
+        (
+            vec![(
+                "w",
+                changed(|data| {
+                    data.extra.insert("digest", "x");
+                }),
+            )],
+            "misuse",
+            "the extra key \"digest\" is one that the format defines",
+        ),
     ] {
-        let mut legacy = object();
-        change(&mut legacy.components[0].1);
-        let misuse = misuse(&manifest(vec![("w", legacy)]));
-        assert!(matches!(misuse, Misuse::Legacy { .. }), "{misuse}");
+        let error = manifest(objects).to_cbor().unwrap_err();
+        assert!(matches!(error, Error::Misuse(_)), "{error:?}");
+        assert_eq!((error.code(), &error.to_string()[..]), (code, words));
     }
+}
 
-    let mut unknown = object();
-    unknown.components[0].1.blob.encoding = Encoding::Zstd;
-    unknown.components[0].1.blob.decoded_len = None;
-    let misuse = misuse(&manifest(vec![("w", unknown)]));
-    assert!(matches!(misuse, Misuse::UnknownLength { .. }), "{misuse}");
+#[test]
+fn the_system_is_the_source_of_what_it_failed_at_and_of_nothing_else() {
+    let system: zt_container::Error = std::io::Error::other("unplugged").into();
+    let file = Misuse::Simple(24);
+    for (error, source) in [
+        (Error::from(system), Some("unplugged")),
+        (Error::from(file), None),
+    ] {
+        let text = |error: &dyn std::error::Error| error.source().map(ToString::to_string);
+        assert_eq!(text(&error).as_deref(), source);
+        let fault = Fault { role: None, error };
+        assert_eq!(text(&fault).as_deref(), source);
+    }
 }
 
 #[test]
@@ -132,12 +188,6 @@ fn extra_keys_must_not_pass_for_known_ones() {
     assert_eq!(
         misuse(&manifest(vec![("w", extra)])),
         Misuse::ReservedKey("shape".to_owned())
-    );
-    let mut extra = object();
-    extra.components[0].1.extra.insert("digest", "x");
-    assert_eq!(
-        misuse(&manifest(vec![("w", extra)])),
-        Misuse::ReservedKey("digest".to_owned())
     );
 }
 
@@ -155,8 +205,8 @@ fn what_is_written_meets_the_readers_default_limits() {
     // Root, objects, object and attributes are four of the 64.
     let bytes = nested(60).to_cbor().unwrap();
     assert!(Index::parse(bytes, Layout::V1_1, &Limits::default()).is_ok());
-    assert_eq!(misuse(&nested(61)), Misuse::Nesting { limit: 64 });
-    let mut simple = manifest(vec![]);
-    simple.attributes = Some(Map::from([("k", Value::Simple(24))]));
-    assert_eq!(misuse(&simple), Misuse::Simple(24));
+    assert_eq!(
+        misuse(&nested(61)).to_string(),
+        "values are nested deeper than 64"
+    );
 }

@@ -9,7 +9,7 @@
 mod common;
 
 use ciborium::{Value as Cbor, cbor};
-use common::{component, fault, manifest, object, placement, validated, with, without};
+use common::{component, fault, manifest, object, pairs, placement, validated, with, without};
 use zt_manifest::{
     ByteOrder, DType, Digest, Encoding, Index, Layout, Limits, Map, Object, Placement, Warning,
 };
@@ -218,8 +218,10 @@ fn rank_and_name_have_limits() {
     };
     let bytes = manifest(object(component()));
     let index = Index::parse(&bytes, Layout::V1_1, &limits).unwrap();
-    let fault = index.object(0);
-    assert_eq!(fault.fault().unwrap().error.code(), "schema");
+    let object = index.object(0);
+    let named = &object.fault().unwrap().error;
+    assert_eq!(named.code(), "schema");
+    assert_eq!(named.to_string(), "a name of 1 bytes, above the limit of 0");
     let index = common::parse(&bytes, Layout::V1_1).unwrap();
     let placement = Placement {
         limits,
@@ -238,14 +240,19 @@ fn attributes_above_the_limit_are_a_fault_of_their_object_and_cost_nothing() {
     for (field, count, sound) in [
         ("attributes", 1 << 20, false),
         ("x-unknown", 1 << 20, false),
+        ("no text", 1 << 20, false),
         ("attributes", 1000, true),
         ("x-unknown", 1000, true),
+        ("no text", 1000, true),
     ] {
         let value = match field {
             "attributes" => Cbor::Map(vec![("k".into(), nulls(count))]),
             _ => nulls(count),
         };
-        let large = with(object(component()), field, value);
+        let mut large = with(object(component()), field, value);
+        if let (Some((key, _)), "no text") = (pairs(&mut large).last_mut(), field) {
+            *key = Cbor::from(7);
+        }
         let bytes = manifest(large.clone());
         let index = common::parse(&bytes, Layout::V1_1).unwrap();
         let raw = index.object(0);

@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use zt_manifest::{Map, Value};
+use serde::{Deserialize, Serialize, Serializer};
+use zt_manifest::{MAX_NESTING, Map, Value};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Recipe {
@@ -39,11 +39,108 @@ fn a_struct_survives_as_an_attribute() {
     assert_eq!(value.deserialized::<Recipe>().unwrap(), recipe);
 }
 
+/// Refuses to be serialized.
+struct Unwilling;
+
+impl Serialize for Unwilling {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("nothing that can be said"))
+    }
+}
+
 #[test]
 fn a_value_of_another_type_is_an_error_of_the_attribute() {
-    let error = Value::from("text").deserialized::<u64>().unwrap_err();
-    assert_eq!(error.code(), "attribute");
-    assert!(Value::from(300u64).deserialized::<u8>().is_err());
+    let deep = (0..MAX_NESTING + 1).fold(Value::Null, |value, _| vec![value].into());
+    for (error, code, words) in [
+        (
+            Value::from("text").deserialized::<u64>().unwrap_err(),
+            "attribute",
+            "invalid type: string, expected integer",
+        ),
+        (
+            Value::from(300u64).deserialized::<u8>().unwrap_err(),
+            "attribute",
+            "invalid value: integer `300`, expected u8",
+        ),
+        (
+            Value::from(Map::new())
+                .deserialized::<Recipe>()
+                .unwrap_err(),
+            "attribute",
+            "missing field `bits`",
+        ),
+        (
+            deep.deserialized::<Vec<u8>>().unwrap_err(),
+            "misuse",
+            "values are nested deeper than 512",
+        ),
+        (
+            Value::serialized(&Unwilling).unwrap_err(),
+            "attribute",
+            "nothing that can be said",
+        ),
+    ] {
+        assert_eq!((error.code(), &error.to_string()[..]), (code, words));
+        assert_eq!(error.offset(), None, "{words}");
+    }
+}
+
+/// What an accessor gives, as a debug text.
+type Accessor = fn(&Value) -> Option<String>;
+
+#[test]
+fn each_accessor_takes_values_of_its_own_type_only() {
+    fn said(value: Option<impl std::fmt::Debug>) -> Option<String> {
+        value.map(|value| format!("{value:?}"))
+    }
+    let accessors: [(&str, Accessor); 8] = [
+        ("str", |value| said(value.as_str())),
+        ("u64", |value| said(value.as_u64())),
+        ("i64", |value| said(value.as_i64())),
+        ("i128", |value| said(value.as_i128())),
+        ("bool", |value| said(value.as_bool())),
+        ("f64", |value| said(value.as_f64())),
+        ("map", |value| said(value.as_map().map(Map::len))),
+        ("array", |value| said(value.as_array())),
+    ];
+    for (value, expected) in [
+        (Value::from("text"), &[("str", "\"text\"")][..]),
+        (
+            Value::Unsigned(7),
+            &[("u64", "7"), ("i64", "7"), ("i128", "7")],
+        ),
+        (
+            Value::Unsigned(u64::MAX),
+            &[
+                ("u64", "18446744073709551615"),
+                ("i128", "18446744073709551615"),
+            ],
+        ),
+        (Value::Negative(6), &[("i64", "-7"), ("i128", "-7")]),
+        (
+            Value::Negative(u64::MAX),
+            &[("i128", "-18446744073709551616")],
+        ),
+        (Value::Bool(true), &[("bool", "true")]),
+        (Value::Float(2.0), &[("f64", "2.0")]),
+        (Value::from(Map::from([("k", 1u64)])), &[("map", "1")]),
+        (Value::Array(vec![]), &[("array", "[]")]),
+        (Value::Null, &[]),
+        (Value::Simple(99), &[]),
+        (Value::Bytes(vec![1]), &[]),
+        (Value::Tag(2, Box::new(Value::Bytes(vec![1]))), &[]),
+    ] {
+        let found: Vec<(&str, String)> = accessors
+            .iter()
+            .filter_map(|(name, accessor)| Some((*name, accessor(&value)?)))
+            .collect();
+        let expected: Vec<(&str, String)> = expected
+            .iter()
+            .map(|(name, said)| (*name, (*said).to_owned()))
+            .collect();
+        assert_eq!(found, expected, "{value:?}");
+        assert_eq!(value.is_null(), value == Value::Null, "{value:?}");
+    }
 }
 
 #[test]

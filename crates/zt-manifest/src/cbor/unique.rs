@@ -126,10 +126,8 @@ fn narrow(at: usize) -> u32 {
 /// Sorts the offsets of texts by content, and refuses two of the same.
 fn check_texts(keys: &mut [u32], bytes: &[u8]) -> Result<(), Flaw> {
     keys.sort_unstable_by(|a, b| compare_texts(bytes, *a, *b));
-    for pair in keys.windows(2) {
-        if let [a, b] = *pair
-            && compare_texts(bytes, a, b).is_eq()
-        {
+    for (&a, &b) in keys.iter().zip(keys.iter().skip(1)) {
+        if compare_texts(bytes, a, b).is_eq() {
             let at = a.max(b) as usize;
             return Err(Flaw::duplicate(at));
         }

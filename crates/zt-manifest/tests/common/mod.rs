@@ -26,22 +26,24 @@ pub(crate) fn manifest(object: Value) -> Vec<u8> {
     encode(&cbor!({"version" => "1.2.0", "objects" => {"w" => object}}).unwrap())
 }
 
+/// The keys and values of `map`.
+pub(crate) fn pairs(map: &mut Value) -> &mut Vec<(Value, Value)> {
+    match map {
+        Value::Map(pairs) => pairs,
+        other => panic!("no map: {other:?}"),
+    }
+}
+
 /// `map` with `key` set, at its end where it is new.
 pub(crate) fn with(mut map: Value, key: &str, value: impl Into<Value>) -> Value {
     map = without(map, key);
-    let Value::Map(pairs) = &mut map else {
-        panic!("no map");
-    };
-    pairs.push((Value::from(key), value.into()));
+    pairs(&mut map).push((Value::from(key), value.into()));
     map
 }
 
 /// `map` without `key`.
 pub(crate) fn without(mut map: Value, key: &str) -> Value {
-    let Value::Map(pairs) = &mut map else {
-        panic!("no map");
-    };
-    pairs.retain(|(name, _)| *name != Value::from(key));
+    pairs(&mut map).retain(|(name, _)| *name != Value::from(key));
     map
 }
 
