@@ -12,29 +12,16 @@ use crate::{
 ///
 /// # Errors
 ///
-/// Malformed: a dtype that has no integers (`index-dtype`), or an index that breaks `bound`
+/// Malformed: a dtype that has no integers (`index-dtype`), or an index that is not below `limit`
 /// (`index-value`). Allocation.
 pub fn indices<'a>(
     role: &'static str,
     elements: Elements<'a>,
     from: u64,
-    bound: IndexBound,
+    limit: u64,
 ) -> Result<Typed<'a, u64>> {
-    let indices = to_u64(role, elements, from, |_| bound)?;
-    let is_within = |index: u64| match bound {
-        IndexBound::Below(limit) => index < limit,
-        IndexBound::AtLeast(least) => index >= least,
-        IndexBound::Exactly(only) => index == only,
-    };
-    if let IndexBound::Below(limit) = bound {
-        check_below(role, &indices, limit, from)?;
-    } else if let Some((&value, position)) = indices
-        .iter()
-        .zip(from..)
-        .find(|(index, _)| !is_within(**index))
-    {
-        return Err(violation(position, value.into(), bound).of(role));
-    }
+    let indices = to_u64(role, elements, from, |_| IndexBound::Below(limit))?;
+    check_below(role, &indices, limit, from)?;
     Ok(indices)
 }
 

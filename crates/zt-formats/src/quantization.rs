@@ -136,25 +136,16 @@ impl Quantization {
     #[must_use]
     pub fn to_attributes(&self) -> Map {
         let mut attributes = Map::new();
-        self.write(&mut attributes);
-        attributes
-    }
-
-    /// Puts the attributes into `attributes`, over those of the same name.
-    pub(crate) fn write(&self, attributes: &mut Map) {
         attributes.insert(BITS, u64::from(self.bits));
         attributes.insert(GROUP_SIZE, self.group_size);
         attributes.insert(PACKING, self.packing.to_string());
-        if self.signed || attributes.get(SIGNED).is_some() {
-            attributes.insert(SIGNED, self.signed);
+        if self.signed {
+            attributes.insert(SIGNED, true);
         }
-        if self.zero_kind == ZeroKind::Additive || attributes.get(ZERO_KIND).is_some() {
-            let zero_kind = match self.zero_kind {
-                ZeroKind::Subtractive => "subtractive",
-                ZeroKind::Additive => "additive",
-            };
-            attributes.insert(ZERO_KIND, zero_kind);
+        if self.zero_kind == ZeroKind::Additive {
+            attributes.insert(ZERO_KIND, "additive");
         }
+        attributes
     }
 
     /// The words that `element_count` values are packed into.

@@ -68,7 +68,7 @@ impl Scalar {
 }
 
 /// The shortest decimal that reads back as the same value in the same precision: an f16 of 0.1 is
-/// `0.1`. Very large and small ones have an exponent, complex ones are `1.5-2j`.
+/// `0.1`. Very large and small ones have an exponent, complex ones are `1.5-2.0j`.
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

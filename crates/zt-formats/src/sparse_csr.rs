@@ -286,9 +286,8 @@ fn check_indices(cols: u64, indices: &[u64], indptr: &[u64]) -> Result<()> {
     let fault = |position: usize, value: u64, bound: IndexBound| -> Result<()> {
         Err(violation(position as u64, value.into(), bound).of(INDPTR))
     };
-    if let Some(&first) = indptr.first()
-        && first != 0
-    {
+    let first = indptr.first().copied().unwrap_or(0);
+    if first != 0 {
         return fault(0, first, IndexBound::Exactly(0));
     }
     let mut steps = indptr.iter().zip(indptr.iter().skip(1));
@@ -298,10 +297,10 @@ fn check_indices(cols: u64, indices: &[u64], indptr: &[u64]) -> Result<()> {
         return fault(position, at(position), IndexBound::AtLeast(at(before)));
     }
     let stored = indices.len() as u64;
-    if let Some((&last, before)) = indptr.split_last()
-        && last != stored
-    {
-        return fault(before.len(), last, IndexBound::Exactly(stored));
+    let last = indptr.last().copied().unwrap_or(stored);
+    if last != stored {
+        let position = indptr.len().saturating_sub(1);
+        return fault(position, last, IndexBound::Exactly(stored));
     }
     check_below(INDICES, indices, cols, 0)
 }

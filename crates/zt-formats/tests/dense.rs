@@ -1,8 +1,8 @@
 //! `dense` objects and the elements in them.
 
 use zt_formats::{
-    Bytes, Complex, ComponentSignature, Dense, Elements, F8E4M3Fn, Misuse, Registry, Scalar,
-    Signature, ToObject, View, bf16, f16,
+    Buffer, Bytes, Complex, ComponentSignature, Dense, Elements, Error, F8E4M3Fn, Misuse, Registry,
+    Scalar, Signature, ToObject, Unsupported, View, bf16, check_bools_from, f16,
 };
 use zt_manifest::{DType, Map};
 
@@ -156,7 +156,13 @@ fn elements_are_not_seen_as_another_type() {
         logical_type: None,
     };
     assert_eq!(error, misuse.into());
+    assert_eq!(error.to_string(), "asked for i8, the elements are u8");
     let elements = Elements::from(&[F8E4M3Fn::MAX]);
+    let error = elements.as_slice::<i8>().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "asked for i8, the elements are u8 of type f8_e4m3fn"
+    );
     assert_eq!(elements.as_slice::<F8E4M3Fn>().unwrap()[0].to_f32(), 448.0);
     assert!(elements.as_slice::<u8>().is_err());
     let values = [Complex::new(1f32, 2.0)];
@@ -211,16 +217,30 @@ fn floats_of_any_width_are_cast_to_any_other() {
 #[test]
 fn what_is_no_real_float_is_not_cast() {
     let registry = Registry::builtin();
-    let integers = Elements::from(&[1i32]);
-    assert_eq!(
-        integers.to_dtype(DType::F32, &registry).unwrap_err().code(),
-        "unsupported"
-    );
     let values = [Complex::new(1f64, 0.0)];
-    let complex = Elements::from(&values);
-    assert!(complex.to_dtype(DType::F32, &registry).is_err());
-    let floats = Elements::from(&[1f32]);
-    assert!(floats.to_dtype(DType::I32, &registry).is_err());
+    for (elements, dtype, words) in [
+        (
+            Elements::from(&[1i32]),
+            DType::F32,
+            "i32 is not cast to f32",
+        ),
+        (
+            Elements::from(&values),
+            DType::F32,
+            "complex128 is not cast to f32",
+        ),
+        (
+            Elements::from(&[1f32]),
+            DType::I32,
+            "f32 is not cast to i32",
+        ),
+    ] {
+        let error = elements.to_dtype(dtype, &registry).unwrap_err();
+        assert_eq!(
+            (error.code(), &error.to_string()[..]),
+            ("unsupported", words)
+        );
+    }
 }
 
 #[test]
@@ -242,4 +262,65 @@ fn values_come_one_by_one_with_their_precision() {
         elements.scalars(&registry).map(drop).unwrap_err().code(),
         "shape-size-mismatch"
     );
+}
+
+#[test]
+fn what_is_unsupported_or_has_no_memory_is_said_in_words() {
+    for (error, code, words) in [
+        (
+            Error::Unsupported(Unsupported::Format("acme.x/1".into())),
+            "unsupported",
+            "the format \"acme.x/1\" is not known here",
+        ),
+        (
+            Error::Unsupported(Unsupported::LogicalType("acme.x".into())),
+            "unsupported",
+            "the logical type \"acme.x\" is not known here",
+        ),
+        (
+            Error::Unsupported(Unsupported::BigEndian("gguf.iq1_s/1".into())),
+            "unsupported",
+            "the format \"gguf.iq1_s/1\" has no known big-endian form",
+        ),
+        (
+            Error::Unsupported(Unsupported::Untyped {
+                role: "mask".into(),
+            }),
+            "unsupported",
+            "the file does not say the dtype of component `mask`",
+        ),
+        (
+            Buffer::try_zeroed(1 << 62).unwrap_err(),
+            "allocation",
+            "no memory for 4611686018427387904 bytes",
+        ),
+        (
+            check_bools_from(1 << 40, &[1, 0, 2]).unwrap_err(),
+            "bool-value",
+            "element 1099511627778 is 2, not 0 or 1",
+        ),
+    ] {
+        assert_eq!((error.code(), &error.to_string()[..]), (code, words));
+    }
+}
+
+#[test]
+fn bytes_are_compared_by_content_and_printed_by_length() {
+    let lent = Bytes::Borrowed(b"abc");
+    let owned = Bytes::Owned(Buffer::try_from_slice(b"abc").unwrap());
+    assert_eq!(lent, owned);
+    assert_ne!(lent, Bytes::Borrowed(b"abd"));
+    assert_eq!(
+        format!("{lent:?} {owned:?}"),
+        "Borrowed(3 bytes) Owned(3 bytes)"
+    );
+    let buffer = owned.into_owned().unwrap();
+    assert_eq!(buffer, buffer.clone());
+    assert_ne!(buffer, Buffer::default());
+    assert_eq!(
+        format!("{buffer:?} {:?}", Buffer::default()),
+        "Buffer(3 bytes) Buffer(0 bytes)"
+    );
+    let both: [&dyn AsRef<[u8]>; 2] = [&buffer, &lent];
+    assert!(both.iter().all(|bytes| bytes.as_ref() == b"abc"));
 }

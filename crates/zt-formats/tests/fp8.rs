@@ -71,3 +71,15 @@ fn the_largest_values_are_those_of_the_standards() {
     assert_eq!(F8E4M3FnUz::MAX.to_f32(), 240.0);
     assert_eq!(F8E5M2FnUz::MAX.to_f32(), 57344.0);
 }
+
+#[test]
+fn codes_are_printed_and_converted_as_their_values() {
+    let (least, nan) = (F8E5M2::from_bits(0x81), F8E4M3FnUz::from_bits(0x80));
+    assert_eq!(
+        format!("{least} {least:?}"),
+        format!("{0} {0:?}", -1f32 / 65_536.0)
+    );
+    assert_eq!(format!("{nan} {nan:?}"), "NaN NaN");
+    assert_eq!(format!("{:6.2}|", F8E4M3Fn::from_f32(0.5)), "  0.50|");
+    assert_eq!(f32::from(F8E5M2FnUz::MAX), 57344.0);
+}

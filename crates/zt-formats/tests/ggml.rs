@@ -155,6 +155,17 @@ fn the_shape_demands_whole_blocks_in_every_row() {
 }
 
 #[test]
+fn blocks_say_what_they_are() {
+    let q4_0 = BlockType::from_format("gguf.q4_0/1").unwrap();
+    let blocks = Blocks::new(q4_0, [2, 32], &[0; 36][..]).unwrap();
+    assert_eq!(blocks.block_type(), q4_0);
+    assert_eq!(blocks.shape(), [2, 32]);
+    assert_eq!(format!("{q4_0:?} {q4_0:>6}"), "Q4_0   Q4_0");
+    // The order of the fields goes with the blocks, and is nothing of the tensor's.
+    assert_eq!(BlockFormat(q4_0).parameters(), ["byte_order"]);
+}
+
+#[test]
 fn data_is_plain_bytes_and_the_byte_order_one_of_two() {
     let mut typed = parts(&[32], Map::new(), &[0; 18]);
     typed.elements[0].1.dtype = DType::I8;

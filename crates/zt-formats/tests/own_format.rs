@@ -2,10 +2,12 @@
 //! `ToObject` ask of one. It stores the diagonal of a square matrix.
 
 use std::borrow::Cow;
+use std::num::NonZero;
 
 use zt_formats::{
-    ComponentSignature, Dense, Elements, NewObject, ObjectFormat, Parts, Registry, Result,
-    Signature, SizeMismatch, ToObject, View, Violation,
+    Complex, ComponentSignature, Decode, Dense, Elements, Error, LogicalType, NewObject,
+    ObjectFormat, Parts, Registry, Result, Scalar, Signature, SizeMismatch, ToObject, Unsupported,
+    View, Violation, bf16,
 };
 use zt_manifest::{DType, Map, Text};
 
@@ -117,4 +119,144 @@ fn its_rules_hold_where_it_is_registered_and_only_there() {
     let error = registry.check(id, &signature).unwrap_err();
     assert_eq!(error.code(), "shape-size-mismatch");
     Registry::builtin().check(id, &signature).unwrap();
+}
+
+/// A format that says no more than its name and its rules.
+struct Opaque;
+
+impl ObjectFormat for Opaque {
+    fn id(&self) -> &str {
+        "acme.opaque/1"
+    }
+
+    fn check(&self, signature: &Signature<'_>, _: &Registry) -> Result<()> {
+        signature.component("data").map(drop)
+    }
+}
+
+#[test]
+fn a_format_that_says_no_more_than_its_rules_has_no_dense_value() {
+    let registry = Registry::builtin().with_format(Opaque);
+    let format = registry.format("acme.opaque/1").unwrap();
+    let parts = Parts {
+        shape: Cow::Borrowed(&[3]),
+        attributes: Cow::Owned(Map::new()),
+        elements: vec![("data".into(), Elements::from(&[1u8, 2, 3]))],
+    };
+    let signature = parts.signature();
+    registry.check("acme.opaque/1", &signature).unwrap();
+    registry.check_strict("acme.opaque/1", &signature).unwrap();
+    format.check_data(&parts).unwrap();
+    assert_eq!(format.data_roles(), None, "all");
+    assert_eq!(format.dense_type(&signature, &registry), None);
+    assert_eq!(format.row_unit(&signature, &registry), None);
+    assert_eq!(format.expected_len("data", &signature, &registry), None);
+    assert_eq!(format.parameters(), [""; 0]);
+    let error = format.to_dense(parts).unwrap_err();
+    let expected = Unsupported::ToDense("acme.opaque/1".into());
+    assert_eq!(error, Error::Unsupported(expected));
+    let words = "the format \"acme.opaque/1\" has no dense value";
+    assert_eq!(
+        (error.code(), &error.to_string()[..]),
+        ("unsupported", words)
+    );
+    // One that nobody knows is checked by nobody.
+    let nothing = Signature {
+        shape: &[],
+        attributes: &Map::new(),
+        components: vec![],
+    };
+    assert!(registry.check_strict("acme.opaque/1", &nothing).is_err());
+    registry.check_strict("acme.opaque/2", &nothing).unwrap();
+}
+
+#[test]
+fn a_registry_lists_what_it_knows_in_order() {
+    let third = LogicalType {
+        name: "acme.third".into(),
+        dtype: DType::I64,
+        storage_elements: NonZero::<u64>::MIN,
+        decode: Decode::F64(|_| 0.0),
+    };
+    let text = format!("{third:?}");
+    assert!(text.ends_with("decode: F64 }"), "no address: {text}");
+    let registry = Registry::empty()
+        .with_format(Opaque)
+        .with_format(DiagonalFormat)
+        .with_format(Opaque)
+        .with_logical_type(third);
+    let ids: Vec<&str> = registry.formats().map(ObjectFormat::id).collect();
+    assert_eq!(ids, ["acme.diagonal/1", "acme.opaque/1"], "the last counts");
+    assert_eq!(
+        format!("{registry:?}"),
+        "Registry { formats: [\"acme.diagonal/1\", \"acme.opaque/1\"], \
+         logical_types: [\"acme.third\"] }"
+    );
+    let decodes: Vec<String> = Registry::default()
+        .logical_types()
+        .map(|logical| format!("{} {:?}", logical.name, logical.decode))
+        .collect();
+    let expected = [
+        "f8_e4m3fn F32",
+        "f8_e5m2 F32",
+        "f8_e4m3fnuz F32",
+        "f8_e5m2fnuz F32",
+        "complex64 Complex64",
+        "complex128 Complex128",
+    ];
+    assert_eq!(decodes, expected);
+}
+
+/// Fixed-point numbers of 64 bits, 16 of them behind the point: more than an f32 holds.
+#[test]
+fn a_logical_type_from_outside_is_read_and_cast_in_its_own_precision() {
+    let fixed = |bytes: &[u8]| {
+        let bits = bytes
+            .first_chunk()
+            .map_or(0, |bytes| i64::from_le_bytes(*bytes));
+        bits as f64 / 65_536.0
+    };
+    let registry = Registry::builtin().with_logical_type(LogicalType {
+        name: "acme.fixed".into(),
+        dtype: DType::I64,
+        storage_elements: NonZero::<u64>::MIN,
+        decode: Decode::F64(fixed),
+    });
+    let bits = [1i64 << 16, -(1 << 15), (1 << 40) + 1];
+    let elements = Elements::from(&bits).with_logical_type("acme.fixed");
+    let wide = [1.0, -0.5, f64::from(1 << 24) + 1.0 / 65_536.0];
+    let scalars: Vec<Scalar> = elements.scalars(&registry).unwrap().collect();
+    assert_eq!(scalars, wide.map(Scalar::F64));
+    let cast = |dtype| elements.to_dtype(dtype, &registry).unwrap();
+    assert_eq!(*cast(DType::F64).as_slice::<f64>().unwrap(), wide);
+    let narrow = [1.0f32, -0.5, 16_777_216.0];
+    assert_eq!(*cast(DType::F32).as_slice::<f32>().unwrap(), narrow);
+    let brains = wide.map(bf16::from_f64);
+    assert_eq!(*cast(DType::BF16).as_slice::<bf16>().unwrap(), brains);
+    // Where it is not registered, nobody knows what the bits mean.
+    let error = elements
+        .to_dtype(DType::F32, &Registry::builtin())
+        .unwrap_err();
+    assert_eq!(error.to_string(), "acme.fixed is not cast to f32");
+}
+
+#[test]
+fn scalars_are_numbers_and_texts() {
+    let complex = Complex::new(1.5f32, -2.0);
+    for (scalar, wide, narrow, text) in [
+        (Scalar::Bool(true), Some(1.0), Some(1.0), "true"),
+        (Scalar::Bool(false), Some(0.0), Some(0.0), "false"),
+        (Scalar::Int(-3), Some(-3.0), Some(-3.0), "-3"),
+        (Scalar::F64(0.1), Some(0.1), Some(0.1), "0.1"),
+        (Scalar::Complex64(complex), None, None, "1.5-2.0j"),
+        (
+            Scalar::Complex128(Complex::new(-0.1, 1e300)),
+            None,
+            None,
+            "-0.1+1e300j",
+        ),
+    ] {
+        assert_eq!((scalar.as_f64(), scalar.as_f32()), (wide, narrow), "{text}");
+        assert_eq!(scalar.to_string(), text);
+    }
 }

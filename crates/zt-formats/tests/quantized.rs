@@ -475,3 +475,101 @@ fn scales_of_f64_are_not_rounded_before_the_value_is() {
         );
     }
 }
+
+#[test]
+fn what_attributes_must_be_is_said_with_the_numbers() {
+    let long = "8_per_i32 and what a file may say after that, for as long as it likes";
+    for (name, value, words) in [
+        ("bits", Value::from(0u64), "is 0, not in 1..=32"),
+        (
+            "bits",
+            Value::from(1u64 << 32 | 4),
+            "is 4294967300, not in 1..=32",
+        ),
+        ("bits", Value::from("4"), "is not an unsigned integer"),
+        (
+            "group_size",
+            Value::from(0u64),
+            "is 0, not in 1..=2147483647",
+        ),
+        ("packing", Value::from("9_per_i32"), "is 9, not in 1..=8"),
+        (
+            "packing",
+            Value::from("8_per_f32"),
+            "is \"8_per_f32\", not <n>_per_<integer dtype>, such as 8_per_i32",
+        ),
+        (
+            "packing",
+            Value::from(long),
+            "is \"8_per_i32 and what a file may say after …\", not <n>_per_<integer dtype>, \
+             such as 8_per_i32",
+        ),
+        ("packing", Value::from(8u64), "is not a text"),
+        ("signed", Value::from(1u64), "is not a bool"),
+        (
+            "zero_kind",
+            Value::from("Additive"),
+            "is \"Additive\", not subtractive or additive",
+        ),
+    ] {
+        let error = QuantizedGroup::from_parts(with_attribute(name, value)).unwrap_err();
+        assert_eq!(error.to_string(), format!("attribute `{name}`: {words}"));
+    }
+}
+
+#[test]
+fn parameters_are_held_to_the_word_whoever_gives_them() {
+    let of = |bits, group_size, per_word, dtype| {
+        Quantization::new(bits, group_size, Packing { per_word, dtype })
+    };
+    for (quantization, words) in [
+        (
+            of(4, 8, 8, DType::F32),
+            "attribute `packing`: is \"8_per_f32\", not <n>_per_<integer dtype>, such as 8_per_i32",
+        ),
+        (
+            of(16, 8, 1, DType::U8),
+            "attribute `bits`: is 16, not in 1..=8",
+        ),
+        (
+            of(4, 8, 0, DType::U8),
+            "attribute `packing`: is 0, not in 1..=2",
+        ),
+        (
+            of(4, 0, 2, DType::U8),
+            "attribute `group_size`: is 0, not in 1..=2147483647",
+        ),
+    ] {
+        let error = quantization.check(8).unwrap_err();
+        assert_eq!((error.code(), &error.to_string()[..]), ("attribute", words));
+        let made = QuantizedGroup::quantize([8], &[0.0; 8], quantization);
+        assert_eq!(made.unwrap_err(), error);
+    }
+    // Numbers that no check has seen count nothing, and divide by nothing.
+    let unchecked = of(4, 0, 0, DType::U8);
+    assert_eq!((unchecked.word_count(9), unchecked.group_count(9)), (0, 0));
+    let sound = of(4, 4, 2, DType::U8);
+    assert_eq!((sound.word_count(9), sound.group_count(9)), (5, 3));
+    let overflow = QuantizedGroup::quantize([1 << 32, 1 << 32], &[], sound).unwrap_err();
+    assert_eq!(
+        overflow.to_string(),
+        "the size of shape [4294967296, 4294967296] is not representable"
+    );
+}
+
+#[test]
+fn views_lend_what_the_object_has() {
+    let group = QuantizedGroup::from_parts(example()).unwrap();
+    assert_eq!(group.shape(), [64, 64]);
+    assert_eq!(*group.packed().as_slice::<i32>().unwrap(), [0; 512]);
+    assert_eq!(*group.scales().as_slice::<f16>().unwrap(), [f16::ONE; 32]);
+    let zeros = group.zeros().unwrap();
+    assert_eq!(*zeros.as_slice::<f16>().unwrap(), [f16::ONE; 32]);
+    let mut parts = example();
+    parts.take("zeros").unwrap();
+    assert_eq!(QuantizedGroup::from_parts(parts).unwrap().zeros(), None);
+
+    let array = Quantized4Bit::from_parts(four_bit(&[0; 8], &[0; 8])).unwrap();
+    assert_eq!(array.shape(), [2, 3]);
+    assert_eq!(array.data(), [0x21, 0x43, 0x65]);
+}

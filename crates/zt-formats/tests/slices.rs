@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
-use zt_formats::{Dense, Elements, Misuse, Selection, Slice, SliceFault};
+use zt_formats::{Dense, Elements, Misuse, Places, Selection, Slice, SliceFault};
 
 /// The places of `start:stop:step` in a dimension: walks them, one by one.
 fn walk(start: Option<i64>, stop: Option<i64>, step: i64, dimension: i64) -> Vec<i64> {
@@ -197,6 +197,10 @@ fn whole_rows_are_one_run() {
     assert_eq!(runs("1:,0", &[3, 4]), [(4, 2, 4)]);
     assert_eq!(runs("::-2,:,3", &[3, 2, 4]), [(19, 2, 4), (3, 2, 4)]);
     assert_eq!(runs("2:1", &[3]), []);
+    // Steps beyond an i64 are runs of one.
+    let far = 1 << 63;
+    assert_eq!(runs("::2,0", &[3, 1 << 62]), [(0, 1, 1), (far, 1, 1)]);
+    assert_eq!(runs("::-1,0", &[1, far + 5]), [(0, 1, 1)]);
     assert_eq!(runs("", &[]), [(0, 1, 1)]);
 }
 
@@ -208,4 +212,78 @@ fn a_slice_of_complex_values_keeps_their_parts_together() {
     let slice = dense.slice(&[Slice::ALL, Slice::Index(1)]).unwrap();
     let values = slice.as_slice::<zt_formats::Complex<f32>>().unwrap();
     assert_eq!((values[0].re, values[0].im, values[1].im), (2.0, 3.0, 7.0));
+}
+
+#[test]
+fn values_of_any_length_are_taken_whole() {
+    let bytes: Vec<u8> = (0..54).collect();
+    for (text, value_len) in [
+        ("::2", 3),
+        ("::-1,1", 3),
+        ("1:", 3),
+        (":,::-2", 3),
+        ("::2", 9),
+    ] {
+        let rows = bytes.len() as u64 / 3 / value_len;
+        let elements = Elements::from(&bytes[..]).with_logical_type("acme.pixel");
+        let dense = Dense::from_elements([rows, 3], elements).unwrap();
+        let slices = Slice::parse_list(text).unwrap();
+        let slice = dense.slice(&slices).unwrap();
+        let all: Vec<u32> = (0..54 / u32::try_from(value_len).unwrap()).collect();
+        let places = Dense::from_slice(&[rows, 3], &all).unwrap();
+        let places = places.slice(&slices).unwrap();
+        assert_eq!(slice.shape(), places.shape());
+        let expected: Vec<u8> = places
+            .as_slice::<u32>()
+            .unwrap()
+            .iter()
+            .flat_map(|place| {
+                let first = usize::try_from(u64::from(*place) * value_len).unwrap();
+                bytes[first..][..usize::try_from(value_len).unwrap()].to_vec()
+            })
+            .collect();
+        assert_eq!(&*slice.elements().bytes, &expected[..], "{text}");
+    }
+    let elements = Elements::from(&bytes[..]).with_logical_type("acme.pixel");
+    let dense = Dense::from_elements([5], elements).unwrap();
+    let error = dense.slice(&[Slice::ALL]).unwrap_err();
+    assert_eq!(
+        (error.code(), &error.to_string()[..]),
+        (
+            "shape-size-mismatch",
+            "component `data`: 54 bytes are no whole number of 5"
+        )
+    );
+}
+
+#[test]
+fn what_is_no_part_of_an_array_is_said_in_words() {
+    let dense = Dense::from_slice(&[2, 3], &[0u8; 6]).unwrap();
+    for (text, words) in [
+        ("1:x", "\"1:x\" is not an index, start:stop:step or ..."),
+        ("::0", "a slice's step is zero"),
+        ("0,0,0", "3 indices for 2 dimensions"),
+        ("...,...", "a slice has more than one ellipsis"),
+        ("0,3", "index 3 is outside dimension 1 of 3"),
+        ("-3", "index -3 is outside dimension 0 of 2"),
+    ] {
+        let slice = Slice::parse_list(text).and_then(|slices| dense.slice(&slices));
+        let error = slice.unwrap_err();
+        assert_eq!((error.code(), &error.to_string()[..]), ("misuse", words));
+        assert_eq!(error.role(), None, "{text}");
+    }
+    for shape in [&[2][..], &[3, 2], &[2, 3, 1]] {
+        let places = Places::resolve(&[], shape).unwrap();
+        let error = dense.select(&places).unwrap_err();
+        assert_eq!(error.to_string(), "the places are those of another shape");
+    }
+    let places = Places::resolve(&[], &[1 << 32, 1 << 32]).unwrap();
+    let error = Selection::of(&places).unwrap_err();
+    assert_eq!(
+        (error.code(), &error.to_string()[..]),
+        (
+            "shape-size-mismatch",
+            "the size of shape [4294967296, 4294967296] is not representable"
+        )
+    );
 }

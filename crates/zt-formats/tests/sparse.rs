@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used)]
 
 use zt_formats::{
-    Complex, Coo, Csr, Elements, Error, IndexBound, ObjectFormat, Parts, Registry, ToObject, View,
-    Violation,
+    Complex, ComponentSignature, Coo, Csr, Elements, Error, IndexBound, ObjectFormat, Parts,
+    Registry, Signature, ToObject, View, Violation, indices,
 };
-use zt_manifest::DType;
+use zt_manifest::{DType, Map, Value};
 
 fn csr(shape: [u64; 2], values: &[f32], indices: &[u64], indptr: &[u64]) -> Result<(), Error> {
     Csr::new(shape, values, indices, indptr).map(drop)
@@ -318,4 +318,95 @@ fn lengths_that_old_files_do_not_say_follow_from_the_others() {
         registry.check("sparse_coo", &signature).unwrap();
         assert_eq!(format.expected_len(role, &signature, &registry), expected);
     }
+}
+
+#[test]
+fn a_role_that_the_format_does_not_know_has_no_length() {
+    let registry = Registry::builtin();
+    let component = |role, dtype| ComponentSignature {
+        role,
+        dtype: Some(dtype),
+        logical_type: None,
+        byte_len: Some(8),
+    };
+    let attributes = [
+        ("bits", Value::from(4u64)),
+        ("group_size", Value::from(8u64)),
+        ("packing", Value::from("8_per_u32")),
+    ];
+    let attributes: Map = attributes.into_iter().collect();
+    for (format, roles) in [
+        ("sparse_csr", &["values", "indices", "indptr"][..]),
+        ("sparse_coo", &["values", "coords"]),
+        ("quantized_group", &["packed_weight", "scales", "zeros"]),
+        ("quantized_4bit", &["data", "scale", "zero_point"]),
+    ] {
+        let roles = roles.iter().chain(&["notes"]);
+        let components = roles.clone().map(|role| component(role, DType::U64));
+        let signature = Signature {
+            shape: &[2, 3],
+            attributes: &attributes,
+            components: components.collect(),
+        };
+        let of = registry.format(format).unwrap();
+        for role in roles {
+            let len = of.expected_len(role, &signature, &registry);
+            assert_eq!(len.is_none(), *role == "notes", "{role} of {format}");
+        }
+    }
+}
+
+#[test]
+fn coordinates_of_more_values_than_can_be_are_no_match() {
+    let registry = Registry::builtin();
+    let check = |coords_len| {
+        let component = |role, dtype, byte_len| ComponentSignature {
+            role,
+            dtype: Some(dtype),
+            logical_type: None,
+            byte_len,
+        };
+        let signature = Signature {
+            shape: &[3, 4],
+            attributes: &Map::new(),
+            components: vec![
+                component("values", DType::U8, Some(1 << 63)),
+                component("coords", DType::U64, coords_len),
+            ],
+        };
+        registry.check("sparse_coo", &signature)
+    };
+    assert_eq!(check(None), Ok(()), "the file does not say");
+    assert_eq!(
+        check(Some(16)).unwrap_err().to_string(),
+        "component `coords`: takes 18446744073709551615 elements, there are 2"
+    );
+}
+
+#[test]
+fn a_row_is_a_range_of_columns_and_values() {
+    let (values, indices, indptr) = (vec![5f32, 7.0, 8.0], vec![1u64, 0, 2], vec![0u64, 1, 1, 3]);
+    let csr = Csr::new([3, 3], &values, &indices, &indptr).unwrap();
+    let rows: Vec<_> = (0..4).map(|row| csr.row(row)).collect();
+    assert_eq!(rows, [Some(0..1), Some(1..1), Some(1..3), None]);
+    assert_eq!(csr.row(usize::MAX), None);
+    assert_eq!(csr.indices()[csr.row(2).unwrap()], [0, 2]);
+}
+
+#[test]
+fn a_part_of_a_component_is_read_with_its_own_positions() {
+    let (wide, narrow) = ([4u64, 0, 3], [4i16, 0, 3]);
+    for elements in [Elements::from(&wide), Elements::from(&narrow)] {
+        let read = indices("coords", elements.borrow(), 100, 5).unwrap();
+        assert_eq!(*read, wide);
+        let error = indices("coords", elements, 100, 4).unwrap_err();
+        let expected = index_fault(100, 4, IndexBound::Below(4), "coords");
+        assert_eq!(error, expected);
+        let words = "component `coords`: element 100 is 4, not in 0..4";
+        assert_eq!(error.to_string(), words);
+    }
+    let negative = [0i8, -1];
+    let error = indices("coords", (&negative).into(), 7, 5).unwrap_err();
+    let expected = index_fault(8, -1, IndexBound::Below(5), "coords");
+    assert_eq!(error, expected);
 }

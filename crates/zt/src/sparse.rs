@@ -111,8 +111,7 @@ impl<'f> Tensor<'f> {
         let mut lengths = selected.lengths.into_iter();
         let mut left = 0u64;
         for run in selected.runs.0 {
-            let bound = IndexBound::Below(columns.dimension());
-            indices.each(run, bound, |position, column| {
+            indices.each(run, columns.dimension(), |position, column| {
                 while left == 0 {
                     // Rows are as long, together, as their runs.
                     let Some(length) = lengths.next() else {
@@ -225,7 +224,7 @@ impl<'f> Indices<'f> {
     fn each(
         &mut self,
         range: Range<u64>,
-        bound: IndexBound,
+        limit: u64,
         mut found: impl FnMut(u64, u64) -> Result<()>,
     ) -> Result<()> {
         let width = self.dtype.byte_len();
@@ -238,7 +237,7 @@ impl<'f> Indices<'f> {
             self.window
                 .copy(position.saturating_mul(width as u64), piece)?;
             let elements = Elements::new(self.dtype, &*piece);
-            let piece = indices(self.role, elements, position, bound);
+            let piece = indices(self.role, elements, position, limit);
             let piece = piece.map_err(|error| self.tensor.blame_format(error))?;
             for index in piece.iter() {
                 found(position, *index)?;
@@ -258,10 +257,9 @@ impl<'f> Indices<'f> {
         mut found: impl FnMut(u64, Option<u64>) -> Result<()>,
     ) -> Result<()> {
         let first = axis.saturating_mul(stored);
-        let bound = IndexBound::Below(places.dimension());
         for run in &runs.0 {
             let range = first.saturating_add(run.start)..first.saturating_add(run.end);
-            self.each(range, bound, |position, coord| {
+            self.each(range, places.dimension(), |position, coord| {
                 found(position.saturating_sub(first), places.position(coord))
             })?;
         }
@@ -305,7 +303,7 @@ impl Pointers<'_> {
             let pointers = row..row.saturating_add(count).saturating_add(1);
             let mut start = None;
             let stored = self.stored;
-            let bound = IndexBound::Below(stored.saturating_add(1));
+            let limit = stored.saturating_add(1);
             let tensor = self.indices.tensor;
             let fault = |position, value: u64, bound| {
                 let value = value.into();
@@ -317,7 +315,7 @@ impl Pointers<'_> {
                 Err(tensor.blame_format(violation.of(INDPTR)))
             };
             let last = self.rows;
-            self.indices.each(pointers, bound, |position, pointer| {
+            self.indices.each(pointers, limit, |position, pointer| {
                 let only = match position {
                     0 => Some(0),
                     _ if position == last => Some(stored),
