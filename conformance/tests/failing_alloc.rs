@@ -27,9 +27,11 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use zt::formats::ggml::{BLOCK_TYPES, BlockType, Blocks};
+use zt::formats::{Packing, Quantization};
 use zt::{
     Compression, Coo, Csr, DType, Dense, DigestAlgorithm, Entry, ErrorKind, File, HashOptions,
-    Memory, OpenOptions, Slice, Source, ToObject, VerifyOptions, WriteOptions,
+    Memory, OpenOptions, QuantizedGroup, Slice, Source, ToObject, VerifyOptions, WriteOptions,
 };
 use zt_conformance::foreign;
 use zt_convert::{ConvertOptions, Input, convert};
@@ -177,6 +179,26 @@ fn coo() -> Coo<'static> {
     Coo::new(SHAPE, values, coords).unwrap()
 }
 
+fn quantized() -> QuantizedGroup<'static> {
+    let packing = Packing {
+        per_word: 4,
+        dtype: DType::U32,
+    };
+    QuantizedGroup::quantize(SHAPE, &values(), Quantization::new(8, 4, packing)).unwrap()
+}
+
+/// Blocks of 32 values in 34 bytes.
+fn blocks() -> Blocks<'static> {
+    let shape = vec![SHAPE[0], 32 * 32];
+    let named = |block_type: &&BlockType| block_type.name() == "Q8_0";
+    let block_type = BLOCK_TYPES.iter().find(named).unwrap();
+    let byte_len = block_type.byte_len(shape[0] * shape[1]).unwrap();
+    // Every byte below 64: no scale of half precision is infinite.
+    let bytes: Vec<u8> = (0..byte_len).map(|at| (at * 37 % 61) as u8).collect();
+    let bytes = zt::Buffer::try_from_slice(&bytes).unwrap();
+    Blocks::new(block_type, shape, bytes).unwrap()
+}
+
 fn file(object: &impl ToObject, options: WriteOptions) -> Arc<[u8]> {
     let mut bytes = Vec::new();
     let mut writer = options.to_writer(&mut bytes).unwrap();
@@ -197,22 +219,34 @@ fn files() -> Vec<(&'static str, Arc<[u8]>)> {
         ("csr", file(&csr(), new())),
         ("csr, zstd", file(&csr(), new().zstd(1))),
         ("coo", file(&coo(), new())),
+        ("quantized", file(&quantized(), new())),
+        ("blocks", file(&blocks(), new().zstd(1))),
     ]
 }
 
-/// Every way to read the object of each file, lent and copied. A `File` is opened once, so that the
+/// A way to read the object of each file, whose bytes are copied. A `File` is opened once, so that the
 /// one that failed is the one that works afterwards.
 #[track_caller]
 fn reading<T: PartialEq + Debug>(call: &str, read: impl Fn(&File) -> zt::Result<T>) {
+    reading_of(call, &[false], read);
+}
+
+/// As [`reading`], of bytes that are lent, too.
+#[track_caller]
+fn reading_of<T: PartialEq + Debug>(
+    call: &str,
+    are_lent: &[bool],
+    read: impl Fn(&File) -> zt::Result<T>,
+) {
     let _alone = alone();
     let mut count = 0;
     for (stored, bytes) in files() {
-        for is_lent in [false, true] {
-            let file = opened(&bytes, is_lent).unwrap();
-            let case = format!(
-                "{call}, {stored}, {}",
-                if is_lent { "lent" } else { "copied" }
-            );
+        for is_lent in are_lent {
+            let file = opened(&bytes, *is_lent).unwrap();
+            let case = match is_lent {
+                true => format!("{call}, {stored}, lent"),
+                false => format!("{call}, {stored}"),
+            };
             count += each_fails(&case, || read(&file));
         }
     }
@@ -237,14 +271,14 @@ impl Sums {
 
 #[test]
 fn bytes_and_elements() {
-    reading("bytes", |file| {
+    reading_of("bytes", &[false, true], |file| {
         let tensor = file.tensor("x")?;
         let sums = tensor
             .components()
             .map(|(role, _)| Ok(sum(&tensor.bytes(role)?)));
         sums.collect::<zt::Result<Vec<_>>>()
     });
-    reading("elements", |file| {
+    reading_of("elements", &[false, true], |file| {
         let tensor = file.tensor("x")?;
         let sums = tensor
             .components()
@@ -255,7 +289,6 @@ fn bytes_and_elements() {
 
 #[test]
 fn dense_values() {
-    reading("to_dense", |file| file.tensor("x")?.to_dense());
     // What becomes of a dense value does not depend on where it is from.
     let of_dense = |file: &File| {
         let tensor = file.tensor("x")?;
@@ -290,8 +323,42 @@ fn slices() {
 }
 
 #[test]
+fn many_at_a_time() {
+    reading("read_many", |file| {
+        let tensor = file.tensor("x")?;
+        let wanted: Vec<_> = tensor
+            .components()
+            .map(|(role, _)| (tensor, role))
+            .collect();
+        let read = file.read_many(&wanted).into_iter();
+        let sums = read.map(|elements| Ok(sum(&elements?.bytes)));
+        sums.collect::<zt::Result<Vec<_>>>()
+    });
+    reading("to_dense_many", |file| {
+        let tensor = file.tensor("x")?;
+        let dense = file.to_dense_many(&[tensor]);
+        dense.into_iter().collect::<zt::Result<Vec<_>>>()
+    });
+}
+
+#[test]
+fn sparse_objects_as_what_they_are() {
+    let most = Slice::parse_list("3:").unwrap();
+    reading_of("slice_csr and view", &[false, true], |file| {
+        let tensor = file.tensor("x")?;
+        if tensor.format() != "sparse_csr" {
+            return Ok(None);
+        }
+        let view: Csr<'_> = tensor.view()?;
+        let part = tensor.slice_csr(&most)?;
+        let total = |csr: &Csr<'_>| csr.indices().iter().chain(csr.indptr()).sum::<u64>();
+        Ok(Some((total(&view), total(&part))))
+    });
+}
+
+#[test]
 fn reading_in_pieces() {
-    reading("reader", |file| {
+    reading_of("reader", &[false, true], |file| {
         let tensor = file.tensor("x")?;
         let mut sums = Sums(Vec::new());
         for (role, _) in tensor.components() {
@@ -303,7 +370,7 @@ fn reading_in_pieces() {
 
 #[test]
 fn verifying_hashing_and_comparing() {
-    reading("verify", |file| {
+    reading_of("verify", &[false, true], |file| {
         let report = file.verify(&VerifyOptions::default())?;
         match report.problems.first() {
             Some(error) => Err(error.clone()),
