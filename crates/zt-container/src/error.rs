@@ -260,12 +260,12 @@ impl fmt::Display for Violation {
                  zt-convert and the program zt open it",
             ),
             Violation::NotZt { found } => {
+                let found = found.escape_ascii();
                 write!(
                     f,
-                    "not a .zt file: it begins with \"{}\", ",
-                    found.escape_ascii()
-                )?;
-                f.write_str("expected \"ZTEN1000\" or \"ZTEN0001\"")
+                    "not a .zt file: it begins with \"{found}\", \
+                     expected \"ZTEN1000\" or \"ZTEN0001\""
+                )
             }
             Violation::Truncated { byte_len, minimum } => {
                 write!(
@@ -287,9 +287,9 @@ impl fmt::Display for Violation {
                 } else {
                     write!(
                         f,
-                        "the file has room for {available} and does not end in \"ZTEN1000\": "
-                    )?;
-                    f.write_str("it was cut short, or its writer did not finish")
+                        "the file has room for {available} and does not end in \"ZTEN1000\": \
+                         it was cut short, or its writer did not finish"
+                    )
                 }
             }
             Violation::Bounds {

@@ -5,8 +5,8 @@ use std::error::Error as _;
 use std::io;
 
 use zt_container::{
-    Blob, BlobReader, Container, ContainerWriter, Digest, DigestAlgorithm, Encoding, Error, Limits,
-    Memory, Source, Span, Unsupported, bytes_of, read_into,
+    Blob, BlobReader, Container, ContainerWriter, DigestAlgorithm, Encoding, Error, Limits, Memory,
+    Source, Span, Unsupported, bytes_of, read_into,
 };
 
 /// Says that it has all bytes there can be, and has none.
@@ -191,7 +191,7 @@ fn of_what_blobs_hold() {
         );
     }
     let wrong = Blob {
-        digest: Some(Digest::Crc32c(0xAB)),
+        digest: Some(zt_container::Digest::Crc32c(0xAB)),
         ..blob(8, Encoding::Raw, Some(8))
     };
     let found = DigestAlgorithm::Crc32c.digest(&[7; 8]).unwrap();
@@ -275,4 +275,25 @@ fn no_debug_text_holds_the_bytes() {
     let text = format!("{reader:?}");
     assert!(text.contains("Source { byte_len: 1048576 }"), "{text}");
     assert!(text.len() < 500, "{text}");
+}
+
+/// Nor the tables of zstd, which are of megabytes.
+#[cfg(feature = "zstd")]
+#[test]
+fn no_debug_text_holds_the_state_of_a_codec() {
+    use zt_container::codec::{FrameCompressor, FrameDecompressor};
+    let compressor = FrameCompressor::new(1).unwrap();
+    let decompressor = FrameDecompressor::new().unwrap();
+    assert_eq!(
+        format!("{compressor:?} {decompressor:?}"),
+        "FrameCompressor { .. } FrameDecompressor { .. }"
+    );
+    let unsized_blob = blob(8, Encoding::Zstd, None);
+    let source = Memory::new([7; 8]);
+    let reader = BlobReader::new(&source, &unsized_blob, &Limits::default()).unwrap();
+    let text = format!("{reader:?}");
+    assert!(
+        text.contains("Zstd(FrameDecoder { at_boundary: true })"),
+        "{text}"
+    );
 }

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use zt_container::{Container, ContainerWriter, Limits, Memory, Source};
+use zt_container::{Blob, Container, ContainerWriter, Limits, Memory, Source};
 
 #[test]
 fn an_empty_container_is_magic_manifest_size_magic() {
@@ -35,6 +35,12 @@ fn blobs_begin_on_their_alignment_and_gaps_are_zero() {
     let container = Container::open(Memory::new(&file), &Limits::default()).unwrap();
     assert_eq!(&*container.manifest_bytes().unwrap(), b"manifest");
     assert_eq!(container.source().slice(spans[3]), Some(&b"four"[..]));
+    for (span, expected) in spans.iter().zip([&b"one"[..], b"two", b"", b"four"]) {
+        let blob = Blob::raw(*span);
+        let mut out = [0; 8];
+        let len = container.read_blob(&blob).unwrap().read(&mut out).unwrap();
+        assert_eq!(&out[..len], expected);
+    }
     assert!(
         file[8..64]
             .iter()

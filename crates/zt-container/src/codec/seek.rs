@@ -312,12 +312,12 @@ mod tests {
         let plain = three(true);
         let (frames, plain_table) = plain.split_at(three(false).len());
         let entries = plain_table.get(8..plain_table.len() - 9).unwrap();
-        let table = |magic: u32, descriptor: u8, checksum: &[u8]| {
+        let table = |magic: u32, descriptor: u8, checksum: &[u8], more: u32| {
             let entries: Vec<u8> = entries
                 .chunks(8)
                 .flat_map(|entry| [entry, checksum].concat())
                 .collect();
-            let payload = u32::try_from(entries.len()).unwrap() + 9;
+            let payload = u32::try_from(entries.len()).unwrap() + 9 + more;
             [
                 frames,
                 &magic.to_le_bytes(),
@@ -332,7 +332,8 @@ mod tests {
         let found = |stored: &[u8]| by_table(&Memory::new(stored), blob(stored).span, 18).unwrap();
         let expected = found(&plain);
         assert_eq!(expected.as_ref().map(Vec::len), Some(3));
-        assert_eq!(table(ours, 0, &[]), plain);
+        assert_eq!(table(ours, 0, &[], 0), plain);
+        assert_eq!(found(&table(ours, 0, &[], 8)), None, "longer than it is");
         for (magic, descriptor, checksum, is_known) in [
             (ours, 0x80, &[0xAB; 4][..], true),
             (ours, 0x83, &[0xAB; 4], true),
@@ -343,7 +344,7 @@ mod tests {
             (ours, 0x04, &[], false),
             (ours - 1, 0x00, &[], false), // A skippable frame of some other use.
         ] {
-            let stored = table(magic, descriptor, checksum);
+            let stored = table(magic, descriptor, checksum, 0);
             let expected = expected.clone().filter(|_| is_known);
             assert_eq!(found(&stored), expected, "{magic:#x} {descriptor:#x}");
         }
