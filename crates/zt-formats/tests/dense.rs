@@ -144,6 +144,8 @@ fn typed_elements_outlive_the_handle_they_were_lent_through() {
         dense.into_typed::<f64>().unwrap()
     };
     assert_eq!(*typed, values);
+    assert_eq!(typed.clone().into_vec(), values);
+    assert_eq!(typed.try_into_vec().unwrap(), values);
 }
 
 #[test]
@@ -176,8 +178,9 @@ fn elements_are_not_seen_as_another_type() {
 fn bools_are_zero_or_one() {
     let dense = Dense::from_elements([3], Elements::new(DType::Bool, &[0, 1, 1][..])).unwrap();
     assert_eq!(*dense.as_slice::<bool>().unwrap(), [false, true, true]);
-    let owned = dense.into_owned().unwrap();
-    assert_eq!(*owned.into_typed::<bool>().unwrap(), [false, true, true]);
+    let owned = dense.into_owned().unwrap().into_typed::<bool>().unwrap();
+    assert_eq!(*owned, [false, true, true]);
+    assert_eq!(owned.try_into_vec().unwrap(), [false, true, true]);
 
     let dense = Dense::from_elements([3], Elements::new(DType::Bool, &[0, 1, 2][..])).unwrap();
     let error = dense.as_slice::<bool>().unwrap_err();

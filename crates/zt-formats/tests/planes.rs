@@ -52,6 +52,7 @@ fn on(code: &'static str, role: &str) -> (&'static str, Option<String>) {
 /// The array split, written as an object, read again and merged.
 fn through(dense: &Dense<'_>) -> Dense<'static> {
     let planes = Planes::from_dense(dense).unwrap();
+    assert_eq!(planes.shape(), dense.shape());
     let parts = planes.to_object().unwrap().into_parts();
     let dense_type = {
         let registry = Registry::builtin();

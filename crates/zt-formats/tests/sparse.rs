@@ -286,6 +286,8 @@ fn a_shape_that_no_array_has_is_refused_and_not_allocated() {
     assert_eq!(blame(coo.to_dense()), on("shape-size-mismatch", "values"));
     let coo = Coo::new([1 << 61], &[1f32], &[0]).unwrap();
     assert_eq!(coo.to_dense().unwrap_err().code(), "allocation");
+    let csr = Csr::new([2, u64::MAX], &[1f32], &[0], &[0, 0, 1]).unwrap();
+    assert_eq!(blame(csr.to_dense()), on("shape-size-mismatch", "values"));
 }
 
 #[test]
