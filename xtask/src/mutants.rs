@@ -76,7 +76,7 @@ fn crate_of(shell: &Shell, name: &str, shard: Option<&str>) -> Result<Outcomes> 
             .join("mutants")
             .join(format!("{name}-{round}"));
         let program = shell
-            .cargo("mutants --no-shuffle --colors never --package")
+            .cargo("mutants --no-shuffle --colors never --all-features --package")
             .arg(name)
             .arg("--output")
             .arg(&output);
