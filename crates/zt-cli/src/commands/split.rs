@@ -187,7 +187,7 @@ fn tell(
     }
     if !split.removed.is_empty() {
         let removed = count(split.removed.len() as u64, "file", "files");
-        output.note(&format!("removed {removed} more of the set that was there"));
+        output.note(&format!("also removed {removed} of the set that was there"));
     }
     for shard in &split.shards {
         output.line(&format!(
