@@ -14,6 +14,20 @@ use crate::corpus;
 use crate::json::{hex, of_value};
 use crate::observe::observe;
 
+/// The kinds of files in `corpus/foreign`: each in a folder of its own, with one ending.
+pub const KINDS: [(&str, &str); 10] = [
+    ("gguf", "gguf"),
+    ("h5", "h5"),
+    ("npy", "npy"),
+    ("npz", "npz"),
+    ("onnx", "onnx"),
+    ("pt", "pt"),
+    ("safetensors", "safetensors"),
+    ("slm1", "slm"),
+    ("squizd", "squizd"),
+    ("zt2", "zt2"),
+];
+
 /// A file of another format, and what is known of it.
 #[derive(Debug, Clone)]
 pub struct Case {
@@ -313,23 +327,26 @@ fn is_empty(object: &Json) -> bool {
 ///
 /// # Panics
 ///
-/// Where a file cannot be read.
+/// Where a file cannot be read, or there is none.
 #[must_use]
 pub fn files(kind: &str) -> Vec<(String, Vec<u8>)> {
-    files_in(&folder().join(kind), kind)
+    let ending = KINDS.iter().find(|(known, _)| *known == kind);
+    let (_, ending) = ending.expect(kind);
+    files_in(&folder().join(kind), ending)
 }
 
 /// The bytes of every file in a folder that has that ending.
 ///
 /// # Panics
 ///
-/// Where a file cannot be read.
+/// Where a file cannot be read, or there is none.
 #[must_use]
 pub fn files_in(folder: &Path, ending: &str) -> Vec<(String, Vec<u8>)> {
     let is_file = |path: &Path| path.extension().is_some_and(|found| found == ending);
     let mut paths = corpus::files_below(folder);
     paths.retain(|path| is_file(path));
     paths.sort();
+    assert!(!paths.is_empty(), "{}: no .{ending}", folder.display());
     let file = |path: PathBuf| {
         let name = path.display().to_string();
         let bytes = fs::read(&path).expect(&name);

@@ -573,18 +573,7 @@ fn files_of_other_kinds() {
 #[test]
 fn the_foreign_files_of_the_corpus() {
     let _alone = alone();
-    for kind in [
-        "gguf",
-        "h5",
-        "npy",
-        "npz",
-        "onnx",
-        "pt",
-        "safetensors",
-        "slm1",
-        "squizd",
-        "zt2",
-    ] {
+    for (kind, _) in foreign::KINDS {
         for (name, bytes) in foreign::files(kind) {
             let bytes: Arc<[u8]> = bytes.into();
             if imported(&bytes).is_ok() {
