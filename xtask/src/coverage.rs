@@ -84,11 +84,10 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         fs::read_to_string(&path).map_err(Error::file(&path))
     };
     let mut files = lines(&report("--lcov")?, shell.root());
-    branches(
-        &report("--json --skip-functions")?,
-        shell.root(),
-        &mut files,
-    );
+    let report = report("--json --skip-functions")?;
+    let report = serde_json::from_str(&report);
+    let report = report.map_err(|error| Error::file(Path::new("coverage.report"))(error.into()))?;
+    branches(&report, shell.root(), &mut files);
     let list = shell.target().join("coverage.txt");
     fs::write(&list, unreached(&files)).map_err(Error::file(&list))?;
     println!("{:<14}{:>18}{:>20}", "", "lines", "branches");
@@ -222,8 +221,7 @@ fn lines(trace: &str, root: &Path) -> BTreeMap<String, Reached> {
 }
 
 /// Adds the branches of every file of ours in a report.
-fn branches(report: &str, root: &Path, files: &mut BTreeMap<String, Reached>) {
-    let report: Value = serde_json::from_str(report).unwrap_or_default();
+fn branches(report: &Value, root: &Path, files: &mut BTreeMap<String, Reached>) {
     for file in report["data"][0]["files"].as_array().into_iter().flatten() {
         let Some((name, shipped)) = file["filename"].as_str().and_then(|path| ours(path, root))
         else {
@@ -297,7 +295,7 @@ DA:1,0
     fn reached() -> BTreeMap<String, Reached> {
         let root = Path::new("/clone");
         let mut files = lines(TRACE, root);
-        branches(REPORT, root, &mut files);
+        branches(&serde_json::from_str(REPORT).unwrap(), root, &mut files);
         files
     }
 

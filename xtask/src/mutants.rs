@@ -70,11 +70,10 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
 
 /// The faults of one crate.
 fn crate_of(shell: &Shell, name: &str, shard: Option<&str>) -> Result<Outcomes> {
+    let folder = shell.target().join("mutants");
+    fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
     let mutants = |round: &str, tests: &[&str]| {
-        let output = shell
-            .target()
-            .join("mutants")
-            .join(format!("{name}-{round}"));
+        let output = folder.join(format!("{name}-{round}"));
         let program = shell
             .cargo("mutants --no-shuffle --colors never --all-features --package")
             .arg(name)
