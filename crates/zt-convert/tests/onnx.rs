@@ -10,13 +10,14 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use zt::{File, Memory, OpenOptions, Result, VerifyOptions};
+use zt::{ErrorKind, File, Limits, Memory, OpenOptions, Result, VerifyOptions};
 use zt_convert::{ONNX, open, open_source};
 
 /// Types of `TensorProto`.
 const FLOAT: u64 = 1;
 const UINT8: u64 = 2;
 const INT64: u64 = 7;
+const DOUBLE: u64 = 11;
 
 fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -86,6 +87,42 @@ fn opened(bytes: Vec<u8>) -> Result<File> {
     open_source(Memory::new(bytes), &OpenOptions::new())
 }
 
+/// A `NodeProto` with these attributes.
+fn node(output: &str, name: &str, operator: &str, attributes: &[Vec<u8>]) -> Vec<u8> {
+    let names = [field(2, output), field(3, name), field(4, operator)].concat();
+    let attributes: Vec<u8> = attributes.iter().flat_map(|it| field(5, it)).collect();
+    [names, attributes].concat()
+}
+
+/// A node that gives one value.
+fn constant(output: &str, name: &str) -> Vec<u8> {
+    let value = field(5, tensor("", FLOAT, &[1], &[raw(&[2.0])]));
+    node(
+        output,
+        name,
+        "Constant",
+        &[[field(1, "value"), value].concat()],
+    )
+}
+
+/// Values and indices of a `SparseTensorProto`, in a shape.
+fn sparse(values: &[u8], indices: &[u8], shape: &[u64]) -> Vec<u8> {
+    let shape: Vec<u8> = shape.iter().flat_map(|it| int(3, *it)).collect();
+    [field(1, values), field(2, indices), shape].concat()
+}
+
+fn indices(values: &[u64], shape: &[u64]) -> Vec<u8> {
+    let bytes: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();
+    tensor("", INT64, shape, &[field(9, bytes)])
+}
+
+/// The names of all objects, sorted.
+fn names(file: &File) -> Vec<&str> {
+    let mut names: Vec<&str> = file.names().collect();
+    names.sort_unstable();
+    names
+}
+
 /// The code that a tensor is refused with.
 fn code(file: &File, name: &str) -> &'static str {
     file.tensor(name).unwrap_err().code()
@@ -147,50 +184,31 @@ fn a_model_that_is_cut_anywhere_is_refused() {
 
 #[test]
 fn tensors_outside_the_main_graph_are_named_by_where_they_are() {
-    let constant = |output: &str, name: &str| {
-        let value = [
-            field(1, "value"),
-            field(5, tensor("", FLOAT, &[1], &[raw(&[2.0])])),
-        ];
-        let value = field(5, value.concat());
-        field(
-            1,
-            [
-                field(2, output),
-                field(3, name),
-                field(4, "Constant"),
-                value,
-            ]
-            .concat(),
-        )
-    };
     let branch = |key: &str| {
         let graph = [
-            constant("c", ""),
+            // What the graph says of itself is not said of the model.
+            field(2, "a branch"),
+            field(1, constant("c", "")),
             initializer("w", &[3.0]),
             initializer("", &[4.0]),
         ];
-        field(5, [field(1, key), field(6, graph.concat())].concat())
+        [field(1, key), field(6, graph.concat())].concat()
     };
     let condition = |name: &str| {
-        let branches = [branch("then_branch"), branch("else_branch")].concat();
-        field(
-            1,
-            [field(2, "y"), field(3, name), field(4, "If"), branches].concat(),
-        )
+        let branches = [branch("then_branch"), branch("else_branch")];
+        field(1, node("y", name, "If", &branches))
     };
     let bytes = model(&[
-        constant("k", "ignored"),
-        // The name that the next would have is an initializer's, and one that is made.
-        constant("w", ""),
+        field(1, constant("k", "ignored")),
+        // The name that the next would have is an initializer's, and so is the first that is made.
+        field(1, constant("w", "")),
         condition("if"),
         condition(""),
         initializer("w", &[1.0]),
+        initializer("w.2", &[5.0]),
     ]);
     let file = opened(bytes).unwrap();
-    let mut names: Vec<&str> = file.names().collect();
-    names.sort_unstable();
-    let mut expected = vec!["k", "w", "w.2"];
+    let mut expected = vec!["k", "w", "w.2", "w.3"];
     for node in ["if", "y"] {
         for key in ["then_branch", "else_branch"] {
             for name in ["c", "w", "initializer.0"] {
@@ -199,12 +217,61 @@ fn tensors_outside_the_main_graph_are_named_by_where_they_are() {
         }
     }
     expected.sort_unstable();
-    assert_eq!(names, expected);
+    assert_eq!(names(&file), expected);
     let value = |name: &str| file.tensor(name).unwrap().as_slice::<f32>().unwrap()[0];
     assert_eq!(
-        (value("w"), value("w.2"), value("if.else_branch.w")),
+        (value("w"), value("w.3"), value("if.else_branch.w")),
         (1.0, 2.0, 3.0)
     );
+    let attributes = file.attributes().unwrap().unwrap();
+    assert!(attributes.get("onnx.graph").is_none());
+}
+
+#[test]
+fn tensors_of_training_functions_and_every_kind_of_attribute_are_listed() {
+    let step = |values: f32| initializer("w", &[values]);
+    let training = |field_number: u64, value: f32| {
+        // The third has bindings, and no graph.
+        field(
+            20,
+            [field(field_number, step(value)), field(3, "")].concat(),
+        )
+    };
+    let one = tensor("", FLOAT, &[1], &[raw(&[4.0])]);
+    let coo = sparse(&one, &indices(&[1], &[1]), &[2]);
+    let kinds = [
+        [field(1, "alpha"), int(3, 1)].concat(),
+        [field(1, "lists"), field(10, &one), field(10, &one)].concat(),
+        [field(1, "coo"), field(22, &coo)].concat(),
+        [field(1, "coos"), field(23, &coo)].concat(),
+        [field(1, "graphs"), field(11, step(5.0))].concat(),
+    ];
+    let function = [
+        field(1, "f"),
+        field(7, constant("c", "")),
+        field(4, "input"),
+    ];
+    let bytes = [
+        model(&[field(1, node("", "", "Op", &kinds))]),
+        training(1, 6.0),
+        training(2, 7.0),
+        field(25, function.concat()),
+    ];
+    let file = opened(bytes.concat()).unwrap();
+    let expected = [
+        "Op.coo",
+        "Op.coos.0",
+        "Op.graphs.0.w",
+        "Op.lists.0",
+        "Op.lists.1",
+        "f.c",
+        "training_info.0.initialization.w",
+        "training_info.1.algorithm.w",
+    ];
+    assert_eq!(names(&file), expected);
+    let dense = |name: &str| file.tensor(name).unwrap().to_dense().unwrap();
+    let values = expected.map(|name| *dense(name).as_slice::<f32>().unwrap().last().unwrap());
+    assert_eq!(values, [4.0, 4.0, 5.0, 4.0, 4.0, 2.0, 6.0, 7.0]);
 }
 
 #[test]
@@ -304,6 +371,23 @@ fn values_are_read_however_they_are_packed() {
 }
 
 #[test]
+fn numbers_of_eight_bytes_may_each_be_a_field() {
+    let single: Vec<u8> = [1.5f64, -2.0]
+        .iter()
+        .flat_map(|value| [varint(10 << 3 | 1), value.to_le_bytes().to_vec()].concat())
+        .collect();
+    let doubles = |count: u64| {
+        let values = std::slice::from_ref(&single);
+        opened(model(&[field(5, tensor("x", DOUBLE, &[count], values))])).unwrap()
+    };
+    assert_eq!(
+        *doubles(2).tensor("x").unwrap().as_slice::<f64>().unwrap(),
+        [1.5, -2.0]
+    );
+    assert_eq!(code(&doubles(3), "x"), "shape-size-mismatch");
+}
+
+#[test]
 fn other_values_than_the_shape_demands_are_found() {
     let counted = |count: u64, values: &[u8]| {
         let values = field(5, values);
@@ -374,18 +458,12 @@ fn a_tensor_that_cannot_be_read_does_not_hide_its_neighbours() {
 
 #[test]
 fn sparse_tensors_have_the_coordinates_of_either_kind_of_indices() {
-    let sparse = |indices: &[u64], shape: &[u64]| {
-        let bytes: Vec<u8> = indices
-            .iter()
-            .flat_map(|index| index.to_le_bytes())
-            .collect();
-        let indices = tensor("", INT64, shape, &[field(9, bytes)]);
-        let values = tensor("s", FLOAT, &[2], &[raw(&[1.0, 2.0])]);
-        let dims = [int(3, 2), int(3, 3)].concat();
-        let sparse = [field(1, values), field(2, indices), dims];
-        opened(model(&[field(15, sparse.concat())])).unwrap()
+    let values = tensor("s", FLOAT, &[2], &[raw(&[1.0, 2.0])]);
+    let model = |values: &[u8], indices: &[u8], shape: &[u64]| {
+        opened(model(&[field(15, sparse(values, indices, shape))])).unwrap()
     };
-    for file in [sparse(&[1, 5], &[2]), sparse(&[0, 1, 1, 2], &[2, 2])] {
+    let found_at = |found: &[u64], shape: &[u64]| model(&values, &indices(found, shape), &[2, 3]);
+    for file in [found_at(&[1, 5], &[2]), found_at(&[0, 1, 1, 2], &[2, 2])] {
         let dense = file.tensor("s").unwrap().to_dense().unwrap();
         assert_eq!(
             *dense.as_slice::<f32>().unwrap(),
@@ -393,13 +471,79 @@ fn sparse_tensors_have_the_coordinates_of_either_kind_of_indices() {
         );
     }
     for file in [
-        sparse(&[1, 6], &[2]),
-        sparse(&[1, u64::MAX], &[2]),
-        sparse(&[0, 3, 1, 2], &[2, 2]),
+        found_at(&[1, 6], &[2]),
+        found_at(&[1, u64::MAX], &[2]),
+        found_at(&[0, 3, 1, 2], &[2, 2]),
     ] {
         assert_eq!(found(&file), "index-value");
     }
-    assert_eq!(code(&sparse(&[1, 5, 5], &[3]), "s"), "header");
+    let two = indices(&[1, 5], &[2]);
+    let matrix = tensor("s", FLOAT, &[2, 1], &[raw(&[1.0, 2.0])]);
+    let floats = tensor("", FLOAT, &[2], &[raw(&[1.0, 5.0])]);
+    for (file, expected) in [
+        (found_at(&[1, 5, 5], &[3]), "header"),
+        // One coordinate of two dimensions.
+        (found_at(&[1, 5], &[2, 1]), "header"),
+        (found_at(&[1, 5], &[1, 2]), "header"),
+        (found_at(&[1, 5], &[2, 1, 1]), "header"),
+        (model(&matrix, &two, &[2, 3]), "header"),
+        (model(&values, &floats, &[2, 3]), "header"),
+        (model(&values, &two, &[2, u64::MAX]), "header"),
+        (model(&values, &two, &[]), "shape-size-mismatch"),
+    ] {
+        assert_eq!(code(&file, "s"), expected);
+    }
+}
+
+/// Neither what a tensor has too much of nor what it says twice is told of another.
+#[test]
+fn limits_are_those_of_what_exceeds_them() {
+    let limited = |limits: Limits, parts: &[Vec<u8>]| {
+        let weight = [initializer("w", &[1.0]), parts.concat()];
+        let source = Memory::new(model(&weight));
+        open_source(source, &OpenOptions::new().limits(limits))
+    };
+    let with = |change: fn(&mut Limits)| {
+        let mut limits = Limits::default();
+        change(&mut limits);
+        limits
+    };
+    let pair = |key: &str, value: &str| field(16, [field(1, key), field(2, value)].concat());
+    let long = "n".repeat(100);
+    let x = |more: &[Vec<u8>]| field(5, tensor("x", FLOAT, &[1, 1], more));
+    for (limits, part) in [
+        (with(|limits| limits.rank = 1), x(&[raw(&[1.0])])),
+        (
+            with(|limits| limits.attributes_len = 64),
+            x(&[raw(&[1.0]), field(12, &long), pair("k", &long)]),
+        ),
+    ] {
+        let file = limited(limits, &[part]).unwrap();
+        let error = file.tensor("x").unwrap_err();
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "header"));
+        assert!(file.tensor("w").is_ok());
+    }
+    for (limits, part) in [
+        (
+            with(|limits| limits.name_len = 64),
+            field(5, field(8, &long)),
+        ),
+        (with(|limits| limits.manifest_len = 64), pair("k", &long)),
+        (with(|limits| limits.manifest_len = 64), field(10, &long)),
+    ] {
+        let error = limited(limits, &[part]).unwrap_err();
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "header"));
+    }
+    let twice = x(&[raw(&[1.0]), pair("unit", "m"), pair("unit", "s")]);
+    let file = limited(Limits::default(), &[twice]).unwrap();
+    let warnings = file.warnings();
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(
+        (warnings[0].code, warnings[0].object.as_deref()),
+        ("attribute-conflict", Some("x"))
+    );
+    let attributes = file.tensor("x").unwrap().attributes().clone();
+    assert_eq!(attributes.get("unit").unwrap().as_str(), Some("m"));
 }
 
 #[test]
@@ -417,6 +561,10 @@ fn external_data_is_read_from_below_the_folder_of_the_model() {
         (&[at, ("offset", "2"), ("length", "4")][..], [2, 3, 4, 5]),
         (&[("length", "4"), at], [0, 1, 2, 3]),
         (&[at, ("offset", "1"), ("unknown", "key")], [1, 2, 3, 4]),
+        (
+            &[at, (&"k".repeat(5000), "no key is so long")],
+            [0, 1, 2, 3],
+        ),
     ] {
         assert_eq!(
             *read(pairs).tensor("w").unwrap().as_slice::<u8>().unwrap(),
