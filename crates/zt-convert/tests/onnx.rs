@@ -511,12 +511,14 @@ fn limits_are_those_of_what_exceeds_them() {
     let pair = |key: &str, value: &str| field(16, [field(1, key), field(2, value)].concat());
     let long = "n".repeat(100);
     let x = |more: &[Vec<u8>]| field(5, tensor("x", FLOAT, &[1, 1], more));
+    let scattered: Vec<Vec<u8>> = (0..4097).map(|_| field(4, [0; 4])).collect();
     for (limits, part) in [
         (with(|limits| limits.rank = 1), x(&[raw(&[1.0])])),
         (
             with(|limits| limits.attributes_len = 64),
             x(&[raw(&[1.0]), field(12, &long), pair("k", &long)]),
         ),
+        (Limits::default(), x(&scattered)),
     ] {
         let file = limited(limits, &[part]).unwrap();
         let error = file.tensor("x").unwrap_err();

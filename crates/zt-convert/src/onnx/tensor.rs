@@ -5,7 +5,7 @@ use zt::{Attributes, Error, Limits, Result, Span};
 
 use super::attributes::Pairs;
 use super::element::Values;
-use super::typed::Runs;
+use super::typed::{RUNS_MAX, Runs};
 use super::violation::Violation;
 use super::wire::{Field, Fields, Window, Wire};
 
@@ -195,10 +195,12 @@ impl<'l> Reader<'l> {
 
     fn values(&mut self, values: Values, field: &Field) -> Result<()> {
         let typed = self.typed.get_or_insert_with(|| Runs::new(values));
-        if typed.values() == values {
-            return typed.push(field);
+        if typed.values() != values {
+            self.blame(Violation::Fields);
+        } else if !typed.push(field)? {
+            let limit = RUNS_MAX;
+            self.blame(Violation::Scattered { limit });
         }
-        self.blame(Violation::Fields);
         Ok(())
     }
 

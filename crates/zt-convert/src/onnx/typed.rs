@@ -15,7 +15,7 @@ use super::violation::Violation;
 use super::wire::{Field, VARINT_MAX, Window, Wire};
 
 /// Pieces that the values of one tensor may lie in. Writers make one.
-const RUNS_MAX: usize = 4096;
+pub(super) const RUNS_MAX: usize = 4096;
 
 /// Values between two places that are kept.
 const STEP: u64 = 64 << 10;
@@ -45,12 +45,12 @@ impl Runs {
         self.values
     }
 
-    /// Adds a field: packed values, or one value.
+    /// Adds a field: packed values, or one value. Says whether there was room for it.
     ///
     /// # Errors
     ///
     /// Code `header`, where a value of that type is stored otherwise.
-    pub(super) fn push(&mut self, field: &Field) -> Result<()> {
+    pub(super) fn push(&mut self, field: &Field) -> Result<bool> {
         let offset = field.span.offset();
         let run = if field.wire == self.values.wire() {
             Run {
@@ -62,7 +62,7 @@ impl Runs {
             Run { span, tag: 0 }
         };
         if run.span.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let is_next = |last: &&mut Run| {
             run.tag > 0 && run.tag == last.tag && run.span.offset() == last.span.end()
@@ -70,13 +70,13 @@ impl Runs {
         if let Some(last) = self.runs.last_mut().filter(is_next) {
             let span = Span::between(last.span.offset(), run.span.end());
             last.span = span.unwrap_or(last.span);
-        } else if self.runs.len() < RUNS_MAX {
-            self.runs.push(run);
-        } else {
-            let limit = RUNS_MAX;
-            return Err(Error::from(Violation::Scattered { limit }).with_offset(field.tag));
+            return Ok(true);
         }
-        Ok(())
+        let has_room = self.runs.len() < RUNS_MAX;
+        if has_room {
+            self.runs.push(run);
+        }
+        Ok(has_room)
     }
 
     /// Where the values lie as plain elements.
