@@ -1,0 +1,136 @@
+//! Attributes.
+
+use zt::Value;
+
+use crate::draft::{
+    ATTRIBUTE, ATTRIBUTE_INFO, Message, SHARED, UNDEFINED, beside, bytes, dataspace, datatype,
+    float, int, message,
+};
+
+/// An attribute message of version 3, called `a`.
+fn attribute(datatype: &[u8], shape: &[u64], value: &[u8]) -> Vec<u8> {
+    let space = dataspace(shape);
+    let len = |part: &[u8]| u16::try_from(part.len()).unwrap();
+    let head = bytes!(3u8, 0u8, 2u16, len(datatype), len(&space), 0u8);
+    [&*head, b"a\0", datatype, &space, value].concat()
+}
+
+/// The value that the attribute of a dataset has, or the code of the warning that it has none.
+fn value(attribute: Message) -> Result<Value, &'static str> {
+    let file = beside(|draft| {
+        let mut messages = draft.dataset(int(4, 8), &[1], &[0; 4]);
+        messages.push(attribute);
+        messages
+    });
+    let tensor = file.tensor("x").unwrap();
+    match tensor.attributes().get("a") {
+        Some(value) => Ok(value.clone()),
+        None => {
+            let warnings = file.warnings();
+            assert_eq!(warnings[0].object.as_deref(), Some("x"));
+            Err(warnings[0].code)
+        }
+    }
+}
+
+#[test]
+fn numbers_and_texts_of_every_kind_are_values() {
+    let array = [bytes!(2u8), bytes!(2u32, 2u32), int(1, 8)].concat();
+    let array = datatype(3, 10, 0, 4, &array);
+    let half = datatype(
+        1,
+        1,
+        15 << 8 | 2 << 4,
+        2,
+        &bytes!(0u16, 16u16, 10u8, 5u8, 0u8, 10u8, 15u32),
+    );
+    let bf16 = datatype(
+        1,
+        1,
+        15 << 8 | 2 << 4,
+        2,
+        &bytes!(0u16, 16u16, 7u8, 8u8, 0u8, 7u8, 127u32),
+    );
+    let pair = datatype(5, 11, 0, 8, &float(4));
+    let text = datatype(1, 3, 0, 2, &[]);
+    let list = |values: &[Value]| Value::Array(values.to_vec());
+    let row = |values: [i64; 2]| list(&values.map(Value::from));
+    let floats =
+        |values: &[f64]| list(&values.iter().copied().map(Value::Float).collect::<Vec<_>>());
+    for (datatype, shape, bytes, expected) in [
+        (
+            &array,
+            &[][..],
+            bytes!(1i8, -2i8, 3i8, 4i8),
+            list(&[row([1, -2]), row([3, 4])]),
+        ),
+        (
+            &half,
+            &[6],
+            bytes!(
+                0x3C00u16, 0xC000u16, 0x0001u16, 0x7C00u16, 0xFC00u16, 0x8000u16
+            ),
+            floats(&[
+                1.0,
+                -2.0,
+                2f64.powi(-24),
+                f64::INFINITY,
+                f64::NEG_INFINITY,
+                -0.0,
+            ]),
+        ),
+        (&bf16, &[], bytes!(0x3FC0u16), Value::Float(1.5)),
+        (&pair, &[], bytes!(1f32, -2f32), floats(&[1.0, -2.0])),
+        (
+            &text,
+            &[2],
+            b"ab\xFF\0".to_vec(),
+            list(&["ab".into(), Value::Bytes(vec![0xFF, 0])]),
+        ),
+        (&text, &[2, 0], Vec::new(), list(&[list(&[]), list(&[])])),
+    ] {
+        let found = value(message(ATTRIBUTE, attribute(datatype, shape, &bytes)));
+        assert_eq!(found, Ok(expected));
+    }
+    let nan = value(message(
+        ATTRIBUTE,
+        attribute(&half, &[], &bytes!(0x7C01u16)),
+    ));
+    assert!(matches!(nan, Ok(Value::Float(value)) if value.is_nan()));
+}
+
+#[test]
+fn an_attribute_without_a_value_is_told_and_hides_nothing() {
+    let sound = attribute(&int(4, 8), &[], &bytes!(1i32));
+    let with = |at: usize, byte: u8| {
+        let mut body = sound.clone();
+        body[at] = byte;
+        message(ATTRIBUTE, body)
+    };
+    assert_eq!(value(with(0, 3)), Ok(Value::Unsigned(1)));
+    let in_table = Message {
+        flags: SHARED,
+        ..with(0, 3)
+    };
+    for message in [
+        with(0, 4),
+        // The datatype, or the dataspace, would be another object's.
+        with(1, 1),
+        with(1, 2),
+        in_table,
+        message(ATTRIBUTE, attribute(&int(4, 8), &[8], &bytes!(1i32))),
+        message(
+            ATTRIBUTE,
+            attribute(&datatype(1, 5, 0, 4, &[]), &[], &[0; 4]),
+        ),
+        // Lists without end, of which no byte is in the file.
+        message(ATTRIBUTE, attribute(&int(4, 8), &[4097, 0], &[])),
+        message(
+            ATTRIBUTE,
+            attribute(&int(4, 8), &[1 << 40, 1 << 40, 0], &[]),
+        ),
+        message(ATTRIBUTE_INFO, bytes!(1u8, 0u8, UNDEFINED, UNDEFINED)),
+    ] {
+        assert_eq!(value(message), Err("attribute"));
+    }
+}

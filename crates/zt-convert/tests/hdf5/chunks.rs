@@ -1,0 +1,266 @@
+//! Chunks, and what finds them.
+
+use zt::File;
+
+use crate::checksum::fletcher32;
+use crate::draft::{
+    Draft, FILL_VALUE, FILTERS, LAYOUT, Message, UNDEFINED, beside, bytes, code, int, message,
+};
+
+/// Two chunks of two `i32`.
+fn values(draft: &mut Draft) -> [u64; 2] {
+    [draft.put(bytes!(1i32, 2i32)), draft.put(bytes!(3i32, 4i32))]
+}
+
+/// The layout of such chunks with one of the newer indices, and what it is told.
+fn indexed(index: u8, parameters: &[u8], address: u64) -> Vec<u8> {
+    let head = bytes!(4u8, 2u8, 0u8, 2u8, 1u8, 2u8, 4u8, index);
+    [head, parameters.to_vec(), bytes!(address)].concat()
+}
+
+fn read(file: &File) -> Vec<i32> {
+    file.tensor("x").unwrap().to_vec().unwrap()
+}
+
+/// A file of three values that a tree of version 1 finds: the type and the level of its root, and the
+/// first elements of its entries.
+fn tree1(node_type: u8, level: u8, entries: &[u64], len: u32) -> File {
+    beside(|draft| {
+        let chunks = values(draft);
+        let count = u16::try_from(entries.len()).unwrap();
+        let mut node = [
+            b"TREE".to_vec(),
+            bytes!(node_type, level, count, UNDEFINED, UNDEFINED),
+        ]
+        .concat();
+        for (first, chunk) in entries.iter().zip(chunks) {
+            node.extend(bytes!(len, 0u32, *first, 0u64, chunk));
+        }
+        node.extend(bytes!(0u64, 4u64, 0u64));
+        let root = draft.put(node);
+        draft.chunked(bytes!(3u8, 2u8, 2u8, root, 2u32, 4u32))
+    })
+}
+
+#[test]
+fn a_tree_says_what_it_is_and_where_every_chunk_is_once() {
+    assert_eq!(read(&tree1(1, 0, &[0, 2], 8)), [1, 2, 3]);
+    // A chunk beyond the shape was cut off later.
+    assert_eq!(read(&tree1(1, 0, &[0, 4], 8)), [1, 2, 0]);
+    for (file, expected) in [
+        (tree1(0, 0, &[0, 2], 8), "header"),
+        (tree1(1, 64, &[0, 2], 8), "header"),
+        // Chunks are no nodes.
+        (tree1(1, 1, &[0, 2], 8), "header"),
+        // Two of one place, one within another, and one that is shorter than its values.
+        (tree1(1, 0, &[2, 2], 8), "header"),
+        (tree1(1, 0, &[0, 1], 8), "header"),
+        (tree1(1, 0, &[0, 2], 7), "shape-size-mismatch"),
+    ] {
+        assert_eq!(code(&file, "x"), expected);
+    }
+}
+
+#[test]
+fn a_node_is_one_level_below_its_parent() {
+    let nested = |level: u8| {
+        beside(|draft| {
+            let [first, second] = values(draft);
+            let node = |level: u8, child: u64, more: &[u8]| {
+                let head = bytes!(1u8, level, 1u16, UNDEFINED, UNDEFINED);
+                let entry = bytes!(8u32, 0u32, 0u64, 0u64, child);
+                [b"TREE", &*head, &entry, more, &bytes!(0u64, 4u64, 0u64)].concat()
+            };
+            let leaf = draft.put(node(level, first, &[]));
+            let root = draft.put(node(1, leaf, &bytes!(second)));
+            draft.chunked(bytes!(3u8, 2u8, 2u8, root, 2u32, 4u32))
+        })
+    };
+    assert_eq!(read(&nested(0)), [1, 2, 0]);
+    assert_eq!(code(&nested(1), "x"), "header");
+}
+
+#[test]
+fn a_single_chunk_needs_no_index() {
+    let file = beside(|draft| {
+        let [first, _] = values(draft);
+        let mut messages = draft.dataset(int(4, 8), &[2], &[]);
+        messages[2] = message(LAYOUT, indexed(1, &[], first));
+        messages
+    });
+    assert_eq!(read(&file), [1, 2]);
+}
+
+/// Elements of an array of fixed length: the versions and the clients of its two structures.
+fn fixed_array(header: [u8; 2], block: [u8; 2], is_written: bool) -> File {
+    beside(|draft| {
+        let [first, second] = values(draft);
+        let body = [&block[..], &bytes!(0u64, first, second)].concat();
+        let block = draft.put_checked(&[b"FADB", &body]);
+        let block = if is_written { block } else { UNDEFINED };
+        let body = [&header[..], &bytes!(8u8, 10u8, 2u64, block)].concat();
+        let array = draft.put_checked(&[b"FAHD", &body]);
+        draft.chunked(indexed(3, &[10], array))
+    })
+}
+
+#[test]
+fn structures_of_a_fixed_array_agree() {
+    assert_eq!(read(&fixed_array([0, 0], [0, 0], true)), [1, 2, 3]);
+    assert_eq!(read(&fixed_array([0, 0], [0, 0], false)), [0, 0, 0]);
+    for (header, block, expected) in [
+        ([1, 0], [0, 0], "version"),
+        ([0, 0], [1, 0], "version"),
+        ([0, 0], [0, 1], "header"),
+    ] {
+        assert_eq!(code(&fixed_array(header, block, true), "x"), expected);
+    }
+}
+
+#[test]
+fn an_extensible_array_has_sizes_that_can_be() {
+    // Bits of an index, elements in the index block, elements of a data block, pointers, bits of a page.
+    let array = |sizes: [u8; 5], is_written: bool| {
+        beside(|draft| {
+            let [first, second] = values(draft);
+            let pointers = vec![u8::MAX; 8 * (2 * 3 + 27)];
+            let elements = bytes!(0u8, 0u8, 0u64, first, second);
+            let block = draft.put_checked(&[b"EAIB", &elements, &pointers]);
+            let block = if is_written { block } else { UNDEFINED };
+            let head = [
+                &[0, 0, 8][..],
+                &sizes,
+                &bytes!(0u128, 0u128, 2u64, 2u64, block),
+            ];
+            let array = draft.put_checked(&[b"EAHD", &head.concat()]);
+            let mut messages = draft.chunked(indexed(4, &sizes, array));
+            // It may grow without end.
+            messages[0].body = bytes!(1u8, 1u8, 1u8, 0u8, 0u32, 3u64, u64::MAX);
+            messages
+        })
+    };
+    let sizes = [32, 2, 4, 4, 10];
+    assert_eq!(read(&array(sizes, true)), [1, 2, 3]);
+    assert_eq!(read(&array(sizes, false)), [0, 0, 0]);
+    for (at, size) in [(0, 65), (0, 1), (2, 3), (2, 0), (3, 3), (4, 64)] {
+        let mut sizes = sizes;
+        sizes[at] = size;
+        assert_eq!(code(&array(sizes, true), "x"), "header", "{sizes:?}");
+    }
+}
+
+#[test]
+fn a_tree_of_version_2_says_what_it_is() {
+    const PLAIN: u8 = 10;
+    let tree = |make: fn(&mut Draft, &[Vec<u8>]) -> u64| {
+        beside(|draft| {
+            let [first, _] = values(draft);
+            let records = [bytes!(first, 0u64), bytes!(UNDEFINED, 1u64)];
+            let root = make(draft, &records);
+            draft.chunked(indexed(5, &[0, 0, 0, 0, 0, 0], root))
+        })
+    };
+    let sound = |draft: &mut Draft, records: &[Vec<u8>]| draft.tree2(PLAIN, records);
+    // The second chunk was never written.
+    assert_eq!(read(&tree(sound)), [1, 2, 0]);
+    let head = |version: u8, node_type: u8, len: u16, depth: u16| {
+        bytes!(version, node_type, 512u32, len, depth, 0u16)
+    };
+    let empty = |draft: &mut Draft, head: Vec<u8>| draft.tree2_of(&head, UNDEFINED, 0);
+    let file = |head: Vec<u8>| {
+        beside(|draft| {
+            let root = empty(draft, head);
+            draft.chunked(indexed(5, &[0, 0, 0, 0, 0, 0], root))
+        })
+    };
+    assert_eq!(read(&file(head(0, PLAIN, 16, 0))), [0, 0, 0]);
+    for (head, expected) in [
+        (head(1, PLAIN, 16, 0), "version"),
+        (head(0, 11, 16, 0), "header"),
+        (head(0, PLAIN, 0, 0), "header"),
+        (head(0, PLAIN, 16, 33), "header"),
+    ] {
+        assert_eq!(code(&file(head), "x"), expected);
+    }
+}
+
+/// One chunk of two values, through a filter.
+fn filtered(filter: &[u8], stored: &[u8], chunk: u32) -> File {
+    const SINGLE_IS_FILTERED: u8 = 2;
+    beside(|draft| {
+        let address = draft.put(stored);
+        let len = stored.len() as u64;
+        let layout = bytes!(
+            4u8,
+            2u8,
+            SINGLE_IS_FILTERED,
+            2u8,
+            4u8,
+            chunk,
+            4u32,
+            1u8,
+            len,
+            0u32,
+            address
+        );
+        let mut messages: Vec<Message> = draft.dataset(int(4, 8), &[2], &[]);
+        messages[2] = message(LAYOUT, layout);
+        messages.push(message(FILTERS, [&[2, 1], filter].concat()));
+        messages
+    })
+}
+
+#[test]
+fn chunks_are_what_their_filters_make() {
+    let plain = bytes!(5i32, 6i32);
+    let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
+    let fletcher = bytes!(3u16, 0u16, 0u16);
+    assert_eq!(read(&filtered(&fletcher, &checksummed, 2)), [5, 6]);
+    // Of one element, or of bytes, nothing is in another order.
+    for element_len in [8u32, 1] {
+        let shuffle = bytes!(2u16, 0u16, 1u16, element_len);
+        assert_eq!(read(&filtered(&shuffle, &plain, 2)), [5, 6]);
+    }
+    for (file, expected) in [
+        (filtered(&fletcher, &checksummed[..3], 2), "deflate"),
+        (
+            filtered(
+                &fletcher,
+                &[checksummed[..8].to_vec(), vec![0; 4]].concat(),
+                2,
+            ),
+            "digest-mismatch",
+        ),
+        (filtered(&fletcher, &checksummed, 3), "shape-size-mismatch"),
+        (filtered(&bytes!(1u16, 0u16, 0u16), &plain, 2), "deflate"),
+        (
+            filtered(&fletcher, &checksummed, 1 << 29),
+            "decompression-limit",
+        ),
+    ] {
+        assert_eq!(code(&file, "x"), expected);
+    }
+}
+
+/// Writers may leave the chunks that reach beyond the shape as they are.
+#[test]
+fn chunks_on_the_edge_may_be_plain() {
+    const PLAIN_EDGES: u8 = 1;
+    let file = beside(|draft| {
+        let inner = bytes!(1i32, 2i32);
+        let inner = [inner.clone(), bytes!(fletcher32(&inner))].concat();
+        let (inner, edge) = (draft.put(inner), draft.put(bytes!(3i32, 4i32)));
+        // Lengths of a chunk take two bytes.
+        let elements = bytes!(inner, 12u16, 0u32, edge, 8u16, 0u32);
+        let block = draft.put_checked(&[b"FADB", &[0, 1], &bytes!(0u64), &elements]);
+        let array = bytes!(0u8, 1u8, 14u8, 10u8, 2u64, block);
+        let array = draft.put_checked(&[b"FAHD", &array]);
+        let mut layout = indexed(3, &[10], array);
+        layout[2] = PLAIN_EDGES;
+        let mut messages = draft.chunked(layout);
+        messages.push(message(FILTERS, bytes!(2u8, 1u8, 3u16, 0u16, 0u16)));
+        messages.push(message(FILL_VALUE, bytes!(3u8, 0u8)));
+        messages
+    });
+    assert_eq!(read(&file), [1, 2, 3]);
+}

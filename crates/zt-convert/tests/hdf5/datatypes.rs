@@ -1,0 +1,215 @@
+//! What the elements of a dataset are.
+
+use zt::{DType, File};
+
+use crate::draft::{beside, bytes, code, datatype, float, int};
+
+/// A file whose `x` is one element of that type, out of zeros.
+fn of(datatype: Vec<u8>) -> File {
+    beside(|draft| draft.dataset(datatype, &[1], &[0; 64]))
+}
+
+const STRING: u8 = 3;
+const OPAQUE: u8 = 5;
+const RECORD: u8 = 6;
+const ENUM: u8 = 8;
+const ARRAY: u8 = 10;
+const COMPLEX: u8 = 11;
+
+fn string() -> Vec<u8> {
+    datatype(1, STRING, 0, 4, &[])
+}
+
+/// A field of a record of version 3 and of less than 256 bytes.
+fn member(name: &str, at: u8, datatype: &[u8]) -> Vec<u8> {
+    [name.as_bytes(), &[0, at], datatype].concat()
+}
+
+fn pair(len: u32, first: (&str, u8, &[u8]), second: (&str, u8, &[u8])) -> Vec<u8> {
+    let member = |(name, at, datatype)| member(name, at, datatype);
+    let members = [member(first), member(second)].concat();
+    datatype(3, RECORD, 2, len, &members)
+}
+
+/// Names for values of one byte each.
+fn names(base: &[u8], names: &[(&str, u8)]) -> Vec<u8> {
+    let texts: String = names.iter().map(|(name, _)| format!("{name}\0")).collect();
+    let values: Vec<u8> = names.iter().map(|(_, value)| *value).collect();
+    let count = u32::try_from(names.len()).unwrap();
+    let properties = [base, texts.as_bytes(), &values].concat();
+    datatype(3, ENUM, count, base[4].into(), &properties)
+}
+
+fn array(version: u8, len: u32, dimensions: &[u32], base: &[u8]) -> Vec<u8> {
+    let rank = u8::try_from(dimensions.len()).unwrap();
+    let dimensions: Vec<u8> = dimensions.iter().flat_map(|it| it.to_le_bytes()).collect();
+    let properties = match version {
+        // With padding, and permutations that nobody ever used.
+        2 => [&[rank, 0, 0, 0], &*dimensions, &dimensions, base].concat(),
+        _ => [&[rank], &*dimensions, base].concat(),
+    };
+    datatype(version, ARRAY, 0, len, &properties)
+}
+
+#[test]
+fn types_that_are_numbers_are_read() {
+    let f64_pair = {
+        // Version 1 has names padded to 8 bytes, and dimensions that are not used.
+        let member = |name: &str, at: u32| {
+            [
+                format!("{name}\0\0\0\0\0\0\0").into_bytes(),
+                bytes!(at, 0u32, 0u64, 0u128),
+                float(8),
+            ]
+            .concat()
+        };
+        let members = [member("r", 0), member("i", 8)].concat();
+        datatype(1, RECORD, 2, 16, &members)
+    };
+    let nested = array(3, 16, &[2], &array(3, 8, &[2, 2], &int(2, 0)));
+    for (datatype, dtype, logical_type, shape) in [
+        (
+            datatype(1, 4, 0, 1, &bytes!(0u16, 8u16)),
+            DType::U8,
+            None,
+            &[1][..],
+        ),
+        (
+            datatype(1, 4, 8, 2, &bytes!(0u16, 16u16)),
+            DType::U16,
+            None,
+            &[1],
+        ),
+        // A byte has no order.
+        (int(1, 9), DType::I8, None, &[1]),
+        (f64_pair, DType::F64, Some("complex128"), &[1]),
+        (
+            datatype(5, COMPLEX, 0, 8, &float(4)),
+            DType::F32,
+            Some("complex64"),
+            &[1],
+        ),
+        (
+            datatype(5, COMPLEX, 0, 16, &float(8)),
+            DType::F64,
+            Some("complex128"),
+            &[1],
+        ),
+        (
+            array(2, 8, &[2, 2], &int(2, 0)),
+            DType::U16,
+            None,
+            &[1, 2, 2],
+        ),
+        (nested, DType::U16, None, &[1, 2, 2, 2]),
+        (
+            names(&int(1, 0), &[("FALSE", 0), ("TRUE", 1)]),
+            DType::Bool,
+            None,
+            &[1],
+        ),
+        (
+            names(&int(1, 0), &[("TRUE", 0), ("FALSE", 1)]),
+            DType::U8,
+            None,
+            &[1],
+        ),
+        (
+            names(&int(1, 0), &[("FALSE", 1), ("TRUE", 1)]),
+            DType::U8,
+            None,
+            &[1],
+        ),
+        (
+            names(&int(1, 0), &[("FALSE", 0), ("TRUE", 2)]),
+            DType::U8,
+            None,
+            &[1],
+        ),
+        (names(&int(1, 0), &[("FALSE", 0)]), DType::U8, None, &[1]),
+    ] {
+        let file = of(datatype);
+        let tensor = file.tensor("x").unwrap();
+        let data = tensor.component("data").unwrap();
+        assert_eq!(
+            (data.dtype, data.logical_type.as_deref()),
+            (Some(dtype), logical_type)
+        );
+        assert_eq!(tensor.shape(), shape);
+        let elements: u64 = shape.iter().product();
+        let halves = if logical_type.is_some() { 2 } else { 1 };
+        let expected = elements * dtype.byte_len() as u64 * halves;
+        assert_eq!(tensor.bytes("data").unwrap().len() as u64, expected);
+    }
+}
+
+#[test]
+fn elements_that_are_no_numbers_are_no_tensor() {
+    let f32s = [("r", 0, &*float(4)), ("i", 4, &float(4))];
+    let mut records = vec![datatype(3, RECORD, 3, 12, &[])];
+    for (at, change) in [
+        (0, ("x", 0, &*float(4))),
+        (0, ("r", 1, &float(4))),
+        (1, ("x", 4, &float(4))),
+        (1, ("i", 5, &float(4))),
+        (1, ("i", 4, &int(4, 8))),
+    ] {
+        let mut parts = f32s;
+        parts[at] = change;
+        records.push(pair(8, parts[0], parts[1]));
+    }
+    records.push(pair(16, ("r", 0, &float(4)), ("i", 8, &float(4))));
+    records.push(pair(8, ("r", 0, &int(4, 8)), ("i", 4, &int(4, 8))));
+    records.push(pair(8, ("r", 0, &string()), ("i", 4, &string())));
+    // Each part of a float where it is not in an IEEE one.
+    let properties = bytes!(0u16, 32u16, 23u8, 8u8, 0u8, 23u8, 127u32);
+    let float_with = |at: usize, byte: u8| {
+        let mut changed = properties.clone();
+        changed[at] = byte;
+        datatype(1, 1, 31 << 8 | 2 << 4, 4, &changed)
+    };
+    let floats = [(0, 1), (2, 31), (4, 22), (5, 7), (6, 1), (7, 22), (8, 126)];
+    let floats = floats.map(|(at, byte)| float_with(at, byte));
+    let float_of = |bits| datatype(1, 1, bits, 4, &properties);
+    let odd = [
+        datatype(1, 2, 0, 4, &bytes!(32u16)),
+        datatype(1, 0, 8, 3, &bytes!(0u16, 24u16)),
+        datatype(1, 0, 8, 4, &bytes!(1u16, 32u16)),
+        datatype(1, 0, 8, 4, &bytes!(0u16, 31u16)),
+        // The sign elsewhere, no implied bit, and the order of a VAX.
+        float_of(30 << 8 | 2 << 4),
+        float_of(31 << 8),
+        float_of(31 << 8 | 2 << 4 | 1 << 6 | 1),
+        names(&string(), &[("a", 0)]),
+        array(3, 8, &[2], &string()),
+        datatype(5, COMPLEX, 0, 8, &int(4, 8)),
+        datatype(5, COMPLEX, 0, 16, &float(4)),
+        datatype(5, COMPLEX, 0, 8, &string()),
+        datatype(1, OPAQUE, 0, 2, &[]),
+    ];
+    for datatype in records.into_iter().chain(floats).chain(odd) {
+        assert_eq!(code(&of(datatype.clone()), "x"), "dtype", "{datatype:?}");
+    }
+}
+
+#[test]
+fn types_that_cannot_be_are_refused() {
+    let mut deep = int(1, 0);
+    for _ in 0..8 {
+        deep = array(3, 1, &[1], &deep);
+    }
+    for (datatype, expected) in [
+        (datatype(0, 0, 0, 4, &bytes!(0u16, 32u16)), "version"),
+        (datatype(6, 0, 0, 4, &bytes!(0u16, 32u16)), "version"),
+        (datatype(1, 0, 0, 0, &bytes!(0u16, 0u16)), "header"),
+        (datatype(1, 12, 0, 4, &[]), "header"),
+        (array(3, 9, &[2, 2], &int(2, 0)), "header"),
+        (
+            array(3, 8, &[u32::MAX, u32::MAX, u32::MAX], &int(2, 0)),
+            "header",
+        ),
+        (deep, "header"),
+    ] {
+        assert_eq!(code(&of(datatype), "x"), expected);
+    }
+}

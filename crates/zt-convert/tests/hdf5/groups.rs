@@ -1,0 +1,250 @@
+//! Links, and the heaps that names are in.
+
+use zt::{ErrorKind, File};
+
+use crate::draft::{
+    Draft, LINK, LINK_INFO, Message, SYMBOL_TABLE, UNDEFINED, beside, bytes, code, int, link,
+    message, opened,
+};
+
+/// A dataset to lead to: one `u8` of 7.
+fn target(draft: &mut Draft) -> u64 {
+    let messages = draft.dataset(int(1, 0), &[1], &[7]);
+    draft.object(&messages)
+}
+
+fn value(file: &File, name: &str) -> u8 {
+    file.tensor(name).unwrap().to_vec::<u8>().unwrap()[0]
+}
+
+#[test]
+fn links_say_what_they_are() {
+    let group = |head: &[u8], name: &[u8], behind: &[u8]| {
+        beside(|draft| {
+            let target = target(draft);
+            let body = [head, name, &bytes!(target), behind].concat();
+            vec![message(LINK, body)]
+        })
+    };
+    // With the order of creation and the character set, and with a length of two bytes.
+    let ordered = bytes!(1u8, 0x14u8, 5u64, 1u8, 1u8);
+    assert_eq!(value(&group(&ordered, b"t", &[]), "x/t"), 7);
+    assert_eq!(value(&group(&[1, 1, 1, 0], b"t", &[]), "x/t"), 7);
+    assert_eq!(code(&group(&[2, 0, 1], b"t", &[]), "x"), "version");
+    // Nameless, and longer than the message.
+    assert_eq!(code(&group(&[1, 0, 0], b"", &[]), "x"), "header");
+    assert_eq!(code(&group(&[1, 0, 200], b"t", &[]), "x"), "header");
+}
+
+#[test]
+fn groups_nest_no_deeper_than_the_limit() {
+    let mut draft = Draft::new();
+    let mut inner = target(&mut draft);
+    let mut names = vec!["t".to_owned()];
+    for _ in 0..64 {
+        inner = draft.object(&[link(&names[0], inner)]);
+        names.insert(0, "g".to_owned());
+    }
+    let file = opened(draft.finish(&[link("g", inner)])).unwrap();
+    let listed: Vec<&str> = file.names().collect();
+    assert_eq!(listed, [vec!["g"; 64].join("/")]);
+    let error = file.tensor(listed[0]).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Limit, "structure-limit")
+    );
+}
+
+#[test]
+fn soft_links_lead_through_groups_only() {
+    let soft = |name: &str, path: &str| {
+        let len = u8::try_from(name.len()).unwrap();
+        let path_len = u16::try_from(path.len()).unwrap();
+        let head = [&[1, 8, 1, len], name.as_bytes()].concat();
+        message(LINK, [&*head, &bytes!(path_len), path.as_bytes()].concat())
+    };
+    let mut draft = Draft::new();
+    let tensor = target(&mut draft);
+    let broken = draft.object(&[message(LINK, [9, 9, 9])]);
+    let root = [
+        soft("through", "t/x"),
+        soft("broken_through", "b/x"),
+        soft("to", "./t"),
+        link("t", tensor),
+        link("b", broken),
+    ];
+    let file = opened(draft.finish(&root)).unwrap();
+    assert_eq!(value(&file, "to"), 7);
+    assert_eq!(code(&file, "through"), "unsupported");
+    assert_eq!(code(&file, "broken_through"), "version");
+    assert_eq!(code(&file, "b"), "version");
+}
+
+/// A group of the older form: versions of the heap of its names and of the node, and where its one
+/// name leads.
+fn symbols(heap: u8, node: u8, leads: bool) -> File {
+    beside(|draft| {
+        let target = if leads { target(draft) } else { UNDEFINED };
+        let names = draft.put(b"\0\0\0\0\0\0\0\0t\0\0\0\0\0\0\0");
+        let head = bytes!(heap, 0u8, 0u16, 16u64, UNDEFINED, names);
+        let heap = draft.put([b"HEAP", &*head].concat());
+        let entry = bytes!(8u64, target, 0u32, 0u32, 0u128);
+        let node = draft.put([b"SNOD", &*bytes!(node, 0u8, 1u16), &entry].concat());
+        let tree = bytes!(0u8, 0u8, 1u16, UNDEFINED, UNDEFINED, 0u64, node, 8u64);
+        let tree = draft.put([b"TREE", &*tree].concat());
+        vec![message(SYMBOL_TABLE, bytes!(tree, heap))]
+    })
+}
+
+#[test]
+fn structures_of_older_groups_have_versions() {
+    assert_eq!(value(&symbols(0, 1, true), "x/t"), 7);
+    for (heap, node, leads, expected) in [
+        (1, 1, true, "version"),
+        (0, 2, true, "version"),
+        (0, 1, false, "header"),
+    ] {
+        assert_eq!(code(&symbols(heap, node, leads), "x"), expected);
+    }
+}
+
+/// The fields of a heap of links that can be wrong.
+#[derive(Clone, Copy)]
+struct Heap {
+    info: u8,
+    version: u8,
+    filters: u16,
+    width: u16,
+    first_len: u64,
+    direct_max: u64,
+    bits: u16,
+    rows: u16,
+    /// The first byte of the ID of the one link, its offset, and its length.
+    id: (u8, u32, u16),
+}
+
+const HEAP: Heap = Heap {
+    info: 0,
+    version: 0,
+    filters: 0,
+    width: 4,
+    first_len: 512,
+    direct_max: 1024,
+    bits: 32,
+    rows: 0,
+    id: (0, 16, 12),
+};
+
+/// A group whose one link, `t`, is in that heap.
+fn dense(heap: Heap) -> File {
+    const BY_NAME: u8 = 5;
+    beside(|draft| {
+        let target = target(draft);
+        let link: Message = link("t", target);
+        let mut block = [vec![0; 16], link.body].concat();
+        block.resize(512, 0);
+        let root = draft.put(block);
+        let head = bytes!(
+            heap.version,
+            7u16,
+            heap.filters,
+            0u8,
+            4096u32,
+            0u64,
+            UNDEFINED
+        );
+        // Free space, where it is listed, and statistics.
+        let statistics = [bytes!(0u64, UNDEFINED), vec![0; 8 * 8]].concat();
+        let table = bytes!(
+            heap.width,
+            heap.first_len,
+            heap.direct_max,
+            heap.bits,
+            1u16,
+            root,
+            heap.rows
+        );
+        let mut parts = [b"FRHP".to_vec(), head, statistics, table].concat();
+        if heap.filters > 0 {
+            // The checksum is behind the filters, which a reader without them does not look for.
+            parts.extend([0; 16]);
+        }
+        let address = draft.put_checked(&[&parts]);
+        let (kind, offset, len) = heap.id;
+        let names = draft.tree2(BY_NAME, &[bytes!(0u32, kind, offset, len)]);
+        vec![message(LINK_INFO, bytes!(heap.info, 0u8, address, names))]
+    })
+}
+
+#[test]
+fn a_heap_of_links_has_sizes_that_can_be() {
+    assert_eq!(value(&dense(HEAP), "x/t"), 7);
+    for (heap, expected) in [
+        (Heap { info: 1, ..HEAP }, "version"),
+        (Heap { version: 1, ..HEAP }, "version"),
+        (Heap { filters: 8, ..HEAP }, "unsupported"),
+        (Heap { width: 3, ..HEAP }, "header"),
+        (
+            Heap {
+                first_len: 500,
+                ..HEAP
+            },
+            "header",
+        ),
+        (
+            Heap {
+                direct_max: 1000,
+                ..HEAP
+            },
+            "header",
+        ),
+        (
+            Heap {
+                direct_max: 256,
+                ..HEAP
+            },
+            "header",
+        ),
+        (Heap { bits: 65, ..HEAP }, "header"),
+        // Within the ID itself, of no known kind, and beyond the block, or the rows of it.
+        (
+            Heap {
+                id: (0x20, 16, 12),
+                ..HEAP
+            },
+            "unsupported",
+        ),
+        (
+            Heap {
+                id: (0x30, 16, 12),
+                ..HEAP
+            },
+            "header",
+        ),
+        (
+            Heap {
+                id: (0, 505, 12),
+                ..HEAP
+            },
+            "header",
+        ),
+        (
+            Heap {
+                id: (0, 1 << 20, 12),
+                rows: 1,
+                ..HEAP
+            },
+            "header",
+        ),
+        // Huge, and not in the table of those, which is not there.
+        (
+            Heap {
+                id: (0x10, 16, 12),
+                ..HEAP
+            },
+            "header",
+        ),
+    ] {
+        assert_eq!(code(&dense(heap), "x"), expected);
+    }
+}

@@ -1,0 +1,18 @@
+//! HDF5 files, written here structure by structure; those of its own library are in `conformance`.
+#![cfg(feature = "hdf5")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "../../src/hdf5/checksum.rs"]
+mod checksum;
+
+mod attributes;
+mod chunks;
+mod datatypes;
+mod draft;
+mod groups;
+mod messages;
