@@ -20,8 +20,9 @@ const MAX_RATIO: u64 = 32_768;
 
 /// Yields the decoded bytes of a blob in order.
 ///
-/// Memory: at most 256 KiB of stored bytes, and zstd's window. The end is only reported after the
-/// frames were seen to hold neither more nor less than declared and the digest was found right.
+/// Memory: at most 256 KiB of stored bytes, and zstd's window, which is hardly larger than the
+/// content. The end is only reported after the frames were seen to hold neither more nor less than
+/// declared and the digest was found right.
 #[derive(Debug)]
 pub struct BlobReader<'a> {
     source: &'a dyn Source,
@@ -100,7 +101,11 @@ impl<'a> BlobReader<'a> {
                 Some(declared) if declared.max(blob.span.byte_len()) <= ONE_SHOT => {
                     Decoder::Whole { declared }
                 }
-                declared => Decoder::Zstd(codec::FrameDecoder::new(declared)?),
+                declared => {
+                    let most = blob.span.byte_len().saturating_mul(MAX_RATIO);
+                    let most = declared.unwrap_or(most.min(limits.decoded_len));
+                    Decoder::Zstd(codec::FrameDecoder::new(most)?)
+                }
             },
             #[cfg(not(feature = "zstd"))]
             Encoding::Zstd => return Err(Error::Unsupported(crate::Unsupported::Zstd)),
