@@ -164,7 +164,7 @@ impl Judge<'_> {
         let span = match Span::new(offset, byte_len) {
             Some(span) if region.contains(span) => span,
             // No byte of it is read, so it cannot touch the header: writers differ in where they put it.
-            Some(span) if span.is_empty() && offset <= region.end() => span,
+            Some(span) if span.is_empty() && offset == 0 => span,
             _ => return Err(zt_container::Error::from(violation).into()),
         };
         if span.is_aligned() {

@@ -167,6 +167,8 @@ fn blobs_lie_within_the_data_region_and_on_the_grid() {
     for (offset, length) in [
         (0, 1),
         (7, 1),
+        (1, 0),
+        (7, 0),
         (64, 945),
         (1024, 0),
         (1024, 1),
