@@ -63,14 +63,3 @@ pub fn not_finite(number: f64) -> &'static str {
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
-
-/// The bytes of a SHA-256 in lower-case hexadecimal.
-///
-/// # Panics
-///
-/// Where it is none.
-#[must_use]
-pub fn unhex(text: &str) -> [u8; 32] {
-    let byte = |at: usize| u8::from_str_radix(&text[2 * at..][..2], 16).expect("hexadecimal");
-    std::array::from_fn(byte)
-}
