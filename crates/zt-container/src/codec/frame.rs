@@ -1,8 +1,6 @@
 //! Frames, compressed and decoded. Ours hold their content size and a checksum; others need neither.
 
-use zstd::zstd_safe::{
-    CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ParamSwitch, Strategy, get_error_name,
-};
+use zstd::zstd_safe::{CCtx, CParameter, DCtx, ParamSwitch, Strategy, get_error_name};
 
 use crate::error::{Error, LimitExceeded, Result, ZstdFault};
 
@@ -133,118 +131,7 @@ impl std::fmt::Debug for FrameDecompressor {
     }
 }
 
-/// Decodes frames that come in pieces.
-///
-/// The header of a frame says how far back its matches reach, and zstd sets aside as much memory:
-/// 128 MiB at level 22 however short the content, 2 GiB where a header says so. No match reaches
-/// further back than the content goes, so a header that says more is fed to zstd as if it said that.
-pub(crate) struct FrameDecoder {
-    context: DCtx<'static>,
-    /// The power of two that no content is longer than, up to zstd's largest window.
-    content_log: u32,
-    /// The beginning of a frame, until there is as much as tells its window.
-    head: [u8; HEAD],
-    held: usize,
-    /// Whether the bytes so far end between two frames.
-    at_boundary: bool,
-}
-
-/// The magic number, the descriptor of the frame and that of its window. Every frame has more.
-const HEAD: usize = 6;
-
-impl FrameDecoder {
-    /// For frames whose contents are at most `content_len` bytes together.
-    pub(crate) fn new(content_len: u64) -> Result<Self> {
-        let mut context = DCtx::try_create().ok_or_else(no_context)?;
-        // A block further: content that goes on past its length is to be told as that.
-        let content_log = content_len.saturating_add(1 << BLOCK_LOG_MAX);
-        let content_log = content_log.checked_next_power_of_two();
-        let content_log = content_log.map_or(u64::BITS, u64::trailing_zeros);
-        context
-            .set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX))
-            .map_err(refused)?;
-        Ok(FrameDecoder {
-            context,
-            content_log: content_log.min(WINDOW_LOG_MAX),
-            head: [0; HEAD],
-            held: 0,
-            at_boundary: true,
-        })
-    }
-
-    /// Decodes from `input` into `out`; how many bytes were taken and how many given.
-    pub(crate) fn run(&mut self, input: &[u8], out: &mut [u8]) -> Result<(usize, usize)> {
-        if self.held == 0 && !self.at_boundary {
-            return self.feed(input, out);
-        }
-        let missing = self.head.get_mut(self.held..).unwrap_or_default();
-        let taken = missing.len().min(input.len());
-        missing[..taken].copy_from_slice(&input[..taken]);
-        self.held += taken;
-        self.at_boundary &= self.held == 0;
-        if self.held < HEAD {
-            return Ok((taken, 0));
-        }
-        self.held = 0;
-        let head = narrowed(self.head, self.content_log);
-        // zstd keeps a header that is not complete: all of it is taken, and nothing is given.
-        let (_, given) = self.feed(&head, out)?;
-        Ok((taken, given))
-    }
-
-    fn feed(&mut self, input: &[u8], out: &mut [u8]) -> Result<(usize, usize)> {
-        let mut source = InBuffer::around(input);
-        let mut destination = OutBuffer::around(out);
-        let hint = self
-            .context
-            .decompress_stream(&mut destination, &mut source);
-        let (taken, given) = (source.pos, destination.pos());
-        match hint {
-            Ok(hint) if taken > 0 || given > 0 => self.at_boundary = hint == 0,
-            Ok(_) => {}
-            Err(code) => return Err(ZstdFault::Refused(get_error_name(code)).into()),
-        }
-        Ok((taken, given))
-    }
-
-    pub(crate) const fn at_boundary(&self) -> bool {
-        self.at_boundary
-    }
-}
-
-impl std::fmt::Debug for FrameDecoder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FrameDecoder")
-            .field("at_boundary", &self.at_boundary)
-            .finish()
-    }
-}
-
-/// `ZSTD_WINDOWLOG_MAX`: no decoder of zstd takes a larger window.
-const WINDOW_LOG_MAX: u32 = 31;
-
-/// `ZSTD_BLOCKSIZELOG_MAX`: a block is never longer than the window is.
-const BLOCK_LOG_MAX: u32 = 17;
-
-/// The beginning of a frame, its window no larger than `content_log` says (RFC 8878 §3.1.1.1). What
-/// is no frame, or has no window of its own, or one that zstd refuses, stays as it is.
-fn narrowed(mut head: [u8; HEAD], content_log: u32) -> [u8; HEAD] {
-    const MAGIC: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
-    const SINGLE_SEGMENT: u8 = 1 << 5;
-    /// The least window is 1 KiB.
-    const LEAST_LOG: u32 = 10;
-    let [m0, m1, m2, m3, descriptor, window] = &mut head;
-    let has_window = [*m0, *m1, *m2, *m3] == MAGIC && *descriptor & SINGLE_SEGMENT == 0;
-    let (log, eighths) = (LEAST_LOG + u32::from(*window >> 3), *window & 7);
-    let is_larger = log > content_log || log == content_log && eighths > 0;
-    if has_window && is_larger && log <= WINDOW_LOG_MAX {
-        // Below 32, as both are logarithms of windows.
-        *window = ((content_log - LEAST_LOG) as u8) << 3;
-    }
-    head
-}
-
-fn no_context() -> Error {
+pub(super) fn no_context() -> Error {
     no_memory(0)
 }
 
@@ -254,7 +141,7 @@ fn no_memory(byte_len: usize) -> Error {
     })
 }
 
-fn refused(code: usize) -> Error {
+pub(super) fn refused(code: usize) -> Error {
     ZstdFault::Refused(get_error_name(code)).into()
 }
 
@@ -340,48 +227,6 @@ mod tests {
             content
         );
         assert_eq!(zstd::stream::decode_all(&frame[..]).unwrap(), content);
-    }
-
-    /// An empty frame that declares the window of this byte.
-    fn with_window(window: u8) -> Vec<u8> {
-        let magic = 0xfd2f_b528_u32.to_le_bytes();
-        // No single segment, no checksum; the last block, of 24 bytes that are 7.
-        [&magic[..], &[0, window], &[0xc3, 0, 0, 7]].concat()
-    }
-
-    #[test]
-    fn a_window_of_any_size_costs_no_more_than_the_content() {
-        for (window, is_read) in [
-            (0, true),
-            (0x9f, true),
-            (21 << 3 | 7, true),
-            (22 << 3, false),
-        ] {
-            let stored = with_window(window);
-            assert_eq!(
-                decode_into(&stored, &mut [0; 24]).is_ok(),
-                is_read,
-                "{window:#x}"
-            );
-            // In one piece, and byte by byte.
-            for piece in [stored.len(), 1] {
-                let mut decoder = FrameDecoder::new(24).unwrap();
-                let (mut out, mut filled) = ([0; 24], 0);
-                let decoded = stored.chunks(piece).try_for_each(|mut rest| {
-                    while !rest.is_empty() {
-                        let (taken, given) = decoder.run(rest, &mut out[filled..])?;
-                        (rest, filled) = (&rest[taken..], filled + given);
-                    }
-                    Ok::<_, Error>(())
-                });
-                assert_eq!(decoded.is_ok(), is_read, "{window:#x}: {decoded:?}");
-                if is_read {
-                    assert_eq!(out, [7; 24]);
-                    assert!(decoder.at_boundary());
-                    assert!(decoder.context.sizeof() < 1 << 20);
-                }
-            }
-        }
     }
 
     #[test]

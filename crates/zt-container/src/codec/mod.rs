@@ -3,12 +3,14 @@
 //! Spec: §5.
 
 mod frame;
+mod header;
 mod seek;
+mod stream;
 mod walk;
 
-pub(crate) use frame::FrameDecoder;
 pub use frame::{FrameCompressor, FrameDecompressor, decode_into};
 pub use seek::{Frame, SeekTable, frames};
+pub(crate) use stream::FrameDecoder;
 
 /// Bytes of content in one frame of a component that has several.
 pub const FRAME_CONTENT: usize = 1 << 20;

@@ -1,12 +1,9 @@
 //! Steps from frame to frame by the headers of their blocks, without decoding: RFC 8878 §3.1.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use super::header::{Descriptor, FRAME_MAGIC, SKIPPABLE_MAGIC, number};
 use crate::error::Result;
 use crate::{Source, Span};
-
-const FRAME_MAGIC: u32 = 0xFD2F_B528;
-/// The lowest four bits are free.
-const SKIPPABLE_MAGIC: u32 = 0x184D_2A50;
 
 /// The stored and the content length of each frame within `span`, skippable ones without content;
 /// `None` where a frame does not say its content length, or where this is no row of frames.
@@ -54,34 +51,19 @@ impl<S: Source + ?Sized> Walker<'_, S> {
             };
             return Ok(self.pass(len).map(|()| 0));
         }
-        let Some(descriptor) = self.take(1)?.filter(|_| magic == FRAME_MAGIC.into()) else {
+        let descriptor = self.take(1)?.filter(|_| magic == FRAME_MAGIC.into());
+        let Some(descriptor) = descriptor.and_then(|byte| u8::try_from(byte).ok()) else {
             return Ok(None);
         };
-        let is_single = descriptor & 0x20 != 0;
-        let has_checksum = descriptor & 0x04 != 0;
-        let dictionary_len = match descriptor & 3 {
-            3 => 4,
-            len => len,
-        };
-        let window_len = if is_single { 0 } else { 1 };
-        let content_len = match descriptor >> 6 {
-            0 if is_single => 1,
-            0 => return Ok(None), // The frame does not say.
-            1 => 2,
-            2 => 4,
-            _ => 8,
-        };
-        let skip: u64 = dictionary_len;
-        if self.pass(skip.saturating_add(window_len)).is_none() {
+        let descriptor = Descriptor::of(descriptor);
+        let skip =
+            u64::from(descriptor.window_len).saturating_add(descriptor.dictionary_len.into());
+        if self.pass(skip).is_none() {
             return Ok(None);
         }
-        let Some(content) = self.take(content_len)? else {
+        let field = self.take(descriptor.content_size_len.into())?;
+        let Some(content) = field.and_then(|field| descriptor.content_size(field)) else {
             return Ok(None);
-        };
-        let content = if content_len == 2 {
-            content.saturating_add(256)
-        } else {
-            content
         };
         loop {
             let Some(block) = self.take(3)? else {
@@ -96,7 +78,7 @@ impl<S: Source + ?Sized> Walker<'_, S> {
                 return Ok(None);
             }
             if block & 1 != 0 {
-                let checksum_len = if has_checksum { 4 } else { 0 };
+                let checksum_len = if descriptor.has_checksum { 4 } else { 0 };
                 return Ok(self.pass(checksum_len).map(|()| content));
             }
         }
@@ -129,10 +111,7 @@ impl<S: Source + ?Sized> Walker<'_, S> {
         let at = wanted.offset().saturating_sub(self.held.offset());
         let places = usize::try_from(at).ok().zip(usize::try_from(len).ok());
         let bytes = places.and_then(|(at, len)| self.window.get(at..)?.get(..len));
-        let number = bytes.map(|bytes| {
-            let bytes = bytes.iter().rev();
-            bytes.fold(0u64, |number, byte| number << 8 | u64::from(*byte))
-        });
+        let number = bytes.map(number);
         Ok(self.pass(len).and(number))
     }
 }

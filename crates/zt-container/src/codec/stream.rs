@@ -1,0 +1,217 @@
+//! Frames that come in pieces.
+
+use std::ops::RangeInclusive;
+
+use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
+
+use super::frame::{no_context, refused};
+use super::header::{Descriptor, FRAME_MAGIC, number};
+use crate::error::{Result, ZstdFault};
+
+/// Decodes frames that come in pieces.
+///
+/// The header of a frame says how far back its matches reach, and zstd sets aside as much memory:
+/// 128 MiB at level 22 however short the content, 2 GiB where a header says so. No match reaches
+/// further back than the content goes, so a header that says more is fed to zstd as if it said that.
+pub(crate) struct FrameDecoder {
+    context: DCtx<'static>,
+    /// The descriptor of a window that no content is longer than. They grow with their windows.
+    largest: u8,
+    /// The header of a frame, as far as it is here.
+    head: [u8; HEAD_MAX],
+    held: usize,
+    /// The content size of this frame, where it says one, and how much of it has come.
+    content_size: Option<u64>,
+    given: u64,
+    /// Whether the bytes so far end between two frames.
+    at_boundary: bool,
+}
+
+/// The magic number and the descriptor.
+const HEAD_MIN: usize = 5;
+
+/// With a window, a dictionary and a content size of eight bytes.
+const HEAD_MAX: usize = 18;
+
+/// The least window there is, 1 KiB, and the largest that zstd takes, `ZSTD_WINDOWLOG_MAX`.
+const WINDOW_LOG: RangeInclusive<u32> = 10..=31;
+
+/// What a frame of a single segment, whose window is the content that it claims to have, is taken
+/// for at least: 128 MiB.
+const SEGMENT_LOG: u32 = 27;
+
+/// `ZSTD_BLOCKSIZE_MAX`.
+const BLOCK_MAX: u64 = 128 << 10;
+
+impl FrameDecoder {
+    /// For frames whose contents are at most `content_len` bytes together.
+    pub(crate) fn new(content_len: u64) -> Result<Self> {
+        let mut context = DCtx::try_create().ok_or_else(no_context)?;
+        // A block further: content that goes on past its length is to be told as that.
+        let most = content_len.saturating_add(BLOCK_MAX);
+        let log = most.checked_next_power_of_two();
+        let log = log.map_or(u64::BITS, u64::trailing_zeros);
+        let log = log.min(*WINDOW_LOG.end());
+        context
+            .set_parameter(DParameter::WindowLogMax(log.max(SEGMENT_LOG)))
+            .map_err(refused)?;
+        let largest = log.saturating_sub(*WINDOW_LOG.start()) << 3;
+        Ok(FrameDecoder {
+            context,
+            largest: u8::try_from(largest).unwrap_or(u8::MAX),
+            head: [0; HEAD_MAX],
+            held: 0,
+            content_size: None,
+            given: 0,
+            at_boundary: true,
+        })
+    }
+
+    /// Decodes from `input` into `out`; how many bytes were taken and how many given.
+    pub(crate) fn run(&mut self, input: &[u8], out: &mut [u8]) -> Result<(usize, usize)> {
+        if self.held == 0 && !self.at_boundary {
+            return self.feed(input, out);
+        }
+        let mut taken = 0;
+        while self.held < self.head_len() {
+            let Some(byte) = input.get(taken) else {
+                return Ok((taken, 0));
+            };
+            self.head[self.held] = *byte;
+            self.held += 1;
+            taken += 1;
+            self.at_boundary = false;
+        }
+        // zstd keeps a header until it is complete, and gives nothing for it.
+        let (head, held) = (self.narrowed(), std::mem::take(&mut self.held));
+        let (_, given) = self.feed(&head[..held], out)?;
+        Ok((taken, given))
+    }
+
+    fn feed(&mut self, input: &[u8], out: &mut [u8]) -> Result<(usize, usize)> {
+        let mut source = InBuffer::around(input);
+        let mut destination = OutBuffer::around(out);
+        let hint = self
+            .context
+            .decompress_stream(&mut destination, &mut source);
+        let (taken, given) = (source.pos, destination.pos());
+        self.given = self.given.saturating_add(given as u64);
+        match hint {
+            Ok(hint) if taken > 0 || given > 0 => self.at_boundary = hint == 0,
+            Ok(_) => {}
+            Err(code) => return Err(ZstdFault::Refused(get_error_name(code)).into()),
+        }
+        // A frame that ends with an empty block is not held to its header by zstd.
+        if self.at_boundary && self.content_size.is_some_and(|size| size != self.given) {
+            return Err(ZstdFault::Refused("a frame has more or less than it says").into());
+        }
+        Ok((taken, given))
+    }
+
+    /// The descriptor, where there is one so far: other frames are zstd's own business.
+    fn descriptor(&self) -> Option<Descriptor> {
+        let [m0, m1, m2, m3, descriptor, ..] = self.head;
+        let is_frame = u32::from_le_bytes([m0, m1, m2, m3]) == FRAME_MAGIC;
+        (self.held >= HEAD_MIN && is_frame).then(|| Descriptor::of(descriptor))
+    }
+
+    fn head_len(&self) -> usize {
+        let fields = self.descriptor().map_or(0, |descriptor| {
+            descriptor.window_len + descriptor.dictionary_len + descriptor.content_size_len
+        });
+        HEAD_MIN + usize::from(fields)
+    }
+
+    /// The header with a window no larger than the content, unless it is one that zstd refuses. A
+    /// new frame begins.
+    fn narrowed(&mut self) -> [u8; HEAD_MAX] {
+        let mut head = self.head;
+        (self.content_size, self.given) = (None, 0);
+        if let Some(descriptor) = self.descriptor() {
+            let fields = self.held - usize::from(descriptor.content_size_len);
+            self.content_size = descriptor.content_size(number(&head[fields..self.held]));
+            let window = &mut head[HEAD_MIN];
+            let log = WINDOW_LOG.start() + u32::from(*window >> 3);
+            if descriptor.window_len > 0 && WINDOW_LOG.contains(&log) {
+                *window = self.largest.min(*window);
+            }
+        }
+        head
+    }
+
+    pub(crate) const fn at_boundary(&self) -> bool {
+        self.at_boundary
+    }
+}
+
+impl std::fmt::Debug for FrameDecoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FrameDecoder")
+            .field("at_boundary", &self.at_boundary)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decode_into;
+    use super::*;
+
+    const MAGIC: [u8; 4] = FRAME_MAGIC.to_le_bytes();
+
+    /// Whether a decoder takes `stored` in pieces of so many bytes, for 24 bytes that are 7.
+    fn takes(stored: &[u8], piece: usize) -> bool {
+        let mut decoder = FrameDecoder::new(24).unwrap();
+        let (mut out, mut filled) = ([0; 64], 0);
+        let decoded = stored.chunks(piece).try_for_each(|mut rest| {
+            while !rest.is_empty() {
+                let (taken, given) = decoder.run(rest, &mut out[filled..])?;
+                (rest, filled) = (&rest[taken..], filled + given);
+            }
+            Ok::<_, crate::Error>(())
+        });
+        assert!(decoder.context.sizeof() < 1 << 20, "memory for the content");
+        decoded.is_ok() && decoder.at_boundary() && out[..filled] == [7; 24]
+    }
+
+    /// Whether all ways to decode 24 bytes that are 7 take them.
+    fn all_take(stored: &[u8]) -> bool {
+        let whole = decode_into(stored, &mut [0; 24]).is_ok();
+        assert_eq!(takes(stored, stored.len()), whole, "{stored:x?} at once");
+        assert_eq!(takes(stored, 1), whole, "{stored:x?} byte by byte");
+        whole
+    }
+
+    #[test]
+    fn a_window_of_any_size_costs_no_more_than_the_content() {
+        for (window, is_taken) in [
+            (0, true),
+            (0x9f, true),
+            (21 << 3 | 7, true),
+            (22 << 3, false),
+        ] {
+            // The last block: 24 times the byte 7.
+            let stored = [&MAGIC[..], &[0, window], &[0xc3, 0, 0, 7]].concat();
+            assert_eq!(all_take(&stored), is_taken, "{window:#x}");
+        }
+    }
+
+    #[test]
+    fn a_frame_has_what_it_says() {
+        let block = [0xc2, 0, 0, 7];
+        for (size, is_taken) in [(24, true), (23, false), (25, false), (0, false)] {
+            for last in [&[1, 0, 0][..], &[0x03, 0, 0, 7]] {
+                let stored = [&MAGIC[..], &[0x20, size], &block, last].concat();
+                assert_eq!(all_take(&stored), is_taken, "{size}");
+            }
+        }
+        // Behind a frame that is skipped, and before one of nothing.
+        let nothing = [&MAGIC[..], &[0x20, 0, 1, 0, 0]].concat();
+        let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 9, 9];
+        let frame = [&MAGIC[..], &[0x20, 24], &block, &[1, 0, 0]].concat();
+        assert!(all_take(&[&skipped[..], &frame, &nothing].concat()));
+        // 16 bits stand for 256 more than they say.
+        let frame = [&MAGIC[..], &[0x60, 24, 0], &block, &[1, 0, 0]].concat();
+        assert!(!all_take(&frame));
+    }
+}
