@@ -1,0 +1,391 @@
+//! What only the facade can find wrong, from what causes it: the kind, the code, and all that is said
+//! of it, names and places included. And texts for debugging, which hold no tensors.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use common::{sample, written};
+use zt::{
+    Blob, Component, DType, Dense, DiffOptions, DigestAlgorithm, Error, ErrorKind, File,
+    FileBuilder, HashOptions, Kind, Limits, Memory, Object, OpenOptions, RepairOptions, Slice,
+    Span, VerifyOptions, Warning, WriteOptions, Writer,
+};
+
+fn check(error: &Error, kind: ErrorKind, code: &str, words: &str) {
+    let found = (error.kind(), error.code(), error.to_string());
+    assert_eq!(found, (kind, code, words.to_owned()));
+}
+
+fn one() -> Dense<'static> {
+    Dense::from_slice(&[1], &[1u8])
+        .unwrap()
+        .into_owned()
+        .unwrap()
+}
+
+#[test]
+fn of_calls() {
+    let file = File::from_bytes(sample(WriteOptions::new())).unwrap();
+    let (ramp, graph) = (file.tensor("ramp").unwrap(), file.tensor("graph").unwrap());
+    let mut writer = Writer::new(io::sink()).unwrap();
+    writer.add("a\nb", &one()).unwrap();
+    let twice = writer.add("a\nb", &one()).unwrap_err();
+    let long = writer.add(&"n".repeat(65_537), &one()).unwrap_err();
+    let deep = writer.begin("deep", &[1; 65], "dense").unwrap_err();
+    let mut object = writer.begin("twice", &[1], "example.pair/1").unwrap();
+    for at in 0..2u8 {
+        let Ok(mut component) = object.component("half", DType::U8, None) else {
+            break;
+        };
+        component.write_all(&[at]).unwrap();
+        component.finish().unwrap();
+    }
+    let role = object.component("half", DType::U8, None).unwrap_err();
+    drop(object);
+    let unfinished = writer.add("c", &one()).unwrap_err();
+    let stop = |_: u64| ControlFlow::Break(());
+    let mut options = VerifyOptions::default();
+    options.progress = Some(&stop);
+    let stopped = file.verify(&options).unwrap_err();
+    for (error, kind, code, words) in [
+        (
+            file.tensor("nobody").unwrap_err(),
+            ErrorKind::Misuse,
+            "not-found",
+            "nobody: there is no object of this name",
+        ),
+        (
+            ramp.bytes("values").unwrap_err(),
+            ErrorKind::Misuse,
+            "not-found",
+            "ramp: there is no component \"values\"",
+        ),
+        (
+            ramp.slice_csr(&[Slice::ALL]).unwrap_err(),
+            ErrorKind::Misuse,
+            "misuse",
+            "ramp: the object is dense, not sparse_csr",
+        ),
+        (
+            graph.slice_coo(&[Slice::ALL]).unwrap_err(),
+            ErrorKind::Misuse,
+            "misuse",
+            "graph: the object is sparse_csr, not sparse_coo",
+        ),
+        (
+            twice,
+            ErrorKind::Misuse,
+            "duplicate-name",
+            "a\\nb: an object of this name is there already",
+        ),
+        (
+            role,
+            ErrorKind::Misuse,
+            "duplicate-name",
+            "twice/half: an object of this name is there already",
+        ),
+        (
+            deep,
+            ErrorKind::Misuse,
+            "misuse",
+            "deep: the shape has more than the limit of 64 dimensions",
+        ),
+        (
+            unfinished,
+            ErrorKind::Misuse,
+            "misuse",
+            "c: an object was begun and not finished: the file would hold its bytes alone",
+        ),
+        (
+            stopped,
+            ErrorKind::Interrupted,
+            "interrupted",
+            "stopped on request",
+        ),
+    ] {
+        check(&error, kind, code, words);
+    }
+    assert!(
+        long.message().ends_with("the limit of 65536 bytes"),
+        "{long}"
+    );
+}
+
+#[test]
+fn of_sharing() {
+    for (dtype, name, role, code, words) in [
+        (
+            DType::Bool,
+            "bytes",
+            "data",
+            "misuse",
+            "bytes/data: bools share only what was written as bools: other bytes may be neither 0 nor \
+             1",
+        ),
+        (
+            DType::U8,
+            "bytes",
+            "values",
+            "not-found",
+            "bytes/values: there is no component \"values\"",
+        ),
+        (
+            DType::U8,
+            "nobody",
+            "data",
+            "not-found",
+            "nobody/data: there is no object of this name",
+        ),
+    ] {
+        let mut writer = Writer::new(io::sink()).unwrap();
+        writer.add("bytes", &one()).unwrap();
+        let mut object = writer.begin("tied", &[1], "dense").unwrap();
+        let data = object.component("data", dtype, None).unwrap();
+        let error = data.share(name, role).unwrap_err();
+        check(&error, ErrorKind::Misuse, code, words);
+    }
+}
+
+#[test]
+fn of_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    let at = |path: &Path, words: &str| format!("{}: {words}", path.display());
+    let error = Writer::create(folder.path()).unwrap_err();
+    let words = at(&folder.path().canonicalize().unwrap(), "is a folder");
+    check(&error, ErrorKind::Io, "io", &words);
+
+    std::fs::write(&path, sample(WriteOptions::new())).unwrap();
+    let edit = File::edit(&path).unwrap();
+    let words = at(&path, "another program is editing the file");
+    check(
+        &File::edit(&path).unwrap_err(),
+        ErrorKind::Io,
+        "locked",
+        &words,
+    );
+    drop(edit);
+
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus");
+    std::fs::copy(corpus.join("writers/1.0.0/sparse.zt"), &path).unwrap();
+    let error = File::edit(&path).unwrap_err();
+    let words = at(
+        &path,
+        "files of version 1.0 are not edited in place, only those of 1.1 and 1.2 are: convert it \
+         first",
+    );
+    check(&error, ErrorKind::Unsupported, "unsupported", &words);
+}
+
+/// A dense object of bytes.
+fn object(offset: u64, byte_len: u64) -> Object {
+    let blob = Blob::raw(Span::new(offset, byte_len).unwrap());
+    Object::new([byte_len], "dense").with_component("data", Component::new(DType::U8, blob))
+}
+
+#[test]
+fn of_files() {
+    let mut bytes = written(&one(), WriteOptions::new());
+    bytes[20] = 7;
+    let mut strict = VerifyOptions::default();
+    strict.strict = true;
+    let problems = |bytes: &[u8]| {
+        let file = File::from_bytes(bytes.to_vec()).unwrap();
+        file.verify(&strict).unwrap().problems
+    };
+    let words = "at 20: the byte at 20 lies between blobs and is not zero";
+    let [padding] = &problems(&bytes)[..] else {
+        unreachable!()
+    };
+    check(padding, ErrorKind::Malformed, "padding", words);
+    bytes[20] = 0;
+    bytes[64] ^= 4;
+    let [digest] = &problems(&bytes)[..] else {
+        unreachable!()
+    };
+    let [was, is] = [1, 5].map(|byte| DigestAlgorithm::Crc32c.digest(&[byte]).unwrap());
+    let words = format!("x/data at 64..65: the manifest records {was}, the stored bytes give {is}");
+    check(digest, ErrorKind::DigestMismatch, "digest-mismatch", &words);
+
+    let limits = Limits {
+        name_len: 1,
+        rank: 2,
+        ..Limits::default()
+    };
+    let options = OpenOptions::new().limits(limits);
+    let mut builder = FileBuilder::new(Kind::new("test"), options);
+    let source = builder.source(Memory::new([1, 2, 3, 4]));
+    builder.object("long", object(0, 1), source);
+    let mut other = object(0, 1);
+    other.format = "example.pair/1".into();
+    builder.object("x", other, source);
+    let mut deep = object(0, 1);
+    deep.shape = vec![1; 3];
+    builder.object("d", deep, source);
+    builder.object("o", object(3, 2), source);
+    let file = builder.build().unwrap();
+    for (error, kind, code, words) in [
+        (
+            file.tensor("x").unwrap().to_dense().unwrap_err(),
+            ErrorKind::Unsupported,
+            "unsupported",
+            "x: the format \"example.pair/1\" is not registered: its components can be read, its \
+             value cannot",
+        ),
+        (
+            file.tensor("long").unwrap_err(),
+            ErrorKind::Limit,
+            "schema",
+            "long: a name of 4 bytes, above the limit of 1",
+        ),
+        (
+            file.tensor("d").unwrap_err(),
+            ErrorKind::Limit,
+            "schema",
+            "d: 3 dimensions, above the limit of 2",
+        ),
+        (
+            file.tensor("o").unwrap_err(),
+            ErrorKind::Malformed,
+            "bounds",
+            "o/data at 3: 2 bytes at 3 leave the data region 0..4",
+        ),
+    ] {
+        check(&error, kind, code, words);
+    }
+}
+
+/// What is known of a place is kept, and a later word about it changes nothing.
+#[test]
+fn places_are_named_by_who_knows_them_best() {
+    let error = || Error::new(ErrorKind::Malformed, "header", "odd");
+    let span = |offset| Span::new(offset, 4).unwrap();
+    let named = error().with_object("w").with_component("data");
+    for (error, words) in [
+        (error(), "odd"),
+        (error().with_offset(3), "at 3: odd"),
+        (error().with_span(span(3)), "at 3..7: odd"),
+        (error().with_offset(3).with_span(span(9)), "at 3: odd"),
+        (error().with_span(span(3)).with_offset(9), "at 3..7: odd"),
+        (named.clone(), "w/data: odd"),
+        (
+            named.clone().with_object("v").with_component("values"),
+            "w/data: odd",
+        ),
+        (named.clone().with_span(span(3)), "w/data at 3..7: odd"),
+        (
+            error()
+                .with_path(Path::new("a.zt"))
+                .with_path(Path::new("b.zt")),
+            "a.zt: odd",
+        ),
+        (
+            named.with_path(Path::new("a.zt")).with_offset(3),
+            "a.zt: w/data at 3: odd",
+        ),
+        // A component is nothing without its object.
+        (error().with_component("data"), "odd"),
+    ] {
+        check(&error, ErrorKind::Malformed, "header", words);
+        assert_eq!(error.message(), "odd");
+    }
+}
+
+#[test]
+fn warnings_name_what_they_are_about() {
+    for (object, component, words) in [
+        (None, None, "a remark"),
+        (Some("w"), None, "w: a remark"),
+        (Some("w"), Some("data"), "w/data: a remark"),
+    ] {
+        let warning = Warning {
+            object: object.map(str::to_owned),
+            component: component.map(str::to_owned),
+            code: "test",
+            message: "a remark".to_owned(),
+        };
+        assert_eq!(warning.to_string(), words);
+    }
+}
+
+/// A tensor may be of gigabytes, and a file have a million: what is printed of either is a line.
+#[test]
+fn no_debug_text_holds_tensors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    std::fs::write(&path, sample(WriteOptions::new())).unwrap();
+    let file = File::open(&path).unwrap();
+    let error = file.tensor("nobody").unwrap_err();
+    let entries = file.entries();
+    let ramp = file.tensor("ramp").unwrap();
+    let (mut edit, mut sink) = (File::edit(&path).unwrap(), Vec::new());
+    edit.writer().add("more", &one()).unwrap();
+    let mut writer = Writer::new(&mut sink).unwrap();
+    let writer_text = format!("{writer:?}");
+    let mut object = writer.begin("w", &[3], "dense").unwrap();
+    let object_text = format!("{object:?}");
+    let mut data = object.component("data", DType::U8, None).unwrap();
+    data.write_all(&[1, 2]).unwrap();
+    let file_text = "File { kind: Kind(\"zt\"), objects: 4, .. }";
+    let edit_text = format!(
+        "Editor {{ before: {file_text}, writer: Writer {{ objects: 5, offset: 24897, .. }}, .. }}"
+    );
+    let builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    for (text, words) in [
+        (format!("{file:?}"), file_text),
+        (
+            format!("{:?}", entries[0]),
+            "Entry { name: \"ramp\", fault: None, .. }",
+        ),
+        (
+            format!("{:?}", ramp.dense_reader().unwrap()),
+            "DenseReader { .. }",
+        ),
+        (format!("{edit:?}"), &edit_text),
+        (writer_text, "Writer { objects: 0, offset: 8, .. }"),
+        (
+            object_text,
+            "ObjectWriter { name: \"w\", object: Object { shape: [3], format: \"dense\", \
+             attributes: None, components: [], extra: {} }, .. }",
+        ),
+        (
+            format!("{data:?}"),
+            "ComponentWriter { role: \"data\", written: 2, .. }",
+        ),
+        (
+            format!("{builder:?}"),
+            "FileBuilder { kind: Kind(\"test\"), objects: 0, .. }",
+        ),
+        (
+            format!("{:?}", VerifyOptions::default()),
+            "VerifyOptions { strict: false, threads: None, .. }",
+        ),
+        (
+            format!("{:?}", HashOptions::default()),
+            "HashOptions { dense: false, threads: None, .. }",
+        ),
+        (
+            format!("{:?}", DiffOptions::default()),
+            "DiffOptions { values: false, tolerance: None, dense: false, threads: None, .. }",
+        ),
+        (
+            format!("{:?}", RepairOptions::default()),
+            &format!(
+                "RepairOptions {{ limits: {:?}, threads: None, manifest: None, .. }}",
+                Limits::default()
+            ),
+        ),
+        (
+            format!("{error:?}"),
+            "Error { code: \"not-found\", location: Location { path: None, object: \
+             Some(\"nobody\"), component: None, offset: None, end: None }, cause: \
+             Facade(NoSuchObject) }",
+        ),
+    ] {
+        assert_eq!(text, words);
+    }
+}
