@@ -75,6 +75,7 @@ pub(crate) enum Fault {
         role: String,
     },
     DuplicateName,
+    DuplicateRole,
     NameTooLong {
         limit: usize,
     },
@@ -275,7 +276,7 @@ impl Fault {
     fn code(&self) -> &'static str {
         match self {
             Fault::NoSuchObject | Fault::NoSuchComponent { .. } => "not-found",
-            Fault::DuplicateName => "duplicate-name",
+            Fault::DuplicateName | Fault::DuplicateRole => "duplicate-name",
             Fault::UnknownFormat { .. } | Fault::NotEditable { .. } => "unsupported",
             Fault::Locked => "locked",
             Fault::Interrupted => "interrupted",
@@ -373,6 +374,7 @@ impl fmt::Display for Fault {
                 write!(f, "there is no component \"{}\"", role.escape_debug())
             }
             Fault::DuplicateName => f.write_str("an object of this name is there already"),
+            Fault::DuplicateRole => f.write_str("the object has a component of this role already"),
             Fault::NameTooLong { limit } => {
                 write!(f, "the name is longer than the limit of {limit} bytes")
             }

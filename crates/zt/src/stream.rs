@@ -107,15 +107,14 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         logical_type: Option<Text>,
     ) -> Result<ComponentWriter<'_, 'a, 'w>> {
         let role = role.into();
-        if self.is_open || !self.roles.insert(role.clone()) {
-            let fault = if self.is_open {
-                Fault::UnfinishedObject
-            } else {
-                Fault::DuplicateName
-            };
-            return Err(Error::from(fault)
-                .with_object(&self.name)
-                .with_component(&role));
+        let fault = match self.is_open {
+            true => Some(Fault::UnfinishedObject),
+            false if self.roles.insert(role.clone()) => None,
+            false => Some(Fault::DuplicateRole),
+        };
+        if let Some(fault) = fault {
+            let error = Error::from(fault).with_object(&self.name);
+            return Err(error.with_component(&role));
         }
         self.is_open = true;
         let options = self.options.of(&role);

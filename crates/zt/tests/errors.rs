@@ -86,7 +86,7 @@ fn of_calls() {
             role,
             ErrorKind::Misuse,
             "duplicate-name",
-            "twice/half: an object of this name is there already",
+            "twice/half: the object has a component of this role already",
         ),
         (
             deep,
