@@ -10,8 +10,9 @@ use std::ops::ControlFlow;
 
 use zt::formats::{F8E4M3Fn, bf16};
 use zt::{
-    Attributes, Change, Csr, DType, Diff, DiffOptions, Elements, ErrorKind, Extreme, File,
-    HashOptions, NewObject, Side, ToObject, Tolerance, Value, ValueDiff, WriteOptions, diff,
+    Attributes, Blob, Change, Component, Csr, DType, Diff, DiffOptions, Elements, ErrorKind,
+    Extreme, File, FileBuilder, HashOptions, Kind, Memory, NewObject, Object, OpenOptions, Side,
+    Span, ToObject, Tolerance, Value, ValueDiff, WriteOptions, diff,
 };
 
 fn file_with(options: WriteOptions, objects: &[(&str, NewObject<'_>)]) -> File {
@@ -144,6 +145,64 @@ fn objects_of_one_file_alone_are_named_in_their_order() {
     assert_eq!(found.only_b, ["q", "b"]);
     assert_eq!((found.same, found.changed.len()), (1, 0));
     assert!(!found.is_same());
+    let none = file(&[]);
+    for (a, b, only) in [(&a, &none, [3, 0]), (&none, &a, [0, 3])] {
+        let found = diff(a, b, &DiffOptions::default()).unwrap();
+        assert_eq!([found.only_a.len(), found.only_b.len()], only);
+        assert!(!found.is_same());
+    }
+}
+
+/// An object of a format that nobody knows.
+fn unknown(components: &[(&'static str, Vec<u8>)]) -> NewObject<'static> {
+    let components = components.iter().map(|(role, bytes)| {
+        let elements = Elements::from(&bytes[..]).into_owned().unwrap();
+        ((*role).into(), elements)
+    });
+    NewObject {
+        shape: vec![2].into(),
+        format: "example.parts/1".into(),
+        attributes: None,
+        components: components.collect(),
+    }
+}
+
+#[test]
+fn components_of_one_object_alone_are_named_with_its_side() {
+    let a = unknown(&[("same", vec![1]), ("left", vec![2]), ("other", vec![3])]);
+    let b = unknown(&[("right", vec![2]), ("other", vec![4]), ("same", vec![1])]);
+    for options in [with(false, None), with(true, Some((9.0, 0.0)))] {
+        let found = changes(a.clone(), b.clone(), &options);
+        let told = found.iter().map(|change| match change {
+            Change::Component { role, side } => (role.as_str(), Some(*side)),
+            // What has no dense value has no numbers that could be near.
+            Change::Values { role, diff } => {
+                assert_eq!((diff.count, diff.different), (1, 1));
+                (role.as_deref().unwrap(), None)
+            }
+            change => panic!("{change:?}"),
+        });
+        let expected = [
+            ("left", Some(Side::A)),
+            ("other", None),
+            ("right", Some(Side::B)),
+        ];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn what_one_component_has_more_than_the_other_is_different() {
+    for len in [1, 5 << 20] {
+        let (short, long) = (vec![7; 3], vec![7; 3 + len]);
+        let [short, long] = [short, long].map(|bytes| unknown(&[("data", bytes)]));
+        for (a, b) in [(&short, &long), (&long, &short)] {
+            let found = values(&changes(a.clone(), b.clone(), &with(false, None)));
+            let len = len as u64;
+            assert_eq!((found.count, found.different), (3 + len, len));
+            assert_eq!(found.first, Some(3));
+        }
+    }
 }
 
 #[test]
@@ -195,6 +254,7 @@ fn attributes_of_files_count() {
     let options = DiffOptions::default();
     assert!(diff(&note(1.0), &note(1.0), &options).unwrap().is_same());
     let found = diff(&note(1.0), &note(2.0), &options).unwrap();
+    assert!(!found.is_same());
     let [Change::Attribute { key, a, b }] = &found.attributes[..] else {
         panic!("{found:?}")
     };
@@ -255,6 +315,11 @@ fn numbers_of_two_types_are_compared_exactly() {
         codes(&[0x38], "f8_e4m3fn"),
         array(&[1.0f32])
     ));
+    // Whichever side the integers are on.
+    assert!(!numbers_differ(array(&[even as f64]), array(&[even])));
+    assert!(numbers_differ(array(&[even as f64]), array(&[odd])));
+    let found = values(&changes(array(&[2.5f32]), array(&[2u8]), &measured));
+    assert_eq!(found.max_abs, Some(Extreme { value: 0.5, at: 0 }));
     let complex = Elements::new(DType::F32, &[0, 0, 128, 63, 0, 0, 0, 0][..]);
     let complex = complex.with_logical_type("complex64").into_owned().unwrap();
     let complex = || of_elements(complex.clone(), 1);
@@ -262,6 +327,37 @@ fn numbers_of_two_types_are_compared_exactly() {
     let found = values(&changes(complex(), array(&[1.0 - 1e-3]), &measured));
     assert!((found.max_abs.unwrap().value - 1e-3).abs() < 1e-12);
     assert_eq!(found.max_ulp, None);
+}
+
+#[test]
+fn complex_numbers_are_measured_in_the_plane() {
+    let complex = |parts: &[f64]| {
+        let elements = Elements::from(parts).into_owned().unwrap();
+        of_elements(elements.with_logical_type("complex128"), parts.len() / 2)
+    };
+    let other_nan = f64::from_bits(f64::NAN.to_bits() | 1);
+    let a = complex(&[3.0, 4.0, f64::NAN, 1.0, 0.0, f64::NAN, 1.0, 1.0]);
+    let b = complex(&[0.0, 0.0, other_nan, 2.0, 1.0, 1.0, 1.0, 1.0]);
+    let found = values(&changes(a.clone(), b.clone(), &with(true, None)));
+    assert_eq!((found.count, found.different, found.nan), (4, 3, 1));
+    assert_eq!(found.max_abs, Some(Extreme { value: 5.0, at: 0 }));
+    let near = with(false, Some((5.0, 0.0)));
+    let found = values(&changes(a, b, &near));
+    // A number with a NaN in it is the same as any other such, and as no other.
+    assert_eq!((found.different, found.first), (1, Some(2)));
+}
+
+#[test]
+fn dense_values_of_two_types_are_the_same_where_the_numbers_are() {
+    let mut options = with(false, None);
+    options.dense = true;
+    let found = changes(array(&[1.0f32, 2.0]), array(&[1.0f64, 2.0]), &options);
+    assert_eq!(kinds(&found), ["dtype"]);
+    let found = changes(array(&[1.0f32, 2.0]), array(&[1i16, 3]), &options);
+    assert_eq!(kinds(&found), ["dtype", "values"]);
+    let found = values(&found);
+    assert_eq!((found.different, found.first), (1, Some(1)));
+    assert_eq!(found.max_abs, None, "nobody has asked");
 }
 
 #[test]
@@ -382,6 +478,37 @@ fn what_cannot_be_read_is_a_difference_and_its_neighbours_are_compared() {
     );
 }
 
+#[test]
+fn objects_that_have_a_fault_are_told_of_each_side_that_has_it() {
+    let open = |offset: u64| {
+        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+        let source = builder.source(Memory::new([1, 2, 3]));
+        for (name, offset) in [("good", 0), ("bad", offset)] {
+            let blob = Blob::raw(Span::new(offset, 2).unwrap());
+            let data = Component::new(DType::U8, blob);
+            let object = Object::new([2], "dense").with_component("data", data);
+            builder.object(name, object, source);
+        }
+        builder.build().unwrap()
+    };
+    for (a, b, expected) in [
+        (2, 0, &[Side::A][..]),
+        (0, 2, &[Side::B]),
+        (2, 3, &[Side::A, Side::B]),
+    ] {
+        let found = diff(&open(a), &open(b), &with(true, None)).unwrap();
+        assert_eq!((found.same, found.changed.len()), (1, 1));
+        let sides = found.changed[0].changes.iter().map(|change| match change {
+            Change::Unreadable { side, error } => {
+                assert_eq!((error.code(), error.object()), ("bounds", Some("bad")));
+                *side
+            }
+            change => panic!("{change:?}"),
+        });
+        assert_eq!(sides.collect::<Vec<_>>(), expected);
+    }
+}
+
 /// Where nothing is asked for, it is the content hash that decides.
 #[test]
 fn the_same_without_options_is_the_same_content() {
@@ -413,10 +540,18 @@ fn the_same_without_options_is_the_same_content() {
 
 #[test]
 fn stops_where_it_is_told_to() {
-    let one = file(&[("w", array(&ramp(100)))]);
-    let stop = |_: u64| ControlFlow::Break(());
-    let mut options = DiffOptions::default();
-    options.progress = Some(&stop);
-    let error = diff(&one, &one, &options).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Interrupted);
+    for len in [100, 4_000_000] {
+        let one = file(&[("w", array(&ramp(len)))]);
+        // At once, and when the first bytes have been compared.
+        for least in [0, 1] {
+            let stop = |bytes: u64| match bytes >= least {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            };
+            let mut options = DiffOptions::default();
+            options.progress = Some(&stop);
+            let error = diff(&one, &one, &options).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Interrupted, "{len} {least}");
+        }
+    }
 }

@@ -345,6 +345,14 @@ fn no_debug_text_holds_tensors() {
             format!("{:?}", ramp.dense_reader().unwrap()),
             "DenseReader { .. }",
         ),
+        (
+            format!("{:?}", file.tensor("none").unwrap()),
+            "Tensor { name: \"none\", object: Object { shape: [0, 7], format: \"dense\", \
+             attributes: None, components: [(\"data\", Component { dtype: Some(U8), logical_type: \
+             None, byte_order: Little, blob: Blob { span: Span { offset: 24320, byte_len: 0 }, \
+             encoding: Raw, decoded_len: Some(0), digest: Some(Crc32c(0)) }, extra: {} })], extra: \
+             {} } }",
+        ),
         (format!("{edit:?}"), &edit_text),
         (writer_text, "Writer { objects: 0, offset: 8, .. }"),
         (

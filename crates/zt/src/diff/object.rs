@@ -64,19 +64,20 @@ struct Pair<'f, 'o> {
 impl Pair<'_, '_> {
     fn compare(&mut self) -> Result<(), (Side, Error)> {
         let (a, b) = (self.a, self.b);
-        let by_value = self.options.dense && self.types.is_some();
+        let by_value = self.types.clone().filter(|_| self.options.dense);
+        let is_by_value = by_value.is_some();
         let is_one_format = a.format() == b.format();
         if a.shape() != b.shape() {
             let (a, b) = (a.shape().to_vec(), b.shape().to_vec());
             self.changes.push(Change::Shape { a, b });
         }
-        if !is_one_format && !by_value {
+        if !is_one_format && !is_by_value {
             let (a, b) = (a.format().to_owned(), b.format().to_owned());
             self.changes.push(Change::Format { a, b });
         }
         let matters = |side, key: &Value| {
             let tensor = if side == Side::A { &a } else { &b };
-            !by_value || !is_parameter(tensor, key)
+            !is_by_value || !is_parameter(tensor, key)
         };
         let changed = attributes(a.attributes(), b.attributes(), matters);
         self.changes
@@ -84,12 +85,12 @@ impl Pair<'_, '_> {
 
         let has_one_shape = a.shape() == b.shape();
         let mut is_same = false;
-        if by_value {
-            self.compare_types();
+        if let Some((a, b)) = by_value {
+            self.add_types(None, a, b);
         } else if is_one_format {
             is_same = self.compare_components(has_one_shape)?;
         }
-        let is_measured = by_value || self.measures();
+        let is_measured = is_by_value || self.measures();
         match self.types.take() {
             Some(types) if has_one_shape && is_measured && !is_same => self.compare_values(types),
             _ => Ok(()),
@@ -99,13 +100,6 @@ impl Pair<'_, '_> {
     /// Whether values are compared as numbers, where there are some.
     fn measures(&self) -> bool {
         self.options.values || self.options.tolerance.is_some()
-    }
-
-    /// Compares the types of the dense values.
-    fn compare_types(&mut self) {
-        if let Some((a, b)) = self.types.clone() {
-            self.add_types(None, a, b);
-        }
     }
 
     fn add_types(&mut self, role: Option<&str>, a: Type, b: Type) -> bool {
