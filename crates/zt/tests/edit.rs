@@ -3,7 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use zt::{Attributes, Dense, File, Value, VerifyOptions, WriteOptions, Writer};
+use zt::formats::Violation;
+use zt::{
+    Attributes, Dense, File, ObjectFormat, Registry, Signature, Value, VerifyOptions, WriteOptions,
+    Writer,
+};
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
@@ -144,6 +148,123 @@ fn names_are_held_to_the_rules() -> Result {
     edit.rename("a", "a")?;
     edit.commit()?;
     assert_eq!(values(&File::open(fixture.path())?).len(), 2);
+    Ok(())
+}
+
+/// The same file, of which the object `b` says that it has another shape.
+fn with_a_faulty_object(fixture: &Fixture) -> Result<Vec<u8>> {
+    let mut bytes = std::fs::read(fixture.path())?;
+    let shape = b"shape\x81\x01"; // `a` has three values, `b` has one.
+    let at = bytes.windows(shape.len()).position(|text| text == shape);
+    bytes[at.unwrap() + shape.len() - 1] = 2;
+    std::fs::write(fixture.path(), &bytes)?;
+    Ok(bytes)
+}
+
+#[test]
+fn an_object_at_fault_has_its_name_and_can_only_be_removed() -> Result {
+    let fixture = Fixture::new()?;
+    let bytes = with_a_faulty_object(&fixture)?;
+    let told = |result: zt::Result<()>| {
+        let error = result.unwrap_err();
+        (error.code(), error.object().unwrap_or_default().to_owned())
+    };
+    let fault = ("shape-size-mismatch", "b".to_owned());
+    let mut edit = File::edit(fixture.path())?;
+    assert!(edit.contains("b") && edit.contains("a") && !edit.contains("c"));
+    assert_eq!(told(edit.check()), fault);
+    assert_eq!(told(edit.rename("b", "c")), fault);
+    assert_eq!(told(edit.rename("b", "b")), fault);
+    let taken = ("duplicate-name", "b".to_owned());
+    assert_eq!(told(edit.rename("a", "b")), taken);
+    assert_eq!(told(edit.commit()), fault);
+    assert!(std::fs::read(fixture.path())? == bytes, "nothing was lost");
+
+    let mut edit = File::edit(fixture.path())?;
+    edit.remove("b")?;
+    assert!(!edit.contains("b"));
+    edit.check()?;
+    edit.rename("a", "b")?;
+    edit.commit()?;
+    let file = File::open(fixture.path())?;
+    let expected = BTreeMap::from([("b".to_owned(), vec![1, 2, 3])]);
+    assert_eq!(values(&file), expected);
+    Ok(())
+}
+
+/// Their bytes are still being compressed, or written, when they get another name or go.
+#[test]
+fn what_was_added_is_renamed_and_removed_like_the_rest() -> Result {
+    let many: Vec<i32> = (0..3_000_000).map(|at| at / 100).collect();
+    for options in [WriteOptions::new(), WriteOptions::new().zstd(1).threads(3)] {
+        let fixture = Fixture::new()?;
+        let mut edit = options.edit(fixture.path())?;
+        for name in ["c", "d", "e"] {
+            edit.writer().add(name, &dense(&many))?;
+        }
+        edit.rename("c", "first")?;
+        edit.remove("d")?;
+        edit.remove("a")?;
+        assert_eq!(edit.remove("d").unwrap_err().code(), "not-found");
+        edit.writer().add("d", &dense(&[7]))?;
+        edit.commit()?;
+        let file = File::open(fixture.path())?;
+        let expected = [
+            ("b", vec![4]),
+            ("d", vec![7]),
+            ("e", many.clone()),
+            ("first", many.clone()),
+        ];
+        let expected = expected.map(|(name, values)| (name.to_owned(), values));
+        assert!(values(&file) == BTreeMap::from(expected));
+        assert!(file.verify(&VerifyOptions::default())?.is_ok());
+    }
+    Ok(())
+}
+
+/// What its fields mean is not known here, and they would be written as if it were.
+#[test]
+fn a_later_version_is_read_and_not_edited() -> Result {
+    let fixture = Fixture::new()?;
+    let mut bytes = std::fs::read(fixture.path())?;
+    let version = b"1.2.0";
+    let at = bytes.windows(version.len()).position(|it| it == version);
+    bytes[at.unwrap() + 2] = b'3';
+    std::fs::write(fixture.path(), &bytes)?;
+    assert_eq!(values(&File::open(fixture.path())?).len(), 2);
+    let error = File::edit(fixture.path()).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (zt::ErrorKind::Unsupported, "unsupported")
+    );
+    assert!(std::fs::read(fixture.path())? == bytes);
+    Ok(())
+}
+
+/// A format of the caller's, whose objects need a component more than ours do.
+struct Scaled;
+
+impl ObjectFormat for Scaled {
+    fn id(&self) -> &str {
+        "dense"
+    }
+    fn check(&self, _: &Signature<'_>, _: &Registry) -> zt::formats::Result<()> {
+        Err(Violation::MissingComponent.of("scales"))
+    }
+}
+
+#[test]
+fn the_file_that_is_there_is_held_to_the_formats_of_the_caller() -> Result {
+    let fixture = Fixture::new()?;
+    let registry = Registry::builtin().with_format(Scaled);
+    let edit = WriteOptions::new()
+        .registry(registry)
+        .edit(fixture.path())?;
+    let error = edit.commit().unwrap_err();
+    assert_eq!(
+        (error.code(), error.component()),
+        ("missing-component", Some("scales"))
+    );
     Ok(())
 }
 

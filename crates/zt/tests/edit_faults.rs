@@ -151,6 +151,26 @@ fn after_a_loss_of_power_the_old_file_or_the_new_one_is_there() {
     }
 }
 
+/// What the file is by then nobody knows, so nothing more is tried on it.
+#[test]
+fn after_a_failure_every_further_step_is_refused() {
+    let old = old_file();
+    let storage = Recorder::new(&old, Failure::Once(0));
+    let mut edit = edit(&storage).unwrap();
+    let many = vec![9; 700_000];
+    let mut add = |name: &str| {
+        edit.writer()
+            .add(name, &simulated::dense(&many))
+            .unwrap_err()
+    };
+    assert_eq!(add("new").kind(), ErrorKind::Io);
+    assert_eq!(add("newer").kind(), ErrorKind::Misuse, "out of order");
+    assert_eq!(edit.reserve(1).unwrap_err().kind(), ErrorKind::Io);
+    assert!(storage.with(|state| state.steps.is_empty()));
+    assert!(edit.commit().is_err());
+    assert!(storage.file() == old);
+}
+
 /// Of a disk with no room at all, not even to remove something.
 #[test]
 fn a_full_disk_is_told_with_what_an_edit_needs() {
@@ -158,6 +178,12 @@ fn a_full_disk_is_told_with_what_an_edit_needs() {
     let storage = Recorder::new(&old, Failure::From(0));
     let error = run(&storage, &OPERATIONS[2]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
+    let cause = std::error::Error::source(&error).unwrap();
+    let cause = cause.source().and_then(|cause| cause.downcast_ref());
+    assert_eq!(
+        cause.map(std::io::Error::kind),
+        Some(std::io::ErrorKind::StorageFull)
+    );
     let error = std::io::Error::from(error);
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
     // The manifest that is left, and the old one once more, behind a note of 16 bytes.
