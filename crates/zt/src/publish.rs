@@ -193,7 +193,7 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     let mut target = std::path::absolute(path)?;
-    for _ in 0..MOST {
+    for _ in 0..=MOST {
         match fs::canonicalize(&target) {
             Ok(target) => return Ok(target),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -385,5 +385,29 @@ mod tests {
                 assert_eq!(found & 0o777, mode);
             }
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn as_many_links_are_followed_as_the_system_follows() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for count in [1, 40, 41] {
+            let target = format!("{count}");
+            symlink(&target, at(&format!("{count}.0"))).unwrap();
+            for link in 1..count {
+                let next = format!("{count}.{}", link - 1);
+                symlink(next, at(&format!("{count}.{link}"))).unwrap();
+            }
+            let first = at(&format!("{count}.{}", count - 1));
+            let made = AtomicFile::create(&first).and_then(AtomicFile::publish);
+            let by_the_system = File::create(&first).is_ok();
+            assert_eq!(made.is_ok(), by_the_system, "{count}");
+            assert_eq!(at(&target).exists(), by_the_system, "{count}");
+        }
+        symlink("round", at("round")).unwrap();
+        let error = AtomicFile::create(at("round")).unwrap_err();
+        assert_eq!((error.code(), error.path()), ("io", Some(&*at("round"))));
     }
 }
