@@ -39,3 +39,22 @@ impl<'p> Gauge<'p> {
         report(self.progress, bytes).inspect_err(|_| self.stopped.store(true, Ordering::Relaxed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn nobody_is_asked_again_once_work_was_told_to_stop() {
+        let calls = AtomicU64::new(0);
+        let third = |_| match calls.fetch_add(1, Ordering::Relaxed) {
+            2 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        let gauge = Gauge::new(Some(&third));
+        let goes_on: Vec<bool> = (0..6).map(|bytes| gauge.report(bytes).is_ok()).collect();
+        assert_eq!(goes_on, [true, true, false, false, false, false]);
+        assert_eq!(calls.into_inner(), 3);
+    }
+}

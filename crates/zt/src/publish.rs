@@ -387,6 +387,48 @@ mod tests {
         }
     }
 
+    /// Only an administrator may give files away; who runs the tests need not be one.
+    #[cfg(unix)]
+    #[test]
+    fn the_owner_stays() {
+        use std::os::unix::fs::{MetadataExt, chown};
+        for unnamed in WAYS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x");
+            fs::write(&path, "").unwrap();
+            let _ = chown(&path, Some(12_345), Some(23_456));
+            let owner = |metadata: fs::Metadata| (metadata.uid(), metadata.gid());
+            let before = owner(fs::metadata(&path).unwrap());
+            AtomicFile::begin(&path, unnamed)
+                .unwrap()
+                .publish()
+                .unwrap();
+            assert_eq!(owner(fs::metadata(&path).unwrap()), before);
+        }
+    }
+
+    /// Of a process of the same number that was killed before the machine was started anew.
+    #[test]
+    fn temporary_names_that_are_taken_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let taken = (0..200).map(|serial| {
+            let name = format!(".x.{}-{serial}.tmp", std::process::id());
+            folder.path().join(name)
+        });
+        let taken: Vec<PathBuf> = taken.collect();
+        taken
+            .iter()
+            .for_each(|name| fs::write(name, "theirs").unwrap());
+        let mut file = AtomicFile::begin(&path, |_, _| None).unwrap();
+        file.write_all(b"ours").unwrap();
+        file.publish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"ours");
+        for name in taken {
+            assert_eq!(fs::read(name).unwrap(), b"theirs");
+        }
+    }
+
     #[cfg(unix)]
     #[test]
     fn as_many_links_are_followed_as_the_system_follows() {
@@ -409,5 +451,26 @@ mod tests {
         symlink("round", at("round")).unwrap();
         let error = AtomicFile::create(at("round")).unwrap_err();
         assert_eq!((error.code(), error.path()), ("io", Some(&*at("round"))));
+    }
+
+    #[test]
+    fn a_place_that_no_file_can_be_in_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
+        for name in ["file/x", "folder/x"] {
+            let path = folder.path().join(name);
+            let error = AtomicFile::create(&path).unwrap_err();
+            assert_eq!((error.code(), error.path()), ("io", Some(&*path)));
+        }
+        // One that is gone by the time that the file is published.
+        for unnamed in WAYS {
+            for is_new in [false, true] {
+                let folder = tempfile::tempdir().unwrap();
+                let mut file = AtomicFile::begin(&folder.path().join("x"), unnamed).unwrap();
+                file.is_new = is_new;
+                fs::remove_dir_all(folder.path()).unwrap();
+                assert_eq!(file.publish().unwrap_err().code(), "io");
+            }
+        }
     }
 }

@@ -265,7 +265,7 @@ fn publishing_keeps_the_mode_and_follows_a_link() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_device_is_an_error_and_stays_a_device() {
+fn a_device_stays_one_and_a_full_one_is_an_error() {
     let mut writer = Writer::create("/dev/full").unwrap();
     let added = writer.add(
         "x",
@@ -274,6 +274,12 @@ fn a_full_device_is_an_error_and_stays_a_device() {
     let error = added.and_then(|()| writer.finish()).unwrap_err();
     assert_eq!(error.code(), "io");
     assert!(!std::fs::metadata("/dev/full").unwrap().is_file());
+    let mut writer = Writer::create("/dev/null").unwrap();
+    writer
+        .add("x", &Dense::from_slice(&[1], &[1u8]).unwrap())
+        .unwrap();
+    writer.finish().unwrap();
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
 
 #[test]
@@ -339,6 +345,53 @@ fn a_sink_that_fails_at_any_byte_gives_an_io_error() {
         assert_eq!(write(room).unwrap_err().code(), "io", "{room}");
     }
     write(whole.len()).unwrap();
+}
+
+/// The error of the sink, and that of the writer that refuses the bytes, come out of a copy as they
+/// are and not wrapped.
+#[test]
+fn a_copy_tells_what_was_wrong_with_the_sink_or_the_bytes() {
+    let mut source = sample(WriteOptions::new().digest(None));
+    let file = File::from_bytes(source.clone()).unwrap();
+    for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+        let mut writer = options.threads(1).to_writer(Full(8)).unwrap();
+        let copied = writer.copy("ramp", &file.tensor("ramp").unwrap());
+        let error = copied.and_then(|()| writer.finish()).unwrap_err();
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Io, "io"));
+        let error = io::Error::from(error);
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+    let flags = span_of(&file, "flags", "data");
+    source[usize::try_from(flags.offset()).unwrap() + 1] = 7;
+    let file = File::from_bytes(source).unwrap();
+    let mut writer = Writer::new(io::sink()).unwrap();
+    let error = writer.copy("flags", &file.tensor("flags").unwrap());
+    let error = error.unwrap_err();
+    assert_eq!(
+        (error.code(), error.component()),
+        ("bool-value", Some("data"))
+    );
+    assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Misuse);
+}
+
+#[test]
+fn a_component_can_be_written_through_a_buffer() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    let mut object = writer.begin("x", &[1000], "dense").unwrap();
+    let mut data = object.component("data", DType::U16, None).unwrap();
+    let mut buffered = io::BufWriter::with_capacity(100, &mut data);
+    for value in 0..1000u16 {
+        buffered.write_all(&value.to_le_bytes()).unwrap();
+    }
+    buffered.flush().unwrap();
+    drop(buffered);
+    data.finish().unwrap();
+    object.finish().unwrap();
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    let values = file.tensor("x").unwrap().to_vec::<u16>().unwrap();
+    assert!(values.into_iter().eq(0..1000));
 }
 
 #[test]
