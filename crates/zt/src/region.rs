@@ -76,7 +76,7 @@ pub(crate) fn bundles<'i, 'f, T>(
     let (mut start, mut end) = (0u64, 0u64);
     let chunks = items.chunk_by(|before, next| {
         let ((source, span), (next_source, next_span)) = (place(before), place(next));
-        if end < span.end() || span.offset() < start {
+        if end < span.end() {
             (start, end) = (span.offset(), span.end());
         }
         let joins = is_same(source, next_source)

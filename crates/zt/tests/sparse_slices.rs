@@ -281,6 +281,10 @@ fn zeros_of_an_unknown_type_are_as_long_as_its_values() {
     let elements = Elements::new(DType::U16, &[1u8, 2, 3, 4][..]).with_logical_type("example.pair");
     let coo = Coo::new([4], elements, vec![1]).unwrap();
     let file = File::from_bytes(written(&coo, WriteOptions::new())).unwrap();
-    let part = file.tensor("x").unwrap().slice(&[Slice::Index(2)]).unwrap();
+    let tensor = file.tensor("x").unwrap();
+    let part = tensor.slice(&[Slice::Index(2)]).unwrap();
     assert_eq!(*part.elements().bytes, [0; 4]);
+    let part = tensor.slice_coo(&[Slice::ALL]).unwrap();
+    assert_eq!(*part.values().bytes, [1, 2, 3, 4]);
+    assert_eq!(part.values().logical_type.as_deref(), Some("example.pair"));
 }

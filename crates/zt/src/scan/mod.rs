@@ -119,12 +119,8 @@ impl Scan<'_> {
     /// Pieces in any order: nothing is wanted that depends on it.
     fn scattered(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
         let one = |at: &usize| self.pool.with(|scratch| self.piece(job, cut, *at, scratch));
-        let pieces = if job.source.is_sequential() {
-            (0..cut.len()).map(|at| one(&at)).collect::<Result<_>>()?
-        } else {
-            let places: Vec<usize> = (0..cut.len()).collect();
-            parallel::map(&places, one)?
-        };
+        let places: Vec<usize> = (0..cut.len()).collect();
+        let pieces = parallel::map(&places, one)?;
         Ok(self.sum(job, pieces, Chains::default()))
     }
 
@@ -214,7 +210,7 @@ impl Scan<'_> {
             }
         }
         let table = Span::between(end, job.span.end()).unwrap_or_default();
-        if !table.is_empty() && (job.sum.is_some() || job.is_chained() || chains.stored.is_some()) {
+        if !table.is_empty() && (job.sum.is_some() || job.is_chained()) {
             match zt_container::bytes_of(job.source, table) {
                 Ok(bytes) => {
                     let digest = job.sum.and_then(|algorithm| algorithm.digest(&bytes).ok());
