@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 use common::sample;
 use faulty::{Failure, Faults, Faulty, strike_every_read};
 use zt::{
-    Csr, Dense, Error, ErrorKind, File, HashOptions, Memory, OpenOptions, Slice, Source, Tensor,
-    Verify, VerifyOptions, WriteOptions, Writer,
+    Csr, Dense, DigestAlgorithm, Error, ErrorKind, File, HashOptions, Memory, OpenOptions, Slice,
+    Source, Tensor, Verify, VerifyOptions, WriteOptions, Writer,
 };
 
 type Work = (&'static str, fn(&File) -> Result<(), Error>);
@@ -173,6 +173,47 @@ fn a_read_that_fails_is_told_and_the_file_works_again() {
                 for (name, work) in WORKS {
                     let reads = strike_every_read(name, failure, &faults, open, work);
                     assert!(reads > 0, "{name} reads {reads} times");
+                }
+            }
+        }
+    }
+}
+
+/// Pieces, and the table of frames behind them: read by several threads, and by several readers.
+#[test]
+fn a_read_that_fails_within_a_large_component_is_told() {
+    let values: Vec<u32> = (0..600_000).map(|at| at / 7).collect();
+    let dense = Dense::from_slice(&[600_000], &values).unwrap();
+    for digest in [
+        None,
+        Some(DigestAlgorithm::Crc32c),
+        Some(DigestAlgorithm::Sha256),
+    ] {
+        for write in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+            let bytes: Arc<[u8]> = Arc::from(common::written(&dense, write.digest(digest)));
+            let sound = File::from_bytes(bytes.to_vec()).unwrap();
+            let expected = sound.hash(&HashOptions::default()).unwrap().content;
+            for failure in [Failure::Device, Failure::Half] {
+                let faults = Faults::new(failure);
+                let open = || {
+                    let source = Faulty::new(&bytes, &faults);
+                    OpenOptions::new().open_source(source).unwrap()
+                };
+                let verify = |file: &File| {
+                    let report = file.verify(&VerifyOptions::default())?;
+                    report.problems.into_iter().next().map_or(Ok(()), Err)
+                };
+                let hash = |file: &File| {
+                    let hash = file.hash(&HashOptions::default())?;
+                    let error = hash.first_error().cloned();
+                    assert_eq!(hash.content, expected.filter(|_| error.is_none()));
+                    error.map_or(Ok(()), Err)
+                };
+                for reads in [
+                    strike_every_read("verify", failure, &faults, open, verify),
+                    strike_every_read("hash", failure, &faults, open, hash),
+                ] {
+                    assert!(reads > 2, "{reads}");
                 }
             }
         }

@@ -277,25 +277,73 @@ fn what_a_cut_file_lacks_is_an_error_of_its_objects_alone() {
     for (name, options) in every_option() {
         let bytes = file_of(options);
         let large = span_of(&File::from_bytes(bytes.clone()).unwrap(), "large", "data");
-        let (mut source, _) = counted(bytes);
-        // The source still says its old length, as a file does that is cut while it is open.
-        let cut = large.end() - large.byte_len() / 3;
-        let manifest = source.0.split_off(cut as usize);
-        let source = Cut(source, manifest, Arc::new(AtomicU64::new(0)));
-        let is_cut = Arc::clone(&source.2);
-        let file = OpenOptions::new().open_source(source).unwrap();
-        let sound = file.tensor("a").unwrap().object().clone();
-        file.names().for_each(|name| drop(file.tensor(name)));
-        is_cut.store(1, Ordering::Relaxed);
-        let report = verify(&file, 2);
-        let objects: Vec<_> = report
-            .problems
-            .iter()
-            .map(|p| (p.object(), p.kind()))
-            .collect();
-        let expected = [(Some("large"), ErrorKind::Io), (Some("z"), ErrorKind::Io)];
-        assert_eq!(objects, expected, "{name}");
-        assert_eq!(file.tensor("a").unwrap().object(), &sound);
+        // In the midst of the frames, and within the table behind them.
+        for missing in [large.byte_len() / 3, 1] {
+            let (mut source, _) = counted(bytes.clone());
+            // The source still says its old length, as a file does that is cut while it is open.
+            let manifest = source.0.split_off((large.end() - missing) as usize);
+            let source = Cut(source, manifest, Arc::new(AtomicU64::new(0)));
+            let is_cut = Arc::clone(&source.2);
+            let file = OpenOptions::new().open_source(source).unwrap();
+            let sound = file.tensor("a").unwrap().object().clone();
+            file.names().for_each(|name| drop(file.tensor(name)));
+            is_cut.store(1, Ordering::Relaxed);
+            let problems = verify(&file, 2).problems;
+            let objects: Vec<_> = problems.iter().map(|p| (p.object(), p.kind())).collect();
+            let expected = [(Some("large"), ErrorKind::Io), (Some("z"), ErrorKind::Io)];
+            assert_eq!(objects, expected, "{name}");
+            assert_eq!(file.tensor("a").unwrap().object(), &sound);
+        }
+    }
+}
+
+/// Bytes of an archive, or of chunks that are put together: each step back makes all of them again.
+#[test]
+fn what_is_made_in_order_is_looked_at_in_order() {
+    let content: Vec<u8> = content().iter().flat_map(|it| it.to_le_bytes()).collect();
+    // Too much in one frame for it to be a piece.
+    let (long, mut alone) = (content.repeat(2), Vec::new());
+    let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();
+    compressor.compress(&long, &mut alone).unwrap();
+    let frames = stored(&content, Encoding::Zstd);
+    for (stored, content_len, encoding, passes) in [
+        (content.clone(), content.len(), Encoding::Raw, 1),
+        // To look for a table, to find the frames, to decode them, and to hash one that is alone.
+        (frames, content.len(), Encoding::Zstd, 3),
+        (alone, long.len(), Encoding::Zstd, 4),
+    ] {
+        let byte_len = stored.len() as u64;
+        let digests = [DigestAlgorithm::Crc32c, DigestAlgorithm::Sha256];
+        let digests = digests.map(|algorithm| algorithm.digest(&stored).ok());
+        let mut damaged = stored.clone();
+        damaged[stored.len() / 2] ^= 4;
+        for digest in [None].into_iter().chain(digests) {
+            for stored in [&stored, &damaged] {
+                let blob = Blob {
+                    span: Span::new(0, byte_len).unwrap(),
+                    encoding,
+                    decoded_len: Some(content_len as u64),
+                    digest: digest.clone(),
+                };
+                let data = Component::new(DType::U8, blob);
+                let object = Object::new([content_len as u64], "dense");
+                let object = object.with_component("data", data);
+                let (in_order, made) = common::InOrder::new(stored.clone());
+                let builder = || FileBuilder::new(Kind::new("test"), OpenOptions::new());
+                let (mut file, mut plain) = (builder(), builder());
+                let source = file.derived(in_order);
+                file.object("x", object.clone(), source);
+                let source = plain.derived(Memory::new(stored.clone()));
+                plain.object("x", object, source);
+                let (file, plain) = (file.build().unwrap(), plain.build().unwrap());
+                assert_eq!(found(&verify(&file, 3)), found(&verify(&plain, 3)));
+                let verified = made.swap(0, Ordering::Relaxed);
+                assert_eq!(hash(&file, 3), hash(&plain, 3));
+                let hashed = made.swap(0, Ordering::Relaxed);
+                let most = passes * byte_len;
+                assert!(verified <= most && hashed <= most, "{verified}, {hashed}");
+            }
+        }
     }
 }
 

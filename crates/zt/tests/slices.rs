@@ -7,7 +7,6 @@
 
 mod common;
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -311,31 +310,11 @@ fn parts_of_big_endian_components_are_turned() {
     }
 }
 
-/// Bytes that are made in order: going back makes them again from the start.
-struct Sequential(Vec<u8>, Arc<AtomicU64>, AtomicU64);
-
-impl Source for Sequential {
-    fn byte_len(&self) -> u64 {
-        self.0.len() as u64
-    }
-    fn is_sequential(&self) -> bool {
-        true
-    }
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset + buf.len() as u64;
-        let at = self.2.swap(end, Ordering::Relaxed);
-        let from = if offset < at { 0 } else { at };
-        self.1.fetch_add(end - from, Ordering::Relaxed);
-        Memory::new(&self.0[..]).read_at(offset, buf)
-    }
-}
-
 #[test]
 fn parts_of_what_is_made_in_order_seldom_go_back() {
     let bytes: Vec<u8> = numbers().into_iter().flat_map(i64::to_le_bytes).collect();
     let len = bytes.len() as u64;
-    let made = Arc::new(AtomicU64::new(0));
-    let source = Sequential(bytes, Arc::clone(&made), AtomicU64::new(0));
+    let (source, made) = common::InOrder::new(bytes);
     let span = Span::new(0, len).unwrap();
     let file = file_of_component(source, Component::new(DType::I64, Blob::raw(span)));
     expect_numbers(&file, "::2,7", (0..1500).map(|row| row * 2000 + 7));

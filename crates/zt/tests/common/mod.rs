@@ -39,6 +39,33 @@ impl Source for Counted {
     }
 }
 
+/// Bytes that are made in order: going back makes them again from the start. How many were made, and
+/// where the last ended.
+pub struct InOrder(Vec<u8>, Arc<AtomicU64>, AtomicU64);
+
+impl InOrder {
+    pub fn new(bytes: Vec<u8>) -> (Self, Arc<AtomicU64>) {
+        let made = Arc::new(AtomicU64::new(0));
+        (InOrder(bytes, Arc::clone(&made), AtomicU64::new(0)), made)
+    }
+}
+
+impl Source for InOrder {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn is_sequential(&self) -> bool {
+        true
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset + buf.len() as u64;
+        let at = self.2.swap(end, Ordering::Relaxed);
+        let from = if offset < at { 0 } else { at };
+        self.1.fetch_add(end - from, Ordering::Relaxed);
+        zt::Memory::new(&self.0[..]).read_at(offset, buf)
+    }
+}
+
 /// A source that lends nothing and notes what is announced of it.
 pub struct Announced(pub Vec<u8>, pub Arc<Mutex<Vec<Span>>>);
 
