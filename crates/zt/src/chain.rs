@@ -149,3 +149,35 @@ impl Link {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With one thread nobody hashes but who writes; with more, whoever comes first.
+    #[test]
+    fn no_more_waits_than_there_is_room_for_and_the_digest_is_of_all() {
+        const PIECE: usize = BACKLOG / 4 + 1;
+        for threads in [1, 3] {
+            let workers = Workers::new(Some(threads)).unwrap();
+            let tools = Arc::new(Tools::new(threads));
+            let mut chains = Chains::new();
+            let mut begun = Vec::new();
+            // A chain begins when the one before has all its pieces, hashed or not.
+            for at in 0..2u8 {
+                let chain = chains.begin(DigestAlgorithm::Sha256, &tools).unwrap();
+                let mut all = Vec::new();
+                for piece in 0..5 {
+                    let piece = vec![at ^ piece; PIECE];
+                    all.extend_from_slice(&piece);
+                    chains.push(&chain, &workers, piece);
+                    assert!(chains.backlog.load(Ordering::Relaxed) <= BACKLOG);
+                }
+                begun.push((chain, DigestAlgorithm::Sha256.digest(&all).unwrap()));
+            }
+            for (chain, expected) in begun {
+                assert_eq!(chain.finish(), Some(expected));
+            }
+        }
+    }
+}

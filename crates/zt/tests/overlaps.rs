@@ -255,6 +255,33 @@ fn verifying_and_hashing_read_so_many_times_the_file_and_no_more() {
 }
 
 #[test]
+fn a_repair_reads_so_many_times_the_file_and_no_more() {
+    let mut bytes = many().build();
+    bytes.extend(b"junk");
+    let present = bytes.len() as u64;
+    let read = Arc::new(AtomicU64::new(0));
+    let source = Counted(bytes, Arc::clone(&read));
+    let recovery = zt::examine(source, &zt::RepairOptions::default()).unwrap();
+    let spent = read.load(Ordering::Relaxed);
+    assert!(spent <= 12 * present + SLACK, "{spent} of {present}");
+    // What was not looked at is not said to be there.
+    assert!(!recovery.is_exhaustive() && !recovery.is_complete());
+    let mut lost = 0;
+    for object in recovery.objects() {
+        let [component] = &object.components[..] else {
+            panic!("{object:?}");
+        };
+        if object.fate == zt::Fate::Lost {
+            let error = component.error.as_ref().unwrap();
+            assert_eq!((error.code(), error.kind()), ("overlap", ErrorKind::Limit));
+            assert_eq!(error.object(), Some(&*object.name));
+            lost += 1;
+        }
+    }
+    assert!(lost > 0 && lost < recovery.objects().len());
+}
+
+#[test]
 fn comparing_reads_so_many_times_the_file_and_no_more() {
     let bytes = many().build();
     let present = 2 * bytes.len() as u64;

@@ -142,9 +142,21 @@ fn the_last_whole_generation_is_chosen() {
     let storage = Recorder::new(&torn, Failure::Never);
     repair_storage(Arc::clone(&storage) as Arc<dyn Storage>, &chosen).unwrap();
     assert!(storage.with(|state| state.file == first));
-    chosen.manifest = Some(older.manifest.offset() + 1);
-    let error = examine(Memory::new(torn), &chosen).unwrap_err();
-    assert_eq!(error.code(), "misuse");
+    // In a manifest, in the header, at a blob, at the end and nowhere.
+    let len = torn.len() as u64;
+    for offset in [
+        older.manifest.offset() + 1,
+        0,
+        7,
+        64,
+        len - 1,
+        len,
+        u64::MAX,
+    ] {
+        chosen.manifest = Some(offset);
+        let error = examine(Memory::new(torn.clone()), &chosen).unwrap_err();
+        assert_eq!((error.code(), error.offset()), ("misuse", Some(offset)));
+    }
 }
 
 /// A field of the root that no specification names comes first, being the shorter key.

@@ -76,17 +76,23 @@ fn a_file_within_a_blob_does_not_pass_for_the_file() {
 
 #[test]
 fn a_file_within_a_blob_is_told() {
-    let inner = written(WriteOptions::new(), &[("x", &[1; 40]), ("y", &[2; 10])]);
-    let file = holding(WriteOptions::new(), &[&[6; 500], &inner, &[6; 500]]);
-    let cut = &file[..file.len() - 100];
-    let recovery = look(cut);
-    assert_eq!(recovery.verdict(), Verdict::Lost);
-    let [nested] = recovery.others() else {
-        panic!("{:?}", recovery.others());
-    };
-    let open = File::from_bytes(file).unwrap();
-    let offset = common::span_of(&open, "blob 1", "data").offset();
-    assert_eq!(nested.standing, Standing::Nested { offset });
+    let apart: [(&str, &[i32]); 2] = [("x", &[1; 40]), ("y", &[2; 10])];
+    // Tied: one blob, which stands for both wherever the file begins.
+    let tied: [(&str, &[i32]); 3] = [("x", &[1; 40]), ("y", &[1; 40]), ("z", &[2; 10])];
+    for objects in [&apart[..], &tied] {
+        let inner = written(WriteOptions::new().deduplicate(true), objects);
+        let file = holding(WriteOptions::new(), &[&[6; 500], &inner, &[6; 500]]);
+        let cut = &file[..file.len() - 100];
+        let recovery = look(cut);
+        assert_eq!(recovery.verdict(), Verdict::Lost);
+        assert!(!recovery.is_complete());
+        let [nested] = recovery.others() else {
+            panic!("{:?}", recovery.others());
+        };
+        let open = File::from_bytes(file).unwrap();
+        let offset = common::span_of(&open, "blob 1", "data").offset();
+        assert_eq!(nested.standing, Standing::Nested { offset });
+    }
 }
 
 /// A blob that holds a file with the same tensor as the file around it, at the same offset.

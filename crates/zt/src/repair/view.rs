@@ -104,6 +104,34 @@ mod tests {
     use super::*;
     use zt_container::Memory;
 
+    /// A source that says what is announced of it.
+    struct Announced(std::sync::Mutex<Vec<Span>>);
+
+    impl Source for Announced {
+        fn byte_len(&self) -> u64 {
+            100
+        }
+        fn will_read(&self, span: Span) {
+            self.0.lock().unwrap().push(span);
+        }
+        fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+    }
+
+    #[test]
+    fn what_will_be_read_is_announced_where_it_lies_in_the_file() {
+        let announced = Arc::new(Announced(std::sync::Mutex::default()));
+        let source: Arc<dyn Source> = announced.clone();
+        let view = View::new(&source, 20, Span::new(60, 6).unwrap(), Layout::V1_1);
+        view.will_read(Span::new(8, 30).unwrap());
+        view.will_read(Span::new(u64::MAX - 1, 1).unwrap());
+        let found = announced.0.lock().unwrap();
+        let (first, others) = found.split_first().unwrap();
+        assert_eq!(*first, Span::new(28, 30).unwrap());
+        assert!(others.iter().all(|span| span.is_empty()));
+    }
+
     /// Any range of a view is that range of the file that it stands for.
     #[test]
     fn reads_the_header_the_bytes_and_the_trailer() {
