@@ -4,10 +4,12 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
 use common::*;
 use serde_json::json;
 use tempfile::tempdir;
+use zt::{Attributes, Csr, Dense, Elements, NewObject, Writer};
 
 #[test]
 fn nothing_differs_between_kinds_and_encodings() {
@@ -77,6 +79,149 @@ fn differences_are_told_to_people_and_to_programs() {
         found["changed"][0]["changes"],
         json!([{"what": "dtype", "component": "data", "a": "f32", "b": "bf16"}])
     );
+}
+
+/// Objects that differ from those of the other side in one way each, which is their name.
+fn of_side(path: &Path, is_a: bool) {
+    let object = |shape: &[u64], format: &str, components| NewObject {
+        shape: shape.to_vec().into(),
+        format: format.to_owned().into(),
+        attributes: None,
+        components,
+    };
+    let dense = |shape, elements| object(shape, "dense", vec![("data".into(), elements)]);
+    let two = || bytes(&[1, 2]);
+    let attributes = |key: &str, value: &str| Attributes::from([(key, zt::Value::from(value))]);
+    let mut writer = Writer::create(path).unwrap();
+    let mut add = |name: &str, object: &NewObject<'_>| writer.add(name, object).unwrap();
+    add("shape", &dense(if is_a { &[2] } else { &[1, 2] }, two()));
+    let mut noted = dense(&[2], two());
+    let key = if is_a { "left" } else { "right" };
+    noted.attributes = Some(attributes(key, "on"));
+    add("attribute", &noted);
+    let of_type = match is_a {
+        true => two(),
+        false => two().with_logical_type("f8_e5m2"),
+    };
+    add("type", &dense(&[2], of_type));
+    let one = [if is_a { 1 } else { 3 }];
+    let mut parts = vec![("both".into(), bytes(&one))];
+    parts.push((key.into(), two()));
+    add("component", &object(&[2], "acme.parts/1", parts));
+    let halves = [if is_a { 1.0 } else { 3.0 }, 2.0f32];
+    add("value", &dense(&[1, 2], Elements::from(&halves[..])));
+    add("same", &dense(&[2], two()));
+    add(key, &dense(&[2], two()));
+    let filled = Dense::from_slice(&[2, 3], &[0i32, 0, 7, 8, 0, 0]).unwrap();
+    let sparse = Csr::new([2, 3], &[7i32, 8], &[2, 0], &[0, 1, 2]).unwrap();
+    match is_a {
+        true => writer.add("format", &filled).unwrap(),
+        false => writer.add("format", &sparse).unwrap(),
+    }
+    writer.set_attributes(attributes("side", if is_a { "a" } else { "b" }));
+    writer.finish().unwrap();
+}
+
+#[test]
+fn every_kind_of_difference_has_a_line_and_a_document() {
+    let dir = tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let (a, b) = (path("a.zt"), path("b.zt"));
+    of_side(&a, true);
+    of_side(&b, false);
+    let found = zt!["diff", "--json", a, b].exits(1).json();
+    let values = |component: &str, count: u64| {
+        json!({
+            "what": "values", "component": component, "count": count, "different": 1, "first": 0,
+            "nan": 0, "max_abs": null, "max_rel": null, "max_ulp": null,
+        })
+    };
+    let expected = [
+        ("shape", json!([{"what": "shape", "a": [2], "b": [1, 2]}])),
+        (
+            "attribute",
+            // Null is a value: what is not there has no key.
+            json!([
+                {"what": "attribute", "key": "left", "a": "on"},
+                {"what": "attribute", "key": "right", "b": "on"},
+            ]),
+        ),
+        (
+            "type",
+            json!([{"what": "type", "component": "data", "a": null, "b": "f8_e5m2"}]),
+        ),
+        (
+            "component",
+            json!([
+                values("both", 1),
+                {"what": "component", "component": "left", "in": "a"},
+                {"what": "component", "component": "right", "in": "b"},
+            ]),
+        ),
+        ("value", json!([values("data", 2)])),
+        (
+            "format",
+            json!([{"what": "format", "a": "dense", "b": "sparse_csr"}]),
+        ),
+    ];
+    let expected = expected.map(|(name, changes)| json!({"name": name, "changes": changes}));
+    assert_eq!(found["changed"], json!(expected));
+    assert_eq!(
+        found["attributes"],
+        json!([{"what": "attribute", "key": "side", "a": "a", "b": "b"}])
+    );
+    assert_eq!(
+        (&found["only_a"], &found["only_b"]),
+        (&json!(["left"]), &json!(["right"]))
+    );
+
+    let lines = |arguments: &[&str]| {
+        let paths = [a.as_os_str(), b.as_os_str()];
+        let arguments = arguments.iter().map(std::ffi::OsStr::new);
+        let text = zt(["diff".as_ref()].into_iter().chain(arguments).chain(paths))
+            .exits(1)
+            .text();
+        let text = text.replace(&*a.to_string_lossy(), "A");
+        text.replace(&*b.to_string_lossy(), "B")
+    };
+    let expected = "\
+file: attribute \"side\" \"a\" -> \"b\"
+shape: shape 2 -> 1×2
+attribute: attribute \"left\" \"on\" -> none
+attribute: attribute \"right\" none -> \"on\"
+type/data: type none -> f8_e5m2
+component/both: 1 of 1 value differs, the first at [0]
+component/left: only in A
+component/right: only in B
+value/data: 1 of 2 values differ, the first at [0]
+format: format dense -> sparse_csr
+left: only in A
+right: only in B
+6 objects changed, 1 only in A, 1 only in B, 1 the same
+";
+    assert_eq!(lines(&[]), expected);
+    let measured = "value: 1 of 2 values differ, the first at [0, 0], max abs 2e0 at [0, 0], ";
+    assert!(lines(&["--values"]).contains(measured));
+}
+
+#[test]
+fn other_types_and_what_cannot_be_read_have_lines_too() {
+    let dir = tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let (a, half) = (path("a.zt"), path("half.zt"));
+    of_floats(&a, &[1.0, 2.0, 3.0]);
+    zt!["convert", a, half, "--dtype", "bf16"].exits(0);
+    let text = zt!["diff", a, half].exits(1).text();
+    assert!(text.starts_with("w/data: dtype f32 -> bf16\n"), "{text}");
+    let damaged = damaged(dir.path());
+    for (one, other) in [(&a, &damaged), (&damaged, &a)] {
+        let text = zt!["diff", one, other].exits(1).text();
+        let line = format!(
+            "w: cannot be read in {}: [digest-mismatch] ",
+            damaged.display()
+        );
+        assert!(text.starts_with(&line), "{text}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::{attributes, damaged, faulty, keys, of_unknown_format, sample};
+use common::{attributes, bytes, damaged, faulty, keys, of_unknown_format, sample};
 use serde_json::json;
 use tempfile::tempdir;
 
@@ -435,6 +435,55 @@ fn hash_of_dense_values_is_null_where_there_is_none() {
         document["objects"]["blocks"]["components"]["cells"]["nbytes"],
         3
     );
+}
+
+#[test]
+fn hash_of_dense_values_has_lines_of_their_own() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let document = zt!["hash", "--json", "--dense", path].exits(0).json();
+    let text = zt!["hash", "--dense", path].exits(0).text();
+    for name in ["w", "graph"] {
+        let dense = &document["objects"][name]["dense"];
+        let (sum, dtype) = (
+            dense["sha256"].as_str().unwrap(),
+            dense["dtype"].as_str().unwrap(),
+        );
+        let line = format!("{sum}  {name} (dense {dtype})\n");
+        assert!(text.contains(&line), "{text}");
+    }
+    assert!(!zt!["hash", path].exits(0).text().contains("(dense "));
+}
+
+#[test]
+fn values_of_a_type_that_nobody_knows_are_shown_as_they_are_stored() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("odd.zt");
+    let mut writer = zt::Writer::create(&path).unwrap();
+    let pairs = bytes(&[1, 2, 3, 4]).with_logical_type("acme.pairs");
+    let dense = zt::Dense::from_elements(vec![2], pairs).unwrap();
+    writer.add("x", &dense).unwrap();
+    writer.finish().unwrap();
+    let run = zt!["show", "--json", path, "x"].exits(0);
+    let document = run.json();
+    assert_eq!(
+        (&document["type"], &document["shape"], &document["values"]),
+        (&json!("acme.pairs"), &json!([4]), &json!([1, 2, 3, 4]))
+    );
+    let note = "the type acme.pairs is not known: its u8 elements are shown, flat";
+    assert!(run.err.contains(note), "{}", run.err);
+    let path = sample(dir.path());
+    let document = zt![
+        "show",
+        "--json",
+        path,
+        "graph",
+        "--component",
+        "indptr",
+        "--slice",
+        "::2"
+    ];
+    assert_eq!(document.exits(0).json()["values"], json!([0, 2]));
 }
 
 #[test]

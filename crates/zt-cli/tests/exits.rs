@@ -187,6 +187,8 @@ fn completions_and_manual_pages_exist() {
     }
     assert!(zt!["completions", "--json", "bash"].exits(0).json()["script"].is_string());
     assert!(zt!["man"].exits(0).text().contains(".TH zt 1"));
+    let document = zt!["man", "--json"].exits(0).json();
+    assert!(document["page"].as_str().unwrap().contains(".TH zt 1"));
     let dir = tempdir().unwrap();
     let pages = dir.path().join("man1");
     let document = zt!["man", "--json", "--dir", pages].exits(0).json();

@@ -8,7 +8,7 @@ use std::path::Path;
 use common::{bytes, keys, names_in, sample};
 use serde_json::json;
 use tempfile::tempdir;
-use zt::{Dense, Writer};
+use zt::{DType, Dense, Elements, Writer};
 
 /// The header's dict and the elements of an `.npy` file of version 1.0.
 #[allow(clippy::unwrap_used, reason = "a failure here is the test's")]
@@ -72,6 +72,69 @@ fn every_dtype_becomes_what_numpy_has() {
         assert_eq!(found, (header(descr, shape), data), "{name}");
     }
     assert_eq!(names_in(&out).len(), 7);
+}
+
+#[test]
+fn numbers_of_every_width_keep_it() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (dir.path().join("a.zt"), dir.path().join("out"));
+    let mut writer = Writer::create(&path).unwrap();
+    let types = [
+        (DType::F64, None, "<f8"),
+        (DType::F16, None, "<f2"),
+        (DType::I32, None, "<i4"),
+        (DType::I16, None, "<i2"),
+        (DType::I8, None, "|i1"),
+        (DType::U64, None, "<u8"),
+        (DType::U32, None, "<u4"),
+        (DType::U16, None, "<u2"),
+        (DType::U8, None, "|u1"),
+        (DType::F64, Some("complex128"), "<c16"),
+    ];
+    let data: Vec<u8> = (1..=16).collect();
+    for (dtype, logical_type, descr) in types {
+        let mut elements = Elements::new(dtype, &data[..]);
+        elements.logical_type = logical_type.map(Into::into);
+        let value_len = if logical_type.is_some() {
+            16
+        } else {
+            dtype.byte_len()
+        };
+        let dense = Dense::from_elements(vec![16 / value_len as u64], elements).unwrap();
+        writer.add(&descr[1..], &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    zt!["extract", path, "-o", out].exits(0);
+    for (_, _, descr) in types {
+        let (header, found) = npy(&out.join(format!("{}.npy", &descr[1..])));
+        assert!(
+            header.starts_with(&format!("{{'descr': '{descr}', ")),
+            "{header}"
+        );
+        assert_eq!(found, data, "{descr}");
+    }
+}
+
+#[test]
+fn what_numpy_has_no_dtype_for_is_told_and_the_rest_is_extracted() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (dir.path().join("a.zt"), dir.path().join("out"));
+    let mut writer = Writer::create(&path).unwrap();
+    let elements = bytes(&[1, 2]).with_logical_type("acme.nibbles");
+    writer
+        .add("odd", &Dense::from_elements(vec![2], elements).unwrap())
+        .unwrap();
+    writer
+        .add("even", &Dense::from_slice(&[1], &[1u8]).unwrap())
+        .unwrap();
+    writer.finish().unwrap();
+    let document = zt!["extract", "--json", path, "-o", out].exits(5).json();
+    let error = &document["errors"][0];
+    assert_eq!(
+        (&error["code"], &error["object"]),
+        (&json!("unsupported"), &json!("odd"))
+    );
+    assert_eq!(names_in(&out), ["even.npy"]);
 }
 
 #[test]

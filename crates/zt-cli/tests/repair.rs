@@ -193,6 +193,74 @@ fn what_verifies_of_a_damaged_file_is_saved_elsewhere() {
     assert_eq!(names_in(dir.path()), ["model.zt", "saved.zt"]);
 }
 
+/// Of one object a component is gone, the others have no digests.
+#[test]
+fn what_is_saved_in_part_or_without_proof_is_counted() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (dir.path().join("model.zt"), dir.path().join("saved.zt"));
+    let mut writer = Writer::create(&path).unwrap();
+    let graph = zt::Csr::new([2, 3], &[7i32, 8], &[2, 0], &[0, 1, 2]).unwrap();
+    writer.add("graph", &graph).unwrap();
+    let plain = zt::ComponentOptions {
+        digest: None,
+        ..zt::ComponentOptions::default()
+    };
+    let ones = Dense::from_slice(&[100], &[1u8; 100]).unwrap();
+    writer.add_with("plain", &ones, &plain.into()).unwrap();
+    writer.finish().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    let file = File::open(&path).unwrap();
+    let values = file.tensor("graph").unwrap().component("values").unwrap();
+    bytes[usize::try_from(values.blob.span.offset()).unwrap()] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+
+    let run = zt!["repair", path].exits(1);
+    let left = "would save 2 objects, 1 unproved, 1 in part";
+    assert!(run.text().contains(left), "{}", run.text());
+    let done = zt!["repair", path, "-o", out, "--json"].exits(1).json();
+    assert_eq!(fates(&done), [("graph", "partial"), ("plain", "unproved")]);
+    let saved = File::open(&out).unwrap();
+    assert_eq!(saved.tensor("graph").unwrap().format(), "zt.partial/1");
+    assert_eq!(
+        saved.tensor("plain").unwrap().to_vec::<u8>().unwrap(),
+        [1; 100]
+    );
+}
+
+#[test]
+fn a_file_within_a_damaged_one_is_told_and_not_taken() {
+    let dir = tempdir().unwrap();
+    let (path, inner) = written(dir.path());
+    let outer = dir.path().join("outer.zt");
+    let mut writer = Writer::create(&outer).unwrap();
+    let noise = [6u8; 500];
+    let len = inner.len() as u64;
+    for (name, bytes, len) in [("first", &noise[..], 500), ("inner", &inner, len)] {
+        writer
+            .add(name, &Dense::from_slice(&[len], bytes).unwrap())
+            .unwrap();
+    }
+    writer.finish().unwrap();
+    let offset = {
+        let file = File::open(&outer).unwrap();
+        let inner = file.tensor("inner").unwrap();
+        inner.component("data").unwrap().blob.span.offset()
+    };
+    let bytes = fs::read(&outer).unwrap();
+    let cut = &bytes[..bytes.len() - 60];
+    fs::write(&outer, cut).unwrap();
+    let run = zt!["repair", outer].exits(3);
+    let note = format!("a .zt file of 2 objects lies within, from {offset} on");
+    assert!(run.err.contains(&note), "{}", run.err);
+    let found = zt!["repair", outer, "--dry-run", "--json"].exits(3).json();
+    let other = &found["others"][0];
+    assert_eq!(
+        (&other["standing"], &other["nested_at"]),
+        (&json!("nested"), &json!(offset))
+    );
+    assert!(fs::read(&outer).unwrap() == cut && path.exists());
+}
+
 #[test]
 fn without_a_manifest_there_is_nothing_to_repair_from() {
     let dir = tempdir().unwrap();
