@@ -1,0 +1,155 @@
+//! Instructions, one by one.
+
+use zt::Value;
+
+use crate::draft::{Py, beside, file, opened, vector, with};
+
+/// What instructions that leave one value make an attribute of; the code where they are refused.
+fn run(code: &[u8]) -> Result<Value, &'static str> {
+    let items = vec![("x".into(), Py::Code(code.to_vec()))];
+    let file = beside(items).map_err(|error| error.code())?;
+    let attributes = file.attributes().unwrap().unwrap();
+    Ok(attributes.get("x").unwrap().clone())
+}
+
+#[test]
+fn texts_and_numbers_of_every_protocol_are_read() {
+    for (code, expected) in [
+        (
+            &b"S'a\\n\\r\\t\\\\\\'\\x41'\n"[..],
+            Value::from("a\n\r\t\\'A"),
+        ),
+        (b"S\"\\xff\"\n", Value::Bytes(vec![0xFF])),
+        (
+            b"Va\xE9\\u20ac\\U0001f600\\n\n",
+            "a\u{e9}\u{20ac}\u{1f600}\\n".into(),
+        ),
+        (b"V\\udc80\n", Value::Bytes(vec![0xED, 0xB2, 0x80])),
+        (b"U\x01\xFF", Value::Bytes(vec![0xFF])),
+        (b"T\x01\0\0\0a", "a".into()),
+        (b"\x8c\x01a", "a".into()),
+        (b"C\x01a", Value::Bytes(b"a".to_vec())),
+        (b"\x8e\x01\0\0\0\0\0\0\0a", Value::Bytes(b"a".to_vec())),
+        (b"I01\n", Value::Bool(true)),
+        (b"I00\n", Value::Bool(false)),
+        (b"I-5\n", Value::from(-5i64)),
+        (b"L5L\n", Value::Unsigned(5)),
+        (b"F-0.5\n", Value::Float(-0.5)),
+        (b"M\x01\x02", Value::Unsigned(0x201)),
+        (b"J\xFF\xFF\xFF\xFF", Value::from(-1i64)),
+        (b"\x8b\x01\0\0\0\x05", Value::Unsigned(5)),
+        // Values that are taken from the stack again, and one that is there twice.
+        (b"K\x01K\x020", Value::Unsigned(1)),
+        (b"K\x01(K\x02K\x031", Value::Unsigned(1)),
+        (b"K\x01(0", Value::Unsigned(1)),
+    ] {
+        assert_eq!(run(code), Ok(expected), "{}", code.escape_ascii());
+    }
+}
+
+#[test]
+fn instructions_that_cannot_be_carried_out_are_refused() {
+    for code in [
+        &b"Sa\n"[..],
+        b"S'\\q'\n",
+        b"S'\\'\n",
+        b"S'\\xg0'\n",
+        b"V\\u12\n",
+        b"V\\U00110000\n",
+        b"X\x01\0\0\0\xFF",
+        b"X\x04\0\0\0a\xED\xA0b",
+        b"X\xFF\xFF\xFF\xFF",
+        b"T\xFF\xFF\xFF\xFF",
+        b"\x8b\xFF\xFF\xFF\xFF",
+        b"Ix\n",
+        b"Fx\n",
+        b"I1",
+        b"\x80\x06",
+        b"\x95\xFF\0\0\0\0\0\0\0",
+        b"h\x09",
+        b"j\x09\0\0\0",
+        b"gx\n",
+        b"K\x01r\xFF\xFF\xFF\x7F",
+        b"\xFF",
+        // Of what is not there, or below a mark.
+        b"(\x93",
+        b"(R",
+        b"(K\x01\x86",
+        b"t1111",
+        // Of something else.
+        b"K\x01K\x02a",
+        b"K\x01(e",
+        b"K\x01K\x02K\x03s",
+        b"K\x01(\x90",
+        b"K\x01Nb",
+        b"](K\x01u",
+        b"}(K\x01u",
+        b"}]K\x01s",
+        b"\x8f(]\x90",
+        b"(]\x91",
+        b"K\x01K\x02\x93",
+        b"K\x01)R",
+        b"K\x01)\x81",
+        b"ctorch\nSize\nK\x01R",
+        b"c_codecs\nencode\n)\x81",
+        b"ctorch\nfloat32\n)R",
+        b"cbuiltins\nset\n(K\x01tR",
+        b"cbuiltins\nset\n((]ltR",
+        b"cbuiltins\nfrozenset\n((]ltR",
+        b"ccollections\nOrderedDict\n((K\x01ltR",
+        b"ccollections\nOrderedDict\n(((]K\x01tltR",
+        b"ccollections\nCounter\n((K\x01ltR",
+        b"(icollections\nOrderedDict\n",
+    ] {
+        let found = run(code);
+        assert_eq!(found, Err("pickle"), "{}", code.escape_ascii());
+    }
+    for code in [
+        &b"cos\nsystem\n(X\x02\0\0\0lstR"[..],
+        b"cos\nsystem\n)\x81",
+        b"(ios\nsystem\n",
+        b"X\x02\0\0\0osX\x06\0\0\0system\x93)R",
+        b"(X\x06\0\0\0modulecmy.module\nClass\ntQ)\x81",
+    ] {
+        assert_eq!(run(code), Err("pickle-global"), "{}", code.escape_ascii());
+    }
+    // Nothing but a name holds no data.
+    let bytes = file(&Py::Global("my.module", "Class"), &[]);
+    assert_eq!(opened(bytes).unwrap_err().code(), "pickle-global");
+}
+
+#[test]
+fn collections_are_made_of_others() {
+    let tensor = vector("ByteStorage", "q", 4);
+    let pairs = Py::List(vec![Py::Tuple(vec!["k".into(), tensor.clone()])]);
+    let made = |name: &'static str, items: Py| {
+        let global = Py::Global("collections", name);
+        with(Py::Call(Box::new(global), vec![items]))
+    };
+    for file in [
+        made("OrderedDict", pairs),
+        made("OrderedDict", Py::Dict(vec![("k".into(), tensor.clone())])),
+        made("Counter", Py::Dict(vec![("k".into(), tensor.clone())])),
+    ] {
+        assert!(file.tensor("x.k").is_ok());
+    }
+    assert!(
+        made("deque", Py::List(vec![tensor.clone()]))
+            .tensor("x.0")
+            .is_ok()
+    );
+    let numbers = |code: &[u8]| run(code).unwrap();
+    let one = Value::Array(vec![Value::Unsigned(1)]);
+    for code in [
+        &b"\x8f(K\x01\x90"[..],
+        b"(K\x01\x91",
+        b"cbuiltins\nset\n((K\x01ltR",
+        b"cbuiltins\nset\n((K\x01ttR",
+        b"cbuiltins\nset\n((K\x01\x91tR",
+        b"cbuiltins\nset\n(\x8f(K\x01\x90tR",
+        b"cbuiltins\nfrozenset\n((K\x01ltR",
+        b"cbuiltins\nset\n)\x81(K\x01\x90",
+    ] {
+        assert_eq!(numbers(code), one, "{}", code.escape_ascii());
+    }
+}

@@ -1,0 +1,342 @@
+//! Tensors of every function and class that ever made them.
+
+use crate::draft::{
+    Py, beside, built, call, list, part, rebuilt, storage, strided, tuple, vector, with,
+};
+
+const FLOAT: &str = "FloatStorage";
+
+fn f() -> Py {
+    storage(FLOAT, "f", 4)
+}
+
+#[test]
+fn tensors_of_every_version_of_torch_are_read() {
+    let plain = rebuilt("_rebuild_tensor", strided(f(), 1, &[2], &[2])[..4].to_vec());
+    let on_device = |dtype| {
+        let arguments = [
+            vector(FLOAT, "f", 4),
+            Py::Global("torch", dtype),
+            "xla:0".into(),
+        ];
+        rebuilt("_rebuild_device_tensor_from_cpu_tensor", arguments.to_vec())
+    };
+    let state = Py::Tuple(strided(f(), 2, &[2], &[1])[..4].to_vec());
+    let of_class = |class| built(call("torch", class, Vec::new()), state.clone());
+    let half = part(FLOAT, "f", 4, tuple([Py::from("v"), 1.into(), 2.into()]));
+    let half = rebuilt("_rebuild_tensor_v2", strided(half, 0, &[2], &[1]));
+    let negated = |value: bool| {
+        let bits = [("other".into(), 1.into()), ("neg".into(), Py::Bool(value))];
+        let mut arguments = strided(f(), 0, &[1], &[1]);
+        arguments.push(Py::Dict(bits.to_vec()));
+        rebuilt("_rebuild_tensor_v2", arguments)
+    };
+    for (x, values) in [
+        (plain, &[2.0, 4.0][..]),
+        (on_device("float32"), &[1.0, 2.0, 3.0, 4.0]),
+        (of_class("FloatTensor"), &[3.0, 4.0]),
+        (of_class("Tensor"), &[3.0, 4.0]),
+        (half, &[2.0, 3.0]),
+        (negated(false), &[1.0]),
+    ] {
+        let file = with(x);
+        assert_eq!(file.tensor("x").unwrap().to_vec::<f32>().unwrap(), values);
+    }
+    // What was put off until they are used is not done here.
+    for x in [on_device("float16"), negated(true)] {
+        assert_eq!(with(x).tensor("x").unwrap_err().code(), "unsupported");
+    }
+}
+
+/// Quantized values of `q`, a scheme and its parameters.
+fn quantized(class: &'static str, sizes: &[i64], strides: &[i64], scheme: Vec<Py>) -> Py {
+    let key = if class == FLOAT { "f" } else { "q" };
+    let mut arguments = strided(storage(class, key, 4), 0, sizes, strides);
+    arguments.insert(4, Py::Tuple(scheme));
+    rebuilt("_rebuild_qtensor", arguments)
+}
+
+fn scheme(name: &'static str, parameters: Vec<Py>) -> Vec<Py> {
+    [vec![Py::Global("torch", name)], parameters].concat()
+}
+
+#[test]
+fn scales_of_channels_are_numbers_of_the_pickle_or_a_tensor() {
+    let per_channel = |scales: Py, zeros: Py, axis: i64| {
+        scheme("per_channel_affine", vec![scales, zeros, axis.into()])
+    };
+    // As torch had them before version 1.4.
+    let lists = |axis| per_channel(list([0.5, 2.0]), list([1, 0]), axis);
+    let none = per_channel(list::<f64>([]), list::<i64>([]), 0);
+    let per_tensor = || scheme("per_tensor_affine", vec![0.5.into(), 1.into()]);
+    for (x, values) in [
+        (
+            quantized("QInt8Storage", &[2, 2], &[2, 1], lists(0)),
+            &[0.0, 0.5, 6.0, 8.0][..],
+        ),
+        (
+            quantized("QInt8Storage", &[2, 2], &[2, 1], lists(1)),
+            &[0.0, 4.0, 1.0, 8.0],
+        ),
+        (
+            quantized("QUInt8Storage", &[2, 2], &[1, 2], lists(0)),
+            &[0.0, 1.0, 4.0, 8.0],
+        ),
+        (quantized("QInt8Storage", &[0, 2], &[2, 1], none), &[]),
+        // Two values of a byte, the first in its lower half.
+        (
+            quantized("QUInt4x2Storage", &[4], &[1], per_tensor()),
+            &[0.0, -0.5, 0.5, -0.5],
+        ),
+    ] {
+        let file = with(x);
+        let tensor = file.tensor("x").unwrap();
+        assert_eq!(tensor.format(), "quantized_group");
+        let dense = tensor.to_dense().unwrap();
+        assert_eq!(*dense.as_slice::<f32>().unwrap(), *values);
+    }
+}
+
+#[test]
+fn quantized_tensors_that_cannot_be_are_refused() {
+    let int8 = |scheme| quantized("QInt8Storage", &[2, 2], &[2, 1], scheme);
+    let channel = |scales: Py, zeros: Py, axis: i64| {
+        int8(scheme(
+            "per_channel_affine",
+            vec![scales, zeros, axis.into()],
+        ))
+    };
+    let zeros = || list([0, 0]);
+    let per_tensor = || scheme("per_tensor_affine", vec![0.5.into(), 1.into()]);
+    for (x, expected) in [
+        (quantized(FLOAT, &[1], &[1], per_tensor()), "schema"),
+        (int8(vec![1.into()]), "schema"),
+        (
+            int8(scheme("per_tensor_symmetric", Vec::new())),
+            "unsupported",
+        ),
+        (
+            int8(scheme("per_tensor_affine", vec![1.into(), 1.into()])),
+            "schema",
+        ),
+        (channel(list([0.5, 2.0]), zeros(), 2), "shape-size-mismatch"),
+        (channel(list([0.5]), zeros(), 0), "shape-size-mismatch"),
+        (channel(list(["0.5", "2.0"]), zeros(), 0), "schema"),
+        (
+            channel(list([Py::from(0.5), Py::None]), zeros(), 0),
+            "schema",
+        ),
+        (channel(Py::None, zeros(), 0), "schema"),
+        (
+            channel(vector(FLOAT, "f", 4), zeros(), 0),
+            "shape-size-mismatch",
+        ),
+        // Packed integers begin with a byte, lie together and lie in the storage.
+        (
+            quantized("QUInt4x2Storage", &[2, 2], &[1, 2], per_tensor()),
+            "unsupported",
+        ),
+        (
+            quantized("QUInt4x2Storage", &[9], &[1], per_tensor()),
+            "bounds",
+        ),
+        // Integers without a scale.
+        (vector("QInt8Storage", "q", 4), "dtype"),
+    ] {
+        assert_eq!(with(x).tensor("x").unwrap_err().code(), expected);
+    }
+}
+
+/// `_rebuild_sparse_tensor`, of a layout and its parts.
+fn sparse(layout: Py, parts: Vec<Py>) -> Py {
+    rebuilt("_rebuild_sparse_tensor", vec![layout, Py::Tuple(parts)])
+}
+
+fn layout(name: &str) -> Py {
+    call("torch.serialization", "_get_layout", vec![name.into()])
+}
+
+/// Numbers of the storage `q`, which are a byte each.
+fn bytes(offset: i64, sizes: &[i64], strides: &[i64]) -> Py {
+    let storage = storage("ByteStorage", "q", 4);
+    rebuilt(
+        "_rebuild_tensor_v2",
+        strided(storage, offset, sizes, strides),
+    )
+}
+
+#[test]
+fn sparse_tensors_that_cannot_be_are_refused() {
+    let coo = || layout("torch.sparse_coo");
+    let csr = || layout("torch.sparse_csr");
+    let (one, two) = (bytes(0, &[1], &[1]), bytes(0, &[2], &[1]));
+    let matrix = bytes(0, &[1, 1], &[1, 1]);
+    let sizes = |sizes: &[i64]| tuple(sizes.iter().copied());
+    let vector_of = |sizes: Py| vec![matrix.clone(), one.clone(), sizes];
+    for (x, expected) in [
+        (
+            sparse("torch.sparse_coo".into(), vector_of(sizes(&[4]))),
+            "schema",
+        ),
+        (
+            sparse(
+                call("torch", "Size", vec![tuple([1])]),
+                vector_of(sizes(&[4])),
+            ),
+            "schema",
+        ),
+        (
+            sparse(layout("torch.sparse_bsr"), vector_of(sizes(&[4]))),
+            "unsupported",
+        ),
+        (
+            sparse(coo(), vec![matrix.clone(), matrix.clone(), sizes(&[4])]),
+            "unsupported",
+        ),
+        (
+            sparse(coo(), vec![one.clone(), one.clone(), sizes(&[4])]),
+            "shape-size-mismatch",
+        ),
+        (
+            sparse(coo(), vector_of(sizes(&[4, 4]))),
+            "shape-size-mismatch",
+        ),
+        // A part that is no tensor, or is none that lies in one place.
+        (
+            sparse(coo(), vec![Py::None, one.clone(), sizes(&[4])]),
+            "schema",
+        ),
+        (
+            sparse(
+                coo(),
+                vec![call("torch", "Size", vec![]), one.clone(), sizes(&[4])],
+            ),
+            "schema",
+        ),
+        (
+            sparse(
+                csr(),
+                vec![two.clone(), one.clone(), matrix.clone(), sizes(&[1, 4])],
+            ),
+            "unsupported",
+        ),
+        (
+            sparse(csr(), vec![two, one.clone(), one.clone(), sizes(&[4])]),
+            "unsupported",
+        ),
+    ] {
+        assert_eq!(with(x).tensor("x").unwrap_err().code(), expected);
+    }
+    // Before version 2.1 nobody said whether coordinates are in order.
+    let file = with(sparse(coo(), vector_of(sizes(&[4]))));
+    let tensor = file.tensor("x").unwrap();
+    let dense = tensor.to_dense().unwrap();
+    assert_eq!(*dense.as_slice::<u8>().unwrap(), [0, 1, 0, 0]);
+    assert!(tensor.attributes().is_empty());
+}
+
+#[test]
+fn arguments_that_make_no_tensor_are_refused() {
+    let v2 = |storage: Py, offset: i64, sizes: &[i64], strides: &[i64]| {
+        rebuilt(
+            "_rebuild_tensor_v2",
+            strided(storage, offset, sizes, strides),
+        )
+    };
+    let of = |id: Py| v2(Py::Outside(Box::new(id)), 0, &[1], &[1]);
+    let id = |kind: &str, class: Py, count: i64| {
+        tuple([kind.into(), class, "f".into(), "cpu".into(), count.into()])
+    };
+    let float = || Py::Global("torch", FLOAT);
+    let v3 = |dtype: Py| {
+        let mut arguments = strided(f(), 0, &[1], &[1]);
+        arguments.push(dtype);
+        rebuilt("_rebuild_tensor_v3", arguments)
+    };
+    let with_metadata = |metadata: Py| {
+        let mut arguments = strided(f(), 0, &[1], &[1]);
+        arguments.push(metadata);
+        rebuilt("_rebuild_tensor_v2", arguments)
+    };
+    let meta = |dtype: Py| {
+        rebuilt(
+            "_rebuild_meta_tensor_no_storage",
+            vec![dtype, tuple([2, 3])],
+        )
+    };
+    for (x, expected) in [
+        (v2(Py::None, 0, &[1], &[1]), "schema"),
+        (of(1.into()), "schema"),
+        (of(id("module", float(), 4)), "schema"),
+        (
+            of(id("storage", Py::Global("torch", "float32"), 4)),
+            "schema",
+        ),
+        (of(id("storage", float(), -4)), "schema"),
+        (of(id("storage", float(), i64::MAX)), "bounds"),
+        (
+            v2(storage(FLOAT, &"k".repeat(65), 4), 0, &[1], &[1]),
+            "missing-component",
+        ),
+        (
+            v2(storage(FLOAT, "none", 4), 0, &[1], &[1]),
+            "missing-component",
+        ),
+        (
+            v2(
+                part(FLOAT, "f", 4, tuple([Py::from("v"), 3.into(), 2.into()])),
+                0,
+                &[1],
+                &[1],
+            ),
+            "bounds",
+        ),
+        (
+            v2(part(FLOAT, "f", 4, Py::from(1)), 0, &[1], &[1]),
+            "schema",
+        ),
+        (v2(f(), 0, &[1, 1], &[1]), "schema"),
+        (v2(f(), -1, &[1], &[1]), "schema"),
+        (v2(f(), 3, &[2], &[1]), "bounds"),
+        (v2(f(), 0, &[i64::MAX, i64::MAX, 4], &[1, 1, 1]), "bounds"),
+        (v2(f(), 0, &[1; 65], &[1; 65]), "schema"),
+        (v3(Py::None), "schema"),
+        (with_metadata(1.into()), "schema"),
+        (meta(Py::Global("torch", "float32")), "unsupported"),
+        (meta(Py::None), "unsupported"),
+        (
+            rebuilt("_rebuild_wrapper_subclass", Vec::new()),
+            "unsupported",
+        ),
+        (call("torch", "FloatTensor", Vec::new()), "unsupported"),
+        (
+            rebuilt(
+                "_rebuild_device_tensor_from_cpu_tensor",
+                vec![vector(FLOAT, "f", 4), Py::None],
+            ),
+            "schema",
+        ),
+        (rebuilt("_rebuild_parameter", vec![Py::None]), "schema"),
+    ] {
+        assert_eq!(with(x).tensor("x").unwrap_err().code(), expected);
+    }
+}
+
+/// What a view makes of a few bytes is bounded, and a view that is there twice is made once.
+#[test]
+fn views_are_made_of_what_the_storage_justifies() {
+    let view = |sizes: &[i64], strides: &[i64]| {
+        rebuilt("_rebuild_tensor_v2", strided(f(), 0, sizes, strides))
+    };
+    let every_other = || view(&[2], &[2]);
+    let items = [("a".into(), every_other()), ("b".into(), every_other())];
+    let file = beside(items.to_vec()).unwrap();
+    for name in ["a", "b"] {
+        assert_eq!(
+            file.tensor(name).unwrap().to_vec::<f32>().unwrap(),
+            [1.0, 3.0]
+        );
+    }
+    let error = with(view(&[1 << 40], &[0])).tensor("x").unwrap_err();
+    assert_eq!(error.code(), "decompression-limit");
+}
