@@ -89,6 +89,10 @@ pub(super) fn unwrapped(
             Global::Rebuild(Rebuild::Parameter) => {
                 Arguments::new(heap, made.arguments, "parameter")?.value(0, "data")?
             }
+            // An array, which says itself that it is not read.
+            Global::Rebuild(Rebuild::FromNumpy) => {
+                Arguments::new(heap, made.arguments, "tensor")?.value(0, "data")?
+            }
             Global::Rebuild(Rebuild::ParameterWithState) => {
                 let arguments = Arguments::new(heap, made.arguments, "parameter")?;
                 states.push(arguments.value(3, "state")?);

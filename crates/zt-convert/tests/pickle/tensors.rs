@@ -264,6 +264,9 @@ fn arguments_that_make_no_tensor_are_refused() {
             vec![dtype, tuple([2, 3])],
         )
     };
+    let array = call("numpy.core.multiarray", "_reconstruct", Vec::new());
+    let array = built(array, tuple([Py::from(1), tuple([2, 3])]));
+    let device = Py::from("cpu");
     for (x, expected) in [
         (v2(Py::None, 0, &[1], &[1]), "schema"),
         (of(1.into()), "schema"),
@@ -315,6 +318,13 @@ fn arguments_that_make_no_tensor_are_refused() {
                 vec![vector(FLOAT, "f", 4), Py::None],
             ),
             "schema",
+        ),
+        (
+            rebuilt(
+                "_rebuild_device_tensor_from_numpy",
+                vec![array, Py::None, device],
+            ),
+            "pickle-global",
         ),
         (rebuilt("_rebuild_parameter", vec![Py::None]), "schema"),
     ] {
