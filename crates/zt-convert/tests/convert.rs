@@ -236,6 +236,84 @@ fn floating_values_are_cast_and_others_stay() {
 }
 
 #[test]
+fn a_cast_is_of_the_values_alone() {
+    let input = file(|writer| {
+        let mut object = writer.begin("w", &[1], "dense")?;
+        for role in ["data", "scale"] {
+            let mut component = object.component(role, DType::F64, None)?;
+            component.write_all(&1.5f64.to_le_bytes()).unwrap();
+            component.finish()?;
+        }
+        object.finish()
+    });
+    let options = zt_with(|options| options.dtype = Some(DType::F32));
+    let (output, _) = try_to(&options, vec![input]).unwrap();
+    let tensor = output.tensor("w").unwrap();
+    assert_eq!(tensor.to_vec::<f32>().unwrap(), [1.5]);
+    let scale = tensor.component("scale").unwrap();
+    assert_eq!(scale.dtype, Some(DType::F64));
+    assert_eq!(*tensor.bytes("scale").unwrap(), 1.5f64.to_le_bytes());
+}
+
+/// Each kind has a writer of its own, and what none of them can say is treated alike.
+#[test]
+fn what_has_no_dense_value_is_a_loss_in_every_other_kind() {
+    let name = "layers.0.0";
+    let input = || {
+        file(|writer| {
+            stream(writer, "x", "acme.x/1", (DType::U8, None), &[1])?;
+            writer.add(name, &Dense::from_slice(&[1], &[1.5f32])?)
+        })
+    };
+    let targets = zt_convert::members().iter();
+    for target in targets.filter(|it| it.is_writable() && it.kind() != ZT) {
+        for dense in [false, true] {
+            let mut options = ConvertOptions::new(target.kind());
+            options.dense = dense;
+            let error = try_to(&options, vec![input()]).unwrap_err();
+            assert_eq!((error.code(), error.object()), ("lossy", Some("x")));
+            assert!(
+                error.to_string().contains(target.kind().as_str()),
+                "{error}"
+            );
+            options.lossy = true;
+            let (output, summary) = try_to(&options, vec![input()]).unwrap();
+            assert_eq!(summary.left_out, ["x"]);
+            let name = output.names().next().unwrap();
+            assert_eq!(output.tensor(name).unwrap().to_vec::<f32>().unwrap(), [1.5]);
+        }
+    }
+}
+
+#[test]
+fn shapes_that_a_kind_cannot_have_are_a_loss() {
+    let targets = zt_convert::members().iter();
+    for target in targets.filter(|it| it.is_writable() && it.kind() != ZT) {
+        // Nothing, in dimensions that count for themselves.
+        for shape in [&[u64::MAX, 4, 0][..], &[1 << 40, 0]] {
+            let input = || {
+                file(|writer| {
+                    let mut object = writer.begin("w", shape, "dense")?;
+                    object.component("data", DType::F32, None)?.finish()?;
+                    object.finish()
+                })
+            };
+            let mut options = ConvertOptions::new(target.kind());
+            options.lossy = true;
+            match try_to(&options, vec![input()]) {
+                Ok((output, summary)) if summary.left_out.is_empty() => {
+                    let name = output.names().next().unwrap();
+                    assert_eq!(output.tensor(name).unwrap().shape(), shape);
+                }
+                Ok((_, summary)) => assert_eq!(summary.left_out, ["w"]),
+                // No file of that kind holds nothing.
+                Err(error) => assert_eq!(error.code(), "lossy", "{error}"),
+            }
+        }
+    }
+}
+
+#[test]
 fn objects_with_a_dense_value_are_decoded_on_request() {
     let options = zt_with(|options| options.dense = true);
     let (output, _) = try_to(&options, vec![sparse()]).unwrap();

@@ -88,7 +88,7 @@ impl Data<'_> {
             }
         };
         let expected =
-            byte_len(&element, &header.shape).ok_or_else(|| blame(Violation::Overflow))?;
+            byte_len(element.byte_len, &header.shape).ok_or_else(|| blame(Violation::Overflow))?;
         let found = data.byte_len();
         let stored = Span::new(start, expected).filter(|stored| data.contains(*stored));
         let stored = stored.ok_or_else(|| blame(Violation::Cut { expected, found }))?;
@@ -154,11 +154,12 @@ fn described(header: &Header, data: Span) -> RawComponent {
     component
 }
 
-/// Bytes of the elements. NumPy makes no array whose other dimensions overflow beside a zero.
-fn byte_len(element: &ElementType, shape: &[u64]) -> Option<u64> {
+/// Bytes of elements of so many bytes each; `None` for a shape that NumPy does not have: it makes no
+/// array whose other dimensions overflow beside a zero.
+pub(super) fn byte_len(element_len: u64, shape: &[u64]) -> Option<u64> {
     let multiply = |product: u64, dimension: &u64| product.checked_mul(*dimension);
     let others = shape.iter().filter(|dimension| **dimension > 0);
-    let byte_len = others.clone().try_fold(element.byte_len, multiply)?;
+    let byte_len = others.clone().try_fold(element_len, multiply)?;
     i64::try_from(byte_len).ok()?;
     Some(if others.count() < shape.len() {
         0

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use zt::formats::dense_byte_len;
 use zt::{DType, Progress, Result};
 
+use super::array::byte_len;
 use super::descr::descr_of;
 use super::header::render;
 use crate::convert::Sink;
@@ -63,7 +63,7 @@ impl<'i> Array<'i> {
             .get(2..)
             .and_then(|width| width.parse().ok())
             .unwrap_or(1);
-        let byte_len = dense_byte_len(shape, width);
+        let byte_len = byte_len(width, shape);
         let Some((header, byte_len)) = render(&descr, shape).zip(byte_len) else {
             losses.accept(Loss::Shape { target }, name)?;
             return Ok(None);
