@@ -231,6 +231,47 @@ fn faults_of_an_object_are_its_own() {
 }
 
 #[test]
+fn indices_of_sparse_objects_are_plain_and_as_many_as_they_have_to_be() {
+    let blob = [0; 16];
+    let typed = |dtype: &str, len: u64, name: &str| part(dtype, 4096, len, &[("type", text(name))]);
+    let plain = |dtype: &str, len: u64| part(dtype, 4096, len, &[]);
+    let csr = |indptr: Cbor, indices: Cbor, values: Cbor| {
+        let parts = [("indptr", indptr), ("values", values), ("indices", indices)];
+        code(one(&blob, object(&[1, 2], "zt.sparse_csr/1", &parts)))
+    };
+    let coo = |shape: &[u64], coords: Cbor, values: Cbor| {
+        let parts = [("coords", coords), ("values", values)];
+        code(one(&blob, object(shape, "zt.sparse_coo/1", &parts)))
+    };
+    let index = "object index-dtype";
+    assert_eq!(
+        csr(plain("i64", 16), plain("u64", 8), plain("f32", 4)),
+        index
+    );
+    assert_eq!(
+        csr(plain("u64", 16), plain("f64", 8), plain("f32", 4)),
+        index
+    );
+    assert_eq!(
+        csr(plain("u64", 16), plain("u32", 8), plain("f32", 8)),
+        index
+    );
+    assert_eq!(
+        csr(plain("u32", 8), typed("u32", 8, "acme.t"), plain("f32", 8)),
+        index
+    );
+    assert_eq!(coo(&[1, 2], plain("i64", 16), plain("f32", 4)), index);
+    assert_eq!(
+        coo(&[1, 2], typed("u64", 16, "acme.t"), plain("f32", 4)),
+        index
+    );
+    // One coordinate and a half, and coordinates of no dimension.
+    let len = "object shape-size-mismatch";
+    assert_eq!(coo(&[1, 2], plain("u32", 12), plain("f32", 4)), len);
+    assert_eq!(coo(&[], plain("u32", 8), plain("f32", 4)), len);
+}
+
+#[test]
 fn a_digest_that_nobody_can_check_is_said() {
     let data = part("f32", 4096, 8, &[("digest", text("blake9:00ff"))]);
     let file = open(one(&[0; 8], dense(&[2], data))).unwrap();

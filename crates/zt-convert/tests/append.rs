@@ -151,6 +151,20 @@ fn values_are_stored_as_the_edit_says_and_changed_as_the_options_say() {
     );
     assert_eq!(data("b").dtype, Some(zt::DType::BF16));
     assert_eq!(data("b").blob.encoding, zt::Encoding::Zstd);
+
+    let sparse = dir.path().join("sparse.zt");
+    let mut writer = zt::Writer::create(&sparse).unwrap();
+    let graph = zt::Csr::new([1, 2], &[7i32], vec![1], vec![0, 1]).unwrap();
+    writer.add("graph", &graph).unwrap();
+    writer.finish().unwrap();
+    let mut options = ConvertOptions::new(ZT);
+    options.dense = true;
+    run(&old, &[open(&sparse)], &options).unwrap();
+    let graph = File::open(&old).unwrap();
+    assert_eq!(
+        graph.tensor("graph").unwrap().to_vec::<i32>().unwrap(),
+        [0, 7]
+    );
 }
 
 #[test]

@@ -123,9 +123,12 @@ fn names(file: &File) -> Vec<&str> {
     names
 }
 
-/// The code that a tensor is refused with.
+/// The code that a tensor is refused with, by an error that names it.
 fn code(file: &File, name: &str) -> &'static str {
-    file.tensor(name).unwrap_err().code()
+    let error = file.tensor(name).unwrap_err();
+    assert_eq!(error.object(), Some(name));
+    assert!(error.to_string().contains(name));
+    error.code()
 }
 
 /// The code that verification finds.

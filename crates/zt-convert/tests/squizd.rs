@@ -207,6 +207,44 @@ fn names_are_a_loss_that_a_list_makes_good() {
 }
 
 #[test]
+fn a_list_has_a_name_for_every_tensor() {
+    let (packed, scales) = (bytes(&[0x21]), singles(&[0.5]));
+    let group = QuantizedGroup::new([1, 2], layout(true, 2), packed, scales, None).unwrap();
+    let known = ["layers.0.up", "layers.0.down"];
+    let file = ours(|writer| {
+        for name in known {
+            writer.add(name, &group).unwrap();
+        }
+    });
+    let mut options = ConvertOptions::new(SQUIZD);
+    options.lossy = true;
+    let (squizd, _) = to(&options, &file).unwrap();
+    let named = |names: &[&str]| {
+        let mut options = InputOptions::default();
+        options.names = Some(names.iter().copied().collect());
+        Input::from_source(Memory::new(squizd.clone()), &options)
+    };
+    for names in [&known[..1], &["a", "b", "c"]] {
+        let error = named(names).unwrap_err();
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Misuse, "names"));
+    }
+    let warned = |names: &[&str]| -> Vec<Option<String>> {
+        let input = named(names).unwrap();
+        let warnings = input.file().warnings().into_iter();
+        let of_names = warnings.filter(|warning| warning.code == "name");
+        of_names.map(|warning| warning.object).collect()
+    };
+    assert_eq!(warned(&known), []);
+    // One is another tensor's name, since the other is what it hashes to.
+    assert_eq!(
+        warned(&[known[0], "stranger"]),
+        [Some("stranger".to_owned())]
+    );
+    // Where none is, the hash is of another kind.
+    assert_eq!(warned(&["strange", "stranger"]), []);
+}
+
+#[test]
 fn names_hash_to_the_ids_that_are_written() {
     let name = "model.layers.0.self_attn.q_proj.weight";
     let file = ours(|writer| {

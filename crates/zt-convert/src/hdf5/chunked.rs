@@ -410,3 +410,43 @@ impl Overlap {
         Some(overlap)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However little there is room for, and whatever the chunks are, bands cover a dataset from its
+    /// first byte to its last, and each is the extents that it says.
+    #[test]
+    fn bands_follow_each_other_without_a_gap() {
+        const ELEMENT: u64 = 4;
+        for (shape, chunk) in [
+            (&[7][..], &[3][..]),
+            (&[5, 9], &[2, 4]),
+            (&[3, 4, 5], &[2, 3, 2]),
+            (&[3, 4, 5], &[7, 1, 9]),
+        ] {
+            let limits: Vec<_> = shape.iter().copied().map(Some).collect();
+            let grid = Grid::new(shape.to_vec(), &limits, chunk.to_vec(), ELEMENT).unwrap();
+            let all = shape.iter().product::<u64>() * ELEMENT;
+            for room in [ELEMENT, 9, 20, 64, 100, all] {
+                let cut = Cut::within(&grid, ELEMENT, room);
+                let (mut at, mut seen) = (0, Vec::new());
+                while at < all {
+                    let band = cut.band(&grid, at);
+                    assert_eq!(band.start, at, "{shape:?} {chunk:?} {room}");
+                    assert!((1..=room.max(ELEMENT)).contains(&band.byte_len));
+                    let extents = band.extents.iter().map(|(first, end)| end - first);
+                    assert_eq!(extents.product::<u64>() * ELEMENT, band.byte_len);
+                    // Any byte of a band leads to it.
+                    let last = cut.band(&grid, at + band.byte_len - 1);
+                    assert_eq!((last.start, &last.extents), (at, &band.extents));
+                    at += band.byte_len;
+                    seen.push(band.extents);
+                }
+                assert_eq!(at, all);
+                assert!(seen.iter().is_sorted(), "{seen:?}");
+            }
+        }
+    }
+}

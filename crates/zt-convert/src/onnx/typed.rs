@@ -266,3 +266,60 @@ impl Source for Typed {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::onnx::element::DataType;
+    use zt::Memory;
+
+    /// INT64, packed in two pieces.
+    fn typed(values: &[u64], middle: usize) -> Typed {
+        let DataType::Element(name, element) = DataType::from_number(7) else {
+            unreachable!()
+        };
+        let mut bytes = Vec::new();
+        let mut runs = Runs::new(element.values);
+        let (first, second) = values.split_at(middle);
+        for values in [first, second] {
+            let start = bytes.len() as u64;
+            for value in values {
+                let mut rest = *value;
+                while rest >= 0x80 {
+                    bytes.push(rest.to_le_bytes()[0] | 0x80);
+                    rest >>= 7;
+                }
+                bytes.push(rest.to_le_bytes()[0]);
+            }
+            let span = Span::between(start, bytes.len() as u64).unwrap();
+            runs.runs.push(Run { span, tag: 0 });
+        }
+        let count = values.len() as u64;
+        Typed::new(Arc::new(Memory::new(bytes)), runs, (name, element), count)
+    }
+
+    #[test]
+    fn values_are_found_wherever_reading_begins() {
+        let values: Vec<u64> = (0..3 * STEP + 5).map(|at| u64::MAX / (at + 1)).collect();
+        let source = typed(&values, 100_000);
+        let expected: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();
+        let len = usize::try_from(source.byte_len()).unwrap();
+        assert_eq!(expected.len(), len);
+        let step = usize::try_from(STEP).unwrap() * 8;
+        // Behind all places that are known first, then at them, and within values.
+        for (start, end) in [
+            (len - 11, len),
+            (step, step + 9),
+            (2 * step - 3, 2 * step + 3),
+            (800_000 - 8, 800_000 + 8),
+            (5, 6),
+            (len, len),
+        ] {
+            let mut bytes = vec![0; end - start];
+            source.read_at(start as u64, &mut bytes).unwrap();
+            assert_eq!(Some(&*bytes), expected.get(start..end), "{start}..{end}");
+        }
+        let error = source.read_at(len as u64 - 1, &mut [0; 2]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

@@ -99,6 +99,44 @@ fn numbers_and_texts_of_every_kind_are_values() {
     assert!(matches!(nan, Ok(Value::Float(value)) if value.is_nan()));
 }
 
+/// Texts of any length are in a heap of their own, which may be another structure or have no such text.
+#[test]
+fn long_texts_are_where_their_heap_says() {
+    let text = datatype(1, 9, 1, 16, &int(1, 0));
+    let found = |version: u8, address: Option<u64>, len: u32, index: u32| {
+        let file = beside(|draft| {
+            let objects = [bytes!(1u16, 1u16, 0u32, 3u64), b"abc\0\0\0\0\0".to_vec()].concat();
+            let free = bytes!(0u16, 0u16, 0u32, 16u64);
+            let len_of_all = 16 + objects.len() as u64 + free.len() as u64;
+            let head = [b"GCOL".to_vec(), bytes!(version, 0u8, 0u16, len_of_all)].concat();
+            let heap = draft.put([head, objects, free].concat());
+            let reference = bytes!(len, address.unwrap_or(heap), index);
+            let mut messages = draft.dataset(int(4, 8), &[1], &[0; 4]);
+            messages.push(message(ATTRIBUTE, attribute(&text, &[], &reference)));
+            messages
+        });
+        let attributes = file.tensor("x").unwrap().attributes().clone();
+        let value = attributes.get("a").cloned();
+        value.ok_or_else(|| file.warnings()[0].code)
+    };
+    assert_eq!(found(1, None, 3, 1), Ok("abc".into()));
+    assert_eq!(found(1, None, 2, 1), Ok("ab".into()));
+    // Nothing is nowhere.
+    assert_eq!(found(1, None, 0, 9), Ok("".into()));
+    assert_eq!(found(1, Some(0), 3, 1), Ok("".into()));
+    assert_eq!(found(1, Some(UNDEFINED), 3, 1), Ok("".into()));
+    for (version, address, len, index) in [
+        (2, None, 3, 1),
+        (1, None, 4, 1),
+        (1, None, 3, 2),
+        (1, None, 3, 1 << 16),
+        (1, Some(8), 3, 1),
+        (1, Some(1 << 40), 3, 1),
+    ] {
+        assert_eq!(found(version, address, len, index), Err("attribute"));
+    }
+}
+
 #[test]
 fn an_attribute_without_a_value_is_told_and_hides_nothing() {
     let sound = attribute(&int(4, 8), &[], &bytes!(1i32));

@@ -197,10 +197,14 @@ pub(crate) fn beside(make: impl FnOnce(&mut Draft) -> Vec<Message>) -> File {
     file
 }
 
-/// The code that a dataset is refused with, when it is listed or when it is read.
+/// The code that a dataset is refused with, when it is listed or when it is read, by an error that
+/// names it.
 pub(crate) fn code(file: &File, name: &str) -> &'static str {
-    match file.tensor(name) {
-        Err(error) => error.code(),
-        Ok(tensor) => tensor.bytes("data").unwrap_err().code(),
-    }
+    let error = match file.tensor(name) {
+        Err(error) => error,
+        Ok(tensor) => tensor.bytes("data").unwrap_err(),
+    };
+    assert_eq!(error.object(), Some(name));
+    assert!(error.to_string().contains(name));
+    error.code()
 }

@@ -1,10 +1,10 @@
 //! Links, and the heaps that names are in.
 
-use zt::{ErrorKind, File};
+use zt::{ErrorKind, File, Value};
 
 use crate::draft::{
-    Draft, LINK, LINK_INFO, Message, SYMBOL_TABLE, UNDEFINED, beside, bytes, code, int, link,
-    message, opened,
+    ATTRIBUTE, Draft, LINK, LINK_INFO, Message, SYMBOL_TABLE, UNDEFINED, beside, bytes, code,
+    dataspace, int, link, message, opened,
 };
 
 /// A dataset to lead to: one `u8` of 7.
@@ -80,6 +80,30 @@ fn soft_links_lead_through_groups_only() {
     assert_eq!(code(&file, "b"), "version");
 }
 
+/// Each link to a dataset is a tensor with all that is said of it.
+#[test]
+fn links_to_a_dataset_share_its_values_and_its_attributes() {
+    let scale = bytes!(3u8, 0u8, 2u16, 12u16, 8u16, 0u8);
+    let scale = [
+        &*scale,
+        b"s\0",
+        &int(4, 8),
+        &dataspace(&[])[..8],
+        &bytes!(5i32),
+    ]
+    .concat();
+    let mut draft = Draft::new();
+    let mut messages = draft.dataset(int(1, 0), &[1], &[7]);
+    messages.push(message(ATTRIBUTE, scale));
+    let dataset = draft.object(&messages);
+    let file = opened(draft.finish(&[link("a", dataset), link("b", dataset)])).unwrap();
+    for name in ["a", "b"] {
+        assert_eq!(value(&file, name), 7);
+        let attributes = file.tensor(name).unwrap().attributes().clone();
+        assert_eq!(attributes.get("s"), Some(&Value::Unsigned(5)));
+    }
+}
+
 /// A group of the older form: versions of the heap of its names and of the node, and where its one
 /// name leads.
 fn symbols(heap: u8, node: u8, leads: bool) -> File {
@@ -135,6 +159,9 @@ const HEAP: Heap = Heap {
     id: (0, 16, 12),
 };
 
+/// Rows of a heap whose blocks are in a table within a table.
+const NESTED: u16 = 3;
+
 /// A group whose one link, `t`, is in that heap.
 fn dense(heap: Heap) -> File {
     const BY_NAME: u8 = 5;
@@ -143,7 +170,18 @@ fn dense(heap: Heap) -> File {
         let link: Message = link("t", target);
         let mut block = [vec![0; 16], link.body].concat();
         block.resize(512, 0);
-        let root = draft.put(block);
+        let mut root = draft.put(block);
+        if heap.rows == NESTED {
+            // A table whose third row is of tables, since its blocks are larger than those may be.
+            let table = |blocks: &[u64]| {
+                let blocks: Vec<u8> = blocks.iter().flat_map(|it| it.to_le_bytes()).collect();
+                [b"FHIB", &bytes!(0u8, 0u64, 0u32)[..], &blocks].concat()
+            };
+            let inner = draft.put(table(&[root, UNDEFINED]));
+            root = draft.put(table(&[
+                UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED, inner, UNDEFINED,
+            ]));
+        }
         let head = bytes!(
             heap.version,
             7u16,
@@ -179,6 +217,14 @@ fn dense(heap: Heap) -> File {
 #[test]
 fn a_heap_of_links_has_sizes_that_can_be() {
     assert_eq!(value(&dense(HEAP), "x/t"), 7);
+    let nested = Heap {
+        width: 2,
+        direct_max: 512,
+        rows: NESTED,
+        id: (0, 2048 + 16, 12),
+        ..HEAP
+    };
+    assert_eq!(value(&dense(nested), "x/t"), 7);
     for (heap, expected) in [
         (Heap { info: 1, ..HEAP }, "version"),
         (Heap { version: 1, ..HEAP }, "version"),
@@ -233,6 +279,14 @@ fn a_heap_of_links_has_sizes_that_can_be() {
                 id: (0, 1 << 20, 12),
                 rows: 1,
                 ..HEAP
+            },
+            "header",
+        ),
+        // In a table of which no block was ever written.
+        (
+            Heap {
+                id: (0, 16, 12),
+                ..nested
             },
             "header",
         ),

@@ -215,3 +215,11 @@ pub(crate) fn beside(items: Vec<(Py, Py)>) -> Result<File> {
 pub(crate) fn with(x: Py) -> File {
     beside(vec![("x".into(), x)]).unwrap()
 }
+
+/// The code that the item `x` is refused with, by an error that names it.
+pub(crate) fn code(x: Py) -> &'static str {
+    let error = with(x).tensor("x").unwrap_err();
+    assert_eq!(error.object(), Some("x"));
+    assert!(error.to_string().contains('x'));
+    error.code()
+}

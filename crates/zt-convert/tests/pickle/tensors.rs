@@ -1,7 +1,7 @@
 //! Tensors of every function and class that ever made them.
 
 use crate::draft::{
-    Py, beside, built, call, list, part, rebuilt, storage, strided, tuple, vector, with,
+    Py, beside, built, call, code, list, part, rebuilt, storage, strided, tuple, vector, with,
 };
 
 const FLOAT: &str = "FloatStorage";
@@ -44,7 +44,44 @@ fn tensors_of_every_version_of_torch_are_read() {
     }
     // What was put off until they are used is not done here.
     for x in [on_device("float16"), negated(true)] {
-        assert_eq!(with(x).tensor("x").unwrap_err().code(), "unsupported");
+        assert_eq!(code(x), "unsupported");
+    }
+}
+
+fn class(name: &'static str, arguments: Vec<Py>) -> Py {
+    call("torch.nn.parameter", name, arguments)
+}
+
+#[test]
+fn a_parameter_is_the_tensor_within_it() {
+    let vector = || vector(FLOAT, "f", 4);
+    let parameter = |arguments| class("Parameter", arguments);
+    let rebuilt_parameter = |inner| rebuilt("_rebuild_parameter", vec![inner]);
+    let state = Py::Tuple(strided(f(), 0, &[4], &[1])[..4].to_vec());
+    let nested = |times| (0..times).fold(vector(), |inner, _| rebuilt_parameter(inner));
+    for x in [
+        parameter(vec![vector()]),
+        // Before version 0.4: a variable, and before that a tensor.
+        built(parameter(Vec::new()), tuple([vector(), Py::Bool(true)])),
+        built(parameter(Vec::new()), state),
+        nested(7),
+    ] {
+        let values = with(x).tensor("x").unwrap().to_vec::<f32>().unwrap();
+        assert_eq!(values, [1.0, 2.0, 3.0, 4.0]);
+    }
+    let typed = |function| {
+        let arguments = vec![function, Py::None, tuple::<Py>([]), Py::Dict(Vec::new())];
+        call("torch._tensor", "_rebuild_from_type_v2", arguments)
+    };
+    for x in [
+        nested(9),
+        parameter(Vec::new()),
+        parameter(vec![1.into()]),
+        built(parameter(Vec::new()), Py::None),
+        typed(Py::None),
+        typed(Py::Global("torch", "Size")),
+    ] {
+        assert_eq!(code(x), "schema");
     }
 }
 
@@ -143,7 +180,7 @@ fn quantized_tensors_that_cannot_be_are_refused() {
         // Integers without a scale.
         (vector("QInt8Storage", "q", 4), "dtype"),
     ] {
-        assert_eq!(with(x).tensor("x").unwrap_err().code(), expected);
+        assert_eq!(code(x), expected);
     }
 }
 
@@ -225,7 +262,7 @@ fn sparse_tensors_that_cannot_be_are_refused() {
             "unsupported",
         ),
     ] {
-        assert_eq!(with(x).tensor("x").unwrap_err().code(), expected);
+        assert_eq!(code(x), expected);
     }
     // Before version 2.1 nobody said whether coordinates are in order.
     let file = with(sparse(coo(), vector_of(sizes(&[4]))));
@@ -328,7 +365,7 @@ fn arguments_that_make_no_tensor_are_refused() {
         ),
         (rebuilt("_rebuild_parameter", vec![Py::None]), "schema"),
     ] {
-        assert_eq!(with(x).tensor("x").unwrap_err().code(), expected);
+        assert_eq!(code(x), expected);
     }
 }
 
