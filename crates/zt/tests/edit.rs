@@ -135,6 +135,21 @@ fn a_second_editor_is_refused_until_the_first_is_gone() -> Result {
     Ok(())
 }
 
+/// An editor may be about to finish what cannot be opened yet: it is waited for, but not for ever.
+#[test]
+fn a_locked_file_that_is_none_is_told_in_the_end() -> Result {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("x.zt");
+    std::fs::write(&path, b"GGUF and nothing that is ours")?;
+    let locked = std::fs::File::open(&path)?;
+    locked.lock()?;
+    let error = File::open(&path).unwrap_err();
+    assert_eq!((error.code(), error.path()), ("not-zt", Some(&*path)));
+    let edited = File::edit(&path).unwrap_err();
+    assert_eq!(edited.code(), "locked");
+    Ok(())
+}
+
 #[test]
 fn names_are_held_to_the_rules() -> Result {
     let fixture = Fixture::new()?;

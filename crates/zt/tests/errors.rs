@@ -159,6 +159,13 @@ fn of_paths() {
     let words = at(&folder.path().canonicalize().unwrap(), "is a folder");
     check(&error, ErrorKind::Io, "io", &words);
 
+    // What the system said is the source, for those who look for its number.
+    let error = File::open(&path).unwrap_err();
+    let source = std::error::Error::source(&error).unwrap();
+    let system: &io::Error = source.downcast_ref().unwrap();
+    assert_eq!(system.kind(), io::ErrorKind::NotFound);
+    check(&error, ErrorKind::Io, "io", &at(&path, &system.to_string()));
+
     std::fs::write(&path, sample(WriteOptions::new())).unwrap();
     let edit = File::edit(&path).unwrap();
     let words = at(&path, "another program is editing the file");

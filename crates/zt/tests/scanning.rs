@@ -155,6 +155,22 @@ fn a_wrong_bool_is_found_on_either_side_of_a_border() {
     }
 }
 
+/// The same bytes, once as bools and once as numbers: of those nothing is wrong.
+#[test]
+fn a_wrong_bool_is_the_fault_of_what_says_that_it_is_one() {
+    let span = Span::new(0, 3).unwrap();
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let source = builder.source(Memory::new([1, 0, 2]));
+    for (name, dtype) in [("numbers", DType::U8), ("flags", DType::Bool)] {
+        let data = Component::new(dtype, Blob::raw(span));
+        let object = Object::new([3], "dense").with_component("data", data);
+        builder.object(name, object, source);
+    }
+    let problems = verify(&builder.build().unwrap(), 1).problems;
+    let faulty = problems.iter().map(|it| (it.code(), it.object()));
+    assert_eq!(faulty.collect::<Vec<_>>(), [("bool-value", Some("flags"))]);
+}
+
 fn stored(content: &[u8], encoding: Encoding) -> Vec<u8> {
     if encoding == Encoding::Raw {
         return content.to_vec();
