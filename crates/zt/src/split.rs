@@ -3,9 +3,11 @@
 use std::collections::hash_map::Entry as Slot;
 use std::io::{self, Write};
 
+use zt_container::codec::SINGLE_FRAME_MAX;
 use zt_formats::{NewObject, PlaneCodec, Planes, View, dense_byte_len};
 use zt_manifest::{DType, Map, Object};
 
+use crate::encode::Made;
 use crate::error::Result;
 use crate::options::ObjectOptions;
 use crate::share::Content;
@@ -95,10 +97,10 @@ impl Writer<'_> {
         }
         match &earlier {
             Some(earlier) => object.share_planes(codec, earlier)?,
-            None => object.planes(codec, |out| {
+            None => {
                 let mut data = new.components.iter();
-                data.try_for_each(|(_, data)| out.write_all(&data.bytes).map_err(unwrapped))
-            })?,
+                data.try_for_each(|(_, data)| object.split(codec, &data.bytes))?;
+            }
         }
         object.finish()
     }
@@ -160,6 +162,35 @@ impl ObjectWriter<'_, '_> {
 }
 
 impl ObjectWriter<'_, '_> {
+    /// As [`ObjectWriter::planes`], for elements in memory: workers split what they store.
+    fn split(&mut self, codec: &PlaneCodec, elements: &[u8]) -> Result<()> {
+        let width = codec.plane_count();
+        if elements.len() / width <= SINGLE_FRAME_MAX {
+            return self.planes(codec, |out| out.write_all(elements).map_err(unwrapped));
+        }
+        self.add_attributes(codec.to_attributes());
+        let fills: Vec<_> = (0..width)
+            .map(|plane| {
+                move |start: usize, out: &mut [u8]| {
+                    let elements = elements.get(start.saturating_mul(width)..);
+                    codec.split(plane, elements.unwrap_or_default(), out);
+                }
+            })
+            .collect();
+        let roles = codec.roles();
+        let made = roles.iter().zip(&fills).map(|(role, fill)| Made {
+            options: self.options_of(role),
+            byte_len: elements.len() / width,
+            fill,
+        });
+        let made: Vec<_> = made.collect();
+        let placed = self.writer.encoder.encode_made(&made)?;
+        for (role, placed) in roles.iter().zip(placed) {
+            self.component(*role, DType::U8, None)?.place(placed);
+        }
+        Ok(())
+    }
+
     /// As [`ObjectWriter::planes`], for the values of `object`, which was written as planes of the
     /// same `codec` and which all components share their blobs with.
     ///

@@ -70,6 +70,11 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         self
     }
 
+    /// How the component of this role is stored.
+    pub(crate) fn options_of(&self, role: &str) -> ComponentOptions {
+        self.options.of(role)
+    }
+
     /// Sets the object's attributes.
     pub fn set_attributes(&mut self, attributes: Map) {
         self.object.attributes = Some(attributes);

@@ -68,16 +68,46 @@ impl Workers {
     pub(crate) fn start<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Task<T> {
-        let slot = Arc::new(Slot {
-            state: Mutex::new(State::Waiting(Box::new(work))),
-            done: Condvar::new(),
-        });
+    ) -> Task<'static, T> {
+        let task = Task::new(work);
         if self.threads > 1 {
-            let slot = Arc::clone(&slot);
+            let slot = Arc::clone(&task.0);
             self.spawn(move || slot.run());
         }
-        Task(slot)
+        task
+    }
+
+    /// Calls `begin`, which may begin work on what is lent to it, and waits until all of it has ended.
+    pub(crate) fn scope<'t, R>(&self, begin: impl FnOnce(&Scope<'_, 't>) -> R) -> R {
+        #[cfg(feature = "rayon")]
+        if self.threads > 1 {
+            let begin = |scope: &rayon::ScopeFifo<'t>| begin(&Scope(Some(scope)));
+            return match &self.pool {
+                Some(pool) => pool.in_place_scope_fifo(begin),
+                None => rayon::in_place_scope_fifo(begin),
+            };
+        }
+        begin(&Scope::default())
+    }
+}
+
+/// Where work begins that has ended before what it borrows goes.
+#[derive(Default)]
+pub(crate) struct Scope<'s, 't>(
+    #[cfg(feature = "rayon")] Option<&'s rayon::ScopeFifo<'t>>,
+    #[cfg(not(feature = "rayon"))] std::marker::PhantomData<(&'s (), &'t ())>,
+);
+
+impl<'t> Scope<'_, 't> {
+    /// As [`Workers::start`].
+    pub(crate) fn start<T: Send + 't>(&self, work: impl FnOnce() -> T + Send + 't) -> Task<'t, T> {
+        let task = Task::new(work);
+        #[cfg(feature = "rayon")]
+        if let Some(scope) = self.0 {
+            let slot = Arc::clone(&task.0);
+            scope.spawn_fifo(move |_| slot.run());
+        }
+        task
     }
 }
 
@@ -85,22 +115,22 @@ impl Workers {
 ///
 /// Who waits for work that no thread has begun does it: so nothing is lost where the threads are
 /// busy for good, and a caller that is a thread of the same pool cannot wait for itself.
-pub(crate) struct Task<T>(Arc<Slot<T>>);
+pub(crate) struct Task<'t, T>(Arc<Slot<'t, T>>);
 
-struct Slot<T> {
-    state: Mutex<State<T>>,
+struct Slot<'t, T> {
+    state: Mutex<State<'t, T>>,
     done: Condvar,
 }
 
-enum State<T> {
-    Waiting(Box<dyn FnOnce() -> T + Send>),
+enum State<'t, T> {
+    Waiting(Box<dyn FnOnce() -> T + Send + 't>),
     Running,
     Done(T),
     /// Nobody asks any more.
     Gone,
 }
 
-impl<T> Slot<T> {
+impl<T> Slot<'_, T> {
     /// Does the work, unless somebody has begun to.
     fn run(&self) {
         let work = {
@@ -119,7 +149,14 @@ impl<T> Slot<T> {
     }
 }
 
-impl<T> Task<T> {
+impl<'t, T> Task<'t, T> {
+    fn new(work: impl FnOnce() -> T + Send + 't) -> Self {
+        Task(Arc::new(Slot {
+            state: Mutex::new(State::Waiting(Box::new(work))),
+            done: Condvar::new(),
+        }))
+    }
+
     /// Whether the result is there.
     pub(crate) fn is_done(&self) -> bool {
         matches!(*lock(&self.0.state), State::Done(_))
@@ -142,7 +179,7 @@ impl<T> Task<T> {
     }
 }
 
-impl<T> Drop for Task<T> {
+impl<T> Drop for Task<'_, T> {
     /// Work that nobody waits for is not begun.
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);

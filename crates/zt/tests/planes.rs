@@ -7,7 +7,10 @@
 
 mod common;
 
+use std::io::{self, Write};
+
 use common::{ByPosition, every_source, span_of};
+use zt::formats::{PlaneCodec, View as _};
 use zt::{
     Compression, DType, Dense, DigestAlgorithm, Elements, Encoding, File, HashOptions, NewObject,
     OpenOptions, Planes, Slice, ToObject, Value, VerifyOptions, WriteOptions,
@@ -15,6 +18,13 @@ use zt::{
 
 /// More elements than a single frame of a plane holds, and no multiple of a tile.
 const SHAPE: [u64; 2] = [1500, 3001];
+
+/// Rows enough for planes of one frame each.
+const FIRST: Slice = Slice::Range {
+    start: None,
+    stop: Some(100),
+    step: 1,
+};
 
 /// Small exponents, and mantissas and signs without order.
 fn dense(dtype: DType, shape: &[u64]) -> Dense<'static> {
@@ -308,13 +318,58 @@ fn what_has_no_planes_or_would_lose_something_stays_dense() {
 #[test]
 fn any_number_of_threads_writes_the_same_bytes() {
     let dense = dense(DType::BF16, &SHAPE);
-    let write = |threads| {
-        let mut bytes = Vec::new();
-        let options = WriteOptions::new().planes().threads(threads);
-        let mut writer = options.to_writer(&mut bytes).unwrap();
-        writer.add("x", &dense).unwrap();
-        writer.finish().unwrap();
-        bytes
-    };
-    assert!(write(1) == write(3));
+    let first = dense.slice(&[FIRST]).unwrap();
+    let codec = PlaneCodec::new(DType::BF16, None).unwrap();
+    let sha256 = Some(DigestAlgorithm::Sha256);
+    let new = || WriteOptions::new().planes();
+    for options in [new(), new().digest(sha256), new().zstd(1).digest(None)] {
+        let write = |threads, is_streamed| {
+            let mut bytes = Vec::new();
+            let options = options.clone().threads(threads);
+            let mut writer = options.to_writer(&mut bytes).unwrap();
+            // What is before it is not there yet when it comes.
+            writer.add("before", &first).unwrap();
+            if is_streamed {
+                let mut object = writer.begin("x", &SHAPE, Planes::FORMAT).unwrap();
+                let elements = &dense.elements().bytes;
+                let pass = |out: &mut (dyn Write + Send)| Ok(out.write_all(elements)?);
+                object.planes(&codec, pass).unwrap();
+                object.finish().unwrap();
+            } else {
+                writer.add("x", &dense).unwrap();
+            }
+            writer.add("after", &first).unwrap();
+            writer.finish().unwrap();
+            bytes
+        };
+        let expected = write(1, true);
+        for threads in [1, 3] {
+            assert!(write(threads, false) == expected, "{threads} threads");
+        }
+    }
+}
+
+#[test]
+fn a_sink_that_fails_is_told_of_and_nothing_waits_for_ever() {
+    /// Takes so many bytes.
+    struct Full(usize);
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let left = self.0.checked_sub(bytes.len());
+            self.0 = left.ok_or(io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let dense = dense(DType::F32, &SHAPE);
+    for room in [100, 1 << 20, 9 << 20] {
+        let options = WriteOptions::new().planes().threads(3);
+        let mut writer = options.to_writer(Full(room)).unwrap();
+        let error = writer.add("x", &dense).unwrap_err();
+        assert_eq!((error.kind(), error.code()), (zt::ErrorKind::Io, "io"));
+        writer.finish().unwrap_err();
+    }
 }

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use zt_container::DigestAlgorithm;
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
-use zt_container::{DigestAlgorithm, Encoding};
 
 use super::{Begin, Encoder, HASHED_AT_ONCE, Item, Placed, Stored};
 use crate::choice::{Method, choose};
@@ -154,15 +154,10 @@ impl Component {
         let content = std::mem::take(&mut self.gathered);
         let cost = content.capacity();
         let tools = Arc::clone(&encoder.tools);
-        // Only a checksum of a part is of use for the whole.
         let digest = self.options.digest;
-        let digest = digest.filter(|algorithm| *algorithm == DigestAlgorithm::Crc32c);
-        let task = encoder.workers.start(move || {
-            let bytes = tools.compress(effort, &content)?;
-            let content_len = content.len();
-            tools.give_back(content);
-            stored(bytes, Encoding::Zstd, content_len, digest)
-        });
+        let method = Method::Frames(effort);
+        let start = move || Stored::part(&tools, content, method, digest);
+        let task = encoder.workers.start(start);
         encoder.submit(Item::Frame(task), cost)
     }
 
@@ -172,22 +167,9 @@ impl Component {
         let content = std::mem::take(&mut self.gathered);
         let cost = content.capacity().max(HASHED_AT_ONCE);
         let tools = Arc::clone(&encoder.tools);
-        let ComponentOptions {
-            compression,
-            digest,
-        } = self.options;
-        let task = encoder.workers.start(move || {
-            let content_len = content.len();
-            if let Method::Frames(effort) = choose(&tools, compression, &content)? {
-                let frame = tools.compress(effort, &content)?;
-                if frame.len() < content_len {
-                    tools.give_back(content);
-                    return stored(frame, Encoding::Zstd, content_len, digest);
-                }
-                tools.give_back(frame);
-            }
-            stored(content, Encoding::Raw, content_len, digest)
-        });
+        let options = self.options;
+        let start = move || Stored::alone(&tools, content, options);
+        let task = encoder.workers.start(start);
         encoder.submit(Item::Frame(task), cost)
     }
 
@@ -253,21 +235,4 @@ impl Component {
         };
         encoder.submit(Item::Begin(begin), 0)
     }
-}
-
-fn stored(
-    bytes: Vec<u8>,
-    encoding: Encoding,
-    content_len: usize,
-    digest: Option<DigestAlgorithm>,
-) -> Result<Stored> {
-    let digest = digest
-        .map(|algorithm| algorithm.digest(&bytes))
-        .transpose()?;
-    Ok(Stored {
-        bytes,
-        encoding,
-        content_len,
-        digest,
-    })
 }

@@ -8,6 +8,7 @@
 //! What is stored raw and finds nothing before it is written at once, from the caller's memory.
 
 mod component;
+mod made;
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -19,8 +20,10 @@ use zt_container::{
 };
 
 pub(crate) use self::component::Component;
+pub(crate) use self::made::Made;
 
 use crate::chain::{Chain, Chains};
+use crate::choice::{Method, choose};
 use crate::error::{Error, Result};
 use crate::options::{ComponentOptions, Compression};
 use crate::tools::Tools;
@@ -40,7 +43,7 @@ const HASHED_AT_ONCE: usize = 32 << 10;
 pub(crate) struct Encoder<W> {
     pub(crate) container: ContainerWriter<W>,
     alignment: Option<u64>,
-    pub(crate) workers: Workers,
+    pub(crate) workers: Arc<Workers>,
     tools: Arc<Tools>,
     chains: Chains,
     /// What could not be written yet, and what each takes of the budget.
@@ -88,7 +91,7 @@ impl Placed {
 enum Item {
     Begin(Begin),
     Raw(Vec<u8>),
-    Frame(Task<Result<Stored>>),
+    Frame(Task<'static, Result<Stored>>),
     End { decoded_len: u64 },
 }
 
@@ -110,6 +113,57 @@ struct Stored {
     encoding: Encoding,
     content_len: usize,
     digest: Option<Digest>,
+}
+
+impl Stored {
+    fn new(
+        bytes: Vec<u8>,
+        encoding: Encoding,
+        content_len: usize,
+        digest: Option<DigestAlgorithm>,
+    ) -> Result<Self> {
+        let digest = digest
+            .map(|algorithm| algorithm.digest(&bytes))
+            .transpose()?;
+        Ok(Stored {
+            bytes,
+            encoding,
+            content_len,
+            digest,
+        })
+    }
+
+    /// All of a component: one frame, unless it does not shrink.
+    fn alone(tools: &Tools, content: Vec<u8>, options: ComponentOptions) -> Result<Self> {
+        let content_len = content.len();
+        if let Method::Frames(effort) = choose(tools, options.compression, &content)? {
+            let frame = tools.compress(effort, &content)?;
+            if frame.len() < content_len {
+                tools.give_back(content);
+                return Stored::new(frame, Encoding::Zstd, content_len, options.digest);
+            }
+            tools.give_back(frame);
+        }
+        Stored::new(content, Encoding::Raw, content_len, options.digest)
+    }
+
+    /// Part of a component, by the method that was chosen for all of it.
+    fn part(
+        tools: &Tools,
+        content: Vec<u8>,
+        method: Method,
+        digest: Option<DigestAlgorithm>,
+    ) -> Result<Self> {
+        // Only a checksum of a part is of use for the whole.
+        let digest = digest.filter(|algorithm| *algorithm == DigestAlgorithm::Crc32c);
+        let content_len = content.len();
+        let Method::Frames(effort) = method else {
+            return Stored::new(content, Encoding::Raw, content_len, digest);
+        };
+        let frame = tools.compress(effort, &content)?;
+        tools.give_back(content);
+        Stored::new(frame, Encoding::Zstd, content_len, digest)
+    }
 }
 
 /// A blob that was begun.
@@ -142,7 +196,7 @@ impl<W: Write> Encoder<W> {
             let misuse = Misuse::Alignment(alignment);
             return Err(zt_container::Error::Misuse(misuse).into());
         }
-        let workers = Workers::new(threads)?;
+        let workers = Arc::new(Workers::new(threads)?);
         let threads = workers.threads();
         // Enough for each thread to have one chunk in work and one waiting, whatever their size.
         let budget = threads.saturating_add(2).saturating_mul(SINGLE_FRAME_MAX);
@@ -187,9 +241,7 @@ impl<W: Write> Encoder<W> {
 
     /// Writes everything that is left; then the sink, and the blobs by their tickets.
     pub(crate) fn finish(mut self) -> Result<(ContainerWriter<W>, Vec<Blob>)> {
-        while let Some((item, _)) = self.queue.pop_front() {
-            self.place(item)?;
-        }
+        self.write_queue()?;
         let finished = self.placed.into_iter().map(|(blob, chain)| match chain {
             Some(chain) => Blob {
                 digest: chain.finish(),
@@ -198,6 +250,15 @@ impl<W: Write> Encoder<W> {
             None => blob,
         });
         Ok((self.container, finished.collect()))
+    }
+
+    /// Writes what is in the queue, and waits for what is in work.
+    fn write_queue(&mut self) -> Result<()> {
+        while let Some((item, cost)) = self.queue.pop_front() {
+            self.queued = self.queued.saturating_sub(cost);
+            self.place(item)?;
+        }
+        Ok(())
     }
 
     /// Whether the next bytes can be written from where they are.
@@ -308,6 +369,21 @@ impl<W: Write> Encoder<W> {
             }) => self.chains.push(chain, &self.workers, written),
             _ => self.tools.give_back(written),
         }
+    }
+
+    /// Ends the blob, of which the digest may be there later.
+    fn end_placed(&mut self, decoded_len: u64) -> Result<Placed> {
+        let (blob, chain) = self.end(decoded_len)?;
+        if chain.is_none() {
+            return Ok(Placed::At(blob));
+        }
+        let ticket = self.tickets;
+        self.tickets = ticket.saturating_add(1);
+        self.placed.push((blob, chain));
+        Ok(Placed::Later {
+            ticket,
+            decoded_len,
+        })
     }
 
     fn end(&mut self, decoded_len: u64) -> Result<(Blob, Option<Chain>)> {
