@@ -246,10 +246,16 @@ fn ours(path: &str, root: &Path) -> Option<(String, u64)> {
     Some((name.to_string_lossy().into_owned(), shipped))
 }
 
-/// How many lines come before the unit tests at the end of a file.
+/// How many lines come before the unit tests at the end of a file: a module with a body, which may
+/// have more attributes.
 fn shipped_lines(text: &str) -> u64 {
-    text.split_once("\n#[cfg(test)]\nmod ")
-        .map_or(u64::MAX, |(code, _)| code.lines().count() as u64)
+    const TESTS: &str = "\n#[cfg(test)]\n";
+    let starts = text.match_indices(TESTS).find(|(at, _)| {
+        let mut items = text[at + TESTS.len()..].lines();
+        let item = items.find(|line| line.starts_with(|first: char| first.is_ascii_lowercase()));
+        item.is_some_and(|item| item.starts_with("mod ") && item.ends_with('{'))
+    });
+    starts.map_or(u64::MAX, |(at, _)| text[..at].lines().count() as u64)
 }
 
 /// One line for each line and each condition that was not reached, with its text left to the
@@ -317,6 +323,13 @@ DA:1,0
     #[test]
     fn unit_tests_at_the_end_of_a_file_are_not_counted() {
         assert_eq!(shipped_lines("a\nb\n#[cfg(test)]\nmod tests {\n}\n"), 2);
+        let allowed = "a\nb\n#[cfg(test)]\n#[allow(\n    clippy::unwrap_used\n)]\nmod tests {\n}\n";
+        assert_eq!(shipped_lines(allowed), 2);
+        // What is only compiled for tests does not end a file.
+        assert_eq!(
+            shipped_lines("a\n#[cfg(test)]\nconst A: u8 = 1;\nb\n"),
+            u64::MAX
+        );
         assert_eq!(shipped_lines("a\nb\n"), u64::MAX);
     }
 }
