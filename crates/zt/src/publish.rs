@@ -429,7 +429,7 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     #[test]
     fn as_many_links_are_followed_as_the_system_follows() {
         use std::os::unix::fs::symlink;
