@@ -1,6 +1,8 @@
 //! Work that is handed to other threads and waited for, without ever depending on one being free.
 
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use crate::error::Result;
 
@@ -78,34 +80,44 @@ impl Workers {
     }
 
     /// Calls `begin`, which may begin work on what is lent to it, and waits until all of it has ended.
-    pub(crate) fn scope<'t, R>(&self, begin: impl FnOnce(&Scope<'_, 't>) -> R) -> R {
-        #[cfg(feature = "rayon")]
-        if self.threads > 1 {
-            let begin = |scope: &rayon::ScopeFifo<'t>| begin(&Scope(Some(scope)));
-            return match &self.pool {
-                Some(pool) => pool.in_place_scope_fifo(begin),
-                None => rayon::in_place_scope_fifo(begin),
-            };
+    ///
+    /// On threads of its own: those of a pool may be waiting for this very caller, and while they do,
+    /// nothing that is lent to them could be taken back.
+    pub(crate) fn scope<'t, R>(&self, begin: impl FnOnce(&Scope<'t>) -> R) -> R {
+        if self.threads <= 1 {
+            return begin(&Scope(None));
         }
-        begin(&Scope::default())
+        let (send, receive) = channel::<Job<'t>>();
+        let receive = Mutex::new(receive);
+        let next = || lock(&receive).recv();
+        thread::scope(|threads| {
+            for _ in 0..self.threads {
+                let work = || {
+                    while let Ok(job) = next() {
+                        job();
+                    }
+                };
+                // Without a thread, who waits for the work does it.
+                let _ = thread::Builder::new().spawn_scoped(threads, work);
+            }
+            // Its end is that of the threads.
+            begin(&Scope(Some(send)))
+        })
     }
 }
 
-/// Where work begins that has ended before what it borrows goes.
-#[derive(Default)]
-pub(crate) struct Scope<'s, 't>(
-    #[cfg(feature = "rayon")] Option<&'s rayon::ScopeFifo<'t>>,
-    #[cfg(not(feature = "rayon"))] std::marker::PhantomData<(&'s (), &'t ())>,
-);
+type Job<'t> = Box<dyn FnOnce() + Send + 't>;
 
-impl<'t> Scope<'_, 't> {
+/// Where work begins that has ended before what it borrows goes.
+pub(crate) struct Scope<'t>(Option<Sender<Job<'t>>>);
+
+impl<'t> Scope<'t> {
     /// As [`Workers::start`].
     pub(crate) fn start<T: Send + 't>(&self, work: impl FnOnce() -> T + Send + 't) -> Task<'t, T> {
         let task = Task::new(work);
-        #[cfg(feature = "rayon")]
-        if let Some(scope) = self.0 {
+        if let Some(jobs) = &self.0 {
             let slot = Arc::clone(&task.0);
-            scope.spawn_fifo(move |_| slot.run());
+            let _ = jobs.send(Box::new(move || slot.run()));
         }
         task
     }

@@ -8,6 +8,8 @@
 mod common;
 
 use std::io::{self, Write};
+#[cfg(feature = "rayon")]
+use std::sync::{Arc, Barrier};
 
 use common::{ByPosition, every_source, span_of};
 use zt::formats::{PlaneCodec, View as _};
@@ -372,4 +374,29 @@ fn a_sink_that_fails_is_told_of_and_nothing_waits_for_ever() {
         assert_eq!((error.kind(), error.code()), (zt::ErrorKind::Io, "io"));
         writer.finish().unwrap_err();
     }
+}
+
+/// Threads of the pool may wait for the writer themselves: it does not wait for them.
+#[cfg(feature = "rayon")]
+#[test]
+fn a_pool_that_is_busy_for_good_keeps_no_writer_waiting() {
+    let dense = dense(DType::BF16, &SHAPE);
+    let threads = rayon::current_num_threads();
+    let [busy, free] = [(); 2].map(|()| Arc::new(Barrier::new(threads + 1)));
+    for _ in 0..threads {
+        let (busy, free) = (Arc::clone(&busy), Arc::clone(&free));
+        rayon::spawn(move || {
+            busy.wait();
+            free.wait();
+        });
+    }
+    busy.wait();
+    let mut bytes = Vec::new();
+    let options = WriteOptions::new().planes();
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    writer.add("x", &dense).unwrap();
+    writer.finish().unwrap();
+    free.wait();
+    let file = File::from_bytes(bytes).unwrap();
+    assert!(file.tensor("x").unwrap().to_dense().unwrap() == dense);
 }
