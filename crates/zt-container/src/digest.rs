@@ -246,6 +246,21 @@ impl Hasher {
         }
     }
 
+    /// What it computes.
+    #[must_use]
+    pub const fn algorithm(&self) -> DigestAlgorithm {
+        match self.0 {
+            #[cfg(feature = "crc32c")]
+            State::Crc32c(_) => DigestAlgorithm::Crc32c,
+            #[cfg(feature = "sha2")]
+            State::Sha256(_) => DigestAlgorithm::Sha256,
+            #[cfg(feature = "crc32")]
+            State::Crc32(_) => DigestAlgorithm::Crc32,
+            #[cfg(feature = "xxh3")]
+            State::Xxh3(_) => DigestAlgorithm::Xxh3,
+        }
+    }
+
     /// Takes in the next bytes.
     #[cfg_attr(
         not(any(
@@ -394,6 +409,7 @@ mod tests {
     #[test]
     fn computes_the_published_check_value_of_crc32c() {
         let mut hasher = Hasher::new(DigestAlgorithm::Crc32c).unwrap();
+        assert_eq!(hasher.algorithm(), DigestAlgorithm::Crc32c);
         hasher.update(b"1234");
         hasher.update(b"56789");
         assert_eq!(hasher.finish(), Digest::Crc32c(0xE306_9283));
