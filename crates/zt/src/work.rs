@@ -80,10 +80,11 @@ impl Workers {
     }
 
     /// Calls `begin`, which may begin work on what is lent to it, and waits until all of it has ended.
+    /// No more than `most` threads do that work.
     ///
     /// On threads of its own: those of a pool may be waiting for this very caller, and while they do,
     /// nothing that is lent to them could be taken back.
-    pub(crate) fn scope<'t, R>(&self, begin: impl FnOnce(&Scope<'t>) -> R) -> R {
+    pub(crate) fn scope<'t, R>(&self, most: usize, begin: impl FnOnce(&Scope<'t>) -> R) -> R {
         if self.threads <= 1 {
             return begin(&Scope(None));
         }
@@ -91,7 +92,7 @@ impl Workers {
         let receive = Mutex::new(receive);
         let next = || lock(&receive).recv();
         thread::scope(|threads| {
-            for _ in 0..self.threads {
+            for _ in 0..self.threads.min(most) {
                 let work = || {
                     while let Ok(job) = next() {
                         job();

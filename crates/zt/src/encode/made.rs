@@ -35,7 +35,7 @@ impl<W: Write> Encoder<W> {
     pub(crate) fn encode_made(&mut self, all: &[Made<'_>]) -> Result<Vec<Placed>> {
         self.write_queue()?;
         let (tools, workers) = (Arc::clone(&self.tools), Arc::clone(&self.workers));
-        let plans = workers.scope(|scope| {
+        let plans = workers.scope(all.len(), |scope| {
             let tools = &*tools;
             let plan = |made| scope.start(move || Plan::new(made, tools));
             let plans: Vec<_> = all.iter().map(plan).collect();
@@ -49,7 +49,7 @@ impl<W: Write> Encoder<W> {
             starts.map(move |start| (plan, start))
         });
         let mut placed = Vec::with_capacity(all.len());
-        workers.scope(|scope| {
+        workers.scope(usize::MAX, |scope| {
             let mut queue = VecDeque::new();
             let mut queued = 0usize;
             for (plan, start) in chunks {

@@ -36,6 +36,12 @@ const PAGE: u64 = 4096;
 /// Raw bytes that are hashed and written at a time: few enough to stay in the core's cache.
 const PIECE: usize = 256 << 10;
 
+/// From here on, raw bytes are worth a thread that sums them while they are written.
+const SUMMED_ASIDE: usize = 4 << 20;
+
+/// Bytes that are summed at a time, where the writer may take over.
+const STRETCH: usize = 1 << 20;
+
 /// Up to here sha256 takes less than handing the bytes to another thread.
 const HASHED_AT_ONCE: usize = 32 << 10;
 
@@ -332,6 +338,12 @@ impl<W: Write> Encoder<W> {
         let Digester::Here(hasher) = &mut placing.digester else {
             return Ok(self.container.write(bytes)?);
         };
+        if bytes.len() >= SUMMED_ASIDE
+            && hasher.algorithm().combines()
+            && self.workers.threads() > 1
+        {
+            return write_and_sum(&mut self.container, hasher, &self.workers, bytes);
+        }
         for piece in bytes.chunks(PIECE) {
             hasher.update(piece);
             self.container.write(piece)?;
@@ -412,6 +424,29 @@ impl<W: Write> Encoder<W> {
         };
         Ok((blob, chain))
     }
+}
+
+/// Writes raw bytes while another thread sums them, which takes a fraction of that time; the caller
+/// sums what that thread has not begun.
+fn write_and_sum<W: Write>(
+    container: &mut ContainerWriter<W>,
+    hasher: &mut Hasher,
+    workers: &Workers,
+    bytes: &[u8],
+) -> Result<()> {
+    let algorithm = hasher.algorithm();
+    workers.scope(1, |scope| {
+        let sum = |piece| scope.start(move || algorithm.digest(piece));
+        let sums: Vec<_> = bytes.chunks(STRETCH).map(sum).collect();
+        container.write(bytes)?;
+        for (piece, sum) in bytes.chunks(STRETCH).zip(sums) {
+            let sum = sum.wait().ok_or_else(out_of_order)??;
+            if !hasher.append(&sum, piece.len() as u64) {
+                hasher.update(piece);
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Only a task that was dropped has no result, and only a blob that was begun is written.
