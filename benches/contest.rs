@@ -139,8 +139,9 @@ impl<'a> Contest<'a> {
     }
 
     /// Everyone once to warm up, with the outcome compared; then `rounds` rounds in which everyone
-    /// takes a turn, each beginning with the next contestant, because what one leaves in caches
-    /// is always met by the one after it. Memory that turns take is touched before each of them.
+    /// takes a turn, each beginning with the next contestant and every other one backwards, because
+    /// what one leaves in caches and free memory is met by the one after it. Memory that turns
+    /// take is touched before each of them.
     ///
     /// # Errors
     ///
@@ -154,7 +155,8 @@ impl<'a> Contest<'a> {
         }
         for round in 0..rounds {
             for turn in 0..count {
-                let at = (round + turn) % count;
+                let step = if round % 2 == 0 { turn } else { count - turn };
+                let at = (round + step) % count;
                 if let (Some(contestant), Some(times)) =
                     (self.contestants.get_mut(at), times.get_mut(at))
                 {
@@ -350,7 +352,7 @@ mod tests {
     fn everyone_is_checked_once_and_takes_a_turn_in_every_round() {
         let calls = std::cell::RefCell::new(Vec::new());
         let mut contest = Contest::new("test", "test", None);
-        for name in ["a", "b"] {
+        for name in ["a", "b", "c"] {
             let calls = &calls;
             contest.add(Role::Ours, name, move |check| {
                 calls.borrow_mut().push((name, check));
@@ -363,10 +365,13 @@ mod tests {
         let expected = [
             ("a", warm),
             ("b", warm),
+            ("c", warm),
             ("a", cold),
             ("b", cold),
+            ("c", cold),
             ("b", cold),
             ("a", cold),
+            ("c", cold),
         ];
         assert_eq!(*calls.borrow(), expected);
         let reached: Vec<f64> = standing.reached().map(|(_, speed)| speed).collect();
