@@ -37,6 +37,18 @@ impl Encoding {
     }
 }
 
+#[cfg(test)]
+#[test]
+fn an_encoding_has_one_name() {
+    for (name, encoding) in [("raw", Encoding::Raw), ("zstd", Encoding::Zstd)] {
+        assert_eq!(Encoding::from_name(name), Some(encoding));
+        assert_eq!(encoding.as_str(), name);
+    }
+    for name in ["", "Raw", "zstd ", "lz4"] {
+        assert_eq!(Encoding::from_name(name), None, "{name}");
+    }
+}
+
 /// One contiguous run of stored bytes: all that reading it takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {

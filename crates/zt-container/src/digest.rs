@@ -398,6 +398,15 @@ mod tests {
         }
     }
 
+    /// However long the manifest makes it.
+    #[test]
+    fn tells_the_beginning_of_what_is_no_digest() {
+        let text = format!("crc32c{}", "=0".repeat(1000));
+        let error = text.parse::<Digest>().unwrap_err().to_string();
+        assert!(error.contains("crc32c=0=0=0"), "{error}");
+        assert!(error.len() < 200, "{error}");
+    }
+
     #[test]
     fn keeps_an_algorithm_it_does_not_know() {
         let digest: Digest = "xxh64:ef46db3751d8e999".parse().unwrap();
@@ -463,6 +472,10 @@ mod tests {
             hasher.update(b"next");
             assert!(!hasher.append(next, 4), "{first} and {next}");
             assert_eq!(hasher.finish(), *first, "nothing is taken in");
+        }
+        for algorithm in [DigestAlgorithm::Crc32c, DigestAlgorithm::Sha256] {
+            let whole = of(algorithm).followed_by(&of(algorithm), 4);
+            assert_eq!(whole.is_some(), algorithm.combines(), "{algorithm:?}");
         }
     }
 

@@ -193,6 +193,28 @@ mod tests {
         }
     }
 
+    /// A file that is as long as its framing has no room for a manifest, whatever its size says.
+    #[test]
+    fn a_beginning_of_a_file_is_a_cut_one() {
+        for head in [&b"Z"[..], b"ZTEN", b"ZTEN0", b"ZTEN1", b"ZTEN100"] {
+            assert_eq!(locate(head).unwrap_err().code(), "truncated", "{head:?}");
+        }
+        for head in [&b""[..], b"z", b"ZTEN2", b"ZTEN1001"] {
+            assert_eq!(locate(head).unwrap_err().code(), "not-zt", "{head:?}");
+        }
+        for foot in [&b""[..], b"ZTEN1000"] {
+            for size in [0, 1] {
+                let bytes = file(b"ZTEN1000", b"", size, foot);
+                let minimum = bytes.len() as u64 + 1;
+                let error = locate(&bytes).unwrap_err();
+                assert!(
+                    matches!(error, Error::Malformed(Violation::Truncated { minimum: told, .. }) if told == minimum),
+                    "{error}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn says_what_a_foreign_file_begins_with() {
         let error = locate(b"GGUF\x03\0\0\0............................").unwrap_err();

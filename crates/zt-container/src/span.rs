@@ -110,8 +110,15 @@ mod tests {
     fn empty_spans_overlap_nothing() {
         assert!(span(64, 10).overlaps(span(73, 1)));
         assert!(!span(64, 10).overlaps(span(74, 1)));
+        assert!(!span(74, 1).overlaps(span(64, 10)));
         assert!(!span(64, 10).overlaps(span(70, 0)));
         assert!(!span(70, 0).overlaps(span(64, 10)));
+    }
+
+    #[test]
+    fn the_grid_has_64_bytes() {
+        let aligned = [0, 1, 63, 64, 96, 4096].map(|offset| span(offset, 1).is_aligned());
+        assert_eq!(aligned, [true, false, false, true, false, true]);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 
 use zt_container::codec::{FrameCompressor, SeekTable};
 use zt_container::{
-    Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Hasher, Limits, Memory, Source, Span,
-    read_into,
+    Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Error, Hasher, Limits, Memory, Source,
+    Span, Violation, check_declared, read_into,
 };
 
 fn content() -> Vec<u8> {
@@ -195,6 +195,47 @@ fn a_frame_that_breaks_off_is_explained_by_what_lies_behind_it() {
         let error = stream(&source, &blob, &Limits::default()).unwrap_err();
         assert_eq!(error.code(), code, "{error}");
     }
+}
+
+/// A limit is the most that is taken, not the first that is refused.
+#[test]
+fn a_declared_length_may_be_the_limit() {
+    let declared = |decoded_len, limit| {
+        let limits = Limits {
+            decoded_len: limit,
+            ..Limits::default()
+        };
+        let blob = Blob {
+            encoding: Encoding::Zstd,
+            decoded_len: Some(decoded_len),
+            ..Blob::raw(Span::new(64, 100).unwrap())
+        };
+        check_declared(&blob, &limits)
+    };
+    assert!(declared(1000, 1000).is_ok());
+    assert!(matches!(declared(1001, 1000), Err(Error::Limit(_))));
+    // As many as zstd can make of a byte.
+    assert!(declared(100 * 32_768, u64::MAX).is_ok());
+    let beyond = declared(100 * 32_768 + 1, u64::MAX);
+    assert!(matches!(
+        beyond,
+        Err(Error::Malformed(Violation::Ratio { .. }))
+    ));
+}
+
+#[test]
+fn a_reader_counts_what_it_has_given() {
+    let content = content();
+    let stored = frames(&content);
+    let blob = zstd_blob(&stored, Some(content.len() as u64));
+    let source = Memory::new(stored);
+    let mut reader = BlobReader::new(&source, &blob, &Limits::default()).unwrap();
+    assert_eq!(reader.produced(), 0);
+    let mut piece = vec![0; 1000];
+    reader.read(&mut piece).unwrap();
+    assert_eq!(reader.produced(), 1000);
+    reader.read(&mut vec![0; content.len()]).unwrap();
+    assert_eq!(reader.produced(), content.len() as u64);
 }
 
 #[test]

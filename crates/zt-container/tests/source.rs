@@ -93,6 +93,86 @@ fn a_file_cut_while_it_is_open_gives_an_error() {
 }
 
 #[test]
+fn a_file_knows_whether_it_was_cut_or_continued() {
+    let scratch = Scratch::new("length", &[7; 1000]);
+    let source = FileSource::open(&scratch.0).unwrap();
+    assert!(source.has_its_length().unwrap());
+    for len in [999, 1001] {
+        std::fs::write(&scratch.0, vec![7; len]).unwrap();
+        assert!(!source.has_its_length().unwrap(), "{len}");
+        assert_eq!(source.byte_len(), 1000);
+    }
+}
+
+/// Looking for a lock leaves none, and those of readers are none.
+#[test]
+fn a_file_knows_whether_somebody_has_it_locked() {
+    let scratch = Scratch::new("locked", &[7; 10]);
+    let source = FileSource::open(&scratch.0).unwrap();
+    assert!(!source.is_locked());
+    let other = std::fs::File::open(&scratch.0).unwrap();
+    other.try_lock().unwrap();
+    assert!(source.is_locked());
+    other.unlock().unwrap();
+    other.try_lock_shared().unwrap();
+    assert!(!source.is_locked());
+    other.unlock().unwrap();
+    other.try_lock().unwrap();
+}
+
+/// What a source has to do is little; the rest has answers that are right for most.
+#[test]
+fn a_source_of_ones_own_lends_nothing_and_has_addresses() {
+    struct Zeros;
+    impl Source for Zeros {
+        fn byte_len(&self) -> u64 {
+            10
+        }
+        fn read_at(&self, _: u64, buf: &mut [u8]) -> io::Result<()> {
+            buf.fill(0);
+            Ok(())
+        }
+    }
+    let source: Box<dyn Source> = Box::new(Zeros);
+    let whole = Span::new(0, 10).unwrap();
+    assert_eq!(source.slice(whole), None);
+    assert!(!source.is_sequential());
+    source.will_read(whole);
+}
+
+/// A pointer to a source answers as the source does.
+#[test]
+fn what_a_source_says_comes_through_pointers() {
+    struct InOrder(std::sync::Mutex<Vec<Span>>);
+    impl Source for InOrder {
+        fn byte_len(&self) -> u64 {
+            10
+        }
+        fn is_sequential(&self) -> bool {
+            true
+        }
+        fn will_read(&self, span: Span) {
+            self.0.lock().unwrap().push(span);
+        }
+        fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let source = Arc::new(InOrder(Vec::new().into()));
+    let whole = Span::new(0, 10).unwrap();
+    let pointers: [Box<dyn Source + '_>; 3] = [
+        Box::new(Arc::clone(&source)),
+        Box::new(&*source),
+        Box::new(Box::new(&source)),
+    ];
+    for pointer in &pointers {
+        assert!(pointer.is_sequential());
+        pointer.will_read(whole);
+    }
+    assert_eq!(*source.0.lock().unwrap(), [whole; 3]);
+}
+
+#[test]
 fn a_folder_is_not_a_source() {
     let error = FileSource::open(std::env::temp_dir()).unwrap_err();
     assert!(matches!(error, Error::Io(_)), "{error:?}");

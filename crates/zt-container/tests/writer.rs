@@ -15,6 +15,18 @@ fn an_empty_container_is_magic_manifest_size_magic() {
 }
 
 #[test]
+fn the_offset_is_where_the_next_byte_goes() {
+    let mut writer = ContainerWriter::new(Vec::new()).unwrap();
+    assert_eq!(writer.offset(), 8);
+    writer.begin_blob(64, None).unwrap();
+    assert_eq!(writer.offset(), 64);
+    writer.write(b"bytes").unwrap();
+    assert_eq!(writer.offset(), 69);
+    let resumed = ContainerWriter::resume(Vec::new(), 4096);
+    assert_eq!(resumed.offset(), 4096);
+}
+
+#[test]
 fn blobs_begin_on_their_alignment_and_gaps_are_zero() {
     let mut writer = ContainerWriter::new(Vec::new()).unwrap();
     let mut spans = Vec::new();
