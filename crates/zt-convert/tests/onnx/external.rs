@@ -1,0 +1,103 @@
+//! Values in files beside the model.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+use zt::OpenOptions;
+use zt_convert::open;
+
+use super::draft::{UINT8, beside, code, external, field, model, opened, tensor};
+
+#[test]
+fn external_data_is_read_from_below_the_folder_of_the_model() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    fs::create_dir(folder.path().join("data")).unwrap();
+    write("data/w.bin", &[0, 1, 2, 3, 4, 5]);
+    let read = |pairs: &[(&str, &str)]| {
+        write("m.onnx", &beside("w", pairs));
+        open(folder.path().join("m.onnx"), &OpenOptions::new()).unwrap()
+    };
+    let at = ("location", "./data/w.bin");
+    for (pairs, values) in [
+        (&[at, ("offset", "2"), ("length", "4")][..], [2, 3, 4, 5]),
+        (&[("length", "4"), at], [0, 1, 2, 3]),
+        (&[at, ("offset", "1"), ("unknown", "key")], [1, 2, 3, 4]),
+        (
+            &[at, (&"k".repeat(5000), "no key is so long")],
+            [0, 1, 2, 3],
+        ),
+    ] {
+        assert_eq!(
+            *read(pairs).tensor("w").unwrap().as_slice::<u8>().unwrap(),
+            values
+        );
+    }
+    let checked = read(&[at, ("checksum", "da39a3ee")]);
+    assert_eq!(checked.warnings()[0].code, "unknown-digest");
+    for (pairs, expected) in [
+        (&[at, ("offset", "3")][..], "bounds"),
+        (&[at, ("offset", "18446744073709551615")], "bounds"),
+        (&[at, ("offset", "-1")], "header"),
+        (&[at, ("offset", "0x1")], "header"),
+        (&[at, ("length", "5")], "shape-size-mismatch"),
+        (&[], "path"),
+        (&[("location", "")], "path"),
+        (&[("location", "data")], "path"),
+        (&[("location", "none.bin")], "path"),
+        (&[("location", "data/../data/w.bin")], "path"),
+        (&[("location", "/etc/hostname")], "path"),
+    ] {
+        assert_eq!(code(&read(pairs), "w"), expected, "{pairs:?}");
+    }
+    let from_memory = opened(beside("w", &[at])).unwrap();
+    assert_eq!(code(&from_memory, "w"), "unsupported");
+}
+
+/// Some exporters write a file for every tensor.
+#[test]
+fn hundreds_of_external_files_are_read() {
+    let folder = TempDir::new().unwrap();
+    let mut tensors = Vec::new();
+    for at in 0..200u8 {
+        let name = format!("w{at}");
+        fs::write(folder.path().join(&name), [at; 4]).unwrap();
+        let values = external(&[("location", &name)]);
+        tensors.push(field(5, tensor(&name, UINT8, &[4], &[values])));
+    }
+    fs::write(folder.path().join("m.onnx"), model(&tensors)).unwrap();
+    let file = open(folder.path().join("m.onnx"), &OpenOptions::new()).unwrap();
+    for at in 0..200u8 {
+        let tensor = file.tensor(&format!("w{at}")).unwrap();
+        assert_eq!(*tensor.as_slice::<u8>().unwrap(), [at; 4]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_within_the_folder_and_to_where_the_model_itself_lies() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for below in ["blobs", "snapshot", "elsewhere"] {
+        fs::create_dir(path(below)).unwrap();
+    }
+    let link = |to: &str, from: &Path| std::os::unix::fs::symlink(to, from).unwrap();
+    let model = beside("w", &[("location", "w.bin")]);
+    fs::write(path("blobs/1f"), &model).unwrap();
+    fs::write(path("blobs/2e"), [1, 2, 3, 4]).unwrap();
+    // As the cache of the Hugging Face Hub has it.
+    link("../blobs/1f", &path("snapshot/m.onnx"));
+    link("../blobs/2e", &path("snapshot/w.bin"));
+    let file = open(path("snapshot/m.onnx"), &OpenOptions::new()).unwrap();
+    assert_eq!(
+        *file.tensor("w").unwrap().as_slice::<u8>().unwrap(),
+        [1, 2, 3, 4]
+    );
+
+    // A model that is no link, with data that is: who unpacked an archive did not ask for that.
+    fs::write(path("elsewhere/m.onnx"), &model).unwrap();
+    link("../blobs/2e", &path("elsewhere/w.bin"));
+    let file = open(path("elsewhere/m.onnx"), &OpenOptions::new()).unwrap();
+    assert_eq!(code(&file, "w"), "path");
+}

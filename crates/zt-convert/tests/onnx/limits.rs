@@ -1,0 +1,88 @@
+//! Models that would cost more than they are.
+
+use zt::{ErrorKind, Limits, Memory, OpenOptions};
+use zt_convert::open_source;
+
+use super::draft::{FLOAT, field, initializer, model, opened, raw, tensor};
+
+/// Neither what a tensor has too much of nor what it says twice is told of another.
+#[test]
+fn limits_are_those_of_what_exceeds_them() {
+    let limited = |limits: Limits, parts: &[Vec<u8>]| {
+        let weight = [initializer("w", &[1.0]), parts.concat()];
+        let source = Memory::new(model(&weight));
+        open_source(source, &OpenOptions::new().limits(limits))
+    };
+    let with = |change: fn(&mut Limits)| {
+        let mut limits = Limits::default();
+        change(&mut limits);
+        limits
+    };
+    let pair = |key: &str, value: &str| field(16, [field(1, key), field(2, value)].concat());
+    let long = "n".repeat(100);
+    let x = |more: &[Vec<u8>]| field(5, tensor("x", FLOAT, &[1, 1], more));
+    let scattered: Vec<Vec<u8>> = (0..4097).map(|_| field(4, [0; 4])).collect();
+    for (limits, part) in [
+        (with(|limits| limits.rank = 1), x(&[raw(&[1.0])])),
+        (
+            with(|limits| limits.attributes_len = 64),
+            x(&[raw(&[1.0]), field(12, &long), pair("k", &long)]),
+        ),
+        (Limits::default(), x(&scattered)),
+    ] {
+        let file = limited(limits, &[part]).unwrap();
+        let error = file.tensor("x").unwrap_err();
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "header"));
+        assert!(file.tensor("w").is_ok());
+    }
+    for (limits, part) in [
+        (
+            with(|limits| limits.name_len = 64),
+            field(5, field(8, &long)),
+        ),
+        (with(|limits| limits.manifest_len = 64), pair("k", &long)),
+        (with(|limits| limits.manifest_len = 64), field(10, &long)),
+    ] {
+        let error = limited(limits, &[part]).unwrap_err();
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "header"));
+    }
+    let twice = x(&[raw(&[1.0]), pair("unit", "m"), pair("unit", "s")]);
+    let file = limited(Limits::default(), &[twice]).unwrap();
+    let warnings = file.warnings();
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(
+        (warnings[0].code, warnings[0].object.as_deref()),
+        ("attribute-conflict", Some("x"))
+    );
+    let attributes = file.tensor("x").unwrap().attributes().clone();
+    assert_eq!(attributes.get("unit").unwrap().as_str(), Some("m"));
+}
+
+#[test]
+fn graphs_within_graphs_have_a_limit() {
+    let nested = |levels: usize| {
+        let mut graph = initializer("w", &[1.0]);
+        for _ in 1..levels {
+            let attribute = field(5, [field(1, "b"), field(6, graph)].concat());
+            graph = field(1, [field(3, "n"), attribute].concat());
+        }
+        opened(model(&[graph]))
+    };
+    assert_eq!(nested(32).unwrap().len(), 1);
+    assert_eq!(nested(33).unwrap_err().code(), "header");
+    assert_eq!(nested(1000).unwrap_err().code(), "header");
+}
+
+/// A long name of a node is the beginning of the names of everything in it: of a few bytes each,
+/// they would fill memory.
+#[test]
+fn names_made_of_others_do_not_outgrow_the_file() {
+    const TENSORS: u64 = 10;
+    const GRAPHS: u64 = 11;
+    for number in [TENSORS, GRAPHS] {
+        let parts: Vec<u8> = (0..5000).flat_map(|_| field(number, [])).collect();
+        let attribute = field(5, [field(1, "a"), parts].concat());
+        let node = field(1, [field(3, "n".repeat(30_000)), attribute].concat());
+        assert_eq!(opened(model(&[node])).unwrap_err().code(), "header");
+    }
+}

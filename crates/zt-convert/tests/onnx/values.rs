@@ -1,0 +1,174 @@
+//! Values in every way that a tensor may hold them.
+
+use super::draft::{
+    DOUBLE, FLOAT, INT64, UINT8, code, field, found, indices, initializer, int, model, opened, raw,
+    sparse, tensor, varint,
+};
+
+/// Packed in two pieces, then one by one: legal, and as no writer has it.
+#[test]
+fn values_are_read_however_they_are_packed() {
+    let packed = |values: &[u64]| {
+        let values: Vec<u8> = values.iter().flat_map(|value| varint(*value)).collect();
+        field(7, values)
+    };
+    let long: Vec<u64> = (0..200_000u64).map(|i| u64::MAX / (i + 1)).collect();
+    let (first, rest) = long.split_at(70_000);
+    let (second, third) = rest.split_at(70_000);
+    let single: Vec<u8> = third.iter().flat_map(|value| int(7, *value)).collect();
+    let values = [packed(first), packed(&[]), packed(second), single];
+    let bytes = model(&[field(5, tensor("x", INT64, &[200_000], &values))]);
+    let file = opened(bytes).unwrap();
+    let tensor = file.tensor("x").unwrap();
+    // Backwards and off the elements' borders first, so that every place is looked for anew.
+    for (start, end) in [
+        (199_999, 200_000),
+        (131_071, 131_075),
+        (65_530, 65_540),
+        (0, 3),
+    ] {
+        let slice = tensor
+            .slice(&[format!("{start}:{end}").parse().unwrap()])
+            .unwrap();
+        let expected: Vec<u64> = long[start..end].to_vec();
+        let found: Vec<u64> = slice
+            .as_slice::<i64>()
+            .unwrap()
+            .iter()
+            .map(|v| v.cast_unsigned())
+            .collect();
+        assert_eq!(found, expected);
+    }
+    let all: Vec<u64> = tensor
+        .as_slice::<i64>()
+        .unwrap()
+        .iter()
+        .map(|v| v.cast_unsigned())
+        .collect();
+    assert_eq!(all, long);
+}
+
+#[test]
+fn numbers_of_eight_bytes_may_each_be_a_field() {
+    let single: Vec<u8> = [1.5f64, -2.0]
+        .iter()
+        .flat_map(|value| [varint(10 << 3 | 1), value.to_le_bytes().to_vec()].concat())
+        .collect();
+    let doubles = |count: u64| {
+        let values = std::slice::from_ref(&single);
+        opened(model(&[field(5, tensor("x", DOUBLE, &[count], values))])).unwrap()
+    };
+    assert_eq!(
+        *doubles(2).tensor("x").unwrap().as_slice::<f64>().unwrap(),
+        [1.5, -2.0]
+    );
+    assert_eq!(code(&doubles(3), "x"), "shape-size-mismatch");
+}
+
+#[test]
+fn other_values_than_the_shape_demands_are_found() {
+    let counted = |count: u64, values: &[u8]| {
+        let values = field(5, values);
+        opened(model(&[field(5, tensor("x", UINT8, &[count], &[values]))])).unwrap()
+    };
+    assert!(counted(3, &[1, 2, 3]).tensor("x").is_ok());
+    // More than there are bytes, and fewer than bytes of ten.
+    assert_eq!(code(&counted(4, &[1, 2, 3]), "x"), "shape-size-mismatch");
+    assert_eq!(code(&counted(0, &[1, 2, 3]), "x"), "shape-size-mismatch");
+    // What could be shows when it is read.
+    assert_eq!(found(&counted(2, &[1, 2, 3])), "shape-size-mismatch");
+    // The third varint goes on, and its end is not there.
+    assert_eq!(found(&counted(3, &[1, 2, 0x83])), "header");
+    // 300 is no UINT8.
+    assert_eq!(found(&counted(2, &[0xAC, 2, 1])), "header");
+
+    let raw = opened(model(&[field(
+        5,
+        tensor("x", UINT8, &[4], &[field(9, [1, 2, 3])]),
+    )]))
+    .unwrap();
+    assert_eq!(code(&raw, "x"), "shape-size-mismatch");
+    let none = opened(model(&[field(5, tensor("x", UINT8, &[4], &[]))])).unwrap();
+    assert_eq!(code(&none, "x"), "shape-size-mismatch");
+    let twice = [field(5, [1]), field(9, [1])];
+    let twice = opened(model(&[field(5, tensor("x", UINT8, &[1], &twice))])).unwrap();
+    assert_eq!(code(&twice, "x"), "header");
+    let others = opened(model(&[field(
+        5,
+        tensor("x", FLOAT, &[1], &[field(5, [1])]),
+    )]))
+    .unwrap();
+    assert_eq!(code(&others, "x"), "header");
+    let overflow = tensor("x", UINT8, &[1 << 62, 1 << 62], &[]);
+    assert_eq!(
+        code(&opened(model(&[field(5, overflow)])).unwrap(), "x"),
+        "shape-size-mismatch"
+    );
+}
+
+#[test]
+fn a_tensor_that_cannot_be_read_does_not_hide_its_neighbours() {
+    let strange = |data_type: u64| tensor("strange", data_type, &[2], &[field(9, [1, 2])]);
+    let negative = tensor("strange", UINT8, &[u64::MAX], &[]);
+    let segment = tensor(
+        "strange",
+        UINT8,
+        &[1],
+        &[field(3, int(1, 0)), field(9, [1])],
+    );
+    for (bad, expected) in [
+        (strange(8), "dtype"),
+        (strange(22), "dtype"),
+        (strange(0), "dtype"),
+        (strange(99), "dtype"),
+        (negative, "header"),
+        (segment, "unsupported"),
+        (
+            tensor("strange", UINT8, &[1; 65], &[field(9, [1])]),
+            "header",
+        ),
+    ] {
+        let file = opened(model(&[field(5, bad), initializer("w", &[1.0])])).unwrap();
+        assert_eq!(code(&file, "strange"), expected);
+        assert_eq!(*file.tensor("w").unwrap().as_slice::<f32>().unwrap(), [1.0]);
+    }
+}
+
+#[test]
+fn sparse_tensors_have_the_coordinates_of_either_kind_of_indices() {
+    let values = tensor("s", FLOAT, &[2], &[raw(&[1.0, 2.0])]);
+    let model = |values: &[u8], indices: &[u8], shape: &[u64]| {
+        opened(model(&[field(15, sparse(values, indices, shape))])).unwrap()
+    };
+    let found_at = |found: &[u64], shape: &[u64]| model(&values, &indices(found, shape), &[2, 3]);
+    for file in [found_at(&[1, 5], &[2]), found_at(&[0, 1, 1, 2], &[2, 2])] {
+        let dense = file.tensor("s").unwrap().to_dense().unwrap();
+        assert_eq!(
+            *dense.as_slice::<f32>().unwrap(),
+            [0.0, 1.0, 0.0, 0.0, 0.0, 2.0]
+        );
+    }
+    for file in [
+        found_at(&[1, 6], &[2]),
+        found_at(&[1, u64::MAX], &[2]),
+        found_at(&[0, 3, 1, 2], &[2, 2]),
+    ] {
+        assert_eq!(found(&file), "index-value");
+    }
+    let two = indices(&[1, 5], &[2]);
+    let matrix = tensor("s", FLOAT, &[2, 1], &[raw(&[1.0, 2.0])]);
+    let floats = tensor("", FLOAT, &[2], &[raw(&[1.0, 5.0])]);
+    for (file, expected) in [
+        (found_at(&[1, 5, 5], &[3]), "header"),
+        // One coordinate of two dimensions.
+        (found_at(&[1, 5], &[2, 1]), "header"),
+        (found_at(&[1, 5], &[1, 2]), "header"),
+        (found_at(&[1, 5], &[2, 1, 1]), "header"),
+        (model(&matrix, &two, &[2, 3]), "header"),
+        (model(&values, &floats, &[2, 3]), "header"),
+        (model(&values, &two, &[2, u64::MAX]), "header"),
+        (model(&values, &two, &[]), "shape-size-mismatch"),
+    ] {
+        assert_eq!(code(&file, "s"), expected);
+    }
+}
