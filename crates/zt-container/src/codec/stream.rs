@@ -97,8 +97,7 @@ impl FrameDecoder {
         let (taken, given) = (source.pos, destination.pos());
         self.given = self.given.saturating_add(given as u64);
         match hint {
-            Ok(hint) if taken > 0 || given > 0 => self.at_boundary = hint == 0,
-            Ok(_) => {}
+            Ok(hint) => self.at_boundary = hint == 0,
             Err(code) => return Err(ZstdFault::Refused(get_error_name(code)).into()),
         }
         // A frame that ends with an empty block is not held to its header by zstd.
@@ -159,10 +158,10 @@ mod tests {
 
     const MAGIC: [u8; 4] = FRAME_MAGIC.to_le_bytes();
 
-    /// Whether a decoder takes `stored` in pieces of so many bytes, for 24 bytes that are 7.
-    fn takes(stored: &[u8], piece: usize) -> bool {
-        let mut decoder = FrameDecoder::new(24).unwrap();
-        let (mut out, mut filled) = ([0; 64], 0);
+    /// Whether a decoder takes `stored` in pieces of so many bytes, for `len` bytes that are 7.
+    fn takes(stored: &[u8], piece: usize, len: usize) -> bool {
+        let mut decoder = FrameDecoder::new(len as u64).unwrap();
+        let (mut out, mut filled) = ([0; 256], 0);
         let decoded = stored.chunks(piece).try_for_each(|mut rest| {
             while !rest.is_empty() {
                 let (taken, given) = decoder.run(rest, &mut out[filled..])?;
@@ -171,14 +170,18 @@ mod tests {
             Ok::<_, crate::Error>(())
         });
         assert!(decoder.context.sizeof() < 1 << 20, "memory for the content");
-        decoded.is_ok() && decoder.at_boundary() && out[..filled] == [7; 24]
+        decoded.is_ok() && decoder.at_boundary() && out[..filled] == vec![7; len]
     }
 
     /// Whether all ways to decode 24 bytes that are 7 take them.
     fn all_take(stored: &[u8]) -> bool {
         let whole = decode_into(stored, &mut [0; 24]).is_ok();
-        assert_eq!(takes(stored, stored.len()), whole, "{stored:x?} at once");
-        assert_eq!(takes(stored, 1), whole, "{stored:x?} byte by byte");
+        assert_eq!(
+            takes(stored, stored.len(), 24),
+            whole,
+            "{stored:x?} at once"
+        );
+        assert_eq!(takes(stored, 1, 24), whole, "{stored:x?} byte by byte");
         whole
     }
 
@@ -196,6 +199,14 @@ mod tests {
         }
     }
 
+    /// Such a frame has its size where others have their window.
+    #[test]
+    fn the_size_of_a_single_segment_is_not_narrowed() {
+        // The last block: 200 times the byte 7.
+        let stored = [&MAGIC[..], &[0x20, 200], &[0x43, 6, 0, 7]].concat();
+        assert!(takes(&stored, 1, 200));
+    }
+
     #[test]
     fn a_frame_has_what_it_says() {
         let block = [0xc2, 0, 0, 7];
@@ -210,6 +221,14 @@ mod tests {
         let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 9, 9];
         let frame = [&MAGIC[..], &[0x20, 24], &block, &[1, 0, 0]].concat();
         assert!(all_take(&[&skipped[..], &frame, &nothing].concat()));
+        // The last block is missing.
+        assert!(!all_take(&[&MAGIC[..], &[0, 0], &block].concat()));
+        // A dictionary of number 0 is none.
+        for (size, is_taken) in [(24, true), (25, false)] {
+            let head = [0x81, 0, 0, size, 0, 0, 0];
+            let stored = [&MAGIC[..], &head, &block, &[1, 0, 0]].concat();
+            assert_eq!(all_take(&stored), is_taken, "{size}");
+        }
         // 16 bits stand for 256 more than they say.
         let frame = [&MAGIC[..], &[0x60, 24, 0], &block, &[1, 0, 0]].concat();
         assert!(!all_take(&frame));
