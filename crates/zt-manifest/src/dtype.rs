@@ -135,10 +135,21 @@ mod tests {
         for dtype in DType::ALL {
             assert_eq!(DType::from_name(dtype.as_str()), Some(dtype));
             assert_eq!(DType::from_long_name(dtype.as_long_str()), Some(dtype));
+            assert_eq!(dtype.to_string(), dtype.as_str());
         }
         assert_eq!(DType::from_name("float32"), None);
         assert_eq!(DType::from_long_name("f32"), None);
         assert_eq!(DType::from_name("F32"), None);
         assert_eq!(DType::from_name("f32 "), None);
+    }
+
+    /// A name ends in the bits of an element, but for that of a truth value.
+    #[test]
+    fn elements_are_as_long_as_they_are_called() {
+        for dtype in DType::ALL {
+            let bits = dtype.as_str().trim_start_matches(char::is_alphabetic);
+            let bits = bits.parse().unwrap_or(8);
+            assert_eq!(dtype.byte_len() * 8, bits, "{dtype}");
+        }
     }
 }

@@ -192,5 +192,7 @@ mod tests {
         assert_eq!(map.remove("b"), None);
         let keys: Vec<_> = map.iter().filter_map(|(key, _)| key.as_str()).collect();
         assert_eq!(keys, ["a", "c"]);
+        assert_eq!((map.len(), map.is_empty()), (2, false));
+        assert!(Map::new().is_empty());
     }
 }

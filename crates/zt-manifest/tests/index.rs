@@ -173,18 +173,25 @@ fn refuses_a_manifest_that_is_cut_or_continued_anywhere() {
 
 #[test]
 fn finds_flaws_in_parts_that_nobody_asks_for() {
-    for flaw in [
-        &b"\x62\xC3\x28"[..],
-        b"\xA2\x01\x00\x01\x00",
-        b"\xF8\x18",
-        b"\x7F\x41a\xFF",
-        b"\x9B\x00\x00\x00\x00\xFF\xFF\xFF\xFF\x00",
-        b"\x1D",
-        b"\xFF",
+    for (flaw, words) in [
+        (&b"\x62\xC3\x28"[..], "a text is not UTF-8"),
+        (b"\xA2\x01\x00\x01\x00", "twice"),
+        (b"\xF8\x18", "simple value 24 is spelled in two bytes"),
+        (b"\x7F\x41a\xFF", "a chunk of a string is no string"),
+        (
+            b"\x9B\x00\x00\x00\x00\xFF\xFF\xFF\xFF\x00",
+            "a length of 4294967295",
+        ),
+        (b"\x1D", "additional information 29 is reserved"),
+        (b"\xFF", "a break code where nothing can end"),
+        (b"\x18", "it ends within an item"),
+        (b"\x00\x00", "1 bytes follow the item"),
     ] {
         let mut bytes = b"\xA3\x67version\x651.2.0\x67objects\xA0\x61x\x81".to_vec();
         bytes.extend(flaw);
-        assert_eq!(refused(&bytes, Layout::V1_1), "cbor", "{flaw:x?}");
+        let error = parse(&bytes, Layout::V1_1).unwrap_err();
+        assert_eq!(error.code(), "cbor", "{flaw:x?}");
+        assert!(error.to_string().contains(words), "{error}");
     }
 }
 
@@ -232,6 +239,12 @@ fn a_manifest_longer_than_the_limit_is_refused_unread() {
     };
     let error = Index::parse([0xFF; 11], Layout::V1_1, &limits).unwrap_err();
     assert_eq!(error.code(), "manifest-size");
+    let bytes = encode(&root());
+    let limits = Limits {
+        manifest_len: bytes.len() as u64,
+        ..limits
+    };
+    assert!(Index::parse(&bytes, Layout::V1_1, &limits).is_ok());
 }
 
 #[test]

@@ -64,14 +64,31 @@ fn faults_of_a_0_1_tensor_are_its_own_unless_it_has_no_name() {
     }
     assert_eq!(v0_1(with(tensor(), "dtype", "f32")).unwrap_err(), "dtype");
     assert_eq!(v0_1(with(tensor(), "size", 4000)).unwrap_err(), "bounds");
-    for (tensors, code) in [
-        (vec![without(tensor(), "name")], "schema"),
-        (vec![with(tensor(), "name", 1)], "schema"),
-        (vec![Cbor::Null], "schema"),
-        (vec![tensor(), tensor()], "cbor"),
+    for (tensors, code, words) in [
+        (
+            vec![without(tensor(), "name")],
+            "schema",
+            "`name` is missing",
+        ),
+        (
+            vec![with(tensor(), "name", 1)],
+            "schema",
+            "`name` is an unsigned integer",
+        ),
+        (vec![Cbor::Null], "schema", "`object` is "),
+        (
+            vec![tensor(), tensor()],
+            "cbor",
+            "two objects are named \"w\"",
+        ),
     ] {
-        assert_eq!(refused(&encode(&Cbor::Array(tensors)), Layout::V0_1), code);
+        let error = parse(encode(&Cbor::Array(tensors)), Layout::V0_1).unwrap_err();
+        assert_eq!(error.code(), code);
+        assert!(error.to_string().contains(words), "{error}");
     }
+    let last = with(without(tensor(), "name"), "name", "w");
+    let index = parse(encode(&Cbor::Array(vec![last])), Layout::V0_1).unwrap();
+    assert_eq!((index.is_empty(), index.name(0)), (false, "w"));
     assert_eq!(refused(&encode(&tensor()), Layout::V0_1), "schema");
     assert!(parse(b"\x80", Layout::V0_1).unwrap().is_empty());
 }

@@ -100,7 +100,11 @@ fn changed(change: fn(&mut Component)) -> Object {
 
 #[test]
 fn refuses_what_a_reader_would_refuse() {
-    let twice = object().with_component("data", Component::new(DType::F32, blob()));
+    let with = |object: Object, role: &'static str| {
+        object.with_component(role, Component::new(DType::F32, blob()))
+    };
+    let twice = with(object(), "data");
+    let among_others = with(with(object(), "scales"), "data");
     let attribute = |value: Value| {
         let attributes = Some(Map::from([("k", value)]));
         Object {
@@ -117,6 +121,11 @@ fn refuses_what_a_reader_would_refuse() {
         ),
         (
             vec![("w", twice)],
+            "duplicate-name",
+            "two components of \"w\" have the role \"data\"",
+        ),
+        (
+            vec![("w", among_others)],
             "duplicate-name",
             "two components of \"w\" have the role \"data\"",
         ),

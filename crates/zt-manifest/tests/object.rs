@@ -224,6 +224,12 @@ fn rank_and_name_have_limits() {
     let named = &object.fault().unwrap().error;
     assert_eq!(named.code(), "schema");
     assert_eq!(named.to_string(), "a name of 1 bytes, above the limit of 0");
+    let enough = Limits {
+        name_len: 1,
+        ..limits
+    };
+    let index = Index::parse(&bytes, Layout::V1_1, &enough).unwrap();
+    assert!(index.object(0).fault().is_none());
     let index = common::parse(&bytes, Layout::V1_1).unwrap();
     let placement = Placement {
         limits,

@@ -143,6 +143,20 @@ fn each_accessor_takes_values_of_its_own_type_only() {
     }
 }
 
+/// What a value may hold, a type of `serde` gets.
+#[test]
+fn lists_as_deep_as_they_may_be_deserialize() {
+    let mut value = Value::Unsigned(7);
+    for _ in 1..MAX_NESTING {
+        value = Value::Array(vec![value]);
+    }
+    let mut decoded: ciborium::Value = value.deserialized().unwrap();
+    for _ in 1..MAX_NESTING {
+        decoded = decoded.into_array().unwrap().pop().unwrap();
+    }
+    assert_eq!(decoded, ciborium::Value::from(7));
+}
+
 #[test]
 fn bignums_deserialize_where_they_fit() {
     let bignum = Value::Tag(2, Box::new(vec![1u8, 0, 0, 0, 0, 0, 0, 0, 0].into()));
