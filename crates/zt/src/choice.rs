@@ -1,5 +1,8 @@
 //! How a component is stored, decided by a sample before any of it is compressed.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use zt_container::codec::FRAME_CONTENT;
 
 use crate::error::Result;
@@ -17,24 +20,45 @@ pub(crate) enum Method {
 const STRETCHES: usize = 4;
 const STRETCH: usize = 32 << 10;
 
-/// How `head`, the first bytes of a component, says that the component is stored. The same bytes
-/// are always stored the same way.
+/// The first bytes of a component, of which a few stretches are looked at.
+pub(crate) trait Head {
+    fn byte_len(&self) -> usize;
+
+    /// The bytes of `range`, which lies within.
+    fn stretch(&self, range: Range<usize>) -> Result<Cow<'_, [u8]>>;
+}
+
+impl Head for [u8] {
+    fn byte_len(&self) -> usize {
+        self.len()
+    }
+
+    fn stretch(&self, range: Range<usize>) -> Result<Cow<'_, [u8]>> {
+        Ok(Cow::Borrowed(self.get(range).unwrap_or_default()))
+    }
+}
+
+/// How `head` says that the component is stored. The same bytes are always stored the same way.
 ///
 /// A sample costs a few percent of compressing what it speaks for. It cannot see what repeats over
 /// more than a stretch, so before anything is stored raw, one frame is compressed quickly.
-pub(crate) fn choose(tools: &Tools, compression: Compression, head: &[u8]) -> Result<Method> {
+pub(crate) fn choose(
+    tools: &Tools,
+    compression: Compression,
+    head: &(impl Head + ?Sized),
+) -> Result<Method> {
     let effort = match compression {
         Compression::None => return Ok(Method::Raw),
         Compression::Zstd(level) => Effort::Level(level),
         Compression::EntropyOnly => Effort::EntropyOnly,
         Compression::Auto => return choose_effort(tools, head),
     };
-    if head.len() <= STRETCHES * STRETCH || shrinks(tools, effort, head)? {
+    if head.byte_len() <= STRETCHES * STRETCH || shrinks(tools, effort, head)? {
         return Ok(Method::Frames(effort));
     }
     let repeats = effort != Effort::EntropyOnly && {
-        let first = head.get(..FRAME_CONTENT).unwrap_or(head);
-        frame_len(tools, Effort::Level(1), first)? < first.len()
+        let first = head.stretch(0..head.byte_len().min(FRAME_CONTENT))?;
+        frame_len(tools, Effort::Level(1), &first)? < first.len()
     };
     Ok(if repeats {
         Method::Frames(effort)
@@ -44,18 +68,19 @@ pub(crate) fn choose(tools: &Tools, compression: Compression, head: &[u8]) -> Re
 }
 
 /// [`Compression::Auto`]: the cheapest to read of what is nearly the smallest.
-fn choose_effort(tools: &Tools, head: &[u8]) -> Result<Method> {
+fn choose_effort(tools: &Tools, head: &(impl Head + ?Sized)) -> Result<Method> {
     let mut len = 0usize;
     let (mut by_frequency, mut by_search) = (0usize, 0usize);
-    for stretch in sample(head) {
+    for range in sample(head.byte_len()) {
+        let stretch = head.stretch(range)?;
         len = len.saturating_add(stretch.len());
-        by_frequency += frame_len(tools, Effort::EntropyOnly, stretch)?;
-        by_search += frame_len(tools, Effort::Level(DEFAULT_LEVEL), stretch)?;
+        by_frequency += frame_len(tools, Effort::EntropyOnly, &stretch)?;
+        by_search += frame_len(tools, Effort::Level(DEFAULT_LEVEL), &stretch)?;
     }
     let searched = Method::Frames(Effort::Level(DEFAULT_LEVEL));
     if !is_worth(by_frequency.min(by_search), len) {
-        let first = head.get(..FRAME_CONTENT).unwrap_or(head);
-        let repeats = is_worth(frame_len(tools, Effort::Level(1), first)?, first.len());
+        let first = head.stretch(0..head.byte_len().min(FRAME_CONTENT))?;
+        let repeats = is_worth(frame_len(tools, Effort::Level(1), &first)?, first.len());
         return Ok(if repeats { searched } else { Method::Raw });
     }
     Ok(if is_worth(by_search, by_frequency) {
@@ -70,10 +95,11 @@ fn is_worth(len: usize, of: usize) -> bool {
     len < of - of / 50
 }
 
-fn shrinks(tools: &Tools, effort: Effort, head: &[u8]) -> Result<bool> {
+fn shrinks(tools: &Tools, effort: Effort, head: &(impl Head + ?Sized)) -> Result<bool> {
     let (mut stored, mut len) = (0usize, 0usize);
-    for stretch in sample(head) {
-        stored += frame_len(tools, effort, stretch)?;
+    for range in sample(head.byte_len()) {
+        let stretch = head.stretch(range)?;
+        stored += frame_len(tools, effort, &stretch)?;
         len += stretch.len();
     }
     Ok(stored < len)
@@ -87,11 +113,9 @@ fn frame_len(tools: &Tools, effort: Effort, content: &[u8]) -> Result<usize> {
 }
 
 /// All of a short head, else stretches from its beginning to its end.
-fn sample(head: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let step = (head.len().saturating_sub(STRETCH) / (STRETCHES - 1)).max(STRETCH);
-    (0..STRETCHES).filter_map(move |at| {
-        let start = at * step;
-        let end = head.len().min(start + STRETCH);
-        head.get(start..end).filter(|stretch| !stretch.is_empty())
-    })
+fn sample(byte_len: usize) -> impl Iterator<Item = Range<usize>> {
+    let step = (byte_len.saturating_sub(STRETCH) / (STRETCHES - 1)).max(STRETCH);
+    (0..STRETCHES)
+        .map(move |at| at * step..byte_len.min(at * step + STRETCH))
+        .filter(|range| !range.is_empty())
 }

@@ -1,5 +1,6 @@
 //! Components whose bytes workers make themselves, of memory that the caller lends.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::Write;
 use std::ops::Range;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
 
 use super::{Begin, Encoder, Item, Placed, Stored, out_of_order};
-use crate::choice::{Method, choose};
+use crate::choice::{Head, Method, choose};
 use crate::error::Result;
 use crate::options::ComponentOptions;
 use crate::scratch::resize;
@@ -100,23 +101,33 @@ impl<W: Write> Encoder<W> {
 
 impl<'m> Plan<'m> {
     fn new(made: &'m Made<'m>, tools: &Tools) -> Result<Self> {
-        let head = made.bytes(0..SINGLE_FRAME_MAX.min(made.byte_len), tools)?;
-        let method = choose(tools, made.options.compression, &head)?;
-        tools.give_back(head);
+        let method = choose(tools, made.options.compression, made)?;
         Ok(Plan { made, method })
     }
 
     fn make(&self, range: Range<usize>, tools: &Tools) -> Result<Stored> {
-        let content = self.made.bytes(range, tools)?;
+        let memory = tools.buffer(range.len())?;
+        let content = self.made.bytes(range, memory)?;
         Stored::part(tools, content, self.method, self.made.options.digest)
     }
 }
 
 impl Made<'_> {
-    fn bytes(&self, range: Range<usize>, tools: &Tools) -> Result<Vec<u8>> {
-        let mut bytes = tools.buffer(range.len())?;
-        resize(&mut bytes, range.len() as u64)?;
-        (self.fill)(range.start, &mut bytes);
-        Ok(bytes)
+    /// The bytes of `range`, in `memory` that is used again.
+    fn bytes(&self, range: Range<usize>, mut memory: Vec<u8>) -> Result<Vec<u8>> {
+        resize(&mut memory, range.len() as u64)?;
+        (self.fill)(range.start, &mut memory);
+        Ok(memory)
+    }
+}
+
+/// As much as decides for a component that comes in pieces.
+impl Head for Made<'_> {
+    fn byte_len(&self) -> usize {
+        self.byte_len.min(SINGLE_FRAME_MAX)
+    }
+
+    fn stretch(&self, range: Range<usize>) -> Result<Cow<'_, [u8]>> {
+        self.bytes(range, Vec::new()).map(Cow::Owned)
     }
 }

@@ -142,7 +142,7 @@ impl Stored {
     /// All of a component: one frame, unless it does not shrink.
     fn alone(tools: &Tools, content: Vec<u8>, options: ComponentOptions) -> Result<Self> {
         let content_len = content.len();
-        if let Method::Frames(effort) = choose(tools, options.compression, &content)? {
+        if let Method::Frames(effort) = choose(tools, options.compression, content.as_slice())? {
             let frame = tools.compress(effort, &content)?;
             if frame.len() < content_len {
                 tools.give_back(content);
