@@ -20,8 +20,18 @@ const PIECE: usize = 1 << 20;
 #[derive(Default)]
 pub(crate) struct Shares {
     pub(crate) components: HashMap<(Content, ComponentOptions), Placed>,
-    /// Names of the objects that were split into planes.
-    pub(crate) split: HashMap<(Content, DType, Option<Text>, ObjectOptions), String>,
+    /// The planes of objects that were split. Places, not names: what is edited may give those to
+    /// other objects.
+    pub(crate) split: HashMap<SplitKey, Vec<Placed>>,
+}
+
+/// What stands for an object of certain values that is split and stored in a certain way.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SplitKey {
+    pub(crate) content: Content,
+    pub(crate) dtype: DType,
+    pub(crate) logical_type: Option<Text>,
+    pub(crate) options: ObjectOptions,
 }
 
 /// Equal only for equal bytes: sha256, and no shorter hash, stands for bytes that are not there any

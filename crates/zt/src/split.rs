@@ -1,16 +1,15 @@
 //! Dense objects written as `zt.planes/1`.
 
-use std::collections::hash_map::Entry as Slot;
 use std::io::{self, Write};
 
 use zt_container::codec::SINGLE_FRAME_MAX;
 use zt_formats::{NewObject, PlaneCodec, Planes, View, dense_byte_len};
 use zt_manifest::{DType, Map, Object};
 
-use crate::encode::Made;
+use crate::encode::{Made, Placed};
 use crate::error::Result;
 use crate::options::ObjectOptions;
-use crate::share::Content;
+use crate::share::{Content, SplitKey};
 use crate::stream::{ComponentWriter, ObjectWriter, unwrapped};
 use crate::writer::Writer;
 
@@ -58,28 +57,18 @@ impl Writer<'_> {
         is_dense.then(codec).flatten()
     }
 
-    /// The name of an object of the same values that was split and stored in the same way. Where
-    /// there is none, this one is remembered.
-    fn split_before(
-        &mut self,
-        name: &str,
-        new: &NewObject<'_>,
-        options: &ObjectOptions,
-    ) -> Result<Option<String>> {
+    /// `None` where nothing is to be shared.
+    fn split_key(&self, new: &NewObject<'_>, options: &ObjectOptions) -> Result<Option<SplitKey>> {
         let data = new.components.first().map(|(_, data)| data);
-        let Some((shares, data)) = self.shares.as_mut().zip(data) else {
+        let Some((_, data)) = self.shares.as_ref().zip(data) else {
             return Ok(None);
         };
-        let content = Content::of(&data.bytes, &self.encoder.workers)?;
-        let logical_type = data.logical_type.clone();
-        let key = (content, data.dtype, logical_type, options.clone());
-        match shares.split.entry(key) {
-            Slot::Occupied(first) => Ok(Some(first.get().clone())),
-            Slot::Vacant(slot) => {
-                slot.insert(name.to_owned());
-                Ok(None)
-            }
-        }
+        Ok(Some(SplitKey {
+            content: Content::of(&data.bytes, &self.encoder.workers)?,
+            dtype: data.dtype,
+            logical_type: data.logical_type.clone(),
+            options: options.clone(),
+        }))
     }
 
     pub(crate) fn add_split(
@@ -89,20 +78,28 @@ impl Writer<'_> {
         codec: &PlaneCodec,
         options: &ObjectOptions,
     ) -> Result<()> {
-        let earlier = self.split_before(name, new, options)?;
+        let key = self.split_key(new, options)?;
+        let shares = self.shares.as_ref().zip(key.as_ref());
+        let earlier = shares.and_then(|(shares, key)| shares.split.get(key));
+        let earlier = earlier.cloned();
         let object = Object::new(new.shape.to_vec(), Planes::FORMAT);
         let mut object = ObjectWriter::new(self, name, object).options(options.clone());
         if let Some(attributes) = &new.attributes {
             object.set_attributes(attributes.clone());
         }
-        match &earlier {
-            Some(earlier) => object.share_planes(codec, earlier)?,
+        match earlier {
+            Some(planes) => object.place_planes(codec, planes)?,
             None => {
                 let mut data = new.components.iter();
                 data.try_for_each(|(_, data)| object.split(codec, &data.bytes))?;
             }
         }
-        object.finish()
+        let planes = object.placed();
+        object.finish()?;
+        if let Some((shares, key)) = self.shares.as_mut().zip(key) {
+            shares.split.insert(key, planes);
+        }
+        Ok(())
     }
 }
 
@@ -168,7 +165,6 @@ impl ObjectWriter<'_, '_> {
         if elements.len() / width <= SINGLE_FRAME_MAX {
             return self.planes(codec, |out| out.write_all(elements).map_err(unwrapped));
         }
-        self.add_attributes(codec.to_attributes());
         let fills: Vec<_> = (0..width)
             .map(|plane| {
                 move |start: usize, out: &mut [u8]| {
@@ -185,10 +181,25 @@ impl ObjectWriter<'_, '_> {
         });
         let made: Vec<_> = made.collect();
         let placed = self.writer.encoder.encode_made(&made)?;
-        for (role, placed) in roles.iter().zip(placed) {
+        self.place_planes(codec, placed)
+    }
+
+    /// The planes of `codec` in places that are known, and the attributes that say its type.
+    fn place_planes(&mut self, codec: &PlaneCodec, planes: Vec<Placed>) -> Result<()> {
+        self.add_attributes(codec.to_attributes());
+        for (role, placed) in codec.roles().iter().zip(planes) {
             self.component(*role, DType::U8, None)?.place(placed);
         }
         Ok(())
+    }
+
+    /// Where the blobs of the components so far are.
+    fn placed(&self) -> Vec<Placed> {
+        let (writer, at) = (&self.writer, self.writer.object_count());
+        let components = self.object.components.iter().enumerate();
+        components
+            .map(|(component, (_, found))| writer.placed(at, component, &found.blob))
+            .collect()
     }
 
     /// As [`ObjectWriter::planes`], for the values of `object`, which was written as planes of the

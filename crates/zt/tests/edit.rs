@@ -11,7 +11,7 @@ use zt::{
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-fn dense(values: &[i32]) -> Dense<'_> {
+fn dense<T: zt::formats::Element>(values: &[T]) -> Dense<'_> {
     Dense::from_slice(&[values.len() as u64], values).unwrap()
 }
 
@@ -158,7 +158,7 @@ fn names_are_held_to_the_rules() -> Result {
     assert_eq!(edit.rename("x", "y").unwrap_err().code(), "not-found");
     assert_eq!(edit.rename("x", "x").unwrap_err().code(), "not-found");
     assert_eq!(edit.rename("a", "b").unwrap_err().code(), "duplicate-name");
-    let error = edit.writer().add("a", &dense(&[])).unwrap_err();
+    let error = edit.writer().add("a", &dense::<i32>(&[])).unwrap_err();
     assert_eq!(error.code(), "duplicate-name");
     edit.rename("a", "a")?;
     edit.commit()?;
@@ -280,6 +280,38 @@ fn the_file_that_is_there_is_held_to_the_formats_of_the_caller() -> Result {
         (error.code(), error.component()),
         ("missing-component", Some("scales"))
     );
+    Ok(())
+}
+
+/// What was split is shared by its place: its name may have gone, or be another object's by now.
+#[test]
+fn planes_are_shared_with_what_was_written_and_not_with_its_name() -> Result {
+    let (first, second) = ([1.5f32; 8192], [2.5f32; 8192]);
+    let taken_away: fn(&mut zt::Editor) -> zt::Result<()> = |edit| edit.remove("x");
+    let replaced: fn(&mut zt::Editor) -> zt::Result<()> = |edit| {
+        edit.remove("x")?;
+        edit.writer().add("x", &dense(&[2.5f32; 8192]))
+    };
+    let renamed: fn(&mut zt::Editor) -> zt::Result<()> = |edit| edit.rename("x", "z");
+    for change in [taken_away, replaced, renamed] {
+        let fixture = Fixture::new()?;
+        let options = WriteOptions::new().planes().deduplicate(true);
+        let mut edit = options.edit(fixture.path())?;
+        edit.writer().add("x", &dense(&first))?;
+        change(&mut edit)?;
+        edit.writer().add("y", &dense(&first))?;
+        edit.commit()?;
+        let file = File::open(fixture.path())?;
+        let value = |name: &str| -> zt::Result<Vec<f32>> {
+            Ok(file.tensor(name)?.to_dense()?.as_slice::<f32>()?.to_vec())
+        };
+        assert_eq!(value("y")?, first);
+        match file.names().find(|name| ["x", "z"].contains(name)) {
+            Some("x") => assert_eq!(value("x")?, second),
+            Some(name) => assert_eq!(value(name)?, first),
+            None => {}
+        }
+    }
     Ok(())
 }
 
