@@ -139,7 +139,7 @@ enum State<'t, T> {
     Waiting(Box<dyn FnOnce() -> T + Send + 't>),
     Running,
     Done(T),
-    /// Nobody asks any more.
+    /// Nobody asks any more, or there was a panic.
     Gone,
 }
 
@@ -156,9 +156,25 @@ impl<T> Slot<'_, T> {
                 }
             }
         };
+        // Whoever waits is told, however it ends.
+        let ends = Ends(self);
         let result = work();
         *lock(&self.state) = State::Done(result);
-        self.done.notify_all();
+        drop(ends);
+    }
+}
+
+/// Work that is being done, and has a result or has panicked when this goes.
+struct Ends<'s, 't, T>(&'s Slot<'t, T>);
+
+impl<T> Drop for Ends<'_, '_, T> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        if matches!(*state, State::Running) {
+            *state = State::Gone;
+        }
+        drop(state);
+        self.0.done.notify_all();
     }
 }
 
@@ -175,7 +191,7 @@ impl<'t, T> Task<'t, T> {
         matches!(*lock(&self.0.state), State::Done(_))
     }
 
-    /// The result, as soon as there is one. `None` never comes: only a task that is dropped has none.
+    /// The result, as soon as there is one. `None` where the work has panicked in another thread.
     pub(crate) fn wait(self) -> Option<T> {
         self.0.run();
         let mut state = lock(&self.0.state);
@@ -210,4 +226,31 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Waits until `changed` is notified.
 pub(crate) fn wait<'m, T>(changed: &Condvar, guard: MutexGuard<'m, T>) -> MutexGuard<'m, T> {
     changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(all(test, feature = "rayon"))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// Who waits for work that panics in another thread waits no longer than that.
+    #[test]
+    fn a_panic_keeps_nobody_waiting() {
+        let workers = Workers::new(Some(2)).unwrap();
+        let mut waited = None;
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            workers.scope(1, |scope| {
+                let (begins, has_begun) = channel();
+                let task = scope.start(move || {
+                    let _ = begins.send(());
+                    std::panic::panic_any("as a bug would");
+                });
+                let _ = has_begun.recv();
+                waited = Some(task.wait());
+            });
+        }));
+        assert_eq!(waited, Some(None::<()>));
+        assert!(ended.is_err(), "the panic goes on where the work was begun");
+    }
 }
