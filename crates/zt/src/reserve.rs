@@ -23,7 +23,7 @@ pub(crate) struct ReservingFile {
 /// Smaller files are written before anything could be gained.
 const WORTH_IT: u64 = 1 << 20;
 
-/// Reserved at a time: as much as there is already, between these.
+/// Reserved at a time, beyond what is being written: as much as there is already, between these.
 const LEAST: u64 = 4 << 20;
 const MOST: u64 = 64 << 20;
 

@@ -3,8 +3,14 @@
 
 mod common;
 
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use common::{every_source, sample, span_of};
-use zt::{Csr, Dense, ErrorKind, File, Limits, OpenOptions, Verify, WriteOptions, Writer};
+use zt::{
+    Csr, DType, Dense, ErrorKind, File, Limits, OpenOptions, Source, Span, Verify, WriteOptions,
+    Writer,
+};
 
 #[test]
 fn every_source_gives_the_same_values() {
@@ -53,6 +59,71 @@ fn raw_elements_are_borrowed_from_memory_and_maps_and_copied_from_files() {
         assert!(!values.is_borrowed() || lends, "{source}");
         assert!(values.is_borrowed() || source != "map");
     }
+}
+
+/// A file that changes between two reads of the same bytes.
+struct Changing {
+    before: Vec<u8>,
+    after: Vec<u8>,
+    /// What was read once.
+    watched: Span,
+    was_read: AtomicBool,
+}
+
+impl Source for Changing {
+    fn byte_len(&self) -> u64 {
+        self.before.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
+        let is_watched =
+            offset <= self.watched.offset() && offset + buf.len() as u64 >= self.watched.end();
+        let bytes = match is_watched && self.was_read.swap(true, Ordering::Relaxed) {
+            true => &self.after,
+            false => &self.before,
+        };
+        zt::Memory::new(&bytes[..]).read_at(offset, buf)
+    }
+}
+
+/// Where the file does not say how long a value is, its bytes are read to be counted, and once more
+/// to be returned: those have to be right.
+#[test]
+fn what_is_returned_was_verified_and_not_what_was_read_before() {
+    let mut bytes = Vec::new();
+    let mut writer = WriteOptions::new().zstd(1).to_writer(&mut bytes).unwrap();
+    let values: Vec<u8> = (0..4000u32)
+        .flat_map(|at| (at % 1000).to_le_bytes())
+        .collect();
+    let mut object = writer.begin("w", &[4000], "of_nobody").unwrap();
+    let mut data = object.component("data", DType::U8, None).unwrap();
+    data.write_all(&values).unwrap();
+    data.finish().unwrap();
+    object.finish().unwrap();
+    writer.finish().unwrap();
+    let span = span_of(&File::from_bytes(bytes.clone()).unwrap(), "w", "data");
+    // 1.1 has no such field, and nothing else of this file is any different.
+    for (new, old) in [
+        (&b"\x651.2.0"[..], &b"\x651.1.0"[..]),
+        (b"uncompressed_length", b"uncompressed_lengte"),
+    ] {
+        let found = bytes.windows(new.len()).position(|part| part == new);
+        let at = found.unwrap();
+        bytes[at..at + new.len()].copy_from_slice(old);
+    }
+    let mut after = bytes.clone();
+    let middle = usize::try_from(span.offset() + span.byte_len() / 2).unwrap();
+    after[middle] ^= 1;
+    let source = Changing {
+        before: bytes,
+        after,
+        watched: span,
+        was_read: AtomicBool::new(false),
+    };
+    let file = OpenOptions::new().open_source(source).unwrap();
+    let tensor = file.tensor("w").unwrap();
+    let error = tensor.read_into("data", &mut [0; 16_000]).unwrap_err();
+    assert_eq!(error.code(), "digest-mismatch");
 }
 
 #[test]

@@ -51,9 +51,10 @@ impl<'f> ComponentReader<'f> {
         Ok(len)
     }
 
-    /// Hands on all that is left, `piece_len` bytes at a time, until `take` breaks. Where that is more
-    /// than one piece of 256 KiB, a thread reads the next ones while `take` has one: so reading takes
-    /// no time beside writing or computing. Digests have been checked when this returns unbroken.
+    /// Hands on all that is left, `piece_len` bytes at a time, until `take` breaks. Where pieces have
+    /// 256 KiB or more and the first is full, a thread reads the next ones while `take` has one: so
+    /// reading takes no time beside writing or computing. Digests have been checked when this returns
+    /// unbroken.
     ///
     /// # Errors
     ///

@@ -147,11 +147,13 @@ impl<'f> Tensor<'f> {
         source: &dyn Source,
         out: &mut [u8],
     ) -> Result<()> {
+        // Asked first: counting compares the digest as well, and what is returned is read anew.
+        let verify = self.must_verify(part);
         let byte_len = match part.component.blob.decoded_len {
             Some(byte_len) => byte_len,
             None => self.count(part)?,
         };
-        self.fill(part, byte_len, self.must_verify(part), source, out)
+        self.fill(part, byte_len, verify, source, out)
     }
 
     /// Streams the decoded little-endian bytes of one component in bounded memory.
