@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use zt_formats::Dense;
 
 use crate::ahead::for_each_piece;
+use crate::encode::out_of_order;
 use crate::error::Result;
 use crate::planes::{Tally, Tiled};
 use crate::scratch::resize;
@@ -29,6 +30,8 @@ struct TileReader<'f> {
     next: usize,
     /// `None` once all digests were compared.
     tallies: Option<Vec<Tally>>,
+    /// After an error nothing is read any more, and no end is reported.
+    has_failed: bool,
     /// A tile that did not fit where it was wanted, and how much of it was taken.
     held: Vec<u8>,
     taken: usize,
@@ -37,6 +40,7 @@ struct TileReader<'f> {
 impl<'f> Tensor<'f> {
     /// Streams the object's dense value, as [`Tensor::to_dense`] gives it: a dense object in bounded
     /// memory, an object of `zt.planes/1` tile by tile and on all cores. Others are made in memory.
+    /// Planes with a sha256, which goes from front to back, are read once before for it alone.
     ///
     /// # Errors
     ///
@@ -52,6 +56,7 @@ impl<'f> Tensor<'f> {
                     next: 0,
                     tallies: Some(tiled.tallies()),
                     tiled,
+                    has_failed: false,
                     held: Vec::new(),
                     taken: 0,
                 }))
@@ -68,7 +73,8 @@ impl DenseReader<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Tensor::to_dense`]; [`crate::ErrorKind::Misuse`] where not one element fits.
+    /// As [`Tensor::to_dense`]; [`crate::ErrorKind::Misuse`] where not one element fits, and after
+    /// an error.
     pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         match &mut self.0 {
             Progress::Streamed(reader) => reader.read(out),
@@ -83,9 +89,10 @@ impl DenseReader<'_> {
         }
     }
 
-    /// Hands on all that is left, `piece_len` bytes at a time, until `take` breaks. Where that is more
-    /// than one piece of 256 KiB, a thread reads the next ones while `take` has one: so reading takes
-    /// no time beside writing or computing. Digests have been checked when this returns unbroken.
+    /// Hands on all that is left, `piece_len` bytes at a time, until `take` breaks. Where pieces have
+    /// 256 KiB or more and the first is full, a thread reads the next ones while `take` has one: so
+    /// reading takes no time beside writing or computing. Digests have been checked when this returns
+    /// unbroken.
     ///
     /// # Errors
     ///
@@ -102,6 +109,15 @@ impl DenseReader<'_> {
 impl TileReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         let out = whole_elements(out, self.tiled.element_len())?;
+        if self.has_failed {
+            return Err(out_of_order());
+        }
+        let read = self.read_tiles(out);
+        self.has_failed = read.is_err();
+        read
+    }
+
+    fn read_tiles(&mut self, out: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while let Some(room) = out.get_mut(filled..).filter(|room| !room.is_empty()) {
             if self.taken < self.held.len() {

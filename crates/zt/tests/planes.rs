@@ -162,6 +162,14 @@ fn a_flipped_bit_anywhere_is_a_wrong_digest() {
                 let error = streamed(&by_position, 3 << 20).unwrap_err();
                 assert_eq!(error.code(), "digest-mismatch", "{name}, {at}");
                 assert_eq!(error.component(), Some(role), "{name}, {at}");
+                let tensor = by_position.tensor("x").unwrap();
+                let mut all = vec![0; dense.elements().bytes.len() + 2];
+                // Where sha256 is compared before anything is read, there is no reader.
+                if let Ok(mut reader) = tensor.dense_reader() {
+                    while reader.read(&mut all).is_ok_and(|len| len > 0) {}
+                    let error = reader.read(&mut all).unwrap_err();
+                    assert_eq!(error.code(), "misuse", "no end after an error");
+                }
             }
         }
     }
