@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use zt_container::{Encoding, Span};
 use zt_formats::ObjectFormat;
-use zt_manifest::{ByteOrder, DType, Value};
+use zt_manifest::{ByteOrder, DType};
 
 use crate::error::{Error, Result};
 use crate::overlap::Allowance;
@@ -39,7 +39,7 @@ struct ComponentKey<'f> {
 ///
 /// # Errors
 ///
-/// Interruption alone.
+/// Interruption; no attributes that a file has are without an encoding.
 pub(crate) fn check(
     tensors: &[(usize, Tensor<'_>)],
     mut allowance: Allowance,
@@ -49,7 +49,7 @@ pub(crate) fn check(
     let mut places: HashMap<Key<'_>, usize> = HashMap::new();
     let mut place_of = Vec::with_capacity(tensors.len());
     for (_, tensor) in tensors {
-        place_of.push(*places.entry(key(tensor)).or_insert_with(|| {
+        place_of.push(*places.entry(key(tensor)?).or_insert_with(|| {
             distinct.push((*tensor, allowance.spend(byte_len(tensor))));
             distinct.len() - 1
         }));
@@ -103,7 +103,7 @@ fn is_asked(format: &dyn ObjectFormat, role: &str) -> bool {
         .is_none_or(|roles| roles.contains(&role))
 }
 
-pub(crate) fn key<'f>(tensor: &Tensor<'f>) -> Key<'f> {
+pub(crate) fn key<'f>(tensor: &Tensor<'f>) -> Result<Key<'f>> {
     let components = tensor.located().map(|part| ComponentKey {
         role: part.role,
         source: tensor.source_index(part),
@@ -113,11 +113,10 @@ pub(crate) fn key<'f>(tensor: &Tensor<'f>) -> Key<'f> {
         logical_type: part.component.logical_type.as_deref(),
         byte_order: part.component.byte_order,
     });
-    let attributes = Value::Map(tensor.attributes().clone()).to_cbor();
-    Key {
+    Ok(Key {
         format: tensor.format(),
         shape: tensor.shape(),
-        attributes: attributes.unwrap_or_default(),
+        attributes: tensor.attributes().to_cbor()?,
         components: components.collect(),
-    }
+    })
 }

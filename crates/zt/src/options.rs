@@ -202,7 +202,8 @@ impl WriteOptions {
         self
     }
 
-    /// Compresses on so many threads; by default on all cores. The bytes are the same.
+    /// Compresses on so many threads beside the caller's; by default on as many as there are cores.
+    /// With 1, on the caller's alone. The bytes are the same.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);

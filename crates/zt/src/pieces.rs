@@ -44,6 +44,7 @@ mod parallel {
 
     use crate::announce::announce;
     use crate::error::Result;
+    use crate::scratch::fetch;
     use crate::sums::{compare, explained, hash};
 
     /// Below this, waking other cores costs more than they save.
@@ -185,28 +186,11 @@ mod parallel {
         }
         let bytes = match source.slice(stored) {
             Some(bytes) => bytes,
-            None => fetch(source, stored, scratch)?,
+            None => fetch(scratch, source, stored)?,
         };
         let sum = sum(bytes)?;
         decode_into(bytes, part)?;
         Ok(sum)
-    }
-
-    /// The stored bytes, in memory that is used again and again.
-    fn fetch<'s>(source: &dyn Source, stored: Span, scratch: &'s mut Vec<u8>) -> Result<&'s [u8]> {
-        let byte_len = stored.byte_len();
-        let allocation = || zt_container::LimitExceeded::Allocation { byte_len };
-        let len = usize::try_from(byte_len).map_err(|_| Error::Limit(allocation()))?;
-        if scratch.len() < len {
-            let more = len - scratch.len();
-            scratch
-                .try_reserve(more)
-                .map_err(|_| Error::Limit(allocation()))?;
-            scratch.resize(len, 0);
-        }
-        let bytes = scratch.get_mut(..len).unwrap_or_default();
-        source.read_at(stored.offset(), bytes)?;
-        Ok(bytes)
     }
 
     pub(super) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {

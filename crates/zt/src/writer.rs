@@ -23,8 +23,7 @@ use crate::stream::ObjectWriter;
 /// comes out is never refused by its own reader. Nothing seeks: any [`Write`] will do.
 ///
 /// What is compressed is compressed on all cores, while the caller goes on: calls return before
-/// their bytes are written, and wait where more than 4 MiB for each thread and twice that are under
-/// way. An error of the sink is told by a later call, [`Writer::finish`] at the latest, without the
+/// their bytes are written, and wait where more than 4 MiB for each thread and 8 MiB are under way. An error of the sink is told by a later call, [`Writer::finish`] at the latest, without the
 /// name of an object. sha256, which goes from front to back, is computed for several components at
 /// a time, behind the writing by no more than 64 MiB.
 ///

@@ -310,7 +310,7 @@ fn compare<'e>(
                 continue;
             }
         };
-        found.push(match places.entry((identity(&of_a), identity(&of_b))) {
+        found.push(match places.entry((identity(&of_a)?, identity(&of_b)?)) {
             Slot::Occupied(place) => Ok(*place.get()),
             Slot::Vacant(place) => match allowance.spend(stored_len(&of_a, &of_b)) {
                 Ok(()) => {
@@ -338,13 +338,13 @@ fn compare<'e>(
 /// What an object's values are, and what they are held to when they are read.
 type Identity<'f> = (Key<'f>, Vec<(Option<u64>, Option<String>)>);
 
-fn identity<'f>(tensor: &Tensor<'f>) -> Identity<'f> {
+fn identity<'f>(tensor: &Tensor<'f>) -> Result<Identity<'f>> {
     let blobs = tensor.components().map(|(_, component)| &component.blob);
     let claims = blobs.map(|blob| {
         let digest = blob.digest.as_ref().map(ToString::to_string);
         (blob.decoded_len, digest)
     });
-    (key(tensor), claims.collect())
+    Ok((key(tensor)?, claims.collect()))
 }
 
 /// Bytes that both are read from.
