@@ -50,7 +50,7 @@ fn an_encoding_has_one_name() {
 }
 
 /// One contiguous run of stored bytes: all that reading it takes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Blob {
     /// Where the stored bytes are.
     pub span: Span,

@@ -17,7 +17,7 @@ use crate::error::{Error, Result, Unsupported, Violation};
 /// assert_eq!(digest.to_string(), "crc32c:0x087C23AF");
 /// # Ok::<(), zt_container::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Digest {
     /// CRC-32C (Castagnoli), the default.
