@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use counting::{alone, cost};
-use zt::{DType, HashOptions, Memory, OpenOptions, Source, VerifyOptions};
+use zt::{
+    DType, DigestAlgorithm, HashOptions, Memory, OpenOptions, RepairOptions, Source, VerifyOptions,
+};
 use zt_conformance::archive;
 use zt_conformance::cbor::{self, head, text, uint};
 use zt_conformance::draft::{Draft, Item};
@@ -33,36 +35,60 @@ impl Source for Counted {
     }
 }
 
-/// Bytes read and allocated by opening and listing a file, looking for its last object, verifying and
-/// hashing it. What is refused takes work until it is.
-fn work(bytes: Vec<u8>, alone: &MutexGuard<'static, ()>) -> [u64; 2] {
+/// Bytes read and allocated by some work on a file. What is refused takes work until it is.
+fn counted<T>(
+    bytes: Vec<u8>,
+    alone: &MutexGuard<'static, ()>,
+    work: impl FnOnce(Counted) -> zt::Result<T>,
+) -> [u64; 2] {
     let read = Arc::new(AtomicU64::new(0));
     let source = Counted(bytes, Arc::clone(&read));
-    let (cost, _) = cost(alone, || {
-        let file = zt_convert::open_source(source, &OpenOptions::new())?;
-        if let Some(last) = file.entries().last() {
-            drop(file.get(last.name()));
-        }
-        file.attributes()?;
-        // On one thread, because each has buffers of its own.
-        let mut verifying = VerifyOptions::default();
-        verifying.threads = Some(1);
-        verifying.strict = true;
-        file.verify(&verifying)?;
-        let mut hashing = HashOptions::default();
-        hashing.threads = Some(1);
-        file.hash(&hashing)
-    });
+    let (cost, _) = cost(alone, || work(source));
     [read.load(Ordering::Relaxed), cost.total]
+}
+
+/// Opening and listing a file, looking for its last object, verifying and hashing it.
+fn read(source: Counted) -> zt::Result<()> {
+    let file = zt_convert::open_source(source, &OpenOptions::new())?;
+    if let Some(last) = file.entries().last() {
+        drop(file.get(last.name()));
+    }
+    file.attributes()?;
+    // On one thread, because each has buffers of its own.
+    let mut verifying = VerifyOptions::default();
+    verifying.threads = Some(1);
+    verifying.strict = true;
+    file.verify(&verifying)?;
+    let mut hashing = HashOptions::default();
+    hashing.threads = Some(1);
+    file.hash(&hashing)?;
+    Ok(())
+}
+
+/// Looking for what is left of a file, and saving it.
+fn repaired(source: Counted) -> zt::Result<()> {
+    let mut options = RepairOptions::default();
+    options.threads = Some(1);
+    zt::examine(source, &options)?.save_to(io::sink(), None)?;
+    Ok(())
 }
 
 /// At most 2.2 times the work for twice as many, twice over.
 #[track_caller]
 fn doubles(case: &str, file: impl Fn(u32) -> Vec<u8>) {
+    doubles_when(read, case, file);
+}
+
+#[track_caller]
+fn doubles_when(
+    work: impl Fn(Counted) -> zt::Result<()>,
+    case: &str,
+    file: impl Fn(u32) -> Vec<u8>,
+) {
     const COUNT: u32 = 2048;
     // Before the files are made: that allocates, too.
     let alone = alone();
-    let [once, twice, four] = [1, 2, 4].map(|times| work(file(times * COUNT), &alone));
+    let [once, twice, four] = [1, 2, 4].map(|times| counted(file(times * COUNT), &alone, &work));
     println!("| {case} | {once:?} | {twice:?} | {four:?} |");
     for (less, more) in [(once, twice), (twice, four)] {
         for (less, more) in less.into_iter().zip(more) {
@@ -152,6 +178,43 @@ fn twice_as_much_of_anything_in_a_manifest_takes_twice_the_work() {
         one(item())
             .set("attributes", map_of(1, |_| list.clone()))
             .build()
+    });
+}
+
+/// A component of one manifest, as a file of magics would have it.
+fn component(length: u64, digest: &[u8]) -> Vec<u8> {
+    let digest = DigestAlgorithm::Crc32c.digest(digest).unwrap();
+    let fields = [
+        ("dtype", text("u8")),
+        ("offset", uint(64)),
+        ("length", uint(length)),
+        ("digest", text(digest.to_string())),
+    ];
+    cbor::map(&fields.map(|(key, value)| (text(key), value)))
+}
+
+#[test]
+fn twice_as_much_of_anything_takes_twice_the_repair() {
+    // Each magic may be the header of the file, each component may be there counted from it, and one
+    // of them never is: the next magic has to be tried.
+    doubles_when(repaired, "components, counted from magics", |count| {
+        // All of it in one of the pieces that are searched.
+        let count = count / 2;
+        let (right, wrong) = (component(1, b"Z"), component(2, b"?"));
+        let components = map_of(count, |at| if at == 0 { &wrong } else { &right }.clone());
+        let object = [
+            ("shape", cbor::uints(&[3])),
+            ("format", text("somebody.s/1")),
+            ("components", components),
+        ];
+        let object = cbor::map(&object.map(|(key, value)| (text(key), value)));
+        let root = [
+            ("version", text("1.2.0")),
+            ("objects", cbor::map(&[(text("w"), object)])),
+        ];
+        let root = cbor::map(&root.map(|(key, value)| (text(key), value)));
+        let magics = b"ZTEN1000\0\0\0\0\0\0\0\0".repeat(count as usize);
+        [&magics[..], &[0; 4096], &root].concat()
     });
 }
 

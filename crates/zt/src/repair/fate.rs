@@ -1,5 +1,7 @@
 //! What is left of each object.
 
+use std::collections::HashMap;
+
 use zt_container::{Blob, Span};
 use zt_manifest::Object;
 
@@ -57,8 +59,10 @@ pub(super) struct Evidence {
     pub(super) unproved: u64,
     /// With objects whose entries cannot be read, or whose blobs lie elsewhere.
     pub(super) refuted: u64,
-    /// What is not empty and has a digest, the smallest first.
-    pub(super) digested: Vec<Blob>,
+    /// Blobs that are not empty and have a digest that can be checked, the smallest first. Each is
+    /// there once, with how many components have it: where else they may be is asked of any number
+    /// of places, so what costs nothing to name again must cost nothing there.
+    pub(super) digested: Vec<(Blob, u64)>,
     /// Where the last blob ends; the header, where there is none.
     pub(super) blobs_end: u64,
 }
@@ -94,13 +98,7 @@ impl Evidence {
             };
             *count = count.saturating_add(1);
         }
-        let has_digest = |blob: &Blob| {
-            let digest = blob.digest.as_ref();
-            !blob.span.is_empty() && digest.is_some_and(|digest| digest.algorithm().is_some())
-        };
-        evidence.digested = blobs.into_iter().filter(has_digest).collect();
-        let len = |blob: &Blob| blob.span.byte_len();
-        evidence.digested.sort_by_key(len);
+        evidence.digested = digested(&blobs);
 
         let unread = ledger.exceeded();
         let mut proofs = proofs.into_iter();
@@ -122,31 +120,44 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// How many of the digests are right where all offsets count from `base`.
-    pub(super) fn proved_at(&self, base: u64, ledger: &mut Ledger<'_>) -> Result<usize> {
+    /// How many of the digests are right where all offsets count from `base`; `None` where so much
+    /// was read before that nothing tells.
+    pub(super) fn proved_at(&self, base: u64, ledger: &mut Ledger<'_>) -> Result<Option<u64>> {
         /// Blobs that are looked at before the others are: most bases are none.
         const FEW: usize = 3;
-        let moved = |blob: &Blob| {
+        let moved = |(blob, count): &(Blob, u64)| {
             let offset = base.checked_add(blob.span.offset())?;
             let span = Span::new(offset, blob.span.byte_len())?;
-            Some(Blob {
+            let blob = Blob {
                 span,
                 ..blob.clone()
-            })
+            };
+            Some((blob, *count))
         };
-        let mut proved = 0;
-        for some in [
-            &self.digested[..self.digested.len().min(FEW)],
-            &self.digested,
-        ] {
-            let blobs: Vec<Blob> = some.iter().filter_map(moved).collect();
-            proved = ledger.count_right(&blobs)?;
-            if proved == 0 {
-                break;
-            }
+        match ledger.count_right(self.digested.iter().take(FEW).filter_map(moved))? {
+            Some(right) if right > 0 => ledger.count_right(self.digested.iter().filter_map(moved)),
+            few => Ok(few),
         }
-        Ok(proved)
     }
+}
+
+/// See [`Evidence::digested`].
+fn digested(blobs: &[Blob]) -> Vec<(Blob, u64)> {
+    let has_digest = |blob: &&Blob| {
+        let digest = blob.digest.as_ref();
+        !blob.span.is_empty() && digest.is_some_and(|digest| digest.algorithm().is_some())
+    };
+    let mut places = HashMap::new();
+    let mut digested: Vec<(Blob, u64)> = Vec::new();
+    for blob in blobs.iter().filter(has_digest) {
+        let at = *places.entry(blob).or_insert(digested.len());
+        match digested.get_mut(at) {
+            Some((_, count)) => *count = count.saturating_add(1),
+            None => digested.push((blob.clone(), 1)),
+        }
+    }
+    digested.sort_by_key(|(blob, _)| blob.span.byte_len());
+    digested
 }
 
 fn recovered(

@@ -113,16 +113,19 @@ impl Standing {
             let nested = nested.next().map(|(offset, _)| Standing::Nested { offset });
             return Ok(nested.unwrap_or(Standing::Doubtful));
         }
+        let all: u64 = evidence.digested.iter().map(|(_, count)| count).sum();
         let (mut most, mut offset) = (0, 0);
         for (base, _) in bases {
             if !ledger.may_try() {
                 return Ok(Standing::Doubtful);
             }
-            let proved = evidence.proved_at(base, ledger)? as u64;
+            let Some(proved) = evidence.proved_at(base, ledger)? else {
+                return Ok(Standing::Doubtful);
+            };
             if proved > most {
                 (most, offset) = (proved, base);
             }
-            if proved == evidence.digested.len() as u64 {
+            if proved == all {
                 break;
             }
         }

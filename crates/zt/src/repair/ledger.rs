@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use zt_container::{Blob, BlobReader, Encoding, Limits, Source, Span};
+use zt_container::{Blob, BlobReader, Encoding, Limits, Source};
 
 use crate::error::{Error, Result};
 use crate::overlap::Allowance;
@@ -29,7 +29,7 @@ pub(super) struct Ledger<'l> {
     source: &'l Arc<dyn Source>,
     limits: Limits,
     gauge: &'l Gauge<'l>,
-    known: HashMap<Key, Proof>,
+    known: HashMap<Blob, Proof>,
     /// Bytes that may still be read, with what each look costs besides.
     allowance: Allowance,
     /// Offsets at which a file within may still be supposed to begin.
@@ -44,16 +44,12 @@ const LOOK: u64 = 512;
 /// What it counts for where it was taken before: the time to find that.
 const KNOWN: u64 = 64;
 
+fn cost_of(blob: &Blob) -> u64 {
+    blob.span.byte_len().max(LOOK)
+}
+
 /// Offsets that are tried, of all manifests together. A file of nothing but magics has any number.
 const MOST_BASES: u32 = 1 << 16;
-
-/// Where, what is declared of the encoding, and the digest.
-type Key = (Span, u8, Option<u64>, Option<String>);
-
-fn key(blob: &Blob) -> Key {
-    let digest = blob.digest.as_ref().map(ToString::to_string);
-    (blob.span, blob.encoding as u8, blob.decoded_len, digest)
-}
 
 impl<'l> Ledger<'l> {
     pub(super) fn new(source: &'l Arc<dyn Source>, limits: Limits, gauge: &'l Gauge<'l>) -> Self {
@@ -99,47 +95,44 @@ impl<'l> Ledger<'l> {
         let mut missing = HashSet::new();
         let mut order = Vec::new();
         for blob in blobs {
-            let key = key(blob);
-            if self.known.contains_key(&key) || missing.contains(&key) {
+            if self.known.contains_key(blob) || missing.contains(blob) {
                 // Not refused: what is known can be told.
                 self.may_spend(KNOWN);
-            } else if self.may_spend(blob.span.byte_len().max(LOOK)) {
-                missing.insert(key.clone());
-                order.push((key, blob));
+            } else if self.may_spend(cost_of(blob)) {
+                missing.insert(blob);
+                order.push(blob);
             }
         }
-        let proofs = crate::parallel::map(&order, |(_, blob)| self.look(blob))?;
-        for ((key, _), proof) in order.into_iter().zip(proofs) {
-            self.known.insert(key, proof);
+        let proofs = crate::parallel::map(&order, |blob| self.look(blob))?;
+        for (blob, proof) in order.into_iter().zip(proofs) {
+            self.known.insert(blob.clone(), proof);
         }
-        let known = blobs.iter().map(|blob| self.known.get(&key(blob)));
-        Ok(known.map(Option::<&Proof>::cloned).collect())
+        let known = blobs.iter().map(|blob| self.known.get(blob).cloned());
+        Ok(known.collect())
     }
 
-    /// How many of these blobs have their digests, where a file within is supposed to begin. Nothing
-    /// is kept of it: few places are asked for twice.
+    /// How many components have their digests, where a file within is supposed to begin: of
+    /// different blobs, each with how many components have it. `None` where so much was read before
+    /// that not all of them are. Nothing is kept of it: few places are asked for twice.
     ///
     /// # Errors
     ///
     /// Interruption alone.
-    pub(super) fn count_right(&mut self, blobs: &[Blob]) -> Result<usize> {
-        let mut places = HashMap::new();
-        let mut order: Vec<(&Blob, usize)> = Vec::new();
-        for blob in blobs {
-            let next = order.len();
-            let at = *places.entry(key(blob)).or_insert(next);
-            if let Some((_, count)) = order.get_mut(at) {
-                *count = count.saturating_add(1);
-            } else if self.may_spend(blob.span.byte_len().max(LOOK)) {
-                order.push((blob, 1));
-            } else {
-                break;
+    pub(super) fn count_right(
+        &mut self,
+        blobs: impl Iterator<Item = (Blob, u64)>,
+    ) -> Result<Option<u64>> {
+        let mut order = Vec::new();
+        for (blob, count) in blobs {
+            if !self.may_spend(cost_of(&blob)) {
+                return Ok(None);
             }
+            order.push((blob, count));
         }
         let proofs = crate::parallel::map(&order, |(blob, _)| self.look(blob))?;
         let right = order.iter().zip(&proofs);
         let right = right.filter(|(_, proof)| matches!(proof, Proof::Digest));
-        Ok(right.map(|((_, count), _)| count).sum())
+        Ok(Some(right.map(|((_, count), _)| count).sum()))
     }
 
     fn look(&self, blob: &Blob) -> Result<Proof> {
@@ -186,7 +179,7 @@ impl<'l> Ledger<'l> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU64, Ordering};
-    use zt_container::{Digest, Memory};
+    use zt_container::{Digest, Memory, Span};
 
     /// A source that counts how often it is read.
     #[derive(Default)]
@@ -223,7 +216,8 @@ mod tests {
         let mut tried = 0;
         while ledger.may_try() {
             tried += 1;
-            ledger.count_right(&blobs(8 + tried, 2000)).unwrap();
+            let once = blobs(8 + tried, 2000).into_iter().map(|blob| (blob, 1));
+            ledger.count_right(once).unwrap();
         }
         assert!(ledger.is_cut && tried <= most / 2000, "{tried} places");
         assert_eq!(ledger.known.len(), 2000, "of places nothing is kept");
