@@ -216,6 +216,21 @@ fn twice_as_much_of_anything_takes_twice_the_repair() {
         let magics = b"ZTEN1000\0\0\0\0\0\0\0\0".repeat(count as usize);
         [&magics[..], &[0; 4096], &root].concat()
     });
+    // As stored they are the other way round than they are written.
+    doubles_when(
+        repaired,
+        "tensors of the same big-endian elements",
+        |count| {
+            let bytes = vec![1; count as usize * 16];
+            let item = || {
+                let item = Item::dense(&[u64::from(count) * 4], DType::F32, &bytes);
+                item.change("data", |part| part.set("data_endianness", text("big")))
+            };
+            let first = Draft::v0_1().with("first", item());
+            let tied = |draft: Draft, at: u32| draft.tied(&format!("layer.{at}"), item());
+            (1..count / 16).fold(first, tied).build()
+        },
+    );
 }
 
 #[test]

@@ -190,6 +190,70 @@ fn what_does_not_decode_is_lost_and_keeps_nothing_else_from_being_saved() {
     assert_eq!(saved, Objects::from([("a".into(), vec![1; 4000])]));
 }
 
+/// Elements that are stored the other way round are written anew, as often as they are stored: a
+/// manifest gives them to any number of objects.
+#[test]
+fn big_endian_elements_that_objects_share_are_written_once() {
+    let text = |text: &str| [&[0x60 | u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+    let uint = |value: u32| [&[0x1A][..], &value.to_be_bytes()].concat();
+    let values: Vec<u32> = (0..1 << 14).collect();
+    let blob: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_be_bytes())
+        .collect();
+    let byte_len = u32::try_from(blob.len()).unwrap();
+    let types = [
+        ("uint32", 4, "big"),
+        ("float32", 4, "big"),
+        ("uint16", 2, "big"),
+        ("uint32", 4, "little"),
+    ];
+    let object = |at: u32| {
+        let (dtype, width, order) = types[at as usize % types.len()];
+        let pairs = [
+            ("name", text(&format!("{at:03}"))),
+            ("offset", uint(64)),
+            ("size", uint(byte_len)),
+            ("dtype", text(dtype)),
+            ("layout", text("dense")),
+            ("shape", [vec![0x81], uint(byte_len / width)].concat()),
+            ("encoding", text("raw")),
+            ("data_endianness", text(order)),
+        ];
+        let pairs = pairs.map(|(key, value)| [text(key), value].concat());
+        [&[0xA8][..], &pairs.concat()].concat()
+    };
+    let objects: Vec<u8> = (0..100).flat_map(object).collect();
+    let manifest = [&[0x98, 100][..], &objects].concat();
+    let size = (manifest.len() as u64).to_le_bytes();
+    let file = [b"ZTEN0001", &[0; 56][..], &blob, &manifest, &size].concat();
+
+    let saved = saved(&look(&file)).unwrap();
+    assert!(
+        saved.len() < 3 * blob.len() + (100 << 10),
+        "{}",
+        saved.len()
+    );
+    let (before, after) = (
+        File::from_bytes(file).unwrap(),
+        File::from_bytes(saved).unwrap(),
+    );
+    assert_eq!(
+        after.tensor("000").unwrap().to_vec::<u32>().unwrap(),
+        values
+    );
+    assert_eq!(after.entries().len(), 100);
+    for entry in after.entries() {
+        let written = entry.tensor().unwrap().bytes("data").unwrap();
+        let stored = before.tensor(entry.name()).unwrap();
+        assert!(
+            *written == *stored.bytes("data").unwrap(),
+            "{}",
+            entry.name()
+        );
+    }
+}
+
 /// The `.zt` files in some folders of the corpus.
 fn corpus(folders: &[&str]) -> Vec<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus");

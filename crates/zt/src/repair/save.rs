@@ -1,10 +1,11 @@
 //! What is left of a file, in a file of its own.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
 use zt_container::{Blob, ContainerWriter, Digest};
-use zt_manifest::{ByteOrder, Component, Manifest, Object, Value};
+use zt_manifest::{ByteOrder, Component, DType, Manifest, Object, Value};
 
 use super::fate::{Fate, Recovered};
 use super::recovery::Recovery;
@@ -66,6 +67,7 @@ impl Recovery {
         let mut saving = Saving {
             container: ContainerWriter::new(sink)?,
             moved: Moved::default(),
+            placed: HashMap::new(),
             progress,
         };
         let stored = kept().flat_map(|(entry, recovered)| stored(entry, recovered));
@@ -116,6 +118,9 @@ fn stored<'e>(entry: &'e Entry<'_>, recovered: &'e Recovered) -> impl Iterator<I
 struct Saving<'m, W> {
     container: ContainerWriter<W>,
     moved: Moved,
+    /// What became of each blob, read as elements of so many bytes in reverse. A manifest gives the
+    /// same bytes to any number of components: they are decoded, and written anew, once.
+    placed: HashMap<(Blob, usize), Blob>,
     progress: Option<Progress<'m>>,
 }
 
@@ -150,24 +155,33 @@ impl<W: Write> Saving<'_, W> {
     ) -> Result<()> {
         // What files before 1.2 leave out, later ones have to say.
         component.dtype = Some(tensor.dtype_to_write_of(part)?);
-        component.blob.decoded_len = Some(tensor.decoded_len_of(part)?);
-        if component.byte_order == ByteOrder::Big {
-            return self.swapped(tensor, part, component);
-        }
-        component.blob.span = self.moved.place(component.blob.span);
+        let reversed = match component.byte_order {
+            ByteOrder::Little => 1,
+            ByteOrder::Big => part.component.dtype.map_or(1, DType::byte_len),
+        };
+        let blob = &part.component.blob;
+        let place = (blob.clone(), reversed);
+        let placed = match self.placed.get(&place) {
+            Some(placed) => placed.clone(),
+            None if component.byte_order == ByteOrder::Big => self.swapped(tensor, part)?,
+            None => Blob {
+                span: self.moved.place(blob.span),
+                decoded_len: Some(tensor.decoded_len_of(part)?),
+                ..blob.clone()
+            },
+        };
+        component.byte_order = ByteOrder::Little;
+        component.blob = placed.clone();
+        self.placed.insert(place, placed);
         Ok(())
     }
 
     /// Elements of layout 0.1 that are big-endian: their digest, checked while they are read, is one
     /// of other bytes than those that are written.
-    fn swapped<'f>(
-        &mut self,
-        tensor: &Tensor<'f>,
-        part: Located<'f>,
-        component: &mut Component,
-    ) -> Result<()> {
-        let byte_len = component.blob.span.byte_len();
-        let algorithm = component.blob.digest.as_ref().and_then(Digest::algorithm);
+    fn swapped<'f>(&mut self, tensor: &Tensor<'f>, part: Located<'f>) -> Result<Blob> {
+        let byte_len = part.component.blob.span.byte_len();
+        let digest = part.component.blob.digest.as_ref();
+        let algorithm = digest.and_then(Digest::algorithm);
         let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
         self.container
             .begin_blob(alignment_of(byte_len), algorithm)?;
@@ -182,11 +196,9 @@ impl<W: Write> Saving<'_, W> {
             report(self.progress, len as u64)?;
         }
         let (span, digest) = self.container.end_blob()?;
-        component.byte_order = ByteOrder::Little;
-        component.blob = Blob {
+        Ok(Blob {
             digest,
             ..Blob::raw(span)
-        };
-        Ok(())
+        })
     }
 }
