@@ -1,6 +1,5 @@
 //! Maps of attributes.
 
-use std::cmp::Ordering;
 use std::fmt;
 
 use crate::Value;
@@ -80,24 +79,12 @@ impl Map {
         self.pairs.iter().map(|(key, value)| (key, value))
     }
 
-    /// The pairs by key, for comparing maps whose order differs.
-    fn sorted(&self) -> Vec<&(Value, Value)> {
-        let mut pairs: Vec<_> = self.pairs.iter().collect();
-        pairs.sort_unstable_by(|(a, _), (b, _)| a.order(b));
-        pairs
-    }
-
-    /// A total order that agrees with `==`.
-    pub(crate) fn order(&self, other: &Map) -> Ordering {
-        let by_len = self.len().cmp(&other.len());
-        by_len.then_with(|| {
-            let (left, right) = (self.sorted(), other.sorted());
-            let pairs = left.iter().zip(&right);
-            let mut orders = pairs.map(|(a, b)| a.0.order(&b.0).then_with(|| a.1.order(&b.1)));
-            orders
-                .find(|order| order.is_ne())
-                .unwrap_or(Ordering::Equal)
-        })
+    /// Whether they hold the same pairs in the same order, as maps within them do.
+    fn is_identical(&self, other: &Map) -> bool {
+        let is_equal = |a: &Value, b: &Value| a.is_equal(b, Map::is_identical);
+        let mut pairs = self.pairs.iter().zip(&other.pairs);
+        self.len() == other.len()
+            && pairs.all(|(a, b)| is_equal(&a.0, &b.0) && is_equal(&a.1, &b.1))
     }
 }
 
@@ -106,8 +93,11 @@ type Split = fn(&(Value, Value)) -> (&Value, &Value);
 
 impl PartialEq for Map {
     fn eq(&self, other: &Self) -> bool {
-        // Nearly always the order is the same too, and then nothing needs sorting.
-        self.pairs == other.pairs || (self.len() == other.len() && self.order(other).is_eq())
+        // Nearly always the order is the same too, and then nothing needs sorting. Where it is not,
+        // it is all bytes that are compared, and those of each map within are put in order once. Keys
+        // that are maps, sorted each time they are compared, take 2^depth steps.
+        self.is_identical(other)
+            || (self.len() == other.len() && self.compared() == other.compared())
     }
 }
 
@@ -143,18 +133,21 @@ impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Map {
         let pairs = pairs
             .into_iter()
             .map(|(key, value)| (key.into(), value.into()));
-        let mut placed: Vec<(usize, (Value, Value))> = pairs.enumerate().collect();
         // Not by `insert`: a hundred thousand keys would take ten thousand million comparisons.
-        placed.sort_by(|(_, a), (_, b)| a.0.order(&b.0));
+        let mut placed: Vec<_> = pairs
+            .enumerate()
+            .map(|(place, pair)| (pair.0.compared(), place, pair))
+            .collect();
+        placed.sort_by(|(a, ..), (b, ..)| a.cmp(b));
         placed.dedup_by(|later, earlier| {
-            let same = later.1.0 == earlier.1.0;
+            let same = later.0 == earlier.0;
             if same {
-                std::mem::swap(&mut later.1.1, &mut earlier.1.1);
+                std::mem::swap(&mut later.2.1, &mut earlier.2.1);
             }
             same
         });
-        placed.sort_unstable_by_key(|(place, _)| *place);
-        Map::from_unique(placed.into_iter().map(|(_, pair)| pair).collect())
+        placed.sort_unstable_by_key(|(_, place, _)| *place);
+        Map::from_unique(placed.into_iter().map(|(.., pair)| pair).collect())
     }
 }
 
@@ -183,6 +176,81 @@ mod tests {
         assert_eq!(map, Map::from([("b", 2u64), ("a", 1)]));
         assert_ne!(map, Map::from([("b", 1u64), ("a", 2)]));
         assert_ne!(map, Map::from([("a", 1u64)]));
+    }
+
+    #[test]
+    fn maps_in_another_order_are_equal_where_their_bits_are() {
+        let quiet = f64::NAN.to_bits();
+        let odd = [
+            Value::Float(f64::NAN),
+            Value::Float(-f64::NAN),
+            Value::Float(f64::from_bits(quiet | 1)),
+            Value::Float(f64::from_bits(quiet | (1 << 29))),
+            Value::Float(f64::from_bits((quiet | (1 << 42)) ^ (1 << 51))),
+            Value::Float(0.0),
+            Value::Float(-0.0),
+            Value::Unsigned(0),
+            Value::Negative(0),
+            Value::Text("a".to_owned()),
+            Value::Bytes(b"a".to_vec()),
+            Value::Tag(1, Box::new(Value::Null)),
+            Value::Array(vec![Value::Null]),
+            Value::Null,
+            Value::Undefined,
+            Value::Bool(false),
+            // What no file holds: a false that is none, and a value that begins two bytes.
+            Value::Simple(20),
+            Value::Simple(24),
+            Value::Simple(32),
+        ];
+        for a in &odd {
+            for b in &odd {
+                let of_a = Map::from([("k", a.clone()), ("l", Value::Null)]);
+                let of_b = Map::from([("l", Value::Null), ("k", b.clone())]);
+                assert_eq!(of_a == of_b, a == b, "{a:?} {b:?}");
+                let keys: Map = [(a.clone(), 1u64), (b.clone(), 2)].into_iter().collect();
+                assert_eq!(keys.len() == 1, a == b, "{a:?} {b:?}");
+            }
+        }
+    }
+
+    /// Both are deeper than what can be written.
+    #[test]
+    fn maps_of_any_depth_compare() {
+        let nested = |bottom: u64, pairs: fn(Value) -> [(Value, Value); 2]| {
+            (0..600).fold(Value::Unsigned(bottom), |value, _| {
+                Map::from(pairs(value)).into()
+            })
+        };
+        let first = |value| [("k".into(), value), ("l".into(), Value::Null)];
+        let last = |value| [("l".into(), Value::Null), ("k".into(), value)];
+        assert_eq!(nested(1, first), nested(1, last));
+        assert_ne!(nested(1, first), nested(2, last));
+    }
+
+    /// Each map has two keys that are maps, which differ at their bottom alone: sorted anew wherever
+    /// they are compared, that was 2^64 comparisons.
+    #[test]
+    fn keys_that_are_maps_are_put_in_order_once() {
+        fn pair(key: Value, other: Value, is_reversed: bool) -> Value {
+            let mut pairs = vec![(key, Value::Null), (other, Value::Null)];
+            if is_reversed {
+                pairs.reverse();
+            }
+            Map::from_unique(pairs).into()
+        }
+        let nested = |bottom: u64, is_reversed: bool| {
+            let short = |depth| {
+                (0..depth).fold(Value::Null, |key, _| {
+                    pair(key, Value::Undefined, is_reversed)
+                })
+            };
+            (0..64).fold(Value::Unsigned(bottom), |key, _| {
+                pair(key, short(64), is_reversed)
+            })
+        };
+        assert_eq!(nested(1, false), nested(1, true));
+        assert_ne!(nested(1, false), nested(2, true));
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Values of attributes: everything that CBOR can say.
 
-use std::cmp::Ordering;
-
 use crate::Map;
 
 /// One CBOR data item, owned: the value of an attribute or of an unknown field.
@@ -126,55 +124,32 @@ impl Value {
         matches!(self, Value::Null)
     }
 
-    /// A total order that agrees with `==`. Which order it is does not matter, so it is not `Ord`.
-    pub(crate) fn order(&self, other: &Value) -> Ordering {
+    /// Whether both are equal, where maps within them are compared by `maps`.
+    pub(crate) fn is_equal(&self, other: &Value, maps: fn(&Map, &Map) -> bool) -> bool {
         match (self, other) {
-            (Value::Unsigned(a), Value::Unsigned(b)) => a.cmp(b),
-            (Value::Negative(a), Value::Negative(b)) => a.cmp(b),
-            (Value::Bytes(a), Value::Bytes(b)) => a.cmp(b),
-            (Value::Text(a), Value::Text(b)) => a.cmp(b),
-            (Value::Array(a), Value::Array(b)) => {
-                let mut orders = a.iter().zip(b).map(|(a, b)| a.order(b));
-                let differing = orders.find(|order| order.is_ne());
-                differing.unwrap_or_else(|| a.len().cmp(&b.len()))
+            (Value::Unsigned(a), Value::Unsigned(b)) | (Value::Negative(a), Value::Negative(b)) => {
+                a == b
             }
-            (Value::Map(a), Value::Map(b)) => a.order(b),
-            (Value::Tag(a, left), Value::Tag(b, right)) => a.cmp(b).then_with(|| left.order(right)),
-            (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-            (Value::Simple(a), Value::Simple(b)) => a.cmp(b),
-            (Value::Float(a), Value::Float(b)) => a.to_bits().cmp(&b.to_bits()),
-            (a, b) => a.kind().cmp(&b.kind()),
-        }
-    }
-
-    /// A number per variant.
-    const fn kind(&self) -> u8 {
-        match self {
-            Value::Unsigned(_) => 0,
-            Value::Negative(_) => 1,
-            Value::Bytes(_) => 2,
-            Value::Text(_) => 3,
-            Value::Array(_) => 4,
-            Value::Map(_) => 5,
-            Value::Tag(..) => 6,
-            Value::Bool(_) => 7,
-            Value::Null => 8,
-            Value::Undefined => 9,
-            Value::Simple(_) => 10,
-            Value::Float(_) => 11,
+            (Value::Bytes(a), Value::Bytes(b)) => a == b,
+            (Value::Text(a), Value::Text(b)) => a == b,
+            (Value::Array(a), Value::Array(b)) => {
+                let mut pairs = a.iter().zip(b);
+                a.len() == b.len() && pairs.all(|(a, b)| a.is_equal(b, maps))
+            }
+            (Value::Map(a), Value::Map(b)) => maps(a, b),
+            (Value::Tag(a, left), Value::Tag(b, right)) => a == b && left.is_equal(right, maps),
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Null, Value::Null) | (Value::Undefined, Value::Undefined) => true,
+            (Value::Simple(a), Value::Simple(b)) => a == b,
+            (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+            _ => false,
         }
     }
 }
 
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            // Not by `order`, which would sort them: equal maps are nearly always in equal order.
-            (Value::Map(a), Value::Map(b)) => a == b,
-            (Value::Array(a), Value::Array(b)) => a == b,
-            (Value::Tag(a, left), Value::Tag(b, right)) => a == b && left == right,
-            (a, b) => a.order(b).is_eq(),
-        }
+        self.is_equal(other, Map::eq)
     }
 }
 

@@ -31,6 +31,9 @@ type Pair = (usize, usize);
 #[derive(Debug)]
 pub(crate) struct Pairs(usize);
 
+/// As a limit: of bytes that are compared and never written, which every value has.
+const NONE: usize = usize::MAX;
+
 impl Encoder {
     /// Writes a head.
     pub(crate) fn head(&mut self, header: Header) {
@@ -141,6 +144,8 @@ impl Encoder {
             Value::Bool(true) => self.head(Header::Simple(21)),
             Value::Null => self.head(Header::Simple(22)),
             Value::Undefined => self.head(Header::Simple(23)),
+            // As no simple value is written, and so nothing else.
+            Value::Simple(value @ 20..=31) if limit == NONE => self.out.extend([0xF8, *value]),
             Value::Simple(value @ 20..=31) => return Err(Misuse::Simple(*value)),
             Value::Simple(value) => self.head(Header::Simple(*value)),
             Value::Float(value) => self.head(Header::Float(*value)),
@@ -160,6 +165,14 @@ impl Value {
         encoder.value(self, 0, MAX_NESTING)?;
         Ok(encoder.out)
     }
+
+    /// Bytes that are equal exactly where values are: those of [`Value::to_cbor`], where it has some.
+    pub(crate) fn compared(&self) -> Vec<u8> {
+        let mut encoder = Encoder::default();
+        // Nothing is refused without a limit.
+        let _ = encoder.value(self, 0, NONE);
+        encoder.out
+    }
 }
 
 impl Map {
@@ -172,6 +185,13 @@ impl Map {
         let mut encoder = Encoder::default();
         encoder.map(self, 0, MAX_NESTING)?;
         Ok(encoder.out)
+    }
+
+    /// As [`Value::compared`].
+    pub(crate) fn compared(&self) -> Vec<u8> {
+        let mut encoder = Encoder::default();
+        let _ = encoder.map(self, 0, NONE);
+        encoder.out
     }
 }
 
