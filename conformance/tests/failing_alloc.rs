@@ -382,7 +382,7 @@ fn verifying_hashing_and_comparing() {
             let mut options = HashOptions::default();
             options.dense = dense;
             let hash = file.hash(&options)?;
-            match hash.first_error() {
+            match hash.errors().next() {
                 Some(error) => Err(error.clone()),
                 None => Ok(hash.content),
             }

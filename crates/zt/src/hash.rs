@@ -60,6 +60,9 @@ pub struct ObjectHash {
     pub components: Vec<(String, BytesHash)>,
     /// The dense value, where it was asked for and there is one.
     pub dense: Option<DenseHash>,
+    /// Why there is no dense value of a format that has them: it is more than the limits allow, or
+    /// the components do not make one.
+    pub dense_error: Option<Error>,
 }
 
 /// The hashes of a file. See [`File::hash`].
@@ -89,7 +92,8 @@ impl File {
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::Interrupted`] alone: what cannot be read is in the result.
+    /// [`crate::ErrorKind::Interrupted`] alone: what cannot be read is in the result, and what has no
+    /// dense value keeps its identity.
     pub fn hash(&self, options: &HashOptions<'_>) -> Result<ContentHash> {
         crate::parallel::on(options.threads, || self.hash_here(options))
     }
@@ -131,12 +135,19 @@ fn hash_object(survey: &Survey<'_>, at: usize, dense: bool) -> Result<ObjectHash
         };
         components.push((part.role.to_string(), BytesHash { sha256, byte_len }));
     }
-    let dense = if dense {
-        dense_hash(&tensor, &components)?
-    } else {
-        None
+    let dense = match dense {
+        true => dense_hash(&tensor, &components),
+        false => Ok(None),
     };
-    Ok(ObjectHash { components, dense })
+    let (dense, dense_error) = match dense {
+        Ok(dense) => (dense, None),
+        Err(error) => (None, Some(error)),
+    };
+    Ok(ObjectHash {
+        components,
+        dense,
+        dense_error,
+    })
 }
 
 /// A format without a dense value, or an unknown one, has none: that is no fault.
@@ -244,11 +255,12 @@ fn sum(hasher: Hasher) -> [u8; 32] {
 }
 
 impl ContentHash {
-    /// The first error of an object, where there is one.
-    #[must_use]
-    pub fn first_error(&self) -> Option<&Error> {
-        self.objects
-            .iter()
-            .find_map(|(_, hash)| hash.as_ref().err())
+    /// Everything that could not be hashed, object by object.
+    pub fn errors(&self) -> impl Iterator<Item = &Error> {
+        let hashes = self.objects.iter().map(|(_, hash)| hash);
+        hashes.filter_map(|hash| match hash {
+            Ok(hash) => hash.dense_error.as_ref(),
+            Err(error) => Some(error),
+        })
     }
 }

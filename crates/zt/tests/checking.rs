@@ -155,6 +155,30 @@ fn the_identity_of_no_tensors_is_the_hash_of_the_domain_alone() {
 
 const DOMAIN_SHA256: &str = "a978985dcea52d5f55d546051f3b3d8fb76365da067f1996987c3dd942e6dee5";
 
+/// The identity is of what is stored: a value that would not fit anywhere takes nothing from it.
+#[test]
+fn an_object_without_a_dense_value_has_its_identity() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    let huge = zt::Coo::new(vec![1 << 40, 1 << 20], &[1.0f32], &[7, 7]).unwrap();
+    writer.add("huge", &huge).unwrap();
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    let mut options = HashOptions::default();
+    let stored = file.hash(&options).unwrap();
+    assert!(stored.content.is_some() && stored.errors().next().is_none());
+    options.dense = true;
+    let hash = file.hash(&options).unwrap();
+    assert_eq!(hash.content, stored.content);
+    let (_, object) = &hash.objects[0];
+    let object = object.as_ref().unwrap();
+    assert_eq!((object.components.len(), &object.dense), (2, &None));
+    let error = object.dense_error.as_ref().unwrap();
+    assert_eq!(error.code(), "decompression-limit");
+    assert_eq!(error.object(), Some("huge"));
+    assert_eq!(hash.errors().count(), 1);
+}
+
 #[test]
 fn an_unreadable_object_leaves_no_identity_and_the_others_their_hashes() {
     let mut bytes = sample(WriteOptions::new());
@@ -164,7 +188,7 @@ fn an_unreadable_object_leaves_no_identity_and_the_others_their_hashes() {
     options.dense = true;
     let hash = File::from_bytes(bytes).unwrap().hash(&options).unwrap();
     assert_eq!(hash.content, None);
-    assert_eq!(hash.first_error().unwrap().code(), "digest-mismatch");
+    assert_eq!(hash.errors().next().unwrap().code(), "digest-mismatch");
     assert_eq!(
         hash.objects.iter().filter(|(_, hash)| hash.is_ok()).count(),
         3

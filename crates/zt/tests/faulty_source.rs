@@ -134,7 +134,7 @@ const WORKS: [Work; 13] = [
         let hash = file.hash(&HashOptions::default())?;
         assert_eq!(
             hash.content.is_none(),
-            hash.first_error().is_some(),
+            hash.errors().next().is_some(),
             "of what could not be read there is no identity"
         );
         for (_, hash) in hash.objects {
@@ -205,7 +205,7 @@ fn a_read_that_fails_within_a_large_component_is_told() {
                 };
                 let hash = |file: &File| {
                     let hash = file.hash(&HashOptions::default())?;
-                    let error = hash.first_error().cloned();
+                    let error = hash.errors().next().cloned();
                     assert_eq!(hash.content, expected.filter(|_| error.is_none()));
                     error.map_or(Ok(()), Err)
                 };

@@ -234,7 +234,7 @@ fn verifying_and_hashing_read_so_many_times_the_file_and_no_more() {
     let spent = read.swap(0, Ordering::Relaxed);
     assert!(spent <= 9 * present + SLACK, "{spent} of {present}");
     assert_eq!(hash.content, None);
-    assert_eq!(hash.first_error().unwrap().code(), "overlap");
+    assert_eq!(hash.errors().next().unwrap().code(), "overlap");
     assert_eq!(file.check_overlap().unwrap_err().code(), "overlap");
 
     // One at a time, each can be read.

@@ -76,11 +76,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let hash = file.hash(&options)?;
     drop(progress);
 
-    for error in hash
-        .objects
-        .iter()
-        .filter_map(|(_, hash)| hash.as_ref().err())
-    {
+    for error in hash.errors() {
         output.error(error);
     }
     let content = hash.content.map(|sum| format!("sha256:{}", hex(&sum)));
@@ -106,9 +102,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         if let Some(content) = content {
             text.push(format!("content {content}"));
         }
-        output.line(&text.join("\n"))
+        match text.is_empty() {
+            true => Ok(()),
+            false => output.line(&text.join("\n")),
+        }
     };
-    let exit = if hash.first_error().is_some() {
+    let exit = if hash.errors().next().is_some() {
         Exit::Failed
     } else {
         Exit::Ok
@@ -152,6 +151,8 @@ impl Serialize for ObjectBody<'_> {
             components: Pairs<'a, BytesBody>,
             #[serde(skip_serializing_if = "Option::is_none")]
             dense: Option<Option<DenseBody<'a>>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            dense_error: Option<FaultBody>,
         }
         #[derive(Serialize)]
         struct Faulty<'a> {
@@ -170,6 +171,7 @@ impl Serialize for ObjectBody<'_> {
                 Hashed {
                     components: Pairs(&components),
                     dense,
+                    dense_error: hash.dense_error.as_ref().map(FaultBody::from),
                 }
                 .serialize(serializer)
             }
