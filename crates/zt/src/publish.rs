@@ -208,19 +208,17 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-/// A new file on the file system of `target`, so that the rename stays there. It is never more
-/// readable than the file that it replaces, and belongs to the same user and group where this
-/// process may give it to them.
+/// A new file on the file system of `target`, so that the rename stays there. Nobody but who makes it
+/// may read it who might not read the file that it replaces; it belongs to the same user and group
+/// where this process may give it to them.
 fn create_hidden(
     target: &Path,
     replaced: Option<&fs::Metadata>,
     unnamed: Unnamed,
 ) -> io::Result<(File, Place)> {
+    // Whose it is going to be is not known yet: who opens it before that could go on to read.
     #[cfg(unix)]
-    let mode = replaced.map_or(0o666, |replaced| {
-        use std::os::unix::fs::PermissionsExt;
-        replaced.permissions().mode() & 0o777
-    });
+    let mode = replaced.map_or(0o666, |_| 0o600);
     #[cfg(not(unix))]
     let mode = 0;
     let (file, place) = match unnamed(folder_of(target), mode) {
@@ -270,18 +268,38 @@ fn beside<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result
     }
 }
 
-/// Gives a file the owner and the permissions of the one that it replaces.
+/// Gives a file the owner and the permissions of the one that it replaces, as far as this process may.
+#[cfg(unix)]
 fn keep(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
-    #[cfg(unix)]
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    let (uid, gid) = (Some(replaced.uid()), Some(replaced.gid()));
+    let mut mode = replaced.mode();
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) != (replaced.uid(), replaced.gid())
+        // Only the administrator may give files away; others may to a group that they are in.
+        && fchown(file, uid, gid).is_err()
     {
-        use std::os::unix::fs::{MetadataExt, fchown};
-        let new = file.metadata()?;
-        if (new.uid(), new.gid()) != (replaced.uid(), replaced.gid()) {
-            // Only the administrator may: others keep what they have written.
-            let _ = fchown(file, Some(replaced.uid()), Some(replaced.gid()));
+        // Who runs as the owner or as the group was to run as those, and not as these.
+        mode &= !0o6000;
+        if fchown(file, None, gid).is_err() {
+            mode = for_another_group(mode);
         }
     }
-    // The mask of the process may have taken bits away that the old file has.
+    // Behind the owner, whose change takes bits away, as the mask of the process may have.
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+/// What of `mode` may stay where the group cannot: to either group that was not the file's or that no
+/// longer is, what both the old group and all others might do.
+#[cfg(unix)]
+const fn for_another_group(mode: u32) -> u32 {
+    let all = mode & (mode >> 3) & 0o7;
+    (mode & !0o77) | (all << 3) | all
+}
+
+/// Gives a file the permissions of the one that it replaces.
+#[cfg(not(unix))]
+fn keep(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
     file.set_permissions(replaced.permissions())
 }
 
@@ -405,6 +423,15 @@ mod tests {
                 .unwrap();
             assert_eq!(owner(fs::metadata(&path).unwrap()), before);
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn another_group_may_what_the_old_one_and_all_others_might() {
+        let modes = [0o640, 0o644, 0o660, 0o664, 0o604, 0o757, 0o600, 0o777];
+        let expected = [0o600, 0o644, 0o600, 0o644, 0o600, 0o755, 0o600, 0o777];
+        assert_eq!(modes.map(for_another_group), expected);
+        assert_eq!(for_another_group(0o100_640), 0o100_600);
     }
 
     /// Of a process of the same number that was killed before the machine was started anew.
