@@ -28,6 +28,8 @@ enum Kept {
     Encoded(EncodedObject),
     /// Some of its blobs are not known yet.
     Open(Box<(String, Object)>),
+    /// A name that is taken, and by no object that the manifest can be told.
+    Reserved(Box<str>),
     Removed,
 }
 
@@ -48,6 +50,7 @@ impl Directory {
         match self.objects.get(at)? {
             Kept::Encoded(object) => Some(self.encoder.name(*object)),
             Kept::Open(object) => Some(object.0.as_bytes()),
+            Kept::Reserved(name) => Some(name.as_bytes()),
             Kept::Removed => None,
         }
     }
@@ -68,6 +71,11 @@ impl Directory {
     pub(crate) fn push_open(&mut self, name: &str, object: Object) {
         let object = Kept::Open(Box::new((name.to_owned(), object)));
         self.insert(name, object);
+    }
+
+    /// Takes a new name for an object that is never told, until it is removed.
+    pub(crate) fn reserve(&mut self, name: &str) {
+        self.insert(name, Kept::Reserved(name.into()));
     }
 
     fn insert(&mut self, name: &str, object: Kept) {
@@ -107,6 +115,7 @@ impl Directory {
         match self.objects.get_mut(at) {
             Some(Kept::Encoded(object)) => *object = self.encoder.rename(*object, to),
             Some(Kept::Open(object)) => to.clone_into(&mut object.0),
+            Some(Kept::Reserved(name)) => *name = to.into(),
             Some(Kept::Removed) | None => {}
         }
         self.link(to, at);
@@ -122,7 +131,7 @@ impl Directory {
         Ok(match self.objects.get(at) {
             Some(Kept::Encoded(object)) => Some(Cow::Owned(self.encoder.object(*object)?)),
             Some(Kept::Open(object)) => Some(Cow::Borrowed(&object.1)),
-            Some(Kept::Removed) | None => None,
+            Some(Kept::Reserved(_) | Kept::Removed) | None => None,
         })
     }
 
@@ -153,7 +162,7 @@ impl Directory {
         }
         let encoded = self.objects.iter().filter_map(|object| match object {
             Kept::Encoded(object) => Some(*object),
-            Kept::Open(_) | Kept::Removed => None,
+            Kept::Open(_) | Kept::Reserved(_) | Kept::Removed => None,
         });
         Ok(self.encoder.finish(encoded, attributes, extra)?)
     }

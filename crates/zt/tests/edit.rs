@@ -192,17 +192,26 @@ fn an_object_at_fault_has_its_name_and_can_only_be_removed() -> Result {
     assert_eq!(told(edit.rename("b", "b")), fault);
     let taken = ("duplicate-name", "b".to_owned());
     assert_eq!(told(edit.rename("a", "b")), taken);
+    assert_eq!(told(edit.writer().add("b", &dense(&[7]))), taken);
+    assert_eq!(
+        told(edit.writer().begin("b", &[1], "dense").map(drop)),
+        taken
+    );
     assert_eq!(told(edit.commit()), fault);
     assert!(std::fs::read(fixture.path())? == bytes, "nothing was lost");
 
     let mut edit = File::edit(fixture.path())?;
     edit.remove("b")?;
     assert!(!edit.contains("b"));
+    assert_eq!(told(edit.remove("b")), ("not-found", "b".to_owned()));
     edit.check()?;
-    edit.rename("a", "b")?;
+    edit.rename("a", "c")?;
+    edit.writer().add("b", &dense(&[7]))?;
     edit.commit()?;
     let file = File::open(fixture.path())?;
-    let expected = BTreeMap::from([("b".to_owned(), vec![1, 2, 3])]);
+    let expected = [("b", vec![7]), ("c", vec![1, 2, 3])];
+    let expected = expected.map(|(name, values)| (name.to_owned(), values));
+    let expected = BTreeMap::from(expected);
     assert_eq!(values(&file), expected);
     Ok(())
 }

@@ -65,7 +65,7 @@ use crate::writer::{Sink, Writer};
 pub struct Editor {
     writer: Writer<'static>,
     before: File,
-    /// Objects that cannot be written again, and why.
+    /// Objects that cannot be written again, and why. Their names are reserved in the writer.
     faulty: BTreeMap<String, Error>,
     path: Option<PathBuf>,
 }
@@ -131,6 +131,7 @@ impl Editor {
             match entry.object() {
                 Ok(object) => objects.push(entry.name(), object)?,
                 Err(error) => {
+                    objects.reserve(entry.name());
                     faulty.insert(entry.name().to_owned(), error);
                 }
             }
@@ -163,7 +164,7 @@ impl Editor {
     /// Whether an object of that name would be in the edited file, faulty ones included.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
-        self.faulty.contains_key(name) || self.writer.expect(name).is_ok()
+        self.writer.expect(name).is_ok()
     }
 
     /// Whether [`Editor::commit`] will take what is in the file: what cannot be read cannot be
@@ -179,7 +180,8 @@ impl Editor {
             .map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Adds objects, as to a new file. Names that the file has are taken, unless they were removed.
+    /// Adds objects, as to a new file. Names that the file has are taken, those of faulty objects
+    /// too, unless they were removed.
     pub const fn writer(&mut self) -> &mut Writer<'static> {
         &mut self.writer
     }
@@ -208,7 +210,8 @@ impl Editor {
     ///
     /// Code `not-found`.
     pub fn remove(&mut self, name: &str) -> Result<()> {
-        if self.faulty.remove(name).is_some() || self.writer.remove(name) {
+        self.faulty.remove(name);
+        if self.writer.remove(name) {
             return Ok(());
         }
         Err(Error::from(Fault::NoSuchObject).with_object(name))
@@ -225,9 +228,6 @@ impl Editor {
         }
         if from == to {
             return self.writer.expect(from);
-        }
-        if self.faulty.contains_key(to) {
-            return Err(Error::from(Fault::DuplicateName).with_object(to));
         }
         self.writer.rename(from, to)
     }
