@@ -14,6 +14,7 @@ use std::process::Command;
 
 use common::{of_floats, run};
 use tempfile::{TempDir, tempdir};
+use zt::{Dense, Writer};
 
 /// The user who runs the program, and nobody else's number.
 const USER: u32 = 61_234;
@@ -83,4 +84,55 @@ fn a_file_that_is_replaced_by_another_user_is_open_to_no_other_group() {
         assert_eq!(replaced(before, GROUP), (GROUP, after));
     }
     assert_eq!(replaced(0o640, USER), (63_000, 0o600));
+}
+
+/// Runs its arguments where no process and no thread can be begun any more. Shells differ in the letter.
+const ALONE: &str =
+    r#"if (ulimit -u 1) 2>&-; then ulimit -u 1; else ulimit -p 1; fi; exec "$0" "$@""#;
+
+#[test]
+fn where_no_threads_can_be_had_one_does_all_the_work() {
+    let Some(shared) = Shared::new() else {
+        return;
+    };
+    let input = shared.at("in.zt");
+    let mut writer = Writer::create(&input).unwrap();
+    for (first, name) in (0u32..).zip(["a", "b", "c"]) {
+        let values = first..first + 800_000;
+        let values: Vec<f32> = values.map(|at| (at % 1000) as f32).collect();
+        let dense = Dense::from_slice(&[values.len() as u64], &values).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    of_floats(&shared.at("other.zt"), &[1.0]);
+    for name in ["in.zt", "other.zt"] {
+        set(&shared.at(name), USER, USER, 0o600);
+    }
+    let alone = |arguments: &str| {
+        let mut command = as_user("sh", USER);
+        command.args(["-c", ALONE]).arg(shared.at("zt"));
+        command
+            .args(arguments.split(' '))
+            .current_dir(shared.0.path());
+        run(&mut command)
+    };
+    // What was asked for is not had: so there is such a limit here.
+    alone("verify in.zt --jobs 2").exits(4);
+    for arguments in [
+        "verify in.zt",
+        "hash in.zt",
+        "show in.zt a --stats",
+        "extract in.zt -o folder",
+        "convert in.zt zstd.zt --zstd",
+        "convert in.zt planes.zt --planes",
+        "convert zstd.zt out.safetensors",
+        "convert planes.zt out.npz",
+        "diff in.zt zstd.zt",
+        "verify zstd.zt",
+        "repair --dry-run zstd.zt",
+        "append in.zt other.zt",
+        "compact in.zt",
+    ] {
+        alone(arguments).exits(0);
+    }
 }

@@ -16,22 +16,26 @@ const MOST: usize = 4;
 const WORTH_IT: usize = 256 << 10;
 
 /// Hands on what `read` gives, `piece_len` bytes at a time, until there is no more or `take` breaks.
-/// Where there is more than one, a thread reads ahead: those that compute have other work.
+/// Where there is more than one, a thread reads ahead, if there is one to be had: those that compute
+/// have other work.
 pub(crate) fn for_each_piece(
     mut read: impl FnMut(&mut [u8]) -> Result<usize> + Send,
     piece_len: usize,
     mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<()> {
     let mut piece = zeroed(piece_len)?;
-    let len = read(&mut piece)?;
+    let mut len = read(&mut piece)?;
     if len == piece_len && len >= WORTH_IT {
         if take(&piece).is_break() {
             return Ok(());
         }
-        return for_each_ahead(read, piece, take);
+        match for_each_ahead(&mut read, piece, &mut take)? {
+            Some(unused) => piece = unused,
+            None => return Ok(()),
+        }
+        len = read(&mut piece)?;
     }
     // A piece that is not full is the last one, and the end is still to be reported.
-    let mut len = len;
     while let Some(bytes) = piece.get(..len).filter(|bytes| !bytes.is_empty()) {
         if take(bytes).is_break() {
             return Ok(());
@@ -41,12 +45,13 @@ pub(crate) fn for_each_piece(
     Ok(())
 }
 
-/// The pieces behind the first, whose memory is used again.
+/// The pieces behind the first, whose memory is used again; or that memory where no thread can be had
+/// and nothing was read.
 fn for_each_ahead(
-    mut read: impl FnMut(&mut [u8]) -> Result<usize> + Send,
+    read: &mut (impl FnMut(&mut [u8]) -> Result<usize> + Send),
     first: Vec<u8>,
-    mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
-) -> Result<()> {
+    take: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> Result<Option<Vec<u8>>> {
     let piece_len = first.len();
     let ahead = (AHEAD / piece_len.max(1)).clamp(1, MOST);
     let (send_full, full) = sync_channel(ahead);
@@ -63,7 +68,9 @@ fn for_each_ahead(
                 }
             }
         };
-        thread::Builder::new().spawn_scoped(scope, reader)?;
+        if thread::Builder::new().spawn_scoped(scope, reader).is_err() {
+            return Ok(Some(first));
+        }
         let _ = send_empty.send(first);
         for _ in 0..ahead {
             let _ = send_empty.send(zeroed(piece_len)?);
@@ -72,11 +79,11 @@ fn for_each_ahead(
             let (piece, len): (Vec<u8>, usize) = found?;
             let bytes = piece.get(..len).unwrap_or_default();
             if bytes.is_empty() || take(bytes).is_break() {
-                return Ok(());
+                break;
             }
             let _ = send_empty.send(piece);
         }
-        Ok(())
+        Ok(None)
     })
 }
 

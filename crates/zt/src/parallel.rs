@@ -1,8 +1,34 @@
-//! Work on all cores, results in order. Without the feature `rayon`, the same work on one.
+//! Work on all cores, results in order. Without the feature `rayon`, and where the system has no
+//! threads to give, the same work on one.
 
 use crate::error::Result;
 
+/// How many threads work is spread over here: those of the pool that the caller is in, else those of
+/// rayon's own, which is begun if need be. One where that cannot be had; rayon panics if it is used
+/// then, so whatever uses it asks here first.
+#[cfg(feature = "rayon")]
+pub(crate) fn threads() -> usize {
+    use std::error::Error as _;
+    use std::sync::OnceLock;
+    /// Rayon tries once, and does not say later how that went.
+    static IS_THERE: OnceLock<bool> = OnceLock::new();
+    let begin = || match rayon::ThreadPoolBuilder::new().build_global() {
+        Ok(()) => true,
+        // Without a cause it is there already: begun by the program, perhaps of another size.
+        Err(error) => error.source().is_none(),
+    };
+    if rayon::current_thread_index().is_some() || *IS_THERE.get_or_init(begin) {
+        rayon::current_num_threads()
+    } else {
+        1
+    }
+}
+
 /// Runs `work` on a pool of `threads` threads, or where `None` on the pool of all cores.
+///
+/// # Errors
+///
+/// [`crate::error::Fault::ThreadPool`] where so many were asked for and cannot be had.
 pub(crate) fn on<R: Send>(
     threads: Option<usize>,
     work: impl FnOnce() -> Result<R> + Send,
@@ -26,14 +52,11 @@ pub(crate) fn map<T: Sync, R: Send>(
     work: impl Fn(&T) -> Result<R> + Sync + Send,
 ) -> Result<Vec<R>> {
     #[cfg(feature = "rayon")]
-    {
+    if threads() > 1 {
         use rayon::prelude::*;
-        items.par_iter().with_max_len(1).map(&work).collect()
+        return items.par_iter().with_max_len(1).map(&work).collect();
     }
-    #[cfg(not(feature = "rayon"))]
-    {
-        items.iter().map(work).collect()
-    }
+    items.iter().map(work).collect()
 }
 
 /// As [`map`], for items that `work` consumes.
@@ -42,14 +65,11 @@ pub(crate) fn map_owned<T: Send, R: Send>(
     work: impl Fn(T) -> Result<R> + Sync + Send,
 ) -> Result<Vec<R>> {
     #[cfg(feature = "rayon")]
-    {
+    if threads() > 1 {
         use rayon::prelude::*;
-        items.into_par_iter().with_max_len(1).map(&work).collect()
+        return items.into_par_iter().with_max_len(1).map(&work).collect();
     }
-    #[cfg(not(feature = "rayon"))]
-    {
-        items.into_iter().map(work).collect()
-    }
+    items.into_iter().map(work).collect()
 }
 
 /// Both, side by side where a core is free.
@@ -58,11 +78,8 @@ pub(crate) fn join<A: Send, B: Send>(
     b: impl FnOnce() -> B + Send,
 ) -> (A, B) {
     #[cfg(feature = "rayon")]
-    {
-        rayon::join(a, b)
+    if threads() > 1 {
+        return rayon::join(a, b);
     }
-    #[cfg(not(feature = "rayon"))]
-    {
-        (a(), b())
-    }
+    (a(), b())
 }

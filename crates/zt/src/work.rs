@@ -15,7 +15,7 @@ pub(crate) struct Workers {
 
 impl Workers {
     /// So many threads of their own, or all those that rayon has. One is the caller's, and then no
-    /// other works.
+    /// other works; so it is where rayon cannot have any.
     pub(crate) fn new(threads: Option<usize>) -> Result<Self> {
         #[cfg(feature = "rayon")]
         {
@@ -28,7 +28,7 @@ impl Workers {
             let threads = match (&pool, threads) {
                 (Some(pool), _) => pool.current_num_threads(),
                 (None, Some(_)) => 1,
-                (None, None) => rayon::current_num_threads(),
+                (None, None) => crate::parallel::threads(),
             };
             Ok(Workers { pool, threads })
         }
