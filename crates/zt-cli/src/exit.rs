@@ -29,6 +29,9 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// The code of errors that say nothing about the file: there was no memory to look.
+const NO_MEMORY: &str = "allocation";
+
 /// Why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -98,12 +101,26 @@ impl Failure {
     }
 }
 
+/// The exit code of a command that goes on past faults of objects, and has found these.
+pub(crate) fn of_findings<'a>(found: impl IntoIterator<Item = &'a Error>) -> Exit {
+    let mut exit = Exit::Ok;
+    for error in found {
+        if error.code() != NO_MEMORY {
+            return Exit::Failed;
+        }
+        exit = Exit::Io;
+    }
+    exit
+}
+
 /// The exit code of an error, where faults of the file itself have the code `of_file`.
 fn exit_of(error: &Error, of_file: Exit) -> Exit {
     match (error.kind(), error.code()) {
         // The target cannot say it: nothing is wrong with the call or the file.
         (_, "lossy") => Exit::Unsupported,
         (_, "unknown-kind") => of_file,
+        // The machine is too small, and the file may be as good as any.
+        (_, NO_MEMORY) => Exit::Io,
         (ErrorKind::Io, _) => Exit::Io,
         (ErrorKind::Malformed | ErrorKind::DigestMismatch | ErrorKind::Limit, _) => of_file,
         (ErrorKind::Misuse, _) => Exit::Usage,

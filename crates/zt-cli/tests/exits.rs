@@ -139,6 +139,41 @@ fn what_the_system_refuses_is_4() {
     );
 }
 
+/// Whatever memory a process may have, it never takes a lack of it for damage.
+#[cfg(target_os = "linux")]
+#[test]
+fn too_little_memory_is_4() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (dir.path().join("z.zt"), dir.path().join("out.zt"));
+    common::of_zeros(&dir.path().join("w.safetensors"), 32 << 20);
+    zt!["convert", dir.path().join("w.safetensors"), path, "--zstd"].exits(0);
+    let [path, out] = [&path, &out].map(|path| path.to_str().unwrap());
+    for arguments in [
+        &["show", path, "w", "--slice", "0:1"][..],
+        &["hash", path, "--jobs", "1"],
+        &["verify", path, "--jobs", "1"],
+        &["diff", path, path, "--values", "--jobs", "1"],
+        &["convert", path, out, "--zstd", "--jobs", "1", "--force"],
+    ] {
+        let mut refusals = 0;
+        // The first are too few for the program itself.
+        for kib in (8 << 10..1 << 20).step_by(256) {
+            let mut limited = std::process::Command::new("sh");
+            limited.args(["-c", "ulimit -v \"$0\" && exec \"$@\"", &kib.to_string()]);
+            limited.arg(env!("CARGO_BIN_EXE_zt")).args(arguments);
+            let run = common::run(&mut limited);
+            match run.code {
+                Some(0) => break,
+                Some(4) => refusals += u32::from(run.err.contains("error[allocation]")),
+                Some(_) => assert!(!run.err.contains("error["), "{arguments:?} {}", run.err),
+                // Nothing can be had, not even for a message.
+                None => {}
+            }
+        }
+        assert!(refusals > 0, "{arguments:?}");
+    }
+}
+
 #[test]
 fn what_is_sound_and_cannot_be_done_is_5() {
     let dir = tempdir().unwrap();

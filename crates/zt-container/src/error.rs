@@ -152,7 +152,7 @@ pub enum LimitExceeded {
     },
     /// Memory for bytes that exist could not be had.
     Allocation {
-        /// Bytes asked for.
+        /// Bytes asked for; 0 where zstd does not say how many.
         byte_len: u64,
     },
 }
@@ -369,6 +369,7 @@ impl fmt::Display for LimitExceeded {
             LimitExceeded::Decoded { limit, found } => {
                 write!(f, "{found} decoded bytes are above the limit of {limit}")
             }
+            LimitExceeded::Allocation { byte_len: 0 } => f.write_str("no memory for zstd"),
             LimitExceeded::Allocation { byte_len } => {
                 write!(f, "no memory for {byte_len} bytes")
             }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use zt::{Change, Diff, DiffOptions, Extreme, File, ObjectDiff, Side, Tolerance, Value, ValueDiff};
 
 use crate::args::threads;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, of_findings};
 use crate::json::{Any, ErrorBody, Float};
 use crate::open::{Opening, decoded_len, open};
 use crate::output::Output;
@@ -162,9 +162,16 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let diff = zt::diff(&a, &b, &options)?;
     drop(progress);
 
+    let mut has_difference =
+        !(diff.attributes.is_empty() && diff.only_a.is_empty() && diff.only_b.is_empty());
+    let mut unreadable = Vec::new();
     for change in diff.changed.iter().flat_map(|object| &object.changes) {
-        if let Change::Unreadable { error, .. } = change {
-            output.error(error);
+        match change {
+            Change::Unreadable { error, .. } => {
+                output.error(error);
+                unreadable.push(error);
+            }
+            _ => has_difference = true,
         }
     }
     let printed = match output.json {
@@ -175,9 +182,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             output.line(&text.of(&diff).join("\n"))
         }
     };
-    let exit = match diff.is_same() {
-        true => Exit::Ok,
-        false => Exit::Failed,
+    let exit = match has_difference {
+        true => Exit::Failed,
+        false => of_findings(unreadable),
     };
     match printed {
         Ok(()) | Err(Failure::ClosedPipe) => Ok(exit),

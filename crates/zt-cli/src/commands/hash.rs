@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use zt::{BytesHash, DenseHash, HashOptions, ObjectHash};
 
 use crate::args::threads;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, of_findings};
 use crate::json::{FaultBody, Pairs, hex};
 use crate::open::{Opening, decoded_len, open};
 use crate::output::Output;
@@ -107,11 +107,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             false => output.line(&text.join("\n")),
         }
     };
-    let exit = if hash.errors().next().is_some() {
-        Exit::Failed
-    } else {
-        Exit::Ok
-    };
+    let exit = of_findings(hash.errors());
     match printed {
         Ok(()) | Err(Failure::ClosedPipe) => Ok(exit),
         Err(failure) => Err(failure),

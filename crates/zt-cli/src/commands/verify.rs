@@ -7,7 +7,7 @@ use serde::Serialize;
 use zt::{Report, VerifyOptions};
 
 use crate::args::threads;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, of_findings};
 use crate::json::{ErrorBody, WarningBody, warnings};
 use crate::open::{Opening, decoded_len, open};
 use crate::output::Output;
@@ -115,8 +115,7 @@ impl Finding {
     fn exit(&self) -> Exit {
         match &self.refused {
             Some(failure) => failure.exit(),
-            None if self.report.is_ok() => Exit::Ok,
-            None => Exit::Failed,
+            None => of_findings(&self.report.problems),
         }
     }
 
@@ -134,7 +133,7 @@ impl Finding {
         let problems = problems.iter().map(ErrorBody::from).chain(error.clone());
         Document {
             file: self.path.display().to_string(),
-            ok: self.exit() == Exit::Ok,
+            ok: self.refused.is_none() && self.report.is_ok(),
             objects: *objects,
             components: *components,
             bytes: *bytes,

@@ -119,7 +119,7 @@ impl FrameDecompressor {
             Err(code) => Err(match get_error_name(code) {
                 "Destination buffer is too small" => ZstdFault::Long { expected }.into(),
                 "Src size is incorrect" => ZstdFault::Cut.into(),
-                why => ZstdFault::Refused(why).into(),
+                _ => refused(code),
             }),
         }
     }
@@ -141,8 +141,12 @@ fn no_memory(byte_len: usize) -> Error {
     })
 }
 
+/// What zstd's error stands for: no memory says nothing against the bytes.
 pub(super) fn refused(code: usize) -> Error {
-    ZstdFault::Refused(get_error_name(code)).into()
+    match get_error_name(code) {
+        "Allocation error : not enough memory" => no_context(),
+        why => ZstdFault::Refused(why).into(),
+    }
 }
 
 #[cfg(test)]
@@ -227,6 +231,13 @@ mod tests {
             content
         );
         assert_eq!(zstd::stream::decode_all(&frame[..]).unwrap(), content);
+    }
+
+    #[test]
+    fn no_memory_for_zstd_is_no_fault_of_the_frame() {
+        // `ZSTD_error_memory_allocation` and `ZSTD_error_corruption_detected`, as functions return them.
+        assert_eq!(refused(0usize.wrapping_sub(64)).code(), "allocation");
+        assert_eq!(refused(0usize.wrapping_sub(20)).code(), "zstd");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
+use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 use super::frame::{no_context, refused};
 use super::header::{Descriptor, FRAME_MAGIC, number};
@@ -98,7 +98,7 @@ impl FrameDecoder {
         self.given = self.given.saturating_add(given as u64);
         match hint {
             Ok(hint) => self.at_boundary = hint == 0,
-            Err(code) => return Err(ZstdFault::Refused(get_error_name(code)).into()),
+            Err(code) => return Err(refused(code)),
         }
         // A frame that ends with an empty block is not held to its header by zstd.
         if self.at_boundary && self.content_size.is_some_and(|size| size != self.given) {
