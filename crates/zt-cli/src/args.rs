@@ -10,6 +10,7 @@ use crate::commands::{append, bench, compact, completions, convert, diff, explai
 use crate::commands::{info, ls, man, merge, meta, rename, repair, rm, show, split, verify};
 use crate::exit::Exit;
 use crate::json::{ErrorBody, ErrorDocument};
+use crate::output::{Output, of_stdout};
 use crate::storing::compression;
 
 /// Lists, verifies, hashes, shows, compares, converts and edits tensor files.
@@ -45,7 +46,7 @@ pub(crate) struct Global {
     /// Print one JSON document on stdout, errors included
     #[arg(long, global = true, display_order = 90)]
     pub(crate) json: bool,
-    /// Whether to colour: `auto` does so on a terminal unless NO_COLOR is set
+    /// Whether to colour: `auto` does so on a terminal unless NO_COLOR is set or TERM is dumb
     #[arg(
         long,
         global = true,
@@ -185,7 +186,11 @@ pub(crate) fn tell(told: &clap::Error, early: &Early) -> Exit {
     let printed = told.print();
     if !told.use_stderr() {
         return match printed {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => Exit::Io,
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                let error = of_stdout(&error);
+                Output::new(early.json, early.color).problem("io", &error.to_string());
+                Exit::Io
+            }
             _ => Exit::Ok,
         };
     }
@@ -202,4 +207,26 @@ pub(crate) fn tell(told: &clap::Error, early: &Early) -> Exit {
         let _ = writeln!(std::io::stdout(), "{document}");
     }
     Exit::Usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines that are longer are broken again, in the middle of sentences.
+    #[test]
+    fn no_line_of_help_that_is_broken_by_hand_is_too_long() {
+        fn check(command: &clap::Command) {
+            let help = command.get_after_help().map(ToString::to_string);
+            for line in help.unwrap_or_default().lines() {
+                assert!(
+                    line.chars().count() <= 100,
+                    "{}: {line}",
+                    command.get_name()
+                );
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
 }

@@ -2,7 +2,7 @@
 
 /// Whether `name` is of the form `pattern`: `*` is any run of characters (dots and slashes
 /// included: names are not paths), `?` any one, `[a-z0]` one of a set, `[!a-z]` one that is not.
-/// A bracket that does not close stands for itself.
+/// A bracket that does not close, which [`pattern`] refuses, stands for itself.
 ///
 /// Time is at most the product of the two lengths, whatever the pattern.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
@@ -37,6 +37,24 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
             }
         }
     }
+}
+
+/// A pattern as it is given on the command line.
+///
+/// # Errors
+///
+/// A set that is not closed: it is a slip, and would match nothing.
+pub(crate) fn pattern(text: &str) -> Result<String, String> {
+    let mut rest = text;
+    while let Some((accepts, after)) = one(rest) {
+        if matches!(accepts, Accepts::One('[')) {
+            return Err(format!(
+                "{rest} begins a set that no ] closes; [[] is the bracket itself"
+            ));
+        }
+        rest = after;
+    }
+    Ok(text.to_owned())
 }
 
 /// What one place of a name may be.
@@ -95,7 +113,7 @@ impl Accepts<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::{matches, pattern};
 
     #[test]
     fn stars_questions_and_sets_match_as_in_a_shell() {
@@ -123,6 +141,17 @@ mod tests {
         ] {
             assert!(!matches(pattern, name), "{pattern} {name}");
         }
+    }
+
+    #[test]
+    fn a_set_that_is_not_closed_is_refused() {
+        for text in ["[", "a[b", "[!", "[]", "[a]*[!]", "[é"] {
+            assert!(pattern(text).is_err(), "{text}");
+        }
+        for text in ["", "*", "[[]", "[]]", "[!]]", "]", "a[é-z]?"] {
+            assert_eq!(pattern(text).as_deref(), Ok(text));
+        }
+        assert!(matches("[[]", "["));
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub(crate) struct ErrorDocument {
 pub(crate) struct ErrorBody {
     pub(crate) code: &'static str,
     pub(crate) message: String,
+    /// Where the error is one file's and says whose.
+    pub(crate) file: Option<String>,
     pub(crate) object: Option<String>,
     pub(crate) component: Option<String>,
     pub(crate) offset: Option<u64>,
@@ -40,6 +42,7 @@ impl ErrorBody {
         ErrorBody {
             code: "misuse",
             message,
+            file: None,
             object: None,
             component: None,
             offset: None,
@@ -52,6 +55,7 @@ impl From<&Error> for ErrorBody {
         ErrorBody {
             code: error.code(),
             message: error.message(),
+            file: error.path().map(|path| path.display().to_string()),
             object: error.object().map(str::to_owned),
             component: error.component().map(str::to_owned),
             offset: error.offset(),

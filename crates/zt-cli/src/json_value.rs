@@ -11,21 +11,50 @@ use crate::exit::Failure;
 /// The value of `text`, with the spellings that `--json` has for what JSON cannot say; `None` where
 /// it is no JSON.
 ///
-/// Integers from -2^63 to 2^64-1 stay integers, others become floating-point numbers.
+/// Integers stay integers, and numbers with a point or an exponent floating-point numbers.
 ///
 /// # Errors
 ///
-/// Code `misuse` for a key that begins with `$` and means nothing, and for JSON that no value holds: a
+/// Code `misuse` for an integer beyond those that CBOR has, and below -2^63 within other JSON; for a key that begins with `$` and means nothing, and for JSON that no value holds: a
 /// number beyond any float, half a surrogate, arrays nested too deep, a key that is there twice.
 pub(crate) fn parse(text: &str) -> Option<Result<Value, Failure>> {
     match serde_json::from_str(text) {
-        Ok(Unique(json)) => Some(value(json)),
+        Ok(Unique(json)) => Some(match (large_integer(text), text.trim().parse::<i128>()) {
+            (None, _) => value(json),
+            (Some(_), Ok(integer)) if integer < 0 && u64::try_from(!integer).is_ok() => {
+                Ok(Value::Negative(u64::try_from(!integer).unwrap_or(u64::MAX)))
+            }
+            (Some(integer), _) => Err(Failure::misuse(format!(
+                "{integer} is beyond the integers that can be stored here; {integer}.0 is a float, and \
+                 --text a text"
+            ))),
+        }),
         // What is skipped is held to the grammar alone.
         Err(error) => serde_json::from_str::<IgnoredAny>(text).is_ok().then(|| {
             let message = format!("{text} is JSON, but cannot be stored: {error}");
             Err(Failure::misuse(message))
         }),
     }
+}
+
+/// An integer of a JSON text that `serde_json` would round.
+fn large_integer(text: &str) -> Option<&str> {
+    // A text between quotes is none, whatever it says; only in texts there is something escaped.
+    let (mut is_text, mut is_escaped) = (false, false);
+    let is_outside = |character: char| {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => is_text = !is_text,
+            _ => return is_text || !matches!(character, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'),
+        }
+        true
+    };
+    let mut numbers = text.split(is_outside).filter(|part| {
+        let digits = part.strip_prefix('-').unwrap_or(part);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    numbers.find(|part| part.parse::<i64>().is_err() && part.parse::<u64>().is_err())
 }
 
 /// JSON in which no key of an object is repeated. `serde_json` keeps the last value of such a key.
@@ -220,6 +249,8 @@ mod tests {
             "0",
             "18446744073709551615",
             "-9223372036854775808",
+            "-9223372036854775809",
+            "-18446744073709551616",
             "-1",
             "1.0",
             "0.1",
@@ -269,6 +300,21 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_integers_by_how_they_are_written() {
+        for (text, printed) in [
+            ("18446744073709551616.0", "1.8446744073709552e+19"),
+            ("1e20", "1e+20"),
+            (r#""18446744073709551616""#, r#""18446744073709551616""#),
+            (
+                r#"["\\\"",1,"-99999999999999999999"]"#,
+                r#"["\\\"",1,"-99999999999999999999"]"#,
+            ),
+        ] {
+            assert_eq!(again(text).as_deref(), Some(printed));
+        }
+    }
+
+    #[test]
     fn base64_is_read_as_it_is_written() {
         for (text, bytes) in [
             ("", &b""[..]),
@@ -296,6 +342,10 @@ mod tests {
             &deep,
             twice,
             twice_below,
+            "18446744073709551616",
+            "-18446744073709551617",
+            r#"["\"",-9223372036854775809]"#,
+            r#"{"a":18446744073709551616}"#,
         ] {
             assert!(parse(text).is_some_and(|read| read.is_err()), "{text}");
         }

@@ -8,7 +8,7 @@
 //!   open      a path becomes a File      json table print stats size npy  how an answer looks
 //!   output    stdout, stderr, colour     exit        what went wrong becomes a line and a code
 //!   edit      a `.zt` that is changed    storing taking  arguments of those that write
-//!   progress  bars and Ctrl-C
+//!   progress  bars, Ctrl-C and SIGTERM
 //! ```
 //!
 //! Every command works on every kind of file, because all of them open as a `zt::File`; those that

@@ -1,5 +1,6 @@
 //! Standard output and standard error.
 
+use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use serde::Serialize;
@@ -27,8 +28,7 @@ pub(crate) struct Output {
 impl Output {
     pub(crate) fn new(json: bool, color: Color) -> Self {
         let (stdout, stderr) = (io::stdout(), io::stderr());
-        // https://no-color.org: set and not empty.
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let refused = refuses_color(std::env::var_os("NO_COLOR"), std::env::var_os("TERM"));
         let colored = |terminal: bool| match color {
             Color::Always => true,
             Color::Never => false,
@@ -143,6 +143,39 @@ impl Output {
 fn failure(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
-        _ => Failure::Error(error.into()),
+        _ => Failure::Error(of_stdout(&error).into()),
+    }
+}
+
+/// The error, which says that it is not the disk of the files that is full.
+pub(crate) fn of_stdout(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("stdout: {error}"))
+}
+
+/// Whether nothing is to be coloured, on a terminal either.
+fn refuses_color(no_color: Option<OsString>, term: Option<OsString>) -> bool {
+    // https://no-color.org: set and not empty.
+    no_color.is_some_and(|value| !value.is_empty()) || term.is_some_and(|name| name == "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refuses_color;
+
+    #[test]
+    fn no_color_and_a_dumb_terminal_refuse_colours() {
+        for (no_color, term, refused) in [
+            (None, None, false),
+            (Some(""), Some("xterm"), false),
+            (Some("1"), Some("xterm"), true),
+            (None, Some("dumb"), true),
+        ] {
+            let [no_color_, term_] = [no_color, term].map(|it| it.map(Into::into));
+            assert_eq!(
+                refuses_color(no_color_, term_),
+                refused,
+                "{no_color:?} {term:?}"
+            );
+        }
     }
 }

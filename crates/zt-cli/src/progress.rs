@@ -1,4 +1,4 @@
-//! How far long work is, and Ctrl-C.
+//! How far long work is, and Ctrl-C, SIGTERM and SIGHUP.
 
 use std::ops::ControlFlow;
 use std::sync::Once;
@@ -14,7 +14,7 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// A bar on stderr, where that is a terminal, and the reason to stop.
 ///
 /// From the first bar on, Ctrl-C asks the work to stop, so that it removes what it has begun to
-/// write; a second one ends the process at once. Commands without a bar leave nothing behind and
+/// write; a second one ends the process at once. SIGTERM and SIGHUP do as Ctrl-C does. Commands without a bar leave nothing behind and
 /// are ended by the first, as by default.
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -76,8 +76,9 @@ fn style(template: &str) -> ProgressStyle {
 fn listen() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Where no handler can be set, Ctrl-C ends the process as by default.
-        let _ = ctrlc::set_handler(|| {
+        // Where no handler can be set, signals do as by default. None is where one of them is ignored,
+        // as `nohup` asks for: a handler would end what is to go on.
+        let _ = ctrlc::try_set_handler(|| {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
                 std::process::exit(Exit::Interrupted as i32);
             }

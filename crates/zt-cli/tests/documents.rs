@@ -341,7 +341,7 @@ fn verify_names_the_problem() {
     let problem = &document["problems"][0];
     assert_eq!(
         keys(problem),
-        ["code", "component", "message", "object", "offset"]
+        ["code", "component", "file", "message", "object", "offset"]
     );
     assert_eq!(problem["code"], "digest-mismatch");
     assert_eq!(

@@ -37,6 +37,8 @@ pub(crate) struct Arguments {
     /// Threads that verify and store; as many as there are cores by default. Reading takes all cores
     #[arg(short, long, value_name = "N", value_parser = threads())]
     jobs: Option<u16>,
+    #[command(flatten)]
+    opening: Opening,
 }
 
 const EXAMPLES: &str = "\
@@ -133,7 +135,7 @@ struct Turn {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let opened = input(&arguments.file, None, &Opening::default())?;
+    let opened = input(&arguments.file, None, &arguments.opening)?;
     let file = opened.file();
     let decoded = decoded_len(file);
     let rounds = u64::from(arguments.rounds).saturating_add(1);
@@ -142,6 +144,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let progress = Progress::new(Some(work));
     let bench = Bench {
         path: &arguments.file,
+        opening: &arguments.opening,
         paths: opened.paths(),
         jobs: arguments.jobs.map(usize::from),
         progress: &progress,
@@ -233,6 +236,7 @@ const PIECE: usize = 1 << 20;
 
 struct Bench<'a> {
     path: &'a Path,
+    opening: &'a Opening,
     /// All files that are read: several for a sharded set.
     paths: &'a [PathBuf],
     jobs: Option<usize>,
@@ -245,7 +249,7 @@ impl Bench<'_> {
     fn turn(&self, operation: Operation) -> Result<Turn, Failure> {
         let opened = match operation {
             Operation::Open | Operation::File | Operation::Memory => None,
-            _ => Some(input(self.path, None, &Opening::default())?),
+            _ => Some(input(self.path, None, self.opening)?),
         };
         let start = Instant::now();
         let (bytes, stored) = match (operation, opened) {
@@ -259,7 +263,7 @@ impl Bench<'_> {
                 (Some(bytes), Some(stored))
             }
             (_, _) => {
-                black_box(input(self.path, None, &Opening::default())?);
+                black_box(input(self.path, None, self.opening)?);
                 (None, None)
             }
         };

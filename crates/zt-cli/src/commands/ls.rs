@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum)]
     sort: Option<Sort>,
     /// Only objects whose name is of this form: * any run, ? any character, [a-z] one of a set
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", value_parser = glob::pattern)]
     glob: Option<String>,
     #[command(flatten)]
     opening: Opening,

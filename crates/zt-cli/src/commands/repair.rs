@@ -58,12 +58,12 @@ Exit: 0 repaired, saved, or nothing to do; 1 something is lost; 3 nothing to rep
 
 With --json the keys are `file`, `output`, `file_size`, `layout`, `dry_run`, `verdict` (`sound`;
 `mendable`, in place; `damaged`, to be saved with -o; `doubtful`, choose with --manifest; `lost`),
-`changed`, `generation`, `surplus` (`offset`, `length`: what is behind the generation), `objects` (each
-with `name`, `fate`, `error`, `components`; a fate is `proved`, `unproved`, `partial` or `lost`), `others`
-(generations that were not chosen), `exhaustive` and `error` (why the file is refused as it is). A
-generation has `manifest` (`offset`, `length`), `end`, `has_trailer`, `copies`, `objects`, `standing`
-(`whole`, `damaged`, `doubtful`, `nested`), `nested_at`, and its components `proved`, `unproved` and
-`refuted`.";
+`changed`, `generation`, `surplus` (`offset`, `length`: what is behind the generation), `objects`
+(each with `name`, `fate`, `error`, `components`; a fate is `proved`, `unproved`, `partial` or
+`lost`), `others` (generations that were not chosen), `exhaustive` and `error` (why the file is
+refused as it is). A generation has `manifest` (`offset`, `length`), `end`, `has_trailer`, `copies`,
+`objects`, `standing` (`whole`, `damaged`, `doubtful`, `nested`), `nested_at`, and its components
+`proved`, `unproved` and `refuted`.";
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "NAME", required_unless_present = "glob")]
     names: Vec<String>,
     /// All objects whose name is of this form, as in `zt ls`; may be given more than once
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", value_parser = glob::pattern)]
     glob: Vec<String>,
 }
 

@@ -38,8 +38,9 @@ Examples:
   zt verify --strict *.zt
   zt verify --json model.zt | jq -r '.problems[].object'
 
-Exit: 0 all files are sound, 1 problems were found, 3 a file is refused as a whole; of several files,
-the highest code of any. With --json, one document; of several files, a list of documents.";
+Exit: 0 all files are sound, 1 problems were found, 3 a file is refused as a whole, 4 one cannot be
+read or there is no memory to do so, 5 this build does not cover one; of several files, the highest
+code of any. With --json, one document; of several files, a list of documents.";
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -58,7 +58,7 @@ impl Run {
         let error = document["error"].as_object().unwrap();
         assert_eq!(
             keys(&document["error"]),
-            ["code", "component", "message", "object", "offset"]
+            ["code", "component", "file", "message", "object", "offset"]
         );
         let code = error["code"].as_str().unwrap().to_owned();
         assert!(
