@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{damaged, faulty, of_unknown_format, sample};
+use common::{damaged, faulty, of_bools, of_unknown_format, sample};
 use tempfile::tempdir;
 
 #[test]
@@ -86,6 +86,13 @@ fn damage_of_one_object_is_1() {
     }
     // Its neighbour is as good as ever.
     zt!["show", faulty, "good"].exits(0);
+    // Values that are found wanting only when they are looked at.
+    let bools = of_bools(dir.path(), [1, 2]);
+    for (option, value) in [("--component", "data"), ("--slice", "1:")] {
+        let run = zt!["show", "--json", bools, "flags", option, value].exits(1);
+        assert_eq!(run.error_code(), "bool-value");
+        assert_eq!(run.json()["error"]["object"], "flags", "{option}");
+    }
 }
 
 #[test]

@@ -71,13 +71,13 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let dense = match (&arguments.component, &slices) {
         (Some(role), Some(slices)) => {
             let flat = stored(&tensor, role)?;
-            flat.slice(slices).map_err(zt::Error::from)?
+            flat.slice(slices).map_err(|error| blame(&tensor, error))?
         }
         (Some(role), None) => stored(&tensor, role)?,
         (None, Some(slices)) => tensor.slice(slices)?,
         (None, None) => tensor.to_dense()?,
     };
-    let shown = Shown::of(&dense, &file, output)?;
+    let shown = Shown::of(&dense, &tensor, &file, output)?;
     let stats = arguments.stats.then(|| Stats::of(&shown.values.0));
     if output.json {
         output.document(&Document {
@@ -113,7 +113,11 @@ fn stored(tensor: &Tensor<'_>, role: &str) -> Result<Dense<'static>, Failure> {
     let elements = Elements::new(dtype, bytes);
     let count = elements.element_count();
     let flat = Dense::from_elements([count], elements).and_then(Dense::into_owned);
-    Ok(flat.map_err(|error| zt::Error::from(error).with_object(tensor.name()))?)
+    Ok(flat.map_err(|error| blame(tensor, error))?)
+}
+
+fn blame(tensor: &Tensor<'_>, error: impl Into<zt::Error>) -> zt::Error {
+    error.into().with_object(tensor.name())
 }
 
 /// An array whose values can be looked at.
@@ -124,9 +128,15 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn of(dense: &'a Dense<'_>, file: &File, output: &Output) -> Result<Self, Failure> {
+    fn of(
+        dense: &'a Dense<'_>,
+        tensor: &Tensor<'_>,
+        file: &File,
+        output: &Output,
+    ) -> Result<Self, Failure> {
         let elements = dense.elements();
-        let values = elements.scalars(file.registry()).map_err(zt::Error::from)?;
+        let values = elements.scalars(file.registry());
+        let values = values.map_err(|error| blame(tensor, error))?;
         let logical_type = elements.logical_type();
         let mut shape = dense.shape().to_vec();
         if let Some(name) = logical_type

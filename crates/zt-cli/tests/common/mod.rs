@@ -219,9 +219,23 @@ pub fn faulty(dir: &Path) -> PathBuf {
 
 /// A safetensors file of one tensor of so many zeros, which takes no room on most file systems.
 pub fn of_zeros(path: &Path, byte_len: u64) {
+    let file = safetensors(path, "w", "F32", byte_len / 4, byte_len);
+    let header_ends = file.metadata().unwrap().len();
+    file.set_len(header_ends + byte_len).unwrap();
+}
+
+/// A safetensors file of the bools `flags`, whatever the bytes are.
+pub fn of_bools(dir: &Path, bytes: [u8; 2]) -> PathBuf {
+    let path = dir.join("flags.safetensors");
+    let mut file = safetensors(&path, "flags", "BOOL", 2, 2);
+    file.write_all(&bytes).unwrap();
+    path
+}
+
+/// A safetensors file of one vector, up to its data.
+fn safetensors(path: &Path, name: &str, dtype: &str, count: u64, byte_len: u64) -> std::fs::File {
     let mut header = format!(
-        r#"{{"w":{{"dtype":"F32","shape":[{}],"data_offsets":[0,{byte_len}]}}}}"#,
-        byte_len / 4
+        r#"{{"{name}":{{"dtype":"{dtype}","shape":[{count}],"data_offsets":[0,{byte_len}]}}}}"#
     );
     while header.len() % 8 != 0 {
         header.push(' ');
@@ -230,7 +244,7 @@ pub fn of_zeros(path: &Path, byte_len: u64) {
     file.write_all(&(header.len() as u64).to_le_bytes())
         .unwrap();
     file.write_all(header.as_bytes()).unwrap();
-    file.set_len(8 + header.len() as u64 + byte_len).unwrap();
+    file
 }
 
 /// Names of what is in a folder, sorted.
