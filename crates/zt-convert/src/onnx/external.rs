@@ -96,13 +96,16 @@ impl<'p> Folder<'p> {
 
     fn open(&self, location: &str) -> Result<(Box<dyn Source>, PathBuf), Violation> {
         let named = || location.to_owned();
-        let outside = || Violation::Location { location: named() };
+        let refused = |why| Violation::Location {
+            location: named(),
+            why,
+        };
         let missing = |_| Violation::Missing { location: named() };
         let model = self
             .model
             .ok_or_else(|| Violation::NeedsPath { location: named() })?;
-        if !is_below(location) {
-            return Err(outside());
+        if let Some(why) = refusal(location) {
+            return Err(refused(why));
         }
         let folder = match model.parent() {
             Some(folder) if folder != Path::new("") => folder,
@@ -121,7 +124,7 @@ impl<'p> Folder<'p> {
                 .map(ToOwned::to_owned),
         );
         if !homes.iter().any(|home| real.starts_with(home)) {
-            return Err(outside());
+            return Err(refused("a link leads out of the folder of the model"));
         }
         // A folder or a pipe is as good as none.
         let source =
@@ -138,15 +141,26 @@ impl<'p> Folder<'p> {
     }
 }
 
-/// Whether a location is a relative path that does not lead upwards, on every system.
-fn is_below(location: &str) -> bool {
-    let is_step = |step: Component<'_>| matches!(step, Component::Normal(_) | Component::CurDir);
-    let separates = |c: char| matches!(c, '\\' | '\0') || cfg!(windows) && c == ':';
-    let mut steps = Path::new(location).components();
-    let names_file = steps
-        .clone()
-        .any(|step| matches!(step, Component::Normal(_)));
-    names_file && steps.all(is_step) && !location.contains(separates)
+/// Why a location is not followed; `None` for a relative path that does not lead upwards, on every
+/// system.
+fn refusal(location: &str) -> Option<&'static str> {
+    let has = |refused: fn(Component<'_>) -> bool| Path::new(location).components().any(refused);
+    if has(|step| matches!(step, Component::RootDir | Component::Prefix(_))) {
+        return Some("it is absolute");
+    }
+    if location.contains('\\') {
+        return Some(
+            "it has a backslash, which is a separator on some systems and a letter on others",
+        );
+    }
+    if location.contains('\0') || cfg!(windows) && location.contains(':') {
+        return Some("it has a character that no name of a file has");
+    }
+    if has(|step| step == Component::ParentDir) {
+        return Some("it leads upwards, by \"..\"");
+    }
+    let names_file = has(|step| matches!(step, Component::Normal(_)));
+    (!names_file).then_some("it names no file")
 }
 
 /// A number of a pair, in decimal.
@@ -185,12 +199,19 @@ mod tests {
     #[test]
     fn locations_lie_below_the_folder_of_the_model() {
         for location in ["a", "./a", "a/b.bin", "..a", "a..b", "ä b", "a/./b", "a//b"] {
-            assert!(is_below(location), "{location}");
+            assert_eq!(refusal(location), None, "{location}");
         }
-        for location in [
-            "", ".", "./", "..", "../a", "a/../b", "a/..", "/a", "//a", "a\\b", "a\0",
+        for (words, locations) in [
+            ("names no file", &["", ".", "./"][..]),
+            ("upwards", &["..", "../a", "a/../b", "a/.."]),
+            ("absolute", &["/a", "//a"]),
+            ("backslash", &["a\\b", "..\\a"]),
+            ("a character", &["a\0"]),
         ] {
-            assert!(!is_below(location), "{location}");
+            for location in locations {
+                let why = refusal(location).unwrap();
+                assert!(why.contains(words), "{location}: {why}");
+            }
         }
     }
 

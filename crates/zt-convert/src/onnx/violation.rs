@@ -71,8 +71,8 @@ pub(super) enum Violation {
     External { key: &'static str, value: String },
     /// The values lie in another file, and this one was not opened by a path.
     NeedsPath { location: String },
-    /// A location that is none of a file below the model's folder.
-    Location { location: String },
+    /// A location that is not followed.
+    Location { location: String, why: &'static str },
     /// There is no such file.
     Missing { location: String },
     /// The values leave the other file.
@@ -183,9 +183,9 @@ impl fmt::Display for Violation {
                 "its values are in \"{}\" beside the model: open the model by its path",
                 location.escape_debug()
             ),
-            Violation::Location { location } => write!(
+            Violation::Location { location, why } => write!(
                 f,
-                "\"{}\" is no file in the folder of the model",
+                "the location \"{}\" is not followed: {why}",
                 location.escape_debug()
             ),
             Violation::Missing { location } => {

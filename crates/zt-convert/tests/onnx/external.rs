@@ -51,6 +51,13 @@ fn external_data_is_read_from_below_the_folder_of_the_model() {
     ] {
         assert_eq!(code(&read(pairs), "w"), expected, "{pairs:?}");
     }
+    let refused = read(&[("location", "w\\x.bin")]);
+    assert_eq!(code(&refused, "w"), "path");
+    let message = refused.tensor("w").unwrap_err().to_string();
+    assert!(
+        message.contains("is not followed: it has a backslash"),
+        "{message}"
+    );
     let from_memory = opened(beside("w", &[at])).unwrap();
     assert_eq!(code(&from_memory, "w"), "unsupported");
 }
@@ -100,4 +107,6 @@ fn links_are_followed_within_the_folder_and_to_where_the_model_itself_lies() {
     link("../blobs/2e", &path("elsewhere/w.bin"));
     let file = open(path("elsewhere/m.onnx"), &OpenOptions::new()).unwrap();
     assert_eq!(code(&file, "w"), "path");
+    let message = file.tensor("w").unwrap_err().to_string();
+    assert!(message.contains("a link leads out"), "{message}");
 }
