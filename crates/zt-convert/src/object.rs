@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use zt::formats::{ComponentSignature, Decode, PlaneCodec, View, dense_byte_len};
+use zt::formats::{ComponentSignature, Decode, PlaneCodec, View, check_bools_from, dense_byte_len};
 use zt::manifest::Text;
 use zt::{
     Attributes, Bytes, Component, ComponentWriter, DType, Elements, Encoding, Error, LogicalType,
@@ -356,7 +356,7 @@ impl<'i> Outgoing<'i> {
         let whole = source.blob.decoded_len;
         let piece_len = self.piece_len(stored, whole, PIECE);
         let pieces = |take: &mut Take<'_>| reader.for_each_piece(piece_len, take);
-        self.pump(pieces, stored, cast, out, progress)
+        self.pump(role, pieces, stored, cast, out, progress)
     }
 
     fn write_decoded(
@@ -377,19 +377,29 @@ impl<'i> Outgoing<'i> {
         let reader = self.tensor.dense_reader();
         let mut reader = reader.map_err(|error| self.blame(error))?;
         let pieces = |take: &mut Take<'_>| reader.for_each_piece(piece_len, take);
-        self.pump(pieces, stored, cast, out, progress)
+        self.pump(DATA, pieces, stored, cast, out, progress)
     }
 
     /// Writes the pieces that `pieces` hands on, values of type `stored`, cast where that is wished.
+    ///
+    /// A bool that is neither 0 nor 1 is found here, for every kind of file that is written: none of
+    /// them is written with values that its own reader refuses.
     fn pump(
         &self,
+        role: &str,
         pieces: impl FnOnce(&mut Take<'_>) -> Result<()>,
         stored: (DType, &Option<Text>),
         cast: Option<DType>,
         out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
     ) -> Result<()> {
+        let mut start = 0u64;
         let mut write = |bytes: &[u8]| {
+            if stored.0 == DType::Bool {
+                let checked = check_bools_from(start, bytes);
+                checked.map_err(|error| self.blame(error.with_role(role.to_owned()).into()))?;
+                start = start.saturating_add(bytes.len() as u64);
+            }
             match cast {
                 Some(dtype) => {
                     let elements = Elements {
@@ -398,7 +408,8 @@ impl<'i> Outgoing<'i> {
                         bytes: Bytes::Borrowed(bytes),
                     };
                     let cast = elements.to_dtype(dtype, self.registry);
-                    let cast = cast.map_err(|error| self.blame(error.with_role(DATA).into()))?;
+                    let cast =
+                        cast.map_err(|error| self.blame(error.with_role(role.to_owned()).into()))?;
                     self.write_piece(&cast.bytes, out)?;
                 }
                 None => self.write_piece(bytes, out)?,

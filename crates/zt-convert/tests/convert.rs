@@ -196,6 +196,42 @@ fn a_faulty_object_is_an_error_and_never_dropped_silently() {
     );
 }
 
+/// Other kinds of files than ours have no writer that looks at them.
+#[test]
+fn a_bool_that_is_none_is_written_to_no_kind_of_file() {
+    let flags = |at: usize| {
+        let mut bytes = vec![1; 3 << 20];
+        bytes[at] = 2;
+        let mut builder = zt::FileBuilder::new(ZT, zt::OpenOptions::new());
+        let id = builder.source(zt::Memory::new(bytes));
+        let all = zt::Blob::raw(zt::Span::new(0, 3 << 20).unwrap());
+        let data = zt::Component::new(DType::Bool, all);
+        let object = zt::Object::new(vec![3 << 20], "dense").with_component("data", data);
+        builder.object("flags", object, id);
+        vec![one("a", 1.0), builder.build().unwrap()]
+    };
+    let kinds = [
+        ZT,
+        #[cfg(feature = "safetensors")]
+        zt_convert::SAFETENSORS,
+        #[cfg(feature = "npz")]
+        zt_convert::NPZ,
+    ];
+    for kind in kinds {
+        for at in [0, (1 << 20) + 7, (3 << 20) - 1] {
+            for lossy in [false, true] {
+                let mut options = ConvertOptions::new(kind);
+                options.lossy = lossy;
+                let error = try_to(&options, flags(at)).unwrap_err();
+                let found = (error.code(), error.object());
+                assert_eq!(found, ("bool-value", Some("flags")), "{kind}");
+                let place = format!("element {at} is 2");
+                assert!(error.to_string().contains(&place), "{kind}: {error}");
+            }
+        }
+    }
+}
+
 #[test]
 fn floating_values_are_cast_and_others_stay() {
     // More than is read at a time.
