@@ -112,6 +112,42 @@ fn csr(values: &[f32]) -> NewObject<'static> {
 }
 
 #[test]
+fn bools_that_cannot_be_read_differ_from_themselves() {
+    let flags = |bytes: &[u8]| {
+        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+        let owned: Vec<u8> = bytes.into();
+        let id = builder.source(Memory::new(owned));
+        let all = Span::new(0, bytes.len() as u64).unwrap();
+        let data = Component::new(DType::Bool, Blob::raw(all));
+        let object = Object::new(vec![bytes.len() as u64], "dense").with_component("data", data);
+        builder.object("w", object, id);
+        builder.build().unwrap()
+    };
+    let mut bytes = vec![1; 9_000_000];
+    let mut options = DiffOptions::default();
+    for is_sound in [true, false] {
+        for (values, dense) in [(false, false), (true, false), (false, true)] {
+            (options.values, options.dense) = (values, dense);
+            // In one piece, and in the second of two.
+            for bytes in [&bytes[8_999_990..], &bytes] {
+                let found = diff(&flags(bytes), &flags(bytes), &options).unwrap();
+                assert_eq!(found.same == 1, is_sound, "{values} {dense}");
+                let Some(object) = found.changed.first() else {
+                    continue;
+                };
+                let [Change::Unreadable { side, error }] = &object.changes[..] else {
+                    panic!("{object:?}");
+                };
+                assert_eq!((*side, error.code()), (Side::A, "bool-value"));
+                let at = format!("element {} is 2", bytes.len() - 1);
+                assert!(error.to_string().contains(&at), "{error}");
+            }
+        }
+        bytes[8_999_999] = 2;
+    }
+}
+
+#[test]
 fn how_values_are_stored_makes_no_difference() {
     let long = ramp(3_000_000);
     let objects = [

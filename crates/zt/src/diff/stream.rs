@@ -1,6 +1,6 @@
 //! Two arrays read side by side, piece by piece.
 
-use zt_formats::{Elements, Registry};
+use zt_formats::{Elements, Registry, check_bools_from};
 use zt_manifest::{DType, Text};
 
 use super::number::{Rule, Values, compare};
@@ -57,6 +57,14 @@ impl Stream<'_> {
         Ok(filled)
     }
 
+    /// Refuses what no bool is, as reading does. `first` values were read before.
+    fn check(&self, first: u64, bytes: &[u8]) -> Result<()> {
+        match self.dtype {
+            DType::Bool => Ok(check_bools_from(first, bytes)?),
+            _ => Ok(()),
+        }
+    }
+
     fn values<'v>(&'v self, bytes: &'v [u8]) -> Values<'v> {
         Values {
             elements: Elements {
@@ -104,8 +112,13 @@ pub(super) fn difference(
         let len_b = len_b.map_err(|error| (Side::B, error))?;
         let read = (len_a as u64).saturating_add(len_b as u64);
         gauge.report(read).map_err(|error| (Side::A, error))?;
-        let of_a = a.values(piece_a.get(..len_a).unwrap_or_default());
-        let of_b = b.values(piece_b.get(..len_b).unwrap_or_default());
+        let bytes_a = piece_a.get(..len_a).unwrap_or_default();
+        let bytes_b = piece_b.get(..len_b).unwrap_or_default();
+        let checked = a.check(diff.count, bytes_a);
+        checked.map_err(|error| (Side::A, error))?;
+        let checked = b.check(diff.count, bytes_b);
+        checked.map_err(|error| (Side::B, error))?;
+        let (of_a, of_b) = (a.values(bytes_a), b.values(bytes_b));
         diff.append(match is_alone {
             true => stretches(&of_a, &of_b, rule, diff.count)?,
             false => compare(&of_a, &of_b, rule, diff.count)?,
