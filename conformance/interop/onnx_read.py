@@ -4,8 +4,8 @@
 usage: onnx_read.py PATH/TO/zt [ROUNDS]
 
 Every round writes a model with onnx: initializers of every type with elements here, in `raw_data`, in the field of their type or in
-files beside the model; sparse ones, with either kind of indices; constants, tensors of the branches of an `If` and of functions.
-`zt` has to list all of them, and hash the values that the arrays had.
+files beside the model; sparse ones, with either kind of indices; constants of tensors and of numbers, tensors of the branches of an `If`
+and of functions. `zt` has to list all of them, and hash the values that the arrays had.
 """
 
 import hashlib
@@ -89,10 +89,29 @@ def sparse_of(rng, name, truth):
     return helper.make_sparse_tensor(numpy_helper.from_array(values, name), numpy_helper.from_array(indices), shape)
 
 
+def numbers_of(rng, truth):
+    """Constants by an attribute of their own kind."""
+    count = rng.randrange(0, 100)
+    floats = np.array([rng.gauss(0, 1) for _ in range(count)], np.float32)
+    ints = np.array([rng.randrange(-(2**63), 2**63) for _ in range(count)], np.int64)
+    values = {"value_floats": floats, "value_ints": ints, "value_float": np.float32(rng.choice([0, 0.5])), "value_int": np.int64(-count)}
+    for key, value in values.items():
+        truth[key] = (value.shape, sha256(value.tobytes()))
+        # In a model, nothing is written of a list without members but its type.
+        yield helper.make_node("Constant", [], [key], **{key: value.tolist()}) if value.size else of_none(key)
+
+
+def of_none(key):
+    kind = {"value_floats": onnx.AttributeProto.FLOATS, "value_ints": onnx.AttributeProto.INTS}[key]
+    node = helper.make_node("Constant", [], [key])
+    node.attribute.append(onnx.AttributeProto(name=key, type=kind))
+    return node
+
+
 def model_of(rng, truth):
     tensors = [tensor_of(rng, f"w{at}.{rng.choice(['attn', 'β', 'a/b'])}", truth) for at in range(rng.randrange(0, 12))]
     sparse = [sparse_of(rng, f"s{at}", truth) for at in range(rng.randrange(0, 3))]
-    constant = helper.make_node("Constant", [], ["k"], value=tensor_of(rng, "other", truth, "k"))
+    constants = [helper.make_node("Constant", [], ["k"], value=tensor_of(rng, "other", truth, "k")), *numbers_of(rng, truth)]
     branches = {}
     for key in ("then_branch", "else_branch"):
         inner = helper.make_node("Constant", [], ["y"], value=tensor_of(rng, "", truth, f"if.{key}.y"))
@@ -101,7 +120,7 @@ def model_of(rng, truth):
     condition = helper.make_node("If", ["c"], ["z"], name="if", **branches)
     body = helper.make_node("Constant", [], ["q"], value=tensor_of(rng, "", truth, "f.q"))
     function = helper.make_function("local", "f", [], ["q"], [body], [helper.make_opsetid("", 17)])
-    graph = helper.make_graph([constant, condition], "main", [], [], tensors, sparse_initializer=sparse)
+    graph = helper.make_graph([*constants, condition], "main", [], [], tensors, sparse_initializer=sparse)
     return helper.make_model(graph, functions=[function], producer_name="p" * rng.randrange(0, 300))
 
 

@@ -77,7 +77,7 @@ kinds! {
     h5: 28,
     npy: 94,
     npz: 32,
-    onnx: 18,
+    onnx: 19,
     pt: 128,
     safetensors: 76,
     zt2: 14,

@@ -20,6 +20,7 @@
 //! Reference: `onnx.proto`, of ONNX 1.23 (IR version 14).
 
 mod attributes;
+mod constant;
 mod coords;
 mod element;
 mod external;

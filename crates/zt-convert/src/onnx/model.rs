@@ -9,6 +9,7 @@
 use zt::{Attributes, Error, Limits, Result, Span, Value};
 
 use super::attributes::Pairs;
+use super::constant::Constant;
 use super::tensor::Tensor;
 use super::violation::Violation;
 use super::wire::{Field, Fields, Window};
@@ -260,25 +261,25 @@ impl Walk<'_, '_> {
 
     /// A `NodeProto`.
     fn node(&mut self, node: Span, scope: &str, levels: usize) -> Result<()> {
-        const OUTPUT: u32 = 2;
-        const NAME: u32 = 3;
-        const OP_TYPE: u32 = 4;
-        const ATTRIBUTE: u32 = 5;
         let mut attributes = Fields::of(node);
-        let mut label = None;
+        let (mut label, mut gives_numbers) = (None, None);
         while let Some(field) = attributes.next(self.window)? {
-            if field.number != ATTRIBUTE {
+            if field.number != node::ATTRIBUTE {
                 continue;
             }
             let attribute = field.bytes()?;
-            if !self.has_tensors(attribute)? {
-                continue;
-            }
+            let number = match self.has_tensors(attribute)? {
+                true => None,
+                false => match self.number(node, &mut gives_numbers, attribute)? {
+                    Some(number) => Some(Content::Dense(Box::new(number))),
+                    None => continue,
+                },
+            };
             if label.is_none() {
-                let operator = self.name(node, OP_TYPE)?;
-                let output = self.name(node, OUTPUT)?;
+                let operator = self.name(node, node::OP_TYPE)?;
+                let output = self.name(node, node::OUTPUT)?;
                 let is_constant = operator == "Constant";
-                let name = match self.name(node, NAME)? {
+                let name = match self.name(node, node::NAME)? {
                     // What a Constant gives is what other nodes call it by.
                     _ if is_constant && !output.is_empty() => output,
                     name if !name.is_empty() => name,
@@ -294,9 +295,43 @@ impl Walk<'_, '_> {
                 true => format!("{scope}{name}"),
                 false => format!("{scope}{name}.{key}"),
             })?;
-            self.attribute(attribute, &name, levels)?;
+            match number {
+                Some(number) => self.add(Name::Made(name), number)?,
+                None => self.attribute(attribute, &name, levels)?,
+            }
         }
         Ok(())
+    }
+
+    /// What a `Constant` gives by an attribute without tensors. Whether the node is one is kept: of
+    /// many attributes, each would have to look for it among all of them.
+    fn number(
+        &mut self,
+        node: Span,
+        is_constant: &mut Option<bool>,
+        attribute: Span,
+    ) -> Result<Option<Tensor>> {
+        let is_constant = match *is_constant {
+            Some(known) => known,
+            None => *is_constant.insert(self.is_constant(node)?),
+        };
+        if !is_constant {
+            return Ok(None);
+        }
+        match Constant::of(&self.name(attribute, attribute::NAME)?) {
+            Some(constant) => constant.read(self.window, attribute, self.limits),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a node is a `Constant` of ONNX's own.
+    fn is_constant(&mut self, node: Span) -> Result<bool> {
+        let (operator, domain) = (
+            self.place(node, node::OP_TYPE)?,
+            self.place(node, node::DOMAIN)?,
+        );
+        let is_own = domain.is_empty() || self.window.is(domain, "ai.onnx")?;
+        Ok(is_own && self.window.is(operator, "Constant")?)
     }
 
     /// Whether an `AttributeProto` has tensors, or graphs, which may have some.
@@ -394,14 +429,20 @@ impl Walk<'_, '_> {
 
     /// The first text that a message has in a field; empty where it has none.
     fn name(&mut self, message: Span, number: u32) -> Result<String> {
+        let place = self.place(message, number)?;
+        let limit = self.limits.name_len as u64;
+        self.window.text(place, "a name", limit)
+    }
+
+    /// Where that text is.
+    fn place(&mut self, message: Span, number: u32) -> Result<Span> {
         let mut fields = Fields::of(message);
         while let Some(field) = fields.next(self.window)? {
             if field.number == number {
-                let limit = self.limits.name_len as u64;
-                return self.window.text(field.bytes()?, "a name", limit);
+                return field.bytes();
             }
         }
-        Ok(String::new())
+        Ok(Span::default())
     }
 }
 
@@ -423,6 +464,15 @@ mod graph {
     pub(super) const DOC_STRING: u32 = 10;
     pub(super) const SPARSE_INITIALIZER: u32 = 15;
     pub(super) const METADATA_PROPS: u32 = 16;
+}
+
+/// Numbers of the fields of a `NodeProto`.
+mod node {
+    pub(super) const OUTPUT: u32 = 2;
+    pub(super) const NAME: u32 = 3;
+    pub(super) const OP_TYPE: u32 = 4;
+    pub(super) const ATTRIBUTE: u32 = 5;
+    pub(super) const DOMAIN: u32 = 7;
 }
 
 /// Numbers of the fields of an `AttributeProto`.

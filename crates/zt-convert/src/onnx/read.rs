@@ -7,8 +7,8 @@ use std::sync::Arc;
 use zt::formats::dense_byte_len;
 use zt::manifest::Text;
 use zt::{
-    Blob, Component, DType, Error, FileBuilder, Object, RawComponent, RawObject, Result, Source,
-    SourceId, Span, Warning,
+    Blob, Component, DType, Error, FileBuilder, Memory, Object, RawComponent, RawObject, Result,
+    Source, SourceId, Span, Warning,
 };
 
 use super::coords::Unravelled;
@@ -166,6 +166,13 @@ impl Assembler<'_> {
             }
             Place::Raw(span) => (within(*span, expected)?, id, Some(file)),
             Place::Nowhere => (within(Span::default(), expected)?, id, Some(file)),
+            Place::Zero => {
+                let zero: Arc<dyn Source> = Arc::new(Memory::new([0; 8]));
+                let offset = tensor.span.offset();
+                let id = (self.builder).derived_from(Arc::clone(&zero), self.file.1, offset);
+                let one = Span::new(0, element.width()).unwrap_or_default();
+                (within(one, expected)?, id, Some(zero))
+            }
             Place::Typed(runs) => {
                 if runs.values() != element.values {
                     return Err(Violation::Fields.into());

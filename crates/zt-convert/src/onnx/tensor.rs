@@ -62,6 +62,8 @@ pub(super) enum Place {
     Typed(Runs),
     /// Plain elements in another file.
     External(External),
+    /// There is one, which is 0, and nothing is stored.
+    Zero,
     /// There are none.
     Nowhere,
 }

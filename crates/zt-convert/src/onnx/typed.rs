@@ -112,7 +112,7 @@ impl Runs {
 
 impl Values {
     /// How one value is stored.
-    const fn wire(self) -> Wire {
+    pub(super) const fn wire(self) -> Wire {
         match self {
             Values::Float => Wire::Fixed32,
             Values::Double => Wire::Fixed64,

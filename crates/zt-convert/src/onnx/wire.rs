@@ -74,6 +74,36 @@ impl<'s> Window<'s> {
         Err(fault(Violation::Varint))
     }
 
+    /// Whether the bytes are those of a text.
+    pub(super) fn is(&mut self, span: Span, text: &str) -> Result<bool> {
+        let mut rest = text.as_bytes();
+        let mut at = span.offset();
+        if span.byte_len() != rest.len() as u64 {
+            return Ok(false);
+        }
+        while at < span.end() {
+            let bytes = self.from(at, span.end())?;
+            let Some(behind) = rest.strip_prefix(bytes) else {
+                return Ok(false);
+            };
+            at = at.saturating_add(bytes.len() as u64);
+            rest = behind;
+        }
+        Ok(true)
+    }
+
+    /// How many varints end in `span`.
+    pub(super) fn varints(&mut self, span: Span) -> Result<u64> {
+        let (mut at, mut count) = (span.offset(), 0u64);
+        while at < span.end() {
+            let bytes = self.from(at, span.end())?;
+            let ends = bytes.iter().filter(|byte| **byte < 0x80).count();
+            count = count.saturating_add(ends as u64);
+            at = at.saturating_add(bytes.len() as u64);
+        }
+        Ok(count)
+    }
+
     /// Four or eight bytes as a little-endian number; `span` is as long as its wire type says.
     pub(super) fn fixed(&mut self, span: Span) -> Result<u64> {
         let mut bytes = [0; 8];
@@ -211,7 +241,8 @@ impl Field {
             .map(|()| self.varint.cast_signed())
     }
 
-    fn expect(&self, wire: Wire) -> Result<()> {
+    /// Refuses a value that is stored in another way.
+    pub(super) fn expect(&self, wire: Wire) -> Result<()> {
         if self.wire == wire {
             return Ok(());
         }

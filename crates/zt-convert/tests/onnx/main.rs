@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod constants;
 mod draft;
 mod external;
 mod graphs;
