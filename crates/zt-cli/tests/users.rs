@@ -98,7 +98,7 @@ fn where_no_threads_can_be_had_one_does_all_the_work() {
     let input = shared.at("in.zt");
     let mut writer = Writer::create(&input).unwrap();
     for (first, name) in (0u32..).zip(["a", "b", "c"]) {
-        let values = first..first + 800_000;
+        let values = first..first + 1_500_000;
         let values: Vec<f32> = values.map(|at| (at % 1000) as f32).collect();
         let dense = Dense::from_slice(&[values.len() as u64], &values).unwrap();
         writer.add(name, &dense).unwrap();

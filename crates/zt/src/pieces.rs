@@ -7,6 +7,8 @@
 use zt_container::{Blob, Limits, Source, read_into};
 
 use crate::error::Result;
+#[cfg(feature = "rayon")]
+use crate::parallel::threads;
 
 /// Reads and decodes all of `blob` into `out`, which has exactly its decoded length; compares the
 /// digest where `verify` says so and there is one.
@@ -18,7 +20,9 @@ pub(crate) fn read(
     out: &mut [u8],
 ) -> Result<()> {
     #[cfg(feature = "rayon")]
-    if let Some(pieces) = parallel::plan(source, blob, limits, out)? {
+    if threads() > 1
+        && let Some(pieces) = parallel::plan(source, blob, limits, out)?
+    {
         return parallel::read(source, blob, verify, &pieces, out);
     }
     Ok(read_into(source, blob, verify, limits, out)?)
@@ -27,7 +31,7 @@ pub(crate) fn read(
 /// Compares the digest of a blob that is resident.
 pub(crate) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
     #[cfg(feature = "rayon")]
-    if stored.len() >= parallel::WORTH_IT {
+    if stored.len() >= parallel::WORTH_IT && threads() > 1 {
         return parallel::check_digest(blob, stored);
     }
     Ok(zt_container::check_digest(blob, stored)?)
