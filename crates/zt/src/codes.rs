@@ -47,7 +47,7 @@ pub const ALL: &[CodeInfo] = &[
     ),
     info(
         "allocation",
-        "limits",
+        "system",
         "The system has no memory for bytes that do exist.",
         "Free memory, stream the component, or read slices of it.",
     ),
