@@ -74,3 +74,37 @@ impl fmt::Display for Warning {
         }
     }
 }
+
+#[cfg(test)]
+#[test]
+fn a_warning_says_what_it_is_about() {
+    let (version, role) = ("1.9.0+x".to_owned(), "data".to_owned());
+    let algorithm = "xxh64".to_owned();
+    let cases = [
+        (
+            Warning::NewerMinor {
+                version: version.clone(),
+            },
+            ("newer-minor", None, "\"1.9.0+x\" is newer than 1.2"),
+        ),
+        (
+            Warning::VersionSuffix { version },
+            ("version-suffix", None, "\"1.9.0+x\" has a suffix"),
+        ),
+        (
+            Warning::Misaligned {
+                role: role.clone(),
+                offset: 72,
+            },
+            ("alignment", Some("data"), "72 is not a multiple of 64"),
+        ),
+        (
+            Warning::UnknownDigest { role, algorithm },
+            ("unknown-digest", Some("data"), "xxh64"),
+        ),
+    ];
+    for (warning, (code, role, words)) in cases {
+        assert_eq!((warning.code(), warning.role()), (code, role));
+        assert!(warning.to_string().contains(words), "{warning}");
+    }
+}

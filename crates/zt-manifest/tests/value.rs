@@ -93,7 +93,7 @@ fn each_accessor_takes_values_of_its_own_type_only() {
     fn said(value: Option<impl std::fmt::Debug>) -> Option<String> {
         value.map(|value| format!("{value:?}"))
     }
-    let accessors: [(&str, Accessor); 8] = [
+    let accessors: [(&str, Accessor); 9] = [
         ("str", |value| said(value.as_str())),
         ("u64", |value| said(value.as_u64())),
         ("i64", |value| said(value.as_i64())),
@@ -102,6 +102,7 @@ fn each_accessor_takes_values_of_its_own_type_only() {
         ("f64", |value| said(value.as_f64())),
         ("map", |value| said(value.as_map().map(Map::len))),
         ("array", |value| said(value.as_array())),
+        ("bytes", |value| said(value.as_bytes())),
     ];
     for (value, expected) in [
         (Value::from("text"), &[("str", "\"text\"")][..]),
@@ -127,7 +128,7 @@ fn each_accessor_takes_values_of_its_own_type_only() {
         (Value::Array(vec![]), &[("array", "[]")]),
         (Value::Null, &[]),
         (Value::Simple(99), &[]),
-        (Value::Bytes(vec![1]), &[]),
+        (Value::Bytes(vec![7, 8]), &[("bytes", "[7, 8]")]),
         (Value::Tag(2, Box::new(Value::Bytes(vec![1]))), &[]),
     ] {
         let found: Vec<(&str, String)> = accessors
