@@ -196,6 +196,8 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     for _ in 0..=MOST {
         match fs::canonicalize(&target) {
             Ok(target) => return Ok(target),
+            // A link to what is there and has no path: `/dev/fd/1`, where that is a pipe.
+            Err(_) if fs::metadata(&target).is_ok() => return Ok(target),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }

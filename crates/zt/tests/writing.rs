@@ -282,6 +282,26 @@ fn a_device_stays_one_and_a_full_one_is_an_error() {
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
 
+/// As `/dev/stdout` is, and what a shell gives for `>(command)`.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_is_written_to_by_the_name_of_its_descriptor() {
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+    let (mut reader, pipe) = std::io::pipe().unwrap();
+    let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
+    let values = vec![7u8; 1000];
+    let mut writer = Writer::create(path).unwrap();
+    let dense = Dense::from_slice(&[1000], &values).unwrap();
+    writer.add("w", &dense).unwrap();
+    writer.finish().unwrap();
+    drop(pipe);
+    let mut bytes = Vec::new();
+    reader.read_to_end(&mut bytes).unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    assert_eq!(*file.tensor("w").unwrap().as_slice::<u8>().unwrap(), values);
+}
+
 #[test]
 fn a_copy_that_is_stopped_publishes_nothing() {
     let folder = tempfile::tempdir().unwrap();
