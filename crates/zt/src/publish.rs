@@ -104,13 +104,33 @@ impl AtomicFile {
     ///
     /// [`crate::ErrorKind::Io`]. A failed sync is final and never retried: the system may have
     /// dropped the data. Up to the rename the old file is still there and the temporary is removed.
-    pub fn publish(mut self) -> Result<()> {
+    pub fn publish(self) -> Result<()> {
+        self.publish_as(true)
+    }
+
+    /// As [`AtomicFile::publish`], but not durable: other processes see the file whole or not at all,
+    /// and what a crash of the system leaves of it is the system's business. For many files that can
+    /// be made again: each sync waits for the disk.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Io`]. Up to the rename the old file is still there and the temporary is
+    /// removed.
+    pub fn publish_unsynced(self) -> Result<()> {
+        self.publish_as(false)
+    }
+
+    fn publish_as(mut self, is_durable: bool) -> Result<()> {
         let target = std::mem::take(&mut self.target);
-        self.commit(&target)
+        self.commit(&target, is_durable)
             .map_err(|error| crate::Error::from(error).with_path(&target))
     }
 
-    fn commit(&mut self, target: &Path) -> io::Result<()> {
+    fn commit(&mut self, target: &Path, is_durable: bool) -> io::Result<()> {
+        let sync_name = || match is_durable {
+            true => sync_folder(target),
+            false => Ok(()),
+        };
         let Some(mut buffered) = self.file.take() else {
             return Ok(());
         };
@@ -120,13 +140,15 @@ impl AtomicFile {
         }
         buffered.get_mut().release()?;
         let file = buffered.get_ref().file();
-        file.sync_all()?;
+        if is_durable {
+            file.sync_all()?;
+        }
         if matches!(self.place, Place::Nowhere) {
             // Naming never replaces what has the name.
             match give_name(file, target) {
                 Ok(()) => {
                     self.place = Place::Target;
-                    return sync_folder(target);
+                    return sync_name();
                 }
                 Err(error) if self.is_new && error.kind() == io::ErrorKind::AlreadyExists => {
                     return Err(error);
@@ -150,7 +172,7 @@ impl AtomicFile {
             fs::rename(temporary, target)?;
         }
         self.place = Place::Target;
-        sync_folder(target)
+        sync_name()
     }
 }
 
@@ -344,7 +366,7 @@ mod tests {
         for unnamed in WAYS {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("x");
-            for text in ["new", "replaced"] {
+            for text in ["new", "replaced", "new"] {
                 let before = fs::read(&path).ok();
                 let mut dropped = AtomicFile::begin(&path, unnamed).unwrap();
                 dropped.write_all(b"unwanted").unwrap();
@@ -354,7 +376,10 @@ mod tests {
                 let mut file = AtomicFile::begin(&path, unnamed).unwrap();
                 file.write_all(text.as_bytes()).unwrap();
                 assert_eq!(fs::read(&path).ok(), before);
-                file.publish().unwrap();
+                match text {
+                    "new" => file.publish_unsynced().unwrap(),
+                    _ => file.publish().unwrap(),
+                }
                 let expected = [("x".to_owned(), text.as_bytes().to_vec())];
                 assert_eq!(content(folder.path()), expected);
             }

@@ -269,7 +269,7 @@ impl Job<'_> {
                         .saturating_add(self.write_elements(&mut file, &elements, descr, path)?);
                     self.progress.advance(len as u64)?;
                 }
-                file.publish()?;
+                file.publish_unsynced()?;
                 Extracted::new(
                     name,
                     path,
@@ -297,7 +297,7 @@ impl Job<'_> {
                 write(&mut file, &header(descr, dense.shape(), name)?, path)?;
                 let nbytes = self.write_elements(&mut file, elements, descr, path)?;
                 self.progress.advance(elements.bytes.len() as u64)?;
-                file.publish()?;
+                file.publish_unsynced()?;
                 Extracted::new(
                     name,
                     path,
