@@ -1,21 +1,23 @@
-//! How far long work is, and Ctrl-C, SIGTERM and SIGHUP.
+//! How far long work is, and Ctrl-C and SIGTERM.
 
 use std::ops::ControlFlow;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Once};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag::{register, register_conditional_shutdown};
 use zt::{Error, ErrorKind};
 
 use crate::exit::Exit;
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// A bar on stderr, where that is a terminal, and the reason to stop.
 ///
 /// From the first bar on, Ctrl-C asks the work to stop, so that it removes what it has begun to
-/// write; a second one ends the process at once. SIGTERM and SIGHUP do as Ctrl-C does. Commands without a bar leave nothing behind and
-/// are ended by the first, as by default.
+/// write; a second one ends the process at once. SIGTERM does as Ctrl-C does. Commands without a bar
+/// leave nothing behind and are ended by the first, as by default.
 pub(crate) struct Progress {
     bar: ProgressBar,
 }
@@ -76,12 +78,13 @@ fn style(template: &str) -> ProgressStyle {
 fn listen() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Where no handler can be set, signals do as by default. None is where one of them is ignored,
-        // as `nohup` asks for: a handler would end what is to go on.
-        let _ = ctrlc::try_set_handler(|| {
-            if INTERRUPTED.swap(true, Ordering::Relaxed) {
-                std::process::exit(Exit::Interrupted as i32);
-            }
-        });
+        for signal in [SIGINT, SIGTERM] {
+            // In this order, so that what ends the process is the second signal. Where no handler
+            // can be set, signals do as by default.
+            let interrupted = || Arc::clone(&INTERRUPTED);
+            let ends =
+                register_conditional_shutdown(signal, Exit::Interrupted as i32, interrupted());
+            let _ = ends.and_then(|_| register(signal, interrupted()));
+        }
     });
 }
