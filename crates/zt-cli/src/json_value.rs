@@ -15,8 +15,9 @@ use crate::exit::Failure;
 ///
 /// # Errors
 ///
-/// Code `misuse` for an integer beyond those that CBOR has, and below -2^63 within other JSON; for a key that begins with `$` and means nothing, and for JSON that no value holds: a
-/// number beyond any float, half a surrogate, arrays nested too deep, a key that is there twice.
+/// Code `misuse` for an integer beyond those that CBOR has, and below -2^63 within other JSON; for a
+/// key that begins with `$` and means nothing, and for JSON that no value holds: a number beyond any
+/// float, half a surrogate, arrays nested too deep, a key that is there twice.
 pub(crate) fn parse(text: &str) -> Option<Result<Value, Failure>> {
     match serde_json::from_str(text) {
         Ok(Unique(json)) => Some(match (large_integer(text), text.trim().parse::<i128>()) {
