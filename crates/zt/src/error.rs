@@ -97,6 +97,7 @@ pub(crate) enum Fault {
     UncheckedBools,
     Interrupted,
     IsAFolder,
+    Exists,
     Padding {
         offset: u64,
     },
@@ -281,6 +282,7 @@ impl Fault {
             Fault::Locked => "locked",
             Fault::Interrupted => "interrupted",
             Fault::IsAFolder | Fault::ThreadPool => "io",
+            Fault::Exists => "overwrite",
             Fault::Padding { .. } => "padding",
             Fault::Overlap { .. } | Fault::OverlapLimit { .. } => "overlap",
             Fault::NameTooLong { .. }
@@ -406,6 +408,7 @@ impl fmt::Display for Fault {
             ),
             Fault::Interrupted => f.write_str("stopped on request"),
             Fault::IsAFolder => f.write_str("is a folder"),
+            Fault::Exists => f.write_str("exists"),
             Fault::Padding { offset } => {
                 write!(f, "the byte at {offset} lies between blobs and is not zero")
             }

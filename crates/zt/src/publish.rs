@@ -60,13 +60,11 @@ impl AtomicFile {
     ///
     /// # Errors
     ///
-    /// As [`AtomicFile::create`]; [`std::io::ErrorKind::AlreadyExists`], here or when it is
-    /// published.
+    /// As [`AtomicFile::create`]; code `overwrite`, here or when it is published.
     pub fn create_new(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         if fs::symlink_metadata(path).is_ok() {
-            let error = io::Error::from(io::ErrorKind::AlreadyExists);
-            return Err(crate::Error::from(error).with_path(path));
+            return Err(crate::Error::from(Fault::Exists).with_path(path));
         }
         let mut file = Self::begin(path, create_unnamed).map_err(|error| error.with_path(path))?;
         file.is_new = true;
@@ -123,12 +121,12 @@ impl AtomicFile {
     fn publish_as(mut self, is_durable: bool) -> Result<()> {
         let target = std::mem::take(&mut self.target);
         self.commit(&target, is_durable)
-            .map_err(|error| crate::Error::from(error).with_path(&target))
+            .map_err(|error| error.with_path(&target))
     }
 
-    fn commit(&mut self, target: &Path, is_durable: bool) -> io::Result<()> {
+    fn commit(&mut self, target: &Path, is_durable: bool) -> Result<()> {
         let sync_name = || match is_durable {
-            true => sync_folder(target),
+            true => Ok(sync_folder(target)?),
             false => Ok(()),
         };
         let Some(mut buffered) = self.file.take() else {
@@ -151,7 +149,7 @@ impl AtomicFile {
                     return sync_name();
                 }
                 Err(error) if self.is_new && error.kind() == io::ErrorKind::AlreadyExists => {
-                    return Err(error);
+                    return Err(Fault::Exists.into());
                 }
                 _ => self.place = Place::Beside(name_beside(file, target)?),
             }
@@ -165,7 +163,9 @@ impl AtomicFile {
             // look before the rename has to do.
             match fs::hard_link(temporary, target) {
                 Ok(()) => fs::remove_file(temporary)?,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    return Err(Fault::Exists.into());
+                }
                 Err(_) => fs::rename(temporary, target)?,
             }
         } else {
@@ -400,7 +400,7 @@ mod tests {
             let second = begin();
             fs::write(&path, "first").unwrap();
             let error = second.publish().unwrap_err();
-            assert_eq!(error.kind(), crate::ErrorKind::Io);
+            assert_eq!(error.code(), "overwrite");
             assert_eq!(
                 content(folder.path()),
                 [("x".to_owned(), b"first".to_vec())]

@@ -518,10 +518,14 @@ fn a_new_file_replaces_nothing_that_appears_in_the_meantime() {
     let mut file = zt::AtomicFile::create_new(&path).unwrap();
     file.write_all(b"ours").unwrap();
     std::fs::write(&path, b"theirs").unwrap();
-    assert_eq!(file.publish().unwrap_err().code(), "io");
+    assert_eq!(file.publish().unwrap_err().code(), "overwrite");
     assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
     assert_eq!(names_in(folder.path()), ["out"]);
-    assert_eq!(zt::AtomicFile::create_new(&path).unwrap_err().code(), "io");
+    let error = zt::AtomicFile::create_new(&path).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (zt::ErrorKind::Misuse, "overwrite")
+    );
 }
 
 #[test]
