@@ -86,5 +86,8 @@ fn listen() {
                 register_conditional_shutdown(signal, Exit::Interrupted as i32, interrupted());
             let _ = ends.and_then(|_| register(signal, interrupted()));
         }
+        // Beyond the limit on the length of a file, writing fails as on a full disk, and cleans up.
+        #[cfg(unix)]
+        let _ = register(signal_hook::consts::SIGXFSZ, Arc::default());
     });
 }

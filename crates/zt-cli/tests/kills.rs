@@ -189,3 +189,36 @@ fn on_a_full_disk_nothing_is_changed() {
     }
     assert_eq!(rounds_in(&path), ["old"]);
 }
+
+/// Beyond the limit that a user may have on the length of files, the system sends a signal that ends
+/// whoever does not expect it.
+#[test]
+fn beyond_the_longest_file_that_is_allowed_nothing_is_changed() {
+    /// A mebibyte, or half of one: shells differ in the blocks that they count.
+    const LIMITED: &str = r#"ulimit -f 1024; exec "$0" "$@""#;
+    let folder = tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    of_noise(&at("long.zt"), "new", LEN);
+    of_noise(&at("short.zt"), "old", 1000);
+    let before = std::fs::read(at("short.zt")).unwrap();
+    let there = names_in(folder.path());
+    for arguments in [
+        "convert long.zt out.zt",
+        "convert long.zt out.safetensors",
+        "convert long.zt short.zt --force",
+        "append short.zt long.zt",
+        "append short.zt long.zt --zstd",
+        "extract long.zt new.0 -o out.npy",
+    ] {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", LIMITED, env!("CARGO_BIN_EXE_zt")]);
+        command.args(arguments.split(' '));
+        let run = common::run(command.current_dir(folder.path())).exits(4);
+        assert!(run.err.contains("error[io]: "), "{arguments}: {}", run.err);
+        assert!(
+            std::fs::read(at("short.zt")).unwrap() == before,
+            "{arguments}"
+        );
+        assert_eq!(names_in(folder.path()), there, "{arguments}");
+    }
+}
