@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use zt::{DType, Entry, Error, File, Kind};
+use zt::{DType, Entry, Error, ErrorKind, File, Kind};
 use zt_convert::{ConvertOptions, Input, Member};
 
 use crate::exit::Failure;
@@ -24,7 +24,7 @@ pub(crate) struct Taking {
     #[arg(long, value_enum)]
     dtype: Option<Cast>,
     /// Leave out objects that are at fault, and what cannot be said in the file that is written, each
-    /// with a warning; damage that shows when values are read is an error all the same
+    /// with a warning; inputs are verified first
     #[arg(long)]
     lossy: bool,
     #[command(flatten)]
@@ -87,7 +87,8 @@ impl Taking {
     }
 }
 
-/// Says how many objects are at fault, if an error is of one of them.
+/// Says that objects at fault can be left out, if an error is of one of them; how many there are as
+/// far as metadata shows it.
 fn hint_at_faults(error: &Error, inputs: &[Input], output: &mut Output) {
     let files = inputs.iter().map(Input::file);
     let entries: Vec<Entry<'_>> = files.flat_map(File::entries).collect();
@@ -99,6 +100,10 @@ fn hint_at_faults(error: &Error, inputs: &[Input], output: &mut Output) {
         output.hint(format!(
             "{faulty} of {all} objects cannot be read: --lossy leaves them out, each with a warning"
         ));
+    } else if let (Some(_), ErrorKind::Malformed | ErrorKind::DigestMismatch) =
+        (error.object(), error.kind())
+    {
+        output.hint("--lossy leaves out what cannot be read, each object with a warning");
     }
 }
 

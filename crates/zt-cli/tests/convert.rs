@@ -282,10 +282,14 @@ fn objects_at_fault_stop_a_conversion_or_are_left_out_by_name() {
         .json();
     assert_eq!(document["added"], json!(["good"]));
     assert_eq!(document["left_out"], json!(["bad"]));
-    // Damage that shows when values are read is no reason to leave anything out.
+    // Of damage, only reading the values tells.
     let damaged = common::damaged(dir.path());
-    let run = zt!["convert", damaged, dir.path().join("d.zt"), "--lossy"].exits(1);
-    assert!(!run.err.contains("--lossy"), "{}", run.err);
+    let out = dir.path().join("d.zt");
+    let run = zt!["convert", damaged, out].exits(1);
+    assert!(run.err.contains("note: --lossy leaves out"), "{}", run.err);
+    let run = zt!["convert", damaged, out, "--lossy", "--json"].exits(0);
+    assert_eq!(run.json()["left_out"].as_array().unwrap().len(), 1);
+    assert_eq!(run.json()["objects"], json!(0));
 }
 
 #[test]

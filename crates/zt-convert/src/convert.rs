@@ -30,7 +30,7 @@ pub struct ConvertOptions<'p> {
     /// Whether what the target cannot say is a warning instead of an error. An object is written
     /// as far as the target can say it: its dense value instead of its layout, its storage type
     /// instead of its logical type; only one of which nothing can be said is left out. So is one
-    /// that is at fault in its input; damage that shows when values are read stays an error.
+    /// that is at fault in its input: to know which are, inputs are verified first.
     pub lossy: bool,
     /// Whether components of the same bytes are stored once in a `.zt` file: tied weights, whatever
     /// their names, dtypes and inputs. Copies are looked for from 4 KiB on, and compared byte for
@@ -143,8 +143,8 @@ pub struct Summary {
 ///
 /// Attributes are kept; unknown fields too, where the target has room for them. The same inputs
 /// and options give the same bytes, with any number of threads. Values are streamed: memory does
-/// not grow with their size, except for [`ConvertOptions::dense`] and the zstd of old files that
-/// does not say its length. After an error the sink holds an unfinished file.
+/// not grow with their size, except for [`ConvertOptions::dense`], for the indices of a sparse object,
+/// which are checked first, and for the zstd of old files that does not say its length. After an error the sink holds an unfinished file.
 ///
 /// ```
 /// use zt_convert::{ConvertOptions, Input, ZT, convert};

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use zt::{Attributes, Error, Registry, Result, Tensor, Value};
+use zt::{Attributes, Error, ErrorKind, File, Registry, Result, Tensor, Value, VerifyOptions};
 
 use crate::fault::{Fault, Loss};
 use crate::{ConvertOptions, Input, Summary};
@@ -31,7 +32,8 @@ pub(crate) struct Incoming<'i> {
 impl<'i> Merged<'i> {
     /// # Errors
     ///
-    /// A faulty object's fault, unless losses are allowed. Code `overlap` for blobs that would be
+    /// A faulty object's fault, unless losses are allowed: then what is at fault is found before
+    /// anything is written, by verifying the input. Code `overlap` for blobs that would be
     /// written many times over; `duplicate-name` for two objects of one name; `lossy` for two values
     /// of one attribute, unless that is allowed.
     pub(crate) fn new(
@@ -48,8 +50,10 @@ impl<'i> Merged<'i> {
             let blame = |error: Error| path.into_iter().fold(error, Error::with_path);
             let registry = file.registry();
             file.check_overlap().map_err(blame)?;
+            let mut damage = Damage::of(file, options).map_err(blame)?;
             for entry in file.entries() {
-                let tensor = match entry.tensor() {
+                let checked = entry.tensor().and_then(|tensor| damage.check(tensor));
+                let tensor = match checked {
                     Ok(tensor) => tensor,
                     Err(fault) => {
                         let left_out = options.leave_out(fault, entry.name(), summary);
@@ -85,6 +89,50 @@ impl<'i> Merged<'i> {
             attributes,
             extra: extra.into_map(),
         })
+    }
+}
+
+/// What is wrong with objects beyond what their metadata shows.
+enum Damage {
+    /// Known of all, by name: damage that shows once an object is half written comes too late to
+    /// leave it out.
+    Known(HashMap<String, Error>),
+    /// Bytes are checked while they are written, and the first fault ends the work. Only what is
+    /// written without a look at it, indices, is checked before.
+    Met,
+}
+
+impl Damage {
+    fn of(file: &File, options: &ConvertOptions<'_>) -> Result<Self> {
+        if !options.lossy {
+            return Ok(Damage::Met);
+        }
+        // Bytes are counted when they are written.
+        let proceed = |_| {
+            options
+                .progress
+                .map_or(ControlFlow::Continue(()), |tell| tell(0))
+        };
+        let mut verify = VerifyOptions::default();
+        verify.threads = options.write.thread_count();
+        verify.progress = Some(&proceed);
+        let mut faults = HashMap::new();
+        for problem in file.verify(&verify)?.problems {
+            if problem.kind() == ErrorKind::Io || problem.code() == "allocation" {
+                return Err(problem); // The object may be as good as any.
+            }
+            if let Some(name) = problem.object().map(str::to_owned) {
+                faults.entry(name).or_insert(problem);
+            }
+        }
+        Ok(Damage::Known(faults))
+    }
+
+    fn check<'i>(&mut self, tensor: Tensor<'i>) -> Result<Tensor<'i>> {
+        match self {
+            Damage::Known(faults) => faults.remove(tensor.name()).map_or(Ok(tensor), Err),
+            Damage::Met => tensor.check_data().map(|()| tensor),
+        }
     }
 }
 

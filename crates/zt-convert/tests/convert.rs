@@ -219,17 +219,90 @@ fn a_bool_that_is_none_is_written_to_no_kind_of_file() {
     ];
     for kind in kinds {
         for at in [0, (1 << 20) + 7, (3 << 20) - 1] {
-            for lossy in [false, true] {
-                let mut options = ConvertOptions::new(kind);
-                options.lossy = lossy;
-                let error = try_to(&options, flags(at)).unwrap_err();
-                let found = (error.code(), error.object());
-                assert_eq!(found, ("bool-value", Some("flags")), "{kind}");
-                let place = format!("element {at} is 2");
-                assert!(error.to_string().contains(&place), "{kind}: {error}");
-            }
+            let mut options = ConvertOptions::new(kind);
+            let error = try_to(&options, flags(at)).unwrap_err();
+            let found = (error.code(), error.object());
+            assert_eq!(found, ("bool-value", Some("flags")), "{kind}");
+            let place = format!("element {at} is 2");
+            assert!(error.to_string().contains(&place), "{kind}: {error}");
+
+            options.lossy = true;
+            let (_, summary) = try_to(&options, flags(at)).unwrap();
+            assert_eq!(summary.left_out, ["flags"], "{kind}");
         }
     }
+}
+
+/// Components of indices are written as they are stored: nobody else looks at them on the way.
+#[test]
+fn an_index_that_is_out_of_range_is_written_to_no_file() {
+    let graph = |columns: [u64; 2]| {
+        let mut bytes = vec![0; 152];
+        let numbers = [(64, &columns[..]), (128, &[0, 1, 2])];
+        for (at, numbers) in numbers {
+            for (place, number) in bytes[at..].chunks_exact_mut(8).zip(numbers) {
+                place.copy_from_slice(&number.to_le_bytes());
+            }
+        }
+        let mut builder = zt::FileBuilder::new(ZT, zt::OpenOptions::new());
+        let id = builder.source(zt::Memory::new(bytes));
+        let mut object = zt::Object::new(vec![2, 3], "sparse_csr");
+        for (role, dtype, offset, len) in [
+            ("values", DType::F32, 0, 8),
+            ("indices", DType::U64, 64, 16),
+            ("indptr", DType::U64, 128, 24),
+        ] {
+            let blob = zt::Blob::raw(zt::Span::new(offset, len).unwrap());
+            object = object.with_component(role, zt::Component::new(dtype, blob));
+        }
+        builder.object("graph", object, id);
+        vec![one("a", 1.0), builder.build().unwrap()]
+    };
+    let mut options = ConvertOptions::new(ZT);
+    let (_, summary) = try_to(&options, graph([2, 0])).unwrap();
+    assert_eq!(summary.objects, 2);
+
+    let error = try_to(&options, graph([2, 3])).unwrap_err();
+    let found = (error.code(), error.object(), error.component());
+    assert_eq!(found, ("index-value", Some("graph"), Some("indices")));
+    options.lossy = true;
+    let (file, summary) = try_to(&options, graph([2, 3])).unwrap();
+    assert_eq!(summary.left_out, ["graph"]);
+    assert_eq!(file.names().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn bytes_that_have_changed_are_an_error_or_left_out() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    for name in ["a", "b", "c"] {
+        let values = vec![name.as_bytes()[0]; 5000];
+        writer
+            .add(name, &Dense::from_slice(&[5000], &values).unwrap())
+            .unwrap();
+    }
+    writer.finish().unwrap();
+    let whole = File::from_bytes(bytes.clone()).unwrap();
+    let span = whole.tensor("b").unwrap().component("data").unwrap();
+    bytes[span.blob.span.offset() as usize + 4999] ^= 1;
+    let damaged = || vec![File::from_bytes(bytes.clone()).unwrap()];
+
+    let mut options = ConvertOptions::new(ZT);
+    let error = try_to(&options, damaged()).unwrap_err();
+    let found = (error.code(), error.object());
+    assert_eq!(found, ("digest-mismatch", Some("b")));
+    options.lossy = true;
+    let (rest, summary) = try_to(&options, damaged()).unwrap();
+    assert_eq!(summary.left_out, ["b"]);
+    assert_eq!(rest.names().collect::<Vec<_>>(), ["a", "c"]);
+    let told = std::sync::atomic::AtomicU64::new(0);
+    let count = |bytes| {
+        told.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+        std::ops::ControlFlow::Continue(())
+    };
+    options.progress = Some(&count);
+    try_to(&options, damaged()).unwrap();
+    assert_eq!(told.into_inner(), summary.bytes);
 }
 
 #[test]

@@ -210,6 +210,12 @@ impl WriteOptions {
         self
     }
 
+    /// What [`WriteOptions::threads`] was last given, for whoever does other work for the same file.
+    #[must_use]
+    pub const fn thread_count(&self) -> Option<usize> {
+        self.threads
+    }
+
     /// The formats that objects are checked against, instead of the built-in ones.
     #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {

@@ -243,6 +243,19 @@ impl<'f> Tensor<'f> {
         })
     }
 
+    /// Checks what the object's format says of its contents: indices within the shape, pointers that
+    /// do not fall. Reads the components that the format asks for, those of indices, and no others:
+    /// as long as it runs, they are in memory. Of an unknown format nothing is known to be wrong.
+    ///
+    /// Whoever hands an object's components on without a look at them asks this first.
+    ///
+    /// # Errors
+    ///
+    /// Malformed, with the role, the position and the rule; as [`Tensor::bytes`].
+    pub fn check_data(&self) -> Result<()> {
+        crate::contents::check_one(self).map_err(|fault| fault.of(self))
+    }
+
     /// The object as its format's typed view, indices checked. Raw components are borrowed where the
     /// source lends them. A `bool` is checked where it is read as one.
     ///
