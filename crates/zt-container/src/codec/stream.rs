@@ -202,9 +202,9 @@ mod tests {
     /// Such a frame has its size where others have their window.
     #[test]
     fn the_size_of_a_single_segment_is_not_narrowed() {
-        // The last block: 200 times the byte 7.
-        let stored = [&MAGIC[..], &[0x20, 200], &[0x43, 6, 0, 7]].concat();
-        assert!(takes(&stored, 1, 200));
+        // The last block: 100 times the byte 7. As a window, 100 would be one of 6 MiB.
+        let stored = [&MAGIC[..], &[0x20, 100], &[0x23, 3, 0, 7]].concat();
+        assert!(takes(&stored, 1, 100));
     }
 
     #[test]
