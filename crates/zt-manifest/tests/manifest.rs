@@ -7,7 +7,8 @@
 )]
 
 use zt_manifest::{
-    Blob, ByteOrder, Component, DType, Digest, Encoding, Manifest, Map, Misuse, Object, Span, Value,
+    Blob, ByteOrder, Component, DType, Digest, Encoding, Manifest, ManifestEncoder, Map, Misuse,
+    Object, Span, Value,
 };
 use zt_manifest::{Error, Fault, Index, Layout, Limits};
 
@@ -218,4 +219,25 @@ fn what_is_written_meets_the_readers_default_limits() {
         misuse(&nested(61)).to_string(),
         "values are nested deeper than 64"
     );
+}
+
+/// A hundred thousand objects in the order of the file are not a hundred thousand writes.
+#[test]
+fn objects_that_follow_each_other_are_one_piece() {
+    let mut encoder = ManifestEncoder::default();
+    let [a, b, c] = ["a", "b", "c"].map(|name| encoder.add(name, &object()).unwrap());
+    let d = encoder.rename(b, "d");
+    for (objects, pieces) in [
+        (&[a, b, c, d][..], 1),
+        (&[d, c, b, a], 1),
+        (&[a, c, d], 2),
+        (&[a, c], 2),
+        (&[b], 1),
+        (&[], 0),
+    ] {
+        let objects = objects.iter().copied();
+        let manifest = encoder.finish(objects, None, &Map::new()).unwrap();
+        // What is before the objects and what is behind them are pieces, too.
+        assert_eq!(manifest.pieces().count(), pieces + 2);
+    }
 }

@@ -158,6 +158,26 @@ fn lists_as_deep_as_they_may_be_deserialize() {
     assert_eq!(decoded, ciborium::Value::from(7));
 }
 
+/// What may have a tag takes two steps of `ciborium` for each list, with a tag or without.
+#[test]
+fn lists_as_deep_as_they_may_be_deserialize_with_their_tags() {
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    struct Captured(ciborium::tag::Captured<Vec<Captured>>);
+
+    let mut value = Value::Array(vec![]);
+    for _ in 1..MAX_NESTING {
+        value = Value::Array(vec![value]);
+    }
+    let mut lists = vec![value.deserialized::<Captured>().unwrap()];
+    let mut depth = 0;
+    while let Some(Captured(list)) = lists.pop() {
+        lists = list.1;
+        depth += 1;
+    }
+    assert_eq!(depth, MAX_NESTING);
+}
+
 #[test]
 fn bignums_deserialize_where_they_fit() {
     let bignum = Value::Tag(2, Box::new(vec![1u8, 0, 0, 0, 0, 0, 0, 0, 0].into()));
