@@ -46,10 +46,8 @@ impl Names {
 
     /// Adds an object.
     pub(crate) fn push(&mut self, name: usize, object: usize) -> Result<(), Flaw> {
-        if self.entries.len() == self.entries.capacity() {
-            let reserved = self.entries.try_reserve(1);
-            reserved.map_err(|_| Flaw::allocation::<Entry>(self.entries.len()))?;
-        }
+        let reserved = self.entries.try_reserve(1);
+        reserved.map_err(|_| Flaw::allocation::<Entry>(self.entries.len()))?;
         self.entries.push(Entry {
             name: narrow(name),
             object: narrow(object),

@@ -41,9 +41,8 @@ impl Version {
         let mut parts = [0; 3];
         let mut rest = parts.iter_mut();
         for part in numbers.split('.') {
-            // `u64::from_str` would take a sign; a version has none.
-            let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-            *rest.next()? = part.parse().ok().filter(|_| digits)?;
+            // Digits alone: with a sign, which this would take, the suffix begins.
+            *rest.next()? = part.parse().ok()?;
         }
         let [major, minor, patch] = parts;
         Some(Version {
