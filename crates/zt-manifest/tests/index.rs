@@ -59,6 +59,15 @@ fn finds_names_that_are_spelled_in_chunks() {
 }
 
 #[test]
+fn finds_names_that_are_all_spelled_in_chunks() {
+    let mut bytes = b"\xA2\x67version\x651.2.0\x67objects\xA2".to_vec();
+    bytes.extend(b"\x7F\x61b\xFF\xF6\x7F\x61a\x61a\xFF\xF6");
+    let index = parse(bytes, Layout::V1_1).unwrap();
+    assert_eq!(index.names().collect::<Vec<_>>(), ["b", "aa"]);
+    assert_eq!(["b", "aa"].map(|name| index.find(name)), [Some(0), Some(1)]);
+}
+
+#[test]
 fn refuses_two_objects_of_one_name_in_any_order_and_spelling() {
     for names in [
         &b"\xA2\x61a\xF6\x61a\xF6"[..],

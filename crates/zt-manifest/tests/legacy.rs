@@ -94,6 +94,28 @@ fn faults_of_a_0_1_tensor_are_its_own_unless_it_has_no_name() {
 }
 
 #[test]
+fn a_field_that_a_0_1_tensor_lacks_is_named_and_placed_at_the_tensor() {
+    let tensors = vec![with(tensor(), "name", "first"), without(tensor(), "size")];
+    let start = 1 + encode(&tensors[0]).len();
+    let fault = validated(&encode(&Cbor::Array(tensors)), Layout::V0_1).unwrap_err();
+    assert_eq!(fault.error.offset(), Some(start as u64), "{fault}");
+    for key in ["layout", "shape", "size", "offset", "dtype", "encoding"] {
+        let lacking = encode(&Cbor::Array(vec![without(tensor(), key)]));
+        let fault = validated(&lacking, Layout::V0_1).unwrap_err();
+        assert_eq!(fault.error.to_string(), format!("`{key}` is missing"));
+    }
+}
+
+/// A name is looked for behind whatever its tensor begins with.
+#[test]
+fn a_0_1_name_may_follow_anything() {
+    let mut bytes = b"\x81\xA3\x64note\x7F\x65hello\x61!\xFF".to_vec();
+    bytes.extend(b"\x65bytes\x5F\x41a\xFF\x64name\x61w");
+    let index = parse(&bytes, Layout::V0_1).unwrap();
+    assert_eq!(index.names().collect::<Vec<_>>(), ["w"]);
+}
+
+#[test]
 fn custom_keys_that_1_2_reserves_are_renamed() {
     let strange = with(with(tensor(), "format", "odd"), "0.1.format", 1);
     let (object, _) = v0_1(strange).unwrap();

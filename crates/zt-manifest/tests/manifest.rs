@@ -241,3 +241,18 @@ fn objects_that_follow_each_other_are_one_piece() {
         assert_eq!(manifest.pieces().count(), pieces + 2);
     }
 }
+
+#[test]
+fn an_object_that_is_refused_leaves_nothing_behind() {
+    let mut encoder = ManifestEncoder::default();
+    let first = encoder.add("a", &object()).unwrap();
+    let mut refused = object();
+    refused.extra.insert("shape", 1u64);
+    assert!(encoder.add("b", &refused).is_err());
+    let second = encoder.add("c", &object()).unwrap();
+    let written = encoder.finish([first, second], None, &Map::new()).unwrap();
+    let pieces: Vec<&[u8]> = written.pieces().collect();
+    assert_eq!(pieces.len(), 3, "the objects follow each other");
+    let expected = manifest(vec![("a", object()), ("c", object())]);
+    assert_eq!(pieces.concat(), expected.to_cbor().unwrap());
+}

@@ -47,6 +47,7 @@ fn reads_every_field() {
         (&[2, 3][..], "dense")
     );
     assert_eq!(object.attributes, Some(Map::from([("k", 1u64)])));
+    assert_eq!(object.attributes(), &Map::from([("k", 1u64)]));
     assert_eq!(object.extra.len(), 1);
     let data = object.component("data").unwrap();
     assert_eq!(data.dtype, Some(DType::U8));
@@ -115,10 +116,53 @@ fn a_missing_or_mistyped_field_is_named() {
     for key in ["dtype", "type", "encoding", "digest"] {
         data("schema", part(key, Cbor::Bytes(b"f32".to_vec())));
     }
-    assert_eq!(
-        data("schema", part("offset", "64")),
-        "`offset` is text, expected an unsigned integer"
-    );
+    for (key, value, message) in [
+        (
+            "offset",
+            "64".into(),
+            "`offset` is text, expected an unsigned integer",
+        ),
+        // Null stands for no value only where there may be none.
+        (
+            "offset",
+            Cbor::Null,
+            "`offset` is null, expected an unsigned integer",
+        ),
+        ("dtype", Cbor::Null, "`dtype` is null, expected text"),
+    ] {
+        assert_eq!(data("schema", part(key, value)), message);
+    }
+}
+
+#[test]
+fn a_component_of_any_role_says_its_dtype() {
+    let components = cbor!({"x" => without(component(), "dtype")}).unwrap();
+    let (code, role, message) = fault(with(object(component()), "components", components));
+    assert_eq!((code, role.as_deref()), ("schema", Some("x")));
+    assert_eq!(message, "`dtype` is missing");
+}
+
+#[test]
+fn a_missing_field_is_placed_at_the_map_that_lacks_it() {
+    let of_object = without(object(component()), "shape");
+    let of_component = without(component(), "offset");
+    for (object, map) in [
+        (of_object.clone(), of_object),
+        (object(of_component.clone()), of_component),
+    ] {
+        let bytes = manifest(object);
+        let fault = validated(&bytes, Layout::V1_1).unwrap_err();
+        let at = fault.error.offset().unwrap() as usize;
+        assert!(bytes[at..].starts_with(&common::encode(&map)), "{fault}");
+    }
+}
+
+/// It was the dtype of the elements in 1.0.
+#[test]
+fn the_dtype_of_an_object_means_nothing_and_is_kept() {
+    let (object, _) = valid(with(object(component()), "dtype", "f64"));
+    assert_eq!(object.component("data").unwrap().dtype, Some(DType::F32));
+    assert_eq!(object.extra, Map::from([("dtype", "f64")]));
 }
 
 #[test]
@@ -240,6 +284,29 @@ fn rank_and_name_have_limits() {
         .validate(&placement, &mut vec![])
         .unwrap_err();
     assert_eq!(fault.to_string(), "2 dimensions, above the limit of 1");
+    let placement = Placement {
+        limits: Limits { rank: 2, ..limits },
+        ..placement
+    };
+    assert!(index.object(0).validate(&placement, &mut vec![]).is_ok());
+}
+
+#[test]
+fn attributes_may_be_as_long_as_the_limit() {
+    // Four bytes: a map of one pair, a key of one letter, a number below 24.
+    let bytes = manifest(with(
+        object(component()),
+        "attributes",
+        cbor!({"k" => 1}).unwrap(),
+    ));
+    for (attributes_len, sound) in [(4, true), (3, false)] {
+        let limits = Limits {
+            attributes_len,
+            ..Limits::default()
+        };
+        let index = Index::parse(&bytes, Layout::V1_1, &limits).unwrap();
+        assert_eq!(index.object(0).fault().is_none(), sound, "{attributes_len}");
+    }
 }
 
 #[test]

@@ -185,3 +185,11 @@ fn bignums_deserialize_where_they_fit() {
     assert!(bignum.deserialized::<u64>().is_err());
     assert_eq!(Value::serialized(&(1u128 << 64)).unwrap(), bignum);
 }
+
+#[test]
+fn a_map_has_the_bytes_of_the_value_that_it_makes() {
+    let map = Map::from([("b", 1u64), ("a", 2)]);
+    let expected = b"\xA2\x61a\x02\x61b\x01";
+    assert_eq!(map.to_cbor().unwrap(), expected);
+    assert_eq!(Value::from(map).to_cbor().unwrap(), expected);
+}

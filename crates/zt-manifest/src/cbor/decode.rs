@@ -152,3 +152,24 @@ fn reserve<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), Flaw> {
     vec.try_reserve(additional)
         .map_err(|_| Flaw::allocation::<T>(additional))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::encode::canonical;
+    use super::{Cursor, MAX_NESTING};
+
+    /// The scan has refused what is deeper, and whoever forgets to scan keeps the stack all the same.
+    #[test]
+    fn the_limit_on_nesting_holds_without_a_scan() {
+        for opening in [&b"\x81"[..], b"\xA1\x00", b"\xC1"] {
+            for (levels, is_taken) in [(MAX_NESTING, true), (MAX_NESTING + 1, false)] {
+                let bytes = [&opening.repeat(levels)[..], b"\x00"].concat();
+                let cursor = || Cursor::new(&bytes);
+                assert_eq!(cursor().value().is_ok(), is_taken, "{opening:x?}");
+                assert_eq!(cursor().skip().is_ok(), is_taken, "{opening:x?}");
+                let written = canonical(&mut cursor(), &mut Vec::new());
+                assert_eq!(written.is_ok(), is_taken, "{opening:x?}");
+            }
+        }
+    }
+}

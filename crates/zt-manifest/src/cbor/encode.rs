@@ -97,10 +97,11 @@ impl Encoder {
         self.pairs.truncate(first);
     }
 
-    /// Takes back everything behind the first `len` bytes, which are whole items.
+    /// Takes back everything behind the first `len` bytes, which are whole items, and what was begun
+    /// there.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.out.truncate(len);
-        self.pairs.retain(|(start, _)| *start < len);
+        self.pairs.clear();
     }
 
     /// Writes a map that lies within `depth` others.

@@ -186,6 +186,7 @@ mod tests {
         assert_eq!(rule(b"\xC1\xFF"), (1, Rule::Break));
         assert_eq!(rule(b"\x7F\x41a\xFF"), (1, Rule::Chunk));
         assert_eq!(rule(b"\x7F\x7F\xFF\xFF"), (1, Rule::Chunk));
+        assert_eq!(rule(b"\x5F\x61a\xFF"), (1, Rule::Chunk));
         assert_eq!(rule(b"\x5F\x00\xFF"), (1, Rule::Chunk));
         assert_eq!(rule(b"\xF8\x14"), (0, Rule::Simple(20)));
         assert_eq!(rule(b"\x62a\xC3"), (2, Rule::Utf8));
