@@ -204,15 +204,19 @@ const fn enter(depth: usize, limit: usize) -> Result<usize, Misuse> {
     }
 }
 
-/// Appends the deterministic encoding of the next item: two items are the same value exactly if
-/// these bytes are equal. Unlike a [`Value`], it takes no more memory than the item.
-pub(super) fn canonical(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Flaw> {
-    canonical_at(cursor, out, MAX_NESTING)
+/// Appends bytes that are equal exactly where items are the same value: the deterministic encoding
+/// of the next item, but that arrays and maps end with a break code, so that nothing has to move to
+/// make room for their length. Unlike a [`Value`], they take no more memory than the item.
+///
+/// # Errors
+///
+/// Two keys of one map within the item are the same.
+pub(super) fn comparable(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Flaw> {
+    comparable_at(cursor, out, MAX_NESTING)
 }
 
-fn canonical_at(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, levels: usize) -> Result<(), Flaw> {
+fn comparable_at(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, levels: usize) -> Result<(), Flaw> {
     let at = cursor.offset();
-    let start = out.len();
     match cursor.head()? {
         Head::Unsigned(value) => push(out, Header::Positive(value)),
         Head::Negative(value) => push(out, Header::Negative(value)),
@@ -226,83 +230,86 @@ fn canonical_at(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, levels: usize) -> Re
             push(out, Header::Text(Some(byte_len)));
             out.extend_from_slice(cursor.bytes(byte_len)?);
         }
-        Head::Bytes(None) => {
-            join_chunks(cursor, out, false)?;
-            prefix(out, start, |byte_len| Header::Bytes(Some(byte_len)));
-        }
-        Head::Text(None) => {
-            join_chunks(cursor, out, true)?;
-            prefix(out, start, |byte_len| Header::Text(Some(byte_len)));
-        }
+        Head::Bytes(None) => join_chunks(cursor, out, false)?,
+        Head::Text(None) => join_chunks(cursor, out, true)?,
         Head::Tag(tag) => {
             let levels = deeper(at, levels)?;
             push(out, Header::Tag(tag));
-            canonical_at(cursor, out, levels)?;
+            comparable_at(cursor, out, levels)?;
         }
         Head::Array(mut left) => {
             let levels = deeper(at, levels)?;
-            let mut len = 0usize;
+            push(out, Header::Array(None));
             while cursor.more(&mut left) {
-                canonical_at(cursor, out, levels)?;
-                len = len.saturating_add(1);
+                comparable_at(cursor, out, levels)?;
             }
-            prefix(out, start, |_| Header::Array(Some(len)));
+            push(out, Header::Break);
         }
         Head::Map(mut left) => {
             let levels = deeper(at, levels)?;
-            let mut pairs = Vec::new();
+            push(out, Header::Map(None));
+            let (mut pairs, mut offsets) = (Vec::new(), Vec::new());
             while cursor.more(&mut left) {
+                offsets.push(cursor.offset());
                 let key = out.len();
-                canonical_at(cursor, out, levels)?;
+                comparable_at(cursor, out, levels)?;
                 pairs.push((key, out.len()));
-                canonical_at(cursor, out, levels)?;
+                comparable_at(cursor, out, levels)?;
             }
-            let len = pairs.len();
-            sort_pairs(out, &pairs);
-            prefix(out, start, |_| Header::Map(Some(len)));
+            if let Some(at) = sort_pairs(out, &pairs).and_then(|pair| offsets.get(pair)) {
+                return Err(Flaw::duplicate(*at));
+            }
+            push(out, Header::Break);
         }
         Head::Break => return Err(Flaw::cbor(at, Rule::Break)),
     }
     Ok(())
 }
 
+/// A string of chunks as one of definite length.
 fn join_chunks(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, text: bool) -> Result<(), Flaw> {
+    let mut ahead = *cursor;
+    let mut whole = 0usize;
+    while let Some(byte_len) = ahead.chunk(text)? {
+        ahead.bytes(byte_len)?;
+        whole = whole.saturating_add(byte_len);
+    }
+    let header = if text { Header::Text } else { Header::Bytes };
+    push(out, header(Some(whole)));
     while let Some(byte_len) = cursor.chunk(text)? {
         out.extend_from_slice(cursor.bytes(byte_len)?);
     }
     Ok(())
 }
 
-/// Puts a head before what has been written since `start`, whose length it may say.
-fn prefix(out: &mut Vec<u8>, start: usize, header: impl FnOnce(usize) -> Header) {
-    let body = out.len();
-    push(out, header(body.saturating_sub(start)));
-    let head = out.len().saturating_sub(body);
-    if let Some(tail) = out.get_mut(start..) {
-        tail.rotate_right(head);
-    }
-}
-
 /// Orders pairs by the bytes of their keys. Nothing moves where they are in order already, as the
-/// fields of this crate's own structs are.
-fn sort_pairs(out: &mut Vec<u8>, pairs: &[Pair]) {
+/// fields of this crate's own structs are. Which pair has the key of one before it, if any has.
+fn sort_pairs(out: &mut Vec<u8>, pairs: &[Pair]) -> Option<usize> {
     let bytes = |start: usize, end: usize| out.get(start..end).unwrap_or_default();
-    let Some(&(first, _)) = pairs.first() else {
-        return;
-    };
-    if pairs.is_sorted_by_key(|&(key, value)| bytes(key, value)) {
-        return;
+    let &(first, _) = pairs.first()?;
+    if pairs.is_sorted_by(|a, b| bytes(a.0, a.1) < bytes(b.0, b.1)) {
+        return None;
     }
     // A pair ends where the next one begins.
     let ends = pairs.iter().skip(1).map(|&(next, _)| next);
-    let mut whole: Vec<_> = pairs.iter().zip(ends.chain([out.len()])).collect();
-    whole.sort_by_key(|((key, value), _)| bytes(*key, *value));
+    let mut whole: Vec<_> = pairs
+        .iter()
+        .zip(ends.chain([out.len()]))
+        .enumerate()
+        .map(|(place, (&(key, value), end))| (bytes(key, value), bytes(key, end), place))
+        .collect();
+    whole.sort_by_key(|&(key, ..)| key);
+    let repeated = whole.windows(2).find_map(|pair| match pair {
+        [(a, ..), (b, _, place)] if a == b => Some(*place),
+        _ => None,
+    });
     let mut sorted = Vec::with_capacity(out.len().saturating_sub(first));
-    for ((key, _), end) in whole {
-        sorted.extend_from_slice(bytes(*key, end));
+    for (_, pair, _) in whole {
+        sorted.extend_from_slice(pair);
     }
     out.truncate(first);
     out.append(&mut sorted);
+    repeated
 }
 
 fn push(out: &mut Vec<u8>, header: Header) {
@@ -312,8 +319,9 @@ fn push(out: &mut Vec<u8>, header: Header) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Encoder, canonical};
+    use super::{Encoder, comparable};
     use crate::cbor::Cursor;
+    use crate::cbor::cursor::Flaw;
     use crate::{Map, Value};
 
     fn encoded(value: &Value) -> Vec<u8> {
@@ -367,8 +375,14 @@ mod tests {
         assert_eq!(bytes, expected);
     }
 
+    fn compared(bytes: &[u8]) -> Vec<u8> {
+        let mut out = b"before".to_vec();
+        comparable(&mut Cursor::new(bytes), &mut out).unwrap();
+        out
+    }
+
     #[test]
-    fn the_canonical_form_is_that_of_the_value() {
+    fn items_compare_as_their_values_do() {
         for bytes in [
             &b"\x18\x05"[..],
             b"\x7F\x61a\x61b\xFF",
@@ -378,10 +392,42 @@ mod tests {
             b"\xC1\x1A\x00\x00\x00\x01",
             b"\xFA\x7F\xC0\x00\x00",
         ] {
-            let mut out = b"before".to_vec();
-            canonical(&mut Cursor::new(bytes), &mut out).unwrap();
-            let value = Cursor::new(bytes).value().unwrap();
-            assert_eq!(out.strip_prefix(b"before"), Some(&encoded(&value)[..]));
+            let shortest = encoded(&Cursor::new(bytes).value().unwrap());
+            assert_ne!(shortest, bytes);
+            assert_eq!(compared(bytes), compared(&shortest), "{bytes:x?}");
+        }
+        // No two of these are the same, wherever one ends.
+        let all = [
+            &b"\x80"[..],
+            b"\x81\x80",
+            b"\x82\x80\x80",
+            b"\x81\x81\x80",
+            b"\xA0",
+            b"\xA1\x80\x80",
+            b"\x81\xA0",
+            b"\xA1\x01\x02",
+            b"\xA1\x02\x01",
+            b"\x82\x01\x02",
+            b"\x41\xFF",
+            b"\x61a",
+            b"\x41a",
+        ];
+        for (at, one) in all.iter().enumerate() {
+            for other in all.iter().skip(at).skip(1) {
+                assert_ne!(compared(one), compared(other), "{one:x?} {other:x?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_later_of_two_equal_keys_is_found() {
+        for (bytes, at) in [
+            (&b"\xA2\x01\x00\x01\x00"[..], 3),
+            (b"\xA3\x02\x00\x01\x00\x18\x02\x00", 5),
+            (b"\x81\xA2\xA0\x00\xBF\xFF\x00", 4),
+        ] {
+            let flaw = comparable(&mut Cursor::new(bytes), &mut Vec::new()).unwrap_err();
+            assert_eq!(flaw, Flaw::duplicate(at), "{bytes:x?}");
         }
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Scanner<'a> {
     limit: usize,
     /// Offsets of the keys of every open map, the innermost last.
     keys: Vec<u32>,
+    /// Whether what is walked is a part of a key.
+    within_key: bool,
 }
 
 impl<'a> Scanner<'a> {
@@ -27,6 +29,7 @@ impl<'a> Scanner<'a> {
             bytes,
             limit: limit.min(MAX_NESTING),
             keys: Vec::new(),
+            within_key: false,
         }
     }
 
@@ -67,6 +70,15 @@ impl<'a> Scanner<'a> {
             }
             Head::Map(mut left) => {
                 let depth = self.enter(at, depth)?;
+                if self.within_key {
+                    // Its keys are compared with each other when the outermost key, of which they
+                    // are a part, is compared with its neighbours: once, however deep they lie.
+                    while self.cursor.more(&mut left) {
+                        self.item(depth)?;
+                        self.item(depth)?;
+                    }
+                    return Ok(());
+                }
                 let mut keys = self.open_map();
                 while self.cursor.more(&mut left) {
                     self.key(depth, &mut keys)?;
@@ -105,7 +117,9 @@ impl<'a> Scanner<'a> {
             self.cursor = ahead;
             keys.add_text(at, text, &mut self.keys, self.bytes)
         } else {
+            self.within_key = true;
             self.item(depth)?;
+            self.within_key = false;
             keys.add_other(at, &mut self.keys, self.bytes)
         }
     }
@@ -209,6 +223,10 @@ mod tests {
             b"\xA2\xC1\x01\x00\xC1\x18\x01\x00",
             b"\xA2\xF6\x00\xF6\x00",
             b"\x81\xA1\x00\xA2\x61a\x00\x61a\x00",
+            // Within a key, at any depth of it.
+            b"\xA1\xA2\x61a\x00\x61a\x00\x00",
+            b"\xA1\x81\xC1\xA1\xA2\x01\x00\x01\x00\x00\x00",
+            b"\xA1\xA1\x00\xA2\x61a\x00\x7F\x61a\xFF\x00\x00",
         ] {
             let error = scan(bytes).unwrap_err();
             assert!(

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use super::cursor::{Cursor, Flaw, Head};
-use super::encode::canonical;
+use super::encode::comparable;
 
 /// The keys of one map. Their offsets are at the end of a stack that all open maps share.
 ///
@@ -100,7 +100,7 @@ impl Unique {
         reserved.map_err(|_| Flaw::allocation::<(u32, u32, u32)>(keys.len()))?;
         for at in keys.iter().copied() {
             let start = encoded.len();
-            canonical(&mut Cursor::at(bytes, at as usize), &mut encoded)?;
+            comparable(&mut Cursor::at(bytes, at as usize), &mut encoded)?;
             ranges.push((narrow(start), narrow(encoded.len()), at));
         }
         let key = |&(start, end, _): &(u32, u32, u32)| {
