@@ -299,17 +299,13 @@ fn copy_run<const N: usize>(bytes: &[u8], _: usize, run: Run, target: &mut [u8])
         }
         return;
     }
-    let stride = usize::try_from(run.stride.unsigned_abs()).unwrap_or(usize::MAX);
+    let stride = isize::try_from(run.stride).unwrap_or(isize::MAX);
     for target in target {
         if let Some(value) = values.get(at) {
             *target = *value;
         }
         // Beyond the array only after the last one.
-        at = if run.stride > 0 {
-            at.wrapping_add(stride)
-        } else {
-            at.wrapping_sub(stride)
-        };
+        at = at.wrapping_add_signed(stride);
     }
 }
 
