@@ -237,6 +237,8 @@ mod tests {
                 let places = places.first().unwrap();
                 let taken: Vec<u64> = (0..).map_while(|at| places.get(at)).collect();
                 assert_eq!(taken.len() as u64, places.count(), "{text} of {dimension}");
+                let is_whole = taken.iter().copied().eq(0..dimension);
+                assert_eq!(places.is_whole(), is_whole, "{text} of {dimension}");
                 for place in 0..dimension {
                     let position = taken.iter().position(|taken| *taken == place);
                     let position = position.map(|position| position as u64);

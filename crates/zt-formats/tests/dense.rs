@@ -1,8 +1,9 @@
 //! `dense` objects and the elements in them.
 
 use zt_formats::{
-    Buffer, Bytes, Complex, ComponentSignature, Dense, Elements, Error, F8E4M3Fn, Misuse, Registry,
-    Scalar, Signature, ToObject, Unsupported, View, bf16, check_bools_from, f16,
+    AttributeFault, Buffer, Bytes, Complex, ComponentSignature, Dense, Elements, Error, F8E4M3Fn,
+    F8E4M3FnUz, F8E5M2, F8E5M2FnUz, IndexBound, Misuse, Registry, Scalar, Signature, SizeMismatch,
+    ToObject, Unsupported, View, Violation, bf16, check_bools_from, f16,
 };
 use zt_manifest::{DType, Map};
 
@@ -258,8 +259,21 @@ fn values_come_one_by_one_with_their_precision() {
     assert_eq!(all((&[f16::ONE]).into()), [Scalar::F16(f16::ONE)]);
     let fp8 = [F8E4M3Fn::from_f32(0.5)];
     assert_eq!(all((&fp8).into()), [Scalar::F32(0.5)]);
+    let fp8 = [F8E5M2::from_f32(-0.75)];
+    assert_eq!(all((&fp8).into()), [Scalar::F32(-0.75)]);
+    let fp8 = [F8E4M3FnUz::from_f32(240.0)];
+    assert_eq!(all((&fp8).into()), [Scalar::F32(240.0)]);
+    let fp8 = [F8E5M2FnUz::from_f32(-57344.0)];
+    assert_eq!(all((&fp8).into()), [Scalar::F32(-57344.0)]);
+    let complex = Complex::new(0.5, -2.0);
+    assert_eq!(all((&[complex]).into()), [Scalar::Complex64(complex)]);
     let complex = Complex::new(1.0, -1.0);
     assert_eq!(all((&[complex]).into()), [Scalar::Complex128(complex)]);
+    let elements = Elements::from(&[1u16, 2, 3]);
+    let mut scalars = elements.scalars(&registry).unwrap();
+    assert_eq!(scalars.len(), 3);
+    assert_eq!(scalars.nth(1), Some(Scalar::UInt(2)));
+    assert_eq!(scalars.len(), 1);
     let elements = Elements::new(DType::F32, Bytes::Borrowed(&[0; 5]));
     assert_eq!(
         elements.scalars(&registry).map(drop).unwrap_err().code(),
@@ -304,6 +318,96 @@ fn what_is_unsupported_or_has_no_memory_is_said_in_words() {
         ),
     ] {
         assert_eq!((error.code(), &error.to_string()[..]), (code, words));
+    }
+}
+
+#[test]
+fn a_broken_rule_is_said_in_words() {
+    let logical_type = |expected| Violation::LogicalType {
+        name: "complex64".into(),
+        expected,
+        found: DType::U8,
+    };
+    let value = |bound| Violation::IndexValue {
+        position: 7,
+        value: -1,
+        bound,
+    };
+    let attribute = |fault| Violation::Attribute {
+        name: "packing",
+        fault,
+    };
+    let dtype = |found| Violation::DType {
+        expected: "u8",
+        found,
+    };
+    for (violation, words) in [
+        (
+            SizeMismatch::Bytes {
+                expected: 24,
+                found: 23,
+            }
+            .into(),
+            "the shape takes 24 bytes, there are 23",
+        ),
+        (
+            SizeMismatch::Row {
+                len: 33,
+                multiple: 32,
+            }
+            .into(),
+            "rows of 33 are no whole blocks of 32",
+        ),
+        (
+            SizeMismatch::Rank {
+                expected: 2,
+                found: 3,
+            }
+            .into(),
+            "takes 2 dimensions, the shape has 3",
+        ),
+        (
+            Violation::MissingComponent,
+            "the format needs it, and it is missing",
+        ),
+        (
+            Violation::IndexDType {
+                found: Some(DType::F32),
+            },
+            "indices are u64, not f32",
+        ),
+        (
+            Violation::IndexDType { found: None },
+            "indices are u64, not an unsaid dtype",
+        ),
+        (dtype(Some(DType::Bool)), "takes u8, not bool"),
+        (dtype(None), "takes u8, not an unsaid dtype"),
+        (
+            value(IndexBound::AtLeast(3)),
+            "element 7 is -1, below the 3 before it",
+        ),
+        (value(IndexBound::Exactly(0)), "element 7 is -1, not 0"),
+        (
+            logical_type(Some(DType::F32)),
+            "the logical type complex64 is stored as f32, not u8",
+        ),
+        (
+            logical_type(None),
+            "takes plain u8, not the logical type complex64",
+        ),
+        (
+            attribute(AttributeFault::Missing),
+            "attribute `packing`: the format needs it, and it is missing",
+        ),
+        (
+            attribute(AttributeFault::Component {
+                expected: DType::I32,
+                found: DType::U8,
+            }),
+            "attribute `packing`: says i32, the component is u8",
+        ),
+    ] {
+        assert_eq!(violation.to_string(), words);
     }
 }
 

@@ -207,6 +207,30 @@ fn a_registry_lists_what_it_knows_in_order() {
     assert_eq!(decodes, expected);
 }
 
+/// What has to be in memory to see that an object is sound, and what goes where its format goes.
+#[test]
+fn only_indices_are_looked_at_and_only_parameters_go_with_the_format() {
+    let registry = Registry::builtin();
+    let (none, group) = (
+        &[][..],
+        ["bits", "group_size", "packing", "signed", "zero_kind"],
+    );
+    for (id, roles, parameters) in [
+        ("dense", none, none),
+        ("sparse_csr", &["indices", "indptr"], none),
+        ("sparse_coo", &["coords"], &["is_coalesced"]),
+        ("quantized_group", none, &group),
+        ("quantized_4bit", none, none),
+        ("zt.planes/1", none, &["dtype", "type"]),
+        ("gguf.q4_0/1", none, &["byte_order"]),
+    ] {
+        let format = registry.format(id).unwrap();
+        assert_eq!(format.id(), id);
+        assert_eq!(format.data_roles(), Some(roles), "{id}");
+        assert_eq!(format.parameters(), parameters, "{id}");
+    }
+}
+
 /// Fixed-point numbers of 64 bits, 16 of them behind the point: more than an f32 holds.
 #[test]
 fn a_logical_type_from_outside_is_read_and_cast_in_its_own_precision() {

@@ -270,6 +270,7 @@ proptest! {
             })
         }).collect();
         prop_assert_eq!(group.quantized().collect::<Vec<_>>(), &by_hand[..]);
+        prop_assert_eq!(group.quantized().size_hint(), (by_hand.len(), Some(by_hand.len())));
         let mut rest = group.quantized();
         prop_assert_eq!(rest.nth(skipped), by_hand.get(skipped).copied());
         prop_assert_eq!(rest.next(), by_hand.get(skipped + 1).copied());

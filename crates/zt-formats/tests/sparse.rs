@@ -412,3 +412,18 @@ fn a_part_of_a_component_is_read_with_its_own_positions() {
     let expected = index_fault(8, -1, IndexBound::Below(5), "coords");
     assert_eq!(error, expected);
 }
+
+#[test]
+fn views_lend_what_the_object_has() {
+    let (values, indices, indptr) = ([5f32, 7.0, 8.0], [1u64, 0, 2], [0u64, 1, 3]);
+    let csr = Csr::new([2, 4], &values, &indices, &indptr).unwrap();
+    assert_eq!((csr.shape(), csr.stored_count()), ([2, 4], 3));
+    assert_eq!(csr.values(), &Elements::from(&values));
+    assert_eq!((csr.indices(), csr.indptr()), (&indices[..], &indptr[..]));
+    let coords = [1u64, 0, 1, 2, 0, 3];
+    let coo = Coo::new([2, 4], &values, &coords).unwrap();
+    assert_eq!(coo.shape(), [2, 4]);
+    assert_eq!(coo.values(), &Elements::from(&values));
+    let along = [coo.coords(0), coo.coords(1), coo.coords(2)];
+    assert_eq!(along, [Some(&coords[..3]), Some(&coords[3..]), None]);
+}
