@@ -11,7 +11,8 @@ use crate::exit::Failure;
 #[derive(Debug, Args)]
 pub(crate) struct Storing {
     /// Compress components that shrink, at this level [3]; `auto` chooses for each, by a sample.
-    /// What follows is the level if it can be one
+    /// What follows is the level if it can be one. Without it, all is stored raw, also what was
+    /// compressed, but for planes
     #[arg(
         long,
         value_name = "LEVEL",
@@ -25,13 +26,13 @@ pub(crate) struct Storing {
     /// are compressed as with --zstd=auto unless --zstd says otherwise
     #[arg(long)]
     planes: bool,
-    /// The digest to record of each component [crc32c]
+    /// The digest to record of each component, whichever it had [crc32c]
     #[arg(long, value_enum)]
     digest: Option<Digest>,
     /// Begin components at multiples of so many bytes: a power of two from 64 to 2^30
     #[arg(long, value_name = "N", value_parser = alignment)]
     align: Option<u64>,
-    /// Store components of the same bytes as often as they occur, instead of once
+    /// Store components of the same bytes as often as the inputs have them, instead of once
     #[arg(long)]
     pub(crate) no_dedup: bool,
     /// Threads; as many as there are cores by default. The bytes are the same

@@ -102,9 +102,13 @@ fn what_was_split_comes_back_from_any_encoding() {
         assert_eq!(content(&back), content(&plain));
         assert_eq!(formats(&back), ["dense"; 7]);
 
-        // Planes are kept as they are, where nothing is asked for.
-        let kept = File::from_bytes(to(&ConvertOptions::new(ZT), &planes)).unwrap();
+        // Planes are kept as they are, where nothing is asked for: compressed, while others are raw.
+        let raw = to(&ConvertOptions::new(ZT), &planes);
+        assert!(raw.len() < bytes.len() + 20_000, "{}", raw.len());
+        let kept = File::from_bytes(raw).unwrap();
         assert_eq!(content(&kept), content(&planes));
+        let others = kept.tensor("f.i32").unwrap().component("data").unwrap();
+        assert_eq!(others.blob.encoding, zt::Encoding::Raw);
         assert!(to(&to_planes(), &planes) == bytes);
     }
 }

@@ -62,8 +62,8 @@ pub trait ObjectFormat: Send + Sync {
         None
     }
 
-    /// The attributes that say how objects of this format are decoded. They go with the format, and
-    /// all others with the tensor: its dense value keeps only those.
+    /// Names of the attributes that say how objects of this format are decoded. A dense value has no
+    /// use for them and drops them; it keeps all others, which belong to the tensor.
     fn parameters(&self) -> &[&str] {
         &[]
     }

@@ -21,8 +21,8 @@ use zt::formats::{
 };
 use zt::manifest::Text;
 use zt::{
-    Attributes, DType, Dense, File, NewObject, ObjectFormat, OpenOptions, Parts, Registry,
-    Signature, ToObject, Typed, Value, VerifyOptions, View, WriteOptions,
+    Attributes, DType, Dense, DiffOptions, File, NewObject, ObjectFormat, OpenOptions, Parts,
+    Registry, Signature, ToObject, Typed, Value, VerifyOptions, View, WriteOptions,
 };
 
 const VALUES: &str = "values";
@@ -107,6 +107,12 @@ impl ObjectFormat for BsrFormat {
         let (position, value) = (at as u64, value.into());
         #[rustfmt::skip]
         return Err(Violation::IndexValue { position, value, bound }.of(role));
+    }
+
+    /// Of the attributes, those that say nothing of the matrix, only how it is stored: its dense
+    /// value has the others.
+    fn parameters(&self) -> &[&str] {
+        &[BLOCK_SIZE]
     }
 
     /// What a dense value will be, so that its size is known before it is made.
@@ -227,6 +233,16 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let lower = [[-1., -2., -3., 0., 0., 0.], [-4., -5., -6., 0., 0., 0.]];
     let dense = [upper, lower].concat().concat();
     assert_eq!(*tensor.to_dense()?.as_slice::<f32>()?, dense);
+
+    // The same matrix stored as a plain array: as dense values they do not differ.
+    let mut plain = Vec::new();
+    let mut writer = zt::Writer::new(&mut plain)?;
+    writer.add("matrix", &tensor.to_dense()?)?;
+    writer.finish()?;
+    let plain = File::from_bytes(plain)?;
+    let mut as_dense = DiffOptions::default();
+    as_dense.dense = true;
+    assert!(zt::diff(&file, &plain, &as_dense)?.is_same());
 
     // Without it: opens, lists, checks digests, gives the components' bytes, has no dense value.
     let file = File::from_bytes(bytes)?;

@@ -20,7 +20,8 @@ pub enum Compression {
     /// As they are.
     #[default]
     None,
-    /// zstd of that level, unless a component does not shrink: then as it is.
+    /// zstd of that level, as [`WriteOptions::zstd`] takes them, unless a component does not shrink:
+    /// then as it is.
     Zstd(i32),
     /// zstd that codes bytes by their frequency and looks for no repetition, unless a component
     /// does not shrink. Right for weights, whose bits do not repeat; wrong for most else.
@@ -112,13 +113,16 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// The defaults: raw components, each with a crc32c, large ones on page boundaries.
+    /// The defaults: raw components, each with a crc32c, large ones on page boundaries. Only objects
+    /// that are given as planes are compressed, as [`WriteOptions::planes`] does it.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Compresses every component with zstd of `level`, unless it does not shrink.
+    /// Compresses every component with zstd of `level`, unless it does not shrink: 1 to 22, or
+    /// negative ones, which are faster. 0 is the default of zstd, and what it has not counts as the
+    /// nearest that it has.
     #[must_use]
     pub fn zstd(mut self, level: i32) -> Self {
         self.component.compression = Compression::Zstd(level);

@@ -49,7 +49,7 @@ pub struct ObjectWriter<'a, 'w> {
 
 impl<'a, 'w> ObjectWriter<'a, 'w> {
     pub(crate) fn new(writer: &'a mut Writer<'w>, name: &str, object: Object) -> Self {
-        let options = ObjectOptions::from(writer.options);
+        let options = writer.options_for(&object.format);
         // Until it is finished: a value that is forgotten is not dropped.
         writer.abandoned = true;
         let name = name.to_owned();
@@ -272,7 +272,7 @@ impl Writer<'_> {
     ///
     /// As [`Writer::add`] and [`Tensor::reader`].
     pub fn copy(&mut self, name: &str, tensor: &Tensor<'_>) -> Result<()> {
-        self.copy_with(name, tensor, &ObjectOptions::from(self.options), None)
+        self.copy_with(name, tensor, &self.options_for(tensor.format()), None)
     }
 
     /// As [`Writer::copy`], stored as `options` say, telling how far it is.

@@ -5,14 +5,14 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use zt_container::{Blob, ContainerWriter, Limits};
-use zt_formats::{NewObject, Parts, Registry, ToObject, check_bools};
+use zt_formats::{NewObject, Parts, Planes, Registry, ToObject, View, check_bools};
 use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
 
 use crate::directory::Directory;
 use crate::edit::Tail;
 use crate::encode::{Encoder, Placed};
 use crate::error::{Error, Fault, Result};
-use crate::options::{ComponentOptions, ObjectOptions, WriteOptions};
+use crate::options::{ComponentOptions, Compression, ObjectOptions, WriteOptions};
 use crate::publish::{AtomicFile, BUFFER};
 use crate::share::{Content, Shares};
 use crate::stream::ObjectWriter;
@@ -171,7 +171,9 @@ impl<'w> Writer<'w> {
     /// Code `duplicate-name`; the fault that a reader would find in the object;
     /// [`crate::ErrorKind::Io`] where the sink has failed, after which the writer only fails.
     pub fn add(&mut self, name: &str, object: &(impl ToObject + ?Sized)) -> Result<()> {
-        self.add_with(name, object, &ObjectOptions::from(self.options))
+        let new = self.checked(name, object)?;
+        let options = self.options_for(&new.format);
+        self.add_new(name, new, &options)
     }
 
     /// As [`Writer::add`], stored as `options` say.
@@ -185,8 +187,24 @@ impl<'w> Writer<'w> {
         object: &(impl ToObject + ?Sized),
         options: &ObjectOptions,
     ) -> Result<()> {
-        let new = self.checked(name, object);
-        let new = new.map_err(|error| error.with_object(name))?;
+        let new = self.checked(name, object)?;
+        self.add_new(name, new, options)
+    }
+
+    /// How the components of an object of `format` are stored where nobody says otherwise. What was
+    /// split into planes was split to be compressed, and raw it is only slower to read.
+    pub(crate) fn options_for(&self, format: &str) -> ObjectOptions {
+        let mut options = self.options;
+        if format == Planes::FORMAT
+            && !self.writes_planes
+            && options.compression == Compression::None
+        {
+            options.compression = Compression::Auto;
+        }
+        options.into()
+    }
+
+    fn add_new(&mut self, name: &str, new: NewObject<'_>, options: &ObjectOptions) -> Result<()> {
         if let Some(codec) = self.planes_of_new(&new) {
             return self.add_split(name, &new, &codec, options);
         }
@@ -232,11 +250,14 @@ impl<'w> Writer<'w> {
         name: &str,
         object: &'o (impl ToObject + ?Sized),
     ) -> Result<NewObject<'o>> {
-        let new = object.to_object()?;
-        self.check_name(name, &new.shape)?;
-        self.registry.check(&new.format, &new.signature())?;
-        self.check_contents(&new)?;
-        Ok(new)
+        let checked = || {
+            let new = object.to_object()?;
+            self.check_name(name, &new.shape)?;
+            self.registry.check(&new.format, &new.signature())?;
+            self.check_contents(&new)?;
+            Ok(new)
+        };
+        checked().map_err(|error: Error| error.with_object(name))
     }
 
     /// Contents that the reader would refuse are refused here: a bool of 2, a column out of range.
