@@ -30,6 +30,7 @@ mod commands;
 mod edit;
 mod exit;
 mod file_name;
+mod folder;
 mod glob;
 mod json;
 mod json_value;

@@ -79,7 +79,13 @@ impl Taking {
                 output.hint("--force replaces it");
             }
             "lossy" if !self.lossy => {
-                output.hint("--lossy writes what can be said, with a warning of the rest");
+                let dense = match self.dense {
+                    false => "--dense writes layouts as dense values; ",
+                    true => "",
+                };
+                output.hint(format!(
+                    "{dense}--lossy writes what can be said, with a warning of the rest"
+                ));
             }
             _ if !self.lossy => hint_at_faults(error, inputs, output),
             _ => {}

@@ -299,9 +299,11 @@ fn what_the_target_leaves_out_is_named_too() {
     for kind in ["safetensors", "gguf", "npz"] {
         let out = dir.path().join(format!("out.{kind}"));
         let run = zt!["convert", path, out, "--to", kind, "--json"].exits(5);
+        assert!(run.err.contains("note: --dense"), "{}", run.err);
         assert!(run.err.contains("--lossy"), "{}", run.err);
         let run = zt!["convert", path, out, "--to", kind, "--json", "--lossy"].exits(0);
         assert_eq!(run.json()["left_out"], json!(["blocks"]), "{kind}");
+        assert!(run.err.contains("; left out"), "{}", run.err);
     }
     // Where nothing is left, nobody is told to do what was done.
     let run = zt!["convert", path, dir.path().join("w.npy"), "--lossy"].exits(5);

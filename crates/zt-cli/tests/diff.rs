@@ -259,3 +259,21 @@ fn what_cannot_be_read_is_told_as_an_error() {
     zt!["diff", a, b].exits(3);
     zt!["diff", a, path("none")].exits(4);
 }
+
+#[test]
+fn arrays_of_two_files_without_names_are_compared() {
+    let dir = tempdir().unwrap();
+    let [a, b, c] = ["before.npy", "after.npy", "other.npy"].map(|name| dir.path().join(name));
+    let x = dir.path().join("x.zt");
+    for (values, out) in [([1.0, 2.0], &a), ([1.0, 2.0], &b), ([1.0, 3.0], &c)] {
+        of_floats(&x, &values);
+        zt!["convert", x, out, "--lossy"].exits(0);
+    }
+    zt!["diff", a, b].exits(0);
+    let document = zt!["diff", "--json", a, c].exits(1).json();
+    assert_eq!(document["changed"][0]["name"], "before");
+    assert_eq!(document["changed"][0]["changes"][0]["what"], "values");
+    // Where one side has names, they count.
+    let document = zt!["diff", "--json", a, x].exits(1).json();
+    assert_eq!(document["only_a"], serde_json::json!(["before"]));
+}

@@ -427,9 +427,12 @@ fn hash_of_dense_values_is_null_where_there_is_none() {
         (&json!("i32"), &json!(24))
     );
     assert_eq!(document["objects"]["fp8"]["dense"]["type"], "f8_e4m3fn");
-    let document = zt!["hash", "--json", "--dense", of_unknown_format(dir.path())]
-        .exits(0)
-        .json();
+    let unknown = of_unknown_format(dir.path());
+    let document = zt!["verify", "--json", unknown].exits(0).json();
+    assert_eq!(document["unchecked"], json!(["blocks"]));
+    let text = zt!["verify", unknown].exits(0).text();
+    assert!(text.contains("1 object is of an unknown format"), "{text}");
+    let document = zt!["hash", "--json", "--dense", unknown].exits(0).json();
     assert_eq!(document["objects"]["blocks"]["dense"], json!(null));
     assert_eq!(
         document["objects"]["blocks"]["components"]["cells"]["nbytes"],

@@ -42,6 +42,16 @@ fn misuse_is_2() {
         let run = common::zt(fixed.iter().chain(rest)).exits(2);
         assert_eq!(run.error_code(), "misuse", "{arguments:?}");
     }
+    let file = dir.path().join("file.txt");
+    std::fs::write(&file, "text").unwrap();
+    for run in [
+        zt!["extract", path, "-o", file],
+        zt!["split", path, "-o", file, "--max-shard-size", "1KB"],
+    ] {
+        let run = run.exits(2);
+        assert!(run.err.contains("file.txt: is no folder"), "{}", run.err);
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), b"text");
     let run = zt!["explain", "--json", "no-such-code"].exits(2);
     assert!(run.err.contains("digest-mismatch"), "the codes are listed");
     assert_eq!(run.error_code(), "misuse");

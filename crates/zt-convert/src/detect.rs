@@ -38,7 +38,7 @@ pub(crate) fn member_of(source: &dyn Source) -> Result<&'static Member> {
     let probe = Probe::new(source)?;
     let unknown = || {
         Fault::UnknownKind {
-            head: probe.head().to_vec(),
+            start: probe.head().iter().take(8).copied().collect(),
         }
         .into()
     };

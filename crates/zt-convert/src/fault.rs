@@ -24,8 +24,8 @@ pub(crate) use is_an_error;
 /// Why files are not opened or converted. Faults of a kind's own rules are its module's.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// No member recognises the file.
-    UnknownKind { head: Vec<u8> },
+    /// No member recognises the file, which begins so.
+    UnknownKind { start: Vec<u8> },
     /// A kind was asked for that this build does not have.
     NoSuchMember { kind: Kind },
     /// A kind that is read only.
@@ -176,9 +176,9 @@ is_an_error!(Fault);
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::UnknownKind { head } => {
+            Fault::UnknownKind { start } => {
                 f.write_str("not a tensor file of a known kind; ")?;
-                match head.get(..8).unwrap_or(head) {
+                match start.as_slice() {
                     [] => f.write_str("it is empty")?,
                     start => write!(f, "it begins with \"{}\"", start.escape_ascii())?,
                 }

@@ -105,11 +105,16 @@ impl<'l, 'p> Losses<'l, 'p> {
         Ok(())
     }
 
-    /// What is written of an object; where that is nothing, it is left out.
+    /// What is written of an object; where that is nothing, it is left out, and the last warning,
+    /// which is the reason, says so.
     pub(crate) fn kept<T>(&mut self, incoming: &Incoming<'_>, written: Option<T>) -> Option<T> {
         if written.is_none() {
-            let name = incoming.tensor.name().to_owned();
-            self.summary.left_out.push(name);
+            let name = incoming.tensor.name();
+            let warning = self.summary.warnings.last_mut();
+            if let Some(warning) = warning.filter(|it| it.object.as_deref() == Some(name)) {
+                warning.message.push_str("; left out");
+            }
+            self.summary.left_out.push(name.to_owned());
         }
         written
     }

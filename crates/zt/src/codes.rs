@@ -163,7 +163,7 @@ pub const ALL: &[CodeInfo] = &[
         "lossy",
         "caller",
         "The target format cannot say something that the source says.",
-        "Choose another target, or accept the loss with `--lossy`.",
+        "Choose another target; write layouts as dense values with `--dense`; or accept the loss with `--lossy`.",
     ),
     info(
         "manifest-size",
@@ -199,7 +199,7 @@ pub const ALL: &[CodeInfo] = &[
         "not-zt",
         "file",
         "The file does not begin like a `.zt` file.",
-        "Check that it is the file you mean; `zt` opens other formats by their bytes as well.",
+        "Check that it is the file you mean. The program and `zt_convert::open` open other formats by their bytes; `zt::File::open` takes `.zt` alone.",
     ),
     info(
         "overlap",

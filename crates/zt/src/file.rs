@@ -92,7 +92,8 @@ impl std::fmt::Display for Warning {
 }
 
 impl File {
-    /// Opens the `.zt` file at `path` with the defaults of [`OpenOptions`].
+    /// Opens the `.zt` file at `path` with the defaults of [`OpenOptions`]. Files of other kinds are
+    /// opened as a [`File`] by `zt_convert::open`, which looks at their bytes.
     ///
     /// # Errors
     ///

@@ -44,6 +44,9 @@ pub struct Report {
     pub bytes: u64,
     /// Components without a digest that can be checked: object and role.
     pub unverified: Vec<(String, String)>,
+    /// Objects of formats that nobody has registered: their digests were compared, but whether their
+    /// contents keep the format's rules, nobody here knows.
+    pub unchecked: Vec<String>,
     /// Every fault, in the order of the data.
     pub problems: Vec<Error>,
     /// Remarks that are no faults.
@@ -100,6 +103,9 @@ impl File {
             report.components = report.components.saturating_add(findings.components);
             report.bytes = report.bytes.saturating_add(findings.bytes);
             report.unverified.extend(findings.unverified);
+            if findings.is_unchecked {
+                report.unchecked.push(entry.name().to_owned());
+            }
             problems.push(findings.problems);
         }
         let checked = crate::contents::check(&contents, allowance, &gauge)?;
@@ -211,6 +217,8 @@ struct Findings {
     components: u64,
     bytes: u64,
     unverified: Vec<(String, String)>,
+    /// Of a format that is not known.
+    is_unchecked: bool,
     problems: Vec<Error>,
 }
 
@@ -231,6 +239,7 @@ impl Findings {
             }
         };
         let format = tensor.registry().format(tensor.format());
+        self.is_unchecked = format.is_none();
         if strict && let Some(format) = format {
             let signature = crate::catalog::signature(tensor.object());
             let strict = format.check_strict(&signature, tensor.registry());

@@ -385,7 +385,7 @@ fn no_debug_text_holds_tensors() {
         ),
         (
             format!("{:?}", DiffOptions::default()),
-            "DiffOptions { values: false, tolerance: None, dense: false, threads: None, .. }",
+            "DiffOptions { values: false, tolerance: None, dense: false, nameless: false, threads: None, .. }",
         ),
         (
             format!("{:?}", RepairOptions::default()),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use zt::{Change, Diff, DiffOptions, Extreme, File, ObjectDiff, Side, Tolerance, Value, ValueDiff};
+use zt_convert::NPY;
 
 use crate::args::threads;
 use crate::exit::{Exit, Failure, of_findings};
@@ -17,7 +18,8 @@ use crate::text::{cell, count, printable, shape};
 /// Compare two files: names, shapes, formats, attributes, types and values of all tensors
 ///
 /// How values are stored does not matter: compression, digests, order, the kind of file. Values of
-/// one type are the same where their bits are; spec/diff.md says the rest.
+/// one type are the same where their bits are; spec/diff.md says the rest. Objects are compared by
+/// name, those of two .npy files, which have none, with each other.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -158,6 +160,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         }),
     };
     options.dense = arguments.dense;
+    // Their only name is the file's, and the files are two.
+    options.nameless = a.kind() == NPY && b.kind() == NPY;
     options.threads = arguments.jobs.map(usize::from);
     options.progress = Some(&report);
     let diff = zt::diff(&a, &b, &options)?;
@@ -183,6 +187,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             output.line(&text.of(&diff).join("\n"))
         }
     };
+    let mut changes = diff.changed.iter().flat_map(|object| &object.changes);
+    if !arguments.dense && changes.any(|change| matches!(change, Change::Format { .. })) {
+        output.hint("--dense compares the values of objects, whatever their formats");
+    }
     let exit = match has_difference {
         true => Exit::Failed,
         false => of_findings(unreadable),

@@ -13,6 +13,7 @@ use zt_convert::Input;
 
 use crate::exit::{Exit, Failure};
 use crate::file_name::file_name;
+use crate::folder::Folder;
 use crate::json::ErrorBody;
 use crate::npy::{self, Descr};
 use crate::open::{Opening, input, is_same_file};
@@ -86,7 +87,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if arguments.names.is_empty() {
         source.file().check_overlap()?;
     }
-    let folder = Folder::of(arguments, &plan)?;
+    let folder = match plan.iter().any(|(_, path)| *path == arguments.output) {
+        true => Folder::none(),
+        false => Folder::at(&arguments.output)?,
+    };
     let job = Job {
         source: &source,
         slices,
@@ -109,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             }
             // The rest would fail as well, or is not wanted any more.
             Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Interrupted) => {
-                folder.remove_if_empty();
+                folder.remove_if_made();
                 return Err(error.into());
             }
             Err(error) => error,
@@ -118,7 +122,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         document.errors.push(ErrorBody::from(&error));
         exit = exit.max(Failure::Error(error).exit());
     }
-    folder.remove_if_empty();
+    folder.remove_if_made();
     drop(job);
     if output.json {
         output.document(&document)?;
@@ -208,32 +212,6 @@ fn total(source: &Input, plan: &[(String, PathBuf)]) -> u64 {
     let components =
         tensors.flat_map(|tensor| tensor.components().map(|(_, c)| c.blob.decoded_len));
     components.flatten().fold(0, u64::saturating_add)
-}
-
-/// The folder that files go to.
-struct Folder {
-    /// Where it was made by us.
-    made: Option<PathBuf>,
-}
-
-impl Folder {
-    fn of(arguments: &Arguments, plan: &[(String, PathBuf)]) -> Result<Self, Failure> {
-        let out = &arguments.output;
-        if out.is_dir() || plan.iter().any(|(_, path)| path == out) {
-            return Ok(Folder { made: None });
-        }
-        fs::create_dir_all(out).map_err(|error| Error::from(error).with_path(out))?;
-        Ok(Folder {
-            made: Some(out.clone()),
-        })
-    }
-
-    /// A command that fails leaves nothing behind.
-    fn remove_if_empty(&self) {
-        if let Some(path) = &self.made {
-            let _ = fs::remove_dir(path); // Which refuses where there is something in it.
-        }
-    }
 }
 
 struct Job<'a> {

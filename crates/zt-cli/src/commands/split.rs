@@ -1,14 +1,14 @@
 //! `zt split`: files as a set of shards with an index.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use zt::{Error, Kind};
+use zt::Kind;
 use zt_convert::{SAFETENSORS, Shard, Split, ZT};
 
 use crate::exit::{Exit, Failure};
+use crate::folder::Folder;
 use crate::json::{WarningBody, paths, warnings};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -122,10 +122,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             .to_path_buf(),
     };
     let stem = stem(&arguments.file)?;
-    let made = !folder.as_os_str().is_empty() && !folder.is_dir();
-    if made {
-        fs::create_dir_all(&folder).map_err(|error| Error::from(error).with_path(&folder))?;
-    }
+    let made = Folder::at(&folder)?;
     let split = zt_convert::split(
         &inputs,
         &folder,
@@ -136,9 +133,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     );
     drop(progress);
     let split = split.map_err(Failure::from).inspect_err(|failure| {
-        if made {
-            let _ = fs::remove_dir(&folder); // A command that fails leaves nothing behind.
-        }
+        made.remove_if_made();
         let taking = &arguments.taking;
         taking.hint(failure, &inputs, arguments.force, output);
         if matches!(failure, Failure::Error(error) if error.code() == "overwrite")

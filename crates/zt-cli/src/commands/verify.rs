@@ -50,6 +50,9 @@ struct Document<'a> {
     components: u64,
     bytes: u64,
     unverified: Vec<String>,
+    /// Objects of formats that are not known, where there are any.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    unchecked: &'a [String],
     problems: Vec<ErrorBody>,
     warnings: Vec<WarningBody<'a>>,
     /// Why the file is refused as a whole.
@@ -126,6 +129,7 @@ impl Finding {
             components,
             bytes,
             unverified,
+            unchecked,
             problems,
             warnings: remarks,
             ..
@@ -142,6 +146,7 @@ impl Finding {
                 .iter()
                 .map(|(object, role)| format!("{object}/{role}"))
                 .collect(),
+            unchecked,
             problems: problems.collect(),
             warnings: warnings(remarks),
             error,
@@ -177,8 +182,15 @@ impl Finding {
                 format!("; {components} no digest to compare with")
             }
         };
+        let unchecked = match report.unchecked.len() as u64 {
+            0 => String::new(),
+            unchecked => {
+                let objects = count(unchecked, "object is", "objects are");
+                format!("; {objects} of an unknown format, whose rules are not checked")
+            }
+        };
         output.line(&format!(
-            "{path}: {verdict}; {objects}, {components}, {bytes} read{unverified}"
+            "{path}: {verdict}; {objects}, {components}, {bytes} read{unverified}{unchecked}"
         ))
     }
 }

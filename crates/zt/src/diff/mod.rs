@@ -29,6 +29,9 @@ pub struct DiffOptions<'p> {
     /// Whether objects are compared by their dense value wherever both have one: their formats and
     /// the attributes that belong to these do not matter then.
     pub dense: bool,
+    /// Whether the only object of one file is compared with the only one of the other whatever their
+    /// names, for kinds that have no names.
+    pub nameless: bool,
     /// Threads; all cores where `None`.
     pub threads: Option<usize>,
     /// Told of bytes that were compared, of both files.
@@ -42,6 +45,7 @@ impl std::fmt::Debug for DiffOptions<'_> {
             .field("values", &self.values)
             .field("tolerance", &self.tolerance)
             .field("dense", &self.dense)
+            .field("nameless", &self.nameless)
             .field("threads", &self.threads)
             .finish_non_exhaustive()
     }
@@ -258,6 +262,11 @@ fn diff_here(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
     let (entries, others) = (a.entries(), b.entries());
     let named = others.iter().map(|entry| (entry.name(), entry));
     let mut by_name: HashMap<&str, &Entry<'_>> = named.collect();
+    if let ([entry], [other]) = (&entries[..], &others[..])
+        && options.nameless
+    {
+        by_name = HashMap::from([(entry.name(), other)]);
+    }
     let mut pairs = Vec::new();
     for entry in &entries {
         match by_name.remove(entry.name()) {
