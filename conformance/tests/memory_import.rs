@@ -421,3 +421,72 @@ fn deflated_pickles_are_paid_for_as_they_come() {
     assert_eq!(file.unwrap_err().kind(), zt::ErrorKind::Malformed);
     assert!(cost.peak <= 8 * MIB && cost.largest <= 4 * MIB, "{cost:?}");
 }
+
+/// An HDF5 file of a root group with one attribute: its datatype, its dimensions and its bytes.
+fn hdf5(datatype: &[u8], shape: &[u64], value: &[u8]) -> Vec<u8> {
+    const SUPERBLOCK_LEN: u64 = 96;
+    let mut space = vec![1, shape.len() as u8, 0, 0, 0, 0, 0, 0];
+    space.extend(shape.iter().flat_map(|count| count.to_le_bytes()));
+    let mut attribute = vec![3, 0, 2, 0];
+    for part in [datatype, &space] {
+        attribute.extend((part.len() as u16).to_le_bytes());
+    }
+    attribute.extend([&[0][..], b"a\0", datatype, &space, value].concat());
+    // A group is what has links, here none.
+    let links = [&[0; 2][..], &[u8::MAX; 16]].concat();
+    let mut messages = Vec::new();
+    for (kind, body) in [(2u16, links), (12, attribute)] {
+        let len = body.len().next_multiple_of(8);
+        messages.extend([kind, len as u16, 0, 0].map(u16::to_le_bytes).concat());
+        messages.extend(body);
+        messages.resize(messages.len().next_multiple_of(8), 0);
+    }
+    let len = (messages.len() as u64).to_le_bytes();
+    let object = [&[1, 0, 2, 0, 1, 0, 0, 0], &len, &messages[..]].concat();
+    let end = SUPERBLOCK_LEN + object.len() as u64;
+    let superblock = [
+        &b"\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08\0\x04\0\x10\0\0\0\0\0"[..],
+        &[0, u64::MAX, end, u64::MAX].map(u64::to_le_bytes).concat(),
+        &[0, SUPERBLOCK_LEN, 0, 0, 0].map(u64::to_le_bytes).concat(),
+    ];
+    [&superblock.concat()[..], &object].concat()
+}
+
+/// Each dimension that is 1 is a list around every value.
+#[test]
+fn attributes_of_many_dimensions_open_within_a_multiple_of_the_file() {
+    let alone = alone();
+    let ones = |first: u64, more: usize| [&[first][..], &vec![1; more]].concat();
+    let byte = [&[0x10, 8, 0, 0, 1, 0, 0, 0][..], &[0, 0, 8, 0]].concat();
+    let array = |base: Vec<u8>| {
+        let dimensions = [1, 0, 0, 0].repeat(32);
+        let head = [0x3A, 0, 0, 0, 1, 0, 0, 0, 32];
+        [&head[..], &dimensions, &base].concat()
+    };
+    let arrays = (0..6).fold(byte.clone(), |base, _| array(base));
+    let empty = [&ones(4096, 30)[..], &[0]].concat();
+    for (case, datatype, shape, count) in [
+        (
+            "hdf5, bytes of 32 dimensions",
+            &byte,
+            ones(60_000, 31),
+            60_000,
+        ),
+        (
+            "hdf5, bytes of 224 dimensions",
+            &arrays,
+            ones(60_000, 31),
+            60_000,
+        ),
+        ("hdf5, no bytes of 32 dimensions", &byte, empty, 0),
+    ] {
+        let bytes = hdf5(datatype, &shape, &vec![7; count]);
+        let file = imports_cheaply(case, &bytes, times("h5"), true, &alone).unwrap();
+        let warning = file.warnings().into_iter().next().unwrap();
+        assert_eq!(warning.code, "attribute", "{case}: {}", warning.message);
+    }
+    let few = zt::Memory::new(hdf5(&byte, &[2, 1], &[7, 8]));
+    let file = zt_convert::open_source(few, &OpenOptions::new()).unwrap();
+    let attributes = file.attributes().unwrap().unwrap();
+    assert!(attributes.get("a").is_some());
+}

@@ -14,8 +14,8 @@ use super::object_header::{Body, ObjectHeader, kind};
 use super::store::Store;
 use super::violation::Violation;
 
-/// Lists without elements, at most, that the lists of an attribute are: no bytes stand for them.
-const EMPTY_LISTS: u64 = 4096;
+/// Lists within lists, at most: in a manifest the attributes of an object are four levels down.
+const NESTING: usize = 60;
 
 /// An attribute.
 pub(super) struct Found {
@@ -162,6 +162,17 @@ fn value(
     let len = usize::try_from(datatype.byte_len).unwrap_or(usize::MAX);
     let count = usize::try_from(elements).unwrap_or(usize::MAX);
     let needed = count.checked_mul(len).ok_or(Violation::Overflow)?;
+    if let Class::Array(dimensions, _) = &datatype.class {
+        shape.extend(dimensions);
+    }
+    let levels = shape.len().saturating_add(match &datatype.class {
+        Class::Number(number) | Class::Array(_, number) => usize::from(is_complex(number)),
+        _ => 0,
+    });
+    if levels > NESTING {
+        let limit = NESTING;
+        return Err(Violation::Dimensions { levels, limit }.into());
+    }
     let mut bytes = cursor.part(needed, "the value of an attribute")?;
     let mut values = Vec::new();
     match &datatype.class {
@@ -173,8 +184,7 @@ fn value(
                     .map(|bytes| number(kind, bytes)),
             );
         }
-        Class::Array(dimensions, kind) => {
-            shape.extend(dimensions);
+        Class::Array(_, kind) => {
             let width = element_len(kind);
             values.extend(
                 bytes
@@ -195,14 +205,25 @@ fn value(
             return Err(Violation::Element { what }.into());
         }
     }
-    nested(values, &shape)
+    common.charge_lists(store, lists(&shape))?;
+    Ok(nested(values, &shape))
+}
+
+/// Lists that the values of a shape are in: no byte need stand for one of them.
+fn lists(shape: &[u64]) -> u64 {
+    let mut lists = 0u64;
+    let mut inner = 1u64;
+    for count in shape {
+        lists = lists.saturating_add(inner);
+        inner = inner.saturating_mul(*count);
+    }
+    lists
 }
 
 /// Lists within lists, by the dimensions of a shape, outermost first.
-fn nested(mut values: Vec<Value>, shape: &[u64]) -> Result<Value> {
+fn nested(mut values: Vec<Value>, shape: &[u64]) -> Value {
     if let Some(zero) = shape.iter().position(|count| *count == 0) {
-        let outer = shape.get(..zero).unwrap_or_default();
-        return no_values(outer);
+        return no_values(shape.get(..zero).unwrap_or_default());
     }
     for count in shape.iter().skip(1).rev() {
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
@@ -213,26 +234,20 @@ fn nested(mut values: Vec<Value>, shape: &[u64]) -> Result<Value> {
         }
         values = lists;
     }
-    Ok(match shape {
+    match shape {
         [] => values.pop().unwrap_or(Value::Null),
         _ => Value::Array(values),
-    })
+    }
 }
 
 /// Lists of empty lists, by the dimensions before the first that is 0.
-fn no_values(outer: &[u64]) -> Result<Value> {
-    let mut counts = outer.iter();
-    let lists = counts.try_fold(1u64, |product, count| product.checked_mul(*count));
-    if lists.is_none_or(|lists| lists > EMPTY_LISTS) {
-        let what = "an attribute of many lists without elements";
-        return Err(Violation::Unsupported { what }.into());
-    }
+fn no_values(outer: &[u64]) -> Value {
     let mut value = Value::Array(Vec::new());
     for count in outer.iter().rev() {
         let count = usize::try_from(*count).unwrap_or(0);
         value = Value::Array(vec![value; count]);
     }
-    Ok(value)
+    value
 }
 
 /// Text as far as it goes, or bytes where they are none.
@@ -250,11 +265,12 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
 
 /// Bytes of a number, both parts of a complex one.
 pub(super) fn element_len(number: &Number) -> usize {
-    let parts = match number.logical_type {
-        Some("complex64" | "complex128") => 2,
-        _ => 1,
-    };
+    let parts = if is_complex(number) { 2 } else { 1 };
     number.dtype.byte_len().saturating_mul(parts)
+}
+
+fn is_complex(number: &Number) -> bool {
+    matches!(number.logical_type, Some("complex64" | "complex128"))
 }
 
 /// The value of a number; a complex one is a list of its parts, an 8-bit float its bits.

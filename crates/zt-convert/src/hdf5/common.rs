@@ -4,13 +4,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use zt::{ErrorKind, Result};
+use zt::{ErrorKind, Result, Value};
 
 use super::cursor::Cursor;
 use super::datatype::Datatype;
 use super::global_heap::GlobalHeaps;
 use super::object_header::{self, Body, kind};
 use super::store::Store;
+use super::violation::Violation;
+
+/// Lists that the attributes of a file may be made of, beside those that its length justifies.
+const LISTS_MIN: u64 = 4096;
+/// What each of the others takes.
+const LIST: u64 = size_of::<Value>() as u64;
 
 /// What has been read of it.
 #[derive(Default)]
@@ -18,6 +24,8 @@ pub(super) struct Common {
     pub(super) heaps: GlobalHeaps,
     /// By the addresses of their headers.
     datatypes: HashMap<u64, Result<Arc<Datatype>>>,
+    /// Lists in the values of all attributes.
+    lists: u64,
 }
 
 impl Common {
@@ -32,6 +40,20 @@ impl Common {
             true => self.named(store, &mut cursor),
             false => Datatype::read(&mut cursor).map(Arc::new),
         }
+    }
+
+    /// Counts the lists of an attribute's value, before they are made.
+    ///
+    /// # Errors
+    ///
+    /// Code `structure-limit` where there are more than the file's length justifies.
+    pub(super) fn charge_lists(&mut self, store: &Store, count: u64) -> Result<()> {
+        let cost = |lists: u64| lists.saturating_sub(LISTS_MIN).saturating_mul(LIST);
+        let lists = self.lists.saturating_add(count);
+        let charged = store.charge(cost(lists).saturating_sub(cost(self.lists)));
+        charged.map_err(|_| Violation::Lists { count })?;
+        self.lists = lists;
+        Ok(())
     }
 
     /// The datatype of another object, which `place` names.

@@ -7,9 +7,15 @@ use zt::{Attributes, ByteOrder, DType, Result, Value};
 
 use super::cursor::Cursor;
 use super::name;
+use super::violation::Violation;
 
 /// Types within types, at most: arrays of enumerations of integers.
 const DEPTH: usize = 8;
+
+/// Dimensions of an array that HDF5 allows: `H5S_MAX_RANK`.
+const RANK_MAX: u8 = 32;
+/// And of arrays within arrays together: those that an object may have.
+const DIMENSIONS_MAX: usize = 64;
 
 /// A datatype.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +64,7 @@ impl Datatype {
     ///
     /// # Errors
     ///
-    /// Codes `header`, `version`. A type that is no number is none.
+    /// Codes `header`, `version`, `structure-limit`. A type that is no number is none.
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         read(cursor, DEPTH)
     }
@@ -333,6 +339,9 @@ fn is_bool(named: &[(String, Value)]) -> bool {
 
 fn array(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
     let rank = cursor.u8()?;
+    if rank > RANK_MAX {
+        return Err(cursor.field(rank.into()));
+    }
     if head.version < 3 {
         cursor.skip(3)?;
     }
@@ -350,7 +359,12 @@ fn array(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
     Ok(match base.class {
         Class::Number(number) => Class::Array(dimensions, number),
         Class::Array(inner, number) => {
-            Class::Array(dimensions.into_iter().chain(inner).collect(), number)
+            let dimensions: Vec<u64> = dimensions.into_iter().chain(inner).collect();
+            let (levels, limit) = (dimensions.len(), DIMENSIONS_MAX);
+            if levels > limit {
+                return Err(cursor.error(Violation::Dimensions { levels, limit }));
+            }
+            Class::Array(dimensions, number)
         }
         _ => Class::Other("arrays of no numbers"),
     })

@@ -109,17 +109,18 @@ impl Store {
         })
     }
 
-    /// Counts bytes that are made out of structures.
+    /// Counts bytes that are made out of structures; not those that it refuses, which are not made.
     ///
     /// # Errors
     ///
     /// Code `structure-limit` where there are more than the file's length justifies.
     pub(super) fn charge(&self, len: u64) -> Result<()> {
         let limit = self.byte_len().saturating_mul(BUDGET);
-        let spent = self.spent.fetch_add(len, Ordering::Relaxed);
-        match spent.checked_add(len).is_some_and(|spent| spent <= limit) {
-            true => Ok(()),
-            false => Err(Violation::Budget { limit }.into()),
+        let spend = |spent: u64| spent.checked_add(len).filter(|spent| *spent <= limit);
+        let order = Ordering::Relaxed;
+        match self.spent.fetch_update(order, order, spend) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Violation::Budget { limit }.into()),
         }
     }
 

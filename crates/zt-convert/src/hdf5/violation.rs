@@ -48,6 +48,10 @@ pub(super) enum Violation {
     Paths { limit: u64 },
     /// Groups nest deeper than is allowed.
     Depth { limit: usize },
+    /// Dimensions, one within the other: more than are allowed.
+    Dimensions { levels: usize, limit: usize },
+    /// Values of an attribute in more lists than the file's length justifies.
+    Lists { count: u64 },
     /// A group has a link without a name, or two of one.
     LinkName { name: String },
     /// The shape demands other bytes than there are.
@@ -78,6 +82,8 @@ impl Violation {
             Violation::Budget { .. }
             | Violation::Paths { .. }
             | Violation::Depth { .. }
+            | Violation::Dimensions { .. }
+            | Violation::Lists { .. }
             | Violation::Sparse { .. }
             | Violation::ChunkSize { .. } => ErrorKind::Limit,
             Violation::Element { .. }
@@ -96,9 +102,11 @@ impl Violation {
             Violation::Outside { .. } => "bounds",
             Violation::ChunkChecksum { .. } => "digest-mismatch",
             Violation::Length { .. } | Violation::Overflow => "shape-size-mismatch",
-            Violation::Budget { .. } | Violation::Paths { .. } | Violation::Depth { .. } => {
-                "structure-limit"
-            }
+            Violation::Budget { .. }
+            | Violation::Paths { .. }
+            | Violation::Depth { .. }
+            | Violation::Dimensions { .. }
+            | Violation::Lists { .. } => "structure-limit",
             Violation::Sparse { .. } | Violation::ChunkSize { .. } => "decompression-limit",
             Violation::Chunk { .. } => "deflate",
             Violation::Element { .. } => "dtype",
@@ -163,6 +171,16 @@ impl fmt::Display for Violation {
                  hold"
             ),
             Violation::Depth { limit } => write!(f, "groups nest deeper than {limit}"),
+            Violation::Dimensions { levels, limit } => write!(
+                f,
+                "{levels} dimensions one within the other, the limit is {limit}"
+            ),
+            Violation::Lists { count } => {
+                write!(
+                    f,
+                    "its values are in {count} lists: more than the file's length justifies"
+                )
+            }
             Violation::LinkName { name } if name.is_empty() => {
                 f.write_str("a group has a link without a name")
             }

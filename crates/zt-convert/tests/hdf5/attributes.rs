@@ -162,7 +162,7 @@ fn an_attribute_without_a_value_is_told_and_hides_nothing() {
             attribute(&datatype(1, 5, 0, 4, &[]), &[], &[0; 4]),
         ),
         // Lists without end, of which no byte is in the file.
-        message(ATTRIBUTE, attribute(&int(4, 8), &[4097, 0], &[])),
+        message(ATTRIBUTE, attribute(&int(4, 8), &[1 << 16, 0], &[])),
         message(
             ATTRIBUTE,
             attribute(&int(4, 8), &[1 << 40, 1 << 40, 0], &[]),
@@ -170,5 +170,42 @@ fn an_attribute_without_a_value_is_told_and_hides_nothing() {
         message(ATTRIBUTE_INFO, bytes!(1u8, 0u8, UNDEFINED, UNDEFINED)),
     ] {
         assert_eq!(value(message), Err("attribute"));
+    }
+}
+
+/// Every dimension is a list around each value, for which no byte need be there.
+#[test]
+fn values_are_in_no_more_lists_than_the_file_justifies() {
+    let byte = int(1, 8);
+    let array_of = |len: u32, rank: u8, base: &[u8]| {
+        let dimensions = bytes!(1u32).repeat(rank.into());
+        datatype(3, 10, 0, len, &[&[rank][..], &dimensions, base].concat())
+    };
+    let array = |rank: u8, base: &[u8]| array_of(1, rank, base);
+    let ones = |rank: usize| vec![1; rank];
+    let found = |datatype: &[u8], shape: &[u64], values: &[u8]| {
+        value(message(ATTRIBUTE, attribute(datatype, shape, values)))
+    };
+    let deep = (0..60).fold(Value::Unsigned(7), |value, _| Value::Array(vec![value]));
+    assert_eq!(found(&array(32, &byte), &ones(28), &[7]), Ok(deep.clone()));
+    let arrays = array(28, &array(32, &byte));
+    assert_eq!(found(&arrays, &[], &[7]), Ok(deep));
+    let many = |count: u64| [&[count][..], &ones(31)].concat();
+    let wide = found(&byte, &many(100), &[7; 100]).unwrap();
+    assert_eq!(wide.as_array().map(<[Value]>::len), Some(100));
+    let pair = datatype(5, 11, 0, 8, &float(4));
+    for (datatype, shape, values) in [
+        // Deeper than the manifest takes, though HDF5 allows it.
+        (&array(32, &byte), ones(29), vec![7]),
+        (&array_of(8, 32, &pair), ones(28), vec![0; 8]),
+        (&array(32, &array(32, &array(1, &byte))), ones(0), vec![7]),
+        // Of more dimensions than HDF5 allows.
+        (&array(33, &byte), ones(0), vec![7]),
+        (&byte, many(30_000), vec![7; 30_000]),
+        (&byte, [&many(4096)[..31], &[0]].concat(), vec![]),
+        (&byte, [&ones(30)[..], &[8192, 0]].concat(), vec![]),
+    ] {
+        let found = found(datatype, &shape, &values);
+        assert_eq!(found, Err("attribute"), "{shape:?}");
     }
 }
