@@ -105,12 +105,14 @@ impl Strided {
         let inner = steps.pop().unwrap_or(Step::ONE);
         let mut place = Place::new(steps, band.base);
         loop {
-            let span = inner.span(place.from, self.view.run);
-            let source = window.bytes(span)?;
-            let target = usize::try_from(place.to)
-                .ok()
-                .and_then(|to| bytes.get_mut(to..));
-            scatter(source, target.unwrap_or_default(), &inner, self.view.run);
+            for piece in inner.pieces(window.at_once(place.from, &inner)) {
+                let from = place.from.saturating_add(piece.from);
+                let to = place.to.saturating_add(piece.to);
+                let source = window.bytes(piece.step.span(from, self.view.run))?;
+                let target = usize::try_from(to).ok().and_then(|to| bytes.get_mut(to..));
+                let target = target.unwrap_or_default();
+                scatter(source, target, &piece.step, self.view.run);
+            }
             if !place.advance() {
                 return Ok(bytes);
             }
@@ -238,6 +240,8 @@ impl From<TooLongToReorder> for Error {
     reason = "small numbers"
 )]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use zt::Span;
 
     use super::*;
@@ -252,6 +256,28 @@ mod tests {
 
         fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
             zt::Memory::new(&self.0).read_at(offset, buf)
+        }
+    }
+
+    /// The same, and the longest read of them; they may be made in order.
+    struct Recorded {
+        bytes: Positioned,
+        longest: AtomicUsize,
+        is_sequential: bool,
+    }
+
+    impl Source for Recorded {
+        fn byte_len(&self) -> u64 {
+            self.bytes.byte_len()
+        }
+
+        fn is_sequential(&self) -> bool {
+            self.is_sequential
+        }
+
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            self.longest.fetch_max(buf.len(), Ordering::Relaxed);
+            self.bytes.read_at(offset, buf)
         }
     }
 
@@ -319,6 +345,37 @@ mod tests {
         check(0, 4, &[3, 5, 2000], &[8000, 24000, 4]);
         check(0, 16, &[300, 700], &[16, 4800]);
         check(0, 4, &[3, 400_000], &[4, 12]);
+    }
+
+    /// A column is all over its base: what is fetched at a time has a bound.
+    #[test]
+    fn a_column_does_not_take_its_base() {
+        const WINDOW: usize = 256 << 10;
+        for (shape, strides, is_sequential, most) in [
+            (&[100][..], &[32 << 10][..], false, 8),
+            (&[100], &[32 << 10], true, WINDOW),
+            (&[3, 100], &[8, 32 << 10], false, 24),
+            (&[100, 3], &[32 << 10, 16 << 10], false, 8),
+            (&[1000], &[2 << 10], false, WINDOW),
+            (&[1000], &[2 << 10], true, WINDOW),
+            (&[2, 1000], &[16, 2 << 10], false, WINDOW),
+        ] {
+            let view = View::new(16, 8, shape, strides).unwrap();
+            let bytes = bytes(view.end());
+            let expected = expected(&bytes, 16, 8, shape, strides);
+            let base = Arc::new(Recorded {
+                bytes: Positioned(bytes),
+                longest: AtomicUsize::new(0),
+                is_sequential,
+            });
+            let source = Arc::clone(&base) as Arc<dyn Source>;
+            let strided = Strided::new(source, view, &Bands::default());
+            let mut found = vec![0; expected.len()];
+            strided.read_at(0, &mut found).unwrap();
+            assert!(found == expected, "{strides:?}");
+            let longest = base.longest.load(Ordering::Relaxed);
+            assert!(longest <= most, "{strides:?}: {longest}");
+        }
     }
 
     #[test]

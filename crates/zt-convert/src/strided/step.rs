@@ -18,11 +18,34 @@ impl Step {
         to: 0,
     };
 
+    /// The same in pieces of at most `count` each, in order.
+    pub(super) fn pieces(self, count: u64) -> impl Iterator<Item = Piece> {
+        let count = count.max(1);
+        (0..self.count.div_ceil(count)).map(move |piece| {
+            let first = piece.saturating_mul(count);
+            Piece {
+                from: self.from.saturating_mul(first),
+                to: self.to.saturating_mul(first),
+                step: Step {
+                    count: count.min(self.count.saturating_sub(first)),
+                    ..self
+                },
+            }
+        })
+    }
+
     /// What all of it touches in the base, from `offset` on.
     pub(super) fn span(&self, offset: u64, run: u64) -> Span {
         let reach = self.from.saturating_mul(self.count.saturating_sub(1));
         Span::new(offset, reach.saturating_add(run)).unwrap_or_default()
     }
+}
+
+/// A part of a step, and how far behind its beginning it is in the base and in the band.
+pub(super) struct Piece {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) step: Step,
 }
 
 /// Counts through steps, the last the fastest.

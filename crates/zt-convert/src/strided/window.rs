@@ -7,13 +7,16 @@ use zt::{Source, Span};
 
 use super::step::Step;
 
-/// Bytes between two runs that are rather read than skipped, and how many are read at a time then.
+/// Bytes between two runs that are rather read than skipped, and how many are read at a time then:
+/// runs further apart are fetched one by one, because what lies between can be all of the base.
 const GAP: u64 = 4 << 10;
 const WINDOW: u64 = 256 << 10;
 
 /// The bytes of a base that are at hand.
 pub(super) struct Window<'s> {
     base: &'s dyn Source,
+    /// Bytes of a run.
+    run: u64,
     /// How much is fetched where little lies between what is wanted.
     ahead: u64,
     span: Span,
@@ -23,17 +26,30 @@ pub(super) struct Window<'s> {
 impl<'s> Window<'s> {
     /// For spans that `steps` lead to, in their order.
     pub(super) fn new(base: &'s dyn Source, steps: &[Step], run: u64) -> Self {
-        let inner = steps
-            .last()
-            .map_or(run, |inner| inner.span(0, run).byte_len());
+        let inner = steps.last().unwrap_or(&Step::ONE);
         let next = steps.len().checked_sub(2).and_then(|at| steps.get(at));
-        let gap = next.map_or(u64::MAX, |next| next.from.saturating_sub(inner));
-        let reads_on = gap <= GAP || base.is_sequential();
+        let reach = inner.span(0, run).byte_len();
+        let gap = next.map_or(u64::MAX, |next| next.from.saturating_sub(reach));
+        let is_near = gap <= GAP && is_near(inner, run);
+        let reads_on = is_near || base.is_sequential();
         Window {
             base,
+            run,
             ahead: if reads_on { WINDOW } else { 0 },
             span: Span::default(),
             bytes: Vec::new(),
+        }
+    }
+
+    /// How many of the innermost step are fetched together from `offset` on: all that are resident,
+    /// or as many as a window holds.
+    pub(super) fn at_once(&self, offset: u64, inner: &Step) -> u64 {
+        if self.base.slice(inner.span(offset, self.run)).is_some() {
+            return inner.count;
+        }
+        match is_near(inner, self.run) {
+            true => WINDOW.checked_div(inner.from).unwrap_or(inner.count),
+            false => 1,
         }
     }
 
@@ -61,4 +77,9 @@ impl<'s> Window<'s> {
         let part = part.and_then(|(skip, len)| self.bytes.get(skip..)?.get(..len));
         Ok(part.unwrap_or_default())
     }
+}
+
+/// Whether little lies between the runs of a step.
+fn is_near(inner: &Step, run: u64) -> bool {
+    inner.from.saturating_sub(run) <= GAP
 }
