@@ -33,10 +33,6 @@ const SEQUENTIAL_BAND: u64 = 256 << 20;
 /// Times that a chunk is decoded, at most, where a row of chunks does not fit into a band.
 const PASSES: u64 = 64;
 
-/// Bytes of a filtered chunk, which is decoded as a whole. HDF5 itself goes to 4 GiB; its users
-/// rarely beyond a few megabytes.
-const CHUNK_MAX: u64 = 1 << 30;
-
 /// A chunked dataset.
 pub(super) struct Chunked {
     store: Store,
@@ -57,8 +53,7 @@ impl Chunked {
     ///
     /// # Errors
     ///
-    /// Code `decompression-limit` for huge chunks, `unsupported` where each would be decoded many
-    /// times.
+    /// Code `unsupported` where each chunk would be decoded many times.
     pub(super) fn new(
         store: &Store,
         chunking: Chunking,
@@ -70,10 +65,6 @@ impl Chunked {
     ) -> Result<Self> {
         let cut = Cut::new(&grid, chunking.element_len);
         if !pipeline.is_empty() {
-            let (byte_len, limit) = (grid.chunk_len(), CHUNK_MAX);
-            if byte_len > limit {
-                return Err(Violation::ChunkSize { byte_len, limit }.into());
-            }
             let (passes, limit) = (cut.passes, PASSES);
             if passes > limit {
                 return Err(Violation::Scattered { passes, limit }.into());

@@ -16,17 +16,18 @@ use super::filled::Filled;
 use super::grid::Grid;
 use super::layout::{Chunking, Layout};
 use super::object_header::{ObjectHeader, kind};
-use super::pipeline::Pipeline;
+use super::pipeline::{MAX_RATIO, Pipeline};
 use super::store::Store;
 use super::violation::Violation;
 use crate::strided::Bands;
 
-/// What deflate can reach: every stored byte stands for so many at most.
-const MAX_RATIO: u64 = 1032;
-
 /// Bytes of values that are not in the file, in all datasets together, beside those that what is in
 /// it can stand for: fill values need no bytes.
 const UNSTORED_MAX: u64 = 64 << 20;
+
+/// Bytes of a filtered chunk, which is decoded as a whole. HDF5 itself goes to 4 GiB; its users
+/// rarely beyond a few megabytes.
+const CHUNK_MAX: u64 = 1 << 30;
 
 /// What the datasets of a file have in common.
 pub(super) struct Datasets {
@@ -213,7 +214,7 @@ impl Datasets {
             }
             Layout::Contiguous { address: None, .. }
             | Layout::Chunked(Chunking { address: None, .. }) => {
-                self.unstored(byte_len)?;
+                self.charge_made(byte_len)?;
                 let fill = super::fill_value::read(store, known.header, known.datatype.byte_len)?;
                 let source = builder.derived(Filled::new(fill, byte_len));
                 Ok((Span::new(0, byte_len).unwrap_or_default(), source))
@@ -244,7 +245,16 @@ impl Datasets {
             what: "the chunk's element",
             value: chunking.element_len,
         })?;
-        self.unstored(byte_len)?;
+        let mut made = byte_len;
+        if !pipeline.is_empty() {
+            let (byte_len, limit) = (grid.chunk_len(), CHUNK_MAX.min(self.decoded_max));
+            if byte_len > limit {
+                return Err(Violation::ChunkSize { byte_len, limit }.into());
+            }
+            // It is made as a whole, however little of it is within the shape.
+            made = made.max(byte_len);
+        }
+        self.charge_made(made)?;
         let place = chunking.address.map_or(0, |address| store.offset(address));
         let (store, bands) = (&self.indices, &self.bands);
         let values = Chunked::new(store, chunking, grid, pipeline, fill, byte_len, bands)?;
@@ -253,7 +263,7 @@ impl Datasets {
     }
 
     /// Refuses values that the file cannot stand for.
-    fn unstored(&mut self, byte_len: u64) -> Result<()> {
+    fn charge_made(&mut self, byte_len: u64) -> Result<()> {
         let limit = self.limit.min(self.decoded_max);
         let left = self.left.checked_sub(byte_len);
         let left = left.filter(|_| byte_len <= self.decoded_max);

@@ -24,6 +24,10 @@ enum Filter {
     Lzf,
 }
 
+/// What deflate can reach: every stored byte stands for so many at most. Filters may follow each other, and
+/// two that compress would multiply it; nobody stores values so.
+pub(super) const MAX_RATIO: u64 = 1032;
+
 /// Filters that HDF5 allows: `H5Z_MAX_NFILTERS`.
 const FILTERS_MAX: u8 = 32;
 
@@ -72,12 +76,19 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// Codes `deflate`, `digest-mismatch`, `shape-size-mismatch`.
+    /// Codes `deflate`, `digest-mismatch`, `shape-size-mismatch`; `decompression-limit` where so few bytes
+    /// cannot stand for as many.
     pub(super) fn decode(&self, stored: Vec<u8>, mask: u32, byte_len: usize) -> Result<Vec<u8>> {
+        let reached = (stored.len() as u64).saturating_mul(MAX_RATIO);
+        if byte_len as u64 > reached {
+            let (byte_len, limit) = (byte_len as u64, reached);
+            return Err(Violation::ChunkSize { byte_len, limit }.into());
+        }
         // Filters add little to what they cannot compress.
         let limit = byte_len
             .saturating_add(byte_len / 8)
-            .saturating_add(4 << 10);
+            .saturating_add(4 << 10)
+            .min(usize::try_from(reached).unwrap_or(usize::MAX));
         let mut bytes = stored;
         for (at, filter) in self.filters.iter().enumerate().rev() {
             let is_left_out = u32::try_from(at)

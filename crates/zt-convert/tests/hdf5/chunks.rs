@@ -1,5 +1,6 @@
 //! Chunks, and what finds them.
 
+use miniz_oxide::deflate::compress_to_vec_zlib;
 use zt::File;
 
 use crate::checksum::fletcher32;
@@ -186,6 +187,11 @@ fn a_tree_of_version_2_says_what_it_is() {
 
 /// One chunk of two values, through a filter.
 fn filtered(filter: &[u8], stored: &[u8], chunk: u32) -> File {
+    through(&[filter], stored, chunk)
+}
+
+/// The same through several.
+fn through(filters: &[&[u8]], stored: &[u8], chunk: u32) -> File {
     const SINGLE_IS_FILTERED: u8 = 2;
     beside(|draft| {
         let address = draft.put(stored);
@@ -205,7 +211,8 @@ fn filtered(filter: &[u8], stored: &[u8], chunk: u32) -> File {
         );
         let mut messages: Vec<Message> = draft.dataset(int(4, 8), &[2], &[]);
         messages[2] = message(LAYOUT, layout);
-        messages.push(message(FILTERS, [&[2, 1], filter].concat()));
+        let count = u8::try_from(filters.len()).unwrap();
+        messages.push(message(FILTERS, [&[2, count], &*filters.concat()].concat()));
         messages
     })
 }
@@ -240,6 +247,22 @@ fn chunks_are_what_their_filters_make() {
     ] {
         assert_eq!(code(&file, "x"), expected);
     }
+}
+
+/// Two compressions of zeros would make 16 MiB of a hundred bytes.
+#[test]
+fn a_chunk_is_no_larger_than_one_compression_makes_it() {
+    let deflate = bytes!(1u16, 0u16, 0u16);
+    let once = |values: u32| compress_to_vec_zlib(&vec![0; 4 * values as usize], 9);
+    let file = filtered(&deflate, &once(1 << 20), 1 << 20);
+    assert_eq!(read(&file), [0, 0]);
+    let twice = compress_to_vec_zlib(&once(1 << 22), 9);
+    let file = through(&[&deflate, &deflate], &twice, 1 << 22);
+    assert_eq!(code(&file, "x"), "decompression-limit");
+    // What is made of a chunk counts, though the shape has but two of its values.
+    let file = filtered(&deflate, &once(2), 24 << 20);
+    assert_eq!(code(&file, "x"), "decompression-limit");
+    assert!(file.tensor("x").is_err());
 }
 
 /// Writers may leave the chunks that reach beyond the shape as they are.
