@@ -11,7 +11,7 @@ use zt::{
 use super::descr::{Descr, ElementType, RECORDS};
 use super::header::Header;
 use super::violation::Violation;
-use crate::strided::{Bands, REORDER_MAX, Strided, TooLongToReorder, View};
+use crate::strided::{Bands, Strided, View};
 
 /// The bytes of an array, from its magic on: a file, a member of an archive, what one inflates to.
 pub(crate) struct Data<'d> {
@@ -130,11 +130,8 @@ impl Data<'_> {
         if view.as_span().is_some() {
             return Ok((blob, self.id));
         }
-        if self.source.is_sequential() && byte_len > REORDER_MAX {
-            return Err(TooLongToReorder { byte_len }.into());
-        }
         let has_digest = blob.digest.is_some();
-        let mut strided = Strided::new(Arc::clone(&self.source), view, bands);
+        let mut strided = Strided::new(Arc::clone(&self.source), view, bands)?;
         if has_digest {
             strided = strided.checked(blob);
         }

@@ -242,7 +242,7 @@ impl Assembler<'_> {
             let width = indices.element.width();
             let view = View::fortran(offset, width, &[rank, count]).ok_or(Violation::Overflow)?;
             (
-                Arc::new(Strided::new(source, view, &self.bands)),
+                Arc::new(Strided::new(source, view, &self.bands)?),
                 DType::I64,
             )
         };

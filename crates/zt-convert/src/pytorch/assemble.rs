@@ -383,7 +383,7 @@ impl<'h> Assembler<'h> {
         strides.push(width);
         let view = strided::View::new(0, width, &shape, &strides).ok_or(TensorFault::Overflow)?;
         let span = Span::new(0, view.byte_len()).unwrap_or_default();
-        let id = self.builder.derived(Strided::new(base, view, &self.bands));
+        let id = self.builder.derived(Strided::new(base, view, &self.bands)?);
         Ok((Component::new(dtype, Blob::raw(span)), id))
     }
 
@@ -423,7 +423,7 @@ impl<'h> Assembler<'h> {
             .and_then(|strides| strided::View::new(start, element_len, &view.shape, &strides))
             .ok_or(TensorFault::Overflow)?;
         let span = Span::new(0, elements.byte_len()).unwrap_or_default();
-        let source = Strided::new(stored.source, elements, &self.bands);
+        let source = Strided::new(stored.source, elements, &self.bands)?;
         // In the listing, it is where its first element is.
         let from = match stored.id == self.file.1 {
             true => start,

@@ -4,6 +4,7 @@
 use zt::{Source, Span};
 
 use super::bands::slots;
+use super::step::Step;
 use super::view::View;
 
 /// Bytes of a band where bytes are fetched by position: runs of a column as long as can be.
@@ -76,6 +77,37 @@ impl BandShape {
             row,
             plane: row.saturating_mul(count),
         }
+    }
+
+    /// Bands of the view.
+    pub(super) fn bands(&self, view: &View) -> u64 {
+        let band = self.rows.saturating_mul(self.row).max(1);
+        let planes = view.byte_len.checked_div(self.plane).unwrap_or(0);
+        planes.saturating_mul(self.plane.div_ceil(band))
+    }
+
+    /// The dimensions of a band of so many rows, as steps in the base and in the band; in the order in which
+    /// the bytes lie in the base.
+    pub(super) fn steps(&self, view: &View, rows: u64) -> Vec<Step> {
+        let mut to = view.run;
+        let mut steps = Vec::new();
+        let inner = view.dimensions.iter().enumerate().skip(self.axis);
+        for (axis, dimension) in inner.rev() {
+            let count = if axis == self.axis {
+                rows
+            } else {
+                dimension.count
+            };
+            steps.push(Step {
+                count,
+                from: dimension.stride,
+                to,
+            });
+            to = to.saturating_mul(count);
+        }
+        steps.reverse();
+        steps.sort_by_key(|step| std::cmp::Reverse(step.from));
+        steps
     }
 
     /// The band that holds the byte at `offset`.

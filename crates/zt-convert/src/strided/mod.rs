@@ -9,6 +9,7 @@
 
 mod band;
 mod bands;
+mod order;
 mod step;
 mod view;
 mod window;
@@ -17,7 +18,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use zt::container::BlobReader;
-use zt::{Blob, Error, Limits, Result, Source};
+use zt::{Blob, Limits, Result, Source};
 
 use band::{Band, BandShape};
 pub(crate) use bands::Bands;
@@ -26,7 +27,7 @@ pub(crate) use bands::slots;
 use step::scatter;
 pub(crate) use step::{Place, Step};
 pub(crate) use view::View;
-use window::Window;
+use window::{Window, at_once};
 
 /// Runs from this length on are read one by one, straight to where they belong.
 const LONG_RUN: u64 = 4 << 10;
@@ -38,21 +39,38 @@ pub(crate) struct Strided {
     bands: Bands,
     id: u64,
     shape: BandShape,
+    /// Runs are read one by one, straight to where they belong.
+    is_direct: bool,
     check: Option<(Blob, OnceLock<()>)>,
 }
 
 impl Strided {
     /// The elements of `view`, which lies within `base`. `bands` is shared by the views of a file.
-    pub(crate) fn new(base: Arc<dyn Source>, view: View, bands: &Bands) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// Code `unsupported` where the base is made in order, and would be made again too often.
+    pub(crate) fn new(base: Arc<dyn Source>, view: View, bands: &Bands) -> Result<Self> {
         let shape = BandShape::of(&view, &*base);
-        Strided {
+        let mut is_direct = view.dimensions.is_empty() || view.run >= LONG_RUN;
+        if base.is_sequential() {
+            let dimensions = view.dimensions.iter();
+            let steps = dimensions.map(|dimension| (dimension.count, dimension.stride));
+            is_direct = is_direct && order::restarts(steps, view.run) == 0;
+            if !is_direct {
+                let byte_len = base.byte_len().min(view.end).max(view.byte_len);
+                order::allow(byte_len, shape.bands(&view), restarts(&view, &shape))?;
+            }
+        }
+        Ok(Strided {
             base,
             view,
             bands: bands.clone(),
             id: bands.next_id(),
             shape,
+            is_direct,
             check: None,
-        }
+        })
     }
 
     /// Compares the digest of `blob`, bytes of the base, before the last element is given out: the
@@ -98,9 +116,7 @@ impl Strided {
             .try_reserve_exact(len)
             .map_err(|_| io::ErrorKind::OutOfMemory)?;
         bytes.resize(len, 0);
-        let mut steps = self.steps(band);
-        // In the order in which the bytes lie.
-        steps.sort_by_key(|step| std::cmp::Reverse(step.from));
+        let mut steps = self.shape.steps(&self.view, band.rows);
         let mut window = Window::new(&*self.base, &steps, self.view.run);
         let inner = steps.pop().unwrap_or(Step::ONE);
         let mut place = Place::new(steps, band.base);
@@ -119,37 +135,9 @@ impl Strided {
         }
     }
 
-    /// The dimensions of a band, as steps in the base and in the band.
-    fn steps(&self, band: &Band) -> Vec<Step> {
-        let mut to = self.view.run;
-        let mut steps = Vec::new();
-        let inner = self
-            .view
-            .dimensions
-            .iter()
-            .enumerate()
-            .skip(self.shape.axis)
-            .rev();
-        for (axis, dimension) in inner {
-            let count = if axis == self.shape.axis {
-                band.rows
-            } else {
-                dimension.count
-            };
-            steps.push(Step {
-                count,
-                from: dimension.stride,
-                to,
-            });
-            to = to.saturating_mul(count);
-        }
-        steps.reverse();
-        steps
-    }
-
     fn fill(&self, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
         while !out.is_empty() {
-            let len = if self.view.run >= LONG_RUN || self.view.dimensions.is_empty() {
+            let len = if self.is_direct {
                 let within = offset.checked_rem(self.view.run).unwrap_or(0);
                 let rest = self.view.run.saturating_sub(within);
                 let len = usize::try_from(rest).unwrap_or(usize::MAX).min(out.len());
@@ -204,32 +192,13 @@ impl Source for Strided {
     }
 }
 
-/// Why a view cannot be read.
-#[derive(Debug)]
-pub(crate) struct TooLongToReorder {
-    pub(crate) byte_len: u64,
-}
-
-/// Elements of a compressed stream that lie in another order are gathered in several passes over
-/// it. Beyond this there would be too many.
-pub(crate) const REORDER_MAX: u64 = 4 << 30;
-
-impl std::error::Error for TooLongToReorder {}
-
-impl std::fmt::Display for TooLongToReorder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{} compressed bytes in another order than row-major; up to {REORDER_MAX} are put in order",
-            self.byte_len
-        )
-    }
-}
-
-impl From<TooLongToReorder> for Error {
-    fn from(fault: TooLongToReorder) -> Self {
-        Error::new(zt::ErrorKind::Unsupported, "unsupported", fault)
-    }
+/// How often a band goes back in its base.
+fn restarts(view: &View, shape: &BandShape) -> u64 {
+    let mut steps = shape.steps(view, shape.rows);
+    // What is fetched at once is no step.
+    steps.pop_if(|inner| inner.count <= at_once(inner, view.run));
+    let steps = steps.iter().map(|step| (step.count, step.from));
+    order::restarts(steps, 0)
 }
 
 #[cfg(test)]
@@ -313,13 +282,18 @@ mod tests {
                 expected
             );
         }
-        let sources: [Arc<dyn Source>; 2] = [
+        let sources: [Arc<dyn Source>; 3] = [
             Arc::new(zt::Memory::new(bytes.clone())),
-            Arc::new(Positioned(bytes)),
+            Arc::new(Positioned(bytes.clone())),
+            Arc::new(Recorded {
+                bytes: Positioned(bytes),
+                longest: AtomicUsize::new(0),
+                is_sequential: true,
+            }),
         ];
         for source in sources {
             let bands = Bands::default();
-            let strided = Strided::new(source, view.clone(), &bands);
+            let strided = Strided::new(source, view.clone(), &bands).unwrap();
             for piece in [expected.len().max(1), 700, 4096] {
                 let mut found = vec![0; expected.len()];
                 for (at, part) in found.chunks_mut(piece).enumerate() {
@@ -369,12 +343,66 @@ mod tests {
                 is_sequential,
             });
             let source = Arc::clone(&base) as Arc<dyn Source>;
-            let strided = Strided::new(source, view, &Bands::default());
+            let strided = Strided::new(source, view, &Bands::default()).unwrap();
             let mut found = vec![0; expected.len()];
             strided.read_at(0, &mut found).unwrap();
             assert!(found == expected, "{strides:?}");
             let longest = base.longest.load(Ordering::Relaxed);
             assert!(longest <= most, "{strides:?}: {longest}");
+        }
+    }
+
+    /// So many bytes, of which none can be read.
+    struct Made {
+        byte_len: u64,
+        is_sequential: bool,
+    }
+
+    impl Source for Made {
+        fn byte_len(&self) -> u64 {
+            self.byte_len
+        }
+
+        fn is_sequential(&self) -> bool {
+            self.is_sequential
+        }
+
+        fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+    }
+
+    /// A deflated base is begun again wherever a view goes back.
+    #[test]
+    fn what_would_be_made_again_too_often_is_refused() {
+        const GIB: u64 = 1 << 30;
+        let fortran = |rows: u64| View::fortran(0, 4, &[rows, 1 << 14]).unwrap();
+        let apart = |count: u64| {
+            let strides = [300_008, 300_004, 300_000];
+            View::new(0, 4, &[count, count, 700], &strides).unwrap()
+        };
+        let swapped = View::new(0, 8192, &[1000, 200], &[8192, 8_192_000]).unwrap();
+        for (view, byte_len, is_allowed) in [
+            (fortran(1 << 15), 2 * GIB, true),
+            (fortran(1 << 17), 8 * GIB, false),
+            (apart(2), GIB / 4, true),
+            (apart(12), GIB / 4, false),
+            (swapped, 2 * GIB, true),
+            (
+                View::new(0, 8192, &[1 << 20], &[16384]).unwrap(),
+                16 * GIB,
+                true,
+            ),
+        ] {
+            for is_sequential in [true, false] {
+                let base = Arc::new(Made {
+                    byte_len,
+                    is_sequential,
+                });
+                let strided = Strided::new(base, view.clone(), &Bands::default());
+                let is_refused = strided.is_err_and(|error| error.code() == "unsupported");
+                assert_eq!(is_refused, is_sequential && !is_allowed, "{view:?}");
+            }
         }
     }
 
@@ -415,7 +443,8 @@ mod tests {
             };
             let view = View::fortran(0, 4, &[2, 3]).unwrap();
             let base = Arc::new(zt::Memory::new(base));
-            let strided = Strided::new(base, view, &Bands::default()).checked(blob);
+            let strided = Strided::new(base, view, &Bands::default()).unwrap();
+            let strided = strided.checked(blob);
             strided.read_at(0, &mut [0; 8]).unwrap();
             assert_eq!(strided.read_at(16, &mut [0; 8]).is_ok(), right);
         }

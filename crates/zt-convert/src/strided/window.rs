@@ -44,12 +44,9 @@ impl<'s> Window<'s> {
     /// How many of the innermost step are fetched together from `offset` on: all that are resident,
     /// or as many as a window holds.
     pub(super) fn at_once(&self, offset: u64, inner: &Step) -> u64 {
-        if self.base.slice(inner.span(offset, self.run)).is_some() {
-            return inner.count;
-        }
-        match is_near(inner, self.run) {
-            true => WINDOW.checked_div(inner.from).unwrap_or(inner.count),
-            false => 1,
+        match self.base.slice(inner.span(offset, self.run)) {
+            Some(_) => inner.count,
+            None => at_once(inner, self.run),
         }
     }
 
@@ -76,6 +73,14 @@ impl<'s> Window<'s> {
             .zip(usize::try_from(span.byte_len()).ok());
         let part = part.and_then(|(skip, len)| self.bytes.get(skip..)?.get(..len));
         Ok(part.unwrap_or_default())
+    }
+}
+
+/// How many of a step are fetched together where they are not resident.
+pub(super) fn at_once(inner: &Step, run: u64) -> u64 {
+    match is_near(inner, run) {
+        true => WINDOW.checked_div(inner.from).unwrap_or(inner.count),
+        false => 1,
     }
 }
 
