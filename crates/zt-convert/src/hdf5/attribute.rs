@@ -7,7 +7,7 @@ use super::btree2;
 use super::common::Common;
 use super::cursor::Cursor;
 use super::dataspace::Dataspace;
-use super::datatype::{Class, Datatype, Number};
+use super::datatype::{Class, Datatype, Number, Padding};
 use super::fractal_heap::FractalHeap;
 use super::name;
 use super::object_header::{Body, ObjectHeader, kind};
@@ -193,11 +193,15 @@ fn value(
                     .map(|bytes| number(kind, bytes)),
             );
         }
-        Class::Text => values.extend(bytes.rest().chunks_exact(len).map(text)),
+        Class::Text(padding) => {
+            let texts = bytes.rest().chunks_exact(len);
+            values.extend(texts.map(|bytes| text(padding.strip(bytes))));
+        }
         Class::LongText => {
             for _ in 0..count {
                 let mut reference = bytes.part(len, "a reference to a text")?;
-                values.push(text(&common.heaps.text(store, &mut reference)?));
+                let bytes = common.heaps.text(store, &mut reference)?;
+                values.push(text(until_zero(&bytes)));
             }
         }
         Class::Opaque | Class::Other(_) => {
@@ -250,12 +254,25 @@ fn no_values(outer: &[u64]) -> Value {
     value
 }
 
-/// Text as far as it goes, or bytes where they are none.
+/// Text, or bytes where they are none.
 fn text(bytes: &[u8]) -> Value {
-    let text = until_zero(bytes);
-    match std::str::from_utf8(text) {
+    match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
         Err(_) => bytes.to_vec().into(),
+    }
+}
+
+impl Padding {
+    /// What a field holds without its padding.
+    fn strip(self, bytes: &[u8]) -> &[u8] {
+        let padding = match self {
+            Padding::Terminated => return until_zero(bytes),
+            Padding::Zeros => 0,
+            Padding::Spaces => b' ',
+        };
+        let end = bytes.iter().rposition(|byte| *byte != padding);
+        let end = end.map_or(0, |last| last.saturating_add(1));
+        bytes.get(..end).unwrap_or_default()
     }
 }
 

@@ -32,14 +32,24 @@ pub(super) enum Class {
     Number(Number),
     /// An array of numbers, its dimensions outermost first.
     Array(Vec<u64>, Number),
-    /// Text of a fixed length, padded.
-    Text,
+    /// Text of a fixed length.
+    Text(Padding),
     /// Text of any length, in the global heap.
     LongText,
     /// Bytes without a meaning.
     Opaque,
     /// Anything else: what it is.
     Other(&'static str),
+}
+
+/// What follows a text that is shorter than its field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Padding {
+    /// A zero ends it, and anything may follow.
+    Terminated,
+    /// Zeros: those within belong to it.
+    Zeros,
+    Spaces,
 }
 
 /// A number that has a meaning here.
@@ -75,7 +85,7 @@ impl Datatype {
             Class::Number(number) | Class::Array(_, number) => {
                 number.logical_type.unwrap_or(number.dtype.as_str())
             }
-            Class::Text | Class::LongText => "strings",
+            Class::Text(_) | Class::LongText => "strings",
             Class::Opaque => "bytes without a meaning",
             Class::Other(what) => what,
         }
@@ -114,7 +124,7 @@ fn read(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype> {
         0 => integer(cursor, &head, true)?,
         1 => float(cursor, &head)?,
         2 => Class::Other("points in time"),
-        3 => Class::Text,
+        3 => Class::Text(padding(cursor, &head)?),
         // Bits without a meaning: PyTables writes bools so.
         4 => integer(cursor, &head, false)?,
         5 => Class::Opaque,
@@ -131,6 +141,15 @@ fn read(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype> {
         byte_len: head.byte_len.into(),
         class,
     })
+}
+
+fn padding(cursor: &Cursor<'_>, head: &Head) -> Result<Padding> {
+    match head.bits & 0x0F {
+        0 => Ok(Padding::Terminated),
+        1 => Ok(Padding::Zeros),
+        2 => Ok(Padding::Spaces),
+        other => Err(cursor.field(other.into())),
+    }
 }
 
 /// The byte order of a type with one bit for it.

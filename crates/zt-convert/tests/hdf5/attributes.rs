@@ -85,7 +85,7 @@ fn numbers_and_texts_of_every_kind_are_values() {
             &text,
             &[2],
             b"ab\xFF\0".to_vec(),
-            list(&["ab".into(), Value::Bytes(vec![0xFF, 0])]),
+            list(&["ab".into(), Value::Bytes(vec![0xFF])]),
         ),
         (&text, &[2, 0], Vec::new(), list(&[list(&[]), list(&[])])),
     ] {
@@ -97,6 +97,32 @@ fn numbers_and_texts_of_every_kind_are_values() {
         attribute(&half, &[], &bytes!(0x7C01u16)),
     ));
     assert!(matches!(nan, Ok(Value::Float(value)) if value.is_nan()));
+}
+
+/// A zero ends a text only where the datatype says that one does.
+#[test]
+fn texts_end_where_their_padding_begins() {
+    const TERMINATED: u32 = 0;
+    const ZEROS: u32 = 1;
+    const SPACES: u32 = 2;
+    for (padding, stored, expected) in [
+        (TERMINATED, b"a\0b\0", "a".into()),
+        (ZEROS, b"a\0b\0", "a\0b".into()),
+        (ZEROS, b"\0\0\0\0", "".into()),
+        (ZEROS, b"a b ", "a b ".into()),
+        (SPACES, b"a b ", "a b".into()),
+        (SPACES, b"a b\0", "a b\0".into()),
+        (TERMINATED, b"\xFF\0b\0", Value::Bytes(b"\xFF".to_vec())),
+        (ZEROS, b"\xFF\0b\0", Value::Bytes(b"\xFF\0b".to_vec())),
+        (SPACES, b"\xFF b ", Value::Bytes(b"\xFF b".to_vec())),
+    ] {
+        let text = datatype(1, 3, padding, 4, &[]);
+        let found = value(message(ATTRIBUTE, attribute(&text, &[], stored)));
+        assert_eq!(found, Ok(expected), "{padding}, {stored:?}");
+    }
+    let text = datatype(1, 3, 3, 4, &[]);
+    let found = value(message(ATTRIBUTE, attribute(&text, &[], b"abcd")));
+    assert_eq!(found, Err("attribute"));
 }
 
 /// Texts of any length are in a heap of their own, which may be another structure or have no such text.
