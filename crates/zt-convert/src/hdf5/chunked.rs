@@ -53,7 +53,8 @@ impl Chunked {
     ///
     /// # Errors
     ///
-    /// Code `unsupported` where each chunk would be decoded many times.
+    /// Code `unsupported` where each chunk would be decoded many times, or one went through a filter that is
+    /// not undone here; where there is such a filter, those of the index.
     pub(super) fn new(
         store: &Store,
         chunking: Chunking,
@@ -70,7 +71,7 @@ impl Chunked {
                 return Err(Violation::Scattered { passes, limit }.into());
             }
         }
-        Ok(Chunked {
+        let chunked = Chunked {
             store: store.sharing(),
             chunking,
             grid,
@@ -81,7 +82,31 @@ impl Chunked {
             bands: bands.clone(),
             id: bands.next_id(),
             chunks: Mutex::default(),
-        })
+        };
+        chunked.check_filters()?;
+        Ok(chunked)
+    }
+
+    /// A filter that is not undone here is no fault where no chunk went through it: then, and only then,
+    /// is it known before the values are read.
+    fn check_filters(&self) -> Result<()> {
+        if !self.pipeline.has_unknown() {
+            return Ok(());
+        }
+        let chunks = self.chunks()?;
+        let mut filtered = chunks.within(0..=u64::MAX).iter();
+        filtered.try_for_each(
+            |chunk| match self.is_plain(&self.grid.place(chunk.number)) {
+                true => Ok(()),
+                false => self.pipeline.check_known(chunk.mask),
+            },
+        )
+    }
+
+    /// Whether the chunk at `place` is stored as its values are.
+    fn is_plain(&self, place: &[u64]) -> bool {
+        let is_plain_edge = || self.chunking.edges_are_plain && self.grid.is_on_edge(place);
+        self.pipeline.is_empty() || is_plain_edge()
     }
 
     /// The index, which is read once, and so is one that is at fault. All indices of a file together
@@ -167,11 +192,9 @@ impl Chunked {
         overlap: &Overlap,
     ) -> Result<(u64, Cow<'_, [u8]>)> {
         let expected = self.grid.chunk_len();
-        let is_plain = self.pipeline.is_empty()
-            || self.chunking.edges_are_plain && self.grid.is_on_edge(place);
         let what = "a chunk";
         let span = self.store.span(chunk.address, chunk.byte_len, what)?;
-        if is_plain {
+        if self.is_plain(place) {
             if chunk.byte_len != expected {
                 let found = chunk.byte_len;
                 return Err(Error::from(Violation::Length { expected, found }).with_span(span));

@@ -22,6 +22,11 @@ enum Filter {
     Shuffle(usize),
     Fletcher32,
     Lzf,
+    /// One that is not undone here. Chunks may do without it.
+    Unknown {
+        id: u16,
+        name: &'static str,
+    },
 }
 
 /// What deflate can reach: every stored byte stands for so many at most. Filters may follow each other, and
@@ -50,7 +55,8 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// Codes `header`, `version`; `unsupported` for a filter that is not undone here.
+    /// Codes `header`, `version`; `unsupported` for a filter that is not undone here and that every chunk
+    /// went through.
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         let version = cursor.u8()?;
         let count = cursor.u8()?;
@@ -71,12 +77,40 @@ impl Pipeline {
         self.filters.is_empty()
     }
 
+    /// Whether there is a filter that is not undone here.
+    pub(super) fn has_unknown(&self) -> bool {
+        let mut filters = self.filters.iter();
+        filters.any(|filter| matches!(filter, Filter::Unknown { .. }))
+    }
+
+    /// Refuses a chunk that went through such a filter; those in `mask` were left out.
+    ///
+    /// # Errors
+    ///
+    /// Code `unsupported`.
+    pub(super) fn check_known(&self, mask: u32) -> Result<()> {
+        self.applied(mask).try_for_each(|filter| match filter {
+            Filter::Unknown { id, name } => Err(Violation::Filter { id, name }.into()),
+            _ => Ok(()),
+        })
+    }
+
+    /// The filters but those in `mask`, the first in the lowest bit; the last one applied first.
+    fn applied(&self, mask: u32) -> impl Iterator<Item = Filter> {
+        let is_left_out = move |at: usize| {
+            let mask = u32::try_from(at).ok().and_then(|at| mask.checked_shr(at));
+            mask.is_some_and(|mask| mask & 1 == 1)
+        };
+        let filters = self.filters.iter().copied().enumerate().rev();
+        filters.filter_map(move |(at, filter)| (!is_left_out(at)).then_some(filter))
+    }
+
     /// Undoes the filters but those in `mask`, the first in the lowest bit. What comes out has
     /// `byte_len` bytes.
     ///
     /// # Errors
     ///
-    /// Codes `deflate`, `digest-mismatch`, `shape-size-mismatch`; `decompression-limit` where so few bytes
+    /// Codes `deflate`, `digest-mismatch`, `shape-size-mismatch`, `unsupported`; `decompression-limit` where so few bytes
     /// cannot stand for as many.
     pub(super) fn decode(&self, stored: Vec<u8>, mask: u32, byte_len: usize) -> Result<Vec<u8>> {
         let reached = (stored.len() as u64).saturating_mul(MAX_RATIO);
@@ -90,14 +124,8 @@ impl Pipeline {
             .saturating_add(4 << 10)
             .min(usize::try_from(reached).unwrap_or(usize::MAX));
         let mut bytes = stored;
-        for (at, filter) in self.filters.iter().enumerate().rev() {
-            let is_left_out = u32::try_from(at)
-                .ok()
-                .and_then(|at| mask.checked_shr(at))
-                .is_some_and(|mask| mask & 1 == 1);
-            if !is_left_out {
-                bytes = filter.undo(bytes, limit)?;
-            }
+        for filter in self.applied(mask) {
+            bytes = filter.undo(bytes, limit)?;
         }
         if bytes.len() != byte_len {
             let (expected, found) = (byte_len as u64, bytes.len() as u64);
@@ -110,13 +138,15 @@ impl Pipeline {
 fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<Filter> {
     /// Filters of the library itself have no names since version 2.
     const OWN: u16 = 256;
+    /// Where it could not be applied, it was left out.
+    const OPTIONAL: u16 = 1;
     let id = cursor.u16()?;
     let name_len = match version {
         1 => cursor.u16()?,
         _ if id >= OWN => cursor.u16()?,
         _ => 0,
     };
-    cursor.skip(2)?;
+    let flags = cursor.u16()?;
     let count = usize::from(cursor.u16()?);
     let start = cursor.position();
     cursor.skip(name_len.into())?;
@@ -140,7 +170,10 @@ fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<Filter> {
         _ => {
             let known = NAMES.iter().find(|(known, _)| *known == id);
             let name = known.map_or("", |(_, name)| name);
-            Err(Violation::Filter { id, name }.into())
+            match flags & OPTIONAL {
+                0 => Err(Violation::Filter { id, name }.into()),
+                _ => Ok(Filter::Unknown { id, name }),
+            }
         }
     }
 }
@@ -154,6 +187,7 @@ impl Filter {
             Filter::Fletcher32 => check(bytes),
             Filter::Lzf => lzf::decompress(&bytes, limit)
                 .ok_or_else(|| Violation::Chunk { filter: "lzf" }.into()),
+            Filter::Unknown { id, name } => Err(Violation::Filter { id, name }.into()),
         }
     }
 }

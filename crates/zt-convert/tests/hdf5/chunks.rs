@@ -187,11 +187,11 @@ fn a_tree_of_version_2_says_what_it_is() {
 
 /// One chunk of two values, through a filter.
 fn filtered(filter: &[u8], stored: &[u8], chunk: u32) -> File {
-    through(&[filter], stored, chunk)
+    through(&[filter], stored, chunk, 0)
 }
 
-/// The same through several.
-fn through(filters: &[&[u8]], stored: &[u8], chunk: u32) -> File {
+/// The same through several, but for those that the mask leaves out.
+fn through(filters: &[&[u8]], stored: &[u8], chunk: u32, mask: u32) -> File {
     const SINGLE_IS_FILTERED: u8 = 2;
     beside(|draft| {
         let address = draft.put(stored);
@@ -206,7 +206,7 @@ fn through(filters: &[&[u8]], stored: &[u8], chunk: u32) -> File {
             4u32,
             1u8,
             len,
-            0u32,
+            mask,
             address
         );
         let mut messages: Vec<Message> = draft.dataset(int(4, 8), &[2], &[]);
@@ -249,6 +249,23 @@ fn chunks_are_what_their_filters_make() {
     }
 }
 
+/// What is optional may have been left out of every chunk, and then says nothing of them.
+#[test]
+fn a_filter_that_no_chunk_went_through_need_not_be_known() {
+    const OPTIONAL: u16 = 1;
+    let plain = bytes!(5i32, 6i32);
+    let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
+    let fletcher = bytes!(3u16, 0u16, 0u16);
+    let blosc = |flags: u16| bytes!(32001u16, 0u16, flags, 0u16);
+    let file = |flags, mask| through(&[&fletcher, &blosc(flags)], &checksummed, 2, mask);
+    assert_eq!(read(&file(OPTIONAL, 0b10)), [5, 6]);
+    for (flags, mask) in [(OPTIONAL, 0), (OPTIONAL, 0b01), (0, 0b10)] {
+        let file = file(flags, mask);
+        assert_eq!(code(&file, "x"), "unsupported");
+        assert!(file.tensor("x").is_err(), "told before it is read");
+    }
+}
+
 /// Two compressions of zeros would make 16 MiB of a hundred bytes.
 #[test]
 fn a_chunk_is_no_larger_than_one_compression_makes_it() {
@@ -257,7 +274,7 @@ fn a_chunk_is_no_larger_than_one_compression_makes_it() {
     let file = filtered(&deflate, &once(1 << 20), 1 << 20);
     assert_eq!(read(&file), [0, 0]);
     let twice = compress_to_vec_zlib(&once(1 << 22), 9);
-    let file = through(&[&deflate, &deflate], &twice, 1 << 22);
+    let file = through(&[&deflate, &deflate], &twice, 1 << 22, 0);
     assert_eq!(code(&file, "x"), "decompression-limit");
     // What is made of a chunk counts, though the shape has but two of its values.
     let file = filtered(&deflate, &once(2), 24 << 20);
