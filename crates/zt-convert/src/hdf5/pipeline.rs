@@ -219,7 +219,8 @@ fn unshuffle(bytes: Vec<u8>, element_len: usize) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Compares the checksum at the end, and leaves it out.
+/// Compares the checksum at the end, and leaves it out. HDF5 before 1.6.3 wrote it with the bytes of each half
+/// the other way round on some machines, and its library takes either.
 fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     let Some((content, stored)) = bytes.split_last_chunk::<4>() else {
         return Err(Violation::Chunk {
@@ -229,7 +230,8 @@ fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     };
     let expected = u32::from_le_bytes(*stored);
     let found = fletcher32(content);
-    if found != expected {
+    let swapped = (found & 0x00FF_00FF) << 8 | found >> 8 & 0x00FF_00FF;
+    if found != expected && swapped != expected {
         return Err(Violation::ChunkChecksum { expected, found }.into());
     }
     bytes.truncate(content.len());

@@ -223,6 +223,15 @@ fn chunks_are_what_their_filters_make() {
     let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
     let fletcher = bytes!(3u16, 0u16, 0u16);
     assert_eq!(read(&filtered(&fletcher, &checksummed, 2)), [5, 6]);
+    // As HDF5 before 1.6.3 has it.
+    let [a, b, c, d] = fletcher32(&plain).to_le_bytes();
+    let swapped = [&plain[..], &[b, a, d, c]].concat();
+    assert_eq!(read(&filtered(&fletcher, &swapped, 2)), [5, 6]);
+    let reversed = [&plain[..], &[d, c, b, a]].concat();
+    assert_eq!(
+        code(&filtered(&fletcher, &reversed, 2), "x"),
+        "digest-mismatch"
+    );
     // Of one element, or of bytes, nothing is in another order.
     for element_len in [8u32, 1] {
         let shuffle = bytes!(2u16, 0u16, 1u16, element_len);
