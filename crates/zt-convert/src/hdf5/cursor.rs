@@ -65,6 +65,14 @@ impl<'b> Cursor<'b> {
         self.error(Violation::Field { what, value })
     }
 
+    /// Refuses the first of some fields that is not sound: its name, and its value.
+    pub(super) fn check_fields(&self, fields: &[(bool, &'static str, u64)]) -> Result<()> {
+        match fields.iter().find(|(is_sound, ..)| !is_sound) {
+            Some(&(_, what, value)) => Err(self.error(Violation::Field { what, value })),
+            None => Ok(()),
+        }
+    }
+
     /// A version of the structure that this reader does not know.
     pub(super) fn version(&self, found: u8) -> Error {
         let what = self.what;

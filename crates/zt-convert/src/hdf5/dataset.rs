@@ -239,12 +239,15 @@ impl Datasets {
         let fill = super::fill_value::read(store, known.header, element_len)?;
         let shape = known.dataspace.shape.clone().unwrap_or_default();
         let limits = &known.dataspace.limits;
+        let field = |what, value| Err(Violation::Field { what, value }.into());
+        if chunking.element_len != element_len {
+            return field("the length of a chunk's element", chunking.element_len);
+        }
+        if chunking.shape.len() != shape.len() {
+            return field("the rank of a chunk", chunking.shape.len() as u64);
+        }
         let grid = Grid::new(shape, limits, chunking.shape.clone(), element_len);
-        let grid = grid.filter(|_| chunking.element_len == element_len);
-        let grid = grid.ok_or(Violation::Field {
-            what: "the chunk's element",
-            value: chunking.element_len,
-        })?;
+        let grid = grid.ok_or(Violation::Overflow)?;
         let mut made = byte_len;
         if !pipeline.is_empty() {
             let (byte_len, limit) = (grid.chunk_len(), CHUNK_MAX.min(self.decoded_max));
@@ -262,12 +265,18 @@ impl Datasets {
         Ok((Span::new(0, byte_len).unwrap_or_default(), source))
     }
 
-    /// Refuses values that the file cannot stand for.
+    /// Counts bytes that are made when they are read, and refuses those that the file cannot stand for.
     fn charge_made(&mut self, byte_len: u64) -> Result<()> {
-        let limit = self.limit.min(self.decoded_max);
-        let left = self.left.checked_sub(byte_len);
-        let left = left.filter(|_| byte_len <= self.decoded_max);
-        self.left = left.ok_or(Violation::Sparse { byte_len, limit })?;
+        let limit = self.decoded_max;
+        if byte_len > limit {
+            return Err(Violation::Decoded { byte_len, limit }.into());
+        }
+        let (left, limit) = (self.left, self.limit);
+        self.left = left.checked_sub(byte_len).ok_or(Violation::Sparse {
+            byte_len,
+            left,
+            limit,
+        })?;
         Ok(())
     }
 }

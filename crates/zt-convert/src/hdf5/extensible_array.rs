@@ -58,14 +58,29 @@ pub(super) fn visit(
     let Some(index) = cursor.address()? else {
         return Ok(());
     };
-    let is_sound = data_min.is_power_of_two()
-        && pointers_min.is_power_of_two()
-        && bits <= 64
-        && data_min.ilog2() <= bits
-        && page_bits < 64;
-    if !is_sound {
-        return Err(cursor.field(data_min));
-    }
+    let least = data_min.checked_ilog2().unwrap_or(0);
+    cursor.check_fields(&[
+        (
+            data_min.is_power_of_two(),
+            "an array's least data block",
+            data_min,
+        ),
+        (
+            pointers_min.is_power_of_two(),
+            "an array's pointers",
+            pointers_min,
+        ),
+        (
+            (least..=64).contains(&bits),
+            "the bits of an array's indices",
+            bits.into(),
+        ),
+        (
+            page_bits < 64,
+            "the bits of an array's pages",
+            page_bits.into(),
+        ),
+    ])?;
     let array = Array {
         store,
         client,

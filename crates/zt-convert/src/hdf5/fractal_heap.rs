@@ -76,14 +76,17 @@ impl<'s> FractalHeap<'s> {
         cursor.skip(2)?;
         let root = cursor.address()?;
         let root_rows = cursor.u16()?;
-        let is_sound = width.is_power_of_two()
-            && first_len.is_power_of_two()
-            && direct_max.is_power_of_two()
-            && first_len <= direct_max
-            && bits <= 64;
-        if !is_sound {
-            return Err(cursor.field(width));
-        }
+        let is_max = direct_max.is_power_of_two() && direct_max >= first_len;
+        cursor.check_fields(&[
+            (width.is_power_of_two(), "the width of a heap", width),
+            (
+                first_len.is_power_of_two(),
+                "a heap's least block",
+                first_len,
+            ),
+            (is_max, "a heap's largest direct block", direct_max),
+            (bits <= 64, "the bits of a heap's offsets", bits.into()),
+        ])?;
         Ok(FractalHeap {
             store,
             offset_len: usize::from(bits.div_ceil(8)),

@@ -200,9 +200,11 @@ fn chunking(
     edges_are_plain: bool,
 ) -> Result<Layout> {
     let element_len = shape.pop().unwrap_or(0);
-    if shape.is_empty() || element_len == 0 || shape.contains(&0) {
-        return Err(cursor.field(0));
-    }
+    cursor.check_fields(&[
+        (!shape.is_empty(), "the rank of a chunk", 0),
+        (element_len != 0, "the length of a chunk's element", 0),
+        (!shape.contains(&0), "a dimension of a chunk", 0),
+    ])?;
     Ok(Layout::Chunked(Chunking {
         shape,
         element_len,

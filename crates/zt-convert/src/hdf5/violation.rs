@@ -58,8 +58,15 @@ pub(super) enum Violation {
     Length { expected: u64, found: u64 },
     /// The shape demands more bytes than can be counted.
     Overflow,
-    /// Values that are not in the file, or stand for many times its length.
-    Sparse { byte_len: u64, limit: u64 },
+    /// Values that take more bytes than the caller allows.
+    Decoded { byte_len: u64, limit: u64 },
+    /// Values that are not in the file, or stand for many times its length: of what all of them may take, so
+    /// much is left.
+    Sparse {
+        byte_len: u64,
+        left: u64,
+        limit: u64,
+    },
     /// A chunk that is larger than is allowed.
     ChunkSize { byte_len: u64, limit: u64 },
     /// A chunk that cannot be decoded.
@@ -84,6 +91,7 @@ impl Violation {
             | Violation::Depth { .. }
             | Violation::Dimensions { .. }
             | Violation::Lists { .. }
+            | Violation::Decoded { .. }
             | Violation::Sparse { .. }
             | Violation::ChunkSize { .. } => ErrorKind::Limit,
             Violation::Element { .. }
@@ -107,7 +115,9 @@ impl Violation {
             | Violation::Depth { .. }
             | Violation::Dimensions { .. }
             | Violation::Lists { .. } => "structure-limit",
-            Violation::Sparse { .. } | Violation::ChunkSize { .. } => "decompression-limit",
+            Violation::Decoded { .. } | Violation::Sparse { .. } | Violation::ChunkSize { .. } => {
+                "decompression-limit"
+            }
             Violation::Chunk { .. } => "deflate",
             Violation::Element { .. } => "dtype",
             Violation::Unsupported { .. }
@@ -191,10 +201,18 @@ impl fmt::Display for Violation {
             Violation::Length { expected, found } => {
                 write!(f, "the shape demands {expected} bytes, there are {found}")
             }
-            Violation::Overflow => f.write_str("the shape demands more than 2^63 bytes"),
-            Violation::Sparse { byte_len, limit } => write!(
+            Violation::Overflow => f.write_str("the shape or a chunk demands more bytes than 2^63"),
+            Violation::Decoded { byte_len, limit } => {
+                write!(f, "values of {byte_len} bytes, the limit is {limit}")
+            }
+            Violation::Sparse {
+                byte_len,
+                left,
+                limit,
+            } => write!(
                 f,
-                "the shape demands {byte_len} bytes, the limit for a file of this length is {limit}"
+                "values of {byte_len} bytes that the file does not hold: its length justifies {limit}, of \
+                 which {left} are left"
             ),
             Violation::ChunkSize { byte_len, limit } => {
                 write!(f, "a chunk of {byte_len} bytes, the limit is {limit}")
