@@ -19,16 +19,10 @@ use super::layout::Chunking;
 use super::pipeline::Pipeline;
 use super::store::{self, Store};
 use super::violation::Violation;
-use crate::strided::{Bands, Place, Step, slots};
+use crate::strided::{self, Cut, Place, Step};
 
-/// Bytes of all bands that threads hold at a time, and of one, where a row of chunks fits.
-const BANDS: u64 = 128 << 20;
-const BAND_MIN: u64 = 4 << 20;
-const BAND_MAX: u64 = 32 << 20;
 /// Bytes that a band has at least, if there are as many: several rows of small chunks.
 const BAND: u64 = 1 << 20;
-/// Where a row of chunks does not fit, bands are made one after the other.
-const SEQUENTIAL_BAND: u64 = 256 << 20;
 
 /// Times that a chunk is decoded, at most, where a row of chunks does not fit into a band.
 const PASSES: u64 = 64;
@@ -41,14 +35,15 @@ pub(super) struct Chunked {
     pipeline: Pipeline,
     fill: Vec<u8>,
     byte_len: u64,
-    cut: Cut,
     bands: Bands,
+    /// Those of the file that are held.
+    held: strided::Bands,
     id: u64,
     chunks: Mutex<Option<Result<Arc<Chunks>>>>,
 }
 
 impl Chunked {
-    /// The values of a dataset of `byte_len` bytes, which is not 0. `bands` and the budget of `store` are
+    /// The values of a dataset of `byte_len` bytes, which is not 0. `held` and the budget of `store` are
     /// shared by the datasets of a file.
     ///
     /// # Errors
@@ -62,11 +57,11 @@ impl Chunked {
         pipeline: Pipeline,
         fill: Vec<u8>,
         byte_len: u64,
-        bands: &Bands,
+        held: &strided::Bands,
     ) -> Result<Self> {
-        let cut = Cut::new(&grid, chunking.element_len);
+        let bands = Bands::new(&grid, chunking.element_len);
         if !pipeline.is_empty() {
-            let (passes, limit) = (cut.passes, PASSES);
+            let (passes, limit) = (bands.passes, PASSES);
             if passes > limit {
                 return Err(Violation::Scattered { passes, limit }.into());
             }
@@ -78,9 +73,9 @@ impl Chunked {
             pipeline,
             fill,
             byte_len,
-            cut,
-            bands: bands.clone(),
-            id: bands.next_id(),
+            bands,
+            held: held.clone(),
+            id: held.next_id(),
             chunks: Mutex::default(),
         };
         chunked.check_filters()?;
@@ -222,11 +217,11 @@ impl Chunked {
 
     fn fill(&self, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
         while !out.is_empty() {
-            let band = self.cut.band(&self.grid, offset);
+            let band = self.bands.band(&self.grid, offset);
             let skip = offset.saturating_sub(band.start);
             let key = (self.id, band.start);
             let make = || Ok(self.gather(&band)?);
-            let len = self.bands.copy(key, band.byte_len, skip, out, make)?;
+            let len = self.held.copy(key, band.byte_len, skip, out, make)?;
             if len == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -243,7 +238,7 @@ impl Source for Chunked {
     }
 
     fn is_sequential(&self) -> bool {
-        self.cut.is_sequential
+        self.bands.is_sequential
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
@@ -255,47 +250,36 @@ impl Source for Chunked {
     }
 }
 
-/// How a dataset is cut into bands: each is `rows` of one dimension, and all of those within.
-#[derive(Debug, Clone, Copy)]
-struct Cut {
-    axis: usize,
-    rows: u64,
-    /// Bytes of one row, and of all rows.
-    row: u64,
-    plane: u64,
+/// How a dataset is cut into bands.
+#[derive(Debug, Clone)]
+struct Bands {
+    cut: Cut,
     /// Bands that touch a chunk, at most.
     passes: u64,
     is_sequential: bool,
 }
 
-impl Cut {
+impl Bands {
     fn new(grid: &Grid, element_len: u64) -> Self {
-        let share = BANDS.checked_div(slots() as u64).unwrap_or(BAND_MAX);
-        let parallel = Cut::within(grid, element_len, share.clamp(BAND_MIN, BAND_MAX));
+        let parallel = Bands::within(grid, element_len, strided::share());
         match parallel.passes {
             1 => parallel,
-            _ => Cut {
+            // Where a row of chunks does not fit, bands are made one after the other.
+            _ => Bands {
                 is_sequential: true,
-                ..Cut::within(grid, element_len, SEQUENTIAL_BAND)
+                ..Bands::within(grid, element_len, strided::SEQUENTIAL_BAND)
             },
         }
     }
 
     /// Bands of at most `room` bytes, where a row is no longer.
     fn within(grid: &Grid, element_len: u64, room: u64) -> Self {
-        let mut row = element_len;
-        let mut axis = grid.rank().saturating_sub(1);
-        for (at, count) in grid.shape.iter().enumerate().skip(1).rev() {
-            match row.checked_mul(*count).filter(|all| *all <= room) {
-                Some(all) => (row, axis) = (all, at.saturating_sub(1)),
-                None => break,
-            }
-        }
+        let cut = Cut::within(&grid.shape, element_len, room);
+        let (axis, fits) = (cut.axis, cut.rows);
         let count = grid.shape.get(axis).copied().unwrap_or(1);
         let chunk = grid.chunk.get(axis).copied().unwrap_or(1).min(count).max(1);
-        let fits = room.checked_div(row).unwrap_or(1).clamp(1, count.max(1));
         // Whole rows of chunks, and no more of them than make a band worth its while.
-        let wanted = BAND.checked_div(row).unwrap_or(1).clamp(1, fits);
+        let wanted = BAND.checked_div(cut.row).unwrap_or(1).clamp(1, fits);
         let rows = match fits.checked_div(chunk) {
             Some(0) | None => fits,
             Some(_) => wanted.div_ceil(chunk).saturating_mul(chunk).min(fits),
@@ -308,11 +292,8 @@ impl Cut {
         let outer = grid.shape.iter().zip(&grid.chunk).take(axis);
         let outer = outer.map(|(count, chunk)| *count.min(chunk));
         let across = outer.fold(1u64, u64::saturating_mul);
-        Cut {
-            axis,
-            rows,
-            row,
-            plane: row.saturating_mul(count),
+        Bands {
+            cut: cut.with_rows(rows),
             passes: across.saturating_mul(chunk.div_ceil(rows.max(1))),
             is_sequential: false,
         }
@@ -320,27 +301,15 @@ impl Cut {
 
     /// The band that holds the byte at `offset`.
     fn band(&self, grid: &Grid, offset: u64) -> Band {
-        let plane = offset.checked_div(self.plane).unwrap_or(0);
-        let within = offset.checked_rem(self.plane).unwrap_or(0);
-        let row = within.checked_div(self.row).unwrap_or(0);
-        let first = row.saturating_sub(row.checked_rem(self.rows).unwrap_or(0));
-        let count = grid.shape.get(self.axis).copied().unwrap_or(1);
-        let rows = self.rows.min(count.saturating_sub(first));
-        // What the band covers in every dimension.
+        let band = self.cut.locate(offset);
         let mut extents: Vec<(u64, u64)> = grid.shape.iter().map(|count| (0, *count)).collect();
-        if let Some(extent) = extents.get_mut(self.axis) {
-            *extent = (first, first.saturating_add(rows));
+        for (axis, (extent, first)) in extents.iter_mut().zip(&band.place).enumerate() {
+            let rows = if axis == self.cut.axis { band.rows } else { 1 };
+            *extent = (*first, first.saturating_add(rows));
         }
-        let mut index = plane;
-        for extent in extents.iter_mut().take(self.axis).rev() {
-            let at = index.checked_rem(extent.1).unwrap_or(0);
-            index = index.checked_div(extent.1).unwrap_or(0);
-            *extent = (at, at.saturating_add(1));
-        }
-        let start = plane.saturating_mul(self.plane);
         Band {
-            start: start.saturating_add(first.saturating_mul(self.row)),
-            byte_len: rows.saturating_mul(self.row),
+            start: band.start,
+            byte_len: band.byte_len,
             extents,
         }
     }
@@ -444,16 +413,16 @@ mod tests {
             let grid = Grid::new(shape.to_vec(), &limits, chunk.to_vec(), ELEMENT).unwrap();
             let all = shape.iter().product::<u64>() * ELEMENT;
             for room in [ELEMENT, 9, 20, 64, 100, all] {
-                let cut = Cut::within(&grid, ELEMENT, room);
+                let bands = Bands::within(&grid, ELEMENT, room);
                 let (mut at, mut seen) = (0, Vec::new());
                 while at < all {
-                    let band = cut.band(&grid, at);
+                    let band = bands.band(&grid, at);
                     assert_eq!(band.start, at, "{shape:?} {chunk:?} {room}");
                     assert!((1..=room.max(ELEMENT)).contains(&band.byte_len));
                     let extents = band.extents.iter().map(|(first, end)| end - first);
                     assert_eq!(extents.product::<u64>() * ELEMENT, band.byte_len);
                     // Any byte of a band leads to it.
-                    let last = cut.band(&grid, at + band.byte_len - 1);
+                    let last = bands.band(&grid, at + band.byte_len - 1);
                     assert_eq!((last.start, &last.extents), (at, &band.extents));
                     at += band.byte_len;
                     seen.push(band.extents);

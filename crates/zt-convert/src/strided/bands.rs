@@ -25,7 +25,7 @@ struct Slot {
 }
 
 /// Bands that are held at a time: one for every thread that may read.
-pub(crate) fn slots() -> usize {
+pub(super) fn slots() -> usize {
     // Asked once: the answer takes a look at several files.
     static THREADS: OnceLock<usize> = OnceLock::new();
     let ask = || std::thread::available_parallelism().map_or(4, |threads| threads.get().max(4));

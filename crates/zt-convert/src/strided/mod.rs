@@ -7,8 +7,8 @@
 //! views of a file together: memory does not grow with the views, nor with their size.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-mod band;
 mod bands;
+mod cut;
 mod order;
 mod step;
 mod view;
@@ -20,10 +20,10 @@ use std::sync::{Arc, OnceLock};
 use zt::container::BlobReader;
 use zt::{Blob, Limits, Result, Source};
 
-use band::{Band, BandShape};
 pub(crate) use bands::Bands;
+pub(crate) use cut::{Band, Cut};
 #[cfg(feature = "hdf5")]
-pub(crate) use bands::slots;
+pub(crate) use cut::{SEQUENTIAL_BAND, share};
 use step::scatter;
 pub(crate) use step::{Place, Step};
 pub(crate) use view::View;
@@ -38,7 +38,7 @@ pub(crate) struct Strided {
     view: View,
     bands: Bands,
     id: u64,
-    shape: BandShape,
+    cut: Cut,
     /// Runs are read one by one, straight to where they belong.
     is_direct: bool,
     check: Option<(Blob, OnceLock<()>)>,
@@ -51,7 +51,7 @@ impl Strided {
     ///
     /// Code `unsupported` where the base is made in order, and would be made again too often.
     pub(crate) fn new(base: Arc<dyn Source>, view: View, bands: &Bands) -> Result<Self> {
-        let shape = BandShape::of(&view, &*base);
+        let cut = view.cut(&*base);
         let mut is_direct = view.dimensions.is_empty() || view.run >= LONG_RUN;
         if base.is_sequential() {
             let dimensions = view.dimensions.iter();
@@ -59,7 +59,7 @@ impl Strided {
             is_direct = is_direct && order::restarts(steps, view.run) == 0;
             if !is_direct {
                 let byte_len = base.byte_len().min(view.end).max(view.byte_len);
-                order::allow(byte_len, shape.bands(&view), restarts(&view, &shape))?;
+                order::allow(byte_len, cut.bands(), restarts(&view, &cut))?;
             }
         }
         Ok(Strided {
@@ -67,7 +67,7 @@ impl Strided {
             view,
             bands: bands.clone(),
             id: bands.next_id(),
-            shape,
+            cut,
             is_direct,
             check: None,
         })
@@ -101,7 +101,7 @@ impl Strided {
 
     /// Copies from the band that holds `offset`; how many bytes.
     fn copy(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
-        let band = self.shape.band(&self.view, offset);
+        let band = self.cut.locate(offset);
         let key = (self.id, band.start);
         let skip = offset.saturating_sub(band.start);
         self.bands
@@ -116,10 +116,10 @@ impl Strided {
             .try_reserve_exact(len)
             .map_err(|_| io::ErrorKind::OutOfMemory)?;
         bytes.resize(len, 0);
-        let mut steps = self.shape.steps(&self.view, band.rows);
+        let mut steps = self.view.steps(&self.cut, band.rows);
         let mut window = Window::new(&*self.base, &steps, self.view.run);
         let inner = steps.pop().unwrap_or(Step::ONE);
-        let mut place = Place::new(steps, band.base);
+        let mut place = Place::new(steps, self.view.first_of(band));
         loop {
             for piece in inner.pieces(window.at_once(place.from, &inner)) {
                 let from = place.from.saturating_add(piece.from);
@@ -193,8 +193,8 @@ impl Source for Strided {
 }
 
 /// How often a band goes back in its base.
-fn restarts(view: &View, shape: &BandShape) -> u64 {
-    let mut steps = shape.steps(view, shape.rows);
+fn restarts(view: &View, cut: &Cut) -> u64 {
+    let mut steps = view.steps(cut, cut.rows);
     // What is fetched at once is no step.
     steps.pop_if(|inner| inner.count <= at_once(inner, view.run));
     let steps = steps.iter().map(|step| (step.count, step.from));

@@ -1,7 +1,14 @@
 //! Where the elements of a view are.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt::Span;
+use zt::{Source, Span};
+
+use super::cut::{BAND_MAX, Band, Cut, SEQUENTIAL_BAND, share};
+use super::step::Step;
+
+/// Where bytes are resident, a band need only be so high that no cache line is fetched twice.
+const RESIDENT_BAND: u64 = 1 << 20;
+const CACHE_LINE: u64 = 64;
 
 /// A view of elements: where the first lies, and how far the others are apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +91,61 @@ impl View {
             stride = stride.checked_mul(*count)?;
         }
         View::new(offset, element_len, shape, &strides)
+    }
+
+    /// How it is cut into bands of what its base gives.
+    pub(super) fn cut(&self, base: &dyn Source) -> Cut {
+        let first = Span::new(self.offset, 1).unwrap_or_default();
+        let room = if base.is_sequential() {
+            SEQUENTIAL_BAND
+        } else if base.slice(first).is_some() {
+            RESIDENT_BAND
+        } else {
+            share()
+        };
+        let counts: Vec<u64> = self.dimensions.iter().map(|axis| axis.count).collect();
+        let cut = Cut::within(&counts, self.run, room);
+        let line = CACHE_LINE.checked_div(self.run).unwrap_or(1);
+        let high = cut.row.checked_mul(line);
+        match high.is_some_and(|bytes| bytes <= BAND_MAX) {
+            true => {
+                let rows = cut.rows.max(line);
+                cut.with_rows(rows)
+            }
+            false => cut,
+        }
+    }
+
+    /// Where in the base the first element of a band is.
+    pub(super) fn first_of(&self, band: &Band) -> u64 {
+        let axes = band.place.iter().zip(&self.dimensions);
+        axes.fold(self.offset, |first, (at, axis)| {
+            first.saturating_add(at.saturating_mul(axis.stride))
+        })
+    }
+
+    /// The dimensions of a band of so many rows, as steps in the base and in the band; in the order in which
+    /// the bytes lie in the base.
+    pub(super) fn steps(&self, cut: &Cut, rows: u64) -> Vec<Step> {
+        let mut to = self.run;
+        let mut steps = Vec::new();
+        let inner = self.dimensions.iter().enumerate().skip(cut.axis);
+        for (axis, dimension) in inner.rev() {
+            let count = if axis == cut.axis {
+                rows
+            } else {
+                dimension.count
+            };
+            steps.push(Step {
+                count,
+                from: dimension.stride,
+                to,
+            });
+            to = to.saturating_mul(count);
+        }
+        steps.reverse();
+        steps.sort_by_key(|step| std::cmp::Reverse(step.from));
+        steps
     }
 
     /// Where its bytes are, if they lie in row-major order as they are.

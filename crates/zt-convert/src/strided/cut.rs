@@ -1,0 +1,102 @@
+//! Elements in row-major order, cut into bands that fit into memory.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use super::bands::slots;
+
+/// Bytes of all bands that are held at a time, as long as they need not be smaller than [`BAND_MIN`].
+const BANDS: u64 = 128 << 20;
+const BAND_MIN: u64 = 4 << 20;
+/// Of a band where bytes are fetched by position: runs of a column as long as can be.
+pub(super) const BAND_MAX: u64 = 32 << 20;
+/// Where bytes have to be made in order, a band is a pass over all of them.
+pub(crate) const SEQUENTIAL_BAND: u64 = 256 << 20;
+
+/// Bytes of a band where every thread may hold one.
+pub(crate) fn share() -> u64 {
+    let share = BANDS.checked_div(slots() as u64);
+    share.unwrap_or(BAND_MAX).clamp(BAND_MIN, BAND_MAX)
+}
+
+/// How elements are cut: each band is `rows` of one of the dimensions, and all of those within.
+#[derive(Debug, Clone)]
+pub(crate) struct Cut {
+    pub(crate) axis: usize,
+    pub(crate) rows: u64,
+    /// Bytes of one row.
+    pub(crate) row: u64,
+    /// Bytes of all rows.
+    plane: u64,
+    /// Elements in the dimensions before that one, outermost first, and in it.
+    outer: Vec<u64>,
+    count: u64,
+}
+
+/// A part of the elements.
+#[derive(Debug, Clone)]
+pub(crate) struct Band {
+    /// Its first byte, of those of all elements.
+    pub(crate) start: u64,
+    pub(crate) byte_len: u64,
+    pub(crate) rows: u64,
+    /// Where it begins in the dimensions down to the one that is cut, outermost first.
+    pub(crate) place: Vec<u64>,
+}
+
+impl Cut {
+    /// Bands of at most `room` bytes, where a row is no longer; `run` is the bytes of an element.
+    pub(crate) fn within(counts: &[u64], run: u64, room: u64) -> Self {
+        // From the innermost dimension outwards, as long as all of it fits.
+        let mut row = run;
+        let mut axis = counts.len().saturating_sub(1);
+        for (at, count) in counts.iter().enumerate().skip(1).rev() {
+            match row.checked_mul(*count).filter(|all| *all <= room) {
+                Some(all) => (row, axis) = (all, at.saturating_sub(1)),
+                None => break,
+            }
+        }
+        let count = counts.get(axis).copied().unwrap_or(1);
+        Cut {
+            axis,
+            rows: room.checked_div(row).unwrap_or(1).clamp(1, count.max(1)),
+            row,
+            plane: row.saturating_mul(count),
+            outer: counts.get(..axis).unwrap_or_default().to_vec(),
+            count,
+        }
+    }
+
+    /// The same with other rows.
+    pub(crate) fn with_rows(self, rows: u64) -> Self {
+        let rows = rows.clamp(1, self.count.max(1));
+        Cut { rows, ..self }
+    }
+
+    /// How many bands there are.
+    pub(super) fn bands(&self) -> u64 {
+        let planes = self.outer.iter().copied().fold(1, u64::saturating_mul);
+        planes.saturating_mul(self.count.div_ceil(self.rows.max(1)))
+    }
+
+    /// The band that holds the byte at `offset`.
+    pub(crate) fn locate(&self, offset: u64) -> Band {
+        let plane = offset.checked_div(self.plane).unwrap_or(0);
+        let within = offset.checked_rem(self.plane).unwrap_or(0);
+        let row = within.checked_div(self.row).unwrap_or(0);
+        let first = row.saturating_sub(row.checked_rem(self.rows).unwrap_or(0));
+        let rows = self.rows.min(self.count.saturating_sub(first));
+        let mut place = vec![first];
+        let mut index = plane;
+        for count in self.outer.iter().rev() {
+            place.push(index.checked_rem(*count).unwrap_or(0));
+            index = index.checked_div(*count).unwrap_or(0);
+        }
+        place.reverse();
+        let start = plane.saturating_mul(self.plane);
+        Band {
+            start: start.saturating_add(first.saturating_mul(self.row)),
+            byte_len: rows.saturating_mul(self.row),
+            rows,
+            place,
+        }
+    }
+}
