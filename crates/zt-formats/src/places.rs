@@ -247,6 +247,7 @@ mod tests {
                 let hull = places.hull();
                 assert!(taken.iter().all(|place| hull.contains(place)));
                 let inner = places.within(hull.clone());
+                assert_eq!(inner.dimension(), hull.end - hull.start);
                 let moved = (0..).map_while(|at| inner.get(at));
                 assert!(moved.eq(taken.iter().map(|place| place - hull.start)));
             }
