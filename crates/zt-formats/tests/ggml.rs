@@ -155,6 +155,24 @@ fn the_shape_demands_whole_blocks_in_every_row() {
 }
 
 #[test]
+fn rows_are_whole_blocks_and_the_only_one_is_cut_between_them() {
+    let registry = Registry::builtin();
+    let format = registry.format("gguf.q4_0/1").unwrap();
+    for (shape, unit, byte_len) in [
+        (&[64][..], 32, Some(36)),
+        (&[3, 64], 1, Some(108)),
+        (&[2, 3, 32], 1, Some(108)),
+        (&[3, 16], 1, None),
+    ] {
+        let parts = parts(shape, Map::new(), &[]);
+        let signature = parts.signature();
+        let len = |role| format.expected_len(role, &signature, &registry);
+        assert_eq!((len("data"), len("other")), (byte_len, None), "{shape:?}");
+        assert_eq!(format.row_unit(&signature, &registry), Some(unit));
+    }
+}
+
+#[test]
 fn blocks_say_what_they_are() {
     let q4_0 = BlockType::from_format("gguf.q4_0/1").unwrap();
     let blocks = Blocks::new(q4_0, [2, 32], &[0; 36][..]).unwrap();
