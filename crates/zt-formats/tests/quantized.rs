@@ -270,7 +270,7 @@ fn zero_points_are_subtracted_before_the_scale_or_added_after_it() {
         values(quantization, packed(), 4, &[0.5, 2.0], zeros),
         [8.0, 15.5, 3.0, 5.0]
     );
-    // No fused step: 15 * 0.1 rounds to 1.5 before 1e-7 is added.
+    // No fused step: 15 * 0.1 rounds to 1.5 before 1.5 is taken away.
     let dense = values(quantization, vec![0xffu8], 1, &[0.1], Some(&[-1.5]));
     assert_eq!(dense, [15f32 * 0.1 - 1.5]);
 }
