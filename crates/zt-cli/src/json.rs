@@ -17,7 +17,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use zt::{Component, Entry, Error, Object, RawComponent, RawObject, Value, Warning};
+use zt::manifest::Text;
+use zt::{Component, Entry, Error, RawComponent, RawObject, Tensor, Value, Warning};
 
 /// `{"error": ...}`: the document of a command that failed.
 #[derive(Serialize)]
@@ -119,6 +120,8 @@ pub(crate) struct ObjectBody<'a> {
     name: &'a str,
     shape: Option<&'a [u64]>,
     format: Option<&'a str>,
+    /// What the values are, whatever they are stored as: `f32`, `q4_0`.
+    r#type: Option<Text>,
     attributes: Attributes<'a>,
     fault: Option<FaultBody>,
     components: Vec<ComponentBody<'a>>,
@@ -144,18 +147,20 @@ struct ComponentBody<'a> {
 
 impl<'a> ObjectBody<'a> {
     pub(crate) fn new(entry: &Entry<'a>) -> Self {
-        match (entry.object(), entry.raw()) {
-            (Ok(object), _) => Self::sound(entry.name(), object),
+        match (entry.tensor(), entry.raw()) {
+            (Ok(tensor), _) => Self::sound(&tensor),
             (Err(error), raw) => Self::faulty(entry.name(), &error, raw),
         }
     }
 
-    fn sound(name: &'a str, object: &'a Object) -> Self {
+    fn sound(tensor: &Tensor<'a>) -> Self {
+        let object = tensor.object();
         let components = object.components.iter();
         ObjectBody {
-            name,
+            name: tensor.name(),
             shape: Some(&object.shape),
             format: Some(&object.format),
+            r#type: tensor.value_type(),
             attributes: Attributes(Some(object.attributes())),
             fault: None,
             components: components
@@ -171,6 +176,7 @@ impl<'a> ObjectBody<'a> {
             name,
             shape: raw.and_then(|raw| raw.shape.as_deref()),
             format: raw.and_then(|raw| raw.format.as_deref()),
+            r#type: None,
             attributes: Attributes(raw.and_then(|raw| raw.attributes.as_ref())),
             fault: Some(FaultBody::from(error)),
             components: components

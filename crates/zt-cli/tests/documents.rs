@@ -7,6 +7,8 @@ use std::fs;
 use common::{attributes, bytes, damaged, faulty, keys, of_unknown_format, sample};
 use serde_json::json;
 use tempfile::tempdir;
+use zt::formats::ggml::{BlockType, Blocks};
+use zt::{Dense, Writer};
 
 #[test]
 fn ls_lists_everything_that_the_file_says() {
@@ -49,7 +51,8 @@ fn ls_lists_everything_that_the_file_says() {
             "fault",
             "format",
             "name",
-            "shape"
+            "shape",
+            "type"
         ]
     );
     assert_eq!(
@@ -140,6 +143,34 @@ fn ls_lists_a_faulty_object_with_what_is_known_of_it() {
     assert_eq!(bad["components"][0]["dtype"], "f99");
     assert_eq!(bad["components"][0]["offset"], 64);
     assert_eq!(document["objects"][1]["fault"], json!(null));
+}
+
+#[test]
+fn packed_values_are_listed_by_what_they_are() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("packed.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let q4_0 = BlockType::from_format("gguf.q4_0/1").unwrap();
+    let blocks = Blocks::new(q4_0, [1, 32], &[0; 18][..]).unwrap();
+    writer.add("blocks", &blocks).unwrap();
+    let dense = Dense::from_slice(&[2], &[1.0f32, 2.0]).unwrap();
+    writer.add("dense", &dense).unwrap();
+    writer.finish().unwrap();
+
+    let document = zt!["ls", "--json", path].exits(0).json();
+    let objects = document["objects"].as_array().unwrap();
+    let types: Vec<_> = objects.iter().map(|object| &object["type"]).collect();
+    assert_eq!(types, ["q4_0", "f32"]);
+    assert_eq!(objects[0]["components"][0]["dtype"], "u8", "as stored");
+    let table = zt!["ls", path].exits(0).text();
+    let row: Vec<_> = table.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[..4], ["blocks", "gguf.q4_0/1", "q4_0", "1×32"]);
+
+    let document = zt!["info", "--json", path].exits(0).json();
+    assert_eq!(document["bytes_by_type"], json!({"q4_0": 18, "f32": 8}));
+    assert_eq!(document["bytes_by_dtype"], json!({"u8": 18, "f32": 8}));
+    let lines = zt!["info", path].exits(0).text();
+    assert!(lines.contains("f32 8 B, q4_0 18 B"), "{lines}");
 }
 
 #[test]

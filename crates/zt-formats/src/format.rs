@@ -62,6 +62,13 @@ pub trait ObjectFormat: Send + Sync {
         None
     }
 
+    /// The name of the type of the values, for people: `f32`, `f8_e4m3fn`; of a format that packs
+    /// them, what they are packed as: `4-bit`, `q4_0`. From the metadata alone; `None` where the
+    /// file does not say. Without an implementation, [`Signature::value_type`].
+    fn value_type(&self, signature: &Signature<'_>) -> Option<Text> {
+        signature.value_type().map(Text::Owned)
+    }
+
     /// Names of the attributes that say how objects of this format are decoded. A dense value has no
     /// use for them and drops them; it keeps all others, which belong to the tensor.
     fn parameters(&self) -> &[&str] {

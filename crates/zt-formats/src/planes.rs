@@ -76,6 +76,12 @@ impl ObjectFormat for PlanesFormat {
         Some((codec.dtype(), logical_type.map(Text::Owned)))
     }
 
+    fn value_type(&self, signature: &Signature<'_>) -> Option<Text> {
+        let codec = PlaneCodec::from_attributes(signature.attributes).ok()?;
+        let name = codec.logical_type().unwrap_or(codec.dtype().as_str());
+        Some(Text::Owned(name.to_owned()))
+    }
+
     fn parameters(&self) -> &[&str] {
         &PlaneCodec::ATTRIBUTES
     }

@@ -72,11 +72,8 @@ impl Quantization {
     ///
     /// Malformed: an attribute is missing, has another type, or is outside its range (`attribute`).
     pub fn from_attributes(attributes: &Map, element_count: u64) -> Result<Self> {
-        let Ok(bits) = u32::try_from(unsigned(attributes, BITS)?) else {
-            return Err(out_of_range(BITS, unsigned(attributes, BITS)?, 1, MAX_BITS));
-        };
         let quantization = Quantization {
-            bits,
+            bits: Self::bits_of(attributes)?,
             group_size: unsigned(attributes, GROUP_SIZE)?,
             packing: text(attributes, PACKING)?
                 .ok_or_else(|| fault(PACKING, AttributeFault::Missing))?
@@ -98,6 +95,12 @@ impl Quantization {
         };
         quantization.check(element_count)?;
         Ok(quantization)
+    }
+
+    /// The attribute `bits`.
+    pub(crate) fn bits_of(attributes: &Map) -> Result<u32> {
+        let bits = unsigned(attributes, BITS)?;
+        u32::try_from(bits).map_err(|_| out_of_range(BITS, bits, 1, MAX_BITS))
     }
 
     /// Checks the numbers against each other, for an object of `element_count` values.

@@ -72,6 +72,10 @@ impl ObjectFormat for Quantized4BitFormat {
             .then_some((DType::F32, None))
     }
 
+    fn value_type(&self, _: &Signature<'_>) -> Option<Text> {
+        Some(Text::Borrowed("4-bit"))
+    }
+
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
         Quantized4Bit::from_parts(parts)?.to_dense()
     }

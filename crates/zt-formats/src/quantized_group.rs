@@ -79,6 +79,11 @@ impl ObjectFormat for QuantizedGroupFormat {
         is_understood(signature, &Registry::builtin()).then_some((DType::F32, None))
     }
 
+    fn value_type(&self, signature: &Signature<'_>) -> Option<Text> {
+        let bits = Quantization::bits_of(signature.attributes).ok()?;
+        Some(Text::Owned(format!("{bits}-bit")))
+    }
+
     fn parameters(&self) -> &[&str] {
         &["bits", "group_size", "packing", "signed", "zero_kind"]
     }

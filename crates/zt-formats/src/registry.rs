@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use zt_manifest::DType;
+use zt_manifest::{DType, Text};
 
 use crate::elements::proper_logical_type;
 use crate::ggml::{BLOCK_TYPES, BlockFormat};
@@ -126,6 +126,16 @@ impl Registry {
         };
         let logical = self.known(dtype, name)?;
         Ok(logical.map(LogicalType::value_len))
+    }
+
+    /// The name of the type of an object's values, as [`ObjectFormat::value_type`] says; of an
+    /// unknown format, as [`Signature::value_type`] does.
+    #[must_use]
+    pub fn value_type(&self, format: &str, signature: &Signature<'_>) -> Option<Text> {
+        match self.format(format) {
+            Some(format) => format.value_type(signature),
+            None => signature.value_type().map(Text::Owned),
+        }
     }
 
     /// Checks an object's metadata: that known logical types lie over their dtype, that every

@@ -53,6 +53,16 @@ impl<'a> Signature<'a> {
         self.get(role).ok_or_else(missing)
     }
 
+    /// The type of the component that holds the values in most formats: of `data`, else of
+    /// `values`, else of what comes first. `None` where there is none, or the file does not say.
+    #[must_use]
+    pub fn value_type(&self) -> Option<String> {
+        let values = self.get("data").or_else(|| self.get("values"));
+        let values = values.or_else(|| self.components.first())?;
+        let dtype = values.dtype.map(DType::as_str);
+        values.logical_type().or(dtype).map(str::to_owned)
+    }
+
     /// The number of elements that the shape has.
     ///
     /// # Errors

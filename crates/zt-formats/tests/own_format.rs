@@ -9,7 +9,7 @@ use zt_formats::{
     ObjectFormat, Parts, Registry, Result, Scalar, Signature, SizeMismatch, ToObject, Unsupported,
     View, Violation, bf16,
 };
-use zt_manifest::{DType, Map, Text};
+use zt_manifest::{DType, Map, Text, Value};
 
 const DIAGONAL: &str = "diagonal";
 
@@ -132,6 +132,63 @@ impl ObjectFormat for Opaque {
     fn check(&self, signature: &Signature<'_>, _: &Registry) -> Result<()> {
         signature.component("data").map(drop)
     }
+}
+
+#[test]
+fn the_type_of_values_is_what_the_format_says_and_else_that_of_the_component() {
+    let component = |role, dtype, logical_type| ComponentSignature {
+        role,
+        dtype,
+        logical_type,
+        byte_len: None,
+    };
+    let registry = Registry::builtin().with_format(DiagonalFormat);
+    let value_type = |format: &str, attributes: &[(&str, Value)], components| {
+        let attributes: Map = attributes.iter().cloned().collect();
+        let signature = Signature {
+            shape: &[2, 2],
+            attributes: &attributes,
+            components,
+        };
+        registry.value_type(format, &signature)
+    };
+    let data = |dtype, logical_type| vec![component("data", Some(dtype), logical_type)];
+    let plain = [
+        ("dense", data(DType::F32, None), "f32"),
+        ("dense", data(DType::U8, Some("f8_e5m2")), "f8_e5m2"),
+        ("acme.unknown/1", data(DType::I8, None), "i8"),
+        ("quantized_4bit", data(DType::U8, None), "4-bit"),
+        ("gguf.iq2_xxs/1", data(DType::U8, None), "iq2_xxs"),
+        (
+            "sparse_coo",
+            vec![
+                component("coords", Some(DType::U64), None),
+                component("values", Some(DType::F16), None),
+            ],
+            "f16",
+        ),
+        (
+            Diagonal::FORMAT,
+            vec![component(DIAGONAL, Some(DType::BF16), None)],
+            "bf16",
+        ),
+    ];
+    for (format, components, name) in plain {
+        assert_eq!(value_type(format, &[], components).as_deref(), Some(name));
+    }
+    let bytes = || data(DType::U8, None);
+    let bits = [("bits", Value::from(3u64))];
+    let group = value_type("quantized_group", &bits, bytes());
+    assert_eq!(group.as_deref(), Some("3-bit"));
+    let planes = [("dtype", Value::from("bf16"))];
+    let planes = value_type("zt.planes/1", &planes, bytes());
+    assert_eq!(planes.as_deref(), Some("bf16"));
+    assert_eq!(value_type("zt.planes/1", &[], bytes()), None);
+    assert_eq!(value_type("dense", &[], vec![]), None);
+    assert_eq!(
+        value_type("dense", &[], vec![component("data", None, None)]),
+        None
+    );
 }
 
 #[test]

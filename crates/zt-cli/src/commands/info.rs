@@ -58,6 +58,8 @@ struct Totals {
     stored_size: u64,
     /// Decoded bytes by type of the elements.
     bytes_by_dtype: BTreeMap<String, u64>,
+    /// Decoded bytes of whole objects, by the type of their values.
+    bytes_by_type: BTreeMap<String, u64>,
     /// Decoded bytes by format of the objects.
     bytes_by_format: BTreeMap<String, u64>,
     /// Stored bytes by encoding.
@@ -115,6 +117,7 @@ impl Totals {
             };
             let object = tensor.object();
             add(&mut totals.parameters, elements(object));
+            let value_type = tensor.value_type().unwrap_or("unknown".into());
             for ((_, component), place) in tensor.components().zip(tensor.file_spans()) {
                 totals.components += 1;
                 let blob = &component.blob;
@@ -124,6 +127,8 @@ impl Totals {
                 let name = logical_type(dtype, component.logical_type.as_deref()).or(dtype);
                 let name = name.unwrap_or("unknown").to_owned();
                 add(totals.bytes_by_dtype.entry(name).or_default(), decoded);
+                let of_type = totals.bytes_by_type.entry(value_type.to_string());
+                add(of_type.or_default(), decoded);
                 let format = object.format.to_string();
                 add(totals.bytes_by_format.entry(format).or_default(), decoded);
                 let range = (blob.span.offset(), blob.span.byte_len());
@@ -201,7 +206,7 @@ impl Totals {
                 human(self.decoded_size)
             ),
         );
-        row("types", sizes(&self.bytes_by_dtype));
+        row("types", sizes(&self.bytes_by_type));
         row("formats", sizes(&self.bytes_by_format));
         row("encodings", sizes(&self.bytes_by_encoding));
         row("digests", dash(coverage.join(", ")));

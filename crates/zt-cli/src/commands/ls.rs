@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use zt::formats::PlaneCodec;
-use zt::{Entry, File, Planes, RawComponent, View};
+use zt::{Entry, File, RawComponent};
 
 use crate::exit::{Exit, Failure};
 use crate::glob;
@@ -287,34 +286,14 @@ impl Sizes {
 
 /// What the values are: `f32`, `f8_e4m3fn`, `4-bit`.
 fn type_of(entry: &Entry<'_>) -> String {
-    let Ok(object) = entry.object() else {
+    let Ok(tensor) = entry.tensor() else {
         return "?".to_owned();
     };
-    let bits = object.attributes().get("bits").and_then(zt::Value::as_u64);
-    match (&*object.format, bits) {
-        ("quantized_group", Some(bits)) => return format!("{bits}-bit"),
-        ("quantized_4bit", _) => return "4-bit".to_owned(),
-        (Planes::FORMAT, _) => {
-            if let Ok(codec) = PlaneCodec::from_attributes(object.attributes()) {
-                return cell(codec.logical_type().unwrap_or(codec.dtype().as_str()));
-            }
-        }
-        _ => {}
+    match tensor.value_type() {
+        Some(name) => cell(&name),
+        None if tensor.object().components.is_empty() => "-".to_owned(),
+        None => "?".to_owned(),
     }
-    // Of a sparse object the values; of an unknown one what comes first.
-    let component = object
-        .component("data")
-        .or_else(|| object.component("values"));
-    let first = object.components.first().map(|(_, component)| component);
-    let Some(component) = component.or(first) else {
-        return "-".to_owned();
-    };
-    let dtype = component.dtype.map(|dtype| dtype.as_str());
-    cell(
-        logical_type(dtype, component.logical_type.as_deref())
-            .or(dtype)
-            .unwrap_or("?"),
-    )
 }
 
 /// The algorithms of an object's digests; `-` for a component without one.

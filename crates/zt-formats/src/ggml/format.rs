@@ -61,6 +61,10 @@ impl ObjectFormat for BlockFormat {
         self.0.is_known_in(order).then_some((DType::F32, None))
     }
 
+    fn value_type(&self, _: &Signature<'_>) -> Option<Text> {
+        Some(Text::Owned(self.0.name().to_ascii_lowercase()))
+    }
+
     fn parameters(&self) -> &[&str] {
         &[BYTE_ORDER]
     }

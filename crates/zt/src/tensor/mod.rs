@@ -78,6 +78,14 @@ impl<'f> Tensor<'f> {
         &self.object.format
     }
 
+    /// The name of the type of its values, for people, as its format says: `f32`, `f8_e4m3fn`,
+    /// `4-bit`, `q4_0`; `None` where the file does not say.
+    #[must_use]
+    pub fn value_type(&self) -> Option<Text> {
+        let signature = crate::catalog::signature(self.object);
+        self.file.registry.value_type(self.format(), &signature)
+    }
+
     /// Its attributes; an empty map where it has none.
     #[must_use]
     pub fn attributes(&self) -> &'f Map {
