@@ -87,13 +87,19 @@ fn a_torn_file_is_mended_in_place_and_told_beforehand() {
         "generation",
         "layout",
         "objects",
+        "old_file_size",
         "others",
         "output",
+        "saved_size",
         "surplus",
         "verdict",
     ];
     assert_eq!(keys(&plan), expected);
     assert_eq!(plan["verdict"], "mendable");
+    let sizes =
+        |of: &Value| ["old_file_size", "file_size", "saved_size"].map(|key| of[key].clone());
+    let expected = [json!(torn.len()), json!(bytes.len()), json!(null)];
+    assert_eq!(sizes(&plan), expected, "as it would be afterwards");
     assert_eq!(
         (&plan["changed"], &plan["dry_run"]),
         (&json!(false), &json!(true))
@@ -145,6 +151,8 @@ fn a_torn_file_is_mended_in_place_and_told_beforehand() {
         (&done["changed"], &done["surplus"]),
         (&json!(true), &json!(null))
     );
+    let expected = [json!(bytes.len() - 1), json!(bytes.len()), json!(null)];
+    assert_eq!(sizes(&done), expected);
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
@@ -180,6 +188,10 @@ fn what_verifies_of_a_damaged_file_is_saved_elsewhere() {
     let lost = &done["objects"][1]["components"][0]["error"];
     assert_eq!(lost["code"], "digest-mismatch");
     assert_eq!(fs::read(&path).unwrap(), bytes);
+    assert_eq!(done["saved_size"], out.metadata().unwrap().len());
+    for key in ["old_file_size", "file_size"] {
+        assert_eq!(done[key], bytes.len(), "{key}: FILE is as it was");
+    }
     zt!["verify", "--strict", out].exits(0);
     let saved = File::open(&out).unwrap();
     assert_eq!(saved.names().collect::<Vec<_>>(), ["a"]);

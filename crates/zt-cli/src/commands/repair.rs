@@ -56,20 +56,23 @@ Examples:
 
 Exit: 0 repaired, saved, or nothing to do; 1 something is lost; 3 nothing to repair from.
 
-With --json the keys are `file`, `output`, `file_size`, `layout`, `dry_run`, `verdict` (`sound`;
-`mendable`, in place; `damaged`, to be saved with -o; `doubtful`, choose with --manifest; `lost`),
-`changed`, `generation`, `surplus` (`offset`, `length`: what is behind the generation), `objects`
-(each with `name`, `fate`, `error`, `components`; a fate is `proved`, `unproved`, `partial` or
-`lost`), `others` (generations that were not chosen), `exhaustive` and `error` (why the file is
-refused as it is). A generation has `manifest` (`offset`, `length`), `end`, `has_trailer`, `copies`,
-`objects`, `standing` (`whole`, `damaged`, `doubtful`, `nested`), `nested_at`, and its components
-`proved`, `unproved` and `refuted`.";
+With --json the keys are `file`, `output`, `old_file_size`, `file_size` (FILE's, afterwards),
+`saved_size` (OUT's), `layout`, `dry_run`, `verdict` (`sound`; `mendable`, in place; `damaged`, to
+be saved with -o; `doubtful`, choose with --manifest; `lost`), `changed`, `generation`, `surplus`
+(`offset`, `length`: what is behind the generation), `objects` (each with `name`, `fate`, `error`,
+`components`; a fate is `proved`, `unproved`, `partial` or `lost`), `others` (generations that were
+not chosen), `exhaustive` and `error` (why the file is refused as it is). A generation has
+`manifest` (`offset`, `length`), `end`, `has_trailer`, `copies`, `objects`, `standing` (`whole`,
+`damaged`, `doubtful`, `nested`), `nested_at`, and its components `proved`, `unproved` and
+`refuted`.";
 
 #[derive(Serialize)]
 struct Document<'a> {
     file: String,
     output: Option<String>,
+    old_file_size: u64,
     file_size: u64,
+    saved_size: Option<u64>,
     layout: Option<&'static str>,
     dry_run: bool,
     verdict: &'static str,
@@ -121,7 +124,7 @@ struct ComponentBody<'a> {
 struct Outcome<'a> {
     arguments: &'a Arguments,
     recovery: &'a Recovery,
-    file_size: u64,
+    old_len: u64,
     /// The length of what was saved.
     saved: Option<u64>,
 }
@@ -145,7 +148,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     options.manifest = arguments.manifest;
 
     let source = FileSource::open(path).map_err(|error| blame(error.into()))?;
-    let file_size = zt::Source::byte_len(&source);
+    let old_len = zt::Source::byte_len(&source);
     let recovery = match (&arguments.output, arguments.dry_run) {
         (None, false) => repair(path, &options)?,
         _ => examine(source, &options).map_err(blame)?,
@@ -160,7 +163,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let outcome = Outcome {
         arguments,
         recovery: &recovery,
-        file_size,
+        old_len,
         saved,
     };
     match output.json {
@@ -181,9 +184,15 @@ impl Outcome<'_> {
         }
     }
 
+    /// The generation that the file is made to end with, or would be.
+    fn mended(&self) -> Option<&Generation> {
+        let in_place = self.arguments.output.is_none();
+        let is_mended = in_place && self.recovery.verdict() == Verdict::Mendable;
+        self.recovery.generation().filter(|_| is_mended)
+    }
+
     fn is_changed(&self) -> bool {
-        let in_place = self.arguments.output.is_none() && !self.arguments.dry_run;
-        in_place && self.recovery.verdict() == Verdict::Mendable
+        self.mended().is_some() && !self.arguments.dry_run
     }
 
     fn document(&self) -> Document<'_> {
@@ -192,7 +201,9 @@ impl Outcome<'_> {
         Document {
             file: self.arguments.file.display().to_string(),
             output: output.map(|path| path.display().to_string()),
-            file_size: self.file_size,
+            old_file_size: self.old_len,
+            file_size: self.mended().map_or(self.old_len, |mended| mended.end),
+            saved_size: self.saved,
             layout: recovery.file().and_then(zt::File::layout),
             dry_run: self.arguments.dry_run,
             verdict: name_of(recovery.verdict()),
