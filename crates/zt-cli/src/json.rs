@@ -8,6 +8,7 @@
 //! | bytes | `{"$bytes": "<base64>"}` |
 //! | tagged value | `{"$tag": 1, "value": ...}` |
 //! | NaN, infinities | `{"$float": "nan"}`, `"inf"`, `"-inf"` |
+//! | NaN with a sign or a payload | `{"$float": "fff8000000000001"}`: the bits of the f64 |
 //! | simple value, undefined | `{"$simple": 32}`, `{"$simple": 23}` |
 //! | map with a key that is no text, or that begins with `$` | `{"$map": [[key, value], ...]}` |
 //!
@@ -295,12 +296,19 @@ impl Serialize for Any<'_> {
             Value::Null => serializer.serialize_unit(),
             Value::Undefined => one(serializer, "$simple", &23),
             Value::Simple(value) => one(serializer, "$simple", value),
+            Value::Float(value) if value.is_nan() && value.to_bits() != PLAIN_NAN => {
+                one(serializer, "$float", &format!("{:016x}", value.to_bits()))
+            }
             Value::Float(value) => Float(*value).serialize(serializer),
         }
     }
 }
 
-/// A number, `{"$float": "nan"}` where JSON has none.
+/// The NaN that `nan` is: quiet, positive, without a payload.
+pub(crate) const PLAIN_NAN: u64 = 0x7ff8_0000_0000_0000;
+
+/// A number, `{"$float": "nan"}` where JSON has none: for the values of tensors, of which no two
+/// NaNs are told apart.
 pub(crate) struct Float(pub(crate) f64);
 
 impl Serialize for Float {
@@ -400,6 +408,10 @@ mod tests {
             json(&Value::Float(f64::NEG_INFINITY)),
             r#"{"$float":"-inf"}"#
         );
+        let float = |bits| json(&Value::Float(f64::from_bits(bits)));
+        assert_eq!(float(PLAIN_NAN), r#"{"$float":"nan"}"#);
+        let negative = float(0xfff8_0000_0000_0001);
+        assert_eq!(negative, r#"{"$float":"fff8000000000001"}"#);
         assert_eq!(json(&Value::Float(1.0)), "1.0");
         let tag = Value::Tag(32, Box::new(Value::Null));
         assert_eq!(json(&tag), r#"{"$tag":32,"value":null}"#);

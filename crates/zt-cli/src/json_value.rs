@@ -7,11 +7,13 @@ use serde_json::Value as Json;
 use zt::{Attributes, Value};
 
 use crate::exit::Failure;
+use crate::json::PLAIN_NAN;
 
 /// The value of `text`, with the spellings that `--json` has for what JSON cannot say; `None` where
 /// it is no JSON.
 ///
-/// Integers stay integers, and numbers with a point or an exponent floating-point numbers.
+/// Integers stay integers, and numbers with a point or an exponent floating-point numbers. So is
+/// `-0`, since no integer has that sign.
 ///
 /// # Errors
 ///
@@ -172,10 +174,10 @@ fn special(mut map: serde_json::Map<String, Json>) -> Result<Option<Value>, Fail
     Ok(match (key.as_str(), json) {
         ("$bytes", Json::String(text)) => from_base64(&text).map(Value::Bytes),
         ("$float", Json::String(text)) => match text.as_str() {
-            "nan" => Some(Value::Float(f64::NAN)),
+            "nan" => Some(Value::Float(f64::from_bits(PLAIN_NAN))),
             "inf" => Some(Value::Float(f64::INFINITY)),
             "-inf" => Some(Value::Float(f64::NEG_INFINITY)),
-            _ => None,
+            bits => nan_of(bits).map(Value::Float),
         },
         ("$simple", Json::Number(number)) => {
             match number.as_u64().and_then(|it| u8::try_from(it).ok()) {
@@ -202,6 +204,13 @@ fn special(mut map: serde_json::Map<String, Json>) -> Result<Option<Value>, Fail
         }
         _ => None,
     })
+}
+
+/// The NaN of these bits, all sixteen digits.
+fn nan_of(bits: &str) -> Option<f64> {
+    let is_hex = bits.len() == 16 && bits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let bits = u64::from_str_radix(bits, 16).ok().filter(|_| is_hex)?;
+    Some(f64::from_bits(bits)).filter(|value| value.is_nan())
 }
 
 /// RFC 4648 §4, with padding.
@@ -265,6 +274,9 @@ mod tests {
             r#"{"$bytes":""}"#,
             r#"{"$float":"nan"}"#,
             r#"{"$float":"-inf"}"#,
+            r#"{"$float":"fff8000000000000"}"#,
+            r#"{"$float":"7ff0000000000001"}"#,
+            "-0.0",
             r#"{"$simple":23}"#,
             r#"{"$simple":99}"#,
             r#"{"$tag":1,"value":{"$tag":2,"value":[]}}"#,
@@ -286,6 +298,10 @@ mod tests {
             r#"{"$bytes":1}"#,
             r#"{"$bytes":"AP8=","x":1}"#,
             r#"{"$float":"1"}"#,
+            r#"{"$float":"3ff0000000000000"}"#,
+            r#"{"$float":"7ff0000000000000"}"#,
+            r#"{"$float":"+ff8000000000001"}"#,
+            r#"{"$float":"7ff800000000001"}"#,
             r#"{"$simple":20}"#,
             r#"{"$simple":24}"#,
             r#"{"$simple":300}"#,
@@ -305,6 +321,7 @@ mod tests {
         for (text, printed) in [
             ("18446744073709551616.0", "1.8446744073709552e+19"),
             ("1e20", "1e+20"),
+            ("-0", "-0.0"),
             (r#""18446744073709551616""#, r#""18446744073709551616""#),
             (
                 r#"["\\\"",1,"-99999999999999999999"]"#,
