@@ -1,5 +1,7 @@
 //! What can be said of many values at once.
 
+use std::fmt;
+
 use serde::Serialize;
 use serde::ser::SerializeStruct;
 use zt::formats::{Scalar, Scalars};
@@ -9,8 +11,9 @@ use crate::json::Float;
 /// Bars of the histogram.
 const BINS: usize = 10;
 
-/// Statistics of values in f64; of complex ones, of their absolute values. Minimum, maximum, mean,
-/// standard deviation and histogram are of the finite values alone.
+/// Statistics of values in f64; of complex ones, of their absolute values. Minimum and maximum of
+/// integers are exact. Minimum, maximum, mean, standard deviation and histogram are of the finite
+/// values alone.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stats {
     pub(crate) count: u64,
@@ -23,8 +26,8 @@ pub(crate) struct Stats {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Finite {
-    pub(crate) min: f64,
-    pub(crate) max: f64,
+    pub(crate) min: Bound,
+    pub(crate) max: Bound,
     pub(crate) mean: f64,
     /// Of the population: divided by the count.
     pub(crate) std: f64,
@@ -33,9 +36,17 @@ pub(crate) struct Finite {
     pub(crate) edges: [f64; BINS + 1],
 }
 
+/// The least or the greatest of values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Bound {
+    /// Of integers: 64 bits, signed or not.
+    Integer(i128),
+    Real(f64),
+}
+
 impl Stats {
     pub(crate) fn of(values: &Scalars<'_>) -> Self {
-        let values = || values.clone().map(magnitude);
+        let values = || values.clone().map(Bound::of);
         let mut stats = Stats {
             count: 0,
             zeros: 0,
@@ -43,46 +54,26 @@ impl Stats {
             inf: 0,
             finite: None,
         };
-        let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
-        // Welford's update: sums of squares would lose all digits of values far from zero.
-        let (mut finite, mut mean, mut squares) = (0u64, 0f64, 0f64);
-        for value in values() {
+        let mut bounds: Option<(Bound, Bound)> = None;
+        for bound in values() {
+            let value = bound.as_f64();
             stats.count += 1;
             stats.zeros += u64::from(value == 0.0);
             stats.nan += u64::from(value.is_nan());
             stats.inf += u64::from(value.is_infinite());
             if value.is_finite() {
-                finite += 1;
-                (min, max) = (min.min(value), max.max(value));
-                let delta = value - mean;
-                mean += delta / finite as f64;
-                squares += delta * (value - mean);
+                bounds = Some(match bounds {
+                    Some((min, max)) => (min.min(bound), max.max(bound)),
+                    None => (bound, bound),
+                });
             }
         }
-        if finite > 0 {
-            let edges = edges(min, max);
-            let mut counts = [0; BINS];
-            for value in values().filter(|value| value.is_finite()) {
-                let bin = edges
-                    .iter()
-                    .skip(1)
-                    .take(BINS - 1)
-                    .filter(|edge| value >= **edge)
-                    .count();
-                if let Some(count) = counts.get_mut(bin) {
-                    *count += 1;
-                }
-            }
-            let std = (squares / finite as f64).sqrt();
-            stats.finite = Some(Finite {
-                min,
-                max,
-                mean,
-                std,
-                counts,
-                edges,
-            });
-        }
+        let values = || {
+            values()
+                .map(Bound::as_f64)
+                .filter(|value| value.is_finite())
+        };
+        stats.finite = bounds.map(|(min, max)| Finite::of(values(), min, max));
         stats
     }
 
@@ -108,7 +99,7 @@ impl Stats {
             return text;
         };
         text.push_str(&format!(
-            "\nmin {min:?}, max {max:?}, mean {mean:?}, std {std:?}"
+            "\nmin {min}, max {max}, mean {mean:?}, std {std:?}"
         ));
         let most = counts.iter().copied().max().unwrap_or(1).max(1);
         let labels = edges.map(|edge| format!("{edge:.4e}"));
@@ -122,6 +113,49 @@ impl Stats {
         }
         text
     }
+}
+
+impl Finite {
+    fn of(values: impl Iterator<Item = f64>, min: Bound, max: Bound) -> Self {
+        let (least, greatest) = (min.as_f64(), max.as_f64());
+        let magnitude = greatest.abs().max(least.abs());
+        let scale = scale_of(magnitude);
+        let edges = edges(least, greatest);
+        let mut counts = [0; BINS];
+        // Welford's update: sums of squares would lose all digits of values far from zero.
+        let (mut count, mut mean, mut squares) = (0u64, 0f64, 0f64);
+        for value in values {
+            let inner = edges.iter().skip(1).take(BINS - 1);
+            let bin = inner.filter(|edge| value >= **edge).count();
+            if let Some(count) = counts.get_mut(bin) {
+                *count += 1;
+            }
+            let scaled = value * scale;
+            count += 1;
+            let delta = scaled - mean;
+            mean += delta / count as f64;
+            squares += delta * (scaled - mean);
+        }
+        let std = (squares / count as f64).sqrt();
+        Finite {
+            min,
+            max,
+            // Neither can be beyond the values; rounding could carry it there, and to infinity.
+            mean: (mean / scale).clamp(least, greatest),
+            std: (std / scale).min(magnitude),
+            counts,
+            edges,
+        }
+    }
+}
+
+/// The power of two that takes values of this magnitude between 1 and 2, without rounding them:
+/// the distance of two f64, and its square, may be beyond every f64.
+fn scale_of(magnitude: f64) -> f64 {
+    // 0 of zero and of subnormal values, which the greatest power brings near enough.
+    let biased = magnitude.to_bits() >> 52;
+    let exponent = i32::try_from(biased).unwrap_or(0) - 1023;
+    2f64.powi(-exponent)
 }
 
 /// Evenly spaced from the least to the greatest value; around a single value, half to each side.
@@ -142,11 +176,54 @@ fn edges(min: f64, max: f64) -> [f64; BINS + 1] {
     })
 }
 
-fn magnitude(value: Scalar) -> f64 {
-    match value {
-        Scalar::Complex64(value) => f64::from(value.re).hypot(value.im.into()),
-        Scalar::Complex128(value) => value.re.hypot(value.im),
-        value => value.as_f64().unwrap_or(f64::NAN),
+impl Bound {
+    fn of(value: Scalar) -> Self {
+        match value {
+            Scalar::Int(value) => Bound::Integer(value.into()),
+            Scalar::UInt(value) => Bound::Integer(value.into()),
+            Scalar::Complex64(value) => Bound::Real(f64::from(value.re).hypot(value.im.into())),
+            Scalar::Complex128(value) => Bound::Real(value.re.hypot(value.im)),
+            value => Bound::Real(value.as_f64().unwrap_or(f64::NAN)),
+        }
+    }
+
+    fn as_f64(self) -> f64 {
+        match self {
+            Bound::Integer(value) => value as f64,
+            Bound::Real(value) => value,
+        }
+    }
+
+    fn min(self, other: Self) -> Self {
+        match (self, other) {
+            (Bound::Integer(a), Bound::Integer(b)) => Bound::Integer(a.min(b)),
+            _ => Bound::Real(self.as_f64().min(other.as_f64())),
+        }
+    }
+
+    fn max(self, other: Self) -> Self {
+        match (self, other) {
+            (Bound::Integer(a), Bound::Integer(b)) => Bound::Integer(a.max(b)),
+            _ => Bound::Real(self.as_f64().max(other.as_f64())),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Integer(value) => value.fmt(f),
+            Bound::Real(value) => write!(f, "{value:?}"),
+        }
+    }
+}
+
+impl Serialize for Bound {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Bound::Integer(value) => serializer.serialize_i128(*value),
+            Bound::Real(value) => Float(*value).serialize(serializer),
+        }
     }
 }
 
@@ -165,8 +242,8 @@ impl Serialize for Stats {
         });
         let mut map = serializer.serialize_struct("Stats", 9)?;
         map.serialize_field("count", &self.count)?;
-        map.serialize_field("min", &number(|finite| finite.min))?;
-        map.serialize_field("max", &number(|finite| finite.max))?;
+        map.serialize_field("min", &finite.map(|finite| finite.min))?;
+        map.serialize_field("max", &finite.map(|finite| finite.max))?;
         map.serialize_field("mean", &number(|finite| finite.mean))?;
         map.serialize_field("std", &number(|finite| finite.std))?;
         map.serialize_field("zeros", &self.zeros)?;
@@ -195,7 +272,8 @@ mod tests {
             (7, 2, 1, 2)
         );
         let finite = stats.finite.unwrap();
-        assert_eq!((finite.min, finite.max, finite.mean), (0.0, 3.0, 1.0));
+        let (min, max) = (Bound::Real(0.0), Bound::Real(3.0));
+        assert_eq!((finite.min, finite.max, finite.mean), (min, max, 1.0));
         assert!((finite.std - 1.5f64.sqrt()).abs() < 1e-12);
         assert_eq!(finite.counts, [2, 0, 0, 1, 0, 0, 0, 0, 0, 1]);
     }
@@ -216,5 +294,39 @@ mod tests {
         let finite = stats(&[f64::MAX, f64::MIN, 0.0]).finite.unwrap();
         assert!(finite.edges.iter().all(|edge| edge.is_finite()));
         assert_eq!(finite.counts.iter().sum::<u64>(), 3);
+        assert_eq!(finite.mean, 0.0);
+        assert!((finite.std / f64::MAX - (2f64 / 3.0).sqrt()).abs() < 1e-12);
+        let finite = stats(&[f64::MAX, f64::MIN]).finite.unwrap();
+        assert_eq!((finite.mean, finite.std), (0.0, f64::MAX));
+    }
+
+    #[test]
+    fn deviations_whose_squares_are_no_f64_are_right() {
+        for unit in [1e200, 1e-200, f64::MIN_POSITIVE / 4.0] {
+            let finite = stats(&[unit, 3.0 * unit]).finite.unwrap();
+            assert!((finite.mean / unit - 2.0).abs() < 1e-12, "{unit}");
+            assert!((finite.std / unit - 1.0).abs() < 1e-12, "{unit}");
+        }
+    }
+
+    #[test]
+    fn the_least_and_the_greatest_integer_are_exact() {
+        let text = |elements: Elements<'_>| {
+            let stats = Stats::of(&elements.scalars(&Registry::builtin()).unwrap());
+            let json = serde_json::to_string(&stats).unwrap();
+            assert!(stats.render().contains("\nmin "));
+            let Finite { min, max, .. } = stats.finite.unwrap();
+            assert!(
+                json.contains(&format!(r#""min":{min},"max":{max},"#)),
+                "{json}"
+            );
+            format!("{min} {max}")
+        };
+        let odd = 9_007_199_254_740_993i64;
+        assert_eq!(text(Elements::from(&[odd, -odd])), format!("-{odd} {odd}"));
+        let unsigned = [u64::MAX, u64::MAX - 1];
+        let expected = "18446744073709551614 18446744073709551615";
+        assert_eq!(text(Elements::from(&unsigned)), expected);
+        assert_eq!(text(Elements::from(&[0.5f32])), "0.5 0.5");
     }
 }
