@@ -140,8 +140,12 @@ pub enum SizeMismatch {
 pub enum IndexBound {
     /// Not negative and less than this: an index into a dimension.
     Below(u64),
+    /// Not negative: a row pointer, whose bound is another pointer or the number of values.
+    NotNegative,
     /// Not less than this: row pointers never fall.
     AtLeast(u64),
+    /// More than this: indices that rise, where none may be there twice.
+    Above(u64),
     /// Exactly this: the first row pointer is 0, the last is the number of values.
     Exactly(u64),
 }
@@ -445,6 +449,8 @@ impl fmt::Display for IndexBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             IndexBound::Below(bound) => write!(f, "not in 0..{bound}"),
+            IndexBound::NotNegative => f.write_str("which is negative"),
+            IndexBound::Above(bound) => write!(f, "not above the {bound} before it"),
             IndexBound::AtLeast(bound) => write!(f, "below the {bound} before it"),
             IndexBound::Exactly(value) => write!(f, "not {value}"),
         }

@@ -268,7 +268,7 @@ fn read_indices<'a>(
     indptr: Elements<'a>,
 ) -> Result<(Typed<'a, u64>, Typed<'a, u64>)> {
     let indices = to_u64(INDICES, indices, 0, |_| IndexBound::Below(cols))?;
-    let indptr = to_u64(INDPTR, indptr, 0, |_| IndexBound::AtLeast(0))?;
+    let indptr = to_u64(INDPTR, indptr, 0, |_| IndexBound::NotNegative)?;
     let found = indptr.len() as u64;
     match rows.checked_add(1) {
         Some(expected) if expected == found => {}

@@ -166,10 +166,11 @@ fn indices_are_integers_and_not_negative() {
     assert_eq!(format.check_data(&parts), Err(fault));
     let negative = [0i32, 1, -5];
     let parts = with(csr_parts(), "indptr", (&negative).into());
-    assert_eq!(
-        blame(format.check_data(&parts)),
-        on("index-value", "indptr")
-    );
+    let error = format.check_data(&parts).unwrap_err();
+    let fault = index_fault(2, -5, IndexBound::NotNegative, "indptr");
+    assert_eq!(error, fault);
+    let words = "component `indptr`: element 2 is -5, which is negative";
+    assert_eq!(error.to_string(), words);
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn misplaced(role: &'static str, position: u64, value: u64, before: u64) -> Erro
     Violation::IndexValue {
         position,
         value: value.into(),
-        bound: IndexBound::AtLeast(before.saturating_add(1)),
+        bound: IndexBound::Above(before),
     }
     .of(role)
 }
