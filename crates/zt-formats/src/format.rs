@@ -112,6 +112,10 @@ pub trait ObjectFormat: Send + Sync {
 }
 
 /// An object of one format, as typed values: `tensor.view::<Csr>()`.
+///
+/// A view is the array and no more. Of an object's attributes it has those that its format decodes
+/// by ([`ObjectFormat::parameters`]), as values of its own, and [`ToObject`] makes them anew: all
+/// others stay with the tensor, and whoever writes a view elsewhere gives them to the new one.
 pub trait View<'a>: Sized {
     /// The manifest's `format`.
     const FORMAT: &'static str;

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use zt_manifest::{DType, Map, Text};
+use zt_manifest::{DType, Text};
 
 use crate::{
     Buffer, Dense, Elements, NewObject, ObjectFormat, Parts, PlaneCodec, Registry, Result,
@@ -122,8 +122,6 @@ pub struct Planes<'a> {
     codec: PlaneCodec,
     /// As many as an element has bytes, all of one length.
     planes: Vec<Elements<'a>>,
-    /// All of the object's attributes, those of `codec` included.
-    attributes: Map,
 }
 
 impl Planes<'_> {
@@ -143,7 +141,6 @@ impl Planes<'_> {
         }
         Ok(Planes {
             shape: dense.shape().to_vec(),
-            attributes: codec.to_attributes(),
             codec,
             planes,
         })
@@ -200,7 +197,6 @@ impl<'a> View<'a> for Planes<'a> {
             shape: parts.shape.into_owned(),
             codec,
             planes,
-            attributes: parts.attributes.into_owned(),
         })
     }
 }
@@ -214,7 +210,7 @@ impl ToObject for Planes<'_> {
         Ok(NewObject {
             shape: Cow::Borrowed(&self.shape),
             format: Text::Borrowed(Self::FORMAT),
-            attributes: Some(self.attributes.clone()),
+            attributes: Some(self.codec.to_attributes()),
             components: components.collect(),
         })
     }

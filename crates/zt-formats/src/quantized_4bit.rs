@@ -108,8 +108,8 @@ impl ObjectFormat for Quantized4BitFormat {
 
 /// An array of unsigned 4-bit values, `value = (quantized - zero_point) * scale`.
 ///
-/// Always well-formed: the components have the lengths that the shape demands. Where the file does
-/// not say the dtype of scales or zero-points, four bytes per row are f32 and two are f16.
+/// Always well-formed: the components have the lengths that the shape demands. Read from a file that
+/// does not say the dtype of scales or zero-points, four bytes per row are f32 and two are f16.
 ///
 /// [`QuantizedGroup`](crate::QuantizedGroup) says the same and more, with a row as the group, and is
 /// known to the readers of 1.2.
@@ -129,14 +129,15 @@ impl<'a> Quantized4Bit<'a> {
     ///
     /// # Errors
     ///
-    /// Malformed, as [`Quantized4BitFormat`] says.
+    /// Malformed, as [`Quantized4BitFormat`] says. Unsupported: a logical type outside the
+    /// specification.
     pub fn new(
         shape: impl Into<Vec<u64>>,
         data: &'a [u8],
         scale: impl Into<Elements<'a>>,
         zero_point: impl Into<Elements<'a>>,
     ) -> Result<Self> {
-        Self::from_parts(Parts {
+        Self::from_typed(Parts {
             shape: Cow::Owned(shape.into()),
             attributes: Cow::Owned(Map::new()),
             elements: vec![
@@ -144,6 +145,27 @@ impl<'a> Quantized4Bit<'a> {
                 (Text::Borrowed(SCALE), scale.into()),
                 (Text::Borrowed(ZERO_POINT), zero_point.into()),
             ],
+        })
+    }
+
+    /// The parts of an object, each of the dtype that it has.
+    fn from_typed(mut parts: Parts<'a>) -> Result<Self> {
+        let registry = Registry::builtin();
+        for role in [SCALE, ZERO_POINT] {
+            if let Some(name) = parts.component(role)?.logical_type()
+                && registry.logical_type(name).is_none()
+            {
+                let name = Text::Owned(name.to_owned());
+                return Err(Error::Unsupported(Unsupported::LogicalType(name)));
+            }
+        }
+        registry.check(Self::FORMAT, &parts.signature())?;
+        Ok(Quantized4Bit {
+            data: parts.take(DATA)?,
+            scale: parts.take(SCALE)?,
+            zero_point: parts.take(ZERO_POINT)?,
+            count: element_count(&parts.shape).unwrap_or(0),
+            shape: parts.shape.into_owned(),
         })
     }
 
@@ -207,6 +229,8 @@ impl<'a> Quantized4Bit<'a> {
 impl<'a> View<'a> for Quantized4Bit<'a> {
     const FORMAT: &'static str = "quantized_4bit";
 
+    /// Bytes of scales or zero-points that cannot be u8 are those of a file that does not say what
+    /// they are: reading gives them as u8.
     fn from_parts(mut parts: Parts<'a>) -> Result<Self> {
         let rows = row_count(&parts.shape);
         for role in [SCALE, ZERO_POINT] {
@@ -214,14 +238,7 @@ impl<'a> View<'a> for Quantized4Bit<'a> {
             let elements = with_dtype(role, elements, rows)?;
             parts.elements.push((Text::Borrowed(role), elements));
         }
-        Registry::builtin().check(Self::FORMAT, &parts.signature())?;
-        Ok(Quantized4Bit {
-            data: parts.take(DATA)?,
-            scale: parts.take(SCALE)?,
-            zero_point: parts.take(ZERO_POINT)?,
-            count: element_count(&parts.shape).unwrap_or(0),
-            shape: parts.shape.into_owned(),
-        })
+        Self::from_typed(parts)
     }
 }
 
@@ -249,19 +266,10 @@ fn row_count(shape: &[u64]) -> u64 {
 /// Elements whose dtype the file does not say come as u8. What they are shows in how many bytes
 /// there are for a row.
 fn with_dtype<'a>(role: &'static str, elements: Elements<'a>, rows: u64) -> Result<Elements<'a>> {
-    let unsupported = || {
-        let role = Text::Borrowed(role);
-        Error::Unsupported(Unsupported::Untyped { role })
-    };
-    if let Some(name) = elements.logical_type() {
-        if Registry::builtin().logical_type(name).is_some() {
-            return Ok(elements);
-        }
-        let name = Text::Owned(name.to_owned());
-        return Err(Error::Unsupported(Unsupported::LogicalType(name)));
-    }
     let byte_len = elements.bytes.len() as u64;
-    let is_said = elements.dtype != DType::U8 || (byte_len == rows && role == ZERO_POINT);
+    let is_said = elements.dtype != DType::U8
+        || elements.logical_type().is_some()
+        || (byte_len == rows && role == ZERO_POINT);
     if is_said {
         return Ok(elements);
     }
@@ -270,7 +278,8 @@ fn with_dtype<'a>(role: &'static str, elements: Elements<'a>, rows: u64) -> Resu
     } else if rows.checked_mul(2) == Some(byte_len) {
         DType::F16
     } else {
-        return Err(unsupported());
+        let role = Text::Borrowed(role);
+        return Err(Error::Unsupported(Unsupported::Untyped { role }));
     };
     Ok(Elements { dtype, ..elements })
 }

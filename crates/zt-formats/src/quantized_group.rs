@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use zt_manifest::{DType, Map, Text};
+use zt_manifest::{DType, Text};
 
 use crate::number::{Number, Numbers, check_numbers, to_numbers};
 use crate::{
@@ -173,8 +173,6 @@ pub struct QuantizedGroup<'a> {
     packed: Elements<'a>,
     scales: Elements<'a>,
     zeros: Option<Elements<'a>>,
-    /// All of the object's attributes, those of `quantization` included.
-    attributes: Map,
     /// The product of the shape.
     count: u64,
 }
@@ -235,12 +233,6 @@ impl<'a> QuantizedGroup<'a> {
     #[must_use]
     pub const fn quantization(&self) -> &Quantization {
         &self.quantization
-    }
-
-    /// All attributes of the object, those of [`QuantizedGroup::quantization`] among them.
-    #[must_use]
-    pub const fn attributes(&self) -> &Map {
-        &self.attributes
     }
 
     /// The packed words.
@@ -354,14 +346,12 @@ impl<'a> View<'a> for QuantizedGroup<'a> {
             }
         }
         let count = element_count(&parts.shape).unwrap_or(0);
-        let attributes = parts.attributes.into_owned();
         Ok(QuantizedGroup {
-            quantization: Quantization::from_attributes(&attributes, count)?,
+            quantization: Quantization::from_attributes(&parts.attributes, count)?,
             shape: parts.shape.into_owned(),
             packed,
             scales,
             zeros,
-            attributes,
             count,
         })
     }
@@ -378,7 +368,7 @@ impl ToObject for QuantizedGroup<'_> {
         Ok(NewObject {
             shape: Cow::Borrowed(&self.shape),
             format: Text::Borrowed(Self::FORMAT),
-            attributes: Some(self.attributes.clone()),
+            attributes: Some(self.quantization.to_attributes()),
             components,
         })
     }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use zt_manifest::{DType, Text};
+use zt_manifest::{DType, Text, Value};
 
 use crate::dense::type_of;
 use crate::index::{check_below, check_dtype, check_strict, to_u64};
@@ -15,6 +15,7 @@ use crate::{
 
 const VALUES: &str = "values";
 const COORDS: &str = "coords";
+const IS_COALESCED: &str = "is_coalesced";
 
 /// The rules of `sparse_coo`.
 ///
@@ -73,7 +74,7 @@ impl ObjectFormat for SparseCooFormat {
 
     /// What PyTorch says of the coordinates, and we keep of its tensors.
     fn parameters(&self) -> &[&str] {
-        &["is_coalesced"]
+        &[IS_COALESCED]
     }
 
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
@@ -123,6 +124,7 @@ pub struct Coo<'a> {
     shape: Vec<u64>,
     values: Elements<'a>,
     coords: Typed<'a, u64>,
+    is_coalesced: Option<bool>,
 }
 
 impl<'a> Coo<'a> {
@@ -141,6 +143,7 @@ impl<'a> Coo<'a> {
             shape: shape.into(),
             values: values.into(),
             coords: coords.into(),
+            is_coalesced: None,
         };
         let object = coo.to_object()?;
         Registry::builtin().check(Self::FORMAT, &object.signature())?;
@@ -167,6 +170,13 @@ impl<'a> Coo<'a> {
         let start = axis.checked_mul(count)?;
         let is_axis = axis < self.shape.len();
         is_axis.then_some(self.coords.get(start..start.checked_add(count)?))?
+    }
+
+    /// Whether no two values share a place and coordinates rise, as PyTorch says by the attribute
+    /// `is_coalesced`; `None` where nobody says. Not checked: nothing here relies on it.
+    #[must_use]
+    pub const fn is_coalesced(&self) -> Option<bool> {
+        self.is_coalesced
     }
 
     /// The array as a plain one. Values that share a place add up in their own type; those of a
@@ -222,7 +232,9 @@ impl<'a> View<'a> for Coo<'a> {
         let values = parts.take(VALUES)?;
         let coords = parts.take(COORDS)?;
         let coords = read_coords(&parts.shape, coords)?;
+        let is_coalesced = parts.attributes.get(IS_COALESCED).and_then(Value::as_bool);
         Ok(Coo {
+            is_coalesced,
             shape: parts.shape.into_owned(),
             values,
             coords,
@@ -235,7 +247,7 @@ impl ToObject for Coo<'_> {
         Ok(NewObject {
             shape: Cow::Borrowed(&self.shape),
             format: Text::Borrowed(Self::FORMAT),
-            attributes: None,
+            attributes: self.is_coalesced.map(|is| [(IS_COALESCED, is)].into()),
             components: vec![
                 (Text::Borrowed(VALUES), self.values.borrow()),
                 (Text::Borrowed(COORDS), self.coords[..].into()),

@@ -176,7 +176,13 @@ fn attributes_say_a_floating_type() {
     assert_eq!(refusal(parts), attribute);
 
     Planes::from_parts(with_attribute("type", "f32")).unwrap();
-    Planes::from_parts(with_attribute("note", 1u64)).unwrap();
+    let planes = Planes::from_parts(with_attribute("note", 1u64)).unwrap();
+    let object = planes.to_object().unwrap();
+    assert_eq!(
+        object.attributes,
+        Some([("dtype", "f32")].into()),
+        "no more"
+    );
 }
 
 #[test]

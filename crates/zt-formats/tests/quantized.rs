@@ -133,13 +133,13 @@ fn attributes_are_of_their_type_and_range() {
 }
 
 #[test]
-fn other_attributes_are_free_and_kept() {
+fn other_attributes_are_free_and_stay_with_the_tensor() {
     let mut parts = with_attribute("desc_act", true);
-    parts.attributes.to_mut().insert("signed", false);
-    let attributes = parts.attributes.clone().into_owned();
+    parts.attributes.to_mut().insert("signed", true);
     let group = QuantizedGroup::from_parts(parts).unwrap();
-    assert_eq!(group.attributes(), &attributes);
-    assert_eq!(group.to_object().unwrap().attributes, Some(attributes));
+    let mut parameters = example().attributes.into_owned();
+    parameters.insert("signed", true);
+    assert_eq!(group.to_object().unwrap().attributes, Some(parameters));
 }
 
 #[test]
@@ -455,6 +455,17 @@ fn a_4_bit_array_is_made_of_its_parts_and_held_to_their_lengths() {
     assert_eq!(short.unwrap_err().code(), "shape-size-mismatch");
     let one_row = Quantized4Bit::new([2, 3], &[0, 0, 0], &[1.0f32], &[1.0f32, 2.0]);
     assert_eq!(one_row.unwrap_err().code(), "shape-size-mismatch");
+    let blame = |made: Result<Quantized4Bit<'_>, Error>| {
+        let error = made.unwrap_err();
+        (error.code(), error.role().map(str::to_owned))
+    };
+    // Whoever gives u8 says so: these are four zero-points, not two of f16.
+    let bytes = Quantized4Bit::new([2, 3], &[0; 3], &[1.0f32, 0.5], &[0u8, 60, 0, 64]);
+    assert_eq!(blame(bytes), on(MISMATCH, "zero_point"));
+    let integers = Quantized4Bit::new([2, 3], &[0; 3], &[0u8; 8], &[1u8, 2]);
+    assert_eq!(blame(integers), on("dtype", "scale"));
+    let few = Quantized4Bit::new([2, 3], &[0; 3], &[1.0f32, 0.5], &[1u8, 2]).unwrap();
+    assert_eq!(few.zero_point().dtype, DType::U8);
 }
 
 #[test]

@@ -231,6 +231,25 @@ fn coo_coordinates_lie_within_their_own_dimension() {
 }
 
 #[test]
+fn a_view_keeps_whether_it_is_coalesced_and_nothing_else() {
+    for is_coalesced in [None, Some(false), Some(true)] {
+        let values = [1f32];
+        let coo = Coo::new([3, 4], &values, &[2, 3]).unwrap();
+        assert_eq!(coo.is_coalesced(), None);
+        let mut parts = coo.to_object().unwrap().into_parts();
+        let said = is_coalesced.map(|is| ("is_coalesced", Value::from(is)));
+        let kept: Map = said.into_iter().collect();
+        let mut attributes = kept.clone();
+        attributes.insert("note", "kept by the tensor");
+        parts.attributes = std::borrow::Cow::Owned(attributes);
+        let read = Coo::from_parts(parts).unwrap();
+        assert_eq!(read.is_coalesced(), is_coalesced);
+        let written = read.to_object().unwrap().into_parts();
+        assert_eq!(*written.attributes, kept);
+    }
+}
+
+#[test]
 fn a_scalar_is_the_sum_of_its_values() {
     let coo = Coo::new([], &[1.5f32, 2.0], &[]).unwrap();
     let dense = coo.to_dense().unwrap();
