@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use zt::manifest::Text;
-use zt::{Component, Entry, Error, RawComponent, RawObject, Tensor, Value, Warning};
+use zt::{Component, DType, Entry, Error, RawComponent, RawObject, Tensor, Value, Warning};
 
 /// `{"error": ...}`: the document of a command that failed.
 #[derive(Serialize)]
@@ -197,7 +197,7 @@ impl<'a> ComponentBody<'a> {
         ComponentBody {
             role,
             dtype,
-            r#type: logical_type(dtype, component.logical_type.as_deref()),
+            r#type: logical_type(component),
             encoding: Some(blob.encoding.as_str()),
             offset: Some(blob.span.offset()),
             length: Some(blob.span.byte_len()),
@@ -213,7 +213,10 @@ impl<'a> ComponentBody<'a> {
         ComponentBody {
             role,
             dtype,
-            r#type: logical_type(dtype, component.logical_type.as_deref()),
+            r#type: component
+                .logical_type
+                .as_deref()
+                .filter(|name| Some(*name) != dtype),
             encoding: component.encoding.as_deref(),
             offset: component.offset,
             length: component.length,
@@ -225,9 +228,17 @@ impl<'a> ComponentBody<'a> {
     }
 }
 
-/// A logical type that repeats the dtype says nothing. Spec: §3.
-pub(crate) fn logical_type<'a>(dtype: Option<&str>, logical: Option<&'a str>) -> Option<&'a str> {
-    logical.filter(|name| Some(*name) != dtype)
+fn logical_type(component: &Component) -> Option<&str> {
+    let name = component.logical_type.as_deref();
+    match component.dtype {
+        Some(dtype) => dtype.logical_type(name),
+        None => name,
+    }
+}
+
+/// What a component's elements are: the logical type, or else the dtype.
+pub(crate) fn type_name(component: &Component) -> Option<&str> {
+    logical_type(component).or(component.dtype.map(DType::as_str))
 }
 
 /// Only what is not as everywhere.

@@ -31,12 +31,7 @@ pub(crate) fn array(shape: &[u64], cells: &[String]) -> String {
 
 /// Elements of a shape that has been checked to be the shape of something.
 fn count(shape: &[u64]) -> u64 {
-    match shape.contains(&0) {
-        true => 0,
-        false => shape
-            .iter()
-            .fold(1, |count, dimension| count.saturating_mul(*dimension)),
-    }
+    zt::formats::element_count(shape).unwrap_or(u64::MAX)
 }
 
 /// Which places of an array are shown.

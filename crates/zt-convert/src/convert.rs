@@ -195,9 +195,8 @@ pub(crate) fn target(options: &ConvertOptions<'_>) -> Result<&'static Member> {
 
 /// Refuses to cast to what is no floating-point type.
 pub(crate) fn check_cast(options: &ConvertOptions<'_>) -> Result<()> {
-    let is_target = |dtype| matches!(dtype, DType::F64 | DType::F32 | DType::F16 | DType::BF16);
     match options.dtype {
-        Some(dtype) if !is_target(dtype) => Err(Fault::CastTarget { dtype }.into()),
+        Some(dtype) if !dtype.is_float() => Err(Fault::CastTarget { dtype }.into()),
         _ => Ok(()),
     }
 }

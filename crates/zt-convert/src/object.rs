@@ -437,8 +437,7 @@ impl<'i> Outgoing<'i> {
     fn plain_type(&self) -> Option<(DType, Option<Text>)> {
         let data = self.object().component(DATA).filter(|_| self.is_dense())?;
         let dtype = data.dtype?;
-        let logical_type = data.logical_type.clone();
-        Some((dtype, logical_type.filter(|name| name != dtype.as_str())))
+        Some((dtype, dtype.logical_type(data.logical_type.clone())))
     }
 
     /// The type of the dense value that the object's format makes.
@@ -455,7 +454,7 @@ impl<'i> Outgoing<'i> {
         wished: Option<DType>,
     ) -> Option<DType> {
         let is_floating = match logical_type {
-            None => matches!(dtype, DType::F64 | DType::F32 | DType::F16 | DType::BF16),
+            None => dtype.is_float(),
             Some(name) => {
                 let known = self.registry.logical_type(name);
                 let decode = known.map(|logical: &LogicalType| logical.decode);

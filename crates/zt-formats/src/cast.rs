@@ -35,7 +35,7 @@ pub(crate) fn to_dtype(
         (None, None, DType::BF16) => From::Narrow(Narrow::BF16),
         _ => return Err(unsupported()),
     };
-    if !matches!(to, DType::F64 | DType::F32 | DType::F16 | DType::BF16) {
+    if !to.is_float() {
         return Err(unsupported());
     }
     let value_len = match logical {

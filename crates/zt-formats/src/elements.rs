@@ -55,7 +55,7 @@ impl<'a> Elements<'a> {
     /// The logical type; `None` where there is none, or where it only repeats the dtype's name.
     #[must_use]
     pub fn logical_type(&self) -> Option<&str> {
-        proper_logical_type(self.dtype, self.logical_type.as_deref())
+        self.dtype.logical_type(self.logical_type.as_deref())
     }
 
     /// The number of whole storage elements. A logical type may take several of them per value.
@@ -147,12 +147,6 @@ impl<'a> Elements<'a> {
     pub fn to_dtype(&self, dtype: DType, registry: &Registry) -> Result<Elements<'static>> {
         crate::cast::to_dtype(self, dtype, registry)
     }
-}
-
-/// `logical_type`, unless it says no more than the dtype does. Spec: §2: "When `type` is absent,
-/// the logical type is the same as `dtype`."
-pub(crate) fn proper_logical_type(dtype: DType, logical_type: Option<&str>) -> Option<&str> {
-    logical_type.filter(|name| *name != dtype.as_str())
 }
 
 /// Borrows, on a little-endian host; else copies.

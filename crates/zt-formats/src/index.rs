@@ -55,10 +55,7 @@ fn refused(component: &ComponentSignature<'_>) -> Error {
 }
 
 pub(crate) const fn is_integer(dtype: DType) -> bool {
-    !matches!(
-        dtype,
-        DType::F64 | DType::F32 | DType::F16 | DType::BF16 | DType::Bool
-    )
+    !dtype.is_float() && !matches!(dtype, DType::Bool)
 }
 
 /// The indices as u64: borrowed where they are u64 already. `from` is the position of the first of

@@ -27,11 +27,8 @@ pub(crate) fn check_numbers(
         return Ok(());
     };
     let is_taken = match component.logical_type() {
-        None => match dtype {
-            DType::F64 | DType::F32 | DType::F16 | DType::BF16 => true,
-            DType::Bool => false,
-            _ => numbers == Numbers::Reals,
-        },
+        None if numbers == Numbers::Floats => dtype.is_float(),
+        None => dtype != DType::Bool,
         Some(name) => registry
             .logical_type(name)
             .is_some_and(|logical| matches!(logical.decode, Decode::F32(_) | Decode::F64(_))),

@@ -7,7 +7,6 @@
 
 use zt_manifest::{DType, Map, Text, Value};
 
-use crate::elements::proper_logical_type;
 use crate::error::abridged;
 use crate::{AttributeFault, Registry, Result, Violation};
 
@@ -53,11 +52,11 @@ impl PlaneCodec {
     /// Malformed: the dtype is not f64, f32, f16 or bf16 (`dtype`). FP8 is left out because its one
     /// byte, sign and all, takes no more bits as it is than cut in two.
     pub fn new(dtype: DType, logical_type: Option<&str>) -> Result<Self> {
-        if !is_float(dtype) {
+        if !dtype.is_float() {
             let (expected, found) = (FLOATS, Some(dtype));
             return Err(Violation::DType { expected, found }.of_object());
         }
-        let logical_type = proper_logical_type(dtype, logical_type);
+        let logical_type = dtype.logical_type(logical_type);
         Ok(PlaneCodec {
             dtype,
             logical_type: logical_type.map(|name| Text::Owned(name.to_owned())),
@@ -78,7 +77,7 @@ impl PlaneCodec {
             None => Ok(None),
         };
         let name = text(DTYPE)?.ok_or_else(|| fault(DTYPE, AttributeFault::Missing))?;
-        let dtype = DType::from_name(name).filter(|dtype| is_float(*dtype));
+        let dtype = DType::from_name(name).filter(|dtype| dtype.is_float());
         let dtype = dtype.ok_or_else(|| {
             let (found, expected) = (abridged(name), FLOATS);
             fault(DTYPE, AttributeFault::Text { found, expected })
@@ -155,11 +154,6 @@ impl PlaneCodec {
             _ => merge::<u64, 8>(planes, out),
         }
     }
-}
-
-/// Whether elements of `dtype` are split into planes.
-const fn is_float(dtype: DType) -> bool {
-    matches!(dtype, DType::F64 | DType::F32 | DType::F16 | DType::BF16)
 }
 
 /// Elements that are taken at a time.

@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock};
 
 use zt_manifest::{DType, Text};
 
-use crate::elements::proper_logical_type;
 use crate::ggml::{BLOCK_TYPES, BlockFormat};
 use crate::{
     DenseFormat, Elements, LogicalType, ObjectFormat, PlanesFormat, Quantized4BitFormat,
@@ -121,7 +120,7 @@ impl Registry {
     ///
     /// Malformed: a known logical type lies over another dtype than its own (`logical-type`).
     pub fn value_len(&self, dtype: DType, logical_type: Option<&str>) -> Result<Option<u64>> {
-        let Some(name) = proper_logical_type(dtype, logical_type) else {
+        let Some(name) = dtype.logical_type(logical_type) else {
             return Ok(Some(dtype.byte_len() as u64));
         };
         let logical = self.known(dtype, name)?;

@@ -3,7 +3,6 @@
 
 use zt_manifest::{DType, Map};
 
-use crate::elements::proper_logical_type;
 use crate::{Error, Registry, Result, SizeMismatch, Violation};
 
 /// The metadata of an object, stored or about to be: what [`ObjectFormat::check`] looks at, so that
@@ -85,7 +84,7 @@ impl<'a> ComponentSignature<'a> {
     #[must_use]
     pub fn logical_type(&self) -> Option<&'a str> {
         match self.dtype {
-            Some(dtype) => proper_logical_type(dtype, self.logical_type),
+            Some(dtype) => dtype.logical_type(self.logical_type),
             None => self.logical_type,
         }
     }

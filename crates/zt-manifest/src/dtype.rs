@@ -105,6 +105,19 @@ impl DType {
         }
     }
 
+    /// Whether elements are floating-point numbers: f64, f32, f16 or bf16.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(self, DType::F64 | DType::F32 | DType::F16 | DType::BF16)
+    }
+
+    /// A logical type over elements of this type; `None` where it says no more than the dtype does.
+    /// Spec: §2: "When `type` is absent, the logical type is the same as `dtype`."
+    #[must_use]
+    pub fn logical_type<N: AsRef<str>>(self, name: Option<N>) -> Option<N> {
+        name.filter(|name| name.as_ref() != self.as_str())
+    }
+
     /// The type of this name, spelled exactly as [`DType::as_str`] does.
     #[must_use]
     pub fn from_name(name: &str) -> Option<DType> {
@@ -129,6 +142,17 @@ impl fmt::Display for DType {
 #[cfg(test)]
 mod tests {
     use super::DType;
+
+    #[test]
+    fn a_logical_type_that_repeats_the_dtype_is_none() {
+        assert_eq!(DType::U8.logical_type(Some("u8")), None);
+        assert_eq!(DType::U8.logical_type(None::<&str>), None);
+        let other = DType::U8.logical_type(Some("f8_e5m2"));
+        assert_eq!(other, Some("f8_e5m2"));
+        let floats = DType::ALL.into_iter().filter(|dtype| dtype.is_float());
+        let names: Vec<&str> = floats.map(DType::as_str).collect();
+        assert_eq!(names, ["f64", "f32", "f16", "bf16"]);
+    }
 
     #[test]
     fn every_name_names_its_type_and_only_in_its_own_generation() {

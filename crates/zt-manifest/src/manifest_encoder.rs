@@ -263,8 +263,7 @@ fn write_component(
             role: role(),
         });
     };
-    let logical_type = logical_type.as_deref();
-    let logical_type = logical_type.filter(|logical_type| *logical_type != dtype.as_str());
+    let logical_type = dtype.logical_type(logical_type.as_deref());
     let decoded_len = match (blob.encoding, blob.decoded_len) {
         (Encoding::Raw, _) => None,
         (_, None) => {

@@ -219,15 +219,10 @@ fn identity(entry: &Entry<'_>, hash: &ObjectHash) -> Result<Vec<u8>> {
     let mut components: Vec<(Value, Value)> = Vec::with_capacity(hash.components.len());
     for (part, (_, bytes)) in tensor.located().zip(&hash.components) {
         // As 1.2 writes it, so that a file of 1.0 that leaves a dtype out keeps its identity.
-        let dtype = tensor.dtype_to_write_of(part)?.as_str();
-        // A logical type that repeats the dtype says nothing. Spec: §7.2.
-        let logical_type = part
-            .component
-            .logical_type
-            .as_deref()
-            .filter(|name| *name != dtype);
+        let dtype = tensor.dtype_to_write_of(part)?;
+        let logical_type = dtype.logical_type(part.component.logical_type.as_deref());
         let described = vec![
-            Value::from(dtype),
+            Value::from(dtype.as_str()),
             logical_type.map_or(Value::Null, Value::from),
             Value::Unsigned(bytes.byte_len),
             Value::Bytes(bytes.sha256.to_vec()),

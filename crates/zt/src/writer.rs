@@ -474,10 +474,9 @@ impl std::fmt::Debug for Writer<'_> {
 
 /// A component as the manifest says it: no digest or encoding is left out, no default spelled.
 pub(crate) fn component(dtype: DType, logical_type: Option<Text>, blob: Blob) -> Component {
-    let logical_type = logical_type.filter(|name| name != dtype.as_str());
     Component {
         dtype: Some(dtype),
-        logical_type,
+        logical_type: dtype.logical_type(logical_type),
         byte_order: ByteOrder::Little,
         blob,
         extra: Map::new(),

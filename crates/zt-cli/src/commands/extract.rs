@@ -298,10 +298,7 @@ impl Job<'_> {
     ) -> Option<(DType, Option<zt::manifest::Text>, Descr)> {
         let component = tensor.component("data").ok()?;
         let dtype = component.dtype.filter(|dtype| *dtype != DType::Bool)?;
-        let logical_type = component
-            .logical_type
-            .clone()
-            .filter(|name| name != dtype.as_str());
+        let logical_type = dtype.logical_type(component.logical_type.clone());
         let descr = npy::descr(dtype, logical_type.as_deref())?;
         let is_whole = tensor.format() == "dense" && self.slices.is_none();
         is_whole.then_some((dtype, logical_type, descr))

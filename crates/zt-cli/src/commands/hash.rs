@@ -188,10 +188,7 @@ impl<'a> From<&'a DenseHash> for DenseBody<'a> {
     fn from(hash: &'a DenseHash) -> Self {
         DenseBody {
             dtype: hash.dtype.as_str(),
-            r#type: hash
-                .logical_type
-                .as_deref()
-                .filter(|name| *name != hash.dtype.as_str()),
+            r#type: hash.dtype.logical_type(hash.logical_type.as_deref()),
             sha256: hex(&hash.bytes.sha256),
             nbytes: hash.bytes.byte_len,
         }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use zt::{File, Object, Span};
+use zt::{File, Span};
 
 use crate::exit::{Exit, Failure};
-use crate::json::{Attributes, WarningBody, logical_type, warnings};
+use crate::json::{Attributes, WarningBody, type_name, warnings};
 use crate::open::{Opening, open};
 use crate::output::Output;
 use crate::size::{human, percent};
@@ -116,16 +116,15 @@ impl Totals {
                 continue;
             };
             let object = tensor.object();
-            add(&mut totals.parameters, elements(object));
+            let elements = zt::formats::element_count(&object.shape);
+            add(&mut totals.parameters, elements.unwrap_or(u64::MAX));
             let value_type = tensor.value_type().unwrap_or("unknown".into());
             for ((_, component), place) in tensor.components().zip(tensor.file_spans()) {
                 totals.components += 1;
                 let blob = &component.blob;
                 let decoded = blob.decoded_len.unwrap_or(0);
                 add(&mut totals.decoded_size, decoded);
-                let dtype = component.dtype.map(|dtype| dtype.as_str());
-                let name = logical_type(dtype, component.logical_type.as_deref()).or(dtype);
-                let name = name.unwrap_or("unknown").to_owned();
+                let name = type_name(component).unwrap_or("unknown").to_owned();
                 add(totals.bytes_by_dtype.entry(name).or_default(), decoded);
                 let of_type = totals.bytes_by_type.entry(value_type.to_string());
                 add(of_type.or_default(), decoded);
@@ -230,14 +229,4 @@ impl Totals {
 
 fn add(sum: &mut u64, value: u64) {
     *sum = sum.saturating_add(value);
-}
-
-fn elements(object: &Object) -> u64 {
-    match object.shape.contains(&0) {
-        true => 0,
-        false => object
-            .shape
-            .iter()
-            .fold(1, |count, dimension| count.saturating_mul(*dimension)),
-    }
 }

@@ -8,7 +8,7 @@ use zt::{Entry, File, RawComponent};
 
 use crate::exit::{Exit, Failure};
 use crate::glob;
-use crate::json::{Attributes, ObjectBody, WarningBody, logical_type, warnings};
+use crate::json::{Attributes, ObjectBody, WarningBody, type_name, warnings};
 use crate::open::{Opening, open};
 use crate::output::Output;
 use crate::size::{human, percent};
@@ -162,13 +162,11 @@ fn components(entries: &[Entry<'_>]) -> Table {
         };
         let mut dimensions = shape(&object.shape);
         for (role, component) in &object.components {
-            let dtype = component.dtype.map(|dtype| dtype.as_str());
-            let logical = logical_type(dtype, component.logical_type.as_deref());
             let blob = &component.blob;
             table.row([
                 std::mem::take(&mut name),
                 cell(role),
-                cell(logical.or(dtype).unwrap_or("?")),
+                cell(type_name(component).unwrap_or("?")),
                 std::mem::take(&mut dimensions),
                 blob.span.offset().to_string(),
                 blob.span.byte_len().to_string(),

@@ -324,10 +324,7 @@ fn integral(value: f64) -> Option<i128> {
 fn float_len(elements: &Elements<'_>) -> Option<usize> {
     let is_float = match elements.logical_type() {
         Some(name) => LogicalType::builtin(name).is_some(), // FP8 and complex numbers.
-        None => matches!(
-            elements.dtype,
-            DType::F64 | DType::F32 | DType::F16 | DType::BF16
-        ),
+        None => elements.dtype.is_float(),
     };
     is_float.then(|| elements.dtype.byte_len())
 }

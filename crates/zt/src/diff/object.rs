@@ -105,9 +105,8 @@ impl Pair<'_, '_> {
     fn add_types(&mut self, role: Option<&str>, a: Type, b: Type) -> bool {
         let role = || role.map(str::to_owned);
         let named = |(dtype, logical_type): &Type| {
-            let name = logical_type.as_deref();
-            name.filter(|name| *name != dtype.as_str())
-                .map(str::to_owned)
+            let name = dtype.logical_type(logical_type.as_deref());
+            name.map(str::to_owned)
         };
         let (of_a, of_b) = (named(&a), named(&b));
         let (a, b) = (a.0, b.0);
