@@ -216,6 +216,19 @@ impl fmt::Debug for Bytes<'_> {
     }
 }
 
+/// An empty vector with room for so many items.
+///
+/// # Errors
+///
+/// [`Error::Allocation`] where there is no memory for them.
+pub(crate) fn reserved<T>(len: usize) -> Result<Vec<T>> {
+    let mut items = Vec::new();
+    let byte_len = (len as u64).saturating_mul(size_of::<T>() as u64);
+    let reserved = items.try_reserve_exact(len);
+    reserved.map_err(|_| Error::Allocation { byte_len })?;
+    Ok(items)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,6 +245,11 @@ mod tests {
 
     #[test]
     fn memory_that_does_not_exist_is_an_error() {
+        let byte_len = 1 << 62;
+        assert_eq!(
+            reserved::<u64>(1 << 59),
+            Err(Error::Allocation { byte_len })
+        );
         for byte_len in [u64::MAX, u64::MAX / 2, 1 << 62] {
             assert_eq!(
                 Buffer::try_zeroed(byte_len),

@@ -3,6 +3,7 @@
 
 use zt_manifest::DType;
 
+use crate::buffer::reserved;
 use crate::{
     ComponentSignature, Element, Elements, Error, IndexBound, LogicalType, Result, Typed, Violation,
 };
@@ -91,11 +92,7 @@ fn widen<T: Element + Into<i128>>(
     bound: impl Fn(u64) -> IndexBound,
 ) -> Result<Typed<'static, u64>> {
     let narrow = elements.as_slice::<T>()?;
-    let mut wide = Vec::new();
-    let reserved = wide.try_reserve_exact(narrow.len());
-    reserved.map_err(|_| Error::Allocation {
-        byte_len: (narrow.len() as u64).saturating_mul(8),
-    })?;
+    let mut wide = reserved(narrow.len())?;
     for (&value, position) in narrow.iter().zip(from..) {
         let value = value.into();
         let index = u64::try_from(value);

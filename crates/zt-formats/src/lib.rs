@@ -34,6 +34,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod attribute;
 mod buffer;
 mod cast;
 mod dense;

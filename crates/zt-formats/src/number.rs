@@ -3,6 +3,7 @@
 
 use zt_manifest::{DType, Text};
 
+use crate::buffer::reserved;
 use crate::{
     ComponentSignature, Decode, Elements, Error, Registry, Result, Scalar, Unsupported, Violation,
 };
@@ -78,11 +79,7 @@ pub(crate) fn to_numbers<T: Number>(role: &'static str, elements: &Elements<'_>)
     let scalars = elements
         .scalars(&registry)
         .map_err(|error| error.with_role(role))?;
-    let mut numbers = Vec::new();
-    let reserved = numbers.try_reserve_exact(scalars.len());
-    reserved.map_err(|_| Error::Allocation {
-        byte_len: (scalars.len() as u64).saturating_mul(size_of::<T>() as u64),
-    })?;
+    let mut numbers = reserved(scalars.len())?;
     // Complex numbers were refused by `check_numbers`.
     numbers.extend(scalars.filter_map(T::from_scalar));
     Ok(numbers)

@@ -5,10 +5,10 @@
 //! first-level cache while its planes pass.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_manifest::{DType, Map, Text, Value};
+use zt_manifest::{DType, Map, Text};
 
-use crate::error::abridged;
-use crate::{AttributeFault, Registry, Result, Violation};
+use crate::attribute::{self, missing, other_text};
+use crate::{Registry, Result, SizeMismatch, Violation};
 
 const DTYPE: &str = "dtype";
 const TYPE: &str = "type";
@@ -70,19 +70,10 @@ impl PlaneCodec {
     /// Malformed: `dtype` is missing or none of the four, or one of the two is no text
     /// (`attribute`).
     pub fn from_attributes(attributes: &Map) -> Result<Self> {
-        let fault = |name, fault| Violation::Attribute { name, fault }.of_object();
-        let text = |name| match attributes.get(name).map(Value::as_str) {
-            Some(None) => Err(fault(name, AttributeFault::Type { expected: "a text" })),
-            Some(text) => Ok(text),
-            None => Ok(None),
-        };
-        let name = text(DTYPE)?.ok_or_else(|| fault(DTYPE, AttributeFault::Missing))?;
+        let name = attribute::text(attributes, DTYPE)?.ok_or_else(|| missing(DTYPE))?;
         let dtype = DType::from_name(name).filter(|dtype| dtype.is_float());
-        let dtype = dtype.ok_or_else(|| {
-            let (found, expected) = (abridged(name), FLOATS);
-            fault(DTYPE, AttributeFault::Text { found, expected })
-        })?;
-        PlaneCodec::new(dtype, text(TYPE)?)
+        let dtype = dtype.ok_or_else(|| other_text(DTYPE, name, FLOATS))?;
+        PlaneCodec::new(dtype, attribute::text(attributes, TYPE)?)
     }
 
     /// The attributes as an object has them: `type` only where it says something.
@@ -123,16 +114,25 @@ impl PlaneCodec {
         ROLES.get(..self.plane_count()).unwrap_or(&ROLES)
     }
 
-    /// The bytes of every plane of an object of `shape`; `None` where they pass 2^64, or where
-    /// `registry` does not know the logical type and nobody can tell.
+    /// The bytes of every plane of an object of `shape`; `None` where `registry` does not know the
+    /// logical type and nobody can tell.
     ///
     /// # Errors
     ///
-    /// Malformed: a known logical type lies over another dtype than its own (`logical-type`).
+    /// Malformed: a known logical type lies over another dtype than its own (`logical-type`), or the
+    /// bytes pass 2^64 (`shape-size-mismatch`).
     pub fn plane_len(&self, shape: &[u64], registry: &Registry) -> Result<Option<u64>> {
-        let value_len = registry.value_len(self.dtype, self.logical_type())?;
-        let per_value = value_len.and_then(|len| len.checked_div(self.dtype.byte_len() as u64));
-        Ok(per_value.and_then(|per_value| crate::dense_byte_len(shape, per_value)))
+        let Some(value_len) = registry.value_len(self.dtype, self.logical_type())? else {
+            return Ok(None);
+        };
+        let per_value = value_len.checked_div(self.dtype.byte_len() as u64);
+        let len = per_value.and_then(|per_value| crate::dense_byte_len(shape, per_value));
+        let overflow = || {
+            let shape = shape.to_vec();
+            let role = self.roles().first().copied().unwrap_or_default();
+            SizeMismatch::Overflow { shape }.of(role)
+        };
+        len.map(Some).ok_or_else(overflow)
     }
 
     /// Writes plane number `plane` of `elements`, which are little-endian, to `out`: one byte for

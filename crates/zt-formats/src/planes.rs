@@ -7,7 +7,7 @@ use zt_manifest::{DType, Text};
 
 use crate::{
     Buffer, Dense, Elements, NewObject, ObjectFormat, Parts, PlaneCodec, Registry, Result,
-    Signature, SizeMismatch, ToObject, View, Violation,
+    Signature, SizeMismatch, ToObject, View,
 };
 
 /// The rules of `zt.planes/1`.
@@ -30,30 +30,9 @@ impl ObjectFormat for PlanesFormat {
             planes.push(signature.component(role)?);
         }
         for plane in &planes {
-            let role = || plane.role.to_owned();
-            if let Some(found) = plane.dtype.filter(|found| *found != DType::U8) {
-                let (expected, found) = ("u8", Some(found));
-                return Err(Violation::DType { expected, found }.of(role()));
-            }
-            if let Some(name) = plane.logical_type() {
-                return Err(Violation::LogicalType {
-                    name: Text::Owned(name.to_owned()),
-                    expected: None,
-                    found: DType::U8,
-                }
-                .of(role()));
-            }
+            plane.expect_plain(DType::U8)?;
         }
-        let mut expected = match codec.plane_len(signature.shape, registry)? {
-            None if registry
-                .value_len(codec.dtype(), codec.logical_type())?
-                .is_some() =>
-            {
-                let role = codec.roles().first().copied().unwrap_or_default();
-                return Err(signature.overflow(role));
-            }
-            known => known,
-        };
+        let mut expected = codec.plane_len(signature.shape, registry)?;
         for plane in planes {
             match (expected, plane.byte_len) {
                 (Some(expected), Some(found)) if found != expected => {

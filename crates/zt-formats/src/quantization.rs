@@ -4,11 +4,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use zt_manifest::{DType, Map, Value};
+use zt_manifest::{DType, Map};
 
-use crate::error::abridged;
+use crate::attribute::{self, missing, other_text, out_of_range};
 use crate::index::is_integer;
-use crate::{AttributeFault, Error, Result, Violation};
+use crate::{Error, Result};
 
 const BITS: &str = "bits";
 const GROUP_SIZE: &str = "group_size";
@@ -75,21 +75,15 @@ impl Quantization {
         let quantization = Quantization {
             bits: Self::bits_of(attributes)?,
             group_size: unsigned(attributes, GROUP_SIZE)?,
-            packing: text(attributes, PACKING)?
-                .ok_or_else(|| fault(PACKING, AttributeFault::Missing))?
+            packing: attribute::text(attributes, PACKING)?
+                .ok_or_else(|| missing(PACKING))?
                 .parse()?,
-            signed: match attributes.get(SIGNED).map(Value::as_bool) {
-                None => false,
-                Some(Some(signed)) => signed,
-                Some(None) => return Err(wrong_type(SIGNED, "a bool")),
-            },
-            zero_kind: match text(attributes, ZERO_KIND)? {
+            signed: attribute::bool(attributes, SIGNED)?.unwrap_or(false),
+            zero_kind: match attribute::text(attributes, ZERO_KIND)? {
                 None | Some("subtractive") => ZeroKind::Subtractive,
                 Some("additive") => ZeroKind::Additive,
                 Some(other) => {
-                    let found = abridged(other);
-                    let expected = "subtractive or additive";
-                    return Err(fault(ZERO_KIND, AttributeFault::Text { found, expected }));
+                    return Err(other_text(ZERO_KIND, other, "subtractive or additive"));
                 }
             },
         };
@@ -175,9 +169,7 @@ const MAX_BITS: u64 = 32;
 
 impl Packing {
     fn refused(text: &str) -> Error {
-        let found = abridged(text);
-        let expected = "<n>_per_<integer dtype>, such as 8_per_i32";
-        fault(PACKING, AttributeFault::Text { found, expected })
+        other_text(PACKING, text, "<n>_per_<integer dtype>, such as 8_per_i32")
     }
 }
 
@@ -204,29 +196,5 @@ impl fmt::Display for Packing {
 }
 
 fn unsigned(attributes: &Map, name: &'static str) -> Result<u64> {
-    match attributes.get(name) {
-        Some(Value::Unsigned(number)) => Ok(*number),
-        Some(_) => Err(wrong_type(name, "an unsigned integer")),
-        None => Err(fault(name, AttributeFault::Missing)),
-    }
-}
-
-fn text<'a>(attributes: &'a Map, name: &'static str) -> Result<Option<&'a str>> {
-    match attributes.get(name).map(Value::as_str) {
-        Some(None) => Err(wrong_type(name, "a text")),
-        Some(text) => Ok(text),
-        None => Ok(None),
-    }
-}
-
-fn wrong_type(name: &'static str, expected: &'static str) -> Error {
-    fault(name, AttributeFault::Type { expected })
-}
-
-fn out_of_range(name: &'static str, found: u64, min: u64, max: u64) -> Error {
-    fault(name, AttributeFault::Range { found, min, max })
-}
-
-fn fault(name: &'static str, fault: AttributeFault) -> Error {
-    Violation::Attribute { name, fault }.of_object()
+    attribute::unsigned(attributes, name)?.ok_or_else(|| missing(name))
 }

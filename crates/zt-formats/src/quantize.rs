@@ -1,10 +1,11 @@
 //! From f32 to `quantized_group`: nearest values on scales from least to greatest.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use crate::buffer::reserved;
 use crate::cast::narrow;
 use crate::quantized_group::{not_finite, pack};
 use crate::{
-    AttributeFault, Elements, Error, Quantization, QuantizedGroup, Result, SizeMismatch, Violation,
+    AttributeFault, Elements, Quantization, QuantizedGroup, Result, SizeMismatch, Violation,
     ZeroKind, element_count,
 };
 
@@ -49,14 +50,6 @@ pub(crate) fn quantize(
     let packed = pack(&quantized, quantization.bits, quantization.packing)?;
     let zeros = (!quantization.signed).then(|| Elements::from(zeros));
     QuantizedGroup::new(shape, quantization, packed, Elements::from(scales), zeros)
-}
-
-fn reserved<T>(len: usize) -> Result<Vec<T>> {
-    let mut items = Vec::new();
-    let byte_len = (len as u64).saturating_mul(size_of::<T>() as u64);
-    let reserved = items.try_reserve_exact(len);
-    reserved.map_err(|_| Error::Allocation { byte_len })?;
-    Ok(items)
 }
 
 /// The scale of one group.

@@ -49,16 +49,7 @@ impl ObjectFormat for QuantizedGroupFormat {
             let name = "packing";
             return Err(Violation::Attribute { name, fault }.of(PACKED_WEIGHT));
         }
-        if let Some(name) = packed.logical_type() {
-            let name = Text::Owned(name.to_owned());
-            let (expected, found) = (None, expected);
-            return Err(Violation::LogicalType {
-                name,
-                expected,
-                found,
-            }
-            .of(PACKED_WEIGHT));
-        }
+        packed.expect_plain(expected)?;
         packed.expect_elements(quantization.word_count(count))?;
         let groups = quantization.group_count(count);
         check_numbers(scales, Numbers::Floats, registry)?;

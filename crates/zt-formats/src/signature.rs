@@ -1,7 +1,7 @@
 //! What is known of an object without its bytes.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_manifest::{DType, Map};
+use zt_manifest::{DType, Map, Text};
 
 use crate::{Error, Registry, Result, SizeMismatch, Violation};
 
@@ -136,6 +136,31 @@ impl<'a> ComponentSignature<'a> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// Refuses elements of another dtype than `expected`, where the file says it, and all logical
+    /// types: for components whose elements are nothing but bits.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: another dtype (`dtype`), or a logical type (`logical-type`).
+    pub fn expect_plain(&self, expected: DType) -> Result<()> {
+        let violation = match (
+            self.dtype.filter(|found| *found != expected),
+            self.logical_type(),
+        ) {
+            (Some(found), _) => Violation::DType {
+                expected: expected.as_str(),
+                found: Some(found),
+            },
+            (None, Some(name)) => Violation::LogicalType {
+                name: Text::Owned(name.to_owned()),
+                expected: None,
+                found: expected,
+            },
+            (None, None) => return Ok(()),
+        };
+        Err(violation.of(self.role.to_owned()))
     }
 
     /// Refuses another number of storage elements than `expected`, where the number is known.

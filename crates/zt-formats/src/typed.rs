@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::{Buffer, Bytes, Element, Error, Result, SizeMismatch, Violation};
+use crate::buffer::reserved;
+use crate::{Buffer, Bytes, Element, Result, SizeMismatch, Violation};
 
 /// A slice of elements: borrowed where the bytes are aligned for `T` and the host is little-endian,
 /// else a copy in the host's byte order.
@@ -49,11 +50,7 @@ impl<'a, T: Element> Typed<'a, T> {
         let mut buffer = bytes.into_owned()?;
         to_le(&mut buffer, T::DTYPE.byte_len());
         if T::DTYPE == zt_manifest::DType::Bool {
-            let mut elements = Vec::new();
-            let reserved = elements.try_reserve_exact(buffer.len());
-            reserved.map_err(|_| Error::Allocation {
-                byte_len: buffer.len() as u64,
-            })?;
+            let mut elements = reserved(buffer.len())?;
             elements.extend_from_slice(T::view(&buffer).unwrap_or_default());
             return Ok(Typed(Repr::Vec(elements)));
         }
@@ -79,16 +76,12 @@ impl<'a, T: Element> Typed<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Allocation`] where there is no memory for the copy.
+    /// [`Error::Allocation`](crate::Error::Allocation) where there is no memory for the copy.
     pub fn try_into_vec(self) -> Result<Vec<T>> {
         if let Repr::Vec(elements) = self.0 {
             return Ok(elements);
         }
-        let mut elements = Vec::new();
-        let reserved = elements.try_reserve_exact(self.len());
-        reserved.map_err(|_| Error::Allocation {
-            byte_len: size_of_val(&*self) as u64,
-        })?;
+        let mut elements = reserved(self.len())?;
         elements.extend_from_slice(&self);
         Ok(elements)
     }

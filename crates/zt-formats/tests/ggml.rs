@@ -200,16 +200,15 @@ fn data_is_plain_bytes_and_the_byte_order_one_of_two() {
     let mut none = parts(&[32], Map::new(), &[0; 18]);
     none.elements.clear();
     assert_eq!(violation(&none), Violation::MissingComponent);
-    for wrong in [Value::from("middle"), Value::from(1u64)] {
+    let wrong = [
+        (Value::from("middle"), "is \"middle\", not little or big"),
+        (Value::from(1u64), "is not a text"),
+    ];
+    for (wrong, words) in wrong {
         let attributes = [("byte_order", wrong)].into();
         let found = violation(&parts(&[32], attributes, &[0; 18]));
-        assert!(matches!(
-            found,
-            Violation::Attribute {
-                name: "byte_order",
-                ..
-            }
-        ));
+        let expected = format!("attribute `byte_order`: {words}");
+        assert_eq!(found.to_string(), expected);
     }
     let little = parts(&[32], [("byte_order", "little")].into(), &[0; 18]);
     Registry::builtin()

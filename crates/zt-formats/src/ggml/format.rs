@@ -4,11 +4,7 @@
 use zt_manifest::{ByteOrder, DType, Map, Text};
 
 use super::{BlockType, Blocks};
-use crate::error::abridged;
-use crate::{
-    AttributeFault, Dense, Error, ObjectFormat, Parts, Registry, Result, Signature, SizeMismatch,
-    Violation,
-};
+use crate::{Dense, ObjectFormat, Parts, Registry, Result, Signature, SizeMismatch, attribute};
 
 pub(super) const DATA: &str = "data";
 pub(super) const BYTE_ORDER: &str = "byte_order";
@@ -28,20 +24,7 @@ impl ObjectFormat for BlockFormat {
 
     fn check(&self, signature: &Signature<'_>, _: &Registry) -> Result<()> {
         let data = signature.component(DATA)?;
-        if let Some(found) = data.dtype.filter(|dtype| *dtype != DType::U8) {
-            let (expected, found) = ("u8", Some(found));
-            return Err(Violation::DType { expected, found }.of(DATA));
-        }
-        if let Some(name) = data.logical_type() {
-            let name = Text::Owned(name.to_owned());
-            let (expected, found) = (None, DType::U8);
-            return Err(Violation::LogicalType {
-                name,
-                expected,
-                found,
-            }
-            .of(DATA));
-        }
+        data.expect_plain(DType::U8)?;
         byte_order(signature.attributes)?;
         let expected = self.byte_len(signature)?;
         match data.byte_len {
@@ -104,21 +87,9 @@ impl BlockFormat {
 
 /// The byte order of the blocks' fields.
 pub(super) fn byte_order(attributes: &Map) -> Result<ByteOrder> {
-    let fault = match attributes.get(BYTE_ORDER) {
-        None => return Ok(ByteOrder::Little),
-        Some(value) => match value.as_str() {
-            Some("little") => return Ok(ByteOrder::Little),
-            Some("big") => return Ok(ByteOrder::Big),
-            Some(text) => AttributeFault::Text {
-                found: abridged(text),
-                expected: "little or big",
-            },
-            None => AttributeFault::Type { expected: "text" },
-        },
-    };
-    let name = BYTE_ORDER;
-    Err(Error::Malformed {
-        role: None,
-        violation: Violation::Attribute { name, fault },
-    })
+    match attribute::text(attributes, BYTE_ORDER)? {
+        None | Some("little") => Ok(ByteOrder::Little),
+        Some("big") => Ok(ByteOrder::Big),
+        Some(other) => Err(attribute::other_text(BYTE_ORDER, other, "little or big")),
+    }
 }
