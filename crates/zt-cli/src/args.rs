@@ -37,7 +37,8 @@ Examples:
   zt convert model.zt model.safetensors           and back, bit for bit
 
 Exit: 0 ok, 1 verification failed or files differ, 2 usage, 3 not a readable file,
-      4 input or output, 5 unsupported, 130 interrupted.
+      4 input or output, 5 unsupported, 130 interrupted,
+      141 nobody took the rest of the output.
 `zt explain CODE` says what an error code means.";
 
 /// What every command takes.
@@ -212,6 +213,27 @@ pub(crate) fn tell(told: &clap::Error, early: &Early) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_exit_code_is_listed() {
+        use Exit::{CutOff, Failed, Interrupted, Io, Ok, Refused, Unsupported, Usage};
+        let help = Cli::command().render_help().to_string();
+        let (_, listed) = help.split_once("Exit: ").unwrap();
+        for exit in [
+            Ok,
+            Failed,
+            Usage,
+            Refused,
+            Io,
+            Unsupported,
+            Interrupted,
+            CutOff,
+        ] {
+            let number = format!("{} ", exit as u8);
+            let mut items = listed.split([',', '\n']).map(str::trim_start);
+            assert!(items.any(|item| item.starts_with(&number)), "{exit:?}");
+        }
+    }
 
     /// Lines that are longer are broken again, in the middle of sentences.
     #[test]

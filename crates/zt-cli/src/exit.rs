@@ -19,7 +19,8 @@ pub(crate) enum Exit {
     Io = 4,
     Unsupported = 5,
     Interrupted = 130,
-    /// As a shell says of a process that SIGPIPE has ended.
+    /// Whoever reads a file from stdout has gone; as a shell says of a process that SIGPIPE has
+    /// ended.
     CutOff = 141,
 }
 

@@ -344,6 +344,7 @@ fn verify_reports_what_it_checked() {
         "ok",
         "problems",
         "unverified",
+        "unverified_components",
         "warnings",
     ];
     assert_eq!(keys(&document), expected);
@@ -361,6 +362,10 @@ fn verify_reports_what_it_checked() {
     zt!["convert", path, bare, "--digest", "none"].exits(0);
     let document = zt!["verify", "--json", "--jobs", "1", bare].exits(0).json();
     assert_eq!(document["unverified"][0], "w/data");
+    assert_eq!(
+        document["unverified_components"][0],
+        json!({"object": "w", "component": "data"})
+    );
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Places {
         .collect()
     }
 
-    /// The places of a dimension from `start` on, one behind the other.
+    /// All places of a dimension, in order.
     #[must_use]
     pub(crate) const fn all(dimension: u64) -> Self {
         Places {
@@ -208,7 +208,8 @@ impl Places {
         }
     }
 
-    /// The same places of the dimension `hull`, of which they all lie in.
+    /// The same places counted from the start of `hull`, which has all of them, as places of a
+    /// dimension of its length.
     #[must_use]
     pub fn within(&self, hull: std::ops::Range<u64>) -> Places {
         Places {

@@ -5,12 +5,41 @@
 pub struct CodeInfo {
     /// The code, as [`crate::Error::code`] gives it.
     pub code: &'static str,
-    /// Who is at fault: `file`, `system`, `build`, `limits` or `caller`.
-    pub fault: &'static str,
+    /// Who is at fault.
+    pub fault: Blame,
     /// What it means.
     pub meaning: &'static str,
     /// What to do about it.
     pub remedy: &'static str,
+}
+
+/// Who is at fault where an error has some code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Blame {
+    /// The file, or its writer.
+    File,
+    /// The system: storage, memory, permissions.
+    System,
+    /// Nobody: this build does not cover it.
+    Build,
+    /// Nobody: the limits that are set forbid it.
+    Limits,
+    /// The call.
+    Caller,
+}
+
+impl Blame {
+    /// One word: `file`, `system`, `build`, `limits` or `caller`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Blame::File => "file",
+            Blame::System => "system",
+            Blame::Build => "build",
+            Blame::Limits => "limits",
+            Blame::Caller => "caller",
+        }
+    }
 }
 
 /// The code of that name.
@@ -21,7 +50,7 @@ pub fn explain(code: &str) -> Option<&'static CodeInfo> {
 
 const fn info(
     code: &'static str,
-    fault: &'static str,
+    fault: Blame,
     meaning: &'static str,
     remedy: &'static str,
 ) -> CodeInfo {
@@ -41,254 +70,254 @@ const WRITER: &str = "Its writer broke the specification: report it there, and w
 pub const ALL: &[CodeInfo] = &[
     info(
         "alignment",
-        "file",
+        Blame::File,
         "A component begins at an offset that is not a multiple of 64. Files of 1.0 and before are only warned about.",
         WRITER,
     ),
     info(
         "allocation",
-        "system",
+        Blame::System,
         "The system has no memory for bytes that do exist.",
         "Free memory, stream the component, or read slices of it.",
     ),
     info(
         "attribute",
-        "file",
+        Blame::File,
         "An attribute that the object's format needs is missing, of the wrong type or out of range.",
         WRITER,
     ),
     info(
         "bool-value",
-        "file",
+        Blame::File,
         "A byte of a bool component is neither 0 nor 1.",
         WRITER,
     ),
     info(
         "bounds",
-        "file",
+        Blame::File,
         "A component lies outside the data region: before byte 8, in the manifest, or past the end.",
         AGAIN,
     ),
     info(
         "cbor",
-        "file",
+        Blame::File,
         "The manifest is not well-formed CBOR, repeats a key, is not UTF-8, nests too deep, or has bytes after its end.",
         AGAIN,
     ),
     info(
         "decompression-limit",
-        "limits",
+        Blame::Limits,
         "A component decodes, or claims to decode, to more bytes than the limit or than its stored bytes can hold.",
         "If the file is trusted, raise `Limits::decoded_len`; a claim beyond what zstd can reach is refused whatever the limit.",
     ),
     info(
         "deflate",
-        "file",
+        Blame::File,
         "A deflated member of an archive, or a compressed chunk of HDF5, cannot be decoded, or not to exactly the declared length.",
         AGAIN,
     ),
     info(
         "digest-format",
-        "file",
+        Blame::File,
         "A digest is not an algorithm, a colon and as many hexadecimal digits as the algorithm has.",
         WRITER,
     ),
     info(
         "digest-mismatch",
-        "file",
+        Blame::File,
         "The stored bytes of a component are not those that were written: they do not give the recorded digest.",
         "The data is damaged: fetch the file again, or restore it from a copy.",
     ),
     info(
         "dtype",
-        "file",
+        Blame::File,
         "A component's storage type is none of the thirteen, or one that its format does not take.",
         WRITER,
     ),
     info(
         "duplicate-name",
-        "caller",
+        Blame::Caller,
         "Two objects would have one name: in what is written, or in files that are merged.",
         "Rename one of them.",
     ),
     info(
         "encoding",
-        "file",
+        Blame::File,
         "A component's encoding is neither `raw` nor `zstd`.",
         WRITER,
     ),
     info(
         "header",
-        "file",
+        Blame::File,
         "The header of a file of another format breaks a rule of that format.",
         AGAIN,
     ),
     info(
         "index-dtype",
-        "file",
+        Blame::File,
         "The indices of a sparse object are not integers or, to `verify --strict`, not u64.",
         WRITER,
     ),
     info(
         "index-value",
-        "file",
+        Blame::File,
         "An index of a sparse object is outside its dimension, or its row pointers do not rise from 0 to the number of values.",
         AGAIN,
     ),
     info(
         "interrupted",
-        "caller",
+        Blame::Caller,
         "The work was stopped on request. Nothing was published.",
         "Start it again.",
     ),
     info(
         "io",
-        "system",
+        Blame::System,
         "The system could not read or write: no such file, no permission, a full disk, a file that was cut.",
         "See the system's own message.",
     ),
     info(
         "locked",
-        "system",
+        Blame::System,
         "Another program is editing the file.",
         "Again once that program has ended; its lock ends with it.",
     ),
     info(
         "logical-type",
-        "file",
+        Blame::File,
         "A logical type stands over a storage type that it does not have.",
         WRITER,
     ),
     info(
         "lossy",
-        "caller",
+        Blame::Caller,
         "The target format cannot say something that the source says.",
         "Choose another target; write layouts as dense values with `--dense`; or accept the loss with `--lossy`.",
     ),
     info(
         "manifest-size",
-        "file",
+        Blame::File,
         "The declared size of the manifest is zero, larger than the file has room for, or above the limit.",
         "A file that was cut short, or whose writer did not finish, looks like this: fetch or write it again, or see what `zt repair` finds.",
     ),
     info(
         "missing-component",
-        "file",
+        Blame::File,
         "An object lacks a component that its format needs.",
         WRITER,
     ),
     info(
         "misuse",
-        "caller",
+        Blame::Caller,
         "A call that no file can cause: a wrong type, a wrong length, calls out of order.",
         "Correct the call.",
     ),
     info(
         "names",
-        "caller",
+        Blame::Caller,
         "The list of names that was given is no text, or does not fit the file.",
         "List the tensors with `zt ls`, and give a name for each, one a line, in that order.",
     ),
     info(
         "not-found",
-        "caller",
+        Blame::Caller,
         "There is no object, no component or no attribute of that name.",
         "List the names with `zt ls`, those of attributes with `zt meta get`.",
     ),
     info(
         "not-zt",
-        "file",
+        Blame::File,
         "The file does not begin like a `.zt` file.",
         "Check that it is the file you mean. The program and `zt_convert::open` open other formats by their bytes; `zt::File::open` takes `.zt` alone.",
     ),
     info(
         "overlap",
-        "file",
+        Blame::File,
         "Components share some but not all of their bytes. Only `verify --strict` minds, unless that \
          makes the file stand for many times its bytes: then not all of it is read.",
         "Read single components, or write the file again with the program that wrote it.",
     ),
     info(
         "overwrite",
-        "caller",
+        Blame::Caller,
         "The output exists, or is one of the inputs.",
         "Choose another name; `--force` replaces an output that is not an input.",
     ),
     info(
         "padding",
-        "file",
+        Blame::File,
         "Bytes between components are not zero. Only `verify --strict` minds.",
         "Writers that remove or replace objects in place leave such bytes: convert the file to be rid of them.",
     ),
     info(
         "path",
-        "file",
+        Blame::File,
         "A sharded set names a file outside its own folder, or one that is not there.",
         "Fetch the whole set; never follow such a path by hand.",
     ),
     info(
         "pickle",
-        "file",
+        Blame::File,
         "The pickle of a PyTorch file is broken, nests or unfolds without bounds, or holds what is no data.",
         AGAIN,
     ),
     info(
         "pickle-global",
-        "file",
+        Blame::File,
         "The pickle of a PyTorch file names a function or class that is not needed for data. Nothing was run.",
         "Where the file is trusted, load it with torch and save its `state_dict()`; where it is not, delete it.",
     ),
     info(
         "schema",
-        "file",
+        Blame::File,
         "A field of the manifest is missing, or of another type or range than the specification says.",
         WRITER,
     ),
     info(
         "shape-size-mismatch",
-        "file",
+        Blame::File,
         "The lengths of an object's components contradict its shape or each other.",
         WRITER,
     ),
     info(
         "structure-limit",
-        "limits",
+        Blame::Limits,
         "The structures of a file of another kind lead to each other so often, or nest so deeply, that listing them is not justified by its length.",
         "No sound file is known to do so; write it anew with fewer links.",
     ),
     info(
         "truncated",
-        "file",
+        Blame::File,
         "The file ends before its trailer.",
         "It was cut short, or its writer did not finish: fetch or write it again, or see what `zt repair` finds.",
     ),
     info(
         "unknown-kind",
-        "file",
+        Blame::File,
         "The file is of no format that this program knows.",
         "See `zt --help` for those that it does.",
     ),
     info(
         "unsupported",
-        "build",
+        Blame::Build,
         "The file is sound, and this build or this format's reader cannot process it.",
         "Use a build with the feature, or read the components' bytes.",
     ),
     info(
         "value",
-        "file",
+        Blame::File,
         "A number that the file's kind forbids: one that is not finite, or a scale that is not positive. Only `verify --strict` minds.",
         WRITER,
     ),
     info(
         "version",
-        "file",
+        Blame::File,
         "The manifest is of another major version, or its version is no version.",
         "Use a reader of that version.",
     ),
     info(
         "zstd",
-        "file",
+        Blame::File,
         "Compressed bytes cannot be decoded, or not to exactly the declared length.",
         AGAIN,
     ),

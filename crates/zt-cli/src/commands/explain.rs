@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use zt::codes::{self, CodeInfo};
+use zt::codes::{self, Blame, CodeInfo};
 
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -39,7 +39,7 @@ impl From<&CodeInfo> for Document {
         } = *info;
         Document {
             code,
-            fault,
+            fault: fault.as_str(),
             meaning,
             remedy,
         }
@@ -66,11 +66,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         output.document(&Document::from(info))?;
     } else {
         let fault = match info.fault {
-            "file" => "the file",
-            "system" => "the system",
-            "build" => "nobody: this build does not cover it",
-            "limits" => "nobody: the limits forbid it",
-            _ => "the call",
+            Blame::File => "the file",
+            Blame::System => "the system",
+            Blame::Build => "nobody: this build does not cover it",
+            Blame::Limits => "nobody: the limits forbid it",
+            Blame::Caller => "the call",
         };
         let CodeInfo {
             code,

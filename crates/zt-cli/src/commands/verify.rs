@@ -49,7 +49,9 @@ struct Document<'a> {
     objects: u64,
     components: u64,
     bytes: u64,
+    /// `object/role`, which cannot be taken apart where names have a slash.
     unverified: Vec<String>,
+    unverified_components: Vec<ComponentBody<'a>>,
     /// Objects of formats that are not known, where there are any.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     unchecked: &'a [String],
@@ -58,6 +60,13 @@ struct Document<'a> {
     /// Why the file is refused as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorBody>,
+}
+
+/// A component by the names of problems.
+#[derive(Serialize)]
+struct ComponentBody<'a> {
+    object: &'a str,
+    component: &'a str,
 }
 
 /// What is found out of one file.
@@ -145,6 +154,10 @@ impl Finding {
             unverified: unverified
                 .iter()
                 .map(|(object, role)| format!("{object}/{role}"))
+                .collect(),
+            unverified_components: unverified
+                .iter()
+                .map(|(object, component)| ComponentBody { object, component })
                 .collect(),
             unchecked,
             problems: problems.collect(),
