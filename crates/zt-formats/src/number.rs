@@ -45,6 +45,21 @@ pub(crate) fn check_numbers(
     Err(Violation::DType { expected, found }.of(component.role.to_owned()))
 }
 
+/// Refuses elements of a logical type that nobody knows the numbers of.
+///
+/// # Errors
+///
+/// Unsupported, with the logical type.
+pub(crate) fn expect_known(elements: &Elements<'_>, registry: &Registry) -> Result<()> {
+    match elements.logical_type() {
+        Some(name) if registry.logical_type(name).is_none() => {
+            let name = Text::Owned(name.to_owned());
+            Err(Error::Unsupported(Unsupported::LogicalType(name)))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A type that arithmetic is done in.
 pub(crate) trait Number: Copy + Default {
     /// The scalar, rounded once; `None` where it is complex.
@@ -70,12 +85,7 @@ impl Number for f64 {
 /// Unsupported: a logical type outside the specification. Malformed: the last number is not whole.
 pub(crate) fn to_numbers<T: Number>(role: &'static str, elements: &Elements<'_>) -> Result<Vec<T>> {
     let registry = Registry::builtin();
-    if registry.logical_type_of(elements)?.is_none()
-        && let Some(name) = elements.logical_type()
-    {
-        let name = Text::Owned(name.to_owned());
-        return Err(Error::Unsupported(Unsupported::LogicalType(name)));
-    }
+    expect_known(elements, &registry)?;
     let scalars = elements
         .scalars(&registry)
         .map_err(|error| error.with_role(role))?;

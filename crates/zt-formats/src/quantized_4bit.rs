@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use zt_manifest::{DType, Map, Text};
 
-use crate::number::{Numbers, check_numbers, to_numbers};
+use crate::number::{Numbers, check_numbers, expect_known, to_numbers};
 use crate::{
     Buffer, Dense, Elements, Error, NewObject, ObjectFormat, Parts, Registry, Result, Signature,
     SizeMismatch, ToObject, Unsupported, View, Violation, element_count,
@@ -152,12 +152,7 @@ impl<'a> Quantized4Bit<'a> {
     fn from_typed(mut parts: Parts<'a>) -> Result<Self> {
         let registry = Registry::builtin();
         for role in [SCALE, ZERO_POINT] {
-            if let Some(name) = parts.component(role)?.logical_type()
-                && registry.logical_type(name).is_none()
-            {
-                let name = Text::Owned(name.to_owned());
-                return Err(Error::Unsupported(Unsupported::LogicalType(name)));
-            }
+            expect_known(parts.component(role)?, &registry)?;
         }
         registry.check(Self::FORMAT, &parts.signature())?;
         Ok(Quantized4Bit {

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use zt_manifest::{DType, Text};
 
-use crate::number::{Number, Numbers, check_numbers, to_numbers};
+use crate::number::{Number, Numbers, check_numbers, expect_known, to_numbers};
 use crate::{
     AttributeFault, Buffer, Dense, Elements, Error, Misuse, NewObject, ObjectFormat, Packing,
-    Parts, Quantization, Registry, Result, Signature, ToObject, Unsupported, View, Violation,
-    ZeroKind, element_count,
+    Parts, Quantization, Registry, Result, Signature, ToObject, View, Violation, ZeroKind,
+    element_count,
 };
 
 const PACKED_WEIGHT: &str = "packed_weight";
@@ -329,12 +329,7 @@ impl<'a> View<'a> for QuantizedGroup<'a> {
             .into_iter()
             .flatten()
         {
-            if let Some(name) = elements.logical_type()
-                && registry.logical_type(name).is_none()
-            {
-                let name = Text::Owned(name.to_owned());
-                return Err(Error::Unsupported(Unsupported::LogicalType(name)));
-            }
+            expect_known(elements, &registry)?;
         }
         let count = element_count(&parts.shape).unwrap_or(0);
         Ok(QuantizedGroup {
