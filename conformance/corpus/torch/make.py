@@ -3,7 +3,7 @@
 
 Truths are computed from what is handed to torch, with NumPy alone; no reader of this project is asked.
 """
-import argparse, datetime, hashlib, json, math, pathlib, pickle, random, shutil, warnings, zipfile
+import argparse, datetime, enum, hashlib, json, math, pathlib, pickle, random, shutil, warnings, zipfile
 from collections import Counter, OrderedDict, defaultdict, deque
 from typing import Dict, List
 
@@ -87,6 +87,25 @@ class Constant(torch.nn.Module):
         return x * self.scale + torch.tensor([1.0, 2.0])
 
 
+class Mode(enum.Enum):
+    FAST = 1
+    SLOW = 2
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Modes(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.tensor([3.0, 4.0]))
+        self.mode, self.colour = Mode.SLOW, Colour.RED
+
+    def forward(self, x):
+        return x * self.scale if self.mode == Mode.SLOW and self.colour == Colour.RED else x
+
+
 def script(module):
     def save(path):
         torch.jit.save(module, path)
@@ -102,6 +121,9 @@ case("script", "torch.jit.save of a scripted module: modules, lists, dicts and t
 constant = Constant()
 case("script_constants", "torch.jit.save of a traced module whose code has a tensor as a constant",
      script(torch.jit.trace(constant, torch.ones(2))), {"scale": constant.scale.detach(), "CONSTANTS.c0": torch.tensor([1.0, 2.0])})
+modes = Modes()
+case("script_enum", "torch.jit.save of a module with Enums as attributes: libtorch writes their class and their bare value",
+     script(torch.jit.script(modes)), {"scale": modes.scale.detach()}, attributes={"mode": 2, "colour": "red"})
 
 # A training run, as PyTorch Lightning 2 lays out its checkpoints.
 model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))

@@ -126,11 +126,13 @@ fn object(
         (Global::Device, _) => Ok(device(heap, made).ok_or_else(unknown)?.into()),
         (Global::Layout, [name]) => convert(heap, *name, depth, budget),
         // One that holds nothing; others are walked into.
-        (maker, _)
+        (maker, [])
             if maker.has_members() && made.state.is_none_or(|state| is_empty(heap, state)) =>
         {
             Ok(Cbor::Map(Map::new()))
         }
+        // An Enum.
+        (Global::Script, [value]) if made.state.is_none() => convert(heap, *value, depth, budget),
         (Global::Plain(plain), _) => plain_value(heap, plain, made, depth, budget),
         (Global::ScriptTyped, [items, ..]) => convert(heap, *items, depth, budget),
         (Global::Bytes | Global::ByteArray, []) => Ok(Cbor::Bytes(Vec::new())),

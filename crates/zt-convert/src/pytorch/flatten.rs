@@ -7,7 +7,7 @@ use zt::Limits;
 
 use super::global::Global;
 use super::key;
-use super::pickle::{Heap, Node, Value};
+use super::pickle::{Heap, Made, Node, Value};
 use super::violation::Violation;
 use super::wrapper;
 
@@ -311,7 +311,9 @@ fn collection<'h, 'p>(heap: &'h Heap<'p>, value: Value) -> Option<&'h Node<'p>> 
     let mut node = heap.node(value)?;
     if let Node::Made(made) = node {
         node = match (made.maker, made.state) {
-            (maker, Some(state)) if maker.has_members() => heap.node(state)?,
+            (maker, Some(state)) if maker.has_members() && is_called_with_nothing(heap, *made) => {
+                heap.node(state)?
+            }
             (Global::ScriptTyped, _) => match heap.tuple(made.arguments)? {
                 [items, ..] => heap.node(*items)?,
                 _ => return None,
@@ -324,6 +326,11 @@ fn collection<'h, 'p>(heap: &'h Heap<'p>, value: Value) -> Option<&'h Node<'p>> 
         Node::Dict(_) | Node::List(_) | Node::Tuple(_) | Node::Set(_) | Node::FrozenSet(_)
     );
     is_collection.then_some(node)
+}
+
+/// Whether all that an object holds is its state.
+fn is_called_with_nothing(heap: &Heap<'_>, made: Made) -> bool {
+    heap.tuple(made.arguments).is_some_and(<[_]>::is_empty)
 }
 
 fn is_namespace(heap: &Heap<'_>, value: Value) -> bool {

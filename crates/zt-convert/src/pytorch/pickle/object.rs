@@ -96,6 +96,14 @@ impl<'p> Machine<'p> {
                 }));
             }
         };
+        let arguments = match self.heap.tuple(arguments) {
+            // How libtorch writes an Enum: its class, and its value without a tuple around it.
+            None if code == b'R' && maker == Global::Script => {
+                self.push_node(Node::Tuple(vec![arguments]))?;
+                self.pop()?
+            }
+            _ => arguments,
+        };
         let Some(items) = self.heap.tuple(arguments) else {
             return Err(self.operand("a tuple of arguments", arguments));
         };
