@@ -35,6 +35,9 @@ def elements(tensor):
 
 
 def truth(tensor):
+    if tensor.layout != torch.strided:
+        return {"shape": list(tensor.shape), "dtype": DTYPES[tensor.dtype][0],
+                "format": str(tensor.layout).removeprefix("torch."), "dense": truth(tensor.to_dense())}
     dtype, logical = DTYPES[tensor.dtype]
     said = {"shape": list(tensor.shape), "dtype": dtype, "sha256": hashlib.sha256(elements(tensor)).hexdigest()}
     return said | ({"type": logical} if logical else {})
@@ -124,6 +127,27 @@ case("script_constants", "torch.jit.save of a traced module whose code has a ten
 modes = Modes()
 case("script_enum", "torch.jit.save of a module with Enums as attributes: libtorch writes their class and their bare value",
      script(torch.jit.script(modes)), {"scale": modes.scale.detach()}, attributes={"mode": 2, "colour": "red"})
+
+
+class Buffers(torch.nn.Module):
+    def __init__(self, tensors):
+        super().__init__()
+        for name, tensor in tensors.items():
+            self.register_buffer(name, tensor)
+
+    def forward(self, x):
+        return x
+
+
+rows = torch.tensor([[1.0, 0.0, 2.0, 0.0], [0.0, 3.0, 0.0, 0.0]])
+held = {str(dtype).split(".")[1]: torch.arange(8, dtype=torch.uint8).view(dtype) for dtype in
+        (torch.uint16, torch.uint32, torch.uint64, torch.complex32, torch.float8_e4m3fn, torch.float8_e8m0fnu, torch.float4_e2m1fn_x2, torch.bits8, torch.bits16)}
+put_off = torch.view_as_complex(torch.ones(2, 2)).conj()
+case("script_buffers", "torch.jit.save of buffers whose types have storages in libtorch alone; one whose conjugation was put off",
+     script(torch.jit.script(Buffers(held | {"put_off": put_off}))), held, {"put_off": "stored before the conjugation"})
+case("script_sparse", "torch.jit.save of sparse buffers, which libtorch pickles otherwise than Python",
+     script(torch.jit.script(Buffers({"coo": rows.to_sparse(), "csr": rows.to_sparse_csr(), "hybrid": rows.to_sparse(1)}))),
+     {"coo": rows.to_sparse(), "csr": rows.to_sparse_csr()}, {"hybrid": "no such object format"})
 
 # A training run, as PyTorch Lightning 2 lays out its checkpoints.
 model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))

@@ -163,7 +163,7 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             let state = Arguments::new(heap, state, "state")?;
             strided(&state, None, known).map(Layout::Strided)
         }
-        Global::SparseTensor => coo(&arguments, known),
+        Global::SparseTensor => coo(&arguments, OF_PYTHON, known),
         Global::Unread(unread) => {
             // The state of an array is a version, its shape, and so on.
             let state = made.state.map(|state| Arguments::new(heap, state, "state"));
@@ -194,7 +194,7 @@ fn strided(
 fn check_metadata(heap: &Heap<'_>, metadata: Option<Value>) -> Done<()> {
     let pairs = match metadata {
         None | Some(Value::None) => return Ok(()),
-        Some(value) => match heap.node(value) {
+        Some(value) => match heap.node(untyped(heap, value)) {
             Some(Node::Dict(pairs)) => pairs,
             _ => return Err(wrong(heap, "metadata", value)),
         },
@@ -212,10 +212,36 @@ fn check_metadata(heap: &Heap<'_>, metadata: Option<Value>) -> Done<()> {
     Ok(())
 }
 
-/// `(layout, (..., size, ...))`.
+/// The collection that libtorch has named the type of: `restore_type_tag(dict, "Dict[str, bool]")`.
+fn untyped(heap: &Heap<'_>, value: Value) -> Value {
+    match heap.node(value) {
+        Some(Node::Made(made)) if made.maker == Global::ScriptTyped => {
+            let items = heap.tuple(made.arguments).and_then(<[_]>::first);
+            items.copied().unwrap_or(value)
+        }
+        _ => value,
+    }
+}
+
+/// `(layout, (..., size, ...))`, as Python writes it; `(layout, size, requires_grad, ...)` by
+/// libtorch, whose layout is a number.
 fn sparse(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
+    /// Of `c10::Layout`. libtorch writes no others.
+    const COO: i64 = 1;
+    const CSR: i64 = 2;
     let heap = arguments.heap;
     let layout = arguments.value(0, "layout")?;
+    if let Value::Int(layout) = layout {
+        return match layout {
+            COO => coo(arguments, [3, 4, 1], known),
+            CSR => csr(arguments, [3, 4, 5, 1], known),
+            _ => {
+                known.shape = arguments.sizes(1, "size").ok();
+                let name = format!("layout {layout} of torch");
+                Err(TensorFault::Layout { name })
+            }
+        };
+    }
     let name = match heap.node(layout) {
         Some(Node::Made(made)) if made.maker == Global::Layout => {
             Arguments::new(heap, made.arguments, "layout")?.text(0, "layout")?
@@ -224,8 +250,8 @@ fn sparse(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
     };
     let parts = Arguments::new(heap, arguments.value(1, "data")?, "data")?;
     match name {
-        "torch.sparse_coo" => coo(&parts, known),
-        "torch.sparse_csr" => csr(&parts, known),
+        "torch.sparse_coo" => coo(&parts, OF_PYTHON, known),
+        "torch.sparse_csr" => csr(&parts, [0, 1, 2, 3], known),
         _ => {
             known.shape = parts.sizes(3, "size").ok();
             let name = name.chars().take(40).collect();
@@ -235,10 +261,18 @@ fn sparse(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
 }
 
 /// `(indices, values, size, is_coalesced)`; the last one since version 2.1.
-fn coo(parts: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
-    let shape = parts.sizes(2, "size")?;
+const OF_PYTHON: [usize; 3] = [0, 1, 2];
+
+/// Its indices, its values and its size are at these places.
+fn coo(
+    parts: &Arguments<'_, '_>,
+    [indices, values, size]: [usize; 3],
+    known: &mut Known,
+) -> Done<Layout> {
+    let shape = parts.sizes(size, "size")?;
     known.shape = Some(shape.clone());
-    let (coords, values) = (view(parts, 0, "indices")?, view(parts, 1, "values")?);
+    let coords = view(parts, indices, "indices")?;
+    let values = view(parts, values, "values")?;
     known.element = Some(values.element());
     if values.shape.len() != 1 {
         let name = "torch.sparse_coo with dense dimensions".to_owned();
@@ -258,13 +292,17 @@ fn coo(parts: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
     })
 }
 
-/// `(crow_indices, col_indices, values, size)`.
-fn csr(parts: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
-    let shape = parts.sizes(3, "size")?;
+/// Its `crow_indices`, its `col_indices`, its values and its size are at these places.
+fn csr(
+    parts: &Arguments<'_, '_>,
+    [rows, columns, values, size]: [usize; 4],
+    known: &mut Known,
+) -> Done<Layout> {
+    let shape = parts.sizes(size, "size")?;
     known.shape = Some(shape.clone());
-    let indptr = view(parts, 0, "crow_indices")?;
-    let indices = view(parts, 1, "col_indices")?;
-    let values = view(parts, 2, "values")?;
+    let indptr = view(parts, rows, "crow_indices")?;
+    let indices = view(parts, columns, "col_indices")?;
+    let values = view(parts, values, "values")?;
     known.element = Some(values.element());
     let [rows, _] = *shape.as_slice() else {
         let name = "torch.sparse_csr of other than two dimensions".to_owned();
