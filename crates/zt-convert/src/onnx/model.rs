@@ -191,18 +191,33 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// A `FunctionProto`, whose nodes have values of their own names.
+    /// A `FunctionProto`, whose nodes have values of their own names, and whose attributes may have
+    /// tensors that count where a call gives none.
     fn function(&mut self, function: Span) -> Result<()> {
         const NAME: u32 = 1;
         const NODE: u32 = 7;
+        const ATTRIBUTE_PROTO: u32 = 11;
         let scope = format!("{}.", self.name(function, NAME)?);
         let mut fields = Fields::of(function);
         while let Some(field) = fields.next(self.window)? {
-            if field.number == NODE {
-                self.node(field.bytes()?, &scope, GRAPHS_MAX)?;
+            match field.number {
+                NODE => self.node(field.bytes()?, &scope, GRAPHS_MAX)?,
+                ATTRIBUTE_PROTO => self.default(field.bytes()?, &scope)?,
+                _ => {}
             }
         }
         Ok(())
+    }
+
+    /// What an attribute of a function is where a call gives none.
+    fn default(&mut self, attribute: Span, scope: &str) -> Result<()> {
+        if !self.has_tensors(attribute)? {
+            return Ok(());
+        }
+        let key = self.name(attribute, attribute::NAME)?;
+        let len = scope.len().saturating_add(key.len());
+        let name = self.made(len, || format!("{scope}{key}"))?;
+        self.attribute(attribute, &name, GRAPHS_MAX)
     }
 
     /// A `GraphProto`. What is in it is called `scope` and its name; initializers of the outermost

@@ -119,10 +119,15 @@ fn tensors_of_training_functions_and_every_kind_of_attribute_are_listed() {
         [field(1, "coos"), field(23, &coo)].concat(),
         [field(1, "graphs"), field(11, step(5.0))].concat(),
     ];
+    // Attributes of a function: a name, defaults, and one that has no tensors.
     let function = [
         field(1, "f"),
+        field(6, "needed"),
         field(7, constant("c", "")),
         field(4, "input"),
+        field(11, [field(1, "bias"), field(5, &one)].concat()),
+        field(11, [field(1, "body"), field(6, step(8.0))].concat()),
+        field(11, [field(1, "axis"), int(3, 1)].concat()),
     ];
     let bytes = [
         model(&[field(1, node("", "", "Op", &kinds))]),
@@ -137,6 +142,8 @@ fn tensors_of_training_functions_and_every_kind_of_attribute_are_listed() {
         "Op.graphs.0.w",
         "Op.lists.0",
         "Op.lists.1",
+        "f.bias",
+        "f.body.w",
         "f.c",
         "training_info.0.initialization.w",
         "training_info.1.algorithm.w",
@@ -144,7 +151,7 @@ fn tensors_of_training_functions_and_every_kind_of_attribute_are_listed() {
     assert_eq!(names(&file), expected);
     let dense = |name: &str| file.tensor(name).unwrap().to_dense().unwrap();
     let values = expected.map(|name| *dense(name).as_slice::<f32>().unwrap().last().unwrap());
-    assert_eq!(values, [4.0, 4.0, 5.0, 4.0, 4.0, 2.0, 6.0, 7.0]);
+    assert_eq!(values, [4.0, 4.0, 5.0, 4.0, 4.0, 4.0, 8.0, 2.0, 6.0, 7.0]);
 }
 
 #[test]
