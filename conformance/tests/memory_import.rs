@@ -33,6 +33,16 @@ fn times(case: &str) -> u64 {
     }
 }
 
+/// What a file of that kind may take however short it is. What a pickle unfolds to has a budget of
+/// 16 MiB at least, in which names, and what grows by doubling, are not counted to the byte.
+fn at_least(case: &str) -> (u64, u64) {
+    match case {
+        "pickle, 10^20 leaves" | "pickle, one tensor 200,000 times" => (32 * MIB, 16 * MIB),
+        case if case.ends_with("bad_laughs.pt") => (32 * MIB, 16 * MIB),
+        _ => (4 * MIB, 2 * MIB),
+    }
+}
+
 #[track_caller]
 fn imports_cheaply(
     case: &str,
@@ -48,9 +58,10 @@ fn imports_cheaply(
         row(case, bytes.len(), "open", cost);
     }
     let present = bytes.len() as u64;
-    assert!(cost.peak <= times * present + 4 * MIB, "{case}: {cost:?}");
+    let (peak, largest) = at_least(case);
+    assert!(cost.peak <= times * present + peak, "{case}: {cost:?}");
     assert!(
-        cost.largest <= (times * present).max(2 * MIB),
+        cost.largest <= (times * present).max(largest),
         "{case}: {cost:?}"
     );
     file

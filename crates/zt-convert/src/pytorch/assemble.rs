@@ -66,9 +66,14 @@ pub(super) fn assemble(
     let file = (contents.source, id);
     let single = single_name(path);
     let mut attributes = Vec::new();
+    let pickles = contents
+        .graphs
+        .iter()
+        .map(|graph| graph.pickle.byte_len as u64);
+    let mut budget = Budget::new(pickles.sum(), file.0.byte_len(), builder.limits());
     for graph in contents.graphs {
         let mut assembler = Assembler::new(graph, &file, contents.byte_order, &mut builder);
-        attributes.extend(assembler.graph(graph, &single)?);
+        attributes.extend(assembler.graph(graph, &single, &mut budget)?);
     }
     if !attributes.is_empty() {
         builder.attributes(attributes.into_iter().collect::<Attributes>());
@@ -137,10 +142,10 @@ impl<'h> Assembler<'h> {
         &mut self,
         graph: &Graph<'_>,
         single: &str,
+        budget: &mut Budget,
     ) -> Result<Vec<(String, zt::manifest::Value)>> {
         let (pickle, limits) = (&graph.pickle, self.limits);
-        let mut budget = Budget::of_pickle(pickle.byte_len, &limits);
-        let leaves = flatten::leaves(&pickle.heap, pickle.root, single, &limits, &mut budget)?;
+        let leaves = flatten::leaves(&pickle.heap, pickle.root, single, &limits, budget)?;
         let mut attributes = Vec::new();
         let is_alone = leaves.len() == 1;
         for leaf in leaves {
@@ -154,7 +159,7 @@ impl<'h> Assembler<'h> {
                     .map(|storage| Layout::Strided(storage.into_view()))
                     .map_err(Refused::from),
                 _ => {
-                    match attribute::attribute(&pickle.heap, *value, &limits, &mut budget) {
+                    match attribute::attribute(&pickle.heap, *value, &limits, budget) {
                         Ok(value) => attributes.push((name, value)),
                         // One value that nobody knows hides nothing else, where there is something.
                         Err(fault @ Violation::Attribute { .. }) if !is_alone => {
@@ -165,7 +170,7 @@ impl<'h> Assembler<'h> {
                     continue;
                 }
             };
-            self.tensor(name, *value, layout, &mut budget)?;
+            self.tensor(name, *value, layout, budget)?;
         }
         Ok(attributes)
     }

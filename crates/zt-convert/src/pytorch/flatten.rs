@@ -11,16 +11,20 @@ use super::pickle::{Heap, Made, Node, Value};
 use super::violation::Violation;
 use super::wrapper;
 
-/// What leaves, their names and what becomes of them may take, for each byte of the pickle: `None`
-/// is one byte, and a tensor that is there again some thirty. A graph whose parts are shared can
-/// have any number of leaves.
+/// What leaves, their names and what becomes of them may take, for each byte of the pickles: `None`
+/// is one byte, and a tensor that is there again two. A graph whose parts are shared can have any
+/// number of leaves.
 const PER_BYTE: u64 = 128;
 
 /// About what a tensor takes that is listed.
 pub(super) const TENSOR: usize = 3 << 10;
 
-/// For small pickles.
-const AT_LEAST: u64 = 1 << 20;
+/// For small files: a list of one tensor some 5,000 times.
+const AT_LEAST: u64 = 16 << 20;
+
+/// Bytes of the name of a number, a truth value or `None` that cost nothing: such a leaf is a byte
+/// or two of the pickle, and a list of them repeats its own name before each.
+const NAME: usize = 64;
 
 /// Something that is no collection, and its name.
 #[derive(Debug)]
@@ -29,13 +33,15 @@ pub(super) struct Leaf {
     pub(super) value: Value,
 }
 
-/// What walking a pickle may still cost.
+/// What walking the pickles of a file may still cost.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget(u64);
 
 impl Budget {
-    pub(super) fn of_pickle(byte_len: usize, limits: &Limits) -> Self {
-        let budget = (byte_len as u64).saturating_mul(PER_BYTE).max(AT_LEAST);
+    /// That of a file of so many bytes, its pickles among them. They may be compressed, and longer.
+    pub(super) fn new(pickles_len: u64, file_len: u64, limits: &Limits) -> Self {
+        let of_pickles = pickles_len.saturating_mul(PER_BYTE);
+        let budget = of_pickles.max(file_len).max(AT_LEAST);
         Budget(budget.min(limits.manifest_len))
     }
 
@@ -220,7 +226,11 @@ impl Walk<'_, '_> {
         if self.way.is_empty() {
             self.push(self.single)?;
         }
-        budget.spend(self.name.len().saturating_add(size_of::<Leaf>()))?;
+        let name_len = match value {
+            Value::Node(_) => self.name.len(),
+            _ => self.name.len().saturating_sub(NAME),
+        };
+        budget.spend(name_len.saturating_add(size_of::<Leaf>()))?;
         self.leaves.push(Leaf {
             name: self.name.clone(),
             value,

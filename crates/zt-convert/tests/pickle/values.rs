@@ -1,8 +1,37 @@
 //! What is no tensor: attributes, and the names that keys give.
 
-use zt::Value;
+use zt::{ErrorKind, Value};
 
-use crate::draft::{Py, beside, built, call, code, rebuilt, storage, strided, tuple, vector, with};
+use crate::draft::{
+    Py, beside, built, call, code, file, opened, rebuilt, storage, strided, tuple, vector, with,
+};
+
+/// A list of so many times one tensor.
+fn again(count: usize) -> Py {
+    let keep = Py::Code(b"q\x03".to_vec());
+    let others = Py::Code(b"h\x03".repeat(count - 1));
+    Py::List(vec![vector("FloatStorage", "f", 4), keep, others])
+}
+
+/// What unfolds further than this is an attack.
+#[test]
+fn one_tensor_many_times_and_long_lists_are_read() {
+    assert_eq!(with(again(337)).len(), 2 + 337);
+    let error = beside(vec![("x".into(), again(6000))]).unwrap_err();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "pickle"));
+    // In a file that is as long as that it takes no more than it is.
+    let items = vec![
+        ("w".into(), vector("FloatStorage", "w", 5_000_000)),
+        ("x".into(), again(6000)),
+    ];
+    let storages = [("w", 5_000_000, vec![0; 20_000_000]), ("f", 4, vec![0; 16])];
+    let long = opened(file(&Py::Dict(items), &storages)).unwrap();
+    assert_eq!(long.len(), 1 + 6000);
+    let key = "a".repeat(51);
+    let truths = Py::Code([b"(", &b"\x88".repeat(200_000)[..], b"l"].concat());
+    let file = beside(vec![(key.as_str().into(), truths)]).unwrap();
+    assert_eq!(file.attributes().unwrap().unwrap().len(), 200_000);
+}
 
 /// The attribute that a value becomes.
 fn attribute(value: Py) -> Value {
