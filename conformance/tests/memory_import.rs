@@ -336,15 +336,23 @@ fn hostile_files_of_other_formats_open_within_a_multiple_of_themselves() {
     }
 }
 
-/// Zeros in one deflate block of fixed codes: a literal, and copies of 258 bytes from one before.
-/// RFC 1951 §3.2.6.
+/// Zeros in one deflate block of fixed codes.
 fn deflated_zeros(copies: usize) -> Vec<u8> {
+    deflated_run(0, copies)
+}
+
+/// One byte again and again in one deflate block of fixed codes: a literal, and copies of 258 bytes
+/// from one before. RFC 1951 §3.2.6.
+fn deflated_run(byte: u8, copies: usize) -> Vec<u8> {
     let mut bits: Vec<bool> = vec![true, true, false];
     // Codes are packed from their most significant bit on.
     let mut code = |value: u32, width: u32| {
         bits.extend((0..width).rev().map(|at| value >> at & 1 == 1));
     };
-    code(0b0011_0000, 8);
+    match u32::from(byte) {
+        literal @ ..144 => code(0b0011_0000 + literal, 8),
+        literal => code(0b1_1001_0000 + literal - 144, 9),
+    }
     for _ in 0..copies {
         code(0b1100_0101, 8);
         code(0, 5);
@@ -412,13 +420,42 @@ fn archives_that_inflate_are_bounded_by_the_limit() {
     }
 }
 
+/// Every byte of a pickle may be a value, which takes far more than the byte: what shrinks to a
+/// thousandth is no pickle of torch.
+#[test]
+fn pickles_of_one_instruction_that_are_deflated_are_refused() {
+    let alone = alone();
+    // Zeros have no instruction; these are lists, and memos.
+    for (case, code) in [
+        ("pickle that inflates to 16,000,000 lists", b']'),
+        ("pickle that inflates to 16,000,000 memos", 0x94),
+    ] {
+        let stored = deflated_run(code, (16_000_000 - 1) / 258);
+        let bytes = deflated("m/data.pkl", &stored, 15_999_871);
+        let source = ByPosition(Arc::from(&bytes[..]));
+        let open = || zt_convert::open_source(source, &OpenOptions::new());
+        let (cost, file) = cost(&alone, open);
+        row(case, bytes.len(), "open", cost);
+        let error = file.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.code()),
+            (zt::ErrorKind::Limit, "pickle")
+        );
+        assert!(cost.peak <= MIB, "{case}: {cost:?}");
+    }
+    // Stored, they are paid for by the file.
+    let memos = [&b"\x80\x04N"[..], &[0x94; 1 << 20], b"."].concat();
+    let bytes = pytorch(&memos);
+    let _ = imports_cheaply("pickle, 10^6 memos in order", &bytes, 32, true, &alone);
+}
+
 /// The length of what is deflated is only said: memory is taken as the content comes.
 #[test]
 fn deflated_pickles_are_paid_for_as_they_come() {
     const SAID: u32 = 128 << 20;
     let alone = alone();
-    // As many stored bytes as that could come from, of which the first few are 1 MiB of zeros.
-    let stored = [deflated_zeros(1 << 12), vec![0; 128 << 10]].concat();
+    // As many stored bytes as that may come from, of which the first few are 1 MiB of zeros.
+    let stored = [deflated_zeros(1 << 12), vec![0; 4 << 20]].concat();
     let bytes = deflated("m/data.pkl", &stored, SAID);
     let source = ByPosition(Arc::from(&bytes[..]));
     let open = || zt_convert::open_source(source, &OpenOptions::new());

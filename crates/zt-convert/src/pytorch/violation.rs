@@ -200,7 +200,7 @@ impl Violation {
             }
             Violation::Pickle { error, .. } => match error.fault {
                 PickleFault::Global { .. } => ErrorKind::Unsupported,
-                PickleFault::Limit { .. } => ErrorKind::Limit,
+                PickleFault::Limit { .. } | PickleFault::Allocation { .. } => ErrorKind::Limit,
                 _ => ErrorKind::Malformed,
             },
             _ => ErrorKind::Malformed,
@@ -214,6 +214,7 @@ impl Violation {
             }
             Violation::Pickle { error, .. } => match error.fault {
                 PickleFault::Global { .. } => "pickle-global",
+                PickleFault::Allocation { .. } => "allocation",
                 _ => "pickle",
             },
             Violation::Expanding

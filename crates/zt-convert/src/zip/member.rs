@@ -93,6 +93,12 @@ impl Member {
         self.limit = limit;
     }
 
+    /// Bytes that it takes in the archive, as that says.
+    #[cfg(feature = "pytorch")]
+    pub(crate) const fn stored_len(&self) -> u64 {
+        self.stored_len
+    }
+
     /// Its content, which is not read yet. Cost: the local header.
     ///
     /// # Errors

@@ -49,6 +49,8 @@ pub(in crate::pytorch) enum PickleFault {
     Number,
     /// More of something than is ever needed.
     Limit { what: &'static str, limit: u64 },
+    /// Memory that is not to be had.
+    Allocation { byte_len: u64 },
 }
 
 impl fmt::Display for PickleError {
@@ -101,6 +103,9 @@ impl fmt::Display for PickleFault {
             PickleFault::Number => f.write_str("a number is none"),
             PickleFault::Limit { what, limit } => {
                 write!(f, "more than the limit of {limit} {what}")
+            }
+            PickleFault::Allocation { byte_len } => {
+                write!(f, "its values take {byte_len} bytes, which cannot be had")
             }
         }
     }

@@ -71,6 +71,11 @@ impl<'p> Heap<'p> {
         Some(Value::Node(NodeId(id)))
     }
 
+    /// To make room for more of them.
+    pub(super) const fn nodes_mut(&mut self) -> &mut Vec<Node<'p>> {
+        &mut self.nodes
+    }
+
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }

@@ -9,8 +9,8 @@ use super::number;
 use super::repeat;
 use crate::pytorch::global::Global;
 
-/// Values that may be put on the stack in all. A checkpoint of 100,000 tensors has some four
-/// million. At 16 bytes each they take at most 1 GiB, if a pickle has them.
+/// Values that may be put on the stack and in the memo in all. A checkpoint of 100,000 tensors has
+/// some six million. At 16 bytes each they take at most 1 GiB, if a pickle has them.
 const VALUES: u64 = 1 << 26;
 
 /// Values that may lie on the heap: some ten of every tensor.
@@ -117,8 +117,10 @@ impl<'p> Machine<'p> {
                 self.cursor.expect(len)
             }
             b'(' => {
+                self.spend(1)?;
+                reserve(&mut self.marks, 1)?;
                 self.marks.push(self.stack.len());
-                self.spend(1)
+                Ok(())
             }
             b'0' => self.discard(),
             b'1' => self.pop_marked().map(drop),
@@ -317,7 +319,10 @@ impl<'p> Machine<'p> {
                 limit: self.steps as u64,
             })?;
         let top = self.top()?;
-        if place >= self.memo.len() {
+        // Each is as large as a value.
+        self.spend(1)?;
+        if let Some(missing) = place.saturating_add(1).checked_sub(self.memo.len()) {
+            reserve(&mut self.memo, missing)?;
             self.memo.resize(place.saturating_add(1), None);
         }
         if let Some(memo) = self.memo.get_mut(place)
@@ -355,13 +360,16 @@ impl<'p> Machine<'p> {
         if self.heap.len() >= NODES {
             return Err(limit);
         }
+        reserve(self.heap.nodes_mut(), 1)?;
         let value = self.heap.add(node).ok_or(limit)?;
         self.push(value)
     }
 
     pub(super) fn push(&mut self, value: Value) -> Done {
+        self.spend(1)?;
+        reserve(&mut self.stack, 1)?;
         self.stack.push(value);
-        self.spend(1)
+        Ok(())
     }
 
     fn spend(&mut self, values: u64) -> Done {
@@ -415,4 +423,16 @@ impl<'p> Machine<'p> {
         let start = start.min(self.stack.len());
         Ok(self.stack.drain(start..).collect())
     }
+}
+
+/// Makes room for more, which grows as those of [`Vec`] do.
+fn reserve<T>(items: &mut Vec<T>, more: usize) -> Done {
+    let byte_len = items
+        .len()
+        .saturating_add(more)
+        .saturating_mul(size_of::<T>());
+    let refused = |_| PickleFault::Allocation {
+        byte_len: byte_len as u64,
+    };
+    items.try_reserve(more).map_err(refused)
 }
