@@ -44,7 +44,7 @@ macro_rules! kinds {
 #[test]
 fn torch() {
     let folder = corpus::folder().join("corpus/torch");
-    check_cases("torch", &foreign::cases_in(&folder, "pt"), 25);
+    check_cases("torch", &foreign::cases_in(&folder, "pt"), 26);
 }
 
 /// More of HDF5: `corpus/hdf5/make.py` has what was written.

@@ -288,6 +288,19 @@ case("library", "collections and values of Python's library: defaultdict, deque,
 
 
 
+# A tensor that is spread over devices: of each, a process saves its part. Two runs differ in the hashes that torch keeps of them.
+from torch import distributed
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+
+distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+mesh = distributed.init_device_mesh("cpu", (1,))
+spread = {"shard": distribute_tensor(matrix, mesh, [Shard(0)]), "whole": distribute_tensor(tied, mesh, [Replicate()]),
+          "sum": DTensor.from_local(one, mesh, [Partial()])}
+case("dtensor", "DTensors, whose elements are those of a part, beside a tensor", saved(spread | {"plain": tied}),
+     {"plain": tied} | {f"{name}._local_tensor": tensor.to_local() for name, tensor in spread.items()},
+     {key: "a part of a tensor, and how it was spread" for name in spread for key in (name, f"{name}._spec")})
+
+
 class Image(torch.Tensor):
     """A tensor of a class of one's own."""
 

@@ -7,9 +7,10 @@ use super::element::{BYTES, ElementType};
 
 /// A function or class of Python that checkpoints name.
 ///
-/// The list is that of `torch.load(weights_only=True)` in torch 2.15, `bytes`, by which protocol 2
-/// says that there are none, collections and values of Python's own library, and
-/// [`Global::Unread`].
+/// The list is that which `torch.load(weights_only=True)` has by itself in torch 2.15, `bytes`, by
+/// which protocol 2 says that there are none, collections and values of Python's own library, and
+/// [`Global::Unread`]. What modules or users of torch add to its list is not here, but for what
+/// `torch.distributed.tensor` does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Global {
     /// `collections.OrderedDict`.
@@ -49,8 +50,9 @@ pub(super) enum Global {
     /// A value of Python's own library, or a class that a `defaultdict` makes values of.
     Plain(Plain),
     QuantizationScheme(Scheme),
-    /// What is harmless, in real checkpoints, and not on torch's list: an array or scalar of NumPy,
-    /// a nested tensor, a parameter without a shape. What is made of it is refused by that name, and all else is read.
+    /// What is harmless, in real checkpoints, and nothing that is read: an array of NumPy, a nested
+    /// tensor, a parameter without a shape, how a tensor is spread over devices. What is made of it
+    /// is refused by that name, and all else is read.
     Unread(Unread),
 }
 
@@ -75,6 +77,17 @@ const UNREAD: &[(&str, &str)] = &[
     ("torch._utils", "_rebuild_nested_tensor"),
     ("torch.nn.parameter", "UninitializedParameter"),
     ("torch.nn.parameter", "UninitializedBuffer"),
+    // What says which part of a `DTensor` its local tensor is.
+    ("torch.distributed.tensor._dtensor_spec", "TensorMeta"),
+    ("torch.distributed.tensor._dtensor_spec", "DTensorSpec"),
+    ("torch.distributed.tensor._dtensor_spec", "ShardOrderEntry"),
+    ("torch.distributed.tensor.placement_types", "Partial"),
+    ("torch.distributed.tensor.placement_types", "Replicate"),
+    ("torch.distributed.tensor.placement_types", "Shard"),
+    ("torch.distributed.tensor.placement_types", "_StridedShard"),
+    ("torch.distributed.device_mesh", "DeviceMesh"),
+    ("torch.distributed._mesh_layout", "_FlatLayout"),
+    ("torch.distributed._mesh_layout", "_MeshLayout"),
 ];
 
 /// A row of [`PLAIN`].
@@ -266,6 +279,7 @@ impl Global {
                 | Global::Script
                 | Global::Namespace
                 | Global::Plain(_)
+                | Global::Unread(_)
         )
     }
 

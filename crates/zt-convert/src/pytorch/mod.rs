@@ -3,8 +3,8 @@
 //! A checkpoint is a pickle, which says what there is, and storages, which hold the elements:
 //! records of a zip archive since torch 1.6 ([`archive`]), a stream before ([`legacy`]). The pickle
 //! is read as data by a machine that calls nothing ([`pickle`]). Objects in it may be made by the
-//! globals that `torch.load(weights_only=True)` allows, and by collections and values of Python's
-//! own library ([`global`]); one that is made by any other refuses the file. A class that is only
+//! globals that `torch.load(weights_only=True)` allows by itself, and by collections and values of
+//! Python's own library ([`global`]); one that is made by any other refuses the file. A class that is only
 //! named is its name.
 //!
 //! What was a tree of dicts and lists is flattened: keys ([`key`]) and positions, joined by dots,

@@ -153,6 +153,11 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             Err(TensorFault::NoData { why })
         }
         Global::Rebuild(Rebuild::WrapperSubclass) => {
+            // `(class, dtype, size, ...)`.
+            if let Some(Value::Global(Global::DType(element))) = arguments.optional(1) {
+                known.element = Some(element);
+            }
+            known.shape = arguments.sizes(2, "size").ok();
             let why = "it is a subclass that keeps its elements elsewhere";
             Err(TensorFault::NoData { why })
         }

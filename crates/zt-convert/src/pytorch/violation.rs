@@ -45,7 +45,7 @@ pub(super) enum TensorFault {
     NoData { why: &'static str },
     /// A layout that zTensor 1.2 has no format for.
     Layout { name: String },
-    /// Made by a function or class that is not on torch's list.
+    /// Made by a function or class of [`Global::Unread`](super::global::Global::Unread).
     Unread(Unread),
     /// Elements that zTensor 1.2 has no type for.
     Element { name: &'static str },
@@ -122,8 +122,8 @@ impl fmt::Display for TensorFault {
             }
             TensorFault::Unread(unread) => write!(
                 f,
-                "it is made by {unread}, named at byte {} of the pickle, which \
-                 torch.load(weights_only=True) does not allow; nothing was run",
+                "it is made by {unread}, named at byte {} of the pickle, which is not read; \
+                 nothing was run",
                 unread.at
             ),
             TensorFault::Element { name } => {

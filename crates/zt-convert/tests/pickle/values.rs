@@ -247,6 +247,63 @@ fn what_a_tensor_was_given_is_its_attributes() {
     );
 }
 
+/// A `DTensor` as torch pickles it: a subclass, its local part, and how it is spread over devices.
+#[test]
+fn a_distributed_tensor_is_its_own_fault() {
+    let made = |module, name: &'static str, state: Py| {
+        let class = Py::Global(module, name);
+        let mut new = Vec::new();
+        if let Py::Global(module, name) = class {
+            new.extend(format!("c{module}\n{name}\n)").bytes());
+            new.push(0x81);
+        }
+        built(Py::Code(new), state)
+    };
+    let dict = |pairs: Vec<(&str, Py)>| {
+        let pairs = pairs.into_iter();
+        Py::Dict(pairs.map(|(key, value)| (key.into(), value)).collect())
+    };
+    let placements = "torch.distributed.tensor.placement_types";
+    let shard = made(placements, "Shard", dict(vec![("dim", 0.into())]));
+    let mesh = dict(vec![("_rank_map", vector("ByteStorage", "q", 4))]);
+    let mesh = made("torch.distributed.device_mesh", "DeviceMesh", mesh);
+    let spec = dict(vec![("mesh", mesh), ("placements", Py::Tuple(vec![shard]))]);
+    let spec = made(
+        "torch.distributed.tensor._dtensor_spec",
+        "DTensorSpec",
+        spec,
+    );
+    let class = Py::Global("torch.distributed.tensor", "DTensor");
+    let arguments = vec![
+        class.clone(),
+        Py::Global("torch", "float32"),
+        tuple([8]),
+        tuple([1]),
+        0.into(),
+    ];
+    let state = dict(vec![
+        ("_local_tensor", vector("FloatStorage", "f", 4)),
+        ("_spec", spec),
+    ]);
+    let function = Py::Global("torch._utils", "_rebuild_wrapper_subclass");
+    let arguments = vec![
+        function,
+        class,
+        Py::Tuple(arguments),
+        Py::Tuple(vec![Py::None, state]),
+    ];
+    let file = with(call("torch._tensor", "_rebuild_from_type_v2", arguments));
+    let names: Vec<&str> = file.names().collect();
+    assert_eq!(names, ["x", "x._local_tensor", "x._spec", "w", "bytes"]);
+    let code = |name: &str| file.tensor(name).unwrap_err().code();
+    assert_eq!(
+        (code("x"), code("x._spec")),
+        ("unsupported", "pickle-global")
+    );
+    let local = file.tensor("x._local_tensor").unwrap();
+    assert_eq!(local.to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0]);
+}
+
 /// A scalar of NumPy: its type, its byte order and its bytes.
 fn scalar(code: &str, order: &str, bytes: Py) -> Py {
     let dtype = call(
