@@ -22,13 +22,14 @@ use zt_conformance::{archive, corpus, foreign};
 ///
 /// Lists of numbers in GGUF are values of 32 bytes each, at most 2^24 of them in a file. A list
 /// within a list is two bytes of a pickle, here as in Python an object of its own, and there are at
-/// most 2^24.
+/// most 2^24. A tensor of an ONNX model is at least 24 bytes of it.
 fn times(case: &str) -> u64 {
     match case {
         case if case.starts_with("gguf, array") => 33,
         case if case.starts_with("pickle, lists") || case.starts_with("pickle, dicts") => 80,
         "pt" => 80,
         case if case.starts_with("pickle, one state") => 80,
+        case if case.starts_with("onnx") => 80,
         _ => 16,
     }
 }
@@ -133,6 +134,24 @@ fn gguf(tensors: u64, pairs: u64, rest: &[u8]) -> Vec<u8> {
 
 fn gguf_text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+/// An ONNX model of this graph.
+fn onnx(graph: &[u8]) -> Vec<u8> {
+    let mut len = Vec::new();
+    let mut rest = graph.len();
+    while rest >= 0x80 {
+        len.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    len.push(rest as u8);
+    // A version of the format, then the graph.
+    [&b"\x08\x09\x3a"[..], &len, graph].concat()
+}
+
+/// An initializer that has a name of 20 bytes, and nothing else.
+fn initializer(number: u32) -> Vec<u8> {
+    [&b"\x2a\x16\x42\x14"[..], format!("{number:020}").as_bytes()].concat()
 }
 
 /// A PyTorch file of this pickle.
@@ -318,6 +337,14 @@ fn hostile_files_of_other_formats_open_within_a_multiple_of_themselves() {
         (
             "pickle, dicts with a long key twice, 100,000",
             pytorch(&repeated_key_pickle()),
+        ),
+        (
+            "onnx, 100,000 initializers of 24 bytes",
+            onnx(&(0..100_000).flat_map(initializer).collect::<Vec<u8>>()),
+        ),
+        (
+            "onnx, 10^6 empty initializers",
+            onnx(&b"\x2a\0".repeat(1_000_000)),
         ),
         (
             "pickle, one state of 100,000 tensors",

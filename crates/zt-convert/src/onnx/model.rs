@@ -19,7 +19,13 @@ use super::wire::{Field, Fields, Window};
 const GRAPHS_MAX: usize = 32;
 
 /// Tensors of a model. The largest that are published have some ten thousand.
-const TENSORS_MAX: usize = 1 << 20;
+const TENSORS_MAX: u64 = 1 << 20;
+
+/// Bytes of the file for every tensor, and tensors that any file may have. One that is listed takes
+/// some 3 KiB, and is two bytes where it says nothing; with a name, a type and a value it is some 17,
+/// and the node that takes it is about as long.
+const PER_TENSOR: u64 = 24;
+const TENSORS_MIN: u64 = 4096;
 
 /// Bytes of all names that are made of others, for every byte of the file, and at least.
 const NAMES: u64 = 16;
@@ -93,6 +99,8 @@ impl Model {
             window,
             limits,
             found: Vec::new(),
+            tensors: 0,
+            tensors_max: (file.byte_len() / PER_TENSOR).clamp(TENSORS_MIN, TENSORS_MAX),
             names: file.byte_len().saturating_mul(NAMES).max(NAMES_MIN),
             pairs: Pairs::new(limits.manifest_len),
         };
@@ -136,6 +144,9 @@ struct Walk<'w, 's> {
     window: &'w mut Window<'s>,
     limits: &'w Limits,
     found: Vec<Found>,
+    /// How many there are, a sparse one as two, and may be.
+    tensors: u64,
+    tensors_max: u64,
     /// Bytes that names may still take which are made of others.
     names: u64,
     pairs: Pairs,
@@ -406,8 +417,12 @@ impl Walk<'_, '_> {
 
     /// Adds a tensor, unless there are too many.
     fn add(&mut self, name: Name, content: Content) -> Result<()> {
-        if self.found.len() >= TENSORS_MAX {
-            let limit = TENSORS_MAX;
+        self.tensors = self.tensors.saturating_add(match &content {
+            Content::Dense(_) => 1,
+            Content::Sparse(_) => 2,
+        });
+        if self.tensors > self.tensors_max {
+            let limit = self.tensors_max;
             return Err(Violation::TooMany { limit }.into());
         }
         self.found.push(Found { name, content });

@@ -30,7 +30,7 @@ pub(super) enum Violation {
     /// Two initializers of one name.
     RepeatedName,
     /// More tensors than allowed.
-    TooMany { limit: usize },
+    TooMany { limit: u64 },
     /// A text that is longer than allowed.
     TooLong {
         what: &'static str,
@@ -139,7 +139,10 @@ impl fmt::Display for Violation {
                 write!(f, "graphs within graphs, the limit is {limit} levels")
             }
             Violation::RepeatedName => f.write_str("two initializers have this name"),
-            Violation::TooMany { limit } => write!(f, "more tensors than the limit, which is {limit}"),
+            Violation::TooMany { limit } => write!(
+                f,
+                "more tensors than a file of that length has, which are {limit}"
+            ),
             Violation::TooLong {
                 what,
                 byte_len,

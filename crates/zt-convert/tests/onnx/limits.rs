@@ -58,6 +58,18 @@ fn limits_are_those_of_what_exceeds_them() {
     assert_eq!(attributes.get("unit").unwrap().as_str(), Some("m"));
 }
 
+/// An initializer that says nothing is two bytes, and some 3 KiB where it is listed.
+#[test]
+fn tensors_are_as_many_as_the_file_is_long_for() {
+    let empty = |count: usize| opened(model(&[field(5, []).repeat(count)]));
+    assert_eq!(empty(4096).unwrap().len(), 4096);
+    let error = empty(4097).unwrap_err();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "header"));
+    // A file that is longer has room for more.
+    let more = [field(5, []).repeat(4097), field(10, "d".repeat(100_000))];
+    assert_eq!(opened(model(&more)).unwrap().len(), 4097);
+}
+
 #[test]
 fn graphs_within_graphs_have_a_limit() {
     let nested = |levels: usize| {
