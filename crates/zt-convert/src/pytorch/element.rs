@@ -3,7 +3,7 @@
 use zt::DType;
 
 /// An element type of torch.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct ElementType {
     /// Its name in Python, without `torch.`.
     pub(super) name: &'static str,
@@ -17,7 +17,7 @@ pub(super) struct ElementType {
 }
 
 /// What elements are here.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) enum Meaning {
     /// Values of a dtype and, where there is one, a logical type.
     Values(DType, Option<&'static str>),

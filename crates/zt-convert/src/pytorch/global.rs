@@ -2,6 +2,7 @@
 //! to be understood.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use super::element::{BYTES, ElementType};
 
@@ -11,7 +12,7 @@ use super::element::{BYTES, ElementType};
 /// which protocol 2 says that there are none, collections and values of Python's own library, and
 /// [`Global::Unread`]. What modules or users of torch add to its list is not here, but for what
 /// `torch.distributed.tensor` does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Global {
     /// `collections.OrderedDict`.
     OrderedDict,
@@ -57,11 +58,26 @@ pub(super) enum Global {
 }
 
 /// A global by which an object is refused, and where the pickle names it: its byte.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Unread {
     /// Its place in [`UNREAD`]: values of pickles are small.
     place: u8,
     pub(super) at: u32,
+}
+
+/// It is the same wherever it is named.
+impl PartialEq for Unread {
+    fn eq(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+impl Eq for Unread {}
+
+impl Hash for Unread {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.place.hash(state);
+    }
 }
 
 /// The globals of [`Global::Unread`]. NumPy 2 moved its own.
@@ -91,7 +107,7 @@ const UNREAD: &[(&str, &str)] = &[
 ];
 
 /// A row of [`PLAIN`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Plain {
     place: u8,
 }
@@ -136,7 +152,7 @@ const PLAIN: &[(&str, &str, Becomes)] = &[
 ];
 
 /// The functions of `torch._utils` by which tensors are rebuilt, without their `_rebuild_`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Rebuild {
     Tensor,
     TensorV2,
@@ -153,7 +169,7 @@ pub(super) enum Rebuild {
 }
 
 /// How quantized integers become values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Scheme {
     PerTensor,
     PerChannel,

@@ -409,12 +409,28 @@ fn a_key_that_is_there_again_replaces_the_first() {
         ),
         (tuple([1, 2]), tuple([1, 2])),
         (tuple([tuple(["a"])]), tuple([tuple(["a"])])),
+        (
+            Py::Global("torch", "float32"),
+            Py::Global("torch", "float32"),
+        ),
+        (Py::Global("numpy", "dtype"), Py::Global("numpy", "dtype")),
+        (Py::None, Py::None),
     ] {
+        // Of the same kind, as far as there is another, and no equal.
+        let other = match &first {
+            Py::Global("my.module", _) => Py::Global("my.module", "Other"),
+            Py::Global("torch", _) => Py::Global("torch", "float16"),
+            Py::Global(..) => Py::Global("numpy", "ndarray"),
+            Py::Tuple(_) => tuple([7]),
+            _ => Py::FrozenSet(Vec::new()),
+        };
         let last = strided(storage("ByteStorage", "q", 4), 3, &[1], &[1]);
         let last = rebuilt("_rebuild_tensor_v2", last);
-        let file = beside(vec![(first, vector("FloatStorage", "f", 4)), (again, last)]).unwrap();
-        assert_eq!(file.len(), 3);
-        let name = file.names().next().unwrap();
+        let tensor = || vector("FloatStorage", "f", 4);
+        let items = vec![(other, tensor()), (first, tensor()), (again, last)];
+        let file = beside(items).unwrap();
+        assert_eq!(file.len(), 4);
+        let name = file.names().nth(1).unwrap();
         assert_eq!(file.tensor(name).unwrap().to_vec::<u8>().unwrap(), [4]);
     }
     for (first, other) in [

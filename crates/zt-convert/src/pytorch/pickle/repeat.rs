@@ -2,6 +2,7 @@
 //! the first.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem::discriminant;
 
 use super::fault::PickleFault;
 use super::heap::{Heap, Node, Value};
@@ -98,7 +99,8 @@ impl Budget {
     }
 }
 
-/// Equal keys have equal sums.
+/// Equal keys have equal sums, and others have others, so that each is compared with the first of
+/// its own.
 fn hash(
     heap: &Heap<'_>,
     key: Value,
@@ -111,26 +113,43 @@ fn hash(
         number.hash(hasher);
         return Ok(());
     }
-    match (key, heap.node(key)) {
-        (Value::Float(value), _) => value.to_bits().hash(hasher),
-        (_, Some(Node::Text(text))) => {
+    let id = match key {
+        Value::Float(value) => {
+            value.to_bits().hash(hasher);
+            return Ok(());
+        }
+        Value::Global(global) => {
+            global.hash(hasher);
+            return Ok(());
+        }
+        Value::Node(id) => id,
+        Value::None | Value::Bool(_) | Value::Int(_) => return Ok(()),
+    };
+    let node = heap.node(key);
+    node.map(discriminant).hash(hasher);
+    match node {
+        Some(Node::Text(text)) => {
             budget.spend(text.len())?;
             text.hash(hasher);
         }
-        (_, Some(Node::Halves(bytes) | Node::Bytes(bytes) | Node::Long(bytes))) => {
+        Some(Node::Halves(bytes) | Node::Bytes(bytes) | Node::Long(bytes)) => {
             budget.spend(bytes.len())?;
             bytes.hash(hasher);
         }
-        (_, Some(Node::Tuple(items))) => {
-            items.len().hash(hasher);
-            if let Some(depth) = depth.checked_sub(1) {
-                for item in items {
-                    hash(heap, *item, depth, hasher, budget)?;
-                }
+        Some(Node::Named { module, name, .. }) => {
+            for text in [module, name].map(|text| heap.text(*text).unwrap_or_default()) {
+                budget.spend(text.len())?;
+                text.hash(hasher);
             }
         }
-        // None, globals and objects: few, or told apart by comparing.
-        _ => {}
+        Some(Node::Tuple(items)) if depth > 0 => {
+            items.len().hash(hasher);
+            for item in items {
+                hash(heap, *item, depth.saturating_sub(1), hasher, budget)?;
+            }
+        }
+        // What is equal to itself alone.
+        _ => id.hash(hasher),
     }
     Ok(())
 }
