@@ -17,6 +17,27 @@ const NEGATIVE_BIGNUM: u64 = 3;
 /// A path that is longer is none that a system has.
 const TEXT_LEN: usize = 1 << 16;
 
+/// How much further collections may nest.
+#[derive(Clone, Copy)]
+struct Depth {
+    left: usize,
+    limit: usize,
+}
+
+impl Depth {
+    const fn of(limits: &Limits) -> Self {
+        let limit = limits.nesting;
+        Depth { left: limit, limit }
+    }
+
+    fn further(self) -> Result<Self, Violation> {
+        let limit = self.limit;
+        let left = self.left.checked_sub(1);
+        let left = left.ok_or(Violation::TooDeep { limit })?;
+        Ok(Depth { left, limit })
+    }
+}
+
 /// A value as CBOR has it: numbers, texts, bytes and None as they are; tuples, sets and sizes as
 /// arrays; a complex number as its two parts; dtypes and devices by their names in torch; a scalar
 /// of NumPy as the number or the text that it is.
@@ -26,7 +47,7 @@ pub(super) fn attribute(
     limits: &Limits,
     budget: &mut Budget,
 ) -> Result<zt::manifest::Value, Violation> {
-    convert(heap, value, limits.nesting, budget)
+    convert(heap, value, Depth::of(limits), budget)
 }
 
 /// The attributes of an object of Python, by their names. See
@@ -38,8 +59,8 @@ pub(super) fn attributes(
     budget: &mut Budget,
 ) -> Result<Attributes, Violation> {
     let pairs = pairs.iter().map(|(key, value)| {
-        let key = convert(heap, *key, limits.nesting, budget)?;
-        Ok((key, convert(heap, *value, limits.nesting, budget)?))
+        let key = convert(heap, *key, Depth::of(limits), budget)?;
+        Ok((key, convert(heap, *value, Depth::of(limits), budget)?))
     });
     pairs.collect()
 }
@@ -47,15 +68,12 @@ pub(super) fn attributes(
 fn convert(
     heap: &Heap<'_>,
     value: Value,
-    depth: usize,
+    depth: Depth,
     budget: &mut Budget,
 ) -> Result<zt::manifest::Value, Violation> {
     use zt::manifest::Value as Cbor;
     budget.spend(size_of::<Cbor>())?;
-    let Some(depth) = depth.checked_sub(1) else {
-        let limit = Limits::default().nesting;
-        return Err(Violation::TooDeep { limit });
-    };
+    let depth = depth.further()?;
     let node = match value {
         Value::None => return Ok(Cbor::Null),
         Value::Bool(value) => return Ok(value.into()),
@@ -113,7 +131,7 @@ fn convert(
 fn object(
     heap: &Heap<'_>,
     made: Made,
-    depth: usize,
+    depth: Depth,
     budget: &mut Budget,
 ) -> Result<zt::manifest::Value, Violation> {
     use zt::manifest::Value as Cbor;
@@ -172,7 +190,7 @@ fn plain_value(
     heap: &Heap<'_>,
     plain: Plain,
     made: Made,
-    depth: usize,
+    depth: Depth,
     budget: &mut Budget,
 ) -> Result<zt::manifest::Value, Violation> {
     use zt::manifest::Value as Cbor;
