@@ -21,12 +21,8 @@ pub(super) struct View {
     pub(super) shape: Vec<u64>,
     /// In elements of this view, one per dimension.
     pub(super) strides: Vec<u64>,
-    element: Element,
+    element: &'static ElementType,
 }
-
-/// An [`ElementType`], compared by its name.
-#[derive(Debug, Clone, Copy)]
-struct Element(&'static ElementType);
 
 /// A run of elements outside the pickle.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,7 +34,7 @@ pub(super) struct Storage {
     pub(super) offset: u64,
     /// Of the whole storage, in bytes.
     pub(super) whole_len: u64,
-    element: Element,
+    element: &'static ElementType,
 }
 
 impl View {
@@ -58,7 +54,7 @@ impl View {
         }
         let view = View {
             offset: arguments.unsigned(1, "storage offset")?,
-            element: element.map_or(storage.element, Element),
+            element: element.unwrap_or(storage.element),
             storage,
             shape,
             strides,
@@ -67,7 +63,7 @@ impl View {
     }
 
     pub(super) fn element(&self) -> &'static ElementType {
-        self.element.0
+        self.element
     }
 
     /// How many elements; no more than 2^64, as has been checked.
@@ -77,11 +73,11 @@ impl View {
 
     /// Bytes of the elements, packed ones as they are packed.
     pub(super) fn byte_len(&self) -> u64 {
-        match self.element.0.meaning {
+        match self.element.meaning {
             Meaning::Quantized { per_word, .. } if per_word > 1 => {
                 self.count().div_ceil(per_word.into())
             }
-            _ => self.count().saturating_mul(self.element.0.byte_len),
+            _ => self.count().saturating_mul(self.element.byte_len),
         }
     }
 
@@ -108,11 +104,11 @@ impl View {
     /// Checks that every element lies in the storage.
     fn check(self) -> Done<Self> {
         let count = product(&self.shape).ok_or(TensorFault::Overflow)?;
-        let element_len = self.element.0.byte_len;
+        let element_len = self.element.byte_len;
         count
             .checked_mul(element_len)
             .ok_or(TensorFault::Overflow)?;
-        if let Meaning::Quantized { per_word, .. } = self.element.0.meaning
+        if let Meaning::Quantized { per_word, .. } = self.element.meaning
             && per_word > 1
         {
             return self.check_packed(count, per_word.into());
@@ -148,19 +144,19 @@ impl View {
         for (size, stride) in self.shape.iter().zip(&self.strides) {
             last = last.checked_add(size.checked_sub(1)?.checked_mul(*stride)?)?;
         }
-        last.checked_add(1)?.checked_mul(self.element.0.byte_len)
+        last.checked_add(1)?.checked_mul(self.element.byte_len)
     }
 }
 
 impl Storage {
     pub(super) fn element(&self) -> &'static ElementType {
-        self.element.0
+        self.element
     }
 
     /// The storage as a tensor of one dimension.
     pub(super) fn into_view(self) -> View {
         let element = self.element;
-        let count = self.byte_len.checked_div(element.0.byte_len);
+        let count = self.byte_len.checked_div(element.byte_len);
         View {
             storage: self,
             offset: 0,
@@ -168,20 +164,6 @@ impl Storage {
             strides: vec![1],
             element,
         }
-    }
-}
-
-impl PartialEq for Element {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.name == other.0.name
-    }
-}
-
-impl Eq for Element {}
-
-impl std::hash::Hash for Element {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.0.name.hash(state);
     }
 }
 
@@ -213,7 +195,7 @@ pub(super) fn storage(heap: &Heap<'_>, value: Value) -> Done<Storage> {
         byte_len: whole_len,
         offset: 0,
         whole_len,
-        element: Element(element),
+        element,
     };
     // A part of another storage: its key, offset and length.
     if let Some(part) = arguments.optional(5).filter(|part| *part != Value::None) {
