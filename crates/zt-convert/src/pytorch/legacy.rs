@@ -238,13 +238,13 @@ impl<'p> Pickles<'p> {
 }
 
 /// What the object says of a storage: how many elements, and their bytes.
-struct Known {
+struct StorageLen {
     count: u64,
     byte_len: u64,
 }
 
 /// The storages that the object has anywhere, by their keys.
-fn types_of(heap: &Heap<'_>) -> HashMap<String, Known> {
+fn types_of(heap: &Heap<'_>) -> HashMap<String, StorageLen> {
     let mut known = HashMap::new();
     for value in heap.persistent() {
         // What is wrong with one is found where it is used.
@@ -252,7 +252,7 @@ fn types_of(heap: &Heap<'_>) -> HashMap<String, Known> {
             continue;
         };
         let count = storage.whole_len.checked_div(storage.element().byte_len);
-        let this = Known {
+        let this = StorageLen {
             count: count.unwrap_or(0),
             byte_len: storage.whole_len,
         };
