@@ -5,18 +5,17 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use zt::formats::{Packing, Quantization};
 use zt::manifest::{ByteOrder, Text};
 use zt::{
-    Attributes, Blob, Component, DType, Error, File, FileBuilder, Memory, Object, RawComponent,
-    RawObject, Result, Source, SourceId, Span,
+    Attributes, Blob, Component, DType, Error, File, FileBuilder, Object, RawComponent, RawObject,
+    Result, Source, SourceId, Span,
 };
 
 use super::attribute;
 use super::element::{ElementType, Meaning};
 use super::flatten::{self, Budget, Leaf};
 use super::pickle::{Heap, Node, Pickle, Value};
-use super::tensor::{self, Layout, Numbers, Refused, Scale};
+use super::tensor::{self, Layout, Refused};
 use super::view::{self, Storage, View};
 use super::violation::{TensorFault, Violation};
 use super::wrapper;
@@ -88,17 +87,17 @@ fn single_name(path: Option<&Path>) -> String {
         .into_owned()
 }
 
-struct Assembler<'h> {
+pub(super) struct Assembler<'h> {
     heap: &'h Heap<'h>,
     locate: &'h Locate<'h>,
     byte_order: ByteOrder,
-    builder: &'h mut FileBuilder,
+    pub(super) builder: &'h mut FileBuilder,
     file: &'h (Arc<dyn Source>, SourceId),
     limits: zt::Limits,
     storages: HashMap<String, Result<Stored>>,
     /// Views that are not plain ranges: tied ones are made once.
     gathered: HashMap<View, (SourceId, Span)>,
-    bands: Bands,
+    pub(super) bands: Bands,
 }
 
 /// A storage that has been found.
@@ -111,7 +110,7 @@ struct Stored {
 }
 
 /// An object in the making: what it is, and where its components are.
-struct Parts {
+pub(super) struct Parts {
     object: Object,
     sources: Vec<SourceId>,
 }
@@ -251,7 +250,7 @@ impl<'h> Assembler<'h> {
     }
 
     /// Plain elements as a component.
-    fn component(&mut self, view: View) -> Result<(Component, SourceId)> {
+    pub(super) fn component(&mut self, view: View) -> Result<(Component, SourceId)> {
         let element = view.element();
         let Meaning::Values(dtype, logical_type) = element.meaning else {
             return Err(TensorFault::Element { name: element.name }.into());
@@ -263,138 +262,16 @@ impl<'h> Assembler<'h> {
         Ok((component, id))
     }
 
-    fn order_of(&self, dtype: DType) -> ByteOrder {
+    pub(super) fn order_of(&self, dtype: DType) -> ByteOrder {
         match dtype.byte_len() {
             1 => ByteOrder::Little,
             _ => self.byte_order,
         }
     }
 
-    /// `quantized_group`, whose groups are what torch's channels are made of.
-    fn quantized(&mut self, integers: View, scale: Scale) -> Result<Parts> {
-        let element = integers.element();
-        let Meaning::Quantized {
-            bits,
-            per_word,
-            word,
-            is_signed,
-        } = element.meaning
-        else {
-            return Err(TensorFault::Element { name: element.name }.into());
-        };
-        let (shape, count) = (integers.shape.clone(), integers.count());
-        let group_size = match &scale {
-            Scale::PerTensor { .. } => count,
-            // The elements of a channel that lie together.
-            Scale::PerChannel { axis, .. } => {
-                let inner = shape.get(axis.saturating_add(1)..).unwrap_or_default();
-                inner.iter().fold(1u64, |size, n| size.saturating_mul(*n))
-            }
-        };
-        let packing = Packing {
-            per_word,
-            dtype: word,
-        };
-        let mut quantization = Quantization::new(bits, group_size.max(1), packing);
-        quantization.signed = is_signed;
-
-        let (scales, zeros) = match scale {
-            Scale::PerTensor { scale, zero_point } => {
-                let groups = count.min(1);
-                // torch keeps one scale as f64, and computes with it as f32.
-                #[expect(clippy::cast_possible_truncation, reason = "rounded, as torch does")]
-                let scale = (scale as f32).to_le_bytes().to_vec();
-                let scale = self.numbers(DType::F32, scale, groups)?;
-                let zero = zero_point.to_le_bytes().to_vec();
-                (scale, self.numbers(DType::I64, zero, groups)?)
-            }
-            Scale::PerChannel {
-                axis,
-                scales,
-                zero_points,
-            } => {
-                let outer = shape.get(..axis).unwrap_or_default();
-                // A group of nothing has no scale.
-                let channels = match count {
-                    0 => 0,
-                    _ => shape.get(axis).copied().unwrap_or(0),
-                };
-                (
-                    self.channels(scales, outer, channels)?,
-                    self.channels(zero_points, outer, channels)?,
-                )
-            }
-        };
-        let (id, span) = self.place(integers)?;
-        let mut packed = Component::new(word, Blob::raw(span));
-        packed.byte_order = self.order_of(word);
-        let mut parts = Parts::new(shape, "quantized_group");
-        for (key, value) in &quantization.to_attributes() {
-            parts.attribute(key.clone(), value.clone());
-        }
-        parts.push("packed_weight", (packed, id));
-        parts.push("scales", scales);
-        parts.push("zeros", zeros);
-        Ok(parts)
-    }
-
-    /// Numbers of the pickle itself, `count` of them.
-    fn numbers(
-        &mut self,
-        dtype: DType,
-        bytes: Vec<u8>,
-        count: u64,
-    ) -> Result<(Component, SourceId)> {
-        let id = self.builder.derived(Memory::new(bytes));
-        let byte_len = count.saturating_mul(dtype.byte_len() as u64);
-        let span = Span::new(0, byte_len).unwrap_or_default();
-        Ok((Component::new(dtype, Blob::raw(span)), id))
-    }
-
-    /// One number for every group: those of the channels, again for every index of the dimensions
-    /// outside.
-    fn channels(
-        &mut self,
-        numbers: Numbers,
-        outer: &[u64],
-        channels: u64,
-    ) -> Result<(Component, SourceId)> {
-        let view = match numbers {
-            Numbers::View(view) => *view,
-            Numbers::Floats(floats) => {
-                let bytes = floats.iter().flat_map(|number| number.to_le_bytes());
-                return self.repeated(DType::F64, bytes.collect(), outer, channels);
-            }
-            Numbers::Integers(integers) => {
-                let bytes = integers.iter().flat_map(|number| number.to_le_bytes());
-                return self.repeated(DType::I64, bytes.collect(), outer, channels);
-            }
-        };
-        self.component(view.repeated(outer, channels))
-    }
-
-    fn repeated(
-        &mut self,
-        dtype: DType,
-        bytes: Vec<u8>,
-        outer: &[u64],
-        channels: u64,
-    ) -> Result<(Component, SourceId)> {
-        let width = dtype.byte_len() as u64;
-        let base: Arc<dyn Source> = Arc::new(Memory::new(bytes));
-        let mut shape = outer.to_vec();
-        shape.push(channels);
-        let mut strides = vec![0; outer.len()];
-        strides.push(width);
-        let view = strided::View::new(0, width, &shape, &strides).ok_or(TensorFault::Overflow)?;
-        let span = Span::new(0, view.byte_len()).unwrap_or_default();
-        let id = self.builder.derived(Strided::new(base, view, &self.bands)?);
-        Ok((Component::new(dtype, Blob::raw(span)), id))
-    }
-
     /// Where the elements of a view are, in row-major order: in the file as they lie there, or made
     /// when they are read.
-    fn place(&mut self, view: View) -> Result<(SourceId, Span)> {
+    pub(super) fn place(&mut self, view: View) -> Result<(SourceId, Span)> {
         let stored = self.stored(&view.storage)?;
         let element_len = view.element().byte_len;
         let start = view
@@ -490,19 +367,23 @@ impl<'h> Assembler<'h> {
 }
 
 impl Parts {
-    fn new(shape: Vec<u64>, format: &'static str) -> Self {
+    pub(super) fn new(shape: Vec<u64>, format: &'static str) -> Self {
         Parts {
             object: Object::new(shape, format),
             sources: Vec::new(),
         }
     }
 
-    fn push(&mut self, role: &'static str, (component, source): (Component, SourceId)) {
+    pub(super) fn push(&mut self, role: &'static str, (component, source): (Component, SourceId)) {
         self.object.components.push((role.into(), component));
         self.sources.push(source);
     }
 
-    fn attribute(&mut self, key: impl Into<zt::manifest::Value>, value: zt::manifest::Value) {
+    pub(super) fn attribute(
+        &mut self,
+        key: impl Into<zt::manifest::Value>,
+        value: zt::manifest::Value,
+    ) {
         let attributes = self.object.attributes.get_or_insert_default();
         attributes.insert(key, value);
     }

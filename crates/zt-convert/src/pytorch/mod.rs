@@ -24,6 +24,7 @@ mod global;
 mod key;
 mod legacy;
 mod pickle;
+mod quantized;
 mod scalar;
 mod tensor;
 mod view;

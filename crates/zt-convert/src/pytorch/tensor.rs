@@ -3,9 +3,10 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::arguments::{Arguments, wrong};
-use super::element::{ElementType, Meaning};
-use super::global::{Global, Rebuild, Scheme};
+use super::element::ElementType;
+use super::global::{Global, Rebuild};
 use super::pickle::{Heap, Made, Node, Value};
+use super::quantized::{self, Scale};
 use super::view::{self, View};
 use super::violation::TensorFault;
 use super::wrapper::unwrapped;
@@ -31,29 +32,6 @@ pub(super) enum Layout {
     },
     /// Integers; a scale and a zero-point make values of them.
     Quantized { integers: View, scale: Scale },
-}
-
-/// The scales and zero-points of a quantized tensor.
-#[derive(Debug)]
-pub(super) enum Scale {
-    PerTensor {
-        scale: f64,
-        zero_point: i64,
-    },
-    PerChannel {
-        axis: usize,
-        scales: Numbers,
-        zero_points: Numbers,
-    },
-}
-
-/// One number per channel.
-#[derive(Debug)]
-pub(super) enum Numbers {
-    View(Box<View>),
-    /// As torch wrote them before version 1.4.
-    Floats(Vec<f64>),
-    Integers(Vec<i64>),
 }
 
 /// Why an object is no tensor that can be read. What is known of it all the same lists with it.
@@ -97,9 +75,9 @@ pub(super) fn tensor(heap: &Heap<'_>, made: Made) -> Result<Layout, Refused> {
 
 /// What has been understood of a tensor before it was refused.
 #[derive(Default)]
-struct Known {
-    shape: Option<Vec<u64>>,
-    element: Option<&'static ElementType>,
+pub(super) struct Known {
+    pub(super) shape: Option<Vec<u64>>,
+    pub(super) element: Option<&'static ElementType>,
 }
 
 fn resolve(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
@@ -143,7 +121,7 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             Ok(Layout::Strided(view))
         }
         Global::Rebuild(Rebuild::SparseTensor) => sparse(&arguments, known),
-        Global::Rebuild(Rebuild::QTensor) => quantized(&arguments, known),
+        Global::Rebuild(Rebuild::QTensor) => quantized::layout(&arguments, known),
         Global::Rebuild(Rebuild::MetaTensor) => {
             if let Value::Global(Global::DType(element)) = arguments.value(0, "dtype")? {
                 known.element = Some(element);
@@ -183,7 +161,7 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
 }
 
 /// `(storage, offset, size, stride, ...)`. A type overrides that of the storage.
-fn strided(
+pub(super) fn strided(
     arguments: &Arguments<'_, '_>,
     element: Option<&'static ElementType>,
     known: &mut Known,
@@ -327,54 +305,7 @@ fn csr(
     })
 }
 
-/// `(storage, offset, size, stride, (scheme, ...), ...)`.
-fn quantized(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
-    let heap = arguments.heap;
-    let integers = strided(arguments, None, known)?;
-    if !matches!(integers.element().meaning, Meaning::Quantized { .. }) {
-        let found = "a storage of other than quantized integers";
-        return Err(TensorFault::Argument {
-            name: "storage",
-            found,
-        });
-    }
-    let parameters = Arguments::new(heap, arguments.value(4, "quantizer_params")?, "scheme")?;
-    let scheme = parameters.value(0, "scheme")?;
-    let Value::Global(Global::QuantizationScheme(scheme)) = scheme else {
-        return Err(wrong(heap, "scheme", scheme));
-    };
-    let scale = match scheme {
-        Scheme::PerTensor => Scale::PerTensor {
-            scale: parameters.float(1, "scale")?,
-            zero_point: parameters.int(2, "zero_point")?,
-        },
-        Scheme::PerChannel | Scheme::PerChannelFloat => {
-            let axis = parameters.unsigned(3, "axis")?;
-            let axis = usize::try_from(axis).map_err(|_| TensorFault::Overflow)?;
-            let Some(channels) = integers.shape.get(axis).copied() else {
-                let (what, found) = ("axis", axis as u64);
-                let expected = integers.shape.len() as u64;
-                return Err(TensorFault::Parts {
-                    what,
-                    expected,
-                    found,
-                });
-            };
-            Scale::PerChannel {
-                axis,
-                scales: numbers(&parameters, 1, "scales", channels)?,
-                zero_points: numbers(&parameters, 2, "zero_points", channels)?,
-            }
-        }
-        Scheme::Symmetric => {
-            let name = "a symmetric quantization scheme".to_owned();
-            return Err(TensorFault::Layout { name });
-        }
-    };
-    Ok(Layout::Quantized { integers, scale })
-}
-
-fn check_shape(what: &'static str, expected: &[u64], view: &View) -> Done<()> {
+pub(super) fn check_shape(what: &'static str, expected: &[u64], view: &View) -> Done<()> {
     if view.shape.len() != expected.len() {
         return Err(TensorFault::Parts {
             what,
@@ -395,7 +326,7 @@ fn check_shape(what: &'static str, expected: &[u64], view: &View) -> Done<()> {
 }
 
 /// A tensor that is itself an argument: plain elements.
-fn view(arguments: &Arguments<'_, '_>, at: usize, name: &'static str) -> Done<View> {
+pub(super) fn view(arguments: &Arguments<'_, '_>, at: usize, name: &'static str) -> Done<View> {
     let (heap, value) = (arguments.heap, arguments.value(at, name)?);
     let Some(Node::Made(made)) = heap.node(value) else {
         return Err(wrong(heap, name, value));
@@ -411,35 +342,4 @@ fn view(arguments: &Arguments<'_, '_>, at: usize, name: &'static str) -> Done<Vi
         Layout::Strided(view) => Ok(view),
         _ => Err(wrong(heap, name, value)),
     }
-}
-
-/// One number per channel.
-fn numbers(
-    arguments: &Arguments<'_, '_>,
-    at: usize,
-    name: &'static str,
-    channels: u64,
-) -> Done<Numbers> {
-    let (heap, value) = (arguments.heap, arguments.value(at, name)?);
-    let Some(Node::List(items)) = heap.node(value) else {
-        let view = view(arguments, at, name)?;
-        check_shape(name, &[channels], &view)?;
-        return Ok(Numbers::View(Box::new(view)));
-    };
-    let found = items.len() as u64;
-    if found != channels {
-        return Err(TensorFault::Parts {
-            what: name,
-            expected: channels,
-            found,
-        });
-    }
-    let items = Arguments::of_items(heap, items);
-    let places = 0..items.len();
-    if items.int(0, name).is_ok() {
-        let integers = places.map(|at| items.int(at, name));
-        return integers.collect::<Done<_>>().map(Numbers::Integers);
-    }
-    let floats = places.map(|at| items.float(at, name));
-    floats.collect::<Done<_>>().map(Numbers::Floats)
 }
