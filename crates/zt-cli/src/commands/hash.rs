@@ -17,7 +17,9 @@ use crate::text::printable;
 /// Hash the decoded bytes of every component, and all of them into one identity of the tensors
 ///
 /// Two files with the same `content` hold the same tensors, whatever their compression, placement,
-/// digests and order.
+/// digests and order. Names and formats belong to it: a tensor as planes or blocks is another than
+/// the dense one, and the name of an .npy file's array is that of the file. Where only values count,
+/// compare the hashes of --dense.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
