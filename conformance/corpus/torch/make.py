@@ -180,7 +180,7 @@ weights = torch.arange(6.0).reshape(2, 3)
 for protocol in (2, 4, 5):
     values = {"weight": weights, "best": np.float64(0.75), "steps": np.arange(6, dtype=np.int32).reshape(2, 3), "flag": np.bool_(True), "transposed": weights.t()}
     case(f"numpy_protocol_{protocol}", "scalars and arrays of NumPy beside tensors", saved(values, pickle_protocol=protocol),
-         {"weight": weights, "transposed": weights.t()}, {"steps": "of NumPy"}, {"best": 0.75, "flag": True})
+         {"weight": weights, "transposed": weights.t()}, {name: "of NumPy" for name in ("best", "steps", "flag")})
 
 # Tensors with attributes of their own, and everything that is a parameter.
 buffer = torch.nn.Buffer(torch.arange(3.0))

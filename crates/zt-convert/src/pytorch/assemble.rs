@@ -151,7 +151,7 @@ impl<'h> Assembler<'h> {
             let Leaf { name, value } = &leaf;
             let name = format!("{}{name}", graph.prefix);
             let layout = match pickle.heap.node(*value) {
-                Some(Node::Made(made)) if wrapper::is_tensor(&pickle.heap, *made, budget)? => {
+                Some(Node::Made(made)) if wrapper::is_tensor(made) => {
                     tensor::tensor(&pickle.heap, *made)
                 }
                 Some(Node::Persistent(_)) => view::storage(&pickle.heap, *value)

@@ -7,7 +7,6 @@ use zt::{Attributes, Limits};
 use super::flatten::Budget;
 use super::global::{Becomes, Global, Plain};
 use super::pickle::{Heap, Made, Node, Value};
-use super::scalar::{self, Scalar};
 use super::violation::Violation;
 
 /// CBOR's tags of integers beyond 64 bits. RFC 8949 §3.4.3.
@@ -39,8 +38,7 @@ impl Depth {
 }
 
 /// A value as CBOR has it: numbers, texts, bytes and None as they are; tuples, sets and sizes as
-/// arrays; a complex number as its two parts; dtypes and devices by their names in torch; a scalar
-/// of NumPy as the number or the text that it is.
+/// arrays; a complex number as its two parts; dtypes and devices by their names in torch.
 pub(super) fn attribute(
     heap: &Heap<'_>,
     value: Value,
@@ -154,10 +152,6 @@ fn object(
         // An Enum.
         (Global::Script, [value]) if made.state.is_none() => convert(heap, *value, depth, budget),
         (Global::Plain(plain), _) => plain_value(heap, plain, made, depth, budget),
-        (Global::Unread(_), _) => {
-            budget.spend(scalar::byte_len(heap, made))?;
-            Ok(number(scalar::scalar(heap, made).ok_or_else(unknown)?))
-        }
         (Global::ScriptTyped, [items, ..]) => convert(heap, *items, depth, budget),
         (Global::Bytes | Global::ByteArray, []) => Ok(Cbor::Bytes(Vec::new())),
         (Global::ByteArray, [inner]) => convert(heap, *inner, depth, budget),
@@ -167,21 +161,6 @@ fn object(
             Ok(Cbor::Bytes(bytes))
         }
         _ => Err(unknown()),
-    }
-}
-
-/// A scalar of NumPy as the value of Python that it is equal to.
-fn number(scalar: Scalar) -> zt::manifest::Value {
-    match scalar {
-        Scalar::Bool(value) => value.into(),
-        // Of 64 bits, with or without a sign.
-        Scalar::Int(value) => match u64::try_from(value) {
-            Ok(value) => value.into(),
-            Err(_) => i64::try_from(value).unwrap_or(i64::MIN).into(),
-        },
-        Scalar::Float(value) => value.into(),
-        Scalar::Single(value) => f64::from(value).into(),
-        Scalar::Text(text) => text.into(),
     }
 }
 

@@ -1,9 +1,9 @@
-//! Scalars of NumPy: the values that they are, and not how NumPy makes them.
+//! Scalars of NumPy, as far as they are keys: what they are, and not how NumPy makes them.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::attribute;
 use super::global::Global;
-use super::pickle::{Heap, Made, Node, Value};
+use super::pickle::{Heap, Made, Node};
 
 /// A value of NumPy that Python has, too.
 #[derive(Debug, PartialEq)]
@@ -15,51 +15,32 @@ pub(super) enum Scalar {
     Text(String),
 }
 
-/// Characters of a text, of four bytes each, and bytes of what protocol 2 writes them as.
-const LEN: usize = 1 << 12;
-const ENCODED_LEN: usize = 8 * LEN;
-
-/// About how many bytes are looked at to tell which scalar it is; none of what is no scalar.
-pub(super) fn byte_len(heap: &Heap<'_>, made: Made) -> usize {
-    let Some((_, bytes)) = parts(heap, made) else {
-        return 0;
-    };
-    match heap.node(bytes) {
-        Some(Node::Bytes(bytes)) => bytes.len(),
-        Some(Node::Made(made)) => {
-            let text = heap.tuple(made.arguments).and_then(<[Value]>::first);
-            text.and_then(|text| heap.text(*text)).map_or(0, str::len)
-        }
-        _ => 0,
-    }
-}
-
-/// The type and the bytes of what NumPy's `scalar` makes.
-fn parts(heap: &Heap<'_>, made: Made) -> Option<(Value, Value)> {
-    match (made.maker, heap.tuple(made.arguments)?) {
-        (Global::Unread(unread), [dtype, bytes]) if unread.is_scalar() => Some((*dtype, *bytes)),
-        _ => None,
-    }
-}
-
 /// The scalar that `scalar(dtype("<i8"), b"...")` would make; `None` where it would be something
 /// else.
 pub(super) fn scalar(heap: &Heap<'_>, made: Made) -> Option<Scalar> {
-    let (dtype, bytes) = parts(heap, made)?;
-    let Some(Node::Made(dtype)) = heap.node(dtype) else {
+    /// Characters of a text that is a key.
+    const LEN: usize = 1 << 12;
+
+    let Global::Unread(unread) = made.maker else {
+        return None;
+    };
+    let [dtype, bytes] = heap.tuple(made.arguments)? else {
+        return None;
+    };
+    let Some(Node::Made(dtype)) = heap.node(*dtype) else {
         return None;
     };
     let Global::Unread(class) = dtype.maker else {
         return None;
     };
-    if !class.is_dtype() || byte_len(heap, made) > ENCODED_LEN {
+    if !unread.is_scalar() || !class.is_dtype() {
         return None;
     }
     let code = heap.text(*heap.tuple(dtype.arguments)?.first()?)?;
     // The state of a dtype is a version, the byte order, and so on.
     let state = heap.tuple(dtype.state?)?;
     let is_big = heap.text(*state.get(1)?)? == ">";
-    let mut bytes = match heap.node(bytes)? {
+    let mut bytes = match heap.node(*bytes)? {
         Node::Bytes(bytes) => bytes.to_vec(),
         Node::Made(made) if made.maker == Global::Encode => attribute::bytes(heap, *made)?,
         _ => return None,

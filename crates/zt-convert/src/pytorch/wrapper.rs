@@ -7,27 +7,21 @@ use super::arguments::{Arguments, wrong};
 use super::flatten::Budget;
 use super::global::{Global, Rebuild};
 use super::pickle::{Heap, Made, Node, Value};
-use super::scalar;
 use super::violation::{TensorFault, Violation};
 
 /// A parameter of a parameter of a ... is unwrapped this often.
 const WRAPPERS: usize = 8;
 
-/// Whether an object is what a tensor is pickled as, or an array of another library. A scalar of
-/// NumPy that Python has, too, is a value.
-pub(super) fn is_tensor(
-    heap: &Heap<'_>,
-    made: Made,
-    budget: &mut Budget,
-) -> Result<bool, Violation> {
-    Ok(match made.maker {
-        Global::Tensor | Global::SparseTensor | Global::Parameter | Global::Rebuild(_) => true,
-        Global::Unread(_) => {
-            budget.spend(scalar::byte_len(heap, made))?;
-            scalar::scalar(heap, made).is_none()
-        }
-        _ => false,
-    })
+/// Whether an object is what a tensor is pickled as, or an array of another library.
+pub(super) fn is_tensor(made: &Made) -> bool {
+    matches!(
+        made.maker,
+        Global::Tensor
+            | Global::SparseTensor
+            | Global::Parameter
+            | Global::Rebuild(_)
+            | Global::Unread(_)
+    )
 }
 
 /// What a tensor was given in Python, `p.extra = ...`: dicts of names and values. Each of its
@@ -66,9 +60,7 @@ pub(super) fn is_in(heap: &Heap<'_>, value: Value, budget: &mut Budget) -> Resul
         budget.spend(size_of::<Value>())?;
         match heap.node(value) {
             Some(Node::Persistent(_)) => return Ok(true),
-            Some(Node::Made(made)) if is_tensor(heap, *made, budget)? => return Ok(true),
-            // What a scalar is made of is no value of its own.
-            Some(Node::Made(made)) if matches!(made.maker, Global::Unread(_)) => {}
+            Some(Node::Made(made)) if is_tensor(made) => return Ok(true),
             Some(Node::Made(made)) => rest.extend([made.arguments].into_iter().chain(made.state)),
             Some(
                 Node::Tuple(items) | Node::List(items) | Node::Set(items) | Node::FrozenSet(items),

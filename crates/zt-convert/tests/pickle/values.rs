@@ -315,53 +315,6 @@ fn scalar(code: &str, order: &str, bytes: Py) -> Py {
     call("numpy._core.multiarray", "scalar", vec![dtype, bytes])
 }
 
-/// What training loops save beside their weights.
-#[test]
-fn scalars_of_numpy_are_values() {
-    let bytes = |bytes: &[u8]| Py::Bytes(bytes.to_vec());
-    for (value, expected) in [
-        (scalar("f8", "<", bytes(&0.9f64.to_le_bytes())), 0.9.into()),
-        (
-            scalar("f4", "<", bytes(&0.25f32.to_le_bytes())),
-            0.25.into(),
-        ),
-        (
-            scalar("i8", "<", bytes(&[3, 0, 0, 0, 0, 0, 0, 0])),
-            Value::Unsigned(3),
-        ),
-        (scalar("i2", ">", bytes(&[0xFF, 0xFE])), Value::from(-2i64)),
-        (
-            scalar("u8", "<", bytes(&[0xFF; 8])),
-            Value::Unsigned(u64::MAX),
-        ),
-        (scalar("b1", "|", bytes(&[1])), Value::Bool(true)),
-        (scalar("U1", "<", bytes(&[b'a', 0, 0, 0])), "a".into()),
-    ] {
-        assert_eq!(attribute(value.clone()), expected);
-        // Within what is one attribute.
-        let within = Value::Array(vec![expected.clone()]);
-        assert_eq!(attribute(Py::FrozenSet(vec![value.clone()])), within);
-        // As an attribute of a tensor.
-        let state = Py::Dict(vec![("best".into(), value)]);
-        let parts = vec![
-            vector("FloatStorage", "f", 4),
-            Py::Bool(true),
-            Py::None,
-            state,
-        ];
-        let file = with(rebuilt("_rebuild_parameter_with_state", parts));
-        let attributes = file.tensor("x").unwrap().attributes().clone();
-        assert_eq!(attributes.get("best"), Some(&expected));
-    }
-    // Those that Python has no value for.
-    for other in [
-        scalar("f2", "<", bytes(&[0, 0])),
-        scalar("M8", "<", bytes(&[0; 8])),
-    ] {
-        assert_eq!(code(other), "pickle-global");
-    }
-}
-
 #[test]
 fn keys_name_tensors_as_python_writes_them() {
     let bytes = |bytes: &[u8]| Py::Bytes(bytes.to_vec());
