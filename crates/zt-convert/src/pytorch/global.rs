@@ -51,9 +51,9 @@ pub(super) enum Global {
     /// A value of Python's own library, or a class that a `defaultdict` makes values of.
     Plain(Plain),
     QuantizationScheme(Scheme),
-    /// What is harmless, in real checkpoints, and nothing that is read: an array of NumPy, a nested
-    /// tensor, a parameter without a shape, how a tensor is spread over devices. What is made of it
-    /// is refused by that name, and all else is read.
+    /// What is harmless, in real checkpoints, and nothing that is read: an array of NumPy, a scalar of
+    /// it that is no key, a nested tensor, a parameter without a shape, how a tensor is spread over
+    /// devices. What is made of it is refused by that name, and all else is read.
     Unread(Unread),
 }
 
