@@ -202,6 +202,20 @@ fn decoded_bytes_are_paid_for_as_they_come() {
     assert!(cost.peak <= 16 * MIB, "{cost:?}");
 }
 
+/// A map of `keys`, with a byte each as value.
+fn map_of(keys: impl Iterator<Item = Cbor>) -> Cbor {
+    let pairs: Vec<(Cbor, Cbor)> = keys.map(|key| (key, uint(0))).collect();
+    cbor::map(&pairs)
+}
+
+/// The shortest keys that are not texts and not the same: integers, and floats of two bytes.
+fn shortest_keys() -> Cbor {
+    let integers = (0..=u64::from(u16::MAX)).flat_map(|at| [head(0, at), head(1, at)]);
+    let floats = (0..0x7C00u16).flat_map(|bits| [bits, bits | 0x8000]);
+    let floats = floats.map(|bits| [&[0xF9][..], &bits.to_be_bytes()].concat());
+    map_of(integers.chain(floats))
+}
+
 /// Of `count` items of one byte.
 fn small_integers(count: usize) -> Cbor {
     [head(4, count as u64), vec![1; count]].concat()
@@ -219,6 +233,8 @@ fn manifests_that_are_all_overhead_open_within_eight_times_their_size() {
         let pairs: Vec<u8> = (0..1_000_000).flat_map(pair).collect();
         [head(5, 1_000_000), pairs].concat()
     };
+    let with_map = |map: Cbor| one(item()).set("x", map);
+    let keys_of = |key: fn(u64) -> Cbor| map_of((0..200_000).map(key));
     let mut roles = head(5, 100_000);
     for at in 0..100_000u32 {
         roles.extend(text(format!("{at:07}")));
@@ -251,6 +267,43 @@ fn manifests_that_are_all_overhead_open_within_eight_times_their_size() {
             one(item()).set("attributes", many_attributes()),
         ),
         ("100,000 components", one(item().set("components", roles))),
+        ("200,000 integer keys", with_map(keys_of(|at| uint(at)))),
+        (
+            "194,560 keys of two bytes or three",
+            with_map(shortest_keys()),
+        ),
+        (
+            "200,000 keys that are arrays",
+            with_map(keys_of(|at| uints(&[at]))),
+        ),
+        (
+            "200,000 keys that are arrays of indefinite length",
+            with_map(keys_of(|at| [&[0x9F][..], &uint(at), &[0xFF]].concat())),
+        ),
+        (
+            "200,000 keys that are maps",
+            with_map(keys_of(|at| map_of([uint(at), uint(at + 1)].into_iter()))),
+        ),
+        (
+            "500 keys of 4 KiB of empty arrays",
+            with_map(map_of((0..500).map(|at| {
+                [head(4, 4_090), uint(at + 256), vec![0x80; 4_089]].concat()
+            }))),
+        ),
+        (
+            "500 keys of 4 KiB of pairs",
+            with_map(map_of((0..500).map(|at| {
+                [head(4, 2), uint(at), map_of((0..900).map(uint))].concat()
+            }))),
+        ),
+        (
+            "a key of 16 MiB",
+            with_map(map_of([small_integers(LEN)].into_iter())),
+        ),
+        (
+            "a key of 8 Mi times the same key",
+            with_map(map_of([map_of((0..LEN / 2).map(|_| uint(0)))].into_iter())),
+        ),
         (
             "an object's name of 16 MiB",
             Draft::v1_2().with_name(text(vec![b'n'; LEN]), item()),

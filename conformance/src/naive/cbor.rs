@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 /// The limit of §12.
 const DEPTH: usize = 64;
 
+/// Bytes of a key that has parts, §12.
+const KEY: usize = 4096;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Item {
     Unsigned(u64),
@@ -177,7 +180,12 @@ impl Parser<'_> {
             31 => !self.at_break(),
             _ => left > 0,
         } {
+            let start = self.at;
             let key = self.item(depth)?;
+            let has_parts = matches!(key, Item::Array(_) | Item::Map(_) | Item::Tag(..));
+            if has_parts && self.at - start > KEY {
+                return None;
+            }
             if !keys.insert(encoded(&key)) {
                 return None;
             }

@@ -133,6 +133,13 @@ pub enum LimitExceeded {
         /// The limit in force, at most [`crate::MAX_NESTING`].
         limit: usize,
     },
+    /// Bytes of a key that is an array, a map or a tag.
+    Key {
+        /// Where it begins.
+        offset: u64,
+        /// [`crate::MAX_KEY_LEN`].
+        limit: usize,
+    },
     /// Dimensions of an object.
     Rank {
         /// The limit.
@@ -178,6 +185,11 @@ pub enum Misuse {
         /// [`crate::Limits::nesting`] by default.
         limit: usize,
     },
+    /// A key that is an array, a map or a tag, and longer than readers accept.
+    Key {
+        /// [`crate::MAX_KEY_LEN`].
+        limit: usize,
+    },
     /// A component that is not stored little-endian, or has no dtype: 1.2 cannot say either.
     Legacy {
         /// The object.
@@ -202,7 +214,7 @@ impl Error {
             Error::Cbor { .. }
             | Error::DuplicateKey { .. }
             | Error::DuplicateName { .. }
-            | Error::Limit(LimitExceeded::Nesting { .. }) => "cbor",
+            | Error::Limit(LimitExceeded::Nesting { .. } | LimitExceeded::Key { .. }) => "cbor",
             Error::Schema { .. } | Error::Missing { .. } | Error::Limit(_) => "schema",
             Error::FooterMissing => "truncated",
             Error::Version { .. } => "version",
@@ -226,7 +238,9 @@ impl Error {
             | Error::DuplicateKey { offset, .. }
             | Error::DuplicateName { offset, .. }
             | Error::Version { offset, .. }
-            | Error::Limit(LimitExceeded::Nesting { offset, .. }) => Some(*offset),
+            | Error::Limit(
+                LimitExceeded::Nesting { offset, .. } | LimitExceeded::Key { offset, .. },
+            ) => Some(*offset),
             Error::Schema { offset, .. }
             | Error::Missing { offset, .. }
             | Error::DType { offset, .. }
@@ -336,6 +350,10 @@ impl fmt::Display for LimitExceeded {
                 f,
                 "the manifest is nested deeper than the limit of {limit} at {offset}"
             ),
+            LimitExceeded::Key { offset, limit } => write!(
+                f,
+                "the key at {offset} is an array, a map or a tag of more than {limit} bytes"
+            ),
             LimitExceeded::Rank { limit, found } => {
                 write!(f, "{found} dimensions, above the limit of {limit}")
             }
@@ -361,6 +379,10 @@ impl fmt::Display for Misuse {
             }
             Misuse::Simple(value) => write!(f, "{value} is no simple value of its own"),
             Misuse::Nesting { limit } => write!(f, "values are nested deeper than {limit}"),
+            Misuse::Key { limit } => write!(
+                f,
+                "a key is an array, a map or a tag of more than {limit} bytes"
+            ),
             Misuse::Legacy { name, role } => write!(
                 f,
                 "{role:?} of {name:?} is not little-endian or has no dtype, and 1.2 cannot say so"

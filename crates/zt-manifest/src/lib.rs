@@ -74,7 +74,7 @@ mod value;
 mod version;
 mod warning;
 
-pub use cbor::MAX_NESTING;
+pub use cbor::{MAX_KEY_LEN, MAX_NESTING};
 pub use dtype::DType;
 pub use error::{Error, LimitExceeded, Misuse, Result, Rule};
 pub use index::Index;

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::MAX_KEY_LEN;
 use crate::Error;
 use crate::error::{LimitExceeded, Rule, abridged};
 
@@ -42,6 +43,7 @@ enum Kind {
     Cbor { at: usize, rule: Rule },
     Duplicate { at: usize },
     Nesting { at: usize, limit: usize },
+    Key { at: usize },
     Allocation { byte_len: usize },
 }
 
@@ -60,6 +62,12 @@ impl Flaw {
     #[cold]
     pub(crate) fn nesting(at: usize, limit: usize) -> Self {
         Flaw(Box::new(Kind::Nesting { at, limit }))
+    }
+
+    /// The key at `at` has parts and is longer than [`MAX_KEY_LEN`].
+    #[cold]
+    pub(crate) fn key(at: usize) -> Self {
+        Flaw(Box::new(Kind::Key { at }))
     }
 
     /// There is no memory for `len` values of `T`.
@@ -92,6 +100,10 @@ impl Flaw {
             Kind::Nesting { at, limit } => Error::Limit(LimitExceeded::Nesting {
                 offset: at as u64,
                 limit,
+            }),
+            Kind::Key { at } => Error::Limit(LimitExceeded::Key {
+                offset: at as u64,
+                limit: MAX_KEY_LEN,
             }),
             Kind::Allocation { byte_len } => Error::allocation(byte_len as u64),
         }

@@ -155,7 +155,7 @@ fn reserve<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), Flaw> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::encode::comparable;
+    use super::super::canonical::canonical;
     use super::{Cursor, MAX_NESTING};
 
     /// The scan has refused what is deeper, and whoever forgets to scan keeps the stack all the same.
@@ -167,7 +167,7 @@ mod tests {
                 let cursor = || Cursor::new(&bytes);
                 assert_eq!(cursor().value().is_ok(), is_taken, "{opening:x?}");
                 assert_eq!(cursor().skip().is_ok(), is_taken, "{opening:x?}");
-                let written = comparable(&mut cursor(), &mut Vec::new());
+                let written = canonical(&mut cursor(), &mut Vec::new());
                 assert_eq!(written.is_ok(), is_taken, "{opening:x?}");
             }
         }

@@ -7,10 +7,8 @@ use std::fmt::{self, Write};
 
 use ciborium_ll::Header;
 
-use super::MAX_NESTING;
-use super::cursor::{Cursor, Flaw, Head};
-use super::decode::deeper;
-use crate::error::{Misuse, Rule};
+use super::{MAX_KEY_LEN, MAX_NESTING};
+use crate::error::Misuse;
 use crate::{Map, Value};
 
 /// Bytes in the making.
@@ -24,7 +22,7 @@ pub(crate) struct Encoder {
 }
 
 /// Where a key begins, and where its value does.
-type Pair = (usize, usize);
+pub(super) type Pair = (usize, usize);
 
 /// A map that is being written: which of the encoder's pairs is its first. One that is begun within
 /// it ends before its own next key.
@@ -84,7 +82,13 @@ impl Encoder {
         for (key, value) in pairs {
             let start = self.out.len();
             self.value(key, depth, limit)?;
-            self.pairs.push((start, self.out.len()));
+            let value_start = self.out.len();
+            let has_parts = matches!(key, Value::Array(_) | Value::Map(_) | Value::Tag(..));
+            let is_long = value_start.saturating_sub(start) > MAX_KEY_LEN;
+            if has_parts && is_long && limit != NONE {
+                return Err(Misuse::Key { limit: MAX_KEY_LEN });
+            }
+            self.pairs.push((start, value_start));
             self.value(value, depth, limit)?;
         }
         Ok(())
@@ -160,7 +164,8 @@ impl Value {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Misuse`]: nested beyond [`MAX_NESTING`], or a simple value that is none.
+    /// [`crate::Error::Misuse`]: nested beyond [`MAX_NESTING`], a key with parts beyond
+    /// [`MAX_KEY_LEN`], or a simple value that is none.
     pub fn to_cbor(&self) -> crate::Result<Vec<u8>> {
         let mut encoder = Encoder::default();
         encoder.value(self, 0, MAX_NESTING)?;
@@ -204,87 +209,9 @@ const fn enter(depth: usize, limit: usize) -> Result<usize, Misuse> {
     }
 }
 
-/// Appends bytes that are equal exactly where items are the same value: the deterministic encoding
-/// of the next item, but that arrays and maps end with a break code, so that nothing has to move to
-/// make room for their length. Unlike a [`Value`], they take no more memory than the item.
-///
-/// # Errors
-///
-/// Two keys of one map within the item are the same.
-pub(super) fn comparable(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Flaw> {
-    comparable_at(cursor, out, MAX_NESTING)
-}
-
-fn comparable_at(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, levels: usize) -> Result<(), Flaw> {
-    let at = cursor.offset();
-    match cursor.head()? {
-        Head::Unsigned(value) => push(out, Header::Positive(value)),
-        Head::Negative(value) => push(out, Header::Negative(value)),
-        Head::Simple(value) => push(out, Header::Simple(value)),
-        Head::Float(value) => push(out, Header::Float(value)),
-        Head::Bytes(Some(byte_len)) => {
-            push(out, Header::Bytes(Some(byte_len)));
-            out.extend_from_slice(cursor.bytes(byte_len)?);
-        }
-        Head::Text(Some(byte_len)) => {
-            push(out, Header::Text(Some(byte_len)));
-            out.extend_from_slice(cursor.bytes(byte_len)?);
-        }
-        Head::Bytes(None) => join_chunks(cursor, out, false)?,
-        Head::Text(None) => join_chunks(cursor, out, true)?,
-        Head::Tag(tag) => {
-            let levels = deeper(at, levels)?;
-            push(out, Header::Tag(tag));
-            comparable_at(cursor, out, levels)?;
-        }
-        Head::Array(mut left) => {
-            let levels = deeper(at, levels)?;
-            push(out, Header::Array(None));
-            while cursor.more(&mut left) {
-                comparable_at(cursor, out, levels)?;
-            }
-            push(out, Header::Break);
-        }
-        Head::Map(mut left) => {
-            let levels = deeper(at, levels)?;
-            push(out, Header::Map(None));
-            let (mut pairs, mut offsets) = (Vec::new(), Vec::new());
-            while cursor.more(&mut left) {
-                offsets.push(cursor.offset());
-                let key = out.len();
-                comparable_at(cursor, out, levels)?;
-                pairs.push((key, out.len()));
-                comparable_at(cursor, out, levels)?;
-            }
-            if let Some(at) = sort_pairs(out, &pairs).and_then(|pair| offsets.get(pair)) {
-                return Err(Flaw::duplicate(*at));
-            }
-            push(out, Header::Break);
-        }
-        Head::Break => return Err(Flaw::cbor(at, Rule::Break)),
-    }
-    Ok(())
-}
-
-/// A string of chunks as one of definite length.
-fn join_chunks(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, text: bool) -> Result<(), Flaw> {
-    let mut ahead = *cursor;
-    let mut whole = 0usize;
-    while let Some(byte_len) = ahead.chunk(text)? {
-        ahead.bytes(byte_len)?;
-        whole = whole.saturating_add(byte_len);
-    }
-    let header = if text { Header::Text } else { Header::Bytes };
-    push(out, header(Some(whole)));
-    while let Some(byte_len) = cursor.chunk(text)? {
-        out.extend_from_slice(cursor.bytes(byte_len)?);
-    }
-    Ok(())
-}
-
 /// Orders pairs by the bytes of their keys. Nothing moves where they are in order already, as the
 /// fields of this crate's own structs are. Which pair has the key of one before it, if any has.
-fn sort_pairs(out: &mut Vec<u8>, pairs: &[Pair]) -> Option<usize> {
+pub(super) fn sort_pairs(out: &mut Vec<u8>, pairs: &[Pair]) -> Option<usize> {
     let bytes = |start: usize, end: usize| out.get(start..end).unwrap_or_default();
     let &(first, _) = pairs.first()?;
     if pairs.is_sorted_by(|a, b| bytes(a.0, a.1) < bytes(b.0, b.1)) {
@@ -312,17 +239,16 @@ fn sort_pairs(out: &mut Vec<u8>, pairs: &[Pair]) -> Option<usize> {
     repeated
 }
 
-fn push(out: &mut Vec<u8>, header: Header) {
+pub(super) fn push(out: &mut Vec<u8>, header: Header) {
     // A vector takes every write, so there is no error to hand on.
     let _ = ciborium_ll::Encoder::from(out).push(header);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Encoder, comparable};
-    use crate::cbor::Cursor;
-    use crate::cbor::cursor::Flaw;
-    use crate::{Map, Value};
+    use super::{Encoder, MAX_KEY_LEN};
+    use crate::error::Misuse;
+    use crate::{Error, Map, Value};
 
     fn encoded(value: &Value) -> Vec<u8> {
         let mut encoder = Encoder::default();
@@ -357,6 +283,21 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_readers_refuse_is_not_written() {
+        let keyed = |key: Value| Value::Map(Map::from_iter([(key, Value::Null)]));
+        let of = |byte_len: usize| Value::Array(vec![vec![7u8; byte_len].into()]);
+        // With a head of one byte and one of three.
+        assert!(keyed(of(MAX_KEY_LEN - 4)).to_cbor().is_ok());
+        let long = keyed(of(MAX_KEY_LEN - 3));
+        let refused = Misuse::Key { limit: MAX_KEY_LEN };
+        assert!(matches!(long.to_cbor(), Err(Error::Misuse(it)) if it == refused));
+        assert!(Value::Array(vec![of(MAX_KEY_LEN)]).to_cbor().is_ok());
+        // It can be compared all the same.
+        assert_eq!(long, long.clone());
+        assert_ne!(long, keyed(of(MAX_KEY_LEN)));
+    }
+
+    #[test]
     fn sorts_maps_by_their_encoded_keys() {
         // The order of RFC 8949 §4.2.1, its own example.
         let keys = [
@@ -373,61 +314,5 @@ mod tests {
         let expected =
             b"\xA7\x0A\xF6\x18\x64\xF6\x20\xF6\x61z\xF6\x62aa\xF6\x81\x18\x64\xF6\xF4\xF6";
         assert_eq!(bytes, expected);
-    }
-
-    fn compared(bytes: &[u8]) -> Vec<u8> {
-        let mut out = b"before".to_vec();
-        comparable(&mut Cursor::new(bytes), &mut out).unwrap();
-        out
-    }
-
-    #[test]
-    fn items_compare_as_their_values_do() {
-        for bytes in [
-            &b"\x18\x05"[..],
-            b"\x7F\x61a\x61b\xFF",
-            b"\x5F\x41a\x40\xFF",
-            b"\x9F\x01\xFB\x3F\xF0\x00\x00\x00\x00\x00\x00\xFF",
-            b"\xBF\x62bb\x9F\x01\xFF\x61a\xBF\x02\x03\x01\x04\xFF\xFF",
-            b"\xC1\x1A\x00\x00\x00\x01",
-            b"\xFA\x7F\xC0\x00\x00",
-        ] {
-            let shortest = encoded(&Cursor::new(bytes).value().unwrap());
-            assert_ne!(shortest, bytes);
-            assert_eq!(compared(bytes), compared(&shortest), "{bytes:x?}");
-        }
-        // No two of these are the same, wherever one ends.
-        let all = [
-            &b"\x80"[..],
-            b"\x81\x80",
-            b"\x82\x80\x80",
-            b"\x81\x81\x80",
-            b"\xA0",
-            b"\xA1\x80\x80",
-            b"\x81\xA0",
-            b"\xA1\x01\x02",
-            b"\xA1\x02\x01",
-            b"\x82\x01\x02",
-            b"\x41\xFF",
-            b"\x61a",
-            b"\x41a",
-        ];
-        for (at, one) in all.iter().enumerate() {
-            for other in all.iter().skip(at).skip(1) {
-                assert_ne!(compared(one), compared(other), "{one:x?} {other:x?}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_later_of_two_equal_keys_is_found() {
-        for (bytes, at) in [
-            (&b"\xA2\x01\x00\x01\x00"[..], 3),
-            (b"\xA3\x02\x00\x01\x00\x18\x02\x00", 5),
-            (b"\x81\xA2\xA0\x00\xBF\xFF\x00", 4),
-        ] {
-            let flaw = comparable(&mut Cursor::new(bytes), &mut Vec::new()).unwrap_err();
-            assert_eq!(flaw, Flaw::duplicate(at), "{bytes:x?}");
-        }
     }
 }

@@ -8,6 +8,7 @@
 //! Invariant: what `decode` is asked to read has passed `scan`, so it checks types and nothing else;
 //! on other bytes it still neither panics nor reads out of bounds.
 
+mod canonical;
 mod cursor;
 mod decode;
 mod encode;
@@ -22,3 +23,7 @@ pub(crate) use unique::{compare_texts, text_cmp, whole};
 /// No limit on nesting can be set higher than this, because a [`crate::Value`] is decoded, compared
 /// and dropped recursively. A level takes below 1 KiB of stack in a debug build.
 pub const MAX_NESTING: usize = 512;
+
+/// Bytes of a key that is an array, a map or a tag, as it is encoded: beside them, a map of such keys
+/// costs nothing to compare that its own bytes would not pay for. Spec: §12.
+pub const MAX_KEY_LEN: usize = 4096;

@@ -1,9 +1,9 @@
 //! The one pass that decides whether bytes are CBOR that we accept. Builds no values.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use super::MAX_NESTING;
 use super::cursor::{Cursor, Flaw, Head};
 use super::unique::Unique;
+use super::{MAX_KEY_LEN, MAX_NESTING};
 use crate::error::Rule;
 
 /// Walks items: well-formed, UTF-8, unique keys, nesting within the limit. Spec: §3.1.
@@ -112,16 +112,20 @@ impl<'a> Scanner<'a> {
     pub(crate) fn key(&mut self, depth: usize, keys: &mut Unique) -> Result<(), Flaw> {
         let at = self.cursor.offset();
         let mut ahead = self.cursor;
-        if let Head::Text(Some(byte_len)) = ahead.head()? {
+        let head = ahead.head()?;
+        if let Head::Text(Some(byte_len)) = head {
             let text = ahead.utf8_bytes(byte_len)?;
             self.cursor = ahead;
-            keys.add_text(at, text, &mut self.keys, self.bytes)
-        } else {
-            self.within_key = true;
-            self.item(depth)?;
-            self.within_key = false;
-            keys.add_other(at, &mut self.keys, self.bytes)
+            return keys.add_text(at, text, &mut self.keys, self.bytes);
         }
+        self.within_key = true;
+        self.item(depth)?;
+        self.within_key = false;
+        let has_parts = matches!(head, Head::Array(_) | Head::Map(_) | Head::Tag(_));
+        if has_parts && self.cursor.offset().saturating_sub(at) > MAX_KEY_LEN {
+            return Err(Flaw::key(at));
+        }
+        keys.add_other(at, &mut self.keys, self.bytes)
     }
 
     /// Ends the keys of a map.
@@ -146,9 +150,9 @@ impl<'a> Scanner<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::Scanner;
+    use super::{MAX_KEY_LEN, Scanner};
     use crate::Error;
-    use crate::error::Rule;
+    use crate::error::{LimitExceeded, Rule};
 
     fn scan(bytes: &[u8]) -> Result<(), Error> {
         let mut scanner = Scanner::new(bytes, 0, 8);
@@ -234,6 +238,30 @@ mod tests {
                 "{bytes:x?}: {error}"
             );
         }
+    }
+
+    #[test]
+    fn a_key_with_parts_has_a_limit() {
+        let string = |byte_len: usize| {
+            let head = u16::try_from(byte_len - 3).unwrap().to_be_bytes();
+            [&b"\x59"[..], &head, &vec![7; byte_len - 3]].concat()
+        };
+        let keyed = |key: &[u8]| [b"\xA1", key, b"\x00"].concat();
+        for opening in [&b"\x81"[..], b"\xC2", b"\xA1\x01"] {
+            let of = |byte_len: usize| [opening, &string(byte_len - opening.len())].concat();
+            assert!(scan(&keyed(&of(MAX_KEY_LEN))).is_ok());
+            let bytes = keyed(&of(MAX_KEY_LEN + 1));
+            let error = scan(&bytes).unwrap_err();
+            let limit = LimitExceeded::Key {
+                offset: 1,
+                limit: MAX_KEY_LEN,
+            };
+            assert!(matches!(error, Error::Limit(it) if it == limit), "{error}");
+            assert_eq!((error.code(), error.offset()), ("cbor", Some(1)));
+            // As a value it may be of any length.
+            assert!(scan(&[&b"\xA1\x00"[..], &of(MAX_KEY_LEN + 1)].concat()).is_ok());
+        }
+        assert!(scan(&keyed(&string(MAX_KEY_LEN + 1))).is_ok());
     }
 
     #[test]

@@ -3,8 +3,9 @@
 
 use std::cmp::Ordering;
 
+use super::MAX_KEY_LEN;
+use super::canonical::canonical;
 use super::cursor::{Cursor, Flaw, Head};
-use super::encode::comparable;
 
 /// The keys of one map. Their offsets are at the end of a stack that all open maps share.
 ///
@@ -94,33 +95,56 @@ impl Unique {
         if self.texts {
             return check_texts(keys, bytes);
         }
+        // Where each key begins in `encoded`.
+        let mut starts: Vec<u32> = Vec::new();
+        let reserved = starts.try_reserve_exact(keys.len());
+        reserved.map_err(|_| Flaw::allocation::<u32>(keys.len()))?;
         let mut encoded = Vec::new();
-        let mut ranges = Vec::new();
-        let reserved = ranges.try_reserve_exact(keys.len());
-        reserved.map_err(|_| Flaw::allocation::<(u32, u32, u32)>(keys.len()))?;
         for at in keys.iter().copied() {
-            let start = encoded.len();
-            comparable(&mut Cursor::at(bytes, at as usize), &mut encoded)?;
-            ranges.push((narrow(start), narrow(encoded.len()), at));
+            let mut end = Cursor::at(bytes, at as usize);
+            end.skip()?;
+            // One with parts may become longer, as heads of indefinite length are shorter, but not
+            // by as much as it may have.
+            let byte_len = end.offset().saturating_sub(at as usize);
+            let room = byte_len.saturating_add(MAX_KEY_LEN);
+            let reserved = encoded.try_reserve(room);
+            reserved.map_err(|_| Flaw::allocation::<u8>(room))?;
+            starts.push(u32::try_from(encoded.len()).unwrap_or(u32::MAX));
+            canonical(&mut Cursor::at(bytes, at as usize), &mut encoded)?;
         }
-        let key = |&(start, end, _): &(u32, u32, u32)| {
-            let range = start as usize..end as usize;
-            encoded.get(range).unwrap_or_default()
+        let key = |start: u32| item_at(&encoded, start as usize);
+        // Where a difference is found without looking for the ends of keys, it says what they would:
+        // no encoding begins with another. Equal keys may be told apart by what follows them, but
+        // nothing comes between them.
+        let near = |start: u32| {
+            let behind = encoded.get(start as usize..).unwrap_or_default();
+            behind.get(..MAX_KEY_LEN).unwrap_or(behind)
         };
-        ranges.sort_unstable_by(|a, b| key(a).cmp(key(b)));
-        let mut pairs = ranges.windows(2);
-        match pairs.find_map(|pair| match pair {
-            [a, b] if key(a) == key(b) => Some(a.2.max(b.2)),
+        let order = |a: u32, b: u32| near(a).cmp(near(b)).then_with(|| key(a).cmp(key(b)));
+        starts.sort_unstable_by(|a, b| order(*a, *b));
+        let mut pairs = starts.windows(2);
+        let repeated = pairs.find_map(|pair| match *pair {
+            [a, b] if key(a) == key(b) => Some(a.max(b)),
             _ => None,
-        }) {
-            Some(at) => Err(Flaw::duplicate(at as usize)),
-            None => Ok(()),
-        }
+        });
+        let Some(repeated) = repeated else {
+            return Ok(());
+        };
+        // They were encoded in the order of `keys`.
+        let before = starts.iter().filter(|start| **start < repeated).count();
+        let at = keys.get(before).copied().unwrap_or_default();
+        Err(Flaw::duplicate(at as usize))
     }
 }
 
-fn narrow(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
+/// The bytes of the item at `start`.
+fn item_at(bytes: &[u8], start: usize) -> &[u8] {
+    let mut end = Cursor::at(bytes, start);
+    let item = end
+        .skip()
+        .ok()
+        .and_then(|()| bytes.get(start..end.offset()));
+    item.unwrap_or_default()
 }
 
 /// Sorts the offsets of texts by content, and refuses two of the same.
