@@ -1,40 +1,24 @@
-//! `quantized_group` and `quantized_4bit`.
-
-// Clippy takes only the tests themselves for tests.
-#![allow(clippy::unwrap_used)]
+//! `quantized_group`.
 
 use std::borrow::Cow;
 
 use zt_formats::{
     Elements, Error, F8E4M3Fn, Packing, Parts, Quantization, Quantized4Bit, QuantizedGroup,
-    Registry, Signature, ToObject, View, ZeroKind, f16,
+    Registry, ToObject, View, ZeroKind, f16,
 };
-use zt_manifest::{DType, Map, Value};
+use zt_manifest::{DType, Value};
 
-/// The worked example of spec §3 at a 64th of its size, with one attribute or component replaced.
-fn example() -> Parts<'static> {
-    let attributes = [
-        ("bits", Value::from(4u64)),
-        ("group_size", Value::from(128u64)),
-        ("packing", Value::from("8_per_i32")),
-    ];
-    Parts {
-        shape: Cow::Borrowed(&[64, 64]),
-        attributes: Cow::Owned(attributes.into_iter().collect()),
-        elements: vec![
-            ("packed_weight".into(), Elements::from(vec![0i32; 512])),
-            ("scales".into(), Elements::from(vec![f16::ONE; 32])),
-            ("zeros".into(), Elements::from(vec![f16::ONE; 32])),
-        ],
-    }
-}
+use crate::four_bit::four_bit;
+use crate::{MISMATCH, example, on};
 
+/// The example with one attribute replaced.
 fn with_attribute(name: &str, value: impl Into<Value>) -> Parts<'static> {
     let mut parts = example();
     parts.attributes.to_mut().insert(name, value);
     parts
 }
 
+/// The example with one component replaced.
 fn with(role: &'static str, elements: impl Into<Elements<'static>>) -> Parts<'static> {
     let mut parts = example();
     parts.take_if_any(role);
@@ -49,12 +33,6 @@ fn refusal(parts: Parts<'_>) -> (&'static str, Option<String>) {
     let error = checked.unwrap_err();
     assert_eq!(QuantizedGroup::from_parts(parts).unwrap_err(), error);
     (error.code(), error.role().map(str::to_owned))
-}
-
-const MISMATCH: &str = "shape-size-mismatch";
-
-fn on(code: &'static str, role: &str) -> (&'static str, Option<String>) {
-    (code, Some(role.to_owned()))
 }
 
 #[test]
@@ -330,86 +308,6 @@ fn what_cannot_be_quantized_is_refused() {
     }
 }
 
-/// The parts of a 1.0 object, whose scales and zero-points come without a dtype.
-fn four_bit(scale: &'static [u8], zero_point: &'static [u8]) -> Parts<'static> {
-    let untyped = |bytes: &'static [u8]| Elements::new(DType::U8, bytes);
-    Parts {
-        shape: Cow::Borrowed(&[2, 3]),
-        attributes: Cow::Owned(Map::new()),
-        elements: vec![
-            ("data".into(), untyped(&[0x21, 0x43, 0x65])),
-            ("scale".into(), untyped(scale)),
-            ("zero_point".into(), untyped(zero_point)),
-        ],
-    }
-}
-
-#[test]
-fn four_bit_values_are_packed_across_rows_with_a_scale_for_each() {
-    // 1.0 and 0.5 as f32, 1 and 2 as f16.
-    let parts = four_bit(&[0, 0, 0x80, 0x3f, 0, 0, 0, 0x3f], &[0, 0x3c, 0, 0x40]);
-    let view = Quantized4Bit::from_parts(parts).unwrap();
-    assert_eq!(view.quantized().collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
-    assert_eq!(view.scale().dtype, DType::F32);
-    assert_eq!(view.zero_point().dtype, DType::F16);
-    let object = view.to_object().unwrap();
-    assert_eq!(
-        Quantized4Bit::from_parts(object.into_parts()).unwrap(),
-        view
-    );
-    let dense = view.to_dense().unwrap();
-    assert_eq!(
-        *dense.as_slice::<f32>().unwrap(),
-        [0.0, 1.0, 2.0, 1.0, 1.5, 2.0]
-    );
-}
-
-#[test]
-fn a_dtype_that_the_file_does_not_say_is_no_fault_of_the_object() {
-    let parts = four_bit(&[0; 5], &[0; 8]);
-    let registry = Registry::builtin();
-    let mut signature = parts.signature();
-    for component in &mut signature.components {
-        component.dtype = None;
-    }
-    registry.check("quantized_4bit", &signature).unwrap();
-    let error = Quantized4Bit::from_parts(parts).unwrap_err();
-    assert_eq!((error.code(), error.role()), ("unsupported", Some("scale")));
-}
-
-#[test]
-fn four_bit_components_have_the_lengths_of_the_shape() {
-    let code = |parts: Parts<'_>| {
-        let error = Quantized4Bit::from_parts(parts).unwrap_err();
-        (error.code(), error.role().map(str::to_owned))
-    };
-    let mut parts = four_bit(&[0; 8], &[0; 8]);
-    parts.shape = Cow::Borrowed(&[2, 4]);
-    assert_eq!(code(parts), on(MISMATCH, "data"));
-    let mut parts = four_bit(&[0; 8], &[0; 8]);
-    parts.take("scale").unwrap();
-    assert_eq!(code(parts), on("missing-component", "scale"));
-    let mut parts = four_bit(&[0; 8], &[0; 8]);
-    parts.take("scale").unwrap();
-    parts
-        .elements
-        .push(("scale".into(), Elements::from(vec![1f32; 3])));
-    assert_eq!(code(parts), on(MISMATCH, "scale"));
-}
-
-/// The example of `spec/formats/quantized_4bit.md`, with zero-points of a byte each.
-#[test]
-fn zero_points_of_one_byte_are_u8() {
-    let mut parts = four_bit(&[0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f], &[8, 0]);
-    parts.elements[0].1 = Elements::from(vec![0x08u8, 0xf7, 0x21]);
-    let dense = Quantized4Bit::from_parts(parts)
-        .unwrap()
-        .to_dense()
-        .unwrap();
-    let expected = [0.0, -4.0, -0.5, 15.0, 1.0, 2.0];
-    assert_eq!(*dense.as_slice::<f32>().unwrap(), expected);
-}
-
 /// The examples of `spec/formats/quantized_group.md`.
 #[test]
 fn the_examples_of_the_page_are_right() {
@@ -435,37 +333,6 @@ fn the_examples_of_the_page_are_right() {
         values(quantization, &[0x8fu8, 1], 3, &[0.5], Some(&[1.0])),
         [0.5, -3.0, 1.5]
     );
-}
-
-#[test]
-fn a_4_bit_array_is_made_of_its_parts_and_held_to_their_lengths() {
-    let array = Quantized4Bit::new([2, 3], &[0x21, 0x43, 0x65], &[1.0f32, 0.5], &[1.0f32, 2.0]);
-    let array = array.unwrap();
-    let dense = array.to_dense().unwrap();
-    assert_eq!(
-        *dense.as_slice::<f32>().unwrap(),
-        [0.0, 1.0, 2.0, 1.0, 1.5, 2.0]
-    );
-    let object = array.to_object().unwrap();
-    assert_eq!(
-        Quantized4Bit::from_parts(object.into_parts()).unwrap(),
-        array
-    );
-    let short = Quantized4Bit::new([2, 3], &[0x21, 0x43], &[1.0f32, 0.5], &[1.0f32, 2.0]);
-    assert_eq!(short.unwrap_err().code(), "shape-size-mismatch");
-    let one_row = Quantized4Bit::new([2, 3], &[0, 0, 0], &[1.0f32], &[1.0f32, 2.0]);
-    assert_eq!(one_row.unwrap_err().code(), "shape-size-mismatch");
-    let blame = |made: Result<Quantized4Bit<'_>, Error>| {
-        let error = made.unwrap_err();
-        (error.code(), error.role().map(str::to_owned))
-    };
-    // Whoever gives u8 says so: these are four zero-points, not two of f16.
-    let bytes = Quantized4Bit::new([2, 3], &[0; 3], &[1.0f32, 0.5], &[0u8, 60, 0, 64]);
-    assert_eq!(blame(bytes), on(MISMATCH, "zero_point"));
-    let integers = Quantized4Bit::new([2, 3], &[0; 3], &[0u8; 8], &[1u8, 2]);
-    assert_eq!(blame(integers), on("dtype", "scale"));
-    let few = Quantized4Bit::new([2, 3], &[0; 3], &[1.0f32, 0.5], &[1u8, 2]).unwrap();
-    assert_eq!(few.zero_point().dtype, DType::U8);
 }
 
 #[test]
@@ -583,100 +450,4 @@ fn views_lend_what_the_object_has() {
     let array = Quantized4Bit::from_parts(four_bit(&[0; 8], &[0; 8])).unwrap();
     assert_eq!(array.shape(), [2, 3]);
     assert_eq!(array.data(), [0x21, 0x43, 0x65]);
-}
-
-/// The first and the other rows of an object, as a reader of rows cuts it.
-fn cut<'a>(format: &str, parts: &'a Parts<'_>, rows: u64) -> [Parts<'a>; 2] {
-    let registry = Registry::builtin();
-    let format = registry.format(format).unwrap();
-    let all = parts.shape[0];
-    [(0, rows), (rows, all - rows)].map(|(start, rows)| {
-        let shape = |rows| [&[rows], &parts.shape[1..]].concat();
-        let of = |role: &str, rows| {
-            let shape = shape(rows);
-            let signature = Signature {
-                shape: &shape,
-                ..parts.signature()
-            };
-            let len = format.expected_len(role, &signature, &registry).unwrap();
-            usize::try_from(len).unwrap()
-        };
-        let elements = parts.elements.iter().map(|(role, elements)| {
-            let bytes = &elements.bytes[of(role, start)..][..of(role, rows)];
-            (role.clone(), Elements::new(elements.dtype, bytes))
-        });
-        Parts {
-            shape: Cow::Owned(shape(rows)),
-            attributes: parts.attributes.clone(),
-            elements: elements.collect(),
-        }
-    })
-}
-
-#[test]
-fn rows_that_are_cut_at_the_unit_are_arrays_of_their_own() {
-    let registry = Registry::builtin();
-    let packing = |per_word, dtype| Packing { per_word, dtype };
-    let (bytes, words) = (packing(2, DType::U8), packing(8, DType::I32));
-    for (shape, group_size, packing, unit) in [
-        (&[12, 4][..], 4, bytes, 1),
-        (&[12, 3], 3, bytes, 2),
-        (&[12, 4], 4, words, 2),
-        (&[12, 4], 6, words, 6),
-        (&[12, 2, 2], 16, words, 4),
-        (&[12], 3, bytes, 6),
-    ] {
-        let count = usize::try_from(shape.iter().product::<u64>()).unwrap();
-        let values = (0i16..).map(|at| f32::from(at * 37 % 101)).take(count);
-        let values: Vec<f32> = values.collect();
-        let quantization = Quantization::new(4, group_size, packing);
-        let group = QuantizedGroup::quantize(shape, &values, quantization).unwrap();
-        let parts = group.to_object().unwrap().into_parts();
-        let format = registry.format("quantized_group").unwrap();
-        let found = format.row_unit(&parts.signature(), &registry);
-        assert_eq!(found, Some(unit), "{shape:?} in groups of {group_size}");
-        let halves = cut("quantized_group", &parts, unit);
-        let halves = halves.map(|part| format.to_dense(part).unwrap());
-        let halves = halves.map(|dense| dense.as_slice::<f32>().unwrap().to_vec());
-        let whole = group.to_dense().unwrap();
-        assert_eq!(halves.concat(), *whole.as_slice::<f32>().unwrap());
-    }
-}
-
-#[test]
-fn four_bit_rows_of_an_odd_length_are_cut_in_pairs() {
-    let registry = Registry::builtin();
-    let format = registry.format("quantized_4bit").unwrap();
-    for (shape, unit) in [(&[4, 2][..], 1), (&[4, 3], 2), (&[4, 3, 2], 1), (&[4], 2)] {
-        let count = usize::try_from(shape.iter().product::<u64>()).unwrap();
-        let data = (1u8..).map(|byte| byte.wrapping_mul(41));
-        let data: Vec<u8> = data.take(count.div_ceil(2)).collect();
-        let (scale, zero_point) = ([1f32, 2.0, 4.0, 8.0], [1f32, 0.0, 2.0, 3.0]);
-        let array = Quantized4Bit::new(shape, &data, &scale, &zero_point).unwrap();
-        let parts = array.to_object().unwrap().into_parts();
-        let found = format.row_unit(&parts.signature(), &registry);
-        assert_eq!(found, Some(unit), "{shape:?}");
-        let halves = cut("quantized_4bit", &parts, unit);
-        let halves = halves.map(|part| format.to_dense(part).unwrap());
-        let halves = halves.map(|dense| dense.as_slice::<f32>().unwrap().to_vec());
-        let whole = array.to_dense().unwrap();
-        assert_eq!(halves.concat(), *whole.as_slice::<f32>().unwrap());
-    }
-}
-
-#[test]
-fn a_scalar_has_no_rows_to_cut_and_rows_of_nothing_fill_no_word() {
-    let registry = Registry::builtin();
-    let parts = example();
-    let unit = |format, shape| {
-        let signature = Signature {
-            shape,
-            ..parts.signature()
-        };
-        let format = registry.format(format).unwrap();
-        format.row_unit(&signature, &registry)
-    };
-    assert_eq!(unit("quantized_4bit", &[]), None);
-    assert_eq!(unit("quantized_group", &[]), None);
-    assert_eq!(unit("quantized_group", &[4, 0]), None);
 }
