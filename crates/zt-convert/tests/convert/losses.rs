@@ -1,0 +1,231 @@
+//! What is refused, and what is left out or changed where losses are allowed.
+
+use zt::{DType, Dense, Error, File, Writer};
+use zt_convert::{ConvertOptions, ZT};
+
+use crate::draft::{file, one, stream, try_to, zt_with};
+
+#[test]
+fn a_name_in_two_inputs_is_an_error_and_never_a_loss() {
+    let options = zt_with(|options| options.lossy = true);
+    let error = try_to(&options, vec![one("a", 1.0), one("a", 1.0)]).unwrap_err();
+    assert_eq!(
+        (error.code(), error.object()),
+        ("duplicate-name", Some("a"))
+    );
+}
+
+#[test]
+fn a_faulty_object_is_an_error_and_never_dropped_silently() {
+    let inputs = || {
+        let mut builder = zt::FileBuilder::new(ZT, zt::OpenOptions::new());
+        let error = Error::new(zt::ErrorKind::Unsupported, "dtype", "no such elements");
+        builder.fault("bad", zt::RawObject::default(), error);
+        vec![one("a", 1.0), builder.build().unwrap()]
+    };
+    let error = try_to(&ConvertOptions::new(ZT), inputs()).unwrap_err();
+    assert_eq!((error.code(), error.object()), ("dtype", Some("bad")));
+
+    let options = zt_with(|options| options.lossy = true);
+    let (file, summary) = try_to(&options, inputs()).unwrap();
+    assert_eq!(file.names().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(summary.left_out, ["bad"]);
+    let warning = summary.warnings.first().unwrap();
+    assert_eq!(
+        (warning.code, warning.object.as_deref()),
+        ("lossy", Some("bad"))
+    );
+    assert!(
+        warning.message.contains("dtype: no such elements"),
+        "{}",
+        warning.message
+    );
+}
+
+/// Other kinds of files than ours have no writer that looks at them.
+#[test]
+fn a_bool_that_is_none_is_written_to_no_kind_of_file() {
+    let flags = |at: usize| {
+        let mut bytes = vec![1; 3 << 20];
+        bytes[at] = 2;
+        let mut builder = zt::FileBuilder::new(ZT, zt::OpenOptions::new());
+        let id = builder.source(zt::Memory::new(bytes));
+        let all = zt::Blob::raw(zt::Span::new(0, 3 << 20).unwrap());
+        let data = zt::Component::new(DType::Bool, all);
+        let object = zt::Object::new(vec![3 << 20], "dense").with_component("data", data);
+        builder.object("flags", object, id);
+        vec![one("a", 1.0), builder.build().unwrap()]
+    };
+    let kinds = [
+        ZT,
+        #[cfg(feature = "safetensors")]
+        zt_convert::SAFETENSORS,
+        #[cfg(feature = "npz")]
+        zt_convert::NPZ,
+    ];
+    for kind in kinds {
+        for at in [0, (1 << 20) + 7, (3 << 20) - 1] {
+            let mut options = ConvertOptions::new(kind);
+            let error = try_to(&options, flags(at)).unwrap_err();
+            let found = (error.code(), error.object());
+            assert_eq!(found, ("bool-value", Some("flags")), "{kind}");
+            let place = format!("element {at} is 2");
+            assert!(error.to_string().contains(&place), "{kind}: {error}");
+
+            options.lossy = true;
+            let (_, summary) = try_to(&options, flags(at)).unwrap();
+            assert_eq!(summary.left_out, ["flags"], "{kind}");
+        }
+    }
+}
+
+/// Components of indices are written as they are stored: nobody else looks at them on the way.
+#[test]
+fn an_index_that_is_out_of_range_is_written_to_no_file() {
+    let graph = |columns: [u64; 2]| {
+        let mut bytes = vec![0; 152];
+        let numbers = [(64, &columns[..]), (128, &[0, 1, 2])];
+        for (at, numbers) in numbers {
+            for (place, number) in bytes[at..].chunks_exact_mut(8).zip(numbers) {
+                place.copy_from_slice(&number.to_le_bytes());
+            }
+        }
+        let mut builder = zt::FileBuilder::new(ZT, zt::OpenOptions::new());
+        let id = builder.source(zt::Memory::new(bytes));
+        let mut object = zt::Object::new(vec![2, 3], "sparse_csr");
+        for (role, dtype, offset, len) in [
+            ("values", DType::F32, 0, 8),
+            ("indices", DType::U64, 64, 16),
+            ("indptr", DType::U64, 128, 24),
+        ] {
+            let blob = zt::Blob::raw(zt::Span::new(offset, len).unwrap());
+            object = object.with_component(role, zt::Component::new(dtype, blob));
+        }
+        builder.object("graph", object, id);
+        vec![one("a", 1.0), builder.build().unwrap()]
+    };
+    let mut options = ConvertOptions::new(ZT);
+    let (_, summary) = try_to(&options, graph([2, 0])).unwrap();
+    assert_eq!(summary.objects, 2);
+
+    let error = try_to(&options, graph([2, 3])).unwrap_err();
+    let found = (error.code(), error.object(), error.component());
+    assert_eq!(found, ("index-value", Some("graph"), Some("indices")));
+    options.lossy = true;
+    let (file, summary) = try_to(&options, graph([2, 3])).unwrap();
+    assert_eq!(summary.left_out, ["graph"]);
+    assert_eq!(file.names().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn bytes_that_have_changed_are_an_error_or_left_out() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    for name in ["a", "b", "c"] {
+        let values = vec![name.as_bytes()[0]; 5000];
+        writer
+            .add(name, &Dense::from_slice(&[5000], &values).unwrap())
+            .unwrap();
+    }
+    writer.finish().unwrap();
+    let whole = File::from_bytes(bytes.clone()).unwrap();
+    let span = whole.tensor("b").unwrap().component("data").unwrap();
+    bytes[span.blob.span.offset() as usize + 4999] ^= 1;
+    let damaged = || vec![File::from_bytes(bytes.clone()).unwrap()];
+
+    let mut options = ConvertOptions::new(ZT);
+    let error = try_to(&options, damaged()).unwrap_err();
+    let found = (error.code(), error.object());
+    assert_eq!(found, ("digest-mismatch", Some("b")));
+    options.lossy = true;
+    let (rest, summary) = try_to(&options, damaged()).unwrap();
+    assert_eq!(summary.left_out, ["b"]);
+    assert_eq!(rest.names().collect::<Vec<_>>(), ["a", "c"]);
+    let told = std::sync::atomic::AtomicU64::new(0);
+    let count = |bytes| {
+        told.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+        std::ops::ControlFlow::Continue(())
+    };
+    options.progress = Some(&count);
+    try_to(&options, damaged()).unwrap();
+    assert_eq!(told.into_inner(), summary.bytes);
+}
+
+/// Each kind has a writer of its own, and what none of them can say is treated alike.
+#[test]
+fn what_has_no_dense_value_is_a_loss_in_every_other_kind() {
+    let name = "layers.0.0";
+    let input = || {
+        file(|writer| {
+            stream(writer, "x", "acme.x/1", (DType::U8, None), &[1])?;
+            writer.add(name, &Dense::from_slice(&[1], &[1.5f32])?)
+        })
+    };
+    let targets = zt_convert::members().iter();
+    for target in targets.filter(|it| it.is_writable() && it.kind() != ZT) {
+        for dense in [false, true] {
+            let mut options = ConvertOptions::new(target.kind());
+            options.dense = dense;
+            let error = try_to(&options, vec![input()]).unwrap_err();
+            assert_eq!((error.code(), error.object()), ("lossy", Some("x")));
+            assert!(
+                error.to_string().contains(target.kind().as_str()),
+                "{error}"
+            );
+            options.lossy = true;
+            let (output, summary) = try_to(&options, vec![input()]).unwrap();
+            assert_eq!(summary.left_out, ["x"]);
+            let name = output.names().next().unwrap();
+            assert_eq!(output.tensor(name).unwrap().to_vec::<f32>().unwrap(), [1.5]);
+        }
+    }
+}
+
+#[test]
+fn shapes_that_a_kind_cannot_have_are_a_loss() {
+    let targets = zt_convert::members().iter();
+    for target in targets.filter(|it| it.is_writable() && it.kind() != ZT) {
+        // Nothing, in dimensions that count for themselves.
+        for shape in [&[u64::MAX, 4, 0][..], &[1 << 40, 0]] {
+            let input = || {
+                file(|writer| {
+                    let mut object = writer.begin("w", shape, "dense")?;
+                    object.component("data", DType::F32, None)?.finish()?;
+                    object.finish()
+                })
+            };
+            let mut options = ConvertOptions::new(target.kind());
+            options.lossy = true;
+            match try_to(&options, vec![input()]) {
+                Ok((output, summary)) if summary.left_out.is_empty() => {
+                    let name = output.names().next().unwrap();
+                    assert_eq!(output.tensor(name).unwrap().shape(), shape);
+                }
+                Ok((_, summary)) => assert_eq!(summary.left_out, ["w"]),
+                // No file of that kind holds nothing.
+                Err(error) => assert_eq!(error.code(), "lossy", "{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn dense_values_that_are_not_there_are_missed() {
+    let input = || file(|writer| stream(writer, "x", "acme.x/1", (DType::U8, None), &[1]));
+    let options = zt_with(|options| options.dense = true);
+    let error = try_to(&options, vec![input()]).unwrap_err();
+    assert_eq!((error.code(), error.object()), ("unsupported", Some("x")));
+    let options = zt_with(|options| (options.dense, options.lossy) = (true, true));
+    let (output, summary) = try_to(&options, vec![input()]).unwrap();
+    assert_eq!(output.tensor("x").unwrap().format(), "acme.x/1");
+    assert_eq!(summary.warnings.len(), 1);
+}
+
+#[test]
+fn kinds_that_are_not_here_are_refused() {
+    let options = ConvertOptions::new(zt::Kind::new("punch-cards"));
+    assert_eq!(
+        try_to(&options, vec![one("a", 1.0)]).unwrap_err().code(),
+        "unsupported"
+    );
+}

@@ -1,0 +1,158 @@
+//! What safetensors files can say, and what is a loss in them.
+
+use zt::{DType, File};
+use zt_convert::{ConvertOptions, Input, SAFETENSORS, convert};
+
+use crate::draft::{file, one, quantized, sparse, stream, try_to, with_attribute};
+
+fn options(dense: bool, lossy: bool) -> ConvertOptions<'static> {
+    let mut options = ConvertOptions::new(SAFETENSORS);
+    (options.dense, options.lossy) = (dense, lossy);
+    options
+}
+
+/// Refused for the `object`; with the loss allowed, so many objects come out.
+fn lossy(input: File, object: Option<&str>, left: usize) -> File {
+    let error = try_to(&options(false, false), vec![input.clone()]).unwrap_err();
+    assert_eq!((error.code(), error.object()), ("lossy", object), "{error}");
+    let (output, summary) = try_to(&options(false, true), vec![input]).unwrap();
+    assert_eq!(output.len(), left);
+    let objects: Vec<_> = summary
+        .warnings
+        .iter()
+        .map(|w| w.object.as_deref())
+        .collect();
+    assert_eq!(objects, [object]);
+    assert!(
+        summary
+            .warnings
+            .iter()
+            .all(|warning| warning.code == "lossy")
+    );
+    output
+}
+
+#[test]
+fn layouts_become_dense_values_on_request_or_as_a_loss() {
+    let dense = [0, 0, 7, 8, 0, 0];
+    let values = |file: &File| file.tensor("graph").unwrap().to_vec::<i32>().unwrap();
+    assert_eq!(values(&lossy(sparse(), Some("graph"), 2)), dense);
+    let (output, summary) = try_to(&options(true, false), vec![sparse()]).unwrap();
+    assert_eq!(
+        (values(&output), summary.warnings.len()),
+        (dense.to_vec(), 0)
+    );
+    let (output, _) = try_to(&options(true, false), vec![quantized()]).unwrap();
+    assert_eq!(output.tensor("q").unwrap().shape(), [8, 8]);
+}
+
+#[test]
+fn casts_reach_decoded_values() {
+    let mut options = options(true, false);
+    options.dtype = Some(DType::BF16);
+    let (output, summary) = try_to(&options, vec![quantized()]).unwrap();
+    let data = output.tensor("q").unwrap().component("data").unwrap().dtype;
+    assert_eq!((data, summary.bytes), (Some(DType::BF16), 128));
+}
+
+#[test]
+fn what_has_no_dense_value_is_left_out_as_a_loss_alone() {
+    let unknown = || file(|w| stream(w, "x", "acme.x/1", (DType::U8, None), &[1]));
+    lossy(unknown(), Some("x"), 0);
+    let error = try_to(&options(true, false), vec![unknown()]).unwrap_err();
+    assert_eq!(error.code(), "lossy");
+}
+
+#[test]
+fn types_that_it_lacks_are_losses() {
+    let complex = (DType::F64, Some("complex128"));
+    lossy(
+        file(|w| stream(w, "z", "dense", complex, &[0; 16])),
+        Some("z"),
+        0,
+    );
+    // One element a value: at least the elements can be said.
+    let own = (DType::U8, Some("acme.level"));
+    let output = lossy(file(|w| stream(w, "l", "dense", own, &[9])), Some("l"), 1);
+    assert_eq!(output.tensor("l").unwrap().to_vec::<u8>().unwrap(), [9]);
+    let own = (DType::U8, Some("acme.pair"));
+    lossy(
+        file(|w| stream(w, "p", "dense", own, &[9, 9])),
+        Some("p"),
+        0,
+    );
+}
+
+#[test]
+fn types_that_it_has_are_none() {
+    for (types, len) in [
+        ((DType::U8, Some("f8_e4m3fn")), 1),
+        ((DType::U8, Some("f8_e5m2")), 1),
+        ((DType::U8, Some("f8_e4m3fnuz")), 1),
+        ((DType::U8, Some("f8_e5m2fnuz")), 1),
+        ((DType::F32, Some("complex64")), 8),
+        ((DType::Bool, None), 1),
+    ] {
+        let input = file(|writer| stream(writer, "t", "dense", types, &vec![1; len]));
+        let (output, _) = try_to(&options(false, false), vec![input.clone()]).unwrap();
+        let data = |file: &File| {
+            let data = file.tensor("t").unwrap().component("data").unwrap().clone();
+            (data.dtype, data.logical_type)
+        };
+        assert_eq!(data(&output), data(&input));
+    }
+}
+
+#[test]
+fn attributes_other_than_texts_of_the_file_are_losses() {
+    lossy(with_attribute("a", "k", 1u64), None, 1);
+    let input = file(|writer| {
+        let mut object = writer.begin("w", &[0], "dense")?;
+        object.set_attributes([("k", "v")].into());
+        object.component("data", DType::F32, None)?.finish()?;
+        object.finish()
+    });
+    lossy(input, Some("w"), 1);
+}
+
+#[test]
+fn unknown_fields_and_other_components_are_losses() {
+    let input = file(|writer| {
+        writer.set_extra([("x_root", "1")].into());
+        Ok(())
+    });
+    lossy(input, None, 0);
+    let input = file(|writer| {
+        let mut object = writer.begin("w", &[0], "dense")?;
+        object.component("data", DType::F32, None)?.finish()?;
+        object.component("scale", DType::F32, None)?.finish()?;
+        object.finish()
+    });
+    lossy(input, Some("w"), 1);
+}
+
+#[test]
+fn the_name_of_the_metadata_is_no_tensors() {
+    lossy(one("__metadata__", 1.0), Some("__metadata__"), 0);
+}
+
+#[test]
+fn shapes_that_its_readers_refuse_are_losses() {
+    let input = file(|writer| {
+        let mut object = writer.begin("w", &[1 << 63, 4, 0], "dense")?;
+        object.component("data", DType::F32, None)?.finish()?;
+        object.finish()
+    });
+    lossy(input, Some("w"), 0);
+}
+
+#[test]
+fn the_same_tensors_give_the_same_bytes_in_any_order() {
+    let bytes = |names: [&str; 3]| {
+        let inputs = names.map(|name| Input::from(one(name, 1.0)));
+        let mut bytes = Vec::new();
+        convert(&inputs, &mut bytes, &options(false, false)).unwrap();
+        bytes
+    };
+    assert_eq!(bytes(["c", "a", "b"]), bytes(["b", "c", "a"]));
+}
