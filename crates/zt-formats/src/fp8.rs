@@ -217,3 +217,63 @@ fp8!(
     /// `f8_e5m2fnuz`: 5 bits of exponent, 2 of mantissa, one NaN, one zero.
     F8E5M2FnUz, E5M2FNUZ
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sign(code: u8) -> f64 {
+        if code < 0x80 { 1.0 } else { -1.0 }
+    }
+
+    /// The number of a code, in the words of the standards: a sign, an exponent with a bias, and a
+    /// mantissa behind an implicit one, which those of exponent zero lack.
+    fn number(code: u8, mantissa_bits: u32, bias: i32) -> f64 {
+        let mantissas = 1 << mantissa_bits;
+        let fraction = f64::from(code % mantissas) / f64::from(mantissas);
+        let (exponent, significand) = match i32::from(code % 0x80 / mantissas) {
+            0 => (1, fraction),
+            exponent => (exponent, 1.0 + fraction),
+        };
+        sign(code) * significand * 2f64.powi(exponent - bias)
+    }
+
+    /// The compiler makes the tables: here the functions that make them run.
+    fn assert_values(layout: &Layout, defined: fn(u8) -> f64) {
+        let table = layout.table();
+        for code in 0..=255 {
+            let expected = defined(code);
+            let decoded = layout.decode(code.into());
+            for value in [table[usize::from(code)], decoded].map(f64::from) {
+                // Bits, because zeros have signs. Those of NaN are beside the standards.
+                let is_same = value.to_bits() == expected.to_bits();
+                let is_nan = value.is_nan() && expected.is_nan();
+                assert!(is_same || is_nan, "{code:02x}: {value}, not {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_code_has_the_value_that_its_standard_defines() {
+        // OCP: NaN is S.1111.111, and there are no infinities.
+        assert_values(&E4M3FN, |code| match code % 0x80 {
+            0x7f => f64::NAN,
+            _ => number(code, 3, 7),
+        });
+        // OCP: infinity is S.11111.00, NaN all that is above it.
+        assert_values(&E5M2, |code| match code % 0x80 {
+            0x7c => sign(code) * f64::INFINITY,
+            0x7d.. => f64::NAN,
+            _ => number(code, 2, 15),
+        });
+        // AMD: NaN is what would be the negative zero.
+        assert_values(&E4M3FNUZ, |code| match code {
+            0x80 => f64::NAN,
+            _ => number(code, 3, 8),
+        });
+        assert_values(&E5M2FNUZ, |code| match code {
+            0x80 => f64::NAN,
+            _ => number(code, 2, 16),
+        });
+    }
+}

@@ -73,6 +73,36 @@ fn the_largest_values_are_those_of_the_standards() {
 }
 
 #[test]
+fn the_least_values_are_those_of_the_standards() {
+    // Subnormal and normal: of OCP's types as their tables give them, of AMD's half as much.
+    let two_to = |exponent| 2f32.powi(exponent);
+    for (least, normal, expected) in [
+        (
+            F8E4M3Fn::from_bits(0x01).to_f32(),
+            F8E4M3Fn::from_bits(0x08).to_f32(),
+            (-9, -6),
+        ),
+        (
+            F8E5M2::from_bits(0x01).to_f32(),
+            F8E5M2::from_bits(0x04).to_f32(),
+            (-16, -14),
+        ),
+        (
+            F8E4M3FnUz::from_bits(0x01).to_f32(),
+            F8E4M3FnUz::from_bits(0x08).to_f32(),
+            (-10, -7),
+        ),
+        (
+            F8E5M2FnUz::from_bits(0x01).to_f32(),
+            F8E5M2FnUz::from_bits(0x04).to_f32(),
+            (-17, -15),
+        ),
+    ] {
+        assert_eq!((least, normal), (two_to(expected.0), two_to(expected.1)));
+    }
+}
+
+#[test]
 fn codes_are_printed_and_converted_as_their_values() {
     let (least, nan) = (F8E5M2::from_bits(0x81), F8E4M3FnUz::from_bits(0x80));
     assert_eq!(

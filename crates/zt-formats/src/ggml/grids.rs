@@ -415,7 +415,7 @@ pub(super) static IQ1: [[i8; 8]; 2048] = unpacked(&[-1, 0, 1], &[
 ]);
 
 /// The values behind packed codes of `16 / N` bits.
-const fn unpacked<const N: usize, const LEN: usize>(levels: &[i8], packed: &[u16; LEN]) -> [[i8; N]; LEN] {
+pub(super) const fn unpacked<const N: usize, const LEN: usize>(levels: &[i8], packed: &[u16; LEN]) -> [[i8; N]; LEN] {
     let bits = 16 / N;
     let mut grid = [[0; N]; LEN];
     let mut at = 0;

@@ -20,7 +20,7 @@ GRIDS = [
 
 TAIL = '''
 /// The values behind packed codes of `16 / N` bits.
-const fn unpacked<const N: usize, const LEN: usize>(levels: &[i8], packed: &[u16; LEN]) -> [[i8; N]; LEN] {
+pub(super) const fn unpacked<const N: usize, const LEN: usize>(levels: &[i8], packed: &[u16; LEN]) -> [[i8; N]; LEN] {
     let bits = 16 / N;
     let mut grid = [[0; N]; LEN];
     let mut at = 0;
