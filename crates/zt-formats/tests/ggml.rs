@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 use zt_formats::ggml::{BLOCK_TYPES, BlockFormat, BlockType, Blocks};
 use zt_formats::{
-    Elements, Error, ObjectFormat, Parts, Registry, SizeMismatch, ToObject, Unsupported, Violation,
+    Elements, Error, F8E4M3Fn, ObjectFormat, Parts, Registry, SizeMismatch, ToObject, Unsupported,
+    Violation,
 };
 use zt_manifest::{ByteOrder, DType, Map, Text, Value};
 
@@ -70,6 +71,53 @@ fn every_type_decodes_bit_for_bit_as_gguf_py_does() {
         let hash = format!("{:016x}", fnv(&dense.elements().bytes));
         assert_eq!(hash, words[4], "{block_type}");
     }
+}
+
+/// The values of E2M1, the four bits of both types, by the table of OCP's Microscaling Formats.
+const E2M1: [f64; 16] = [
+    0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0,
+];
+
+/// Asserts that blocks with all sixteen values in each of their groups are those values times the
+/// `scale` of their byte: a block is a byte for each group and then the bits of all.
+fn assert_scaled(format: &str, codes: std::ops::RangeInclusive<u8>, scale: impl Fn(u8) -> f64) {
+    let block_type = BlockType::from_format(format).unwrap();
+    let len = |len: u64| usize::try_from(len).unwrap();
+    let values = len(block_type.block_len());
+    let groups = len(block_type.block_byte_len()) - values / 2;
+    let group = values / groups;
+    let low_and_high: Vec<u8> = (0..8u8).map(|low| low | (low + 8) << 4).collect();
+    for code in codes {
+        let mut block = vec![code; groups];
+        block.extend(low_and_high.repeat(values / 16));
+        let blocks = Blocks::new(block_type, [block_type.block_len()], &block[..]).unwrap();
+        let dense = blocks.to_dense().unwrap();
+        for (at, value) in dense.as_slice::<f32>().unwrap().iter().enumerate() {
+            // The lower halves of the bytes of a group come first, eight by eight.
+            let half = at % group / (group / 2);
+            let expected = E2M1[half * 8 + at % 8] * scale(code);
+            let expected = if expected.abs() > f32::MAX.into() {
+                f64::INFINITY.copysign(expected)
+            } else {
+                expected
+            };
+            assert_eq!(f64::from(*value), expected, "{format} {code:02x} {at}");
+        }
+    }
+}
+
+#[test]
+fn every_scale_of_a_byte_is_the_power_or_the_number_that_it_codes() {
+    // Halves of the least two are subnormal, multiples of the largest are beyond f32. 0xff, which
+    // is NaN for OCP, is one more power in ggml.
+    assert_scaled("gguf.mxfp4/1", 0..=255, |code| {
+        2f64.powi(i32::from(code) - 127)
+    });
+    assert_scaled("gguf.nvfp4/1", 0..=0x7e, |code| {
+        F8E4M3Fn::from_bits(code).to_f32().into()
+    });
+    // NaN in E4M3, and nothing in ggml.
+    assert_scaled("gguf.nvfp4/1", 0x7f..=0x7f, |_| 0.0);
 }
 
 #[test]
@@ -178,9 +226,22 @@ fn blocks_say_what_they_are() {
     let blocks = Blocks::new(q4_0, [2, 32], &[0; 36][..]).unwrap();
     assert_eq!(blocks.block_type(), q4_0);
     assert_eq!(blocks.shape(), [2, 32]);
+    assert_eq!(
+        (blocks.byte_order(), blocks.bytes()),
+        (ByteOrder::Little, &[0; 36][..])
+    );
     assert_eq!(format!("{q4_0:?} {q4_0:>6}"), "Q4_0   Q4_0");
     // The order of the fields goes with the blocks, and is nothing of the tensor's.
     assert_eq!(BlockFormat(q4_0).parameters(), ["byte_order"]);
+}
+
+#[test]
+fn the_byte_order_matters_but_for_blocks_of_bytes() {
+    for block_type in &BLOCK_TYPES {
+        // The scales of these two are of one byte, those of all others of two or four.
+        let is_bytes = block_type.name().ends_with("FP4");
+        assert_eq!(block_type.has_words(), !is_bytes, "{block_type}");
+    }
 }
 
 #[test]
