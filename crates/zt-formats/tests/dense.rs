@@ -114,6 +114,26 @@ fn an_unknown_logical_type_leaves_its_storage_elements() {
 }
 
 #[test]
+fn a_part_of_an_element_is_refused_however_it_is_read() {
+    let registry = Registry::builtin();
+    let elements = Elements::new(DType::F32, &[0; 5][..]);
+    let words = "5 bytes are no whole number of 4";
+    for error in [
+        elements.as_slice::<f32>().map(drop).unwrap_err(),
+        elements.to_dtype(DType::F16, &registry).unwrap_err(),
+        elements.scalars(&registry).map(drop).unwrap_err(),
+    ] {
+        assert_eq!(
+            (error.code(), &error.to_string()[..]),
+            ("shape-size-mismatch", words)
+        );
+        // Whoever knows the component says so, and nobody says otherwise after that.
+        let error = error.with_role("scales").with_role("data");
+        assert_eq!(error.role(), Some("scales"));
+    }
+}
+
+#[test]
 fn the_data_has_to_be_there_under_its_name() {
     let values = [1f32];
     let dense = Dense::from_slice(&[1], &values).unwrap();
@@ -122,6 +142,14 @@ fn the_data_has_to_be_there_under_its_name() {
     let error = Dense::from_parts(object.into_parts()).unwrap_err();
     assert_eq!(error.code(), "missing-component");
     assert_eq!(error.role(), Some("data"));
+
+    // Lengths may be left out, its dtype may not.
+    let object = dense.to_object().unwrap();
+    let mut signature = object.signature();
+    signature.components[0].dtype = None;
+    let error = Registry::builtin().check("dense", &signature).unwrap_err();
+    let words = "component `data`: takes a dtype, not an unsaid dtype";
+    assert_eq!(error.to_string(), words);
 }
 
 #[test]
@@ -146,7 +174,13 @@ fn typed_elements_outlive_the_handle_they_were_lent_through() {
     };
     assert_eq!(*typed, values);
     assert_eq!(typed.clone().into_vec(), values);
+    assert_eq!(
+        (typed.as_ref(), &format!("{typed:?}")[..]),
+        (&values[..], "[1.5, -2.0]")
+    );
     assert_eq!(typed.try_into_vec().unwrap(), values);
+    let dense = Dense::from_slice(&[2], &values).unwrap();
+    assert_eq!(dense.into_elements(), (vec![2], Elements::from(&values)));
 }
 
 #[test]
@@ -181,6 +215,7 @@ fn bools_are_zero_or_one() {
     assert_eq!(*dense.as_slice::<bool>().unwrap(), [false, true, true]);
     let owned = dense.into_owned().unwrap().into_typed::<bool>().unwrap();
     assert_eq!(*owned, [false, true, true]);
+    assert_eq!(owned.clone().into_vec(), [false, true, true]);
     assert_eq!(owned.try_into_vec().unwrap(), [false, true, true]);
 
     let dense = Dense::from_elements([3], Elements::new(DType::Bool, &[0, 1, 2][..])).unwrap();
@@ -279,6 +314,53 @@ fn values_come_one_by_one_with_their_precision() {
         elements.scalars(&registry).map(drop).unwrap_err().code(),
         "shape-size-mismatch"
     );
+}
+
+#[test]
+fn values_of_every_type_add_up_as_they_come_one_by_one() {
+    let registry = Registry::builtin();
+    let fp8 = [F8E4M3Fn::from_f32(-1.5), F8E4M3Fn::from_f32(2.0)];
+    for elements in [
+        Elements::from(&[-1.5f64, 2.0]),
+        Elements::from(&[-1.5f32, 2.0]),
+        Elements::from(&[-1.5, 2.0].map(f16::from_f32)),
+        Elements::from(&[-1.5, 2.0].map(bf16::from_f32)),
+        Elements::from(&[i64::MIN, 2]),
+        Elements::from(&[i32::MIN, 2]),
+        Elements::from(&[i16::MIN, 2]),
+        Elements::from(&[i8::MIN, 2]),
+        Elements::from(&[1u64 << 63, 2]),
+        Elements::from(&[u32::MAX, 2]),
+        Elements::from(&[u16::MAX, 2]),
+        Elements::from(&[u8::MAX, 2]),
+        Elements::from(&[true, false]),
+        Elements::from(&fp8),
+    ] {
+        let scalars = elements.scalars(&registry).unwrap();
+        let mut one_by_one = 0.0;
+        for scalar in scalars.clone() {
+            one_by_one += scalar.as_f64().unwrap();
+        }
+        let expected = match elements.dtype {
+            DType::I64 => 2.0 - 2f64.powi(63),
+            DType::I32 => 2.0 - 2f64.powi(31),
+            DType::I16 => 2.0 - 2f64.powi(15),
+            DType::I8 => 2.0 - 2f64.powi(7),
+            DType::U64 => 2.0 + 2f64.powi(63),
+            DType::U32 => 1.0 + 2f64.powi(32),
+            DType::U16 => 1.0 + 2f64.powi(16),
+            DType::U8 if elements.logical_type().is_none() => 1.0 + 2f64.powi(8),
+            DType::Bool => 1.0,
+            _ => 0.5,
+        };
+        let sum = scalars.fold(0.0, |sum, scalar| sum + scalar.as_f64().unwrap());
+        assert_eq!(
+            (sum, one_by_one),
+            (expected, expected),
+            "{}",
+            elements.dtype
+        );
+    }
 }
 
 #[test]
@@ -388,6 +470,10 @@ fn a_broken_rule_is_said_in_words() {
         ),
         (value(IndexBound::Exactly(0)), "element 7 is -1, not 0"),
         (
+            value(IndexBound::Above(3)),
+            "element 7 is -1, not above the 3 before it",
+        ),
+        (
             logical_type(Some(DType::F32)),
             "the logical type complex64 is stored as f32, not u8",
         ),
@@ -409,6 +495,7 @@ fn a_broken_rule_is_said_in_words() {
     ] {
         assert_eq!(violation.to_string(), words);
     }
+    assert_eq!(value(IndexBound::NotNegative).code(), "index-value");
 }
 
 #[test]
@@ -417,6 +504,7 @@ fn bytes_are_compared_by_content_and_printed_by_length() {
     let owned = Bytes::Owned(Buffer::try_from_slice(b"abc").unwrap());
     assert_eq!(lent, owned);
     assert_ne!(lent, Bytes::Borrowed(b"abd"));
+    assert!(lent.is_borrowed() && !owned.is_borrowed());
     assert_eq!(
         format!("{lent:?} {owned:?}"),
         "Borrowed(3 bytes) Owned(3 bytes)"

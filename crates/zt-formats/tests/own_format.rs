@@ -7,7 +7,7 @@ use std::num::NonZero;
 use zt_formats::{
     Complex, ComponentSignature, Decode, Dense, Elements, Error, LogicalType, NewObject,
     ObjectFormat, Parts, Registry, Result, Scalar, Signature, SizeMismatch, ToObject, Unsupported,
-    View, Violation, bf16,
+    View, Violation, bf16, f16,
 };
 use zt_manifest::{DType, Map, Text, Value};
 
@@ -94,6 +94,17 @@ fn a_format_from_outside_is_checked_viewed_and_written_like_any_other() {
     };
     let object = diagonal.to_object().unwrap();
     registry.check(&object.format, &object.signature()).unwrap();
+    // An object that is made is written as it is, without a copy of its elements.
+    let again = object.to_object().unwrap();
+    assert_eq!(
+        (&again.shape, &again.format),
+        (&object.shape, &object.format)
+    );
+    assert_eq!(
+        (&again.attributes, &again.components),
+        (&None, &object.components)
+    );
+    assert!(again.components[0].1.bytes.is_borrowed());
 
     let format = registry.format("acme.diagonal/1").unwrap();
     let dense = format.to_dense(object.into_parts()).unwrap();
@@ -324,11 +335,32 @@ fn a_logical_type_from_outside_is_read_and_cast_in_its_own_precision() {
 #[test]
 fn scalars_are_numbers_and_texts() {
     let complex = Complex::new(1.5f32, -2.0);
+    let (tenth, third) = (f16::from_f32(0.1), bf16::from_f32(1.0 / 3.0));
     for (scalar, wide, narrow, text) in [
         (Scalar::Bool(true), Some(1.0), Some(1.0), "true"),
         (Scalar::Bool(false), Some(0.0), Some(0.0), "false"),
         (Scalar::Int(-3), Some(-3.0), Some(-3.0), "-3"),
         (Scalar::F64(0.1), Some(0.1), Some(0.1), "0.1"),
+        // Wider as they are, and not as they print.
+        (Scalar::F32(0.1), Some(0.1f32.into()), Some(0.1), "0.1"),
+        (
+            Scalar::F16(tenth),
+            Some(tenth.into()),
+            Some(tenth.into()),
+            "0.1",
+        ),
+        (
+            Scalar::BF16(third),
+            Some(third.into()),
+            Some(third.into()),
+            "0.334",
+        ),
+        (
+            Scalar::UInt(u64::MAX),
+            Some(2f64.powi(64)),
+            Some(2f32.powi(64)),
+            "18446744073709551615",
+        ),
         (Scalar::Complex64(complex), None, None, "1.5-2.0j"),
         (
             Scalar::Complex128(Complex::new(-0.1, 1e300)),

@@ -144,6 +144,12 @@ fn indices_of_any_integer_dtype_are_read_and_only_u64_is_strictly_right() {
     registry
         .check_strict("sparse_csr", &signature.signature())
         .unwrap();
+    // Nor is a u64 under a name.
+    let named = Elements::from(&[1u64, 0, 2]).with_logical_type("acme.column");
+    let parts = with(csr_parts(), "indices", named);
+    registry.check("sparse_csr", &parts.signature()).unwrap();
+    let strict = registry.check_strict("sparse_csr", &parts.signature());
+    assert_eq!(blame(strict), on("index-dtype", "indices"));
 }
 
 #[test]
@@ -343,6 +349,27 @@ fn lengths_that_old_files_do_not_say_follow_from_the_others() {
 }
 
 #[test]
+fn where_a_file_says_no_length_at_all_nothing_follows() {
+    let registry = Registry::builtin();
+    let coo = Coo::new([3, 4], &[1f64], &[0, 0]).unwrap();
+    let coo = coo.to_object().unwrap().into_parts();
+    for (format, parts) in [("sparse_csr", csr_parts()), ("sparse_coo", coo)] {
+        let mut signature = parts.signature();
+        for component in &mut signature.components {
+            component.byte_len = None;
+        }
+        registry.check(format, &signature).unwrap();
+        let of = registry.format(format).unwrap();
+        for component in &signature.components {
+            // The rows of a CSR array are said by the shape.
+            let expected = (component.role == "indptr").then_some(24);
+            let len = of.expected_len(component.role, &signature, &registry);
+            assert_eq!(len, expected, "{} of {format}", component.role);
+        }
+    }
+}
+
+#[test]
 fn a_role_that_the_format_does_not_know_has_no_length() {
     let registry = Registry::builtin();
     let component = |role, dtype| ComponentSignature {
@@ -431,6 +458,44 @@ fn a_part_of_a_component_is_read_with_its_own_positions() {
     let error = indices("coords", (&negative).into(), 7, 5).unwrap_err();
     let expected = index_fault(8, -1, IndexBound::Below(5), "coords");
     assert_eq!(error, expected);
+    // Whoever reads a part need not have had its metadata checked.
+    let codes = Elements::from(&[0u8, 1]).with_logical_type("f8_e5m2");
+    for elements in [Elements::from(&[0f32, 1.0]), Elements::from(&[true]), codes] {
+        let refused = indices("coords", elements, 7, 5);
+        assert_eq!(blame(refused), on("index-dtype", "coords"));
+    }
+}
+
+#[test]
+fn contents_of_another_length_than_the_shape_says_are_refused_without_the_metadata() {
+    let registry = Registry::builtin();
+    let mismatch = "shape-size-mismatch";
+    let csr = registry.format("sparse_csr").unwrap();
+    for rows in [1, 3, u64::MAX] {
+        let mut parts = csr_parts();
+        parts.shape = vec![rows, 3].into();
+        let error = csr.check_data(&parts).unwrap_err();
+        let expected = rows.saturating_add(1);
+        let words = format!("component `indptr`: takes {expected} elements, there are 3");
+        assert_eq!(error.to_string(), words);
+    }
+    let coo = registry.format("sparse_coo").unwrap();
+    let object = Coo::new([3, 4], &[1f32], &[2, 3]).unwrap();
+    let object = object.to_object().unwrap().into_parts();
+    // No whole places, and places of a scalar, which has none.
+    for (shape, is_sound) in [
+        (&[3, 4][..], true),
+        (&[4], true),
+        (&[3, 4, 5], false),
+        (&[], false),
+    ] {
+        let mut parts = object.clone();
+        parts.shape = shape.into();
+        match coo.check_data(&parts) {
+            Ok(()) => assert!(is_sound, "{shape:?}"),
+            refused => assert_eq!(blame(refused), on(mismatch, "coords"), "{shape:?}"),
+        }
+    }
 }
 
 #[test]
