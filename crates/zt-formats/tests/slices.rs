@@ -3,8 +3,12 @@
 // Clippy takes only the tests themselves for tests.
 #![allow(clippy::unwrap_used)]
 
+use std::fmt::Debug;
+
 use proptest::prelude::*;
-use zt_formats::{Dense, Elements, Misuse, Places, Selection, Slice, SliceFault};
+use zt_formats::{
+    Complex, Dense, Element, Elements, F8E5M2, Misuse, Places, Selection, Slice, SliceFault, bf16,
+};
 
 /// The places of `start:stop:step` in a dimension: walks them, one by one.
 fn walk(start: Option<i64>, stop: Option<i64>, step: i64, dimension: i64) -> Vec<i64> {
@@ -214,6 +218,44 @@ fn a_slice_of_complex_values_keeps_their_parts_together() {
     assert_eq!((values[0].re, values[0].im, values[1].im), (2.0, 3.0, 7.0));
 }
 
+/// Column 1 of two rows of 0, 1, 2, and the last row backwards.
+fn column_and_row<T: Element + PartialEq + Debug>(of: impl Fn(u8) -> T) {
+    let values: Vec<T> = (0..6).map(&of).collect();
+    let dense = Dense::from_slice(&[2, 3], &values).unwrap();
+    for (text, places) in [
+        (":,1", &[1, 4][..]),
+        ("-1,::-1", &[5, 4, 3]),
+        ("1", &[3, 4, 5]),
+    ] {
+        let slice = dense.slice(&Slice::parse_list(text).unwrap()).unwrap();
+        let expected: Vec<T> = places.iter().map(|place| of(*place)).collect();
+        assert_eq!(*slice.as_slice::<T>().unwrap(), expected[..], "{text}");
+    }
+}
+
+#[test]
+fn values_of_every_width_are_taken_whole() {
+    column_and_row(|at| at);
+    column_and_row(|at| at % 2 == 1);
+    column_and_row(F8E5M2::from_bits);
+    column_and_row(|at| u16::from(at) << 8 | 0x5a);
+    column_and_row(|at| bf16::from_f32(at.into()));
+    column_and_row(|at| i32::from(at) - 3);
+    column_and_row(|at| f64::from(at) / 3.0);
+    column_and_row(|at| Complex::new(f32::from(at), -1.0));
+    column_and_row(|at| Complex::new(-1.0, f64::from(at) / 3.0));
+}
+
+#[test]
+fn nothing_is_taken_from_an_array_of_nothing() {
+    let dense = Dense::from_slice(&[3, 0], &[0u16; 0]).unwrap();
+    for (text, shape) in [("::2", &[2, 0][..]), ("1", &[0]), (":,::-1", &[3, 0])] {
+        let slice = dense.slice(&Slice::parse_list(text).unwrap()).unwrap();
+        let expected = Dense::from_slice(shape, &[0u16; 0]).unwrap();
+        assert_eq!(slice, expected, "{text}");
+    }
+}
+
 #[test]
 fn values_of_any_length_are_taken_whole() {
     let bytes: Vec<u8> = (0..54).collect();
@@ -277,6 +319,14 @@ fn what_is_no_part_of_an_array_is_said_in_words() {
         let error = dense.select(&places).unwrap_err();
         assert_eq!(error.to_string(), "the places are those of another shape");
     }
+    // No text has a step of zero, a caller may.
+    let step = Slice::Range {
+        start: None,
+        stop: None,
+        step: 0,
+    };
+    let zero = Misuse::Slice(SliceFault::ZeroStep);
+    assert_eq!(dense.slice(&[step]), Err(zero.into()));
     let places = Places::resolve(&[], &[1 << 32, 1 << 32]).unwrap();
     let error = Selection::of(&places).unwrap_err();
     assert_eq!(
