@@ -176,6 +176,7 @@ impl Plan {
         for folder in [&corpus, &artifacts] {
             fs::create_dir_all(folder).map_err(told)?;
         }
+        let suppressed = format!("suppressions={}", fuzz.join("leaks.supp").display());
         let output = File::create(&log).map_err(told)?;
         let words = DICTIONARIES.iter().find(|(known, _)| *known == target);
         let words = words.map_or(target, |(_, words)| words);
@@ -183,6 +184,7 @@ impl Plan {
 
         let mut command = Command::new(program);
         command.current_dir(shell.root()).arg(&corpus);
+        command.env("LSAN_OPTIONS", suppressed);
         command.args(OPTIONS.split_whitespace());
         command.args(self.options.split_whitespace());
         command.arg(format!("-max_total_time={}", self.seconds));
