@@ -8,7 +8,7 @@ use std::sync::Arc;
 use zt::manifest::{ByteOrder, Text};
 use zt::{
     Attributes, Blob, Component, DType, Error, File, FileBuilder, Object, RawComponent, RawObject,
-    Result, Source, SourceId, Span,
+    Registry, Result, Source, SourceId, Span,
 };
 
 use super::attribute;
@@ -237,9 +237,7 @@ impl<'h> Assembler<'h> {
         };
         let members = flatten::members(self.heap, value, false, budget)?;
         let members = attribute::attributes(self.heap, &members, &self.limits, budget)?;
-        for (key, value) in &members {
-            parts.attribute(key.clone(), value.clone());
-        }
+        parts.given(members);
         Ok(parts)
     }
 
@@ -377,6 +375,21 @@ impl Parts {
     pub(super) fn push(&mut self, role: &'static str, (component, source): (Component, SourceId)) {
         self.object.components.push((role.into(), component));
         self.sources.push(source);
+    }
+
+    /// Adds what a tensor was given in Python. A name by which the format decodes is none of the
+    /// user's: there it is said to be torch's.
+    fn given(&mut self, members: Attributes) {
+        let registry = Registry::builtin();
+        let format = registry.format(&self.object.format);
+        let parameters = format.map_or(&[][..], |format| format.parameters());
+        let members = members.into_iter().map(|(key, value)| match key.as_str() {
+            Some(name) if parameters.contains(&name) => (format!("torch.{name}").into(), value),
+            _ => (key, value),
+        });
+        let own = self.object.attributes.take().unwrap_or_default();
+        let all: Attributes = own.into_iter().chain(members).collect();
+        self.object.attributes = (!all.is_empty()).then_some(all);
     }
 
     pub(super) fn attribute(

@@ -98,6 +98,40 @@ fn scheme(name: &'static str, parameters: Vec<Py>) -> Vec<Py> {
 }
 
 #[test]
+fn what_a_tensor_was_given_decodes_no_value() {
+    let given = |x: Py, name: &str, value: Py| {
+        let Py::Call(function, arguments) = x else {
+            unreachable!()
+        };
+        let class = Py::Global("torch", "Tensor");
+        let state = Py::Dict(vec![(name.into(), value)]);
+        let arguments = vec![*function, class, Py::Tuple(arguments), state];
+        with(call("torch._tensor", "_rebuild_from_type_v2", arguments))
+    };
+    let quantized = || {
+        let scheme = scheme("per_tensor_affine", vec![0.5.into(), 1.into()]);
+        quantized("QInt8Storage", &[4], &[1], scheme)
+    };
+    let values = |file: &zt::File| file.tensor("x").unwrap().to_dense().unwrap().into_owned();
+    let expected = values(&with(quantized()));
+    for (name, value) in [
+        ("bits", Py::from(4)),
+        ("group_size", 2.into()),
+        ("packing", 2.into()),
+        ("signed", Py::Bool(false)),
+        ("zero_kind", "additive".into()),
+    ] {
+        let file = given(quantized(), name, value);
+        assert_eq!(values(&file), expected, "{name}");
+        let tensor = file.tensor("x").unwrap();
+        assert!(tensor.attributes().get(&format!("torch.{name}")).is_some());
+    }
+    let dense = given(vector(FLOAT, "f", 4), "bits", 4.into());
+    let attributes = dense.tensor("x").unwrap().attributes();
+    assert_eq!(attributes.get("bits"), Some(&zt::Value::Unsigned(4)));
+}
+
+#[test]
 fn scales_of_channels_are_numbers_of_the_pickle_or_a_tensor() {
     let per_channel = |scales: Py, zeros: Py, axis: i64| {
         scheme("per_channel_affine", vec![scales, zeros, axis.into()])
