@@ -26,6 +26,10 @@ use crate::strided::{self, Bands, Strided};
 const EXPANDED_LEN: u64 = 1 << 30;
 const EXPANSION: u64 = 1 << 10;
 
+/// All views that are no plain ranges together may make so many times the bytes that there are, and
+/// [`EXPANDED_LEN`]: thousands of tensors may be views of one storage.
+const GATHERED: u64 = 8;
+
 /// Finds the bytes of a storage by its key.
 pub(super) type Locate<'s> = dyn Fn(&str) -> Result<Option<Place>> + 's;
 
@@ -97,6 +101,8 @@ pub(super) struct Assembler<'h> {
     storages: HashMap<String, Result<Stored>>,
     /// Views that are not plain ranges: tied ones are made once.
     gathered: HashMap<View, (SourceId, Span)>,
+    /// Bytes that further ones may make.
+    gathered_left: u64,
     pub(super) bands: Bands,
 }
 
@@ -131,6 +137,7 @@ impl<'h> Assembler<'h> {
             file,
             storages: HashMap::new(),
             gathered: HashMap::new(),
+            gathered_left: EXPANDED_LEN.saturating_add(times_gathered(file.0.byte_len())),
             bands: Bands::default(),
         }
     }
@@ -294,6 +301,9 @@ impl<'h> Assembler<'h> {
         if byte_len > EXPANDED_LEN && byte_len > storage.saturating_mul(EXPANSION) {
             return Err(TensorFault::Expanded { byte_len, storage }.into());
         }
+        let left = self.gathered_left;
+        let spent = left.checked_sub(byte_len);
+        self.gathered_left = spent.ok_or(TensorFault::Gathered { byte_len, left })?;
         let strides = view
             .strides
             .iter()
@@ -349,6 +359,9 @@ impl<'h> Assembler<'h> {
             None => self.file.clone(),
             Some(source) => {
                 let base = self.file.1;
+                // It is inflated from fewer bytes.
+                let more = times_gathered(place.span.byte_len());
+                self.gathered_left = self.gathered_left.saturating_add(more);
                 let id = self
                     .builder
                     .derived_from(Arc::clone(&source), base, place.from);
@@ -400,6 +413,10 @@ impl Parts {
         let attributes = self.object.attributes.get_or_insert_default();
         attributes.insert(key, value);
     }
+}
+
+const fn times_gathered(byte_len: u64) -> u64 {
+    byte_len.saturating_mul(GATHERED)
 }
 
 /// What a listing shows of a tensor that is refused.

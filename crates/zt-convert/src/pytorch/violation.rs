@@ -51,6 +51,8 @@ pub(super) enum TensorFault {
     Element { name: &'static str },
     /// A view that makes far more of a storage than it has.
     Expanded { byte_len: u64, storage: u64 },
+    /// Views that make far more of all storages than those have.
+    Gathered { byte_len: u64, left: u64 },
     /// The archive has no such storage.
     NoStorage { key: String },
     /// The storage is shorter than the pickle says.
@@ -65,7 +67,9 @@ impl TensorFault {
             | TensorFault::Layout { .. }
             | TensorFault::Unread(_)
             | TensorFault::Element { .. } => ErrorKind::Unsupported,
-            TensorFault::Rank { .. } | TensorFault::Expanded { .. } => ErrorKind::Limit,
+            TensorFault::Rank { .. }
+            | TensorFault::Expanded { .. }
+            | TensorFault::Gathered { .. } => ErrorKind::Limit,
             _ => ErrorKind::Malformed,
         }
     }
@@ -77,7 +81,7 @@ impl TensorFault {
             }
             TensorFault::Unread(_) => "pickle-global",
             TensorFault::Element { .. } => "dtype",
-            TensorFault::Expanded { .. } => "decompression-limit",
+            TensorFault::Expanded { .. } | TensorFault::Gathered { .. } => "decompression-limit",
             TensorFault::Overflow | TensorFault::Outside { .. } => "bounds",
             TensorFault::NoStorage { .. } => "missing-component",
             TensorFault::StorageLength { .. } | TensorFault::Parts { .. } => "shape-size-mismatch",
@@ -132,6 +136,10 @@ impl fmt::Display for TensorFault {
             TensorFault::Expanded { byte_len, storage } => write!(
                 f,
                 "the view makes {byte_len} bytes of a storage of {storage}"
+            ),
+            TensorFault::Gathered { byte_len, left } => write!(
+                f,
+                "the view makes {byte_len} bytes, where {left} are left for all views of the file"
             ),
             TensorFault::NoStorage { key } => {
                 write!(f, "the file has no storage \"{}\"", key.escape_debug())

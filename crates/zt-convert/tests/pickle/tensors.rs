@@ -420,4 +420,19 @@ fn views_are_made_of_what_the_storage_justifies() {
     }
     let error = with(view(&[1 << 40], &[0])).tensor("x").unwrap_err();
     assert_eq!(error.code(), "decompression-limit");
+    // Each of them is no more than a view may make; the third is more than all of them may.
+    let third_of_all = |offset: i64| {
+        let view = strided(f(), offset, &[100 << 20], &[0]);
+        rebuilt("_rebuild_tensor_v2", view)
+    };
+    let names = ["a", "b", "c", "d"];
+    let mut items: Vec<(Py, Py)> = (0..3)
+        .map(|at| (names[at].into(), third_of_all(at as i64)))
+        .collect();
+    // One that has been made is no further one.
+    items.push(("d".into(), third_of_all(0)));
+    let file = beside(items).unwrap();
+    let code = |name: &str| file.tensor(name).err().map(|error| error.code());
+    let expected = [None, None, Some("decompression-limit"), None];
+    assert_eq!(names.map(code), expected);
 }
