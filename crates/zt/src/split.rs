@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use zt_container::codec::SINGLE_FRAME_MAX;
-use zt_formats::{NewObject, PlaneCodec, Planes, View, dense_byte_len};
+use zt_formats::{NewObject, PlaneCodec, Planes, SizeMismatch, View, dense_byte_len};
 use zt_manifest::{DType, Map, Object};
 
 use crate::encode::{Made, Placed};
@@ -152,6 +152,7 @@ impl ObjectWriter<'_, '_> {
                 component: &mut component,
             };
             pass(&mut splitter)?;
+            splitter.finish()?;
             component.finish()?;
         }
         Ok(())
@@ -229,6 +230,23 @@ struct Splitter<'s, 'o, 'a, 'w> {
 }
 
 impl Splitter<'_, '_, '_, '_> {
+    /// What is left of an element that never became whole would be in no plane: as many as the shape
+    /// demands could be there, and nothing else tell of it.
+    fn finish(self) -> Result<()> {
+        if self.partial.is_empty() {
+            return Ok(());
+        }
+        let value_len = self.codec.plane_count() as u64;
+        let whole = self.component.written.saturating_mul(value_len);
+        let byte_len = whole.saturating_add(self.partial.len() as u64);
+        let partial = SizeMismatch::Partial {
+            byte_len,
+            value_len,
+        };
+        let role = self.codec.roles().get(self.plane).copied();
+        Err(partial.of(role.unwrap_or_default()).into())
+    }
+
     fn split(&mut self, elements: &[u8]) -> io::Result<()> {
         let width = self.codec.plane_count();
         for stretch in elements.chunks(STRETCH * width) {

@@ -8,14 +8,16 @@
 mod common;
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 #[cfg(feature = "rayon")]
 use std::sync::{Arc, Barrier};
 
 use common::{ByPosition, every_source, span_of};
 use zt::formats::{PlaneCodec, View as _};
 use zt::{
-    Compression, DType, Dense, DigestAlgorithm, Elements, Encoding, File, HashOptions, NewObject,
-    OpenOptions, Planes, Slice, ToObject, Value, VerifyOptions, WriteOptions,
+    Blob, Component, Compression, DType, Dense, DigestAlgorithm, Elements, Encoding, File,
+    FileBuilder, HashOptions, Kind, Memory, NewObject, Object, OpenOptions, Planes, Slice, Span,
+    ToObject, Value, VerifyOptions, WriteOptions,
 };
 
 /// More elements than a single frame of a plane holds, and no multiple of a tile.
@@ -407,4 +409,104 @@ fn a_pool_that_is_busy_for_good_keeps_no_writer_waiting() {
     free.wait();
     let file = File::from_bytes(bytes).unwrap();
     assert!(file.tensor("x").unwrap().to_dense().unwrap() == dense);
+}
+
+#[test]
+fn complex_values_keep_their_type_through_tiles_and_pieces() {
+    let plain = dense(DType::F32, &[600, 1400]);
+    let bytes = &plain.elements().bytes;
+    let elements = Elements::new(DType::F32, &bytes[..]).with_logical_type("complex64");
+    let pairs = Dense::from_elements([600, 700], elements).unwrap();
+    for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+        let file = File::from_bytes(file_of(options, &pairs)).unwrap();
+        let tensor = file.tensor("x").unwrap();
+        assert!(tensor.to_dense().unwrap() == pairs);
+
+        let (mut reader, mut found) = (tensor.dense_reader().unwrap(), Vec::new());
+        let take = |piece: &[u8]| {
+            found.extend_from_slice(piece);
+            ControlFlow::Continue(())
+        };
+        reader.for_each_piece(300 << 10, take).unwrap();
+        assert!(found == **bytes);
+        // The end stays the end.
+        assert_eq!(reader.read(&mut [0; 8]).unwrap(), 0);
+        assert_eq!(reader.read(&mut [0; 8]).unwrap(), 0);
+    }
+}
+
+/// Whoever writes elements does not have to hand them on whole.
+#[test]
+fn planes_of_elements_that_come_in_any_pieces_are_the_same() {
+    let dense = dense(DType::F32, &[30, 40]);
+    let bytes = &dense.elements().bytes;
+    let codec = PlaneCodec::new(DType::F32, None).unwrap();
+    let file_of_pieces = |piece_len: usize| {
+        let mut file = Vec::new();
+        let mut writer = WriteOptions::new().to_writer(&mut file).unwrap();
+        let mut object = writer.begin("x", &[30, 40], Planes::FORMAT).unwrap();
+        let pass = |out: &mut (dyn Write + Send)| {
+            for piece in bytes.chunks(piece_len) {
+                out.write_all(piece)?;
+                out.flush()?;
+            }
+            Ok(())
+        };
+        object.planes(&codec, pass).unwrap();
+        object.finish().unwrap();
+        writer.finish().unwrap();
+        file
+    };
+    let expected = file_of_pieces(bytes.len());
+    let file = File::from_bytes(expected.clone()).unwrap();
+    assert!(file.tensor("x").unwrap().to_dense().unwrap() == dense);
+    for piece_len in [1, 2, 3, 5, 7, 4001] {
+        assert!(file_of_pieces(piece_len) == expected, "{piece_len}");
+    }
+}
+
+/// It would be in no plane, and the planes would be as long as the shape demands.
+#[test]
+fn a_part_of_an_element_behind_the_last_is_refused() {
+    let codec = PlaneCodec::new(DType::F32, None).unwrap();
+    let mut writer = WriteOptions::new().to_writer(io::sink()).unwrap();
+    let mut object = writer.begin("x", &[10], Planes::FORMAT).unwrap();
+    let pass = |out: &mut (dyn Write + Send)| Ok(out.write_all(&[1; 43])?);
+    let error = object.planes(&codec, pass).unwrap_err();
+    assert_eq!(error.code(), "shape-size-mismatch");
+    assert_eq!(error.component(), Some("plane0"));
+    drop(object);
+    assert!(writer.finish().is_err());
+}
+
+/// Shorter than a tile, which is several of them, and not cut alike in both.
+#[test]
+fn planes_in_short_frames_are_merged_like_others() {
+    let dense = dense(DType::F16, &[2500, 1000]);
+    let codec = PlaneCodec::new(DType::F16, None).unwrap();
+    let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();
+    let (mut bytes, mut object) = (Vec::new(), Object::new([2500, 1000], Planes::FORMAT));
+    for (at, (role, frame_len)) in codec.roles().iter().zip([300_000, 600_000]).enumerate() {
+        let mut plane = vec![0; 2_500_000];
+        codec.split(at, &dense.elements().bytes, &mut plane);
+        let start = bytes.len() as u64;
+        for content in plane.chunks(frame_len) {
+            let mut frame = Vec::new();
+            compressor.compress(content, &mut frame).unwrap();
+            bytes.extend_from_slice(&frame);
+        }
+        let blob = Blob {
+            encoding: Encoding::Zstd,
+            decoded_len: Some(2_500_000),
+            ..Blob::raw(Span::between(start, bytes.len() as u64).unwrap())
+        };
+        object = object.with_component(*role, Component::new(DType::U8, blob));
+    }
+    object.attributes = Some(codec.to_attributes());
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let source = builder.source(Memory::new(bytes));
+    builder.object("x", object, source);
+    let file = builder.build().unwrap();
+    assert!(file.tensor("x").unwrap().to_dense().unwrap() == dense);
+    assert!(streamed(&file, 70_001).unwrap() == dense.elements().bytes.to_vec());
 }
