@@ -189,6 +189,19 @@ fn a_manifest_is_found_by_what_is_left_of_its_trailer() {
     assert!(after == file);
 }
 
+/// Nor does one whose size reaches back into the header, or over the beginning of the file.
+#[test]
+fn a_trailer_of_what_can_be_no_manifest_is_taken_away() {
+    let file = written(WriteOptions::new(), &[("a", &[1; 40])]);
+    for size in [file.len() - 7, file.len() - 4, file.len(), file.len() + 1] {
+        let size = (size as u64).to_le_bytes();
+        let torn = [&file[..], &size, b"ZTEN1000\n"].concat();
+        let (recovery, after) = mended(&torn);
+        assert_eq!(recovery.verdict(), Verdict::Mendable);
+        assert!(after == file);
+    }
+}
+
 /// What was added since the earlier generation is in the later one, of which nothing can be read.
 #[test]
 fn a_last_manifest_that_does_not_decode_keeps_the_one_before_from_being_taken() {

@@ -170,6 +170,38 @@ fn however_many_manifests_there_seem_to_be_the_work_is_linear() {
     }
 }
 
+/// A file as `objects` make it, with magics between its blobs and its manifest, each of which a file
+/// within a blob may begin with.
+fn with_magics(objects: &[(&str, &[i32])], count: usize) -> (Vec<u8>, usize) {
+    let file = written(WriteOptions::new(), objects);
+    let manifest = look(&file).generation().unwrap().manifest;
+    let (blobs, trailer) = file.split_at(usize::try_from(manifest.offset()).unwrap());
+    let file = [blobs, &b"ZTEN1000".repeat(count), trailer].concat();
+    (file, trailer.len())
+}
+
+/// Each digest is looked for behind each magic, for as long as the file is worth it.
+#[test]
+fn among_more_beginnings_than_are_tried_nothing_is_taken_for_the_file() {
+    let (few, _) = with_magics(&[("a", &[1; 40])], 100);
+    let (recovery, after) = mended(&[&few[..], b"junk"].concat());
+    assert_eq!(recovery.verdict(), Verdict::Mendable);
+    assert!(after == few && recovery.is_exhaustive());
+
+    // With a manifest behind it that would be the last, if that could be told.
+    let (mut many, _) = with_magics(&[("a", &[1; 40])], 40_000);
+    let (later, len) = with_magics(&[("b", &[1; 40])], 0);
+    many.extend_from_slice(&later[later.len() - len..]);
+    many.extend_from_slice(b"junk");
+    let mut options = options();
+    options.limits.overlap = 0;
+    let recovery = examine(Memory::new(many), &options).unwrap();
+    assert_eq!(recovery.verdict(), Verdict::Doubtful);
+    assert!(!recovery.is_exhaustive());
+    let standings = recovery.others().iter().map(|other| other.standing);
+    assert_eq!(standings.collect::<Vec<_>>(), [Standing::Doubtful; 2]);
+}
+
 /// A source of which one read fails, or every read from then on.
 struct Failing {
     bytes: Vec<u8>,
