@@ -4,8 +4,8 @@
 
 use zt::container::codec::FrameCompressor;
 use zt::{
-    Blob, Component, Coo, Csr, DType, Encoding, Error, File, FileBuilder, HashOptions, Kind,
-    Memory, Object, OpenOptions, Slice, Span, VerifyOptions, Writer,
+    Attributes, Blob, Component, Coo, Csr, DType, Encoding, Error, File, FileBuilder, HashOptions,
+    Kind, Memory, Object, OpenOptions, Slice, Span, VerifyOptions, Writer,
 };
 
 type Stored<'a> = (&'static str, Option<DType>, &'a [u8]);
@@ -227,5 +227,58 @@ fn scales_without_a_dtype_are_as_wide_as_they_are_long() {
             let dense = tensor.to_dense().unwrap();
             assert_eq!(*dense.as_slice::<f32>().unwrap(), [0.0, 1.0, 2.0, 3.0]);
         }
+    }
+}
+
+/// Of a type that nobody knows, no shape says it either: it is as long as it is.
+#[test]
+fn the_length_of_values_of_an_unknown_type_is_counted() {
+    let content: Vec<u8> = (0..5_000_000u32)
+        .map(|at| (at / 3).to_le_bytes()[0])
+        .collect();
+    let file = |format: &'static str, says: bool, roles: &[&'static str]| {
+        let mut compressor = FrameCompressor::new(1).unwrap();
+        let (mut bytes, mut object) = (Vec::new(), Object::new([5_000_000], format));
+        for role in roles {
+            let (start, mut frame) = (bytes.len() as u64, Vec::new());
+            compressor.compress(&content, &mut frame).unwrap();
+            bytes.extend(frame);
+            let blob = Blob {
+                encoding: Encoding::Zstd,
+                decoded_len: says.then_some(content.len() as u64),
+                ..Blob::raw(Span::between(start, bytes.len() as u64).unwrap())
+            };
+            let mut component = Component::new(DType::U8, blob);
+            component.logical_type = (format == "dense").then_some("test.alien".into());
+            object = object.with_component(*role, component);
+        }
+        if format != "dense" {
+            let mut attributes = Attributes::new();
+            attributes.insert("dtype", "f16");
+            attributes.insert("type", "test.alien");
+            object.attributes = Some(attributes);
+        }
+        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+        let source = builder.source(Memory::new(bytes));
+        builder.object("x", object, source);
+        builder.build().unwrap()
+    };
+    for (format, roles) in [
+        ("dense", &["data"][..]),
+        ("zt.planes/1", &["plane0", "plane1"]),
+    ] {
+        let [left_out, said] = [false, true].map(|says| {
+            let file = file(format, says, roles);
+            let tensor = file.tensor("x").unwrap();
+            assert!(*tensor.bytes(roles[0]).unwrap() == content[..]);
+            let dense = tensor.to_dense().unwrap();
+            assert_eq!(dense.elements().bytes.len(), roles.len() * content.len());
+            let mut options = HashOptions::default();
+            options.dense = true;
+            let hash = file.hash(&options).unwrap();
+            let object = hash.objects[0].1.clone().unwrap();
+            (dense, object.dense.unwrap())
+        });
+        assert!(left_out == said, "{format}");
     }
 }

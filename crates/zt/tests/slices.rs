@@ -16,7 +16,8 @@ use zt::container::codec::FrameCompressor;
 use zt::formats::ggml::{BlockType, Blocks};
 use zt::{
     Attributes, Blob, ByteOrder, Component, DType, Dense, Elements, Encoding, File, FileBuilder,
-    Kind, Memory, NewObject, Object, OpenOptions, Quantized4Bit, Slice, Source, Span, WriteOptions,
+    Kind, Memory, NewObject, Object, ObjectFormat, OpenOptions, Parts, Planes, Quantized4Bit,
+    Registry, Signature, Slice, Source, Span, View as _, WriteOptions,
 };
 
 const SHAPE: [u64; 3] = [900, 40, 50];
@@ -328,4 +329,128 @@ fn parts_of_what_is_made_in_order_seldom_go_back() {
     );
     // Six windows, each made out of those before it, and again for a row on the border of two.
     assert!(made.load(Ordering::Relaxed) < 10 * len);
+}
+
+#[test]
+fn parts_of_compressed_big_endian_components_are_turned() {
+    let bytes: Vec<u8> = numbers().into_iter().flat_map(i64::to_be_bytes).collect();
+    let mut stored = Vec::new();
+    // The first frame ends within an element.
+    let mut compressor = FrameCompressor::new(1).unwrap();
+    for content in [&bytes[..1_000_003], &bytes[1_000_003..]] {
+        let mut frame = Vec::new();
+        compressor.compress(content, &mut frame).unwrap();
+        stored.extend_from_slice(&frame);
+    }
+    let blob = Blob {
+        encoding: Encoding::Zstd,
+        decoded_len: Some(bytes.len() as u64),
+        ..Blob::raw(Span::new(0, stored.len() as u64).unwrap())
+    };
+    let component = Component {
+        byte_order: ByteOrder::Big,
+        ..Component::new(DType::I64, blob)
+    };
+    let file = file_of_component(Memory::new(stored), component);
+    expect_numbers(&file, "120:130", 120_000..130_000);
+    expect_numbers(&file, "::-1500,5", [2_999_005, 1_499_005].into_iter());
+
+    // Of single bytes there is nothing to turn.
+    let span = Span::new(0, 3_000_000).unwrap();
+    let component = Component {
+        byte_order: ByteOrder::Big,
+        ..Component::new(DType::U8, Blob::raw(span))
+    };
+    let file = file_of_component(Memory::new(bytes.clone()), component);
+    let part = file.tensor("x").unwrap();
+    let part = part.slice(&Slice::parse_list("2,:2000").unwrap()).unwrap();
+    assert!(*part.as_slice::<u8>().unwrap() == bytes[2000..3000]);
+}
+
+/// Arrays of bytes, in a format that somebody has made, which may say how many of them a row has.
+struct Made(Option<u64>);
+
+impl ObjectFormat for Made {
+    fn id(&self) -> &str {
+        "test.made/1"
+    }
+    fn check(&self, signature: &Signature<'_>, _: &Registry) -> zt::formats::Result<()> {
+        signature.component("data").map(drop)
+    }
+    fn to_dense(&self, parts: Parts<'_>) -> zt::formats::Result<Dense<'static>> {
+        let elements = parts.component("data")?.borrow();
+        Dense::from_elements(&parts.shape[..], elements)?.into_owned()
+    }
+    fn row_unit(&self, _: &Signature<'_>, _: &Registry) -> Option<u64> {
+        Some(1)
+    }
+    fn expected_len(&self, _: &str, signature: &Signature<'_>, _: &Registry) -> Option<u64> {
+        signature.shape.first()?.checked_mul(self.0?)
+    }
+}
+
+/// What a format says of its rows decides what is read, and not what comes out of it.
+#[test]
+fn rows_of_a_format_that_is_wrong_about_them_come_out_of_the_whole() {
+    let slice = |row_len: Option<u64>, shape: &[u64], text: &str| {
+        let registry = Registry::builtin().with_format(Made(row_len));
+        let options = OpenOptions::new().registry(registry);
+        let mut builder = FileBuilder::new(Kind::new("test"), options);
+        let source = builder.source(Memory::new((0..200).collect::<Vec<u8>>()));
+        let blob = Blob::raw(Span::new(0, 200).unwrap());
+        let component = Component::new(DType::U8, blob);
+        let object = Object::new(shape, "test.made/1").with_component("data", component);
+        builder.object("x", object, source);
+        let file = builder.build().unwrap();
+        let slices = Slice::parse_list(text).unwrap();
+        file.tensor("x").unwrap().slice(&slices)
+    };
+    // Right, unknown, and more than there is.
+    for row_len in [Some(2), None, Some(3)] {
+        let part = slice(row_len, &[100, 2], "98:").unwrap();
+        assert_eq!(*part.as_slice::<u8>().unwrap(), [196, 197, 198, 199]);
+    }
+    // An array of no dimensions has no rows, and two hundred bytes are no scalar.
+    let error = slice(Some(2), &[], "").unwrap_err();
+    assert_eq!(error.code(), "shape-size-mismatch");
+}
+
+/// Of a type that nobody knows, the shape alone says how many bytes a value has.
+#[test]
+fn parts_of_values_of_an_unknown_type_are_those_of_the_whole() {
+    let file = |format: &'static str, roles: &[&'static str]| {
+        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+        let source = builder.source(Memory::new((0..24).collect::<Vec<u8>>()));
+        let mut object = Object::new([3, 4], format);
+        for (role, start) in roles.iter().zip([0, 12]) {
+            let blob = Blob::raw(Span::new(start, 12).unwrap());
+            let mut component = Component::new(DType::U8, blob);
+            component.logical_type = (format == "dense").then_some("test.alien".into());
+            object = object.with_component(*role, component);
+        }
+        if format == Planes::FORMAT {
+            let mut attributes = Attributes::new();
+            attributes.insert("dtype", "f16");
+            attributes.insert("type", "test.alien");
+            object.attributes = Some(attributes);
+        }
+        builder.object("x", object, source);
+        builder.build().unwrap()
+    };
+    let slices = Slice::parse_list("1:,::2").unwrap();
+    for (file, value_len) in [
+        (file("dense", &["data"]), 1),
+        (file(Planes::FORMAT, &["plane0", "plane1"]), 2),
+    ] {
+        let tensor = file.tensor("x").unwrap();
+        let part = tensor.slice(&slices).unwrap();
+        assert_eq!(part, tensor.to_dense().unwrap().slice(&slices).unwrap());
+        let elements = part.elements();
+        assert_eq!(elements.logical_type(), Some("test.alien"));
+        assert_eq!(elements.bytes.len(), 4 * value_len);
+    }
+    // Of a format that nobody knows there are none.
+    let error = file("test.unknown/1", &["data"]);
+    let error = error.tensor("x").unwrap().slice(&slices).unwrap_err();
+    assert_eq!(error.code(), "unsupported");
 }
