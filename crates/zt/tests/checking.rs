@@ -5,8 +5,8 @@ mod common;
 
 use common::{every_source, sample, span_of};
 use zt::{
-    Attributes, Dense, DigestAlgorithm, File, HashOptions, OpenOptions, Report, VerifyOptions,
-    WriteOptions, Writer,
+    Attributes, Blob, Component, DType, Dense, DigestAlgorithm, File, FileBuilder, HashOptions,
+    Kind, Limits, Memory, Object, OpenOptions, Report, Span, VerifyOptions, WriteOptions, Writer,
 };
 
 fn verify(file: &File, strict: bool) -> Report {
@@ -78,6 +78,80 @@ fn contents_are_checked_where_there_is_no_digest() {
     }
     let report = verify(&File::from_bytes(bytes).unwrap(), false);
     assert_eq!(codes(&report), ["bool-value", "index-value"]);
+}
+
+#[test]
+fn contents_of_one_object_are_held_to_the_rules_of_its_format() {
+    let mut bytes = sample(WriteOptions::new().digest(None));
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    for name in ["graph", "ramp"] {
+        file.tensor(name).unwrap().check_data().unwrap();
+    }
+    bytes[usize::try_from(span_of(&file, "graph", "indices").offset()).unwrap()] = 9;
+    let file = File::from_bytes(bytes).unwrap();
+    let error = file.tensor("graph").unwrap().check_data().unwrap_err();
+    assert_eq!(error.code(), "index-value");
+    assert_eq!(
+        (error.object(), error.component()),
+        (Some("graph"), Some("indices"))
+    );
+    // What a format nobody knows asks of its contents, nobody knows.
+    unknown().tensor("x").unwrap().check_data().unwrap();
+}
+
+/// Strictly, too: where the bytes of such an object are, is not asked of it.
+#[test]
+fn an_object_at_fault_is_a_problem_whose_neighbours_are_checked() {
+    let mut bytes = sample(WriteOptions::new());
+    // The shape of `ramp` loses a row: [60, 100] becomes [59, 100].
+    let shape = [0x82, 0x18, 60, 0x18];
+    let at = bytes.windows(4).rposition(|window| window == shape);
+    bytes[at.unwrap() + 2] = 59;
+    let file = File::from_bytes(bytes).unwrap();
+    for strict in [false, true] {
+        let report = verify(&file, strict);
+        assert_eq!(codes(&report)[0], "shape-size-mismatch");
+        assert_eq!(report.problems[0].object(), Some("ramp"));
+        // One of bools, three of the matrix, one that is empty.
+        assert_eq!(report.components, 5);
+    }
+}
+
+/// A file of one object of a format that nobody knows.
+fn unknown() -> File {
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let source = builder.source(Memory::new([1u8, 2]));
+    let component = Component::new(DType::U8, Blob::raw(Span::new(0, 2).unwrap()));
+    let object = Object::new([2], "test.unknown/1").with_component("data", component);
+    builder.object("x", object, source);
+    builder.build().unwrap()
+}
+
+/// Also of a role that a dense object has.
+#[test]
+fn an_object_of_an_unknown_format_has_no_dense_hash_and_no_fault() {
+    let mut options = HashOptions::default();
+    options.dense = true;
+    let hash = unknown().hash(&options).unwrap();
+    assert!(hash.content.is_some() && hash.errors().next().is_none());
+    let object = hash.objects[0].1.as_ref().unwrap();
+    assert_eq!(object.components.len(), 1);
+    assert!(object.dense.is_none() && object.dense_error.is_none());
+}
+
+#[test]
+fn what_unfolds_to_more_than_the_limit_is_a_problem_of_its_object_alone() {
+    let limits = Limits {
+        decoded_len: 1000,
+        ..Limits::default()
+    };
+    let options = OpenOptions::new().limits(limits);
+    let file = options.open_bytes(sample(WriteOptions::new().zstd(1)));
+    let report = verify(&file.unwrap(), false);
+    assert_eq!(codes(&report), ["decompression-limit"]);
+    assert_eq!(report.problems[0].object(), Some("ramp"));
+    // The others were read: three bools, two values and indices, three pointers.
+    assert_eq!(report.bytes, 3 + 2 * (4 + 8) + 3 * 8);
 }
 
 #[test]

@@ -187,6 +187,12 @@ fn objects_of_one_file_alone_are_named_in_their_order() {
         assert_eq!([found.only_a.len(), found.only_b.len()], only);
         assert!(!found.is_same());
     }
+    let (v, w) = (file(&[("v", one())]), file(&[("w", one())]));
+    let mut options = DiffOptions::default();
+    assert!(!diff(&v, &w, &options).unwrap().is_same());
+    options.nameless = true;
+    assert!(diff(&v, &w, &options).unwrap().is_same());
+    assert!(!diff(&a, &b, &options).unwrap().is_same(), "which of them?");
 }
 
 /// An object of a format that nobody knows.

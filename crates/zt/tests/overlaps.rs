@@ -386,3 +386,33 @@ fn indices_are_held_to_so_many_shapes_and_no_more() {
     let (sparse, _) = opened(&bytes, 1000);
     assert!(sparse.verify(&VerifyOptions::default()).unwrap().is_ok());
 }
+
+/// Spec: §4. The same range may have several names; what lies within another range, or over the end
+/// of one, is refused, and what comes behind is compared with the one that ends last.
+#[test]
+fn strict_verification_finds_every_range_that_overlaps_another() {
+    let data = [0; 400];
+    let object = |offset: u64, len: u64| {
+        let component = Component::new(
+            zt::DType::U8,
+            Blob::raw(Span::new(64 + offset, len).unwrap()),
+        );
+        Object::new([len], "dense").with_component("data", component)
+    };
+    let objects = [
+        ("outer", object(0, 200)),
+        ("outer again", object(0, 200)),
+        ("within", object(64, 30)),
+        ("over the end", object(128, 100)),
+        ("behind", object(256, 144)),
+    ];
+    let named = objects.map(|(name, object)| (name.to_owned(), object));
+    let file = File::from_bytes(file(&data, named.into())).unwrap();
+    let mut options = VerifyOptions::default();
+    assert!(file.verify(&options).unwrap().is_ok());
+    options.strict = true;
+    let report = file.verify(&options).unwrap();
+    let found = report.problems.iter();
+    let found: Vec<_> = found.map(|e| (e.code(), e.object().unwrap())).collect();
+    assert_eq!(found, [("overlap", "within"), ("overlap", "over the end")]);
+}

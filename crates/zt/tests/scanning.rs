@@ -445,3 +445,74 @@ fn progress_counts_every_byte_and_stops_every_thread() {
         assert!(calls.load(Ordering::Relaxed) <= 3, "{name}");
     }
 }
+
+/// Larger than a piece, and than the memory that is kept between them.
+#[test]
+fn frames_longer_than_pieces_are_looked_at_as_they_are() {
+    let content: Vec<u8> = (0..11_000_000u32).map(|at| (at >> 10) as u8).collect();
+    let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();
+    let mut frames = Vec::new();
+    for content in content.chunks(5 << 20) {
+        let mut frame = Vec::new();
+        compressor.compress(content, &mut frame).unwrap();
+        frames.extend_from_slice(&frame);
+    }
+    let file = |stored: Vec<u8>, encoding| {
+        let blob = Blob {
+            encoding,
+            decoded_len: Some(content.len() as u64),
+            digest: Some(DigestAlgorithm::Crc32c.digest(&stored).unwrap()),
+            ..Blob::raw(Span::new(0, stored.len() as u64).unwrap())
+        };
+        let component = Component::new(DType::U8, blob);
+        let object = Object::new([content.len() as u64], "dense").with_component("data", component);
+        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+        let source = builder.source(Memory::new(stored));
+        builder.object("x", object, source);
+        builder.build().unwrap()
+    };
+    let (framed, raw) = (
+        file(frames, Encoding::Zstd),
+        file(content.clone(), Encoding::Raw),
+    );
+    for threads in [1, 3] {
+        assert!(verify(&framed, threads).is_ok());
+        assert_eq!(hash(&framed, threads), hash(&raw, threads));
+    }
+}
+
+/// The length that its objects disagree about is looked for beside neighbours that are read with it.
+#[test]
+fn a_length_in_dispute_is_the_fault_of_the_object_that_is_wrong() {
+    let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();
+    let (mut frame, mut all, mut spans) = (Vec::new(), Vec::new(), Vec::new());
+    for content in [[1u8; 5], [2; 5], [3; 5]] {
+        compressor.compress(&content, &mut frame).unwrap();
+        spans.push(Span::new(all.len() as u64, frame.len() as u64).unwrap());
+        all.extend_from_slice(&frame);
+    }
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let source = builder.source(common::ByPosition(all));
+    for (name, at, len) in [
+        ("a", 0, 5),
+        ("b", 1, 6),
+        ("c", 1, 5),
+        ("d", 1, 4),
+        ("e", 2, 5),
+    ] {
+        let blob = Blob {
+            encoding: Encoding::Zstd,
+            decoded_len: Some(len),
+            ..Blob::raw(spans[at])
+        };
+        let component = Component::new(DType::U8, blob);
+        let object = Object::new([len], "dense").with_component("data", component);
+        builder.object(name, object, source);
+    }
+    let file = builder.build().unwrap();
+    for threads in [1, 3] {
+        let report = verify(&file, threads);
+        let wrong: Vec<_> = report.problems.iter().map(|it| it.object()).collect();
+        assert_eq!(wrong, [Some("b"), Some("d")]);
+    }
+}
