@@ -89,6 +89,46 @@ fn bytes_that_only_look_like_an_edit_are_left_alone() {
     }
 }
 
+/// Its blobs may be behind the length that the note says.
+#[test]
+fn beside_an_object_that_cannot_be_read_nothing_is_taken_away() {
+    let storage = Recorder::new(&old_file(), Failure::Never);
+    run(&storage, &OPERATIONS[0]).unwrap();
+    let sound = storage.file();
+    let dtype = b"\x63i32";
+    let at = sound.windows(4).rposition(|text| text == dtype).unwrap();
+    let mut faulty = sound.clone();
+    faulty[at + 1] = b'q';
+    for (new, is_left) in [(sound, true), (faulty, false)] {
+        let size = u64::from_le_bytes(new[new.len() - 16..new.len() - 8].try_into().unwrap());
+        let trailer = &new[new.len() - 16 - usize::try_from(size).unwrap()..];
+        let len = (new.len() as u64).to_le_bytes();
+        let file = [&new[..], b"ZT-EDIT\0", &len, trailer].concat();
+        let storage = Recorder::new(&file, Failure::Never);
+        drop(edit(&storage).unwrap());
+        let expected = if is_left { &new } else { &file };
+        assert!(storage.file() == *expected);
+    }
+}
+
+#[test]
+fn a_file_without_objects_is_edited_like_any_other() {
+    let mut empty = Vec::new();
+    zt::Writer::new(&mut empty).unwrap().finish().unwrap();
+    let storage = Recorder::new(&empty, Failure::Never);
+    let mut editor = edit(&storage).unwrap();
+    editor
+        .writer()
+        .add("first", &simulated::dense(&[1, 2]))
+        .unwrap();
+    editor.commit().unwrap();
+    let found = values(&storage.file()).unwrap();
+    assert_eq!(
+        found.into_iter().collect::<Vec<_>>(),
+        [("first".to_owned(), vec![1, 2])]
+    );
+}
+
 #[test]
 fn an_error_at_any_step_is_told_and_leaves_the_old_file_or_the_new_one() {
     for operation in &OPERATIONS {
