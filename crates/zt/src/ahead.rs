@@ -142,4 +142,23 @@ mod tests {
             assert_eq!(count, 2, "what was read before the error is handed on");
         }
     }
+
+    /// One that could go on for ever, whether or not the next pieces have been read by then.
+    #[test]
+    fn a_break_behind_any_piece_ends_the_reader() {
+        for piece_len in [1000, 1 << 20] {
+            for last in 1..6 {
+                let mut taken = 0;
+                let take = |_: &[u8]| {
+                    taken += 1;
+                    match taken == last {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    }
+                };
+                for_each_piece(|out| Ok(out.len()), piece_len, take).unwrap();
+                assert_eq!(taken, last);
+            }
+        }
+    }
 }

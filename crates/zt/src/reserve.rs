@@ -121,4 +121,23 @@ mod tests {
             assert!(blocks < content.len() as u64 + (1 << 20), "{blocks}");
         }
     }
+
+    /// Nor on a disk in memory, where what is reserved is taken at once.
+    #[test]
+    fn where_nothing_is_reserved_the_file_is_the_same() {
+        let content: Vec<u8> = (0..3_000_001u32).map(|at| at.to_le_bytes()[1]).collect();
+        let folders = [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")];
+        for folder in folders.into_iter().flatten() {
+            for can_reserve in [false, true] {
+                let path = folder.path().join("x");
+                let file = File::create(&path).unwrap();
+                let mut file = ReservingFile::new(file, can_reserve);
+                for piece in content.chunks(700_001) {
+                    file.write_all(piece).unwrap();
+                }
+                file.release().unwrap();
+                assert!(std::fs::read(&path).unwrap() == content);
+            }
+        }
+    }
 }

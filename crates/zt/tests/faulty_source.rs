@@ -285,3 +285,23 @@ fn a_source_that_becomes_shorter_gives_errors_and_no_other_bytes() {
         }
     }
 }
+
+/// Its frames are read on all cores, and what fails is no damage.
+#[test]
+fn a_large_component_that_cannot_be_read_is_not_said_to_be_damaged() {
+    let values: Vec<u32> = (0..1_300_000).map(|at| at / 7).collect();
+    let dense = Dense::from_slice(&[1_300_000], &values).unwrap();
+    let bytes: Arc<[u8]> = common::written(&dense, WriteOptions::new().zstd(1)).into();
+    let faults = Faults::new(Failure::Device);
+    let fresh = || {
+        let source = Faulty::new(&bytes, &faults);
+        OpenOptions::new().open_source(source).unwrap()
+    };
+    let work = |file: &File| {
+        let found = file.tensor("x")?.to_vec::<u32>()?;
+        assert!(found == values);
+        Ok(())
+    };
+    let reads = strike_every_read("large", Failure::Device, &faults, fresh, work);
+    assert!(reads > 3, "{reads}");
+}

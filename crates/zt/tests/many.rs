@@ -11,7 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{every_source, span_of};
-use zt::{Dense, Elements, File, Memory, OpenOptions, Source, Span, Verify, WriteOptions};
+use zt::{
+    Blob, Component, DType, Dense, Elements, File, FileBuilder, Kind, Memory, Object, OpenOptions,
+    Source, Span, Verify, WriteOptions,
+};
 
 /// Small objects around two large ones, and a matrix of three components.
 fn file_of(options: WriteOptions) -> Vec<u8> {
@@ -135,4 +138,25 @@ fn nothing_is_read_of_nothing() {
     let file = File::from_bytes(file_of(WriteOptions::new())).unwrap();
     assert!(file.read_many(&[]).is_empty());
     assert!(file.read_many_into(Vec::new()).is_empty());
+}
+
+#[test]
+fn components_of_several_sources_come_each_from_its_own() {
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let sources = [1u8, 2].map(|fill| builder.source(Memory::new(vec![fill; 100])));
+    for at in 0..20 {
+        let blob = Blob::raw(Span::new(at * 5, 5).unwrap());
+        let object =
+            Object::new([5], "dense").with_component("data", Component::new(DType::U8, blob));
+        builder.object(format!("{at:02}"), object, sources[at as usize % 2]);
+    }
+    let file = builder.build().unwrap();
+    let tensors = file
+        .names()
+        .map(|name| (file.tensor(name).unwrap(), "data"));
+    let wanted: Vec<_> = tensors.collect();
+    for ((tensor, _), found) in wanted.iter().zip(file.read_many(&wanted)) {
+        let at: u8 = tensor.name().parse().unwrap();
+        assert_eq!(*found.unwrap().bytes, [1 + at % 2; 5]);
+    }
 }

@@ -302,6 +302,9 @@ fn entries_come_in_the_order_of_their_data() {
 #[test]
 fn a_fault_belongs_to_its_object_unless_strictness_is_asked_for() {
     let bytes = sample(WriteOptions::new());
+    for (_, file) in every_source(&bytes, &OpenOptions::new().strict(true)) {
+        assert_eq!(file.unwrap().entries().len(), 4);
+    }
     // The shape of `ramp` loses a row: [60, 100] becomes [59, 100].
     let at = bytes
         .windows(4)
@@ -321,5 +324,43 @@ fn a_fault_belongs_to_its_object_unless_strictness_is_asked_for() {
     }
     for (_, file) in every_source(&bytes, &OpenOptions::new().strict(true)) {
         assert_eq!(file.unwrap_err().code(), "shape-size-mismatch");
+    }
+}
+
+/// Pieces are for sources that can be read anywhere at once, and for more than one core.
+#[test]
+fn a_large_component_is_the_same_from_one_core_and_from_bytes_made_in_order() {
+    let values: Vec<u32> = (0..1_400_001u32).map(|at| at.wrapping_mul(at)).collect();
+    let dense = Dense::from_slice(&[1_400_001], &values).unwrap();
+    for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+        let bytes = common::written(&dense, options);
+        let mut damaged = bytes.clone();
+        damaged[3_000_000] ^= 1;
+        let read = |bytes: &[u8], is_whole: bool| {
+            let (in_order, _) = common::InOrder::new(bytes.to_vec());
+            let in_order = OpenOptions::new().open_source(in_order);
+            let files = every_source(bytes, &OpenOptions::new());
+            for (source, file) in files.into_iter().chain([("in order", in_order)]) {
+                let file = file.unwrap();
+                let found = file.tensor("x").unwrap().to_vec::<u32>();
+                match found {
+                    Ok(found) => assert!(is_whole && found == values, "{source}"),
+                    Err(error) => {
+                        assert!(!is_whole, "{source}");
+                        assert_eq!(error.code(), "digest-mismatch", "{source}");
+                    }
+                }
+            }
+        };
+        let read_both = || {
+            read(&bytes, true);
+            read(&damaged, false);
+        };
+        read_both();
+        #[cfg(feature = "rayon")]
+        {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1);
+            pool.build().unwrap().install(read_both);
+        }
     }
 }

@@ -4,8 +4,9 @@
 use std::io::Write;
 
 use zt::{
-    ComponentOptions, Compression, Coo, Csr, DType, Dense, DigestAlgorithm, Elements, ErrorKind,
-    File, Span, VerifyOptions, WriteOptions, Writer,
+    Blob, ByteOrder, Component, ComponentOptions, Compression, Coo, Csr, DType, Dense,
+    DigestAlgorithm, Elements, ErrorKind, File, FileBuilder, Kind, Memory, Object, OpenOptions,
+    Span, VerifyOptions, WriteOptions, Writer,
 };
 
 /// Bytes without repetition, in which only `at` depends on `seed`.
@@ -257,6 +258,21 @@ fn sharing_is_held_to_the_rules_of_the_object_that_shares() {
 }
 
 #[test]
+fn bools_share_what_was_written_as_bools() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    stream(&mut writer, "first", DType::Bool, Ok(&[1, 0, 1]), 3).unwrap();
+    let tied = Err(("first", "data"));
+    stream(&mut writer, "second", DType::Bool, tied, 3).unwrap();
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    assert_verifies(&file);
+    assert_eq!(span(&file, "first", "data"), span(&file, "second", "data"));
+    let second = file.tensor("second").unwrap().to_vec::<bool>().unwrap();
+    assert_eq!(second, [true, false, true]);
+}
+
+#[test]
 fn a_component_that_was_begun_is_not_shared() {
     let mut writer = Writer::new(std::io::sink()).unwrap();
     stream(&mut writer, "first", DType::U8, Ok(&[2; 8]), 8).unwrap();
@@ -287,4 +303,38 @@ fn one_blob_is_told_from_two_of_the_same_bytes() {
     let first = shared.tensor("0").unwrap();
     let error = first.has_blob_of("data", &first, "values").unwrap_err();
     assert_eq!(error.code(), "not-found");
+}
+
+/// The same bytes, turned in another way, are other values.
+#[test]
+fn one_blob_of_another_byte_order_or_width_is_not_the_same() {
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let source = builder.source(Memory::new([1u8, 2, 3, 4, 5, 6, 7, 8]));
+    for (name, dtype, byte_order) in [
+        ("little", DType::U16, ByteOrder::Little),
+        ("big", DType::U16, ByteOrder::Big),
+        ("tied", DType::U16, ByteOrder::Big),
+        ("wide", DType::U32, ByteOrder::Big),
+    ] {
+        let blob = Blob::raw(Span::new(0, 8).unwrap());
+        let component = Component {
+            byte_order,
+            ..Component::new(dtype, blob)
+        };
+        let len = 8 / dtype.byte_len() as u64;
+        let object = Object::new([len], "dense").with_component("data", component);
+        builder.object(name, object, source);
+    }
+    let file = builder.build().unwrap();
+    let is_same = |a: &str, b: &str| {
+        let (a, b) = (file.tensor(a).unwrap(), file.tensor(b).unwrap());
+        let is_same = a.has_blob_of("data", &b, "data").unwrap();
+        assert_eq!(is_same, b.has_blob_of("data", &a, "data").unwrap());
+        let bytes = |tensor: &zt::Tensor<'_>| tensor.bytes("data").unwrap().to_vec();
+        assert_eq!(is_same, bytes(&a) == bytes(&b));
+        is_same
+    };
+    assert!(is_same("big", "tied"));
+    assert!(!is_same("little", "big"));
+    assert!(!is_same("big", "wide"));
 }
