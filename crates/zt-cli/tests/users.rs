@@ -86,6 +86,38 @@ fn a_file_that_is_replaced_by_another_user_is_open_to_no_other_group() {
     assert_eq!(replaced(0o640, USER), (63_000, 0o600));
 }
 
+#[test]
+fn shards_that_are_replaced_keep_their_owner_or_shut_others_out() {
+    const OWNER: u32 = 61_001;
+    let Some(shared) = Shared::new() else {
+        return;
+    };
+    let (input, out) = (shared.at("in.zt"), shared.at("shards"));
+    of_floats(&input, &[1.0]);
+    let split = |command: &mut Command| {
+        command.arg("split").arg(&input).arg("-o").arg(&out);
+        run(command.arg("--force")).exits(0);
+    };
+    split(&mut Command::new(shared.at("zt")));
+    fs::set_permissions(&out, Permissions::from_mode(0o777)).unwrap();
+    let files = || {
+        fs::read_dir(&out)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+    };
+    for (by_user, expected) in [(false, (OWNER, 0o640)), (true, (USER, 0o600))] {
+        files().for_each(|file| set(&file, OWNER, OWNER, 0o640));
+        split(&mut match by_user {
+            true => shared.command(USER),
+            false => Command::new(shared.at("zt")),
+        });
+        for file in files() {
+            let found = fs::metadata(&file).unwrap();
+            assert_eq!((found.uid(), found.mode() & 0o7777), expected);
+        }
+    }
+}
+
 /// Runs its arguments where no process and no thread can be begun any more. Shells differ in the letter.
 const ALONE: &str =
     r#"if (ulimit -u 1) 2>&-; then ulimit -u 1; else ulimit -p 1; fi; exec "$0" "$@""#;

@@ -105,7 +105,7 @@ impl Staging {
             fs::create_dir(&aside).map_err(|error| Error::from(error).with_path(&self.target))?;
         }
         for name in replaced {
-            self.keep_permissions(name);
+            self.keep_access(name);
             let (from, to) = (self.target.join(name), aside.join(name));
             self.rename(name, from, to)?;
         }
@@ -116,12 +116,14 @@ impl Staging {
         sync(&self.target).map_err(|error| Error::from(error).with_path(&self.target))
     }
 
-    /// A file that takes the place of another is no more readable.
-    fn keep_permissions(&self, name: &OsStr) {
+    /// A file that takes the place of another is open to nobody whom that was closed to.
+    fn keep_access(&self, name: &OsStr) {
         let old = fs::symlink_metadata(self.target.join(name));
         if let Some(old) = old.ok().filter(fs::Metadata::is_file) {
             // What is replaced by no file has none to keep them.
-            let _ = fs::set_permissions(self.folder.join(name), old.permissions());
+            if let Ok(new) = fs::File::open(self.folder.join(name)) {
+                let _ = zt::keep_access(&new, &old);
+            }
         }
     }
 

@@ -104,7 +104,7 @@ pub use kind::Kind;
 pub use open::{OpenOptions, Verify, open_settled};
 pub use options::{ComponentOptions, Compression, DEFAULT_LEVEL, ObjectOptions, WriteOptions};
 pub use progress::Progress;
-pub use publish::AtomicFile;
+pub use publish::{AtomicFile, keep_access};
 pub use repair::{
     Fate, Generation, Recovered, RecoveredComponent, Recovery, RepairOptions, Standing, Verdict,
     examine, repair, repair_storage,

@@ -256,7 +256,7 @@ fn create_hidden(
             (file, Place::Beside(temporary))
         }
     };
-    if let Err(error) = replaced.map_or(Ok(()), |replaced| keep(&file, replaced)) {
+    if let Err(error) = replaced.map_or(Ok(()), |replaced| keep_access(&file, replaced)) {
         if let Place::Beside(temporary) = &place {
             let _ = fs::remove_file(temporary);
         }
@@ -292,9 +292,15 @@ fn beside<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result
     }
 }
 
-/// Gives a file the owner and the permissions of the one that it replaces, as far as this process may.
+/// Gives a file the owner, the group and the permissions of the one that it replaces, as far as this
+/// process may. Where it may not, nobody may do more with it than before. [`AtomicFile`] does this;
+/// it is for those who put files in the place of others by themselves.
+///
+/// # Errors
+///
+/// Of the system, where the file is not this user's.
 #[cfg(unix)]
-fn keep(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
+pub fn keep_access(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     let (uid, gid) = (Some(replaced.uid()), Some(replaced.gid()));
     let mut mode = replaced.mode();
@@ -322,8 +328,12 @@ const fn for_another_group(mode: u32) -> u32 {
 }
 
 /// Gives a file the permissions of the one that it replaces.
+///
+/// # Errors
+///
+/// Of the system.
 #[cfg(not(unix))]
-fn keep(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
+pub fn keep_access(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
     file.set_permissions(replaced.permissions())
 }
 
