@@ -4,6 +4,7 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use common::{bytes, keys, names_in, sample};
 use serde_json::json;
@@ -220,6 +221,20 @@ fn a_link_in_the_folder_is_not_followed() {
         ["half.npy"],
         "nothing is written before every path is free"
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_folder_is_not_waited_for() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (sample(dir.path()), dir.path().join("out"));
+    fs::create_dir(&out).unwrap();
+    let made = Command::new("mkfifo").arg(out.join("half.npy")).status();
+    assert!(made.unwrap().success());
+    let run = zt!["extract", "--json", path, "-o", out].exits(2);
+    assert_eq!(run.error_code(), "overwrite");
+    let run = zt!["extract", "--json", path, "-o", out, "--force"].exits(2);
+    assert_eq!(run.error_code(), "overwrite");
 }
 
 #[cfg(unix)]

@@ -201,7 +201,9 @@ fn check_target(path: &Path, source: &Input, force: bool) -> Result<(), Failure>
         Ok(metadata) if metadata.is_file() && !force => {
             Err(Failure::overwrite(path, "exists; --force replaces it"))
         }
-        Ok(_) => Ok(()),
+        Ok(metadata) if metadata.is_file() => Ok(()),
+        // A pipe would be waited for.
+        Ok(_) => Err(Failure::overwrite(path, "is no file that can be replaced")),
     }
 }
 
