@@ -110,6 +110,15 @@ fn stdout_takes_a_file_too() {
         zt!["convert", path, "-"].exits(0).out,
         fs::read(&out).unwrap()
     );
+    // Whatever it is called, nothing else comes out of it.
+    #[cfg(target_os = "linux")]
+    for name in ["/dev/stdout", "/dev/fd/1"] {
+        let run = zt!["convert", path, name, "--to", "zt"].exits(0);
+        assert_eq!(run.out, fs::read(&out).unwrap());
+        zt!["convert", path, name, "--json", "--to", "zt"].exits(2);
+        zt!["repair", path, "-o", name, "--force"].exits(2);
+    }
+    zt!["repair", path, "-o", "-"].exits(2);
     let dense = zt!["convert", out, "-", "--to", "safetensors", "--lossy"].exits(0);
     assert!(dense.err.contains("warning[lossy]"), "{}", dense.err);
     assert!(dense.err.contains("attribute \"large\"\n"), "{}", dense.err);

@@ -11,6 +11,7 @@ use zt_convert::{ConvertOptions, Input, Member, Summary};
 
 use crate::exit::{Exit, Failure};
 use crate::json::{WarningBody, paths as paths_shown, warnings};
+use crate::open::is_stdout;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::human;
@@ -74,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             "the file to write is not given: IN... OUT are at least two",
         ));
     };
-    let to_stdout = out == Path::new("-");
+    let to_stdout = is_stdout(out);
     let target = target(arguments.to, out, to_stdout)?;
     let write = arguments.storing.options_for(target)?;
     if to_stdout && output.json {

@@ -12,7 +12,7 @@ use zt::{
 use crate::args::threads;
 use crate::exit::{Exit, Failure};
 use crate::json::ErrorBody;
-use crate::open::is_same_file;
+use crate::open::{is_same_file, is_stdout};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::human;
@@ -133,6 +133,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let path = &arguments.file;
     let blame = |error: Error| error.with_path(path);
     if let Some(out) = &arguments.output {
+        if is_stdout(out) {
+            return Err(Failure::misuse(
+                "what is saved goes to a file: stdout holds the report",
+            ));
+        }
         if is_same_file(out, path) {
             return Err(Failure::overwrite(out, "is the input"));
         }
