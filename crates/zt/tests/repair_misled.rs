@@ -122,6 +122,78 @@ fn what_fits_in_two_ways_is_left_to_the_caller() {
     assert_eq!(objects(&saved(&recovery).unwrap()), objects(&inner));
 }
 
+/// Every value would be another: offsets count from where the file began.
+#[test]
+fn what_was_added_before_a_file_does_not_move_its_values() {
+    for digest in [None, Some(DigestAlgorithm::Crc32c)] {
+        let options = || WriteOptions::new().digest(digest);
+        let file = written(options(), &[("a", &[1, 2, 3, 4]), ("b", &[5; 40])]);
+        let edited = repaired::edited(&file, |edit| {
+            edit.writer().add("c", &dense(&[6; 30])).unwrap();
+        });
+        let mut befores: Vec<Vec<u8>> = (1..64).chain([100]).map(|len| vec![7; len]).collect();
+        befores.push(b"\xef\xbb\xbf\n".to_vec());
+        for (file, before) in [&file, &edited]
+            .iter()
+            .flat_map(|f| befores.iter().map(move |b| (f, b)))
+        {
+            let offset = before.len() as u64;
+            for behind in [&b""[..], b"junk"] {
+                let moved = [before, &file[..], behind].concat();
+                let (recovery, after) = mended(&moved);
+                assert!(after == moved, "{offset}: changed");
+                assert!(recovery.generation().is_none(), "{offset}");
+                let last = recovery.others().first().unwrap();
+                assert_eq!(last.standing, Standing::Nested { offset });
+            }
+            // Nor where nothing says that it began there.
+            let mut torn = [before, &file[..]].concat();
+            torn[before.len()] ^= 1;
+            let (recovery, after) = mended(&torn);
+            assert!(after == torn, "{offset}: changed");
+            let is_left = matches!(recovery.verdict(), Verdict::Doubtful | Verdict::Lost);
+            assert!(is_left || digest.is_some(), "{offset}");
+        }
+    }
+}
+
+/// Where neither the header nor a digest says that offsets count from the file's beginning.
+#[test]
+fn without_header_and_digests_a_file_is_left_to_the_caller() {
+    let file = written(WriteOptions::new().digest(None), &[("a", &[1, 2])]);
+    let mut torn = file.clone();
+    torn[3] ^= 1;
+    let (recovery, after) = mended(&torn);
+    assert_eq!(recovery.verdict(), Verdict::Doubtful);
+    assert!(after == torn);
+    // Of no blobs none is another.
+    let mut empty = written(WriteOptions::new(), &[("a", &[])]);
+    let expected = empty.clone();
+    empty[3] ^= 1;
+    assert!(mended(&empty).1 == expected);
+}
+
+/// Blobs of layout 1.0 lie anywhere, also next to the header.
+#[test]
+fn a_file_within_the_first_bytes_of_one_of_layout_1_0_does_not_pass_for_it() {
+    for digest in [None, Some(DigestAlgorithm::Crc32c)] {
+        let inner = written(WriteOptions::new().digest(digest), &[("x", &[1, 2, 3, 4])]);
+        for base in [8, 9, 16, 32, 56, 63] {
+            // Behind it the other tensors; the outer manifest is gone.
+            let start = [&b"ZTEN1000"[..], &vec![5; base - 8]].concat();
+            let cut = [&start, &inner, &[6; 500][..]].concat();
+            let (recovery, after) = mended(&cut);
+            assert!(after == cut, "{base}: the other tensor is gone");
+            assert_eq!(recovery.verdict(), Verdict::Lost);
+            let [nested] = recovery.others() else {
+                panic!("{:?}", recovery.others());
+            };
+            let offset = base as u64;
+            assert_eq!(nested.standing, Standing::Nested { offset });
+        }
+    }
+}
+
 /// A source that counts the bytes and the calls that it is read by.
 struct Metered(Vec<u8>, AtomicU64, AtomicU64);
 

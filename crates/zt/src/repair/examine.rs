@@ -104,7 +104,9 @@ impl Examination<'_> {
             let Some((file, evidence)) = self.evidence(&copies.last)? else {
                 continue;
             };
-            let mut standing = Standing::of(copies, &evidence, &headers, &mut self.ledger)?;
+            let has_header = self.has_header(copies.last.layout);
+            let mut standing =
+                Standing::of(copies, &evidence, &headers, has_header, &mut self.ledger)?;
             let mut generation = Generation::new(copies, &evidence, standing);
             let is_nested = matches!(standing, Standing::Nested { .. });
             if read == Some(copies.last) && evidence.refuted == 0 && !is_nested {
@@ -158,9 +160,12 @@ impl Examination<'_> {
     }
 
     fn with_header(&self, mut chosen: Chosen) -> Chosen {
-        let header = header_of(chosen.generation.layout);
-        chosen.has_header = self.header == header;
+        chosen.has_header = self.has_header(chosen.generation.layout);
         chosen
+    }
+
+    fn has_header(&self, layout: Layout) -> bool {
+        self.header == header_of(layout)
     }
 
     /// The file that ends with this manifest, and what its bytes say of it.

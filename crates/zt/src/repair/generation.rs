@@ -82,14 +82,36 @@ pub(super) fn best(copies: &Copies, blobs_end: u64) -> Candidate {
 }
 
 impl Standing {
-    /// Judges by where the manifest lies and by digests.
+    /// Judges by where the manifest lies, by digests and by the header.
     ///
-    /// Offsets count from the beginning of a file, so the manifest of a file within a blob lies at
-    /// least 64 bytes farther behind the blobs that it seems to name than it does in its own file,
-    /// where writers leave no gap. Digests find those blobs where they are, counted from the header
-    /// of the inner file. An edit leaves gaps, and a file can hold a copy of itself: what fits in
-    /// two ways, or has no digests to fit by, stays in doubt.
+    /// Offsets count from the beginning of a file, so the manifest of a file that begins at some
+    /// header lies farther behind the blobs that it seems to name, by as much as is before that
+    /// header, than it does in its own file, where writers leave no gap: at least 64 bytes, except
+    /// behind a few bytes too many or in a blob of layout 1.0, which lies anywhere. Digests find
+    /// those blobs where they are, counted from the header of the inner file. An edit leaves gaps,
+    /// and a file can hold a copy of itself: what fits in two ways, or has no digests to fit by,
+    /// stays in doubt. So does what neither a header nor a digest says to count from the file's
+    /// beginning.
     pub(super) fn of(
+        copies: &Copies,
+        evidence: &Evidence,
+        headers: &[u64],
+        has_header: bool,
+        ledger: &mut Ledger<'_>,
+    ) -> Result<Self> {
+        let standing = Self::by_place(copies, evidence, headers, ledger)?;
+        let has_blobs = evidence.unproved > 0 || evidence.refuted > 0;
+        Ok(match standing {
+            Standing::Whole | Standing::Damaged
+                if !has_header && evidence.proved == 0 && has_blobs =>
+            {
+                Standing::Doubtful
+            }
+            standing => standing,
+        })
+    }
+
+    fn by_place(
         copies: &Copies,
         evidence: &Evidence,
         headers: &[u64],
@@ -101,13 +123,15 @@ impl Standing {
             _ => Standing::Damaged,
         };
         let start = best(copies, evidence.blobs_end).manifest.offset();
-        if is_next_to(start, evidence.blobs_end) {
-            return Ok(standing);
-        }
         let bases = headers.iter().copied().filter_map(|base| {
             let end = base.checked_add(evidence.blobs_end)?;
             (end <= start).then_some((base, end))
         });
+        let mut bases = bases.peekable();
+        // Counted from any of these, it lies next to them too.
+        if is_next_to(start, evidence.blobs_end) && bases.peek().is_none() {
+            return Ok(standing);
+        }
         if evidence.digested.is_empty() {
             let mut nested = bases.filter(|(_, end)| is_next_to(start, *end));
             let nested = nested.next().map(|(offset, _)| Standing::Nested { offset });

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use zt_container::{HEADER_LEN, MAGIC, SIZE_LEN, Source, Span, bytes_of};
+use zt_container::{ALIGNMENT, HEADER_LEN, MAGIC, SIZE_LEN, Source, Span, bytes_of};
 
 use super::needles::Needles;
 use crate::error::Result;
@@ -40,7 +40,8 @@ const ROOT_KEYS: [&[u8]; 5] = [
 /// What one pass over a file has found, the last of each sort first.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    /// Magics, each of which a file may begin with: this one, or one within a blob.
+    /// Magics behind the file's first byte, each of which a file may begin with: this one, behind
+    /// what was added before it, or one within a blob.
     pub(super) headers: Vec<u64>,
     /// What trailers of layout 1.1 and 1.2 say are manifests. They are within the file.
     pub(super) trailers: Vec<Span>,
@@ -129,7 +130,10 @@ impl Places {
     /// A needle at `offset`, behind `before`.
     fn add(&mut self, offset: u64, text: &[u8], before: &[u8]) {
         if text == MAGIC {
-            if offset >= HEADER_LEN {
+            // Of those that decide whose a manifest is that lies next to its blobs, there are few.
+            if (1..ALIGNMENT).contains(&offset) {
+                self.headers.push(offset);
+            } else if offset > 0 {
                 keep(&mut self.headers, offset, &mut self.is_cut);
             }
             if let Some(manifest) = declared(offset, before) {
@@ -286,5 +290,8 @@ mod tests {
         assert_eq!(places.trailers.len(), MOST);
         let last = bytes.len() as u64 - 16;
         assert_eq!(places.trailers.first(), Span::new(last - 1, 1).as_ref());
+        // Those at 8, 24, 40 and 56 are kept besides.
+        assert_eq!(places.headers.len(), MOST + 4);
+        assert_eq!(places.headers.last(), Some(&8));
     }
 }
