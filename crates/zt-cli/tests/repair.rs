@@ -270,7 +270,19 @@ fn a_file_within_a_damaged_one_is_told_and_not_taken() {
         (&other["standing"], &other["nested_at"]),
         (&json!("nested"), &json!(offset))
     );
+    // Named, it is saved, and this file is not cut to it.
+    let at = other["manifest"]["offset"].to_string();
+    let note = format!("from {offset} on: -o OUT --manifest {at} saves it");
+    assert!(run.err.contains(&note), "{}", run.err);
+    let run = zt!["repair", outer, "--manifest", at].exits(1);
+    let text =
+        "the manifest is that of a file within, and not changed; -o OUT would save 2 objects";
+    assert!(run.text().contains(text), "{}", run.text());
     assert!(fs::read(&outer).unwrap() == cut && path.exists());
+    let out = dir.path().join("saved.zt");
+    zt!["repair", outer, "-o", out, "--manifest", at].exits(0);
+    zt!["diff", path, out].exits(0);
+    assert!(fs::read(&outer).unwrap() == cut);
 }
 
 #[test]

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use repaired::{look, mended, objects, options, saved, written};
-use simulated::dense;
+use simulated::{Failure, Recorder, dense};
 use zt::{
-    Dense, DigestAlgorithm, Fate, File, Memory, Source, Standing, Verdict, WriteOptions, Writer,
-    examine,
+    Dense, DigestAlgorithm, Fate, File, Memory, Source, Standing, Storage, Verdict, WriteOptions,
+    Writer, examine, repair_storage,
 };
 
 /// Bytes as a tensor.
@@ -120,6 +120,72 @@ fn what_fits_in_two_ways_is_left_to_the_caller() {
     chosen.manifest = Some(other.manifest.offset());
     let recovery = examine(Memory::new(Vec::from(cut)), &chosen).unwrap();
     assert_eq!(objects(&saved(&recovery).unwrap()), objects(&inner));
+    // All that it names is where it says, whosever it is.
+    assert!(other.is_mendable());
+    let (recovery, after) = named(cut, other.manifest.offset());
+    assert_eq!(recovery.verdict(), Verdict::Mendable);
+    assert_eq!(objects(&after), objects(&inner));
+}
+
+/// The file after a repair in place by the manifest at an offset.
+fn named(bytes: &[u8], offset: u64) -> (zt::Recovery, Vec<u8>) {
+    let mut chosen = options();
+    chosen.manifest = Some(offset);
+    let storage = Recorder::new(bytes, Failure::Never);
+    let recovery = repair_storage(Arc::clone(&storage) as Arc<dyn Storage>, &chosen).unwrap();
+    let file = storage.with(|state| state.file.clone());
+    (recovery, file)
+}
+
+/// Somebody who names it may be wrong, and what is cut off is gone: it goes to another file.
+#[test]
+fn what_is_not_the_files_for_certain_is_not_mended_by_name() {
+    for digest in [None, Some(DigestAlgorithm::Crc32c)] {
+        let options = || WriteOptions::new().digest(digest);
+        let inner = written(options(), &[("x", &[1, 2, 3, 4]), ("y", &[2; 10])]);
+        let file = holding(options(), &[&[6; 500], &inner, &[6; 500]]);
+        let within = [
+            file[..file.len() - 100].to_vec(),
+            [b"\xef\xbb\xbf\n", &inner[..], b"junk"].concat(),
+            [b"\xef\xbb\xbf\n", &inner[..]].concat(),
+        ];
+        for cut in within {
+            let recovery = look(&cut);
+            let [nested] = recovery.others() else {
+                panic!("{:?}", recovery.others());
+            };
+            assert!(!nested.is_mendable());
+            let (recovery, after) = named(&cut, nested.manifest.offset());
+            assert!(after == cut, "cut to a file within");
+            assert_eq!(recovery.verdict(), Verdict::Damaged);
+            let generation = recovery.generation().unwrap();
+            assert_eq!(generation.standing, nested.standing);
+            assert_eq!(
+                (generation.manifest, generation.refuted),
+                (nested.manifest, 0)
+            );
+            // Counted from where it begins.
+            assert!(recovery.is_complete());
+            assert_eq!(objects(&saved(&recovery).unwrap()), objects(&inner));
+        }
+    }
+    // In doubt, and without digests.
+    let file = written(WriteOptions::new().digest(None), &[("a", &[1, 2])]);
+    let mut torn = file.clone();
+    torn[3] ^= 1;
+    let recovery = look(&torn);
+    let [other] = recovery.others() else {
+        panic!("{:?}", recovery.others());
+    };
+    assert!(other.standing == Standing::Doubtful && !other.is_mendable());
+    let (recovery, after) = named(&torn, other.manifest.offset());
+    assert_eq!(recovery.verdict(), Verdict::Damaged);
+    assert!(after == torn);
+    assert_eq!(objects(&saved(&recovery).unwrap()), objects(&file));
+    // What readers find is theirs already.
+    let (recovery, after) = named(&file, other.manifest.offset());
+    assert_eq!(recovery.verdict(), Verdict::Sound);
+    assert!(after == file);
 }
 
 /// Every value would be another: offsets count from where the file began.

@@ -58,7 +58,7 @@ Exit: 0 repaired, saved, or nothing to do; 1 something is lost; 3 nothing to rep
 
 With --json the keys are `file`, `output`, `old_file_size`, `file_size` (FILE's, afterwards),
 `saved_size` (OUT's), `layout`, `dry_run`, `verdict` (`sound`; `mendable`, in place; `damaged`, to
-be saved with -o; `doubtful`, choose with --manifest; `lost`), `changed`, `generation`, `surplus`
+be saved with -o, or chosen and not the file's for certain; `doubtful`, choose with --manifest; `lost`), `changed`, `generation`, `surplus`
 (`offset`, `length`: what is behind the generation), `objects` (each with `name`, `fate`, `error`,
 `components`; a fate is `proved`, `unproved`, `partial` or `lost`), `others` (generations that were
 not chosen), `exhaustive` and `error` (why the file is refused as it is). A generation has
@@ -248,16 +248,19 @@ impl Outcome<'_> {
         for other in self.recovery.others() {
             let at = other.manifest.offset();
             let objects = count(other.objects as u64, "object", "objects");
+            let takes = takes(other);
             output.note(&match other.standing {
-                Standing::Nested { offset } => {
-                    format!("a .zt file of {objects} lies within, from {offset} on")
-                }
+                Standing::Nested { offset } => format!(
+                    "a .zt file of {objects} lies within, from {offset} on: {takes} {at} \
+                     saves it"
+                ),
                 Standing::Doubtful => format!(
                     "the manifest at {at}, of {objects}, may be this file's or the beginning of it, or \
-                     that of a file within: --manifest {at} takes it"
+                     that of a file within: {takes} {at} takes it"
                 ),
                 _ => format!(
-                    "there is an older manifest at {at}, of {objects}: --manifest {at} goes back to it"
+                    "there is an older manifest at {at}, of {objects}: {takes} {at} goes back \
+                     to it"
                 ),
             });
         }
@@ -291,9 +294,14 @@ impl Outcome<'_> {
         output.line(&match self.recovery.verdict() {
             Verdict::Mendable => format!("{path}: {would_be}repaired; {left}{surplus}"),
             Verdict::Damaged => {
-                format!("{path}: damaged, and not changed; -o OUT would save {left}")
+                let why = match self.recovery.generation().map(|chosen| chosen.standing) {
+                    Some(Standing::Nested { .. }) => "the manifest is that of a file within",
+                    Some(Standing::Doubtful) => "whose the manifest is, is in doubt",
+                    _ => "damaged",
+                };
+                format!("{path}: {why}, and not changed; -o OUT would save {left}")
             }
-            Verdict::Doubtful => format!("{path}: not changed; choose with --manifest"),
+            Verdict::Doubtful => format!("{path}: not changed; choose with {}", self.choice()),
             Verdict::Lost => format!("{path}: nothing to repair from: no manifest was found"),
             _ => format!("{path}: sound; {left}"),
         })
@@ -313,6 +321,15 @@ impl Outcome<'_> {
         })
     }
 
+    /// How one of the others is chosen.
+    fn choice(&self) -> &'static str {
+        let mut others = self.recovery.others().iter();
+        match others.any(Generation::is_mendable) {
+            true => IN_PLACE,
+            false => ELSEWHERE,
+        }
+    }
+
     /// `2 of 3 objects, 1 unproved, 1 in part`.
     fn left(&self) -> String {
         let objects = self.recovery.objects();
@@ -329,6 +346,16 @@ impl Outcome<'_> {
             }
         }
         text
+    }
+}
+
+const IN_PLACE: &str = "--manifest";
+const ELSEWHERE: &str = "-o OUT --manifest";
+
+const fn takes(generation: &Generation) -> &'static str {
+    match generation.is_mendable() {
+        true => IN_PLACE,
+        false => ELSEWHERE,
     }
 }
 

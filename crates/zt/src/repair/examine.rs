@@ -25,6 +25,7 @@ struct Examination<'e> {
     source: &'e Arc<dyn Source>,
     options: &'e RepairOptions<'e>,
     ledger: Ledger<'e>,
+    gauge: &'e Gauge<'e>,
     /// The first bytes of the file.
     header: Vec<u8>,
 }
@@ -40,6 +41,7 @@ pub(super) fn examine(source: &Arc<dyn Source>, options: &RepairOptions<'_>) -> 
             source,
             options,
             ledger: Ledger::new(source, options.limits, &gauge),
+            gauge: &gauge,
             header,
         };
         examination.run()
@@ -53,20 +55,10 @@ impl Examination<'_> {
             recovery.chosen = Some(self.at(offset)?);
             return Ok(recovery);
         }
-        // As any reader opens it.
-        let opened = OpenOptions::new().limits(self.options.limits);
         let mut read = None;
-        match opened.open_source(Arc::clone(self.source)) {
-            Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+        match self.read()? {
             Err(error) => recovery.refusal = Some(error),
-            Ok(_) => {
-                let footer = Footer::locate(self.source, &self.options.limits)?;
-                let candidate = Candidate {
-                    manifest: footer.manifest(),
-                    layout: footer.layout(),
-                    has_trailer: true,
-                    is_closed: true,
-                };
+            Ok(candidate) => {
                 // Without digests it may be the manifest of a file within, behind which this one is cut.
                 // One that names no blob fits anywhere: what readers find is all that there is to say.
                 if let Some((file, evidence)) = self.evidence(&candidate)?
@@ -132,7 +124,7 @@ impl Examination<'_> {
         Ok(())
     }
 
-    /// The manifest that the caller has chosen.
+    /// The manifest that the caller has chosen, judged as one that is found.
     fn at(&mut self, offset: u64) -> Result<Chosen> {
         let mut search = Search::new(self.source, &self.options.limits);
         let byte_len = self.source.byte_len();
@@ -150,13 +142,55 @@ impl Examination<'_> {
             let text = "no manifest begins here";
             return Err(Error::new(ErrorKind::Misuse, "misuse", text).with_offset(offset));
         };
+        let is_read = self
+            .read()?
+            .is_ok_and(|read| read.manifest == last.manifest);
         let copies = Copies::of(last);
-        let standing = match evidence.refuted {
-            0 if last.is_closed => Standing::Whole,
-            _ => Standing::Damaged,
-        };
-        let generation = Generation::new(&copies, &evidence, standing);
+        let is_0_1 = self.header == MAGIC_0_1;
+        let places = Places::of(self.source, is_0_1, self.options.progress)?;
+        let headers = headers_of(&places, &search.manifests(&places, None)?);
+        let has_header = self.has_header(last.layout);
+        let standing = Standing::of(&copies, &evidence, &headers, has_header, &mut self.ledger)?;
+        if let Standing::Nested { offset } = standing {
+            return self.within(offset, &copies, standing);
+        }
+        let mut generation = Generation::new(&copies, &evidence, standing);
+        if generation.is_mendable() || is_read && evidence.refuted == 0 {
+            generation.standing = Standing::Whole;
+        }
         Ok(self.with_header(Chosen::new(generation, file, evidence.objects)))
+    }
+
+    /// The file that begins at `base` and ends with this manifest: its offsets count from there.
+    fn within(&self, base: u64, copies: &Copies, standing: Standing) -> Result<Chosen> {
+        let Candidate {
+            manifest, layout, ..
+        } = copies.last;
+        let source: Arc<dyn Source> = Arc::new(View::new(self.source, base, manifest, layout));
+        let limits = self.options.limits;
+        let opened = OpenOptions::new().limits(limits);
+        let file = opened.open_source(Arc::clone(&source))?;
+        let evidence = Evidence::of(&file, &mut Ledger::new(&source, limits, self.gauge))?;
+        let generation = Generation::new(copies, &evidence, standing);
+        Ok(self.with_header(Chosen::new(generation, file, evidence.objects)))
+    }
+
+    /// What readers find, as any of them opens the file, or why they refuse it.
+    fn read(&self) -> Result<Result<Candidate>> {
+        let opened = OpenOptions::new().limits(self.options.limits);
+        match opened.open_source(Arc::clone(self.source)) {
+            Err(error) if error.kind() == ErrorKind::Io => Err(error),
+            Err(error) => Ok(Err(error)),
+            Ok(_) => {
+                let footer = Footer::locate(self.source, &self.options.limits)?;
+                Ok(Ok(Candidate {
+                    manifest: footer.manifest(),
+                    layout: footer.layout(),
+                    has_trailer: true,
+                    is_closed: true,
+                }))
+            }
+        }
     }
 
     fn with_header(&self, mut chosen: Chosen) -> Chosen {

@@ -32,6 +32,8 @@ pub struct Generation {
     pub refuted: u64,
     /// What follows from that.
     pub standing: Standing,
+    /// Whether what follows it says how long it is.
+    pub(super) is_closed: bool,
 }
 
 /// Whose manifest it is, and whether what it describes is there.
@@ -67,6 +69,20 @@ impl Generation {
             unproved: evidence.unproved,
             refuted: evidence.refuted,
             standing,
+            is_closed: copies.is_closed(),
+        }
+    }
+
+    /// Whether the file is made to end with it where it is named ([`crate::RepairOptions::manifest`]).
+    /// Any other is saved to another file and never repaired in place: one of which something is not
+    /// there, that of a file within, one in doubt of which not every digest is right where offsets
+    /// count from the file's beginning, or one of which nothing says how long it is.
+    #[must_use]
+    pub const fn is_mendable(&self) -> bool {
+        match self.standing {
+            Standing::Whole => true,
+            Standing::Doubtful => self.is_closed && self.refuted == 0 && self.unproved == 0,
+            Standing::Damaged | Standing::Nested { .. } => false,
         }
     }
 }

@@ -42,7 +42,8 @@ pub enum Verdict {
     Sound,
     /// Its last generation is whole, and readers do not find it: in place it is made the file's end.
     Mendable,
-    /// Its last generation is not whole: what is left can be saved to another file.
+    /// Its last generation is not whole, or the one that somebody has chosen is not, is that of a file
+    /// within, or is in doubt: what is left can be saved to another file.
     Damaged,
     /// Manifests were found that may be those of files within a blob, or that are older than one that
     /// is damaged so much that it does not decode: somebody has to choose.
@@ -116,7 +117,8 @@ impl Recovery {
         self.chosen.as_ref().map_or(&[], |chosen| &chosen.objects)
     }
 
-    /// The file as it is after that, as far as it is there: damaged objects fail to read.
+    /// The file as it is after that, as far as it is there: damaged objects fail to read. Where
+    /// somebody has chosen the manifest of a file within, that file.
     #[must_use]
     pub fn file(&self) -> Option<&File> {
         self.chosen.as_ref().map(|chosen| &chosen.file)
