@@ -264,6 +264,12 @@ fn a_file_within_a_damaged_one_is_told_and_not_taken() {
     let run = zt!["repair", outer].exits(3);
     let note = format!("a .zt file of 2 objects lies within, from {offset} on");
     assert!(run.err.contains(&note), "{}", run.err);
+    let text = "nothing to repair from: no manifest was found that is its own";
+    assert!(run.text().contains(text), "{}", run.text());
+    let out = dir.path().join("saved.zt");
+    let run = zt!["repair", outer, "-o", out].exits(3);
+    let text = "nothing to save by: no manifest was found that is its own";
+    assert!(run.text().contains(text), "{}", run.text());
     let found = zt!["repair", outer, "--dry-run", "--json"].exits(3).json();
     let other = &found["others"][0];
     assert_eq!(
@@ -279,7 +285,6 @@ fn a_file_within_a_damaged_one_is_told_and_not_taken() {
         "the manifest is that of a file within, and not changed; -o OUT would save 2 objects";
     assert!(run.text().contains(text), "{}", run.text());
     assert!(fs::read(&outer).unwrap() == cut && path.exists());
-    let out = dir.path().join("saved.zt");
     zt!["repair", outer, "-o", out, "--manifest", at].exits(0);
     zt!["diff", path, out].exits(0);
     assert!(fs::read(&outer).unwrap() == cut);

@@ -58,8 +58,9 @@ Exit: 0 repaired, saved, or nothing to do; 1 something is lost; 3 nothing to rep
 
 With --json the keys are `file`, `output`, `old_file_size`, `file_size` (FILE's, afterwards),
 `saved_size` (OUT's), `layout`, `dry_run`, `verdict` (`sound`; `mendable`, in place; `damaged`, to
-be saved with -o, or chosen and not the file's for certain; `doubtful`, choose with --manifest; `lost`), `changed`, `generation`, `surplus`
-(`offset`, `length`: what is behind the generation), `objects` (each with `name`, `fate`, `error`,
+be saved with -o, or chosen and not the file's for certain; `doubtful`, choose with --manifest;
+`lost`), `changed`, `generation`, `surplus` (`offset`, `length`: what is behind the generation),
+`objects` (each with `name`, `fate`, `error`,
 `components`; a fate is `proved`, `unproved`, `partial` or `lost`), `others` (generations that were
 not chosen), `exhaustive` and `error` (why the file is refused as it is). A generation has
 `manifest` (`offset`, `length`), `end`, `has_trailer`, `copies`, `objects`, `standing` (`whole`,
@@ -302,7 +303,7 @@ impl Outcome<'_> {
                 format!("{path}: {why}, and not changed; -o OUT would save {left}")
             }
             Verdict::Doubtful => format!("{path}: not changed; choose with {}", self.choice()),
-            Verdict::Lost => format!("{path}: nothing to repair from: no manifest was found"),
+            Verdict::Lost => format!("{path}: nothing to repair from: {}", self.none()),
             _ => format!("{path}: sound; {left}"),
         })
     }
@@ -315,10 +316,18 @@ impl Outcome<'_> {
                 format!("{path}: nothing was saved; choose with --manifest")
             }
             (None, Verdict::Lost) => {
-                format!("{path}: nothing to save by: no manifest was found")
+                format!("{path}: nothing to save by: {}", self.none())
             }
             (None, _) => format!("{path}: would save {left}"),
         })
+    }
+
+    /// Which manifests a file that is lost does not have.
+    fn none(&self) -> &'static str {
+        match self.recovery.others() {
+            [] => "no manifest was found",
+            _ => "no manifest was found that is its own",
+        }
     }
 
     /// How one of the others is chosen.
