@@ -20,6 +20,7 @@ use crate::text::{count, shared};
 /// Add the objects of other files to a .zt file
 ///
 /// Whoever opens FILE meanwhile, with any program, finds it as it was; then with all that is added.
+/// (A program that maps FILE, as the official one does, must not be opening it at that moment.)
 /// So it is left if this is interrupted or the disk is full. A kill, too, loses nothing that was
 /// there: what it may leave behind the end the next edit takes away, or `zt repair` if the file no
 /// longer opens. What is in FILE stays where it is. Attributes that FILE lacks are added.
