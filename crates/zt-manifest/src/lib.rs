@@ -81,7 +81,7 @@ pub use index::Index;
 pub use manifest::Manifest;
 pub use manifest_encoder::{EncodedManifest, EncodedObject, ManifestEncoder};
 pub use map::Map;
-pub use object::{ByteOrder, Component, Object};
+pub use object::{ByteOrder, Component, Object, check_attributes_len};
 pub use raw::{Fault, RawComponent, RawObject};
 pub use text::Text;
 pub use validate::Placement;

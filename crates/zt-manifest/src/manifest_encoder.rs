@@ -8,7 +8,10 @@ use zt_container::{Encoding, Layout, Limits, Span};
 use crate::cbor::Encoder;
 use crate::error::Misuse;
 use crate::schema::{self, COMPONENT_KEYS, OBJECT_KEYS, ROOT_KEYS};
-use crate::{ByteOrder, Component, Map, Object, Placement, Result, Text, VERSION};
+use crate::{
+    ByteOrder, Component, Error, Map, Object, Placement, Result, Text, VERSION,
+    check_attributes_len,
+};
 
 /// A manifest that is encoded object by object: of very many small ones, nothing but their bytes
 /// takes memory.
@@ -38,9 +41,11 @@ impl ManifestEncoder {
         let start = self.pairs.out.len();
         self.pairs.text(name);
         let value = self.pairs.out.len();
-        if let Err(misuse) = write_object(&mut self.pairs, name, object) {
+        let written = write_object(&mut self.pairs, name, object).map_err(Error::from);
+        let held = || check_attributes_len(object.attributes_len(), &Limits::default());
+        if let Err(error) = written.and_then(|()| held()) {
             self.pairs.truncate(start);
-            return Err(misuse.into());
+            return Err(error);
         }
         Ok(EncodedObject {
             start,

@@ -1,8 +1,8 @@
 //! Objects and their components, validated: what a reader may rely on.
 
-use zt_container::Blob;
+use zt_container::{Blob, Limits};
 
-use crate::{DType, Map, Text};
+use crate::{DType, LimitExceeded, Map, Result, Text, Value};
 
 /// The order of the bytes within a stored element.
 ///
@@ -96,5 +96,35 @@ impl Object {
     pub fn attributes(&self) -> &Map {
         static EMPTY: Map = Map::new();
         self.attributes.as_ref().unwrap_or(&EMPTY)
+    }
+
+    /// Bytes that the manifest takes for its attributes and unknown fields, those of its components
+    /// included: what readers hold to [`Limits::attributes_len`].
+    #[must_use]
+    pub fn attributes_len(&self) -> usize {
+        let attributes = self.attributes.as_ref();
+        let attributes = attributes.map_or(0, |map| map.compared().len());
+        let components = self.components.iter();
+        let extra = components.map(|(_, component)| &component.extra);
+        // As readers count: of a field whose key is a text, its value alone.
+        let len = |(key, value): (&Value, &Value)| match key {
+            Value::Text(_) => value.compared().len(),
+            _ => key.compared().len() + value.compared().len(),
+        };
+        let extra = extra.chain([&self.extra]).flatten();
+        attributes + extra.map(len).sum::<usize>()
+    }
+}
+
+/// Refuses an object of so many bytes of [attributes](Object::attributes_len).
+///
+/// # Errors
+///
+/// [`LimitExceeded::Attributes`].
+pub fn check_attributes_len(found: usize, limits: &Limits) -> Result<()> {
+    let limit = limits.attributes_len;
+    match found > limit {
+        true => Err(LimitExceeded::Attributes { limit, found }.into()),
+        false => Ok(()),
     }
 }

@@ -221,6 +221,45 @@ fn what_is_written_meets_the_readers_default_limits() {
     );
 }
 
+#[test]
+fn no_more_attributes_are_written_than_readers_decode() {
+    // A key that is no text counts, one that is does not.
+    let limit = Limits::default().attributes_len;
+    let bytes = |byte_len: usize| Value::from(vec![7u8; byte_len - 5]);
+    let with = |byte_len: usize| {
+        let mut object = object();
+        // A map of one pair, a key of one letter, a number below 24.
+        object.attributes = Some(Map::from([("k", 1u64)]));
+        object.extra.insert("x-unknown", bytes(1000));
+        object.extra.insert(7u64, bytes(1000));
+        let component = &mut object.components[0].1;
+        component.extra.insert("x-more", bytes(byte_len - 2001));
+        object
+    };
+    for (byte_len, is_taken) in [(limit, true), (limit + 1, false)] {
+        let object = with(byte_len);
+        assert_eq!(object.attributes_len(), byte_len);
+        let made = manifest(vec![("w", object)]).to_cbor();
+        assert_eq!(
+            made.as_ref().err().map(Error::code),
+            (!is_taken).then_some("schema")
+        );
+        let Ok(made) = made else { continue };
+        for (attributes_len, is_sound) in [(limit, true), (limit - 1, false)] {
+            let limits = Limits {
+                attributes_len,
+                ..Limits::default()
+            };
+            let index = Index::parse(&made[..], Layout::V1_1, &limits).unwrap();
+            assert_eq!(
+                index.object(0).fault().is_none(),
+                is_sound,
+                "{attributes_len}"
+            );
+        }
+    }
+}
+
 /// A hundred thousand objects in the order of the file are not a hundred thousand writes.
 #[test]
 fn objects_that_follow_each_other_are_one_piece() {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use zt_container::{Limits, Source, Span, check_declared};
 use zt_formats::ObjectFormat;
-use zt_manifest::LimitExceeded;
-use zt_manifest::{Map, Object, RawComponent, RawObject};
+use zt_manifest::{LimitExceeded, Map, Object, RawComponent, RawObject, check_attributes_len};
 
 use crate::catalog::{Catalog, Faulty, Home, Place, Resolved, blame_blob, check};
 use crate::error::{Error, Result};
@@ -249,7 +248,8 @@ impl FileBuilder {
                 found: object.shape.len(),
             }
         } else {
-            return None;
+            let checked = check_attributes_len(object.attributes_len(), limits);
+            return checked.err().map(Error::from);
         };
         Some(zt_manifest::Error::Limit(exceeded).into())
     }

@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
-use zt_container::Blob;
-use zt_manifest::{EncodedManifest, EncodedObject, ManifestEncoder, Map, Object};
+use zt_container::{Blob, Limits};
+use zt_manifest::{
+    EncodedManifest, EncodedObject, ManifestEncoder, Map, Object, check_attributes_len,
+};
 
 use crate::error::{Error, Result};
 
@@ -68,9 +70,16 @@ impl Directory {
     }
 
     /// Adds an object of a new name, some of whose blobs are to come.
-    pub(crate) fn push_open(&mut self, name: &str, object: Object) {
+    ///
+    /// # Errors
+    ///
+    /// [`zt_manifest::LimitExceeded::Attributes`], which is not left for the end of the file to find.
+    pub(crate) fn push_open(&mut self, name: &str, object: Object) -> Result<()> {
+        let checked = check_attributes_len(object.attributes_len(), &Limits::default());
+        checked.map_err(|error| Error::from(error).with_object(name))?;
         let object = Kept::Open(Box::new((name.to_owned(), object)));
         self.insert(name, object);
+        Ok(())
     }
 
     /// Takes a new name for an object that is never told, until it is removed.

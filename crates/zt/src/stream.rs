@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
+use zt_container::Limits;
 use zt_formats::{PlaneCodec, check_bools_from};
-use zt_manifest::{DType, Map, Object, Text};
+use zt_manifest::{DType, Map, Object, Text, check_attributes_len};
 
 use crate::encode::{Component, Placed};
 use crate::error::{Error, Fault, Result};
@@ -288,6 +289,8 @@ impl Writer<'_> {
         progress: Option<Progress<'_>>,
     ) -> Result<()> {
         let source = tensor.object();
+        check_attributes_len(source.attributes_len(), &Limits::default())
+            .map_err(|error| Error::from(error).with_object(name))?;
         let object = self.begin(name, &source.shape, source.format.clone())?;
         let mut object = object.options(options.clone());
         object.object.attributes.clone_from(&source.attributes);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zt_container::{Blob, ContainerWriter, Limits};
 use zt_formats::{NewObject, Parts, Planes, Registry, ToObject, View, check_bools};
-use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
+use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text, check_attributes_len};
 
 use crate::directory::Directory;
 use crate::edit::Tail;
@@ -253,6 +253,9 @@ impl<'w> Writer<'w> {
         let checked = || {
             let new = object.to_object()?;
             self.check_name(name, &new.shape)?;
+            if let Some(attributes) = &new.attributes {
+                check_attributes_len(attributes.to_cbor()?.len(), &Limits::default())?;
+            }
             self.registry.check(&new.format, &new.signature())?;
             self.check_contents(&new)?;
             Ok(new)
@@ -425,12 +428,13 @@ impl<'w> Writer<'w> {
             .pending
             .last()
             .is_some_and(|pending| pending.object == self.objects.len());
-        if is_open {
-            self.objects.push_open(name, object);
-            return Ok(());
-        }
-        let pushed = self.objects.push(name, &object);
-        self.spare = Some(object);
+        let pushed = if is_open {
+            self.objects.push_open(name, object)
+        } else {
+            let pushed = self.objects.push(name, &object);
+            self.spare = Some(object);
+            pushed
+        };
         pushed.inspect_err(|_| self.abandoned = true)
     }
 

@@ -214,15 +214,23 @@ fn the_limits_hold_for_other_formats_too() {
     let limits = Limits {
         rank: 2,
         name_len: 4,
+        attributes_len: 8,
         ..Limits::default()
     };
     let (mut builder, source) = builder(OpenOptions::new().limits(limits));
     builder.object("four", object(&[1, 1], 0, 1), source);
     builder.object("fifth", object(&[1], 0, 1), source);
     builder.object("cube", object(&[1, 1, 1], 0, 1), source);
+    let mut said = object(&[1], 0, 1);
+    said.attributes = Some([("k", "four")].into_iter().collect());
+    let mut more = object(&[1], 0, 1);
+    more.attributes = Some([("k", "fives")].into_iter().collect());
+    builder.object("said", said, source);
+    builder.object("more", more, source);
     let file = builder.build().unwrap();
     assert!(file.tensor("four").is_ok());
-    for name in ["fifth", "cube"] {
+    assert!(file.tensor("said").is_ok());
+    for name in ["fifth", "cube", "more"] {
         assert_eq!(
             file.tensor(name).unwrap_err().kind(),
             ErrorKind::Limit,

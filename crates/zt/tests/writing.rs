@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{names_in, sample, span_of};
 use zt::{
-    Attributes, ComponentOptions, Compression, DType, Dense, DigestAlgorithm, Encoding, ErrorKind,
-    File, ObjectOptions, Value, WriteOptions, Writer,
+    Attributes, Blob, Component, ComponentOptions, Compression, DType, Dense, DigestAlgorithm,
+    Encoding, ErrorKind, File, FileBuilder, Kind, Limits, Memory, Object, ObjectOptions,
+    OpenOptions, Span, ToObject, Value, WriteOptions, Writer,
 };
 
 fn noise(len: usize) -> Vec<u8> {
@@ -211,6 +212,90 @@ fn refuses_what_its_own_reader_would_refuse() {
         ErrorKind::Misuse,
         "its bytes would be nobody's"
     );
+}
+
+/// Attributes of so many bytes, a map of one pair.
+fn attributes_of(byte_len: usize) -> Attributes {
+    // The heads of the map, the key and the value, and the key.
+    let value = Value::from(vec![7u8; byte_len - 8]);
+    Attributes::from_iter([("k", value)])
+}
+
+#[test]
+fn attributes_beyond_what_readers_decode_are_not_written() {
+    let limit = Limits::default().attributes_len;
+    let refused = |error: zt::Error, name: &str| {
+        assert_eq!(
+            (error.code(), error.kind(), error.object()),
+            ("schema", ErrorKind::Limit, Some(name))
+        );
+    };
+    let content = vec![7u8; 1 << 20];
+    let dense = Dense::from_slice(&[1 << 20], &content).unwrap();
+    let with = |byte_len| {
+        let mut object = dense.to_object().unwrap();
+        object.attributes = Some(attributes_of(byte_len));
+        object
+    };
+    // Components that are compressed are not placed yet when their object ends.
+    for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+        let mut bytes = Vec::new();
+        let mut writer = options.clone().to_writer(&mut bytes).unwrap();
+        refused(writer.add("more", &with(limit + 1)).unwrap_err(), "more");
+        writer.add("most", &with(limit)).unwrap();
+        writer.finish().unwrap();
+        let file = File::from_bytes(bytes).unwrap();
+        assert_eq!(file.names().collect::<Vec<_>>(), ["most"]);
+        assert_eq!(
+            *file.tensor("most").unwrap().bytes("data").unwrap(),
+            *content
+        );
+
+        // What is already in the file would be nobody's.
+        let mut writer = options.to_writer(io::sink()).unwrap();
+        let mut object = writer.begin("more", &[1 << 20], "dense").unwrap();
+        object.set_attributes(attributes_of(limit));
+        let mut data = object.component("data", DType::U8, None).unwrap();
+        data.set_extra([("x", 1u64)].into_iter().collect());
+        data.write_all(&content).unwrap();
+        data.finish().unwrap();
+        refused(object.finish().unwrap_err(), "more");
+        assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Misuse);
+    }
+}
+
+#[test]
+fn what_only_a_larger_limit_reads_is_not_copied_and_not_added_to_a_file() {
+    let limit = Limits::default().attributes_len;
+    let limits = Limits {
+        attributes_len: 2 * limit,
+        ..Limits::default()
+    };
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new().limits(limits));
+    let source = builder.source(Memory::new([1u8]));
+    let blob = Blob::raw(Span::new(0, 1).unwrap());
+    let object = Object::new([1], "dense").with_component("data", Component::new(DType::U8, blob));
+    let mut more = object.clone();
+    more.attributes = Some(attributes_of(limit + 1));
+    builder.object("one", object, source);
+    builder.object("more", more, source);
+    let from = builder.build().unwrap();
+    let [one, more] = ["one", "more"].map(|name| from.tensor(name).unwrap());
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    assert_eq!(writer.copy("more", &more).unwrap_err().code(), "schema");
+    writer.copy("one", &one).unwrap();
+    writer.finish().unwrap();
+    let mut edit = File::edit(&path).unwrap();
+    let error = edit.writer().copy("more", &more).unwrap_err();
+    assert_eq!((error.code(), error.object()), ("schema", Some("more")));
+    edit.writer().copy("two", &one).unwrap();
+    edit.commit().unwrap();
+    let file = File::open(&path).unwrap();
+    assert_eq!(file.names().collect::<Vec<_>>(), ["one", "two"]);
+    assert!(file.entries().iter().all(|entry| entry.object().is_ok()));
 }
 
 #[test]
