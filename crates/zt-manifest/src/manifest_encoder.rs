@@ -31,6 +31,14 @@ pub struct EncodedObject {
     end: usize,
 }
 
+impl EncodedObject {
+    /// Bytes of the object, its name left out.
+    #[must_use]
+    pub const fn byte_len(&self) -> usize {
+        self.end - self.object
+    }
+}
+
 impl ManifestEncoder {
     /// Encodes an object.
     ///

@@ -26,6 +26,10 @@ pub(crate) struct Directory {
     encoder: ManifestEncoder,
 }
 
+/// Bytes of an object that is small, and about as many as one of its components takes.
+const SMALL: usize = 1 << 10;
+const COMPONENT: usize = 64;
+
 enum Kept {
     Encoded(EncodedObject),
     /// Some of its blobs are not known yet.
@@ -142,6 +146,16 @@ impl Directory {
             Some(Kept::Open(object)) => Some(Cow::Borrowed(&object.1)),
             Some(Kept::Reserved(_) | Kept::Removed) | None => None,
         })
+    }
+
+    /// Whether the object at a place is found in no time, each time anew: to keep more of it than this
+    /// does would take more memory than it is worth.
+    pub(crate) fn is_small(&self, at: usize) -> bool {
+        match self.objects.get(at) {
+            Some(Kept::Encoded(object)) => object.byte_len() <= SMALL,
+            Some(Kept::Open(object)) => object.1.components.len() <= SMALL / COMPONENT,
+            Some(Kept::Reserved(_) | Kept::Removed) | None => true,
+        }
     }
 
     /// Tells the blob of a component of an open object.

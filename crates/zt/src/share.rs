@@ -1,10 +1,9 @@
 //! Components that share the blob of one that the file has already.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
-use zt_container::{Digest, DigestAlgorithm};
-use zt_manifest::{DType, Text};
+use zt_container::{Blob, Digest, DigestAlgorithm};
+use zt_manifest::{DType, Object, Text};
 
 use crate::encode::{Placed, out_of_order};
 use crate::error::{Fault, Result};
@@ -61,6 +60,33 @@ impl Content {
     }
 }
 
+/// What sharing asks of an object: its roles in order, and the place, the type and the blob of each
+/// component.
+///
+/// That of a large object is kept: one that a thousand others share with would be decoded as often,
+/// with all of its attributes, and searched.
+pub(crate) struct Sharable(Box<[(Text, Shared)]>);
+
+type Shared = (usize, Option<DType>, Blob);
+
+impl Sharable {
+    /// An object whose components have got their places.
+    pub(crate) fn of(object: &Object) -> Self {
+        let components = object.components.iter().enumerate();
+        let shared = components
+            .map(|(at, (role, found))| (role.clone(), (at, found.dtype, found.blob.clone())));
+        let mut shared: Box<[_]> = shared.collect();
+        shared.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Sharable(shared)
+    }
+
+    /// The component of that role, its blob as far as it is known.
+    pub(crate) fn get(&self, role: &str) -> Option<Shared> {
+        let at = self.0.binary_search_by(|(found, _)| (**found).cmp(role));
+        self.0.get(at.ok()?).map(|(_, shared)| shared.clone())
+    }
+}
+
 impl ComponentWriter<'_, '_, '_> {
     /// Ends the component, of which nothing was written, as one of the same bytes as `role` of
     /// `object`, which the file has already: both have one blob. `object` may be the one that is
@@ -91,7 +117,7 @@ impl ComponentWriter<'_, '_, '_> {
     ///
     /// Code `not-found`; [`crate::ErrorKind::Misuse`] after a byte was written, and for bools that
     /// would share what was not written as bools. The file cannot be finished then.
-    pub fn share(self, object: &str, role: &str) -> Result<()> {
+    pub fn share(mut self, object: &str, role: &str) -> Result<()> {
         if self.written > 0 {
             return Err(out_of_order());
         }
@@ -101,22 +127,16 @@ impl ComponentWriter<'_, '_, '_> {
         Ok(())
     }
 
-    fn find(&self, object: &str, role: &str) -> Result<Placed> {
-        let writer = &*self.object.writer;
-        let (at, found) = if object == self.object.name {
-            (writer.object_count(), Cow::Borrowed(&self.object.object))
+    fn find(&mut self, object: &str, role: &str) -> Result<Placed> {
+        let (dtype, placed) = if object == self.object.name {
+            self.object.shared(role)?
         } else {
-            writer.object(object)?.ok_or(Fault::NoSuchObject)?
+            self.object.writer.shared(object, role)?
         };
-        let mut components = found.components.iter().enumerate();
-        let shared = components.find(|(_, (found, _))| found == role);
-        let (component, (_, shared)) = shared.ok_or_else(|| Fault::NoSuchComponent {
-            role: role.to_owned(),
-        })?;
-        if self.dtype == DType::Bool && shared.dtype != Some(DType::Bool) {
+        if self.dtype == DType::Bool && dtype != Some(DType::Bool) {
             return Err(Fault::UncheckedBools.into());
         }
-        Ok(writer.placed(at, component, &shared.blob))
+        Ok(placed)
     }
 }
 

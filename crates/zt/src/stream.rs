@@ -1,6 +1,7 @@
 //! Objects larger than memory, written component by component.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
@@ -45,7 +46,8 @@ pub struct ObjectWriter<'a, 'w> {
     options: ObjectOptions,
     /// A component was begun and not finished.
     is_open: bool,
-    roles: HashSet<Text>,
+    /// And the places of their components.
+    roles: HashMap<Text, usize>,
 }
 
 impl<'a, 'w> ObjectWriter<'a, 'w> {
@@ -60,7 +62,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
             object,
             options,
             is_open: false,
-            roles: HashSet::new(),
+            roles: HashMap::new(),
         }
     }
 
@@ -113,10 +115,13 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         logical_type: Option<Text>,
     ) -> Result<ComponentWriter<'_, 'a, 'w>> {
         let role = role.into();
-        let fault = match self.is_open {
-            true => Some(Fault::UnfinishedObject),
-            false if self.roles.insert(role.clone()) => None,
-            false => Some(Fault::DuplicateRole),
+        let fault = match self.roles.entry(role.clone()) {
+            _ if self.is_open => Some(Fault::UnfinishedObject),
+            Entry::Vacant(entry) => {
+                entry.insert(self.object.components.len());
+                None
+            }
+            Entry::Occupied(_) => Some(Fault::DuplicateRole),
         };
         if let Some(fault) = fault {
             let error = Error::from(fault).with_object(&self.name);
@@ -134,6 +139,19 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
             written: 0,
             object: self,
         })
+    }
+
+    /// Where a component of this object is that was finished, and its type.
+    pub(crate) fn shared(&self, role: &str) -> Result<(Option<DType>, Placed)> {
+        let found = self.roles.get(role).and_then(|at| {
+            let (_, component) = self.object.components.get(*at)?;
+            Some((*at, component))
+        });
+        let (at, component) = found.ok_or_else(|| Fault::NoSuchComponent {
+            role: role.to_owned(),
+        })?;
+        let (writer, object) = (&self.writer, self.writer.object_count());
+        Ok((component.dtype, writer.placed(object, at, &component.blob)))
     }
 
     /// Ends the object: it is held to the rules of its format.

@@ -1,6 +1,7 @@
 //! A `.zt` file, written front to back.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use crate::encode::{Encoder, Placed};
 use crate::error::{Error, Fault, Result};
 use crate::options::{ComponentOptions, Compression, ObjectOptions, WriteOptions};
 use crate::publish::{AtomicFile, BUFFER};
-use crate::share::{Content, Shares};
+use crate::share::{Content, Sharable, Shares};
 use crate::stream::ObjectWriter;
 
 /// Writes a `.zt` file: objects in order, then the manifest.
@@ -52,6 +53,8 @@ pub struct Writer<'w> {
     spare: Option<Object>,
     /// `None` where nothing is shared but on request.
     pub(crate) shares: Option<Shares>,
+    /// The components of large objects that were shared with, by the places of these, which stay.
+    sharable: HashMap<usize, Sharable>,
     /// Components whose blob is not known yet, in the order of the objects.
     pending: Vec<Pending>,
     /// An object that was begun and dropped has left bytes in the file that belong to nobody.
@@ -148,6 +151,7 @@ impl<'w> Writer<'w> {
             objects,
             spare: None,
             shares: options.deduplicate.then(Shares::default),
+            sharable: HashMap::new(),
             pending: Vec::new(),
             abandoned: false,
         })
@@ -388,12 +392,28 @@ impl<'w> Writer<'w> {
         placed.blob()
     }
 
-    /// The object of that name, as far as its blobs are known, and its place.
-    pub(crate) fn object(&self, name: &str) -> Result<Option<(usize, Cow<'_, Object>)>> {
-        let Some(at) = self.objects.find(name) else {
-            return Ok(None);
+    /// Where a component is that the file has already, and its type.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`.
+    pub(crate) fn shared(&mut self, object: &str, role: &str) -> Result<(Option<DType>, Placed)> {
+        let at = self.objects.find(object).ok_or(Fault::NoSuchObject)?;
+        let shared = if let Some(known) = self.sharable.get(&at) {
+            known.get(role)
+        } else {
+            let found = self.objects.object(at)?.ok_or(Fault::NoSuchObject)?;
+            let known = Sharable::of(&found);
+            let shared = known.get(role);
+            if !self.objects.is_small(at) {
+                self.sharable.insert(at, known);
+            }
+            shared
         };
-        Ok(self.objects.object(at)?.map(|object| (at, object)))
+        let (component, dtype, blob) = shared.ok_or_else(|| Fault::NoSuchComponent {
+            role: role.to_owned(),
+        })?;
+        Ok((dtype, self.placed(at, component, &blob)))
     }
 
     /// Where the blob of a component is that was placed before. `object` may be the next one.

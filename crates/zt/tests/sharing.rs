@@ -229,6 +229,61 @@ fn a_streamed_component_shares_what_is_named() {
     }
 }
 
+/// Of a large object what is shared is found once and kept.
+#[test]
+fn large_objects_are_shared_with_as_small_ones_are() {
+    let content = |at: u8| weights(3 << 19, 0, at);
+    let roles = ["values", "zero", "data", "b", "a"];
+    for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+        let mut bytes = Vec::new();
+        let mut writer = options.threads(2).to_writer(&mut bytes).unwrap();
+        for (name, attributes) in [("small", 1), ("large", 5000)] {
+            let mut object = writer.begin(name, &[1], "x.several/1").unwrap();
+            object.set_attributes([("k", vec![7u8; attributes])].into_iter().collect());
+            for (at, role) in (0..).zip(roles) {
+                let mut data = object.component(role, DType::U8, None).unwrap();
+                data.write_all(&content(at)).unwrap();
+                data.finish().unwrap();
+                // Of the object that is being written, too.
+                let mut again = format!("{role}.again");
+                for of in [role.to_owned(), again.clone()] {
+                    let data = object.component(again.clone(), DType::U8, None).unwrap();
+                    data.share(name, &of).unwrap();
+                    again.push('.');
+                }
+            }
+            object.finish().unwrap();
+        }
+        let mut from = Vec::new();
+        for name in ["small", "large", "small", "large"] {
+            for role in roles {
+                let tied = format!("{}", from.len());
+                let len = 3 << 19;
+                stream(&mut writer, &tied, DType::U8, Err((name, role)), len).unwrap();
+                from.push((tied, name, role));
+            }
+        }
+        writer.finish().unwrap();
+        let file = File::from_bytes(bytes).unwrap();
+        for (tied, name, role) in from {
+            let origin = file.tensor(name).unwrap();
+            let blob = &origin.component(role).unwrap().blob;
+            let data = file.tensor(&tied).unwrap();
+            assert_eq!(data.component("data").unwrap().blob, *blob);
+            let at = roles.iter().position(|it| *it == role).unwrap();
+            let content = content(u8::try_from(at).unwrap());
+            assert!(
+                *data.bytes("data").unwrap() == content[..],
+                "{name}, {role}"
+            );
+            for again in ["again", "again."] {
+                let again = format!("{role}.{again}");
+                assert_eq!(origin.component(&again).unwrap().blob, *blob);
+            }
+        }
+    }
+}
+
 #[test]
 fn sharing_is_held_to_the_rules_of_the_object_that_shares() {
     let begun = |at: usize| {
