@@ -251,6 +251,27 @@ fn twice_as_many_tensors_of_another_format_take_twice_the_work() {
     }
 }
 
+#[test]
+fn twice_as_many_objects_of_one_blob_take_twice_the_conversion() {
+    let converted = |source: Counted| {
+        let file = OpenOptions::new().open_source(source)?;
+        let mut options = ConvertOptions::new(zt::Kind::ZT);
+        options.write = options.write.threads(1);
+        convert(&[Input::from(file)], io::sink(), &options).map(drop)
+    };
+    // Each object shares with the first, whose attributes are not to be decoded each time.
+    doubles_when(converted, "objects that share, attributes", |count| {
+        let list = [head(4, (count * 4).into()), vec![1; count as usize * 4]].concat();
+        let item = |at: u32| match at {
+            0 => item().set("attributes", map_of(1, |_| list.clone())),
+            _ => item(),
+        };
+        let first = Draft::v1_2().with("first", item(0));
+        let tied = |draft: Draft, at: u32| draft.tied(&format!("layer.{at}"), item(at));
+        (1..count / 4).fold(first, tied).build()
+    });
+}
+
 /// Opcodes of pickles: `]` a list, `q` keep as, `h` get, `(` mark, `e` append all since the mark, `t` a
 /// tuple of them, `}` a dict, `u` set all since the mark, `a` append, `0` take the last value off.
 #[test]
