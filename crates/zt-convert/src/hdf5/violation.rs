@@ -79,6 +79,8 @@ pub(super) enum Violation {
     Unsupported { what: &'static str },
     /// A filter that this reader does not have.
     Filter { id: u16, name: &'static str },
+    /// A filter that is in the pipeline twice.
+    RepeatedFilter { id: u16, name: &'static str },
     /// A soft link that leads to nothing.
     Dangling { path: String },
 }
@@ -97,6 +99,7 @@ impl Violation {
             Violation::Element { .. }
             | Violation::Unsupported { .. }
             | Violation::Filter { .. }
+            | Violation::RepeatedFilter { .. }
             | Violation::Scattered { .. }
             | Violation::Dangling { .. } => ErrorKind::Unsupported,
             Violation::ChunkChecksum { .. } => ErrorKind::DigestMismatch,
@@ -122,6 +125,7 @@ impl Violation {
             Violation::Element { .. } => "dtype",
             Violation::Unsupported { .. }
             | Violation::Filter { .. }
+            | Violation::RepeatedFilter { .. }
             | Violation::Scattered { .. }
             | Violation::Dangling { .. } => "unsupported",
             _ => "header",
@@ -227,6 +231,12 @@ impl fmt::Display for Violation {
             Violation::Filter { id, name: "" } => write!(f, "the filter {id} is not supported"),
             Violation::Filter { id, name } => {
                 write!(f, "the filter {name} ({id}) is not supported")
+            }
+            Violation::RepeatedFilter { id, name: "" } => {
+                write!(f, "the filter {id} twice is not supported")
+            }
+            Violation::RepeatedFilter { id, name } => {
+                write!(f, "the filter {name} ({id}) twice is not supported")
             }
             Violation::Dangling { path } => {
                 write!(

@@ -275,15 +275,45 @@ fn a_filter_that_no_chunk_went_through_need_not_be_known() {
     }
 }
 
-/// Two compressions of zeros would make 16 MiB of a hundred bytes.
+/// Each goes over all of a chunk: of 65 KB that shuffle 64 MiB thirty times, a minute.
+#[test]
+fn a_filter_is_in_a_pipeline_once() {
+    const OPTIONAL: u16 = 1;
+    let plain = bytes!(5i32, 6i32);
+    let shuffle = bytes!(2u16, 0u16, 1u16, 8u32);
+    let unknown = bytes!(300u16, 0u16, OPTIONAL, 0u16);
+    for (filter, name) in [(shuffle, "shuffle (2)"), (unknown, "300")] {
+        let file = through(&[&filter, &filter], &plain, 2, 0b11);
+        assert_eq!(code(&file, "x"), "unsupported");
+        let error = file.tensor("x").unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("the filter {name} twice")),
+            "{error}"
+        );
+    }
+}
+
+/// As LZF has so many zeros: one, and then the same again, 264 at a time.
+fn lzf_zeros(count: usize) -> Vec<u8> {
+    let again = [0xE0, 255, 0].repeat((count - 1) / 264);
+    let rest = u8::try_from((count - 1) % 264).unwrap();
+    let end = vec![0; usize::from(rest)];
+    let end: Vec<u8> = end.iter().flat_map(|zero| [0, *zero]).collect();
+    [vec![0, 0], again, end].concat()
+}
+
+/// Two compressions of zeros would make 16 MiB of some hundred bytes.
 #[test]
 fn a_chunk_is_no_larger_than_one_compression_makes_it() {
     let deflate = bytes!(1u16, 0u16, 0u16);
     let once = |values: u32| compress_to_vec_zlib(&vec![0; 4 * values as usize], 9);
     let file = filtered(&deflate, &once(1 << 20), 1 << 20);
     assert_eq!(read(&file), [0, 0]);
-    let twice = compress_to_vec_zlib(&once(1 << 22), 9);
-    let file = through(&[&deflate, &deflate], &twice, 1 << 22, 0);
+    let lzf = bytes!(32000u16, 0u16, 0u16, 0u16);
+    let twice = |values: usize| compress_to_vec_zlib(&lzf_zeros(4 * values), 9);
+    let file = through(&[&lzf, &deflate], &twice(1 << 10), 1 << 10, 0);
+    assert_eq!(read(&file), [0, 0]);
+    let file = through(&[&lzf, &deflate], &twice(1 << 22), 1 << 22, 0);
     assert_eq!(code(&file, "x"), "decompression-limit");
     // What is made of a chunk counts, though the shape has but two of its values.
     let file = filtered(&deflate, &once(2), 24 << 20);
