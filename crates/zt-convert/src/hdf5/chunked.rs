@@ -82,6 +82,14 @@ impl Chunked {
         Ok(chunked)
     }
 
+    /// Bytes that are made to read all values once.
+    pub(super) fn work(&self) -> u64 {
+        match self.pipeline.is_empty() {
+            true => self.byte_len,
+            false => self.grid.covering_len().saturating_mul(self.bands.passes),
+        }
+    }
+
     /// A filter that is not undone here is no fault where no chunk went through it: then, and only then,
     /// is it known before the values are read.
     fn check_filters(&self) -> Result<()> {

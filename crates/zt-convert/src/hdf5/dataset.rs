@@ -16,13 +16,13 @@ use super::filled::Filled;
 use super::grid::Grid;
 use super::layout::{Chunking, Layout};
 use super::object_header::{ObjectHeader, kind};
-use super::pipeline::{MAX_RATIO, Pipeline};
+use super::pipeline::{self, MAX_RATIO, Pipeline};
 use super::store::Store;
 use super::violation::Violation;
 use crate::strided::Bands;
 
-/// Bytes of values that are not in the file, in all datasets together, beside those that what is in
-/// it can stand for: fill values need no bytes.
+/// Bytes that are made to read every dataset once, beside those that what is in the file can stand for:
+/// fill values need no bytes.
 const UNSTORED_MAX: u64 = 64 << 20;
 
 /// Bytes of a filtered chunk, which is decoded as a whole. HDF5 itself goes to 4 GiB; its users
@@ -35,7 +35,7 @@ pub(super) struct Datasets {
     bands: Bands,
     /// With the budget of all indices of chunks.
     indices: Store,
-    /// Bytes of values that are not ranges of the file, and that may still be.
+    /// Bytes that may still be made to read values that are not ranges of the file.
     left: u64,
     limit: u64,
     /// And of one of them.
@@ -214,6 +214,7 @@ impl Datasets {
             }
             Layout::Contiguous { address: None, .. }
             | Layout::Chunked(Chunking { address: None, .. }) => {
+                self.check_len(byte_len)?;
                 self.charge_made(byte_len)?;
                 let fill = super::fill_value::read(store, known.header, known.datatype.byte_len)?;
                 let source = builder.derived(Filled::new(fill, byte_len));
@@ -248,29 +249,34 @@ impl Datasets {
         }
         let grid = Grid::new(shape, limits, chunking.shape.clone(), element_len);
         let grid = grid.ok_or(Violation::Overflow)?;
-        let mut made = byte_len;
         if !pipeline.is_empty() {
-            let (byte_len, limit) = (grid.chunk_len(), CHUNK_MAX.min(self.decoded_max));
+            let limit = CHUNK_MAX.min(pipeline::reach(store.byte_len()));
+            let (byte_len, limit) = (grid.chunk_len(), limit.min(self.decoded_max));
             if byte_len > limit {
                 return Err(Violation::ChunkSize { byte_len, limit }.into());
             }
-            // It is made as a whole, however little of it is within the shape.
-            made = made.max(byte_len);
         }
-        self.charge_made(made)?;
+        self.check_len(byte_len)?;
         let place = chunking.address.map_or(0, |address| store.offset(address));
-        let (store, bands) = (&self.indices, &self.bands);
-        let values = Chunked::new(store, chunking, grid, pipeline, fill, byte_len, bands)?;
+        let (indices, bands) = (&self.indices, &self.bands);
+        let values = Chunked::new(indices, chunking, grid, pipeline, fill, byte_len, bands)?;
+        // Chunks are made as a whole, however little of them is within the shape, and maybe again.
+        self.charge_made(values.work())?;
         let source = builder.derived_from(values, self.file, place);
         Ok((Span::new(0, byte_len).unwrap_or_default(), source))
     }
 
-    /// Counts bytes that are made when they are read, and refuses those that the file cannot stand for.
-    fn charge_made(&mut self, byte_len: u64) -> Result<()> {
+    /// Refuses values that take more bytes than the caller allows.
+    fn check_len(&self, byte_len: u64) -> Result<(), Violation> {
         let limit = self.decoded_max;
-        if byte_len > limit {
-            return Err(Violation::Decoded { byte_len, limit }.into());
+        match byte_len > limit {
+            true => Err(Violation::Decoded { byte_len, limit }),
+            false => Ok(()),
         }
+    }
+
+    /// Counts bytes that are made when they are read, and refuses those that the file cannot stand for.
+    fn charge_made(&mut self, byte_len: u64) -> Result<(), Violation> {
         let (left, limit) = (self.left, self.limit);
         self.left = left.checked_sub(byte_len).ok_or(Violation::Sparse {
             byte_len,

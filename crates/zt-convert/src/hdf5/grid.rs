@@ -53,6 +53,12 @@ impl Grid {
         self.chunk_len
     }
 
+    /// Bytes of all chunks that cover the shape, with what of them is beyond it.
+    pub(super) fn covering_len(&self) -> u64 {
+        let counts = self.counts.iter().copied();
+        counts.fold(self.chunk_len, u64::saturating_mul)
+    }
+
     /// Chunks of the shape at its largest; `None` where that is unlimited or uncountable.
     pub(super) fn count_max(&self) -> Option<u64> {
         let mut limits = self.limits.iter();

@@ -29,6 +29,11 @@ enum Filter {
     },
 }
 
+/// Bytes of a chunk that may be any that deflate reaches, and what every stored byte stands for at most
+/// beyond: a chunk is decoded as a whole. Those of real files are some megabytes, tens at most.
+const LARGE: u64 = 64 << 20;
+const LARGE_RATIO: u64 = 64;
+
 /// What deflate can reach: every stored byte stands for so many at most. Filters may follow each other, and
 /// two that compress would multiply it; nobody stores values so.
 pub(super) const MAX_RATIO: u64 = 1032;
@@ -53,6 +58,12 @@ const NAMES: [(u16, &str); 14] = [
     (32015, "zstd"),
     (32026, "blosc2"),
 ];
+
+/// Bytes of a chunk that so many stored bytes may stand for.
+pub(super) fn reach(stored: u64) -> u64 {
+    let large = stored.saturating_mul(LARGE_RATIO).saturating_add(LARGE);
+    stored.saturating_mul(MAX_RATIO).min(large)
+}
 
 impl Pipeline {
     /// Reads the message.
@@ -127,7 +138,7 @@ impl Pipeline {
     /// Codes `deflate`, `digest-mismatch`, `shape-size-mismatch`, `unsupported`; `decompression-limit` where so few bytes
     /// cannot stand for as many.
     pub(super) fn decode(&self, stored: Vec<u8>, mask: u32, byte_len: usize) -> Result<Vec<u8>> {
-        let reached = (stored.len() as u64).saturating_mul(MAX_RATIO);
+        let reached = reach(stored.len() as u64);
         if byte_len as u64 > reached {
             let (byte_len, limit) = (byte_len as u64, reached);
             return Err(Violation::ChunkSize { byte_len, limit }.into());

@@ -60,8 +60,8 @@ pub(super) enum Violation {
     Overflow,
     /// Values that take more bytes than the caller allows.
     Decoded { byte_len: u64, limit: u64 },
-    /// Values that are not in the file, or stand for many times its length: of what all of them may take, so
-    /// much is left.
+    /// Bytes that are made to read values that are not in the file, or stand for many times its length: of what
+    /// all of them may take, so much is left.
     Sparse {
         byte_len: u64,
         left: u64,
@@ -215,8 +215,8 @@ impl fmt::Display for Violation {
                 limit,
             } => write!(
                 f,
-                "values of {byte_len} bytes that the file does not hold: its length justifies {limit}, of \
-                 which {left} are left"
+                "{byte_len} bytes are made to read the values, which the file does not hold: its length \
+                 justifies {limit}, of which {left} are left"
             ),
             Violation::ChunkSize { byte_len, limit } => {
                 write!(f, "a chunk of {byte_len} bytes, the limit is {limit}")

@@ -192,29 +192,37 @@ fn filtered(filter: &[u8], stored: &[u8], chunk: u32) -> File {
 
 /// The same through several, but for those that the mask leaves out.
 fn through(filters: &[&[u8]], stored: &[u8], chunk: u32, mask: u32) -> File {
+    beside(|draft| single(draft, filters, stored, chunk, mask))
+}
+
+fn single(
+    draft: &mut Draft,
+    filters: &[&[u8]],
+    stored: &[u8],
+    chunk: u32,
+    mask: u32,
+) -> Vec<Message> {
     const SINGLE_IS_FILTERED: u8 = 2;
-    beside(|draft| {
-        let address = draft.put(stored);
-        let len = stored.len() as u64;
-        let layout = bytes!(
-            4u8,
-            2u8,
-            SINGLE_IS_FILTERED,
-            2u8,
-            4u8,
-            chunk,
-            4u32,
-            1u8,
-            len,
-            mask,
-            address
-        );
-        let mut messages: Vec<Message> = draft.dataset(int(4, 8), &[2], &[]);
-        messages[2] = message(LAYOUT, layout);
-        let count = u8::try_from(filters.len()).unwrap();
-        messages.push(message(FILTERS, [&[2, count], &*filters.concat()].concat()));
-        messages
-    })
+    let address = draft.put(stored);
+    let len = stored.len() as u64;
+    let layout = bytes!(
+        4u8,
+        2u8,
+        SINGLE_IS_FILTERED,
+        2u8,
+        4u8,
+        chunk,
+        4u32,
+        1u8,
+        len,
+        mask,
+        address
+    );
+    let mut messages: Vec<Message> = draft.dataset(int(4, 8), &[2], &[]);
+    messages[2] = message(LAYOUT, layout);
+    let count = u8::try_from(filters.len()).unwrap();
+    messages.push(message(FILTERS, [&[2, count], &*filters.concat()].concat()));
+    messages
 }
 
 #[test]
@@ -342,4 +350,59 @@ fn chunks_on_the_edge_may_be_plain() {
         messages
     });
     assert_eq!(read(&file), [1, 2, 3]);
+}
+
+/// A dataset of 16 rows of so many bytes, in chunks of 64 MiB, none of which is written, and a file of at
+/// least so many bytes.
+fn wide(columns: u64, file_len: usize) -> File {
+    const COLUMNS: u32 = 4 << 20;
+    let chunks = usize::try_from(columns / u64::from(COLUMNS)).unwrap();
+    beside(|draft| {
+        draft.put(vec![0; file_len]);
+        let block = draft.put_checked(&[b"FADB", &[0, 1], &bytes!(0u64), &vec![0xFF; 16 * chunks]]);
+        let array =
+            draft.put_checked(&[b"FAHD", &bytes!(0u8, 1u8, 16u8, 10u8, chunks as u64, block)]);
+        let head = bytes!(4u8, 2u8, 0u8, 3u8, 4u8, 16u32, COLUMNS, 1u32, 3u8, 10u8);
+        let mut messages = draft.dataset(int(1, 0), &[16, columns], &[]);
+        messages[2] = message(LAYOUT, [head, bytes!(array)].concat());
+        messages.push(message(FILTERS, bytes!(2u8, 1u8, 1u16, 0u16, 0u16)));
+        messages
+    })
+}
+
+/// Rows of 256 MiB and more are put in order one by one, from chunks that are decoded for each: of 4 MB that
+/// were 4 GiB, 64 GiB would be made.
+#[test]
+fn chunks_that_are_decoded_again_count_as_often() {
+    const FILE: usize = 5 << 20;
+    // A row of chunks is a band of 256 MiB: each chunk is decoded once.
+    let once = wide(16 << 20, FILE);
+    let tensor = once.tensor("x").unwrap();
+    assert_eq!(tensor.shape(), [16, 16 << 20]);
+    // Sixteen times, the bytes of the file stand for a few of them.
+    let often = wide(256 << 20, FILE);
+    let error = often.tensor("x").unwrap_err();
+    assert_eq!(error.code(), "decompression-limit");
+    assert!(error.to_string().contains("68719476736 bytes"), "{error}");
+}
+
+/// One that is larger is some 64 times its bytes and not a thousand: it is decoded as a whole.
+#[test]
+fn a_chunk_of_64_mib_is_what_deflate_reaches_and_larger_ones_have_more_bytes() {
+    const MIB: u32 = 1 << 18;
+    let deflate = bytes!(1u16, 0u16, 0u16);
+    let zeros = |mib: usize| compress_to_vec_zlib(&vec![0; mib << 20], 6);
+    assert_eq!(read(&filtered(&deflate, &zeros(64), 64 * MIB)), [0, 0]);
+    let large = filtered(&deflate, &[0; 130 << 10], 128 * MIB);
+    assert_eq!(code(&large, "x"), "decompression-limit");
+    // Told of each chunk where the file is long enough for one.
+    let stored = zeros(72);
+    let padded = beside(|draft| {
+        draft.put(vec![0; 1 << 20]);
+        single(draft, &[&deflate], &stored, 72 * MIB, 0)
+    });
+    assert!(padded.tensor("x").is_ok());
+    assert_eq!(code(&padded, "x"), "decompression-limit");
+    let stored = [stored, vec![0; 512 << 10]].concat();
+    assert_eq!(read(&filtered(&deflate, &stored, 72 * MIB)), [0, 0]);
 }
