@@ -346,14 +346,13 @@ fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Cla
     Ok(Class::Number(number))
 }
 
-/// h5py's bools.
+/// h5py's bools, whose names may come in either order.
 fn is_bool(named: &[(String, Value)]) -> bool {
-    let is = |at: usize, name: &str| {
-        named
-            .get(at)
-            .is_some_and(|(found, value)| found == name && *value == Value::Unsigned(at as u64))
+    let has = |name: &str, number: u64| {
+        let mut named = named.iter();
+        named.any(|(found, value)| found == name && *value == Value::Unsigned(number))
     };
-    named.len() == 2 && is(0, "FALSE") && is(1, "TRUE")
+    named.len() == 2 && has("FALSE", 0) && has("TRUE", 1)
 }
 
 fn array(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {

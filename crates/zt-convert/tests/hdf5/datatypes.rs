@@ -109,6 +109,12 @@ fn types_that_are_numbers_are_read() {
             &[1],
         ),
         (
+            names(&int(1, 8), &[("TRUE", 1), ("FALSE", 0)]),
+            DType::Bool,
+            None,
+            &[1],
+        ),
+        (
             names(&int(1, 0), &[("TRUE", 0), ("FALSE", 1)]),
             DType::U8,
             None,
