@@ -66,7 +66,8 @@ impl Pairs {
         Ok(())
     }
 
-    fn has_room(&mut self, byte_len: u64) -> bool {
+    /// Counts a pair, and says whether there was room for it.
+    pub(super) fn has_room(&mut self, byte_len: u64) -> bool {
         let byte_len = byte_len.saturating_add(OVERHEAD);
         self.byte_len = self.byte_len.saturating_add(byte_len);
         self.byte_len <= self.limit

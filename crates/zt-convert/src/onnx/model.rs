@@ -6,7 +6,7 @@
 //! where they are.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt::{Attributes, Error, Limits, Result, Span, Value};
+use zt::{Attributes, Error, Limits, Result, Span};
 
 use super::attributes::Pairs;
 use super::constant::Constant;
@@ -31,6 +31,9 @@ const TENSORS_MIN: u64 = 4096;
 const NAMES: u64 = 16;
 const NAMES_MIN: u64 = 64 << 10;
 
+/// The attribute of a model that has the versions of the operators that it is written in, by domain.
+const OPSET_IMPORT: &str = "onnx.opset_import";
+
 /// Numbers of the fields of a `ModelProto`.
 pub(super) mod field {
     pub(in super::super) const IR_VERSION: u32 = 1;
@@ -52,8 +55,8 @@ pub(super) mod field {
 pub(super) struct Model {
     pub(super) tensors: Vec<Found>,
     pub(super) attributes: Option<Attributes>,
-    /// A key of the metadata that is there twice.
-    pub(super) repeated: Option<String>,
+    /// Keys of the metadata that are there twice.
+    pub(super) repeated: Vec<String>,
 }
 
 /// A tensor of a model.
@@ -104,7 +107,7 @@ impl Model {
             names: file.byte_len().saturating_mul(NAMES).max(NAMES_MIN),
             pairs: Pairs::new(limits.manifest_len),
         };
-        let mut imports = Vec::new();
+        let mut imports = Pairs::new(limits.manifest_len);
         let (mut has_graph, mut trainings) = (false, 0u64);
         let mut fields = Fields::of(file);
         while let Some(field) = fields.next(walk.window)? {
@@ -113,7 +116,7 @@ impl Model {
                     has_graph = true;
                     walk.graph(field.bytes()?, "", GRAPHS_MAX)?;
                 }
-                field::OPSET_IMPORT => imports.push(walk.import(field.bytes()?)?),
+                field::OPSET_IMPORT => walk.import(field.bytes()?, &mut imports)?,
                 field::METADATA_PROPS => walk.pairs.pair(walk.window, field.bytes()?)?,
                 field::TRAINING_INFO => {
                     walk.training(field.bytes()?, trainings)?;
@@ -126,11 +129,16 @@ impl Model {
         if !has_graph {
             return Err(Violation::NoGraph.into());
         }
-        if !imports.is_empty() {
-            let imports: Attributes = imports.into_iter().collect();
-            walk.pairs.add("onnx.opset_import", imports.into());
+        let mut repeated = Vec::new();
+        repeated.extend(
+            imports
+                .repeated()
+                .map(|key| format!("{OPSET_IMPORT}.{key}")),
+        );
+        if let Some(imports) = imports.finish()? {
+            walk.pairs.add(OPSET_IMPORT, imports.into());
         }
-        let repeated = walk.pairs.repeated().map(ToOwned::to_owned);
+        repeated.extend(walk.pairs.repeated().map(ToOwned::to_owned));
         Ok(Model {
             tensors: walk.found,
             attributes: walk.pairs.finish()?,
@@ -174,7 +182,7 @@ impl Walk<'_, '_> {
     }
 
     /// An `OperatorSetIdProto`: a domain, which is empty for ONNX's own, and a version.
-    fn import(&mut self, import: Span) -> Result<(String, Value)> {
+    fn import(&mut self, import: Span, imports: &mut Pairs) -> Result<()> {
         const DOMAIN: u32 = 1;
         const VERSION: u32 = 2;
         let mut version = 0;
@@ -184,7 +192,14 @@ impl Walk<'_, '_> {
                 version = field.integer()?;
             }
         }
-        Ok((self.name(import, DOMAIN)?, version.into()))
+        let domain = self.place(import, DOMAIN)?;
+        if self.pairs.has_room(domain.byte_len()) {
+            let domain = self
+                .window
+                .text(domain, "a name", self.limits.name_len as u64)?;
+            imports.add(&domain, version.into());
+        }
+        Ok(())
     }
 
     /// A `TrainingInfoProto`.

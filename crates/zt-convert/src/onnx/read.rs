@@ -34,7 +34,7 @@ pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input>
     if let Some(attributes) = model.attributes {
         builder.attributes(attributes);
     }
-    if let Some(key) = model.repeated {
+    for key in model.repeated {
         builder.warning(repeated(None, &key));
     }
     let mut names = Names::new(model.tensors.iter().map(|found| &found.name))?;

@@ -58,6 +58,40 @@ fn limits_are_those_of_what_exceeds_them() {
     assert_eq!(attributes.get("unit").unwrap().as_str(), Some("m"));
 }
 
+/// An import that says nothing is two bytes, and was kept as some 90.
+#[test]
+fn operator_sets_are_metadata() {
+    let imports = |count: usize, manifest_len: u64| {
+        let limits = Limits {
+            manifest_len,
+            ..Limits::default()
+        };
+        let bytes = [
+            model(&[initializer("w", &[1.0])]),
+            field(8, []).repeat(count),
+        ]
+        .concat();
+        open_source(Memory::new(bytes), &OpenOptions::new().limits(limits))
+    };
+    let error = imports(1000, 4096).unwrap_err();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "header"));
+    let file = imports(100, 4096).unwrap();
+    // ONNX's own, which has no name, is version 17 in the first of them.
+    let attributes = file.attributes().unwrap().unwrap();
+    let versions = attributes.get("onnx.opset_import").unwrap();
+    let versions = versions.as_map().unwrap();
+    assert_eq!(versions.len(), 1);
+    assert_eq!(versions.get("").unwrap().as_u64(), Some(17));
+    let warnings = file.warnings();
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(
+        (warnings[0].code, &warnings[0].object),
+        ("attribute-conflict", &None)
+    );
+    let key = "\"onnx.opset_import.\"";
+    assert!(warnings[0].message.contains(key), "{:?}", warnings[0]);
+}
+
 /// An initializer that says nothing is two bytes, and some 3 KiB where it is listed.
 #[test]
 fn tensors_are_as_many_as_the_file_is_long_for() {
