@@ -145,9 +145,12 @@ impl Element {
         matches!(self.values, Values::Float | Values::Double) && self.logical_type.is_some()
     }
 
-    /// What a varint of the values' field says, as the value's bytes in little-endian; `None` where
-    /// the element is too narrow for it.
-    pub(super) fn bytes_of(self, varint: u64) -> Option<[u8; 8]> {
+    /// What a varint of the values' field says, as the value's bytes in little-endian.
+    ///
+    /// # Errors
+    ///
+    /// The value, where the element is too narrow for it.
+    pub(super) fn bytes_of(self, varint: u64) -> Result<[u8; 8], i128> {
         let bits = u32::try_from(self.width().saturating_mul(8)).unwrap_or(u64::BITS);
         let unused = u64::BITS.saturating_sub(bits);
         let narrow_signed = |value: i64| (value << unused) >> unused == value;
@@ -162,7 +165,11 @@ impl Element {
             true => narrow_signed(value),
             false => narrow_unsigned(value.cast_unsigned()),
         };
-        fits.then(|| value.to_le_bytes())
+        match (fits, self.values) {
+            (true, _) => Ok(value.to_le_bytes()),
+            (false, Values::Uint64) => Err(varint.into()),
+            (false, _) => Err(value.into()),
+        }
     }
 }
 
@@ -187,33 +194,41 @@ mod tests {
 
     #[test]
     fn values_are_as_wide_as_their_elements() {
+        /// The number of the type, a varint, and what is stored, or the value that is not.
+        type Case = (i64, u64, Result<&'static [u8], i128>);
         let minus = |value: i64| value.cast_unsigned();
-        // The number of the type, a varint, and what is stored.
-        let cases: [(i64, u64, Option<&[u8]>); 16] = [
-            (2, 255, Some(&[255])),
-            (2, 256, None),
-            (2, minus(-1), None),
-            (3, minus(-128), Some(&[0x80])),
-            (3, 128, None),
+        let cases: [Case; 18] = [
+            (2, 255, Ok(&[255])),
+            (2, 256, Err(256)),
+            (2, minus(-1), Err(-1)),
+            (3, minus(-128), Ok(&[0x80])),
+            (3, 128, Err(128)),
             // Five bytes, not extended to 64 bits: some encoders write that.
-            (3, 0xFFFF_FF80, Some(&[0x80])),
-            (5, minus(-32768), Some(&[0, 0x80])),
-            (6, minus(-1), Some(&[255; 4])),
-            (6, 1 << 32, Some(&[0; 4])),
-            (7, minus(i64::MIN), Some(&[0, 0, 0, 0, 0, 0, 0, 0x80])),
-            (9, 1, Some(&[1])),
-            (10, 0xFC00, Some(&[0, 0xFC])),
-            (10, 0x1_0000, None),
-            (12, 0xFFFF_FFFF, Some(&[255; 4])),
-            (12, 1 << 32, None),
-            (13, u64::MAX, Some(&[255; 8])),
+            (3, 0xFFFF_FF80, Ok(&[0x80])),
+            (5, minus(-32768), Ok(&[0, 0x80])),
+            (6, minus(-1), Ok(&[255; 4])),
+            (6, 1 << 32, Ok(&[0; 4])),
+            (7, minus(i64::MIN), Ok(&[0, 0, 0, 0, 0, 0, 0, 0x80])),
+            (9, 1, Ok(&[1])),
+            (10, 0xFC00, Ok(&[0, 0xFC])),
+            (10, 0x1_0000, Err(0x1_0000)),
+            // Its bits, and not as a signed number.
+            (10, minus(-17408), Err(-17408)),
+            (12, 0xFFFF_FFFF, Ok(&[255; 4])),
+            (12, 1 << 32, Err(1 << 32)),
+            (12, u64::MAX, Err(u64::MAX.into())),
+            (13, u64::MAX, Ok(&[255; 8])),
         ];
         for (number, varint, stored) in cases {
             let element = element(number);
             let bytes = element.bytes_of(varint);
             let width = element.dtype.byte_len();
             let bytes = bytes.as_ref().map(|bytes| &bytes[..width]);
-            assert_eq!(bytes, stored, "{number} {varint:#x}");
+            assert_eq!(
+                bytes.map_err(|value| *value),
+                stored,
+                "{number} {varint:#x}"
+            );
         }
     }
 

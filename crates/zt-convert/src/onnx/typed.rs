@@ -189,10 +189,11 @@ impl Typed {
         let bytes = match self.runs.values.wire() {
             Wire::Varint | Wire::Bytes => {
                 let varint = window.varint(&mut at, end)?;
-                self.element.bytes_of(varint).ok_or_else(|| {
-                    let data_type = self.data_type;
+                self.element.bytes_of(varint).map_err(|value| {
+                    let (at, data_type) = (number, self.data_type);
                     Error::from(Violation::Range {
-                        at: number,
+                        at,
+                        value,
                         data_type,
                     })
                 })?

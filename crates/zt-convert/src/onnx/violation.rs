@@ -61,7 +61,11 @@ pub(super) enum Violation {
     /// Another number of values than the shape demands.
     Count { expected: u64 },
     /// A value that its type has no room for.
-    Range { at: u64, data_type: &'static str },
+    Range {
+        at: u64,
+        value: i128,
+        data_type: &'static str,
+    },
     /// Coordinates of a sparse tensor that are none.
     Indices,
     /// A coordinate that is outside the shape.
@@ -171,8 +175,12 @@ impl fmt::Display for Violation {
             Violation::Count { expected } => {
                 write!(f, "the shape demands {expected} values, there are others than that")
             }
-            Violation::Range { at, data_type } => {
-                write!(f, "the value {at} is none of {data_type}")
+            Violation::Range {
+                at,
+                value,
+                data_type,
+            } => {
+                write!(f, "element {at} is {value}, which no {data_type} is")
             }
             Violation::Indices => f.write_str(
                 "the indices of a sparse tensor are one INT64 or one for each dimension, for every value",

@@ -80,7 +80,11 @@ fn other_values_than_the_shape_demands_are_found() {
     // The third varint goes on, and its end is not there.
     assert_eq!(found(&counted(3, &[1, 2, 0x83])), "header");
     // 300 is no UINT8.
-    assert_eq!(found(&counted(2, &[0xAC, 2, 1])), "header");
+    let file = counted(2, &[1, 0xAC, 2]);
+    assert_eq!(found(&file), "header");
+    let error = file.tensor("x").unwrap().bytes("data").unwrap_err();
+    let expected = "element 1 is 300, which no UINT8 is";
+    assert!(error.to_string().contains(expected), "{error}");
 
     let raw = opened(model(&[field(
         5,
