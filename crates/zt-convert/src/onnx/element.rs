@@ -36,7 +36,9 @@ pub(super) enum DataType {
 
 type Row = (i64, &'static str, DType, Option<&'static str>, Values);
 
-const TABLE: [Row; 19] = [
+/// `f8_e8m0fnu` is no logical type of zTensor 1.2: it keeps its bytes under that name, as from PyTorch, and
+/// has no values here.
+const TABLE: [Row; 20] = [
     (1, "FLOAT", DType::F32, None, Values::Float),
     (2, "UINT8", DType::U8, None, Values::Int32),
     (3, "INT8", DType::I8, None, Values::Int32),
@@ -86,15 +88,21 @@ const TABLE: [Row; 19] = [
         Some("f8_e5m2fnuz"),
         Values::Int32,
     ),
+    (
+        24,
+        "FLOAT8E8M0",
+        DType::U8,
+        Some("f8_e8m0fnu"),
+        Values::Int32,
+    ),
 ];
 
 /// Types of ONNX that zTensor 1.2 has no elements for.
-const WITHOUT: [(i64, &str); 9] = [
+const WITHOUT: [(i64, &str); 8] = [
     (8, "STRING"),
     (21, "UINT4"),
     (22, "INT4"),
     (23, "FLOAT4E2M1"),
-    (24, "FLOAT8E8M0"),
     (25, "UINT2"),
     (26, "INT2"),
     (27, "FLOAT6E2M3"),

@@ -138,6 +138,26 @@ fn a_tensor_that_cannot_be_read_does_not_hide_its_neighbours() {
     }
 }
 
+/// PyTorch's, too, are listed so.
+#[test]
+fn exponents_of_8_bits_keep_their_bytes() {
+    const FLOAT8E8M0: u64 = 24;
+    let typed = field(5, [126, 0xFF, 1, 0]);
+    for values in [field(9, [126, 255, 0]), typed] {
+        let x = tensor("x", FLOAT8E8M0, &[3], &[values]);
+        let file = opened(model(&[field(5, x)])).unwrap();
+        let tensor = file.tensor("x").unwrap();
+        let data = tensor.component("data").unwrap();
+        assert_eq!(
+            (data.dtype, data.logical_type.as_deref()),
+            (Some(zt::DType::U8), Some("f8_e8m0fnu"))
+        );
+        assert_eq!(*tensor.bytes("data").unwrap(), [126, 255, 0]);
+        let report = file.verify(&zt::VerifyOptions::default()).unwrap();
+        assert!(report.problems.is_empty());
+    }
+}
+
 #[test]
 fn sparse_tensors_have_the_coordinates_of_either_kind_of_indices() {
     let values = tensor("s", FLOAT, &[2], &[raw(&[1.0, 2.0])]);
