@@ -6,6 +6,7 @@ mod repaired;
 mod simulated;
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use repaired::{Objects, look, mended, objects, saved, with_attributes, written};
@@ -156,6 +157,33 @@ fn what_is_left_of_an_object_is_kept_under_its_name() {
 
 /// Its digest is right, and what it has that of are no frames: as much of it as a reader believes is
 /// nothing, and the others are there.
+#[test]
+fn what_is_left_is_read_also_where_there_is_no_room_to_say_what_it_was() {
+    let mut file = Vec::new();
+    let mut writer = Writer::new(&mut file).unwrap();
+    let most = zt::Limits::default().attributes_len;
+    // With the heads of a map, of a text of one byte and of a string: as many as there may be.
+    let filler = zt::Value::Bytes(vec![0; most - 8]);
+    let mut graph = writer.begin("graph", &[2, 2], "sparse_xyz").unwrap();
+    graph.set_attributes([("x", filler)].into());
+    for (role, byte) in [("p", 1), ("q", 2)] {
+        let mut component = graph.component(role, zt::DType::U8, None).unwrap();
+        component.write_all(&[byte; 64]).unwrap();
+        component.finish().unwrap();
+    }
+    graph.finish().unwrap();
+    writer.finish().unwrap();
+    let open = File::from_bytes(file.clone()).unwrap();
+    let span = common::span_of(&open, "graph", "q");
+    file[usize::try_from(span.offset()).unwrap()] ^= 1;
+    let recovery = look(&file);
+    assert_eq!(recovery.objects()[0].fate, Fate::Partial);
+    let saved = File::from_bytes(saved(&recovery).unwrap()).unwrap();
+    let partial = saved.tensor("graph").unwrap();
+    assert_eq!(partial.attributes().len(), 1);
+    assert_eq!(*partial.bytes("p").unwrap(), [1; 64]);
+}
+
 #[test]
 fn what_does_not_decode_is_lost_and_keeps_nothing_else_from_being_saved() {
     let options = WriteOptions::new().zstd(1);

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
-use zt_container::{Blob, ContainerWriter, Digest};
-use zt_manifest::{ByteOrder, Component, DType, Manifest, Object, Value};
+use zt_container::{Blob, ContainerWriter, Digest, Limits};
+use zt_manifest::{ByteOrder, Component, DType, Manifest, Map, Object, Value};
 
 use super::fate::{Fate, Recovered};
 use super::recovery::Recovery;
@@ -141,8 +141,13 @@ impl<W: Write> Saving<'_, W> {
         }
         if recovered.fate == Fate::Partial {
             let format = std::mem::replace(&mut object.format, PARTIAL.into());
+            let format = Value::from(format.into_owned());
             let attributes = object.attributes.get_or_insert_default();
-            attributes.insert(PART_OF, Value::from(format.into_owned()));
+            attributes.insert(PART_OF, format.clone());
+            // Where it is one too many for a reader, the components are worth more than the others.
+            if object.attributes_len() > Limits::default().attributes_len {
+                object.attributes = Some(Map::from([(PART_OF, format)]));
+            }
         }
         Ok(object)
     }
