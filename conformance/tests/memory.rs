@@ -267,7 +267,7 @@ fn manifests_that_are_all_overhead_open_within_eight_times_their_size() {
             one(item()).set("attributes", many_attributes()),
         ),
         ("100,000 components", one(item().set("components", roles))),
-        ("200,000 integer keys", with_map(keys_of(|at| uint(at)))),
+        ("200,000 integer keys", with_map(keys_of(uint))),
         (
             "194,560 keys of two bytes or three",
             with_map(shortest_keys()),
