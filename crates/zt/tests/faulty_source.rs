@@ -303,5 +303,7 @@ fn a_large_component_that_cannot_be_read_is_not_said_to_be_damaged() {
         Ok(())
     };
     let reads = strike_every_read("large", Failure::Device, &faults, fresh, work);
-    assert!(reads > 3, "{reads}");
+    // On one core it is one read, behind those that open the file.
+    let fewest = if cfg!(feature = "rayon") { 4 } else { 1 };
+    assert!(reads >= fewest, "{reads}");
 }
