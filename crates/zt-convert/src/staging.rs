@@ -105,7 +105,8 @@ impl Staging {
             fs::create_dir(&aside).map_err(|error| Error::from(error).with_path(&self.target))?;
         }
         for name in replaced {
-            self.keep_access(name);
+            let of_target = |error| Error::from(error).with_path(&self.target.join(name));
+            self.keep_access(name).map_err(of_target)?;
             let (from, to) = (self.target.join(name), aside.join(name));
             self.rename(name, from, to)?;
         }
@@ -117,13 +118,16 @@ impl Staging {
     }
 
     /// A file that takes the place of another is open to nobody whom that was closed to.
-    fn keep_access(&self, name: &OsStr) {
-        let old = fs::symlink_metadata(self.target.join(name));
-        if let Some(old) = old.ok().filter(fs::Metadata::is_file) {
-            // What is replaced by no file has none to keep them.
-            if let Ok(new) = fs::File::open(self.folder.join(name)) {
-                let _ = zt::keep_access(&new, &old);
-            }
+    fn keep_access(&self, name: &OsStr) -> io::Result<()> {
+        let old = fs::symlink_metadata(self.target.join(name))?;
+        if !old.is_file() {
+            return Ok(());
+        }
+        match fs::File::open(self.folder.join(name)) {
+            Ok(new) => zt::keep_access(&new, &old),
+            // What is replaced by no file leaves no access to anybody.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
