@@ -21,13 +21,10 @@ use super::violation::{TensorFault, Violation};
 use super::wrapper;
 use crate::strided::{self, Bands, Strided};
 
-/// A view that makes more than this of its storage, and more than [`EXPANSION`] times as much, is
-/// refused: a stride of 0 makes any number of elements of one.
+/// All views that are no plain ranges together may make so many bytes, and [`GATHERED`] times those
+/// that there are: a stride of 0 makes any number of elements of one, and thousands of tensors may
+/// be views of one storage.
 const EXPANDED_LEN: u64 = 1 << 30;
-const EXPANSION: u64 = 1 << 10;
-
-/// All views that are no plain ranges together may make so many times the bytes that there are, and
-/// [`EXPANDED_LEN`]: thousands of tensors may be views of one storage.
 const GATHERED: u64 = 8;
 
 /// Finds the bytes of a storage by its key.
@@ -297,13 +294,9 @@ impl<'h> Assembler<'h> {
         if let Some(place) = self.gathered.get(&view) {
             return Ok(*place);
         }
-        let (byte_len, storage) = (view.byte_len(), view.storage.byte_len);
-        if byte_len > EXPANDED_LEN && byte_len > storage.saturating_mul(EXPANSION) {
-            return Err(TensorFault::Expanded { byte_len, storage }.into());
-        }
-        let left = self.gathered_left;
+        let (byte_len, left) = (view.byte_len(), self.gathered_left);
         let spent = left.checked_sub(byte_len);
-        self.gathered_left = spent.ok_or(TensorFault::Gathered { byte_len, left })?;
+        self.gathered_left = spent.ok_or(TensorFault::Expanded { byte_len, left })?;
         let strides = view
             .strides
             .iter()

@@ -49,10 +49,8 @@ pub(super) enum TensorFault {
     Unread(Unread),
     /// Elements that zTensor 1.2 has no type for.
     Element { name: &'static str },
-    /// A view that makes far more of a storage than it has.
-    Expanded { byte_len: u64, storage: u64 },
-    /// Views that make far more of all storages than those have.
-    Gathered { byte_len: u64, left: u64 },
+    /// A view that makes more of a storage than is left for all views of the file.
+    Expanded { byte_len: u64, left: u64 },
     /// The archive has no such storage.
     NoStorage { key: String },
     /// The storage is shorter than the pickle says.
@@ -67,9 +65,7 @@ impl TensorFault {
             | TensorFault::Layout { .. }
             | TensorFault::Unread(_)
             | TensorFault::Element { .. } => ErrorKind::Unsupported,
-            TensorFault::Rank { .. }
-            | TensorFault::Expanded { .. }
-            | TensorFault::Gathered { .. } => ErrorKind::Limit,
+            TensorFault::Rank { .. } | TensorFault::Expanded { .. } => ErrorKind::Limit,
             _ => ErrorKind::Malformed,
         }
     }
@@ -81,7 +77,7 @@ impl TensorFault {
             }
             TensorFault::Unread(_) => "pickle-global",
             TensorFault::Element { .. } => "dtype",
-            TensorFault::Expanded { .. } | TensorFault::Gathered { .. } => "decompression-limit",
+            TensorFault::Expanded { .. } => "decompression-limit",
             TensorFault::Overflow | TensorFault::Outside { .. } => "bounds",
             TensorFault::NoStorage { .. } => "missing-component",
             TensorFault::StorageLength { .. } | TensorFault::Parts { .. } => "shape-size-mismatch",
@@ -133,11 +129,7 @@ impl fmt::Display for TensorFault {
             TensorFault::Element { name } => {
                 write!(f, "elements of torch.{name} have no dtype in zTensor 1.2")
             }
-            TensorFault::Expanded { byte_len, storage } => write!(
-                f,
-                "the view makes {byte_len} bytes of a storage of {storage}"
-            ),
-            TensorFault::Gathered { byte_len, left } => write!(
+            TensorFault::Expanded { byte_len, left } => write!(
                 f,
                 "the view makes {byte_len} bytes, where {left} are left for all views of the file"
             ),
