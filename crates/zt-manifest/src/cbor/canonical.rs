@@ -10,8 +10,9 @@ use super::decode::deeper;
 use super::encode::{push, sort_pairs};
 use crate::error::Rule;
 
-/// Appends the deterministic encoding of the next item, in one pass over it. Maps in it are put in
-/// order beside it, for 64 bytes for each pair: of items of any length this is for those without parts.
+/// Appends the deterministic encoding of the next item, in one pass over it. The pairs of its maps take
+/// 64 bytes each while they are put in order: an item with parts is held to [`MAX_KEY_LEN`](super::MAX_KEY_LEN)
+/// by the caller, one without has none.
 ///
 /// # Errors
 ///
