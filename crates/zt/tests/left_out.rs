@@ -10,24 +10,31 @@ use zt::{
 
 type Stored<'a> = (&'static str, Option<DType>, &'a [u8]);
 
+/// Appends the content in zstd, of a length that is said or not.
+fn compress(bytes: &mut Vec<u8>, content: &[u8], says: bool) -> Blob {
+    let (start, mut frame) = (bytes.len() as u64, Vec::new());
+    let mut compressor = FrameCompressor::new(1).unwrap();
+    compressor.compress(content, &mut frame).unwrap();
+    bytes.extend(frame);
+    Blob {
+        encoding: Encoding::Zstd,
+        decoded_len: says.then_some(content.len() as u64),
+        ..Blob::raw(Span::between(start, bytes.len() as u64).unwrap())
+    }
+}
+
 /// A file of one object whose components are zstd, of lengths that are said or not.
 fn file(format: &'static str, shape: &[u64], says: bool, components: &[Stored<'_>]) -> File {
     let (mut bytes, mut object) = (Vec::new(), Object::new(shape, format));
-    let mut compressor = FrameCompressor::new(1).unwrap();
     for (role, dtype, content) in components {
-        let start = bytes.len() as u64;
-        let mut frame = Vec::new();
-        compressor.compress(content, &mut frame).unwrap();
-        bytes.extend(frame);
-        let blob = Blob {
-            encoding: Encoding::Zstd,
-            decoded_len: says.then_some(content.len() as u64),
-            ..Blob::raw(Span::between(start, bytes.len() as u64).unwrap())
-        };
-        let mut component = Component::new(DType::U8, blob);
+        let mut component = Component::new(DType::U8, compress(&mut bytes, content, says));
         component.dtype = *dtype;
         object.components.push(((*role).into(), component));
     }
+    of_one(object, bytes)
+}
+
+fn of_one(object: Object, bytes: Vec<u8>) -> File {
     let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
     let source = builder.source(Memory::new(bytes));
     builder.object("x", object, source);
@@ -237,18 +244,9 @@ fn the_length_of_values_of_an_unknown_type_is_counted() {
         .map(|at| (at / 3).to_le_bytes()[0])
         .collect();
     let file = |format: &'static str, says: bool, roles: &[&'static str]| {
-        let mut compressor = FrameCompressor::new(1).unwrap();
         let (mut bytes, mut object) = (Vec::new(), Object::new([5_000_000], format));
         for role in roles {
-            let (start, mut frame) = (bytes.len() as u64, Vec::new());
-            compressor.compress(&content, &mut frame).unwrap();
-            bytes.extend(frame);
-            let blob = Blob {
-                encoding: Encoding::Zstd,
-                decoded_len: says.then_some(content.len() as u64),
-                ..Blob::raw(Span::between(start, bytes.len() as u64).unwrap())
-            };
-            let mut component = Component::new(DType::U8, blob);
+            let mut component = Component::new(DType::U8, compress(&mut bytes, &content, says));
             component.logical_type = (format == "dense").then_some("test.alien".into());
             object = object.with_component(*role, component);
         }
@@ -258,10 +256,7 @@ fn the_length_of_values_of_an_unknown_type_is_counted() {
             attributes.insert("type", "test.alien");
             object.attributes = Some(attributes);
         }
-        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
-        let source = builder.source(Memory::new(bytes));
-        builder.object("x", object, source);
-        builder.build().unwrap()
+        of_one(object, bytes)
     };
     for (format, roles) in [
         ("dense", &["data"][..]),
