@@ -96,6 +96,14 @@ impl Taking {
 /// Says that objects at fault can be left out, if an error is of one of them; how many there are as
 /// far as metadata shows it.
 fn hint_at_faults(error: &Error, inputs: &[Input], output: &mut Output) {
+    // What is appended to has to be whole.
+    let mut read = inputs.iter().flat_map(Input::paths);
+    if error
+        .path()
+        .is_some_and(|path| !read.any(|input| input == path))
+    {
+        return;
+    }
     let files = inputs.iter().map(Input::file);
     let entries: Vec<Entry<'_>> = files.flat_map(File::entries).collect();
     let faulty = entries.iter().filter(|entry| entry.fault().is_some());

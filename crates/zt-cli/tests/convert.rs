@@ -291,6 +291,11 @@ fn objects_at_fault_stop_a_conversion_or_are_left_out_by_name() {
         .json();
     assert_eq!(document["added"], json!(["good"]));
     assert_eq!(document["left_out"], json!(["bad"]));
+    // What they are added to is whole or not edited: that is no help there.
+    let third = dir.path().join("third.zt");
+    of_floats(&third, &[1.0]);
+    let run = zt!["append", path, third].exits(1);
+    assert!(!run.err.contains("--lossy"), "{}", run.err);
     // Of damage, only reading the values tells.
     let damaged = common::damaged(dir.path());
     let out = dir.path().join("d.zt");
