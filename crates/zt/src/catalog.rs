@@ -46,10 +46,16 @@ pub(crate) enum Place {
     MadeOf(usize, u64),
 }
 
+/// From so many components on, the one of a role is not looked for among all of them: whoever asks
+/// for each of an object's asks often.
+const MANY: usize = 64;
+
 /// An object, or why there is none.
 pub(crate) struct Resolved {
     pub(crate) object: Result<Object, Arc<Faulty>>,
     home: Home,
+    /// The places of the components in the order of their roles, where there are [`MANY`].
+    by_role: Box<[usize]>,
     /// By component: whether its digest has been found right.
     verified: Box<[AtomicBool]>,
     pub(crate) warnings: Vec<Warning>,
@@ -81,9 +87,15 @@ pub(crate) struct Faulty {
 
 impl Resolved {
     pub(crate) fn new(object: Result<Object, Arc<Faulty>>, home: Home) -> Self {
-        let components = object.as_ref().map_or(0, |object| object.components.len());
-        let verified = (0..components).map(|_| AtomicBool::new(false)).collect();
+        let components = object.as_ref().map_or(&[][..], |object| &object.components);
+        let verified = components.iter().map(|_| AtomicBool::new(false)).collect();
+        let mut by_role = Vec::new();
+        if components.len() >= MANY {
+            by_role.extend(0..components.len());
+            by_role.sort_by_key(|at| components.get(*at).map(|(role, _)| role));
+        }
         Resolved {
+            by_role: by_role.into(),
             object,
             home,
             verified,
@@ -102,6 +114,19 @@ impl Resolved {
             warnings: self.warnings.clone(),
             ..Resolved::new(self.object.clone(), home)
         }
+    }
+
+    /// The place of a role's component.
+    pub(crate) fn component(&self, role: &str) -> Option<usize> {
+        let components = self.object.as_ref().ok()?.components.as_slice();
+        if self.by_role.is_empty() {
+            return components.iter().position(|(name, _)| name == role);
+        }
+        let name = |at: &usize| components.get(*at).map(|(name, _)| name.as_ref());
+        let found = self
+            .by_role
+            .binary_search_by(|at| name(at).cmp(&Some(role)));
+        self.by_role.get(found.ok()?).copied()
     }
 
     /// The source that a component is in.

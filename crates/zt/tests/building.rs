@@ -69,6 +69,30 @@ fn components_lie_in_sources_of_their_own() {
 }
 
 #[test]
+fn components_are_found_by_role_however_many_they_are() {
+    for count in [1, 2, 63, 64, 65, 200] {
+        let (mut builder, source) = builder(OpenOptions::new());
+        let mut object = Object::new([1], "test.many/1");
+        for at in 0..count {
+            // In no order that a role has.
+            let role = format!("r{}", at * 7919 % 200);
+            let blob = Blob::raw(Span::new(at % 4, 1).unwrap());
+            object = object.with_component(role, Component::new(DType::U8, blob));
+        }
+        builder.object("x", object, source);
+        let file = builder.build().unwrap();
+        let tensor = file.tensor("x").unwrap();
+        assert_eq!(tensor.components().count() as u64, count);
+        for (role, component) in tensor.components() {
+            assert!(std::ptr::eq(tensor.component(role).unwrap(), component));
+        }
+        for role in ["", "r", "r200", "s"] {
+            assert_eq!(tensor.component(role).unwrap_err().code(), "not-found");
+        }
+    }
+}
+
+#[test]
 fn what_is_made_out_of_a_source_is_listed_where_it_lies() {
     let (mut builder, bytes) = builder(OpenOptions::new());
     let made = builder.derived_from(Memory::new([9u8; 2]), bytes, 1);

@@ -377,18 +377,23 @@ impl<'f> Tensor<'f> {
     }
 
     pub(crate) fn locate(&self, role: &str) -> Result<Located<'f>> {
-        self.located()
-            .find(|part| part.role == role)
-            .ok_or_else(|| {
-                let fault = Fault::NoSuchComponent {
-                    role: role.to_owned(),
-                };
-                Error::from(fault).with_object(self.name)
+        let part = self.resolved.component(role).and_then(|at| {
+            let (role, component) = self.object.components.get(at)?;
+            Some(Located {
+                at,
+                role,
+                component,
             })
+        });
+        part.ok_or_else(|| {
+            let fault = Fault::NoSuchComponent {
+                role: role.to_owned(),
+            };
+            Error::from(fault).with_object(self.name)
+        })
     }
 
-    /// Every component with its place, for work on all of them: an object may have many thousands,
-    /// and looking for each by its role would be quadratic.
+    /// Every component with its place, for work on all of them.
     pub(crate) fn located(&self) -> impl Iterator<Item = Located<'f>> + use<'f> {
         let components = self.object.components.iter().enumerate();
         components.map(|(at, (role, component))| Located {
