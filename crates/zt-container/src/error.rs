@@ -128,7 +128,7 @@ pub enum Unsupported {
     Zstd,
     /// The feature of this digest is off.
     Digest(DigestAlgorithm),
-    /// Neither a file nor bytes in memory: a folder, a pipe, a device.
+    /// A pipe or a device, which have no length. (A folder is [`Error::Io`].)
     NotARegularFile,
 }
 
@@ -173,6 +173,8 @@ pub enum Misuse {
     /// A writer's calls come in an order that makes no file, or a reader's or writer's calls go on
     /// after one has failed.
     Order,
+    /// A manifest of no bytes, which no reader takes for one.
+    NoManifest,
     /// An alignment that is not a power of two of at least 64.
     Alignment(u64),
     /// More than 2^64 bytes are written, or more frames than a seek table has room for.
@@ -385,6 +387,7 @@ impl fmt::Display for Misuse {
             }
             Misuse::UnknownLength => f.write_str("the decoded length is not known: stream it"),
             Misuse::Order => f.write_str("the call is out of order, or an earlier one has failed"),
+            Misuse::NoManifest => f.write_str("the manifest has no bytes"),
             Misuse::Alignment(alignment) => {
                 write!(
                     f,

@@ -111,7 +111,7 @@ fn layout_of(source: &(impl Source + ?Sized), byte_len: u64) -> Result<Layout> {
         return Err(if cut {
             Violation::Truncated {
                 byte_len,
-                minimum: HEADER_LEN.saturating_add(SIZE_LEN),
+                minimum: HEADER_LEN.saturating_add(SIZE_LEN).saturating_add(1),
             }
             .into()
         } else {

@@ -1,7 +1,7 @@
 //! What a reader is willing to spend on a file it does not trust. Every limit is on by default.
 
 /// Bounds on what a file may make its reader do. Each excess is an error of its own, raised before
-/// the memory or the time is spent.
+/// the memory or the time is spent. Spec: §12.
 ///
 /// ```
 /// let limits = zt_container::Limits { decoded_len: 1 << 30, ..Default::default() };
@@ -9,7 +9,7 @@
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the manifest. 1 GiB, as the specification's §5 step 4 says.
+    /// Bytes of the manifest. 1 GiB.
     pub manifest_len: u64,
     /// Levels of arrays, maps and tags within the manifest. 64.
     pub nesting: usize,

@@ -150,21 +150,22 @@ impl FileSource {
     ///
     /// [`Error::Io`].
     pub fn has_its_length(&self) -> Result<bool> {
-        Ok(self.file.byte_len()? == self.byte_len)
+        let metadata = self.file.with(std::fs::File::metadata)?;
+        Ok(metadata.len() == self.byte_len)
     }
 
     /// Whether somebody has the file locked for themselves, as an editor does (advisory locks). The
     /// file is locked by this call for a moment where nobody has.
     #[must_use]
     pub fn is_locked(&self) -> bool {
-        match self.file.0.try_lock_shared() {
+        self.file.with(|file| match file.try_lock_shared() {
             Ok(()) => {
                 // Closing the file would give it back as well.
-                let _ = self.file.0.unlock();
+                let _ = file.unlock();
                 false
             }
             Err(error) => matches!(error, std::fs::TryLockError::WouldBlock),
-        }
+        })
     }
 }
 
@@ -233,8 +234,8 @@ impl PositionedFile {
         PositionedFile(file)
     }
 
-    fn byte_len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+    fn with<T>(&self, look: impl FnOnce(&std::fs::File) -> T) -> T {
+        look(&self.0)
     }
 
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
@@ -260,8 +261,8 @@ impl PositionedFile {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn byte_len(&self) -> io::Result<u64> {
-        Ok(self.lock().metadata()?.len())
+    fn with<T>(&self, look: impl FnOnce(&std::fs::File) -> T) -> T {
+        look(&self.lock())
     }
 
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {

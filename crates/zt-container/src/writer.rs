@@ -136,7 +136,7 @@ impl<W: Write> ContainerWriter<W> {
     ///
     /// # Errors
     ///
-    /// [`Misuse::Order`] within a blob, [`Error::Io`].
+    /// [`Misuse::Order`] within a blob, [`Misuse::NoManifest`] of no bytes, [`Error::Io`].
     pub fn finish(self, manifest: &[u8]) -> Result<W> {
         self.finish_from([manifest])
     }
@@ -153,6 +153,9 @@ impl<W: Write> ContainerWriter<W> {
             self.emit(piece)?;
         }
         let byte_len = self.offset.saturating_sub(start);
+        if byte_len == 0 {
+            return Err(Error::Misuse(Misuse::NoManifest));
+        }
         self.emit(&byte_len.to_le_bytes())?;
         self.emit(&MAGIC)?;
         self.sink.flush()?;

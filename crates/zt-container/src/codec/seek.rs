@@ -61,8 +61,18 @@ pub struct Frame {
     pub content: Span,
 }
 
+/// The most frames of a blob that are listed: so that the list is a part of its stored bytes, whatever
+/// those are. A gibibyte of zeros is far from it: 256 frames of 250 bytes, as we write it.
+pub(super) fn most_frames(stored: Span) -> usize {
+    const FREE: u64 = 4096;
+    const LEAST_LEN: u64 = 128;
+    let most = FREE.saturating_add(stored.byte_len() / LEAST_LEN);
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
 /// The frames of a zstd blob, in order, covering all of its content; `None` where they cannot be
-/// known without decoding: where a frame does not say its content size.
+/// known without decoding, where a frame does not say its content size, or are not worth it: more than
+/// one for each 128 stored bytes, and 4096 beside.
 ///
 /// What is returned is a claim of the file: each frame must still be seen to decode to exactly its
 /// content. Cost: two small reads where there is a seek table, else a look at the header of each
@@ -112,6 +122,9 @@ fn by_table(
         return Ok(None);
     }
     let count = u64::from(u32::from_le_bytes([c0, c1, c2, c3]));
+    if count > most_frames(span) as u64 {
+        return Ok(None);
+    }
     let entry_len: u64 = if has_checksums { 12 } else { 8 };
     let entries_len = count.saturating_mul(entry_len);
     let entries_offset = footer_offset.checked_sub(entries_len);
@@ -290,6 +303,33 @@ mod tests {
             },
         ] {
             assert_eq!(frames(&source, &blob).unwrap(), None, "{blob:?}");
+        }
+    }
+
+    /// A list of frames takes four times the memory of a skippable frame of no bytes.
+    #[test]
+    fn frames_that_are_too_many_for_their_bytes_are_not_listed() {
+        let skippable = [0x50, 0x2A, 0x4D, 0x18, 0, 0, 0, 0];
+        for (count, is_listed) in [(4000, true), (5000, false)] {
+            let mut stored = skippable.repeat(count);
+            let mut table = SeekTable::default();
+            for _ in 0..count {
+                table.push(skippable.len(), 0).unwrap();
+            }
+            let content = frame(&[7; 18]);
+            table.push(content.len(), 18).unwrap();
+            stored.extend(content);
+            let walked = frames(&Memory::new(&stored), &blob(&stored)).unwrap();
+            assert_eq!(
+                walked.map(|frames| frames.len()),
+                is_listed.then_some(count + 1)
+            );
+            decode_into(&stored, &mut [0; 18]).unwrap();
+            stored.extend(table.to_frame());
+            let listed = by_table(&Memory::new(&stored), blob(&stored).span, 18).unwrap();
+            let most = most_frames(blob(&stored).span);
+            assert_eq!(listed.is_some(), count < most, "{count} of {most}");
+            assert_eq!(is_listed, count < most);
         }
     }
 

@@ -2,11 +2,13 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::header::{Descriptor, FRAME_MAGIC, SKIPPABLE_MAGIC, number};
+use super::seek::most_frames;
 use crate::error::Result;
 use crate::{Source, Span};
 
 /// The stored and the content length of each frame within `span`, skippable ones without content;
-/// `None` where a frame does not say its content length, or where this is no row of frames.
+/// `None` where a frame does not say its content length, where this is no row of frames, and where there
+/// are more than [`most_frames`].
 ///
 /// Cost: one look of 4 KiB for each block, which has up to 128 KiB of content; blocks of a few
 /// bytes share one.
@@ -23,6 +25,9 @@ pub(super) fn walk(source: &(impl Source + ?Sized), span: Span) -> Result<Option
         let Some(content) = walker.frame()? else {
             return Ok(None);
         };
+        if frames.len() >= most_frames(span) {
+            return Ok(None);
+        }
         frames.push((walker.rest.offset().saturating_sub(start), content));
     }
     Ok(Some(frames))
