@@ -4,7 +4,7 @@ use ciborium::{de, ser};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::cbor::{Cursor, Encoder, MAX_NESTING, Scanner};
-use crate::{Error, Result, Value};
+use crate::{Error, Misuse, Result, Value};
 
 impl Value {
     /// `source` as a value, as `ciborium` encodes it: structs become maps of their fields' names,
@@ -12,8 +12,8 @@ impl Value {
     ///
     /// # Errors
     ///
-    /// `attribute`, where `source` refuses to be serialized; `cbor`, where it has a map with two
-    /// equal keys.
+    /// `misuse`, always the caller's fault: `source` refuses to be serialized, has a map with two
+    /// equal keys, or is nested deeper than [`MAX_NESTING`](crate::MAX_NESTING).
     ///
     /// ```
     /// use zt_manifest::Value;
@@ -33,16 +33,22 @@ impl Value {
     pub fn serialized<T: Serialize + ?Sized>(source: &T) -> Result<Value> {
         let mut bytes = Vec::new();
         ciborium::into_writer(source, &mut bytes).map_err(|error| match error {
-            ser::Error::Value(message) => convert(message),
-            ser::Error::Io(error) => convert(error),
+            ser::Error::Value(message) => misuse(message),
+            ser::Error::Io(error) => misuse(error.to_string()),
         })?;
         if u32::try_from(bytes.len()).is_err() {
-            return Err(convert("a value of more than 4 GiB"));
+            return Err(misuse("a value of more than 4 GiB".into()));
         }
         let mut scanner = Scanner::new(&bytes, 0, MAX_NESTING);
         let scanned = scanner.item(0).and_then(|()| scanner.end());
         let value = scanned.and_then(|()| Cursor::new(&bytes).value());
-        value.map_err(|flaw| flaw.into_error(&bytes))
+        value.map_err(|flaw| match flaw.into_error(&bytes) {
+            Error::DuplicateKey { key, .. } if !key.is_empty() => {
+                misuse(format!("the key {key:?} occurs twice in one map"))
+            }
+            Error::DuplicateKey { .. } => misuse("a key occurs twice in one map".into()),
+            other => misuse(other.to_string()),
+        })
     }
 
     /// This value as a `T`, as `ciborium` decodes it. Numbers convert where nothing is lost, bignums
@@ -58,14 +64,14 @@ impl Value {
         let read = de::from_reader_with_recursion_limit(encoder.out.as_slice(), limit);
         read.map_err(|error| match error {
             // The words alone: `ciborium` displays an error as Rust's syntax.
-            de::Error::Semantic(_, message) => convert(message),
-            other => convert(other),
+            de::Error::Semantic(_, message) => Error::Convert { message },
+            other => Error::Convert {
+                message: other.to_string(),
+            },
         })
     }
 }
 
-fn convert(error: impl std::fmt::Display) -> Error {
-    Error::Convert {
-        message: error.to_string(),
-    }
+fn misuse(message: String) -> Error {
+    Misuse::Value { message }.into()
 }

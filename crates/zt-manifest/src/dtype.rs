@@ -112,7 +112,7 @@ impl DType {
     }
 
     /// A logical type over elements of this type; `None` where it says no more than the dtype does.
-    /// Spec: §2: "When `type` is absent, the logical type is the same as `dtype`."
+    /// Spec: §7.2.
     #[must_use]
     pub fn logical_type<N: AsRef<str>>(self, name: Option<N>) -> Option<N> {
         name.filter(|name| name.as_ref() != self.as_str())

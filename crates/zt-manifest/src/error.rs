@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::{DType, Text};
+use crate::{DType, Text, Version};
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -83,7 +83,7 @@ pub enum Error {
     /// A blob, a digest or an allocation is at fault, as the container's rules have it. Offsets in
     /// there are absolute.
     Container(Box<zt_container::Error>),
-    /// A value is not what a caller's type takes, or a caller's value is nothing that CBOR can say.
+    /// A value is not what a caller's type takes.
     Convert {
         /// The words of the type that was asked for.
         message: String,
@@ -180,6 +180,11 @@ pub enum Misuse {
     ReservedKey(String),
     /// A simple value that has a meaning of its own, or none: 20 to 31.
     Simple(u8),
+    /// A value of a caller's type that is nothing CBOR can say, or has a map with two equal keys.
+    Value {
+        /// In words.
+        message: String,
+    },
     /// Values nested deeper than readers accept by default.
     Nesting {
         /// [`crate::Limits::nesting`] by default.
@@ -302,6 +307,9 @@ impl fmt::Display for Error {
                 f.write_str("the manifest has `objects`, as from 1.1 on, but the file does not ")?;
                 f.write_str("end in \"ZTEN1000\": its last eight bytes were cut off")
             }
+            Error::Version { text, .. } if Version::parse(text).is_none() => {
+                write!(f, "{text:?} is no version: 1.2.0 is one")
+            }
             Error::Version { text, .. } => {
                 write!(f, "version {text:?}: this reader knows major version 1")
             }
@@ -378,6 +386,7 @@ impl fmt::Display for Misuse {
                 write!(f, "the extra key {key:?} is one that the format defines")
             }
             Misuse::Simple(value) => write!(f, "{value} is no simple value of its own"),
+            Misuse::Value { message } => f.write_str(message),
             Misuse::Nesting { limit } => write!(f, "values are nested deeper than {limit}"),
             Misuse::Key { limit } => write!(
                 f,

@@ -37,8 +37,7 @@ pub struct Index<B> {
     attributes: Option<usize>,
     /// Where the objects begin and end: there is no need to look at them again.
     objects: (usize, usize),
-    name_len: usize,
-    attributes_len: usize,
+    limits: Limits,
     warnings: Vec<Warning>,
 }
 
@@ -81,8 +80,7 @@ impl<B: AsRef<[u8]>> Index<B> {
             version,
             attributes: root.attributes,
             objects: root.objects.unwrap_or_default(),
-            name_len: limits.name_len,
-            attributes_len: limits.attributes_len,
+            limits: *limits,
             warnings,
             cbor,
         })
@@ -183,7 +181,7 @@ impl<B: AsRef<[u8]>> Index<B> {
     }
 
     /// What the map of the `index`th object says, decoded anew on each call. Nothing of it is
-    /// judged; what has the wrong type is left out and kept as a fault. Without any field where
+    /// judged; what has the wrong type, or is above a limit, is left out and kept as a fault. Without any field where
     /// there are not as many objects.
     #[must_use]
     pub fn object(&self, index: usize) -> RawObject {
@@ -191,11 +189,11 @@ impl<B: AsRef<[u8]>> Index<B> {
         let Some(at) = self.names.object(index) else {
             return RawObject::default();
         };
-        let mut raw = schema::object(bytes, at, self.layout, self.attributes_len);
+        let mut raw = schema::object(bytes, at, self.layout, &self.limits);
         let minor = self.version.as_ref().map_or(0, |version| version.minor);
         // Framing decides how a file is read, but 1.1 and 1.2 have the same.
         raw.demands_decoded_len = self.layout == Layout::V1_1 && minor >= 2;
-        let (found, limit) = (self.name(index).len(), self.name_len);
+        let (found, limit) = (self.name(index).len(), self.limits.name_len);
         if found > limit {
             raw.note(None, LimitExceeded::Name { limit, found }.into());
         }

@@ -26,8 +26,8 @@ impl Manifest {
     ///
     /// [`crate::Error::Misuse`], always the caller's fault: names or roles that are there twice, an
     /// extra key that the format defines, attributes nested beyond the default limit, a key with
-    /// parts beyond [`MAX_KEY_LEN`](crate::MAX_KEY_LEN), components that 1.2 cannot describe. [`crate::LimitExceeded::Attributes`]: an object with more of them than
-    /// readers decode by default.
+    /// parts beyond [`MAX_KEY_LEN`](crate::MAX_KEY_LEN), components that 1.2 cannot describe.
+    /// [`crate::LimitExceeded::Attributes`]: an object with more of them than readers decode by default.
     ///
     /// Spec: §3.5.
     pub fn to_cbor(&self) -> Result<Vec<u8>> {

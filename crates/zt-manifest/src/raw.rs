@@ -9,7 +9,7 @@ use crate::{ByteOrder, Error, Map, Text};
 /// that is not. A field of the wrong type is left out, and the first such fault is kept.
 #[derive(Debug, Default)]
 pub struct RawObject {
-    /// Dimensions.
+    /// Dimensions; none where there are more than [`Limits::rank`](crate::Limits::rank).
     pub shape: Option<Vec<u64>>,
     /// The layout.
     pub format: Option<Text>,

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use zt_container::Layout;
+use zt_container::{Layout, Limits};
 
 use crate::cbor::{Cursor, Flaw, Head};
 use crate::error::LimitExceeded;
@@ -24,13 +24,13 @@ pub(crate) const COMPONENT_KEYS: [&str; 7] = [
     "digest",
 ];
 
-/// Reads the object at `at` of a scanned manifest; no more than `attributes_len` bytes of values
-/// that mean nothing here are decoded.
-pub(crate) fn object(bytes: &[u8], at: usize, layout: Layout, attributes_len: usize) -> RawObject {
+/// Reads the object at `at` of a scanned manifest. No more extents than `limits.rank` are kept, and
+/// no more than `limits.attributes_len` bytes of values that mean nothing here are decoded.
+pub(crate) fn object(bytes: &[u8], at: usize, layout: Layout, limits: &Limits) -> RawObject {
     let mut reader = Reader {
         cursor: Cursor::at(bytes, at),
         layout,
-        attributes_len,
+        limits: *limits,
         decoded: 0,
         raw: RawObject {
             at: Some(at as u64),
@@ -97,7 +97,7 @@ pub(crate) fn extra(mut pairs: Vec<(Value, Value)>, reserved: &[&str], layout: L
 struct Reader<'a> {
     cursor: Cursor<'a>,
     layout: Layout,
-    attributes_len: usize,
+    limits: Limits,
     /// Bytes of attributes and unknown fields so far.
     decoded: usize,
     raw: RawObject,
@@ -147,7 +147,10 @@ impl<'a> Reader<'a> {
             match self.cursor.text()? {
                 Some(role) => {
                     let component = self.component(&role)?;
-                    self.raw.components.push((intern(&role), component));
+                    let components = &mut self.raw.components;
+                    let reserved = components.try_reserve(1);
+                    reserved.map_err(|_| Flaw::allocation::<RawComponent>(components.len()))?;
+                    components.push((intern(&role), component));
                 }
                 None => {
                     self.cursor.skip()?;
@@ -250,7 +253,7 @@ impl<'a> Reader<'a> {
         self.cursor.skip()?;
         let byte_len = self.cursor.offset().saturating_sub(start.offset());
         self.decoded = self.decoded.saturating_add(byte_len);
-        let (found, limit) = (self.decoded, self.attributes_len);
+        let (found, limit) = (self.decoded, self.limits.attributes_len);
         if found > limit {
             self.raw
                 .note(None, LimitExceeded::Attributes { limit, found }.into());
@@ -265,14 +268,19 @@ impl<'a> Reader<'a> {
         let Head::Array(mut left) = self.cursor.head()? else {
             return self.wrong(start, None, "shape", "an array of unsigned integers");
         };
-        let mut shape = Vec::new();
-        let len = left.unwrap_or_default();
-        let reserved = shape.try_reserve_exact(len);
-        reserved.map_err(|_| Flaw::allocation::<u64>(len))?;
+        let (mut shape, mut found) = (Vec::new(), 0usize);
+        let limit = self.limits.rank;
         while self.cursor.more(&mut left) {
             let item = self.cursor;
             match self.cursor.head()? {
-                Head::Unsigned(extent) => shape.push(extent),
+                Head::Unsigned(extent) => {
+                    found = found.saturating_add(1);
+                    if found <= limit {
+                        let reserved = shape.try_reserve(1);
+                        reserved.map_err(|_| Flaw::allocation::<u64>(found))?;
+                        shape.push(extent);
+                    }
+                }
                 _ => {
                     self.wrong_at(item, None, "shape", "unsigned integers only");
                     self.cursor = start;
@@ -280,6 +288,11 @@ impl<'a> Reader<'a> {
                     return Ok(None);
                 }
             }
+        }
+        if found > limit {
+            self.raw
+                .note(None, LimitExceeded::Rank { limit, found }.into());
+            return Ok(None);
         }
         Ok(Some(shape))
     }

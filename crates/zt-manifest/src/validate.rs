@@ -5,8 +5,10 @@ use std::borrow::Cow;
 
 use zt_container::{Blob, Digest, Encoding, Layout, Limits, Span, Violation};
 
-use crate::error::{LimitExceeded, abridged};
-use crate::{Component, DType, Error, Fault, Object, RawComponent, RawObject, Result, Warning};
+use crate::error::abridged;
+use crate::{
+    Component, DType, Error, Fault, Object, RawComponent, RawObject, Result, Text, Warning,
+};
 
 /// Where the blobs of a file may lie, and how its manifest is to be read.
 #[derive(Debug, Clone, Copy)]
@@ -15,14 +17,14 @@ pub struct Placement {
     pub layout: Layout,
     /// The data region: after the header magic and before the manifest.
     pub data: Span,
-    /// `rank` and `decoded_len` are used here.
+    /// `decoded_len` is used here.
     pub limits: Limits,
 }
 
 impl RawObject {
     /// The object, if nothing is wrong with what its map says. Reads no blob.
     ///
-    /// Checked are presence and type of every field, names of dtypes and encodings, the rank, the
+    /// Checked are presence and type of every field, names of dtypes and encodings, the
     /// spelling of digests, and that every blob lies within the data region, on the 64-byte grid, with
     /// a decoded length that its stored bytes can hold. What is accepted all the same is added to
     /// `warnings`: blobs off the grid in layouts 0.1 and 1.0, digests of unknown algorithms.
@@ -44,18 +46,18 @@ impl RawObject {
         let of_object = |error| Fault { role: None, error };
         let missing = |field| of_object(Error::missing(self.at, field));
         let shape = self.shape.ok_or_else(|| missing("shape"))?;
-        let limit = placement.limits.rank;
-        if shape.len() > limit {
-            let found = shape.len();
-            return Err(of_object(LimitExceeded::Rank { limit, found }.into()));
-        }
         let format = self.format.ok_or_else(|| {
             missing(match placement.layout {
                 Layout::V0_1 => "layout",
                 _ => "format",
             })
         })?;
-        let mut components = Vec::with_capacity(self.components.len());
+        let mut components = Vec::new();
+        let reserved = components.try_reserve_exact(self.components.len());
+        reserved.map_err(|_| {
+            let byte_len = size_of::<(Text, Component)>().saturating_mul(self.components.len());
+            of_object(Error::allocation(byte_len as u64))
+        })?;
         for (role, raw) in self.components {
             let judge = Judge {
                 placement,

@@ -11,7 +11,7 @@ mod common;
 use ciborium::{Value as Cbor, cbor};
 use common::{component, fault, manifest, object, pairs, placement, validated, with, without};
 use zt_manifest::{
-    ByteOrder, DType, Digest, Encoding, Index, Layout, Limits, Map, Object, Placement, Warning,
+    ByteOrder, DType, Digest, Encoding, Index, Layout, Limits, Map, Object, Warning,
 };
 
 fn valid(object: Cbor) -> (Object, Vec<Warning>) {
@@ -258,7 +258,7 @@ fn version_1_1_has_zstd_without_a_decoded_length() {
 #[test]
 fn rank_and_name_have_limits() {
     let limits = Limits {
-        rank: 1,
+        rank: 2,
         name_len: 0,
         ..Limits::default()
     };
@@ -272,23 +272,37 @@ fn rank_and_name_have_limits() {
         name_len: 1,
         ..limits
     };
+    let flat = Limits { rank: 1, ..enough };
+    let index = Index::parse(&bytes, Layout::V1_1, &flat).unwrap();
+    let object = index.object(0);
+    let fault = object.fault().unwrap().error.to_string();
+    assert_eq!(fault, "2 dimensions, above the limit of 1");
+    assert_eq!(object.shape, None);
     let index = Index::parse(&bytes, Layout::V1_1, &enough).unwrap();
-    assert!(index.object(0).fault().is_none());
-    let index = common::parse(&bytes, Layout::V1_1).unwrap();
-    let placement = Placement {
-        limits,
-        ..placement(Layout::V1_1)
-    };
-    let fault = index
-        .object(0)
-        .validate(&placement, &mut vec![])
-        .unwrap_err();
-    assert_eq!(fault.to_string(), "2 dimensions, above the limit of 1");
-    let placement = Placement {
-        limits: Limits { rank: 2, ..limits },
-        ..placement
-    };
-    assert!(index.object(0).validate(&placement, &mut vec![]).is_ok());
+    let object = index.object(0);
+    let placement = placement(Layout::V1_1);
+    assert!(object.validate(&placement, &mut vec![]).is_ok());
+}
+
+#[test]
+fn a_shape_beyond_the_limit_is_counted_and_none_of_it_kept() {
+    for shape in [
+        [&b"\x9F"[..], &[0; 1000], b"\xFF"].concat(),
+        [&b"\x99\x03\xE8"[..], &[0; 1000]].concat(),
+    ] {
+        let bytes = [
+            &b"\xA2\x67objects\xA1\x61w\xA3\x65shape"[..],
+            &shape,
+            b"\x66format\x61f\x6Acomponents\xA0\x67version\x651.2.0",
+        ]
+        .concat();
+        let index = common::parse(&bytes, Layout::V1_1).unwrap();
+        let object = index.object(0);
+        assert_eq!(object.shape, None);
+        assert_eq!(object.format.as_deref(), Some("f"));
+        let fault = object.fault().unwrap().to_string();
+        assert_eq!(fault, "1000 dimensions, above the limit of 64");
+    }
 }
 
 #[test]

@@ -48,6 +48,15 @@ impl Serialize for Unwilling {
     }
 }
 
+/// A map with this key, and with this key.
+struct Twice<K>(K);
+
+impl<K: Serialize> Serialize for Twice<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map([(&self.0, 1), (&self.0, 2)])
+    }
+}
+
 #[test]
 fn a_value_of_another_type_is_an_error_of_the_attribute() {
     let deep = (0..MAX_NESTING + 1).fold(Value::Null, |value, _| vec![value].into());
@@ -76,8 +85,18 @@ fn a_value_of_another_type_is_an_error_of_the_attribute() {
         ),
         (
             Value::serialized(&Unwilling).unwrap_err(),
-            "attribute",
+            "misuse",
             "nothing that can be said",
+        ),
+        (
+            Value::serialized(&Twice("k")).unwrap_err(),
+            "misuse",
+            "the key \"k\" occurs twice in one map",
+        ),
+        (
+            Value::serialized(&Twice(7)).unwrap_err(),
+            "misuse",
+            "a key occurs twice in one map",
         ),
     ] {
         assert_eq!((error.code(), &error.to_string()[..]), (code, words));
