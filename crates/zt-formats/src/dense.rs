@@ -1,4 +1,4 @@
-//! `dense`: a plain array in row-major order. Spec: §3.
+//! `dense`: a plain array in row-major order. Spec: formats/dense.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ const DATA: &str = "data";
 /// The rules of `dense`: `data` has exactly the bytes that the shape demands.
 ///
 /// Other components are carried along; real files have them. Under a logical type that the registry
-/// does not know, any whole number of elements will do. Spec: §3.
+/// does not know, any whole number of elements will do. Spec: formats/dense.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DenseFormat;
 

@@ -9,7 +9,7 @@ use crate::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
 /// A Rust type whose values lie in components as they lie in memory, byte order aside.
 ///
 /// The 13 dtypes' own types, the four FP8 types and the two complex types; sealed, because every
-/// use of it relies on their layouts. Spec: §2.
+/// use of it relies on their layouts. Spec: §7.1.
 pub trait Element: Copy + PartialEq + std::fmt::Debug + Send + Sync + sealed::Layout {
     /// The storage type.
     const DTYPE: DType;

@@ -24,9 +24,9 @@ use crate::{Buffer, Bytes, Element, LogicalType, Misuse, Registry, Result, Typed
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elements<'a> {
-    /// The storage type. Spec: §2.
+    /// The storage type. Spec: §7.1.
     pub dtype: DType,
-    /// What the storage elements mean, where that is not the dtype itself. Spec: §2.
+    /// What the storage elements mean, where that is not the dtype itself. Spec: §7.2.
     pub logical_type: Option<Text>,
     /// The elements, little-endian, without gaps.
     pub bytes: Bytes<'a>,
@@ -97,7 +97,7 @@ impl<'a> Elements<'a> {
     /// # Errors
     ///
     /// Misuse: the elements are not of type `T`. Malformed: the last one is not whole, or a bool is
-    /// neither 0 nor 1 (`bool-value`). Spec: §2.
+    /// neither 0 nor 1 (`bool-value`). Spec: §7.1.
     pub fn as_slice<T: Element>(&self) -> Result<Typed<'_, T>> {
         self.borrow().into_typed()
     }

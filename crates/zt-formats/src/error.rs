@@ -34,7 +34,7 @@ pub enum Error {
     Misuse(Misuse),
 }
 
-/// The rules of the object formats, each with the numbers that break it. Spec: §2, §3.
+/// The rules of the object formats, each with the numbers that break it. Spec: §7 to §9.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Violation {

@@ -4,7 +4,7 @@ use zt_manifest::{DType, Text};
 
 use crate::{Dense, Error, NewObject, Parts, Registry, Result, Signature, Unsupported};
 
-/// The rules of one object format: an entry of the [`Registry`]. Spec: §3.
+/// The rules of one object format: an entry of the [`Registry`]. Spec: §9.
 ///
 /// `tests/own_format.rs` is a format that is not in this crate, in one file.
 pub trait ObjectFormat: Send + Sync {

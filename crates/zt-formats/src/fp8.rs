@@ -1,4 +1,4 @@
-//! The four 8-bit floating-point types of spec §2, as newtypes of their code.
+//! The four 8-bit floating-point types of spec §7.2, as newtypes of their code.
 //!
 //! | type | exponent, mantissa | bias | largest | infinities | NaN codes | negative zero |
 //! | --- | --- | --- | --- | --- | --- | --- |
@@ -144,7 +144,7 @@ macro_rules! fp8 {
     ($(#[$doc:meta])* $name:ident, $layout:ident) => {
         $(#[$doc])*
         ///
-        /// Equality is of codes, so that NaN equals itself and the zeros differ. Spec: §2.
+        /// Equality is of codes, so that NaN equals itself and the zeros differ. Spec: §7.2.
         #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, bytemuck::Pod, bytemuck::Zeroable)]
         #[repr(transparent)]
         pub struct $name(u8);

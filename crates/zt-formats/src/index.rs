@@ -27,7 +27,8 @@ pub fn indices<'a>(
 }
 
 /// Refuses indices of a dtype that has no integers. The specification knows u64 alone; writers up
-/// to 1.2.3 of the reference implementation store what they are given, i32 for SciPy. Spec: §3.
+/// to 1.2.3 of the reference implementation store what they are given, i32 for SciPy. Spec:
+/// formats/sparse_csr.
 pub(crate) fn check_dtype(component: &ComponentSignature<'_>) -> Result<()> {
     let is_integer = component.dtype.is_some_and(is_integer);
     // Storage elements under a foreign name are still integers; FP8 codes are not.
@@ -41,7 +42,7 @@ pub(crate) fn check_dtype(component: &ComponentSignature<'_>) -> Result<()> {
     }
 }
 
-/// Refuses indices that are not u64. Spec: §3: "MUST use `dtype: "u64"`".
+/// Refuses indices that are not u64. Spec: formats/sparse_csr, formats/sparse_coo.
 pub(crate) fn check_strict(component: &ComponentSignature<'_>) -> Result<()> {
     if component.dtype == Some(DType::U64) && component.logical_type().is_none() {
         Ok(())

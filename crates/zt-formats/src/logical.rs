@@ -8,7 +8,7 @@ use zt_manifest::{DType, Text};
 
 use crate::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
 
-/// A logical type, as a row of the registry's table. Spec: §2.
+/// A logical type, as a row of the registry's table. Spec: §7.2.
 ///
 /// ```
 /// use std::num::NonZero;
@@ -81,7 +81,7 @@ impl fmt::Debug for Decode {
 const ONE: NonZero<u64> = NonZero::<u64>::MIN;
 const TWO: NonZero<u64> = ONE.saturating_add(1);
 
-/// The tables of spec §2, "Logical types".
+/// The tables of spec §7.2.
 pub(crate) static BUILTIN: [LogicalType; 6] = [
     row("f8_e4m3fn", DType::U8, ONE, Decode::F32(e4m3fn)),
     row("f8_e5m2", DType::U8, ONE, Decode::F32(e5m2)),

@@ -70,7 +70,7 @@ impl Scale {
             let magnitude = group.iter().fold(0f32, |most, value| most.max(value.abs()));
             let greatest = power / 2.0 - 1.0;
             return Scale {
-                scale: positive(magnitude / greatest),
+                scale: bounded(positive(magnitude / greatest), greatest),
                 zero: 0.0,
                 zero_kind,
                 least: -greatest,
@@ -84,14 +84,17 @@ impl Scale {
         };
         let least = group.iter().copied().fold(start, f32::min);
         let greatest = group.iter().copied().fold(start, f32::max);
-        // In f64, where the distance of two f32 does not become infinite.
-        let scale = positive(narrow(
-            (f64::from(greatest) - f64::from(least)) / f64::from(levels),
-        ));
-        let zero = match zero_kind {
-            ZeroKind::Subtractive => (-least / scale).round_ties_even().clamp(0.0, levels),
-            ZeroKind::Additive => least,
+        // In f64, where the distance of two f32 does not become infinite; nor does one level of it.
+        let level = (f64::from(greatest) - f64::from(least)) / f64::from(levels);
+        let scale = positive(narrow(level.min(f32::MAX.into())));
+        let (zero, reach) = match zero_kind {
+            ZeroKind::Subtractive => {
+                let zero = (-least / scale).round_ties_even().clamp(0.0, levels);
+                (zero, zero.max(levels - zero))
+            }
+            ZeroKind::Additive => (least, levels),
         };
+        let scale = bounded(scale, reach);
         Scale {
             scale,
             zero,
@@ -113,6 +116,14 @@ impl Scale {
         #[expect(clippy::cast_possible_truncation, reason = "clamped to 17 bits above")]
         let quantized = place as i64;
         quantized
+    }
+}
+
+/// A scale of which `reach` levels are finite: what is further apart than f32 reaches is clipped.
+fn bounded(scale: f32, reach: f32) -> f32 {
+    match (scale * reach).is_finite() {
+        true => scale,
+        false => (f32::MAX / reach).next_down(),
     }
 }
 

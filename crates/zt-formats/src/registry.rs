@@ -44,8 +44,8 @@ struct Entries {
 }
 
 impl Registry {
-    /// Everything in the specification: its formats (§3), `quantized_4bit` of 1.0 (§7.3) and its
-    /// logical types (§2); and the blocks of GGUF files ([`ggml`](crate::ggml)) and
+    /// Everything in the specification: its formats (§9), `quantized_4bit` of 1.0 and its logical
+    /// types (§7.2); and the blocks of GGUF files ([`ggml`](crate::ggml)) and
     /// our own `zt.planes/1`.
     #[must_use]
     pub fn builtin() -> Self {
@@ -114,7 +114,7 @@ impl Registry {
     }
 
     /// Bytes of one value of `dtype` under `logical_type`; `None` where the logical type is not
-    /// known, and nobody can tell. Spec: §2.
+    /// known, and nobody can tell. Spec: §7.2.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Malformed, with the rule and the role at fault. Spec: §2, §3.
+    /// Malformed, with the rule and the role at fault. Spec: §7, §9.
     pub fn check(&self, format: &str, signature: &Signature<'_>) -> Result<()> {
         for component in &signature.components {
             component.value_count(self)?;

@@ -16,7 +16,7 @@ pub fn element_count(shape: &[u64]) -> Option<u64> {
 }
 
 /// The bytes of a dense array of `shape` whose values take `value_len` bytes each, or `None` where
-/// they pass 2^64. Spec: §2, "Computing data size".
+/// they pass 2^64. Spec: §8.
 #[must_use]
 pub fn dense_byte_len(shape: &[u64], value_len: u64) -> Option<u64> {
     element_count(shape)?.checked_mul(value_len)

@@ -1,4 +1,4 @@
-//! `sparse_coo`: values and the coordinates of each. Spec: §3.
+//! `sparse_coo`: values and the coordinates of each. Spec: formats/sparse_coo.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
@@ -24,7 +24,7 @@ const IS_COALESCED: &str = "is_coalesced";
 /// lies within its dimension. Values may come in any order; those that share a place add up. A
 /// scalar's values have no coordinates.
 ///
-/// Coordinates are u64 (spec §3); other integers are read, since real writers wrote them, and
+/// Coordinates are u64; other integers are read, since real writers wrote them, and
 /// refused by [`ObjectFormat::check_strict`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SparseCooFormat;

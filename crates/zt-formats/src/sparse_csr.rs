@@ -1,4 +1,4 @@
-//! `sparse_csr`: the rows of a matrix, each as columns and values. Spec: §3.
+//! `sparse_csr`: the rows of a matrix, each as columns and values. Spec: formats/sparse_csr.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ const INDPTR: &str = "indptr";
 /// the last is the number of values, and columns lie within the shape. Columns need not be sorted,
 /// and may repeat within a row: their values add up.
 ///
-/// Indices are u64 (spec §3); other integers are read, since real writers wrote them, and refused
+/// Indices are u64; other integers are read, since real writers wrote them, and refused
 /// by [`ObjectFormat::check_strict`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SparseCsrFormat;

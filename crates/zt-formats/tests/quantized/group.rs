@@ -293,18 +293,32 @@ fn what_cannot_be_quantized_is_refused() {
         quantize([2], &[0.0, 1.0], one_bit).unwrap_err().code(),
         "attribute"
     );
-    let extremes = [f32::MAX, f32::MIN, 1e-45, 0.0];
-    for (signed, zero_kind) in [
-        (true, ZeroKind::Subtractive),
-        (false, ZeroKind::Subtractive),
-        (false, ZeroKind::Additive),
+}
+
+#[test]
+fn what_is_finite_stays_finite() {
+    let packing = Packing {
+        per_word: 2,
+        dtype: DType::U8,
+    };
+    let extremes = [f32::MAX, f32::MIN, 1e-45, f32::MAX];
+    for (bits, signed, zero_kind) in [
+        (4, true, ZeroKind::Subtractive),
+        (1, false, ZeroKind::Subtractive),
+        (4, false, ZeroKind::Subtractive),
+        (1, false, ZeroKind::Additive),
+        (4, false, ZeroKind::Additive),
     ] {
         let quantization = Quantization {
             signed,
             zero_kind,
-            ..quantization
+            ..Quantization::new(bits, 2, packing)
         };
-        assert_eq!(quantize([4], &extremes, quantization), Ok(()));
+        let array = QuantizedGroup::quantize([4], &extremes, quantization).unwrap();
+        let dense = array.to_dense().unwrap();
+        let values = dense.as_slice::<f32>().unwrap();
+        let is_finite = values.iter().all(|value| value.is_finite());
+        assert!(is_finite, "{quantization:?}: {values:?}");
     }
 }
 
