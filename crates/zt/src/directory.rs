@@ -139,7 +139,7 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// None but for what the manifest can say and not be read back: nothing.
+    /// As [`ManifestEncoder::object`]: none, since what is encoded was held to what readers take.
     pub(crate) fn object(&self, at: usize) -> Result<Option<Cow<'_, Object>>> {
         Ok(match self.objects.get(at) {
             Some(Kept::Encoded(object)) => Some(Cow::Owned(self.encoder.object(*object)?)),

@@ -265,6 +265,30 @@ impl File {
         self.get(name).unwrap_or_else(missing)
     }
 
+    /// Every object in the order of [`File::names`], each decoded when it comes.
+    ///
+    /// # Errors
+    ///
+    /// The faults of objects, each in the place of its object.
+    ///
+    /// ```
+    /// # use zt::{Dense, File, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// # writer.add("bias", &Dense::from_slice(&[3], &[0.5f32, 1.0, 1.5])?)?;
+    /// # writer.finish()?;
+    /// let file = File::from_bytes(bytes)?;
+    /// for tensor in file.tensors() {
+    ///     let tensor = tensor?;
+    ///     assert_eq!((tensor.name(), tensor.shape()), ("bias", &[3][..]));
+    ///     assert_eq!(tensor.dtype(), Some(zt::DType::F32));
+    /// }
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    pub fn tensors(&self) -> impl Iterator<Item = Result<Tensor<'_>>> {
+        (0..self.len()).filter_map(|at| Some(self.entry_at(at)?.tensor()))
+    }
+
     /// Every object in the order of its data, faulty ones included. Decodes every object.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry<'_>> {

@@ -12,7 +12,6 @@ use crate::tensor::Tensor;
 
 /// How a file is hashed.
 #[derive(Clone, Copy, Default)]
-#[non_exhaustive]
 pub struct HashOptions<'p> {
     /// Whether the dense value of every object is hashed as well.
     pub dense: bool,

@@ -289,7 +289,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Writer::add`] and [`Tensor::reader`].
+    /// As [`Writer::add`], but for contents, and [`Tensor::reader`].
     pub fn copy(&mut self, name: &str, tensor: &Tensor<'_>) -> Result<()> {
         self.copy_with(name, tensor, &self.options_for(tensor.format()), None)
     }

@@ -10,11 +10,7 @@ pub(crate) fn hash(source: &dyn Source, blob: &Blob) -> Result<()> {
         digest: blob.digest.clone(),
         ..Blob::raw(blob.span)
     };
-    let limits = Limits {
-        decoded_len: u64::MAX,
-        ..Limits::default()
-    };
-    let mut reader = BlobReader::new(source, &stored, &limits)?;
+    let mut reader = BlobReader::new(source, &stored, &Limits::default())?;
     let mut piece = vec![0; 64 << 10];
     while reader.read(&mut piece)? > 0 {}
     Ok(())

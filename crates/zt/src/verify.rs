@@ -11,7 +11,6 @@ use crate::tensor::{Located, Tensor};
 
 /// How a file is verified.
 #[derive(Clone, Copy, Default)]
-#[non_exhaustive]
 pub struct VerifyOptions<'p> {
     /// Whether what a reader tolerates and a writer must not do is a problem too: padding that is
     /// not zero, blobs that overlap in part, indices that are not u64, blobs off the grid.
@@ -145,14 +144,23 @@ impl File {
             return Vec::new();
         };
         let mut blobs: Vec<(Span, &str, &str)> = Vec::new();
+        // Bytes that seem to be nobody's may be those of an object at fault.
+        let mut is_known = true;
         for entry in entries {
-            let Ok(object) = entry.object() else { continue };
+            let Ok(object) = entry.object() else {
+                is_known = false;
+                continue;
+            };
             let components = object.components.iter();
             blobs.extend(components.map(|(role, c)| (c.blob.span, entry.name(), role.as_ref())));
         }
         blobs.retain(|(span, ..)| !span.is_empty());
         blobs.sort_by_key(|(span, ..)| (span.offset(), span.byte_len()));
 
+        let padding = |start, end| match is_known {
+            true => self.padding_problem(Span::between(start, end)?),
+            false => None,
+        };
         let mut problems = Vec::new();
         let mut end = region.offset();
         let mut last: Option<(Span, &str, &str)> = None;
@@ -167,29 +175,24 @@ impl File {
                     let error = Error::from(fault).with_object(name).with_component(role);
                     problems.push(error.with_span(span));
                 }
-                _ => problems.extend(self.padding_problem(Span::between(end, span.offset()))),
+                _ => problems.extend(padding(end, span.offset())),
             }
             if span.end() >= end {
                 end = span.end();
                 last = Some((span, name, role));
             }
         }
-        problems.extend(self.padding_problem(Span::between(end, region.end())));
+        problems.extend(padding(end, region.end()));
         problems
     }
 
-    fn padding_problem(&self, gap: Option<Span>) -> Option<Error> {
-        let gap = gap.filter(|gap| !gap.is_empty())?;
+    fn padding_problem(&self, gap: Span) -> Option<Error> {
+        if gap.is_empty() {
+            return None;
+        }
         let source = self.inner.sources.first()?;
         let blob = zt_container::Blob::raw(gap);
-        let mut reader = match BlobReader::unverified(
-            source,
-            &blob,
-            &zt_container::Limits {
-                decoded_len: u64::MAX,
-                ..self.inner.limits
-            },
-        ) {
+        let mut reader = match BlobReader::unverified(source, &blob, &self.inner.limits) {
             Ok(reader) => reader,
             Err(error) => return Some(error.into()),
         };

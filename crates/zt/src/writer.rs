@@ -20,13 +20,16 @@ use crate::stream::ObjectWriter;
 
 /// Writes a `.zt` file: objects in order, then the manifest.
 ///
-/// Every object is held to the rules of its format before a byte of it is written, so that what
-/// comes out is never refused by its own reader. Nothing seeks: any [`Write`] will do.
+/// What is [added](Writer::add) is held to the rules of its format before a byte of it is written, its
+/// contents too. Of what is streamed ([`Writer::begin`]) or copied ([`Writer::copy`]) the rules of its
+/// metadata are asked: contents that break a rule, such as an index beyond its dimension, are copied as
+/// they are, and [`crate::File::verify`] finds them. Nothing seeks: any [`Write`] will do.
 ///
 /// What is compressed is compressed on all cores, while the caller goes on: calls return before
-/// their bytes are written, and wait where more than 4 MiB for each thread and 8 MiB are under way. An error of the sink is told by a later call, [`Writer::finish`] at the latest, without the
-/// name of an object. sha256, which goes from front to back, is computed for several components at
-/// a time, behind the writing by no more than 64 MiB.
+/// their bytes are written, and wait where more than 4 MiB for each thread and 8 MiB are under way.
+/// An error of the sink is told by a later call, [`Writer::finish`] at the latest, without the name of
+/// an object. sha256, which goes from front to back, is computed for several components at a time,
+/// behind the writing by no more than 64 MiB.
 ///
 /// ```
 /// use zt::{Dense, File, Writer};

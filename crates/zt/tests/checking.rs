@@ -165,6 +165,16 @@ fn only_strictness_minds_bytes_between_components() {
     assert_eq!(report.problems[0].offset(), Some(13));
 }
 
+#[test]
+fn bytes_of_an_object_at_fault_are_not_taken_for_padding() {
+    let mut bytes = sample(WriteOptions::new());
+    let key = b"dtype\x63";
+    let at = bytes.windows(6).rposition(|window| window == key).unwrap() + 6;
+    bytes[at..at + 3].copy_from_slice(b"f77");
+    let report = verify(&File::from_bytes(bytes).unwrap(), true);
+    assert_eq!(codes(&report), ["dtype"]);
+}
+
 fn identity(file: &File) -> [u8; 32] {
     file.hash(&HashOptions::default()).unwrap().content.unwrap()
 }

@@ -198,8 +198,10 @@ fn object(offset: u64, byte_len: u64) -> Object {
 fn of_files() {
     let mut bytes = written(&one(), WriteOptions::new());
     bytes[20] = 7;
-    let mut strict = VerifyOptions::default();
-    strict.strict = true;
+    let strict = VerifyOptions {
+        strict: true,
+        ..VerifyOptions::default()
+    };
     let problems = |bytes: &[u8]| {
         let file = File::from_bytes(bytes.to_vec()).unwrap();
         file.verify(&strict).unwrap().problems

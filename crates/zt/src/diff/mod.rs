@@ -20,7 +20,6 @@ use crate::tensor::Tensor;
 
 /// How two files are compared.
 #[derive(Clone, Copy, Default)]
-#[non_exhaustive]
 pub struct DiffOptions<'p> {
     /// Whether it is measured how far values are apart.
     pub values: bool,
@@ -235,8 +234,7 @@ pub struct Extreme<T> {
 ///     File::from_bytes(bytes)
 /// };
 /// let (a, b) = (file(&[1.0, 2.0, 3.0])?, file(&[1.0, 2.5, 3.0])?);
-/// let mut options = DiffOptions::default();
-/// options.values = true;
+/// let options = DiffOptions { values: true, ..DiffOptions::default() };
 /// let diff = zt::diff(&a, &b, &options)?;
 /// let Change::Values { diff, .. } = &diff.changed[0].changes[0] else { unreachable!() };
 /// assert_eq!((diff.different, diff.first), (1, Some(1)));

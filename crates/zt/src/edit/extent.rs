@@ -176,13 +176,9 @@ impl<'m> Mover<'m> {
         self.pass(&stored_bytes(stored), |_| report(progress, 0))
     }
 
-    /// Hands on the bytes of a blob and compares its digest.
+    /// Hands on the bytes of a raw blob and compares its digest.
     fn pass(&mut self, blob: &Blob, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let limits = Limits {
-            decoded_len: u64::MAX,
-            ..Limits::default()
-        };
-        let mut reader = BlobReader::new(self.source, blob, &limits)?;
+        let mut reader = BlobReader::new(self.source, blob, &Limits::default())?;
         loop {
             let len = reader.read(&mut self.piece)?;
             let bytes = self.piece.get(..len).unwrap_or_default();

@@ -149,7 +149,8 @@ impl Editor {
         })
     }
 
-    /// The file as it was when the edit began, and as everyone sees it until it is committed.
+    /// The file as it was when the edit began, and as everyone sees it until it is committed. Clones of
+    /// it keep the file locked: whoever edits it again drops them first.
     #[must_use]
     pub const fn before(&self) -> &File {
         &self.before

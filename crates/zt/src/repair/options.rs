@@ -6,7 +6,6 @@ use crate::progress::Progress;
 
 /// How a file is looked at to be repaired.
 #[derive(Clone, Copy, Default)]
-#[non_exhaustive]
 pub struct RepairOptions<'p> {
     /// What the file may make this process spend.
     pub limits: Limits,

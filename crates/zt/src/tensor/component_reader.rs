@@ -62,7 +62,7 @@ impl<'f> ComponentReader<'f> {
     pub fn for_each_piece(
         &mut self,
         piece_len: usize,
-        take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
+        take: impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         for_each_piece(|piece| self.read(piece), piece_len, take)
     }

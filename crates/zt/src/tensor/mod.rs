@@ -9,6 +9,7 @@ use std::sync::Arc;
 use zt_container::{Blob, BlobReader, Encoding, Source, Span};
 use zt_formats::{
     Buffer, Bytes, Dense, Element, Elements, ObjectFormat, Parts, Typed, View, dense_byte_len,
+    element_count,
 };
 use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
 
@@ -76,6 +77,22 @@ impl<'f> Tensor<'f> {
     #[must_use]
     pub fn format(&self) -> &'f str {
         &self.object.format
+    }
+
+    /// How many elements it has; `None` where they pass 2^64.
+    #[must_use]
+    pub fn element_count(&self) -> Option<u64> {
+        element_count(self.shape())
+    }
+
+    /// The storage type of its values as [`Tensor::to_dense`] gives them, for a dense object that of
+    /// `data`; `None` where its format is not registered, or has no dense value.
+    #[must_use]
+    pub fn dtype(&self) -> Option<DType> {
+        let registry = &self.file.registry;
+        let format = registry.format(self.format())?;
+        let dense_type = format.dense_type(&crate::catalog::signature(self.object), registry);
+        dense_type.map(|(dtype, _)| dtype)
     }
 
     /// The name of the type of its values, for people, as its format says: `f32`, `f8_e4m3fn`,
