@@ -151,6 +151,16 @@ impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Map {
     }
 }
 
+impl<K: Into<Value>, V: Into<Value>> Extend<(K, V)> for Map {
+    /// Of equal keys, the last value wins, at the place of the first.
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, pairs: I) {
+        let added = pairs
+            .into_iter()
+            .map(|(key, value)| (key.into(), value.into()));
+        *self = std::mem::take(self).into_iter().chain(added).collect();
+    }
+}
+
 impl<K: Into<Value>, V: Into<Value>, const N: usize> From<[(K, V); N]> for Map {
     fn from(pairs: [(K, V); N]) -> Self {
         pairs.into_iter().collect()
@@ -165,9 +175,13 @@ mod tests {
     #[test]
     fn of_equal_keys_the_last_value_wins_at_the_first_place() {
         let map = Map::from([("b", 1u64), ("a", 2), ("b", 3), ("b", 4)]);
-        let pairs: Vec<_> = map.into_iter().collect();
+        let mut extended = Map::from([("b", 1u64), ("a", 2)]);
+        extended.extend([("b", 3u64), ("b", 4)]);
         let pair = |key: &str, value: u64| (Value::from(key), Value::from(value));
-        assert_eq!(pairs, [pair("b", 4), pair("a", 2)]);
+        for map in [map, extended] {
+            let pairs: Vec<_> = map.into_iter().collect();
+            assert_eq!(pairs, [pair("b", 4), pair("a", 2)]);
+        }
     }
 
     #[test]

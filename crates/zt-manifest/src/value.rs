@@ -170,6 +170,9 @@ from! {
     u16 => |value| Value::Unsigned(value.into()),
     u32 => |value| Value::Unsigned(value.into()),
     u64 => |value| Value::Unsigned(value),
+    usize => |value| Value::Unsigned(value as u64),
+    i8 => |value| i64::from(value).into(),
+    i16 => |value| i64::from(value).into(),
     i32 => |value| i64::from(value).into(),
     // The complement of a negative number is `-1 - value`, and not negative.
     i64 => |value| match u64::try_from(value) {
@@ -196,6 +199,8 @@ mod tests {
             assert_eq!(Value::from(value).as_i64(), Some(value));
         }
         assert_eq!(Value::from(-1i64), Value::Negative(0));
+        assert_eq!(Value::from(i8::MIN), Value::from(-128i16));
+        assert_eq!(Value::from(usize::MAX), Value::from(usize::MAX as u64));
         assert_eq!(Value::Negative(u64::MAX).as_i128(), Some(-(1 << 64)));
         assert_eq!(Value::Negative(1 << 63).as_i64(), None);
         assert_eq!(Value::Unsigned(1 << 63).as_i64(), None);
