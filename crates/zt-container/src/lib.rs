@@ -55,6 +55,7 @@ mod crc;
 mod digest;
 mod error;
 mod footer;
+mod hasher;
 mod limits;
 mod magic;
 #[cfg(feature = "mmap")]
@@ -66,9 +67,10 @@ mod writer;
 
 pub use blob::{Blob, Encoding};
 pub use container::{Container, bytes_of};
-pub use digest::{Digest, DigestAlgorithm, Hasher};
+pub use digest::{Digest, DigestAlgorithm};
 pub use error::{Error, LimitExceeded, Misuse, Result, Unsupported, Violation, ZstdFault};
 pub use footer::Footer;
+pub use hasher::Hasher;
 pub use limits::Limits;
 pub use magic::{ALIGNMENT, HEADER_LEN, Layout, MAGIC, MAGIC_0_1, MAGIC_2, SIZE_LEN};
 #[cfg(feature = "mmap")]

@@ -235,7 +235,7 @@ impl<'a> Dense<'a> {
         {
             return Err(SliceFault::OtherShape.into());
         }
-        crate::slice::select(self, &Selection::of(places)?)
+        crate::select::select(self, &Selection::of(places)?)
     }
 }
 

@@ -44,6 +44,7 @@
 //! Features: `mmap` (default) for `Map`, `rayon` (default) for work on all cores.
 #![forbid(unsafe_code)]
 
+mod access;
 mod ahead;
 mod announce;
 mod blocks;
@@ -93,6 +94,7 @@ mod window;
 mod work;
 mod writer;
 
+pub use access::keep_access;
 pub use builder::{FileBuilder, SourceId};
 pub use dense_reader::DenseReader;
 pub use diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, ValueDiff, diff};
@@ -104,7 +106,7 @@ pub use kind::Kind;
 pub use open::{OpenOptions, Verify, open_settled};
 pub use options::{ComponentOptions, Compression, DEFAULT_LEVEL, ObjectOptions, WriteOptions};
 pub use progress::Progress;
-pub use publish::{AtomicFile, keep_access};
+pub use publish::AtomicFile;
 pub use repair::{
     Fate, Generation, Recovered, RecoveredComponent, Recovery, RepairOptions, Standing, Verdict,
     examine, repair, repair_storage,

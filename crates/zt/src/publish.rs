@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::access::keep_access;
 use crate::error::{Fault, Result};
 use crate::reserve::ReservingFile;
 use crate::unnamed::{create_unnamed, give_name};
@@ -292,51 +293,6 @@ fn beside<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result
     }
 }
 
-/// Gives a file the owner, the group and the permissions of the one that it replaces, as far as this
-/// process may. Where it may not, nobody may do more with it than before. [`AtomicFile`] does this;
-/// it is for those who put files in the place of others by themselves.
-///
-/// # Errors
-///
-/// Of the system, where the file is not this user's.
-#[cfg(unix)]
-pub fn keep_access(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-    let (uid, gid) = (Some(replaced.uid()), Some(replaced.gid()));
-    let mut mode = replaced.mode();
-    let new = file.metadata()?;
-    if (new.uid(), new.gid()) != (replaced.uid(), replaced.gid())
-        // Only the administrator may give files away; others may to a group that they are in.
-        && fchown(file, uid, gid).is_err()
-    {
-        // Who runs as the owner or as the group was to run as those, and not as these.
-        mode &= !0o6000;
-        if fchown(file, None, gid).is_err() {
-            mode = for_another_group(mode);
-        }
-    }
-    // Behind the owner, whose change takes bits away, as the mask of the process may have.
-    file.set_permissions(fs::Permissions::from_mode(mode))
-}
-
-/// What of `mode` may stay where the group cannot: to either group that was not the file's or that no
-/// longer is, what both the old group and all others might do.
-#[cfg(unix)]
-const fn for_another_group(mode: u32) -> u32 {
-    let all = mode & (mode >> 3) & 0o7;
-    (mode & !0o77) | (all << 3) | all
-}
-
-/// Gives a file the permissions of the one that it replaces.
-///
-/// # Errors
-///
-/// Of the system.
-#[cfg(not(unix))]
-pub fn keep_access(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
-    file.set_permissions(replaced.permissions())
-}
-
 fn folder_of(target: &Path) -> &Path {
     let folder = target.parent();
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
@@ -460,15 +416,6 @@ mod tests {
                 .unwrap();
             assert_eq!(owner(fs::metadata(&path).unwrap()), before);
         }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn another_group_may_what_the_old_one_and_all_others_might() {
-        let modes = [0o640, 0o644, 0o660, 0o664, 0o604, 0o757, 0o600, 0o777];
-        let expected = [0o600, 0o644, 0o600, 0o644, 0o600, 0o755, 0o600, 0o777];
-        assert_eq!(modes.map(for_another_group), expected);
-        assert_eq!(for_another_group(0o100_640), 0o100_600);
     }
 
     /// Of a process of the same number that was killed before the machine was started anew.

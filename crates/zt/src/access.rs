@@ -1,0 +1,61 @@
+//! Who may do what with a file that takes the place of another.
+
+use std::fs::{self, File};
+use std::io;
+
+/// Gives a file the owner, the group and the permissions of the one that it replaces, as far as this
+/// process may. Where it may not, nobody may do more with it than before. [`crate::AtomicFile`] does this;
+/// it is for those who put files in the place of others by themselves.
+///
+/// # Errors
+///
+/// Of the system, where the file is not this user's.
+#[cfg(unix)]
+pub fn keep_access(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    let (uid, gid) = (Some(replaced.uid()), Some(replaced.gid()));
+    let mut mode = replaced.mode();
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) != (replaced.uid(), replaced.gid())
+        // Only the administrator may give files away; others may to a group that they are in.
+        && fchown(file, uid, gid).is_err()
+    {
+        // Who runs as the owner or as the group was to run as those, and not as these.
+        mode &= !0o6000;
+        if fchown(file, None, gid).is_err() {
+            mode = for_another_group(mode);
+        }
+    }
+    // Behind the owner, whose change takes bits away, as the mask of the process may have.
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+/// What of `mode` may stay where the group cannot: to either group that was not the file's or that no
+/// longer is, what both the old group and all others might do.
+#[cfg(unix)]
+const fn for_another_group(mode: u32) -> u32 {
+    let all = mode & (mode >> 3) & 0o7;
+    (mode & !0o77) | (all << 3) | all
+}
+
+/// Gives a file the permissions of the one that it replaces.
+///
+/// # Errors
+///
+/// Of the system.
+#[cfg(not(unix))]
+pub fn keep_access(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
+    file.set_permissions(replaced.permissions())
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(unix)]
+    #[test]
+    fn another_group_may_what_the_old_one_and_all_others_might() {
+        let modes = [0o640, 0o644, 0o660, 0o664, 0o604, 0o757, 0o600, 0o777];
+        let expected = [0o600, 0o644, 0o600, 0o644, 0o600, 0o755, 0o600, 0o777];
+        assert_eq!(modes.map(super::for_another_group), expected);
+        assert_eq!(super::for_another_group(0o100_640), 0o100_600);
+    }
+}
