@@ -8,6 +8,7 @@
 )]
 #![cfg(feature = "squizd")]
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
@@ -270,6 +271,59 @@ fn names_hash_to_the_ids_that_are_written() {
     assert_eq!(id("layers.0.0"), 0x7066_26E0_4079_B68A);
     // Ids differ even where hashes do not: sub-blocks are found by them.
     assert_eq!(id("layers.0.1"), 0x7066_26E0_4079_B68B);
+}
+
+#[test]
+fn many_tensors_of_one_hash_do_not_take_quadratic_time() {
+    let group = QuantizedGroup::new(
+        [1, 2],
+        layout(true, 2),
+        bytes(&[0x21]),
+        singles(&[0.5]),
+        None,
+    );
+    let group = group.unwrap();
+    let file = ours(|writer| {
+        for model in 0..20_000 {
+            // Of no model but the layer: all hash alike.
+            writer.add(&format!("m{model}.layers.0.q"), &group).unwrap();
+        }
+    });
+    let mut options = ConvertOptions::new(SQUIZD);
+    options.lossy = true;
+    let (squizd, _) = to(&options, &file).unwrap();
+    let file = opened(squizd, true);
+    let ids = file.entries().into_iter().map(|entry| {
+        let attributes = entry.tensor().unwrap().object().attributes();
+        attributes.get("squizd.tensor_id").unwrap().as_u64()
+    });
+    assert_eq!(ids.collect::<HashSet<_>>().len(), 20_000);
+}
+
+/// One after the other, every layer of one empty block, and then empty tables.
+#[test]
+fn many_layers_and_tables_do_not_take_quadratic_time() {
+    const COUNT: u16 = 30_000;
+    let table = 256 + 32 * u64::from(COUNT);
+    let block = [&b"NPCL"[..], &[0; 8], &1f32.to_le_bytes()].concat();
+    let end = table + u64::from(COUNT) * 16;
+    let mut file = [&b"SQZD\x01\0\0\0\0\0"[..], &COUNT.to_le_bytes()].concat();
+    file.resize(256, 0);
+    for layer in 0..COUNT {
+        let layer = u64::from(layer);
+        file.extend((layer as u32).to_le_bytes());
+        file.extend(
+            [table + layer * 16, 16, end + layer * 8]
+                .map(u64::to_le_bytes)
+                .concat(),
+        );
+        file.extend([0; 4]);
+    }
+    file.extend(block.repeat(COUNT.into()));
+    file.extend(b"SCZT\0\0\0\0".repeat(COUNT.into()));
+    // More layers than strict readers take.
+    let file = opened(file, false);
+    assert_eq!(file.entries().len(), usize::from(COUNT));
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub(super) struct Entry {
 pub(super) struct Index {
     /// By layer, ascending.
     pub(super) entries: Vec<Entry>,
+    /// The weights of the layers by offset, apart from each other.
+    weights: Vec<Span>,
     pub(super) end: u64,
 }
 
@@ -68,8 +70,8 @@ impl Index {
             let found = entry.layer_idx;
             tolerated.push(Violation::LayerGap { position, found }.at(entry.at));
         }
-        expect_apart(&entries)?;
         Ok(Index {
+            weights: apart(&entries)?,
             entries,
             end: table.end(),
         })
@@ -77,15 +79,19 @@ impl Index {
 
     /// Where the last of the weights end.
     pub(super) fn weights_end(&self) -> u64 {
-        let ends = self.entries.iter().map(|entry| entry.weights.end());
-        ends.max().unwrap_or(self.end)
+        self.weights.last().map_or(self.end, |last| last.end())
     }
 
-    /// Whether a span shares bytes with the header, the index or the weights of a layer.
+    /// Whether a span shares bytes with the header, the index or the weights of a layer. Asked for
+    /// every layer and every table, of which there may be very many.
     pub(super) fn overlaps(&self, span: Span) -> bool {
-        let mut entries = self.entries.iter();
+        // Apart, so that they end in the order in which they begin.
+        let before = self
+            .weights
+            .partition_point(|weights| weights.end() <= span.offset());
+        let next = self.weights.get(before);
         (span.offset() < self.end && !span.is_empty())
-            || entries.any(|entry| entry.weights.overlaps(span))
+            || next.is_some_and(|weights| weights.overlaps(span))
     }
 }
 
@@ -135,8 +141,12 @@ impl Entry {
     }
 }
 
-/// The order in the file need not be that of the layers.
-fn expect_apart(entries: &[Entry]) -> Result<()> {
+/// The weights in the order of the file, which need not be that of the layers.
+///
+/// # Errors
+///
+/// Two layers that share bytes.
+fn apart(entries: &[Entry]) -> Result<Vec<Span>> {
     let mut sorted: Vec<&Entry> = entries.iter().collect();
     sorted.sort_by_key(|entry| entry.weights.offset());
     let pairs = sorted.iter().zip(sorted.iter().skip(1));
@@ -146,5 +156,36 @@ fn expect_apart(entries: &[Entry]) -> Result<()> {
             return Err(Violation::LayersOverlap { first, second }.into());
         }
     }
-    Ok(())
+    Ok(sorted.into_iter().map(|entry| entry.weights).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn overlaps_what_any_layer_overlaps() {
+        // Not in the order of the file, and with gaps.
+        let start = (HEADER_LEN + 4 * ENTRY_LEN) as u64;
+        let layers = [(30, 4), (0, 3), (10, 10), (20, 1)].map(|(at, len)| (start + at, len));
+        let mut file = vec![0; HEADER_LEN];
+        for (layer, (offset, len)) in (0u32..).zip(layers) {
+            file.extend(layer.to_le_bytes());
+            file.extend([offset, len, 0].map(u64::to_le_bytes).concat());
+            file.extend([0; 4]);
+        }
+        file.resize(file.len() + 40, 0);
+        let index = Index::read(&zt::Memory::new(file), 4, &mut Vec::new()).unwrap();
+        assert_eq!(index.weights_end(), start + 34);
+        let header = (0, start);
+        for offset in start - 4..start + 40 {
+            for len in 0..40 {
+                let span = Span::new(offset, len).unwrap();
+                let mut taken = layers.iter().chain([&header]);
+                let expected = taken.any(|(at, len)| Span::new(*at, *len).unwrap().overlaps(span));
+                assert_eq!(index.overlaps(span), expected, "{offset} + {len}");
+            }
+        }
+    }
 }

@@ -1,13 +1,14 @@
 //! An object on its way to a tensor block.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use zt::formats::{Quantization, ZeroKind, dense_byte_len, element_count};
 use zt::{ComponentReader, DType, Object, Result, Value};
 
 use super::block::{Encoding, RANK_MAX};
 use super::names::{Place, name_within, tensor_id};
+use super::scales::SUB_BLOCK;
 use super::{SUB_BLOCK_LEN, TENSOR_ID, TENSOR_SCALE, TENSOR_ZERO};
 use crate::fault::Loss;
 use crate::losses::Losses;
@@ -39,12 +40,12 @@ pub(super) struct Scales {
 
 impl<'i> Tensor<'i> {
     /// The object as a tensor; `None` where nothing of it can be said and that is allowed. `ids`
-    /// are those that are taken: sub-blocks are found by them.
+    /// are those that others have: sub-blocks are found by them.
     pub(super) fn new(
         losses: &mut Losses<'_, '_>,
         mut object: Outgoing<'i>,
         is_dense_wished: bool,
-        ids: &mut HashSet<u64>,
+        ids: &mut Ids,
     ) -> Result<Option<Self>> {
         let (name, target) = (object.name(), losses.target);
         let source = object.object();
@@ -203,27 +204,50 @@ fn quantized(object: &Object) -> Option<(Encoding, Scales)> {
     Some((encoding, scales))
 }
 
+/// The ids that tensors have, each with one where to look for a free one.
+#[derive(Default)]
+pub(super) struct Ids(HashMap<u64, u64>);
+
+impl Ids {
+    fn is_free(&self, id: u64) -> bool {
+        !self.0.contains_key(&id)
+    }
+
+    /// Takes the first free id from `wished` on. All names of a file may hash to one: whoever
+    /// passes taken ids leaves word at each where the way ended.
+    fn take(&mut self, wished: u64) -> u64 {
+        let mut passed = Vec::new();
+        let mut id = wished;
+        while let Some(next) = self.0.get(&id) {
+            passed.push(id);
+            id = *next;
+        }
+        let after = id.wrapping_add(1) & !SUB_BLOCK;
+        for taken in passed.into_iter().chain([id]) {
+            self.0.insert(taken, after);
+        }
+        id
+    }
+}
+
 /// The scales with an id that no other tensor has; what else the object says is a loss.
 fn identified(
     losses: &mut Losses<'_, '_>,
     object: &Outgoing<'_>,
     place: Place,
     mut scales: Scales,
-    ids: &mut HashSet<u64>,
+    ids: &mut Ids,
 ) -> Result<Scales> {
     let (name, target, source) = (object.name(), losses.target, object.object());
     let mut said = vec!["bits", "group_size", "packing", "signed", "zero_kind"];
     let attributes = source.attributes();
     let id = attributes.get(TENSOR_ID).and_then(Value::as_u64);
-    let id = id.filter(|id| id >> 63 == 0 && !ids.contains(id));
+    let id = id.filter(|id| id >> 63 == 0 && ids.is_free(*id));
     if id.is_some() {
         said.push(TENSOR_ID);
     }
-    let mut id = id.unwrap_or_else(|| tensor_id(place.layer, name_within(place.layer, name)));
-    while !ids.insert(id) {
-        id = id.wrapping_add(1) & (u64::MAX >> 1);
-    }
-    scales.tensor_id = id;
+    let id = id.unwrap_or_else(|| tensor_id(place.layer, name_within(place.layer, name)));
+    scales.tensor_id = ids.take(id);
     let is_kept = |key: &str, value: f32| {
         attributes
             .get(key)

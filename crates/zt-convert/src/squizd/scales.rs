@@ -40,7 +40,7 @@ impl Scales {
 
 /// All tables of a file.
 pub(super) struct Tables {
-    /// In the order of the file.
+    /// In the order of the file, apart from each other.
     pub(super) spans: Vec<Span>,
     /// An entry per quantized tensor, in the order of the tables.
     pub(super) tensors: Vec<Scales>,
@@ -77,7 +77,8 @@ impl Tables {
 
     /// Whether a table begins at `offset`.
     pub(super) fn begins_at(&self, offset: u64) -> bool {
-        self.spans.iter().any(|span| span.offset() == offset)
+        let begin = |span: &Span| span.offset();
+        self.spans.binary_search_by_key(&offset, begin).is_ok()
     }
 }
 
@@ -141,11 +142,13 @@ impl Entries {
     /// Passes over one table. Costs memory only where ids change.
     fn read(&mut self, source: &dyn Source, table: Span) -> Result<()> {
         const PIECE: usize = 4096 * ENTRY_LEN;
-        let mut piece = vec![0; PIECE];
+        let piece_len = |left: u64| usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
+        // No more than the table has: it may be one of very many without an entry.
+        let mut piece = vec![0; piece_len(table.byte_len())];
         let mut at = table.offset().saturating_add(HEAD_LEN as u64);
         while at < table.end() {
-            let left = usize::try_from(table.end().saturating_sub(at)).unwrap_or(PIECE);
-            let piece = piece.get_mut(..left.min(PIECE)).unwrap_or_default();
+            let left = piece_len(table.end().saturating_sub(at));
+            let piece = piece.get_mut(..left).unwrap_or_default();
             source.read_at(at, piece)?;
             let (entries, _) = piece.as_chunks::<ENTRY_LEN>();
             for entry in entries {

@@ -5,7 +5,6 @@
 //! entries in one table and those of sub-blocks in the next.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::collections::HashSet;
 use std::io::Write;
 
 use zt::{Attributes, Error, Result, Value, Warning};
@@ -13,7 +12,7 @@ use zt::{Attributes, Error, Result, Value, Warning};
 use super::block::Encoding;
 use super::header::{Flags, HEADER_LEN, MAGIC};
 use super::index::ENTRY_LEN as INDEX_ENTRY_LEN;
-use super::outgoing::{PACKED, Tensor};
+use super::outgoing::{Ids, PACKED, Tensor};
 use super::scales::{ENTRY_LEN, HEAD_LEN, MAGIC as TABLE_MAGIC, SUB_BLOCK};
 use crate::convert::Sink;
 use crate::fault::{Fault, Loss};
@@ -44,7 +43,7 @@ pub(super) fn write(
     let arch_id = arch_id(&mut losses, merged.attributes)?;
     losses.fields(&merged.extra, None)?;
     let mut tensors = Vec::with_capacity(merged.objects.len());
-    let mut ids = HashSet::new();
+    let mut ids = Ids::default();
     for incoming in &merged.objects {
         let object = Outgoing::new(incoming, options.dtype);
         let tensor = Tensor::new(&mut losses, object, options.dense, &mut ids)?;
