@@ -21,7 +21,7 @@ pub struct Names(Arc<[String]>);
 
 impl Names {
     /// The list in the file at `path`: UTF-8, a name a line. White space at the ends of lines, and
-    /// lines of nothing else, do not count.
+    /// lines of nothing else, do not count, nor does a byte order mark.
     ///
     /// # Errors
     ///
@@ -37,6 +37,7 @@ impl Names {
                 return Err(Fault::NamesTooLong { limit: LEN_MAX }.into());
             }
             let text = String::from_utf8(text).map_err(|_| Fault::NamesNotUtf8)?;
+            let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
             let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
             Ok(names.collect())
         };

@@ -94,6 +94,11 @@ fn a_list_of_names_is_a_name_a_line() {
     let names = Names::read(&path).unwrap();
     assert_eq!(names.iter().collect::<Vec<_>>(), ["a.weight", "b c", "d"]);
 
+    // As editors on Windows begin a text; a second one is of the name.
+    fs::write(&path, "\u{FEFF}\u{FEFF}a\nb").unwrap();
+    let names = Names::read(&path).unwrap();
+    assert_eq!(names.iter().collect::<Vec<_>>(), ["\u{FEFF}a", "b"]);
+
     let refused = || {
         let error = Names::read(&path).unwrap_err();
         assert_eq!(error.path(), Some(path.as_path()));
