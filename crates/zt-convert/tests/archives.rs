@@ -111,6 +111,14 @@ fn two_archives_in_a_row_are_refused() {
     }
 }
 
+/// Looked for where the one of an archive behind something would be, the record is there.
+#[test]
+fn a_broken_locator_makes_no_second_archive() {
+    let error = opened(&bytes_of("foreign/npz/bad_zip64_locator.npz")).unwrap_err();
+    assert_eq!(error.code(), "header");
+    assert!(!error.to_string().contains("second"), "{error}");
+}
+
 #[test]
 fn an_archive_among_the_values_of_a_file_is_not_what_that_is() {
     let archive = bytes_of("foreign/npz/stored.npz");

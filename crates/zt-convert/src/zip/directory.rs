@@ -57,6 +57,8 @@ pub(super) fn locate(source: &dyn Source) -> Result<Place> {
         && !is_shifted
         && error.kind() != zt::ErrorKind::Io
         && let Ok(second) = directory(source, true)
+        // Else it is this one, and what is broken says more.
+        && second.before > 0
     {
         let offset = second.before;
         return Err(Error::from(Violation::Several { offset }).with_offset(offset));
