@@ -73,6 +73,19 @@ fn a_model_without_its_shards_opens_and_says_which_is_missing() {
     );
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn shards_are_found_where_names_of_files_are_no_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let named = |name: &[u8]| folder.path().join(std::ffi::OsStr::from_bytes(name));
+    let root = named(b"m\xFF.zt");
+    fs::copy(path("sharded.zt2"), &root).unwrap();
+    fs::copy(path("sharded-base.zt"), named(b"m\xFF-base.zt")).unwrap();
+    let file = zt_convert::open(&root, &OpenOptions::new()).unwrap();
+    assert!(file.verify(&VerifyOptions::default()).unwrap().is_ok());
+}
+
 #[test]
 fn our_own_reader_says_what_the_file_is() {
     let error = File::from_bytes(fs::read(path("tied.zt2")).unwrap()).unwrap_err();

@@ -95,8 +95,10 @@ impl<'a> Homes<'a> {
         };
         let expected = self.listed(name).ok_or_else(unknown)?.byte_len;
         let root = self.path.ok_or(Fault::NeedsPath)?;
-        let stem = root.file_stem().unwrap_or_default().to_string_lossy();
-        let path = root.with_file_name(format!("{stem}-{name}.zt"));
+        // Which need not be text.
+        let mut file_name = root.file_stem().unwrap_or_default().to_owned();
+        file_name.push(format!("-{name}.zt"));
+        let path = root.with_file_name(file_name);
         let open = || -> Result<(FileSource, Span)> {
             let source = FileSource::open(&path)?;
             let found = source.byte_len();
