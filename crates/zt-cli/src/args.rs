@@ -155,7 +155,7 @@ pub(crate) fn parse(early: &Early) -> Result<Cli, clap::Error> {
 }
 
 /// The arguments with `--zstd 9` as `--zstd=9`. The level may be missing, so that what follows could
-/// be a file as well; a file that is called like a level is `./9`.
+/// be a file as well; a file that is called like a number is `./9`.
 fn with_levels(arguments: &[OsString], command: &clap::Command) -> Vec<OsString> {
     const FLAG: &str = "--zstd";
     let mut given = arguments
@@ -171,7 +171,7 @@ fn with_levels(arguments: &[OsString], command: &clap::Command) -> Vec<OsString>
     let mut is_option = true;
     for argument in arguments {
         is_option &= argument != "--";
-        let level = argument.to_str().filter(|text| compression(text).is_ok());
+        let level = argument.to_str().filter(|text| may_be_level(text));
         match (level, joined.last_mut()) {
             (Some(level), Some(flag)) if is_option && *flag == FLAG => {
                 flag.push(format!("={level}"));
@@ -180,6 +180,13 @@ fn with_levels(arguments: &[OsString], command: &clap::Command) -> Vec<OsString>
         }
     }
     joined
+}
+
+/// Whether what follows `--zstd` is meant for it: a level, or a number that is none and to be refused.
+fn may_be_level(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    is_number || compression(text).is_ok()
 }
 
 /// Prints help, the version, or what is wrong with the arguments.

@@ -11,8 +11,8 @@ use crate::exit::Failure;
 #[derive(Debug, Args)]
 pub(crate) struct Storing {
     /// Compress components that shrink, at this level [3]; `auto` chooses for each, by a sample.
-    /// What follows is the level if it can be one. Without it, all is stored raw, also what was
-    /// compressed, but for planes
+    /// What follows is the level if it is a number or `auto`. Without it, all is stored raw, also
+    /// what was compressed, but for planes
     #[arg(
         long,
         value_name = "LEVEL",

@@ -336,7 +336,12 @@ fn a_level_may_stand_alone() {
         zt!["merge", "-f", "--zstd", level, first, other].exits(0);
         assert_eq!(fs::read(&one).unwrap(), fs::read(&other).unwrap());
     }
-    // What is no level is a file, and so is whatever follows `--`.
+    // A number is a level, though it may be none that there is.
+    for level in ["23", "-8", "+99", "99999999999"] {
+        let run = zt!["convert", "-f", first, other, "--zstd", level].exits(2);
+        assert!(run.err.contains("from -7 to 22"), "{}", run.err);
+    }
+    // What is no number is a file, and so is whatever follows `--`.
     zt!["convert", "-f", first, "--zstd", other].exits(0);
     let run = zt!["convert", "-f", first, "--zstd", "--", "9", other].exits(4);
     assert!(run.err.contains("9: "), "{}", run.err);

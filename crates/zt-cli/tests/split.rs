@@ -131,6 +131,8 @@ fn what_cannot_be_leaves_nothing() {
         ]
         .exits(2);
     }
+    let run = zt!["split", whole, "--max-shard-size", "-5GB"].exits(2);
+    assert!(run.err.contains("not a size above 0"), "{}", run.err);
     zt!["split", whole, "--to", "safetensors", "--zstd", "-o", out].exits(2);
     zt!["split", whole, "--to", "npz", "-o", out].exits(2);
     let npy = dir.path().join("w.npy");

@@ -30,7 +30,13 @@ pub(crate) struct Arguments {
     /// The file, of any kind; of a set that is to be cut anew, its index
     file: PathBuf,
     /// The most bytes of values in a shard, before compression: 5GB, 500MB, 2GiB, or bytes
-    #[arg(long, value_name = "SIZE", default_value = "5GB", value_parser = parse)]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "5GB",
+        value_parser = parse,
+        allow_hyphen_values = true
+    )]
     max_shard_size: u64,
     /// Where to write, made if it is not there [the folder of FILE]
     #[arg(short, long, value_name = "DIR")]
