@@ -1,40 +1,52 @@
 //! The folder that the files of a command go to.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use zt::Error;
 
 use crate::exit::Failure;
 
-/// A folder that is there. A command that fails leaves none behind that it has made.
+/// A folder that is there, until this is dropped: then it goes again if it was made and nothing is
+/// in it, and so do those around it.
+#[must_use]
 pub(crate) struct Folder {
-    made: Option<PathBuf>,
+    /// Those that were made, each within the one before.
+    made: Vec<PathBuf>,
 }
 
 impl Folder {
     /// The folder of this name, made where there is none; the current one where the name is empty.
     pub(crate) fn at(path: &Path) -> Result<Self, Failure> {
-        if path.as_os_str().is_empty() || path.is_dir() {
-            return Ok(Self::none());
+        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.is_dir();
+        let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+        let mut folder = Self::none();
+        for path in missing.into_iter().rev() {
+            match fs::create_dir(path) {
+                Ok(()) => folder.made.push(path.to_owned()),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    // Others may have made it meanwhile, and `a/..` is there once `a` is.
+                    if !path.is_dir() {
+                        return Err(Failure::overwrite(path, "is no folder"));
+                    }
+                }
+                Err(error) => return Err(Error::from(error).with_path(path).into()),
+            }
         }
-        if path.exists() {
-            return Err(Failure::overwrite(path, "is no folder"));
-        }
-        fs::create_dir_all(path).map_err(|error| Error::from(error).with_path(path))?;
-        Ok(Folder {
-            made: Some(path.to_owned()),
-        })
+        Ok(folder)
     }
 
     /// Of a command that needs none.
     pub(crate) const fn none() -> Self {
-        Folder { made: None }
+        Folder { made: Vec::new() }
     }
+}
 
-    pub(crate) fn remove_if_made(&self) {
-        if let Some(path) = &self.made {
-            let _ = fs::remove_dir(path); // Which refuses where there is something in it.
-        }
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let made = self.made.iter().rev();
+        // Which is refused where there is something in it.
+        let _ = made.map(fs::remove_dir).take_while(Result::is_ok).count();
     }
 }

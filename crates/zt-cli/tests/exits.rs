@@ -221,6 +221,12 @@ fn completions_and_manual_pages_exist() {
         "overwrite"
     );
     zt!["man", "--dir", pages, "--force"].exits(0);
+    // A folder that cannot be made leaves none around it.
+    let (made, name) = (dir.path().join("man2"), "x".repeat(300));
+    zt!["man", "--dir", made.join("man3").join(name)].exits(4);
+    assert!(!made.exists());
+    zt!["man", "--dir", pages.join("zt.1")].exits(2);
+    zt!["man", "--dir", pages.join("zt.1").join("within")].exits(2);
 }
 
 #[test]

@@ -266,4 +266,10 @@ fn what_can_be_read_is_extracted_and_the_rest_is_reported() {
     assert!(!out.exists(), "a folder that stayed empty goes");
     zt!["extract", common::of_unknown_format(dir.path()), "-o", out].exits(5);
     assert!(!out.exists());
+    // And so do those around it that were made for it, and no other.
+    let kept = dir.path().join("kept");
+    std::fs::create_dir(&kept).unwrap();
+    let within = kept.join("a/../b/c");
+    zt!["extract", common::damaged(dir.path()), "-o", within].exits(1);
+    assert!(names_in(&kept).is_empty());
 }

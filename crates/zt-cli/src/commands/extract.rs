@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if arguments.names.is_empty() {
         source.file().check_overlap()?;
     }
-    let folder = match plan.iter().any(|(_, path)| *path == arguments.output) {
+    let _folder = match plan.iter().any(|(_, path)| *path == arguments.output) {
         true => Folder::none(),
         false => Folder::at(&arguments.output)?,
     };
@@ -113,7 +113,6 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             }
             // The rest would fail as well, or is not wanted any more.
             Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Interrupted) => {
-                folder.remove_if_made();
                 return Err(error.into());
             }
             Err(error) => error,
@@ -122,7 +121,6 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         document.errors.push(ErrorBody::from(&error));
         exit = exit.max(Failure::Error(error).exit());
     }
-    folder.remove_if_made();
     drop(job);
     if output.json {
         output.document(&document)?;

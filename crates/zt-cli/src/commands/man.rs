@@ -10,6 +10,7 @@ use zt::AtomicFile;
 
 use crate::args::Cli;
 use crate::exit::{Exit, Failure};
+use crate::folder::Folder;
 use crate::output::Output;
 
 /// Print the manual page, or write all of them
@@ -59,8 +60,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         }
         pages.push((path, render(command).map_err(zt::Error::from)?));
     }
-    let of_dir = |error: std::io::Error| zt::Error::from(error).with_path(dir);
-    std::fs::create_dir_all(dir).map_err(of_dir)?;
+    let _made = Folder::at(dir)?;
     let mut written = Vec::new();
     for (path, page) in pages {
         let mut file = AtomicFile::create(&path)?;

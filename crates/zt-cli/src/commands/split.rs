@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             .to_path_buf(),
     };
     let stem = stem(&arguments.file)?;
-    let made = Folder::at(&folder)?;
+    let _made = Folder::at(&folder)?;
     let split = zt_convert::split(
         &inputs,
         &folder,
@@ -139,7 +139,6 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     );
     drop(progress);
     let split = split.map_err(Failure::from).inspect_err(|failure| {
-        made.remove_if_made();
         let taking = &arguments.taking;
         taking.hint(failure, &inputs, arguments.force, output);
         if matches!(failure, Failure::Error(error) if error.code() == "overwrite")
