@@ -3,7 +3,7 @@
 //! Our own reader agreeing with our own writer proves little. The judges here are releases of
 //! `ztensor` as published, each in a virtual environment of its own under `target/interop`, because
 //! they share a name. What is written, and the truth about it, is in
-//! `conformance/examples/interop_write.rs`; the comparison is `conformance/interop/`.
+//! `conformance/examples/interop_write/`; the comparison is `conformance/interop/`.
 //! `gguf_both_ways.py` and `numpy_both_ways.py` there do the same for GGUF, npz and npy, with random
 //! files of gguf-py and numpy; `onnx_read.py` has us read random models of onnx.
 
