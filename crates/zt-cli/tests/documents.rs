@@ -544,7 +544,8 @@ fn hash_says_which_object_cannot_be_read() {
 #[test]
 fn explain_knows_every_code_of_the_library() {
     let document = zt!["explain", "--json", "digest-mismatch"].exits(0).json();
-    assert_eq!(keys(&document), ["code", "fault", "meaning", "remedy"]);
+    let expected = ["code", "fault", "meaning", "remedy", "severity"];
+    assert_eq!(keys(&document), expected);
     for info in zt::codes::ALL {
         assert!(
             zt!["explain", info.code]
@@ -555,5 +556,28 @@ fn explain_knows_every_code_of_the_library() {
     }
     zt!["explain", "error[index_value]:"].exits(0);
     let list = zt!["explain", "--json"].exits(0).json();
-    assert_eq!(list.as_array().unwrap().len(), zt::codes::ALL.len());
+    let known = zt::codes::ALL.len() + zt::codes::WARNINGS.len();
+    assert_eq!(list.as_array().unwrap().len(), known);
+}
+
+#[test]
+fn explain_knows_warnings_too() {
+    for asked in ["ambiguous", "warning[ambiguous]", "warning[ambiguous]:"] {
+        let text = zt!["explain", asked].exits(0).text();
+        assert!(text.contains("the format leaves this open"), "{text}");
+    }
+    // Of a code that errors have too, what was asked for.
+    for (asked, severity) in [
+        ("alignment", "error"),
+        ("error[alignment]", "error"),
+        ("warning[alignment]", "warning"),
+        ("warning[header]", "warning"),
+    ] {
+        let document = zt!["explain", "--json", asked].exits(0).json();
+        assert_eq!(document["severity"], severity, "{asked}");
+        assert_eq!(document["fault"].is_null(), severity == "warning");
+    }
+    let list = zt!["explain"].exits(0).text();
+    assert!(list.contains("warning[lossy]"), "{list}");
+    zt!["explain", "error[ambiguous]x"].exits(2);
 }

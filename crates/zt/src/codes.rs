@@ -1,4 +1,5 @@
-//! The stable error codes, explained. `spec/errors.md` says the same at greater length.
+//! The stable codes of errors and warnings, explained. `spec/errors.md` says the same of errors at
+//! greater length, `spec/warnings.md` of warnings.
 
 /// A code and what it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,7 @@ const AGAIN: &str =
     "The file was damaged or written wrongly: fetch it again, or write it anew from its source.";
 const WRITER: &str = "Its writer broke the specification: report it there, and write the file anew with another one.";
 
-/// Every code, in alphabetical order.
+/// Every code of errors, in alphabetical order.
 pub const ALL: &[CodeInfo] = &[
     info(
         "alignment",
@@ -323,9 +324,129 @@ pub const ALL: &[CodeInfo] = &[
     ),
 ];
 
+/// A warning's code and what it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WarningInfo {
+    /// The code, as [`crate::Warning::code`] has it.
+    pub code: &'static str,
+    /// The kinds of files that it is of, or the work.
+    pub from: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// What the warning of that code means; of an error's code, that is the same for all.
+#[must_use]
+pub fn explain_warning(code: &str) -> Option<WarningInfo> {
+    let known = WARNINGS.iter().copied().find(|info| info.code == code);
+    known.or_else(|| {
+        let code = explain(code)?.code;
+        Some(WarningInfo { code, ..TOLERATED })
+    })
+}
+
+const fn warning(code: &'static str, from: &'static str, meaning: &'static str) -> WarningInfo {
+    WarningInfo {
+        code,
+        from,
+        meaning,
+    }
+}
+
+/// A warning that has the code of an error.
+const TOLERATED: WarningInfo = warning(
+    "the code of an error",
+    "npy, npz, PyTorch, SQUIZD, SLM1",
+    "something that the format forbids to writers and that reads all the same; a problem to `verify --strict` and `OpenOptions::strict`",
+);
+
+/// Every code that warnings have of their own, in the order of `spec/warnings.md`.
+pub const WARNINGS: &[WarningInfo] = &[
+    warning(
+        "newer-minor",
+        "`.zt`",
+        "the version is of a newer minor than 1.2: fields that matter to the writer may be ignored (zt-1.2 §11)",
+    ),
+    warning(
+        "version-suffix",
+        "`.zt`",
+        "the version goes on after its numbers, as in `1.2.0+build.5`; what follows is ignored",
+    ),
+    warning(
+        "alignment",
+        "`.zt` 0.1, 1.0",
+        "a blob begins off the 64-byte grid; from 1.1 on that is an error, and so it is to `verify --strict`",
+    ),
+    warning(
+        "unknown-digest",
+        "`.zt`, SLM1, ONNX, zTensor 2",
+        "the digest is of an algorithm that nobody here can compute; the component counts as unverified",
+    ),
+    warning(
+        "unlisted",
+        "sharded sets",
+        "a shard holds a tensor that the index does not list; it is kept",
+    ),
+    warning(
+        "shadowed",
+        "sharded sets",
+        "two shards hold a tensor of one name; the index says which one counts",
+    ),
+    warning(
+        "attribute-conflict",
+        "sharded sets, ONNX, HDF5",
+        "two shards, two entries of one model, or attributes of two HDF5 objects that share a key (`g@x` of the root, `x` of `g`) have different values under it; the first one's is kept",
+    ),
+    warning(
+        "attribute",
+        "HDF5",
+        "an attribute that is no number, no text and no array of them, or is damaged; it is left out",
+    ),
+    warning(
+        "unknown-type",
+        "GGUF",
+        "a tensor of a type that is not known, or retired: its bytes are kept, up to the next tensor",
+    ),
+    warning(
+        "split",
+        "GGUF",
+        "the file is one of a set that was split; the others are not looked at",
+    ),
+    warning(
+        "ambiguous",
+        "SQUIZD, SLM1",
+        "the format leaves this open; how it was read is said",
+    ),
+    warning(
+        "name",
+        "SQUIZD, HDF5",
+        "SQUIZD: a name that the user gave does not hash to the tensor's id, as others do; HDF5: the name of a dataset, a group or an attribute is not UTF-8, its other bytes are written as `\\xE9`",
+    ),
+    warning(
+        "torchscript",
+        "PyTorch",
+        "an archive of TorchScript: the tensors of its objects and of its code's constants are read, the code is not",
+    ),
+    warning(
+        "experimental",
+        "conversion",
+        "SQUIZD was written: no other program is known to read such files, so nobody has checked ours but ourselves",
+    ),
+    warning(
+        "shard",
+        "zTensor 2",
+        "a file without a manifest: a shard, whose bytes another file describes",
+    ),
+    warning(
+        "lossy",
+        "conversion",
+        "with `--lossy`: what was left out or changed because the target cannot say it; an object that is at fault and was left out, with the code of its fault",
+    ),
+];
+
 #[cfg(test)]
 mod tests {
-    use super::ALL;
+    use super::{ALL, TOLERATED, WARNINGS, explain, explain_warning};
 
     #[test]
     fn codes_are_sorted_and_unique() {
@@ -343,5 +464,33 @@ mod tests {
         sections.sort_unstable();
         let codes: Vec<&str> = ALL.iter().map(|info| info.code).collect();
         assert_eq!(sections, codes);
+    }
+
+    #[test]
+    fn every_warning_has_its_row_in_the_specification() {
+        let page = include_str!("../../../spec/warnings.md");
+        let rows = page.lines().filter(|line| line.starts_with("| "));
+        let mut rows: Vec<&str> = rows.skip(2).collect();
+        let listed = rows.len();
+        for info in WARNINGS.iter().chain([&TOLERATED]) {
+            let row = format!("| `{}` | {} | {} |", info.code, info.from, info.meaning);
+            // What is no code stands without quotes.
+            let plain = row.replacen('`', "", 2);
+            rows.retain(|line| *line != row && *line != plain);
+        }
+        assert_eq!(rows, [""; 0]);
+        assert_eq!(listed, WARNINGS.len() + 1);
+    }
+
+    #[test]
+    fn warnings_may_have_the_code_of_an_error() {
+        let own = explain_warning("lossy").unwrap();
+        assert_eq!((own.code, own.from), ("lossy", "conversion"));
+        let tolerated = explain_warning("header").unwrap();
+        assert_eq!(
+            (tolerated.code, tolerated.meaning),
+            ("header", TOLERATED.meaning)
+        );
+        assert!(explain("ambiguous").is_none() && explain_warning("nothing").is_none());
     }
 }

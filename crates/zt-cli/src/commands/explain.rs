@@ -1,32 +1,39 @@
-//! `zt explain`: what an error code means.
+//! `zt explain`: what the code of an error or a warning means.
 
 use clap::Args;
 use serde::Serialize;
-use zt::codes::{self, Blame, CodeInfo};
+use zt::codes::{self, Blame, CodeInfo, WarningInfo};
 
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::table::Table;
 
-/// Explain an error code
+/// Explain the code of an error or a warning
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The code, as in `error[digest-mismatch]`; without one, all of them are listed
+    /// The code, as in `error[digest-mismatch]` or `warning[ambiguous]`; without one, all of them
+    /// are listed
     code: Option<String>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   zt explain digest-mismatch
-  zt explain";
+  zt explain 'warning[alignment]'
+  zt explain
+
+Some codes are of errors and of warnings. With --json the keys are `severity` (`error` or
+`warning`), `code`, `meaning`, and `fault` and `remedy`, which are null for warnings; without a
+code, a list of these.";
 
 #[derive(Serialize)]
 struct Document {
+    severity: &'static str,
     code: &'static str,
-    fault: &'static str,
-    meaning: &'static str,
-    remedy: &'static str,
+    fault: Option<&'static str>,
+    meaning: String,
+    remedy: Option<&'static str>,
 }
 
 impl From<&CodeInfo> for Document {
@@ -38,12 +45,30 @@ impl From<&CodeInfo> for Document {
             remedy,
         } = *info;
         Document {
+            severity: "error",
             code,
-            fault: fault.as_str(),
-            meaning,
-            remedy,
+            fault: Some(fault.as_str()),
+            meaning: meaning.to_owned(),
+            remedy: Some(remedy),
         }
     }
+}
+
+impl From<&WarningInfo> for Document {
+    fn from(info: &WarningInfo) -> Self {
+        Document {
+            severity: "warning",
+            code: info.code,
+            fault: None,
+            meaning: meaning(info),
+            remedy: None,
+        }
+    }
+}
+
+/// What a warning means, and where it comes from.
+fn meaning(info: &WarningInfo) -> String {
+    format!("{}: {}", info.from, info.meaning)
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -51,49 +76,75 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         return list(output);
     };
     // As it stands in a message, brackets and all, or in snake case, will do.
-    let asked = code
-        .trim_start_matches("error")
-        .trim_matches(['[', ']', ':'])
-        .replace('_', "-");
-    let Some(info) = codes::explain(&asked) else {
-        let known: Vec<&str> = codes::ALL.iter().map(|info| info.code).collect();
-        let known = known.join(", ");
-        return Err(Failure::misuse(format!(
-            "there is no code {code:?}; the codes are {known}"
-        )));
+    let asked = code.trim_end_matches(':');
+    let within = |severity| {
+        asked
+            .strip_prefix(severity)?
+            .strip_prefix('[')?
+            .strip_suffix(']')
     };
-    if output.json {
-        output.document(&Document::from(info))?;
-    } else {
-        let fault = match info.fault {
-            Blame::File => "the file",
-            Blame::System => "the system",
-            Blame::Build => "nobody: this build does not cover it",
-            Blame::Limits => "nobody: the limits forbid it",
-            Blame::Caller => "the call",
-        };
-        let CodeInfo {
-            code,
-            meaning,
-            remedy,
-            ..
-        } = info;
-        output.line(&format!(
-            "{code}\n\n{meaning}\n\nAt fault: {fault}.\n\n{remedy}"
-        ))?;
+    let of_warning = within("warning");
+    let asked = of_warning.or(within("error")).unwrap_or(asked);
+    let asked = asked.trim_matches(['[', ']']).replace('_', "-");
+    let error = codes::explain(&asked).filter(|_| of_warning.is_none());
+    let warning = codes::explain_warning(&asked);
+    match (error, warning) {
+        (Some(info), _) => explain(info, output)?,
+        (None, Some(info)) if output.json => output.document(&Document::from(&info))?,
+        (None, Some(info)) => {
+            output.line(&format!("warning[{}]\n\n{}", info.code, meaning(&info)))?;
+        }
+        (None, None) => {
+            let errors = codes::ALL.iter().map(|info| info.code);
+            let own = codes::WARNINGS.iter().map(|info| info.code);
+            let own = own.filter(|code| codes::explain(code).is_none());
+            let known = errors.chain(own).collect::<Vec<_>>().join(", ");
+            return Err(Failure::misuse(format!(
+                "there is no code {code:?}; the codes are {known}"
+            )));
+        }
     }
     Ok(Exit::Ok)
 }
 
+fn explain(info: &CodeInfo, output: &mut Output) -> Result<(), Failure> {
+    if output.json {
+        output.document(&Document::from(info))?;
+        return Ok(());
+    }
+    let fault = match info.fault {
+        Blame::File => "the file",
+        Blame::System => "the system",
+        Blame::Build => "nobody: this build does not cover it",
+        Blame::Limits => "nobody: the limits forbid it",
+        Blame::Caller => "the call",
+    };
+    let CodeInfo {
+        code,
+        meaning,
+        remedy,
+        ..
+    } = info;
+    output.line(&format!(
+        "{code}\n\n{meaning}\n\nAt fault: {fault}.\n\n{remedy}"
+    ))?;
+    Ok(())
+}
+
 fn list(output: &mut Output) -> Result<Exit, Failure> {
     if output.json {
-        let documents: Vec<Document> = codes::ALL.iter().map(Document::from).collect();
+        let errors = codes::ALL.iter().map(Document::from);
+        let warnings = codes::WARNINGS.iter().map(Document::from);
+        let documents: Vec<Document> = errors.chain(warnings).collect();
         output.document(&documents)?;
         return Ok(Exit::Ok);
     }
     let mut table = Table::new(&["CODE", "MEANING"]);
     for info in codes::ALL {
         table.row([info.code.to_owned(), info.meaning.to_owned()]);
+    }
+    for info in codes::WARNINGS {
+        table.row([format!("warning[{}]", info.code), meaning(info)]);
     }
     let colored = output.colored();
     output.line(&table.render(colored))?;
