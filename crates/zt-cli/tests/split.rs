@@ -113,6 +113,33 @@ fn a_set_of_zt_files_keeps_every_format_and_attribute() {
 }
 
 #[test]
+fn a_set_may_have_a_name_of_its_own() {
+    let dir = tempdir().unwrap();
+    let (whole, out) = (sample(dir.path()), dir.path().join("shards"));
+    zt![
+        "split",
+        whole,
+        "--max-shard-size",
+        "64B",
+        "--name",
+        "other.v2",
+        "-o",
+        out
+    ]
+    .exits(0);
+    for name in names_in(&out) {
+        assert!(name.starts_with("other.v2"), "{name}");
+    }
+    zt!["verify", out.join("other.v2.zt.index.json")].exits(0);
+    for name in ["", ".", "..", "a/b", "../a", "a\\b", "/a"] {
+        let out = dir.path().join("none/at/all");
+        let run = zt!["split", whole, "--name", name, "-o", out, "--json"].exits(2);
+        assert_eq!(run.error_code(), "misuse", "{name:?}");
+        assert!(!dir.path().join("none").exists());
+    }
+}
+
+#[test]
 fn what_cannot_be_leaves_nothing() {
     let dir = tempdir().unwrap();
     let whole = sample(dir.path());

@@ -41,6 +41,10 @@ pub(crate) struct Arguments {
     /// Where to write, made if it is not there [the folder of FILE]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// What the set is called: the MODEL in MODEL-00001-of-00003.safetensors [as FILE, without its
+    /// ending]
+    #[arg(long, value_name = "MODEL")]
+    name: Option<String>,
     /// What to write [what FILE is]
     #[arg(long, value_name = "KIND", value_parser = kinds(|member| is_target(member.kind())))]
     to: Option<Kind>,
@@ -57,6 +61,7 @@ const EXAMPLES: &str = "\
 Examples:
   zt split model.safetensors --max-shard-size 5GB -o shards
   zt split model.gguf --to zt --zstd -o shards
+  zt split checkpoint-900.safetensors --name model -o shards
   zt split model.safetensors.index.json --max-shard-size 500MB -o smaller
   zt merge shards/model.safetensors.index.json model.safetensors
 
@@ -127,7 +132,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             .unwrap_or(Path::new(""))
             .to_path_buf(),
     };
-    let stem = stem(&arguments.file)?;
+    let stem = match &arguments.name {
+        Some(name) => name.clone(),
+        None => stem(&arguments.file)?,
+    };
     let _made = Folder::at(&folder)?;
     let split = zt_convert::split(
         &inputs,
@@ -161,7 +169,7 @@ fn stem(path: &Path) -> Result<String, Failure> {
     stem.ok_or_else(|| {
         let path = path.display();
         Failure::misuse(format!(
-            "{path}: its name, which shards are called by, is no text"
+            "{path}: its name, which shards are called by, is no text; --name gives another"
         ))
     })
 }
