@@ -72,8 +72,9 @@ mod append;
 mod convert;
 mod detect;
 mod fault;
-#[cfg(any(feature = "slm1", feature = "squizd"))]
 mod fields;
+#[cfg(any(feature = "slm1", feature = "squizd"))]
+mod fnv;
 #[cfg(feature = "gguf")]
 mod gguf;
 #[cfg(feature = "hdf5")]

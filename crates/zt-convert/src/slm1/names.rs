@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::fields::fnv1a;
+use crate::fnv::fnv1a;
 use crate::name_list::Names;
 
 /// The tensors that are not of a layer.

@@ -6,7 +6,7 @@ use zt::{DType, Error, Result, Source, Span};
 
 use super::header::Flags;
 use super::violation::Violation;
-use crate::fields::Record;
+use crate::fields::{Fields, Record};
 
 /// The most dimensions that a block may say it has.
 pub(super) const RANK_MAX: u32 = 64;
@@ -75,7 +75,7 @@ impl Block {
         if !flags.has(flag) {
             return Err(Violation::BlockWithoutFlag { magic }.at(offset));
         }
-        let fields = Fields(head);
+        let fields = Head(Fields(head));
         let parsed = match &magic {
             b"NPCL" => plain(fields),
             b"INT4" => int4(fields),
@@ -126,15 +126,13 @@ struct Parsed {
 
 /// The fields of a block as far as there are bytes.
 #[derive(Clone, Copy)]
-struct Fields<'h>(&'h [u8]);
+struct Head<'h>(Fields<'h>);
 
-impl Fields<'_> {
+impl Head<'_> {
     fn u32(self, at: usize) -> Result<u32, Violation> {
-        let field = self.0.get(at..).and_then(<[u8]>::first_chunk);
-        let cut = Violation::BlockCut {
-            available: self.0.len() as u64,
-        };
-        field.copied().map(u32::from_le_bytes).ok_or(cut)
+        let Head(fields) = self;
+        let available = fields.0.len() as u64;
+        fields.u32(at).ok_or(Violation::BlockCut { available })
     }
 
     /// Rows and columns, which three of the five begin with.
@@ -143,7 +141,7 @@ impl Fields<'_> {
     }
 }
 
-fn plain(fields: Fields<'_>) -> Result<Parsed, Violation> {
+fn plain(fields: Head<'_>) -> Result<Parsed, Violation> {
     let code = fields.u32(4)?;
     let dtype = match code {
         0 => DType::F32,
@@ -169,7 +167,7 @@ fn plain(fields: Fields<'_>) -> Result<Parsed, Violation> {
     })
 }
 
-fn int4(fields: Fields<'_>) -> Result<Parsed, Violation> {
+fn int4(fields: Head<'_>) -> Result<Parsed, Violation> {
     let (rows, columns) = fields.matrix()?;
     // Two u32: no overflow.
     let count = rows.saturating_mul(columns);
@@ -181,7 +179,7 @@ fn int4(fields: Fields<'_>) -> Result<Parsed, Violation> {
     })
 }
 
-fn int2(fields: Fields<'_>) -> Result<Parsed, Violation> {
+fn int2(fields: Head<'_>) -> Result<Parsed, Violation> {
     let (rows, columns) = fields.matrix()?;
     let sub_block_len = fields.u32(12)?;
     if sub_block_len == 0 {
@@ -195,7 +193,7 @@ fn int2(fields: Fields<'_>) -> Result<Parsed, Violation> {
     })
 }
 
-fn astc(fields: Fields<'_>) -> Result<Parsed, Violation> {
+fn astc(fields: Head<'_>) -> Result<Parsed, Violation> {
     let (width, height) = fields.matrix()?;
     let footprint = fields.u32(12)?;
     // The two codes that the specification has. They are of no numbering that is known, so the
@@ -219,7 +217,7 @@ fn astc(fields: Fields<'_>) -> Result<Parsed, Violation> {
 
 /// Nothing says where the values end, so they take what is left: a layer has one such block at
 /// most, and it is the last.
-fn tca(fields: Fields<'_>, available: u64) -> Result<Parsed, Violation> {
+fn tca(fields: Head<'_>, available: u64) -> Result<Parsed, Violation> {
     let (rows, bits) = fields.matrix()?;
     // At most 2^32 rows of 2^29 bytes: no overflow.
     let row_len = bits.div_ceil(64).saturating_mul(8);

@@ -4,7 +4,8 @@
 use zt::{Attributes, Error, Result, Source};
 
 use super::violation::{Section, Violation};
-use crate::fields::{Record, fnv1a};
+use crate::fields::Record;
+use crate::fnv::fnv1a;
 
 /// What every file begins with.
 pub(super) const MAGIC: [u8; 4] = *b"SQZD";

@@ -6,7 +6,7 @@ use zt::{Result, Warning};
 use super::contents::Contents;
 use super::header::LAYERS_MAX;
 use crate::fault::Fault;
-use crate::fields::fnv1a;
+use crate::fnv::fnv1a;
 use crate::name_list::Names;
 
 /// The id that the tables have for a tensor, if the hash is the one that the project uses

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use zt::{Error, Limits, Result, Source, Span};
 
 use super::member::Member;
-use super::{CENTRAL, END, END_64, Fields, LOCATOR_64, Violation, is_archive};
+use super::{CENTRAL, END, END_64, LOCATOR_64, Violation, is_archive};
+use crate::fields::Fields;
 
 /// Bytes of the end record before the comment.
 const END_LEN: u64 = 22;

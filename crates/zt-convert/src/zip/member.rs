@@ -5,7 +5,8 @@ use std::sync::Arc;
 use zt::{Digest, Error, Result, Source, Span};
 
 use super::inflate::Inflated;
-use super::{Fields, LOCAL, LOCAL_LEN, Violation};
+use super::{LOCAL, LOCAL_LEN, Violation};
+use crate::fields::Fields;
 
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;

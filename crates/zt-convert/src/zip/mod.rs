@@ -9,9 +9,9 @@
 //!
 //! The directory decides; local headers only say where data begins. A directory that lies about
 //! itself (its place, its length, the number of its members), or that has a name twice, refuses
-//! the archive. Bytes before and behind it are told of, and passed over. What is wrong with one member is found when that member is opened: a local header
-//! of another name, data that would reach into the next member or the directory, an encoding that
-//! nobody writes for tensors.
+//! the archive. Bytes before and behind it are told of, and passed over. What is wrong with one
+//! member is found when that member is opened: a local header of another name, data that would reach
+//! into the next member or the directory, an encoding that nobody writes for tensors.
 //!
 //! Nothing is believed before it is compared: lengths with the file and with what deflate can
 //! reach, names with the limit, contents with their CRC-32. Nothing is ever extracted, so names
@@ -27,6 +27,7 @@ mod write;
 
 use zt::{Error, FileBuilder, Limits, Result, Source, Span};
 
+use crate::fields::Fields;
 #[cfg(feature = "pytorch")]
 pub(crate) use member::Content;
 pub(crate) use member::Member;
@@ -126,21 +127,3 @@ const LOCATOR_64: &[u8] = b"PK\x06\x07";
 
 /// Bytes of a local header before the name.
 const LOCAL_LEN: usize = 30;
-
-/// Little-endian numbers at offsets of a record, counted after its signature.
-#[derive(Clone, Copy)]
-struct Fields<'b>(&'b [u8]);
-
-impl Fields<'_> {
-    fn u16(self, at: usize) -> Option<u16> {
-        Some(u16::from_le_bytes(*self.0.get(at..)?.first_chunk()?))
-    }
-
-    fn u32(self, at: usize) -> Option<u32> {
-        Some(u32::from_le_bytes(*self.0.get(at..)?.first_chunk()?))
-    }
-
-    fn u64(self, at: usize) -> Option<u64> {
-        Some(u64::from_le_bytes(*self.0.get(at..)?.first_chunk()?))
-    }
-}
