@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zt::{File, Kind};
+pub(crate) use zt_convert::is_same_file;
 use zt_convert::{Input, InputOptions, Names};
 
 use crate::exit::Failure;
@@ -76,17 +77,6 @@ pub(crate) fn decoded_len(file: &File) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// Whether both paths lead to one file, through links too. False where either cannot be looked at.
-#[cfg(unix)]
-pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |path: &Path| {
-        path.metadata()
-            .map(|metadata| (metadata.dev(), metadata.ino()))
-    };
-    matches!((identity(a), identity(b)), (Ok(a), Ok(b)) if a == b)
-}
-
 /// Whether what is written to the path comes out of stdout, as of `-` or `/dev/stdout`.
 #[cfg(unix)]
 pub(crate) fn is_stdout(path: &Path) -> bool {
@@ -104,10 +94,4 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 #[cfg(not(unix))]
 pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
-}
-
-/// Whether both paths lead to one file, through symbolic links too.
-#[cfg(not(unix))]
-pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }

@@ -131,5 +131,6 @@ pub use member::{
     kind_of_extension, member, members,
 };
 pub use name_list::Names;
+pub use output::is_same_file;
 #[cfg(feature = "safetensors")]
 pub use split::{Shard, Split, split};

@@ -51,7 +51,9 @@ pub(crate) fn check_name(out: &Path, inputs: &[Input], overwrite: bool) -> Resul
 /// Code `overwrite`.
 pub(crate) fn check_is_no_input(path: &Path, inputs: &[Input]) -> Result<()> {
     if fs::metadata(path).is_err() {
-        return Ok(()); // Of sets, there are many files on both sides.
+        // Nothing is there that could be an input: of sets there are many files on both sides, and
+        // each need not be compared with each.
+        return Ok(());
     }
     let mut read = inputs.iter().flat_map(Input::paths);
     match read.find(|input| is_same_file(input, path)) {
@@ -63,17 +65,21 @@ pub(crate) fn check_is_no_input(path: &Path, inputs: &[Input]) -> Result<()> {
     }
 }
 
-/// Whether two paths lead to one file. Links of either sort are followed.
+/// Whether two paths lead to one file. Links of either sort are followed. False where either cannot be
+/// looked at.
 #[cfg(unix)]
-fn is_same_file(a: &Path, b: &Path) -> bool {
+#[must_use]
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |path| fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
     matches!((identity(a), identity(b)), (Ok(a), Ok(b)) if a == b)
 }
 
 /// Whether two paths lead to one file. Hard links cannot be told from copies here; as outputs
-/// appear by renaming, writing over one leaves the other as it was.
+/// appear by renaming, writing over one leaves the other as it was. False where either cannot be looked
+/// at.
 #[cfg(not(unix))]
-fn is_same_file(a: &Path, b: &Path) -> bool {
+#[must_use]
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
 }
