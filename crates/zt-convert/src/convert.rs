@@ -8,7 +8,7 @@ use zt::{AtomicFile, DType, Error, Kind, Progress, Result, Warning, WriteOptions
 
 use crate::Input;
 use crate::fault::{Fault, LOSSY, Loss};
-use crate::member::{Member, member};
+use crate::member::{self, member};
 use crate::merge::Merged;
 use crate::output;
 
@@ -144,7 +144,8 @@ pub struct Summary {
 /// Attributes are kept; unknown fields too, where the target has room for them. The same inputs
 /// and options give the same bytes, with any number of threads. Values are streamed: memory does
 /// not grow with their size, except for [`ConvertOptions::dense`], for the indices of a sparse object,
-/// which are checked first, and for the zstd of old files that does not say its length. After an error the sink holds an unfinished file.
+/// which are checked first, and for the zstd of old files that does not say its length. After an
+/// error the sink holds an unfinished file.
 ///
 /// ```
 /// use zt_convert::{ConvertOptions, Input, ZT, convert};
@@ -177,20 +178,49 @@ pub fn convert(
     sink: impl Write + Send,
     options: &ConvertOptions<'_>,
 ) -> Result<Summary> {
-    target(options)?;
+    let target = Target::of(options)?;
     let mut summary = Summary::default();
     let merged = Merged::new(inputs, options, &mut summary)?;
-    write_merged(merged, sink, options, &mut summary)?;
+    target.write(merged, sink, options, &mut summary)?;
     Ok(summary)
 }
 
-/// The kind to be written, if the options can be obeyed.
-pub(crate) fn target(options: &ConvertOptions<'_>) -> Result<&'static Member> {
-    let kind = options.target;
-    let target = member(kind.as_str()).ok_or(Fault::NoSuchMember { kind })?;
-    target.write.ok_or(Fault::NotWritable { kind })?;
-    check_cast(options)?;
-    Ok(target)
+/// The kind to be written.
+pub(crate) struct Target {
+    /// That of its files.
+    pub(crate) extension: &'static str,
+    write: member::Write,
+}
+
+impl Target {
+    /// # Errors
+    ///
+    /// Options that cannot be obeyed.
+    pub(crate) fn of(options: &ConvertOptions<'_>) -> Result<Self> {
+        let kind = options.target;
+        let member = member(kind.as_str()).ok_or(Fault::NoSuchMember { kind })?;
+        let write = member.write.ok_or(Fault::NotWritable { kind })?;
+        check_cast(options)?;
+        Ok(Target {
+            extension: member.extensions.first().copied().unwrap_or_default(),
+            write,
+        })
+    }
+
+    /// Writes one file of what was merged, or of a part of it.
+    pub(crate) fn write(
+        &self,
+        merged: Merged<'_>,
+        sink: impl Write + Send,
+        options: &ConvertOptions<'_>,
+        summary: &mut Summary,
+    ) -> Result<()> {
+        let mut sink = Sink::new(sink);
+        (self.write)(merged, &mut sink, options, summary)?;
+        sink.flush()?;
+        summary.byte_len = sink.byte_len;
+        Ok(())
+    }
 }
 
 /// Refuses to cast to what is no floating-point type.
@@ -199,22 +229,6 @@ pub(crate) fn check_cast(options: &ConvertOptions<'_>) -> Result<()> {
         Some(dtype) if !dtype.is_float() => Err(Fault::CastTarget { dtype }.into()),
         _ => Ok(()),
     }
-}
-
-/// Writes one file of what was merged, or of a part of it.
-pub(crate) fn write_merged(
-    merged: Merged<'_>,
-    sink: impl Write + Send,
-    options: &ConvertOptions<'_>,
-    summary: &mut Summary,
-) -> Result<()> {
-    let kind = options.target;
-    let write = target(options)?.write.ok_or(Fault::NotWritable { kind })?;
-    let mut sink = Sink::new(sink);
-    write(merged, &mut sink, options, summary)?;
-    sink.flush()?;
-    summary.byte_len = sink.byte_len;
-    Ok(())
 }
 
 /// As [`convert`], to a file that appears at `out` whole or not at all: a failure leaves neither

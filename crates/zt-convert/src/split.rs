@@ -10,7 +10,7 @@ use serde::Serialize;
 use zt::formats::element_count;
 use zt::{Result, Warning};
 
-use crate::convert::{target, write_merged};
+use crate::convert::Target;
 use crate::fault::Fault;
 use crate::member::{SAFETENSORS, ZT};
 use crate::merge::{Incoming, Merged};
@@ -85,7 +85,7 @@ pub fn split(
 ) -> Result<Split> {
     let folder = folder.as_ref();
     let kind = options.target;
-    let target = target(options)?;
+    let target = Target::of(options)?;
     if ![SAFETENSORS, ZT].contains(&kind) {
         return Err(Fault::NoSets { kind }.into());
     }
@@ -98,8 +98,8 @@ pub fn split(
     let items = items(&mut merged, options, is_shared, &mut summary)?;
     let (shards, total_size) = shards(items, max_shard_size);
 
-    let extension = target.extensions.first().copied().unwrap_or_default();
-    let names = Names { stem, extension };
+    let extension = target.extension;
+    let names = FileNames { stem, extension };
     let index = (shards.len() > 1).then(|| names.index());
     let files: Vec<String> = (1..=shards.len())
         .map(|number| names.shard(number, shards.len()))
@@ -125,7 +125,7 @@ pub fn split(
             weight_map.insert(incoming.tensor.name(), name.as_str());
         }
         let mut summary = Summary::default();
-        staging.write(name, |file| write_merged(part, file, options, &mut summary))?;
+        staging.write(name, |file| target.write(part, file, options, &mut summary))?;
         split.shards.push(Shard {
             path: folder.join(name),
             objects: summary.objects,
@@ -167,7 +167,7 @@ pub fn split(
 /// Code `overwrite`.
 fn replaced(
     folder: &Path,
-    names: &Names<'_>,
+    names: &FileNames<'_>,
     files: &[String],
     inputs: &[Input],
     overwrite: bool,
@@ -282,14 +282,14 @@ fn has_own_places(inputs: &[Input]) -> bool {
 }
 
 /// What the files of a set are called.
-struct Names<'s> {
+struct FileNames<'s> {
     stem: &'s str,
     extension: &'static str,
 }
 
-impl Names<'_> {
+impl FileNames<'_> {
     fn shard(&self, number: usize, count: usize) -> String {
-        let Names { stem, extension } = self;
+        let FileNames { stem, extension } = self;
         match count {
             1 => format!("{stem}.{extension}"),
             _ => format!("{stem}-{number:05}-of-{count:05}.{extension}"),
