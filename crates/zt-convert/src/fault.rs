@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use zt::{DType, ErrorKind, Kind};
 
-use crate::member::{Member, members};
+use crate::member::{Member, ZT, members};
 
 /// Makes the rules of a kind errors: each has a `kind`, a `code` and a text.
 macro_rules! is_an_error {
@@ -293,7 +293,8 @@ impl fmt::Display for Loss {
             Loss::Component { target, role } => {
                 write!(
                     f,
-                    "{target} cannot say the component \"{}\"",
+                    "{} cannot say the component \"{}\"",
+                    speaker(*target),
                     role.escape_debug()
                 )
             }
@@ -304,7 +305,7 @@ impl fmt::Display for Loss {
                 write!(f, "{target} cannot say the file's attribute {key}")
             }
             Loss::Field { target, key } => {
-                write!(f, "{target} cannot say the unknown field {key}")
+                write!(f, "{} cannot say the unknown field {key}", speaker(*target))
             }
             Loss::Objects { target } => {
                 write!(
@@ -352,6 +353,14 @@ impl fmt::Display for Loss {
             }
             Loss::Conflict { key } => write!(f, "there are different values of {key}"),
         }
+    }
+}
+
+/// Who cannot say a component or a field: `.zt` can, but a dense value in it cannot.
+fn speaker(target: Kind) -> &'static str {
+    match target {
+        ZT => "a dense value",
+        other => other.as_str(),
     }
 }
 

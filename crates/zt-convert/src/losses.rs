@@ -76,24 +76,29 @@ impl<'l, 'p> Losses<'l, 'p> {
 
     /// What an object has beside its values and the attributes `said` otherwise.
     pub(crate) fn rest(&mut self, object: &Outgoing<'_>, said: &[&str]) -> Result<()> {
-        let (name, source, target) = (Some(object.name()), object.object(), self.target);
-        if object.is_dense() {
-            for (role, _) in source.components.iter().filter(|(role, _)| role != "data") {
-                let role = role.to_string();
-                self.accept(Loss::Component { target, role }, name)?;
-            }
-        }
+        let (name, target) = (Some(object.name()), self.target);
+        self.components(object)?;
         for (key, _) in object.attributes().iter().flatten() {
             if !key.as_str().is_some_and(|key| said.contains(&key)) {
                 let key = display(key);
                 self.accept(Loss::ObjectAttribute { target, key }, name)?;
             }
         }
-        self.fields(&source.extra, name)?;
-        match source.component("data") {
-            Some(data) if object.is_dense() => self.fields(&data.extra, name),
-            _ => Ok(()),
+        self.fields(&object.object().extra, name)
+    }
+
+    /// Components that its values are not made of, and unknown fields of the others.
+    pub(crate) fn components(&mut self, object: &Outgoing<'_>) -> Result<()> {
+        let (name, target) = (Some(object.name()), self.target);
+        for (role, component, is_of_value) in object.components() {
+            if is_of_value {
+                self.fields(&component.extra, name)?;
+            } else {
+                let role = role.to_owned();
+                self.accept(Loss::Component { target, role }, name)?;
+            }
         }
+        Ok(())
     }
 
     /// Fields that not even the specification of `.zt` knows.

@@ -6,6 +6,7 @@ use crate::convert::Sink;
 use crate::detect::Probe;
 use crate::fault::Fault;
 use crate::input::{Input, Origin};
+use crate::losses::Losses;
 use crate::member::{Member, ZT};
 use crate::merge::{Incoming, Merged};
 use crate::object::Outgoing;
@@ -80,6 +81,9 @@ pub(crate) fn write_objects(
         if options.dense && !object.is_dense() && !object.decode(options.dtype) {
             let format = object.tensor.format().to_owned();
             options.forgive(Fault::NoDenseValue { format }, Some(object.name()), summary)?;
+        }
+        if object.is_decoded() {
+            Losses::new(ZT, options, summary).components(&object)?;
         }
         let byte_len = object.write_to(writer, &mut shares, options.progress)?;
         summary.bytes = summary.bytes.saturating_add(byte_len);

@@ -98,6 +98,22 @@ impl<'i> Outgoing<'i> {
         self.is_dense() || self.decoded_type().is_some()
     }
 
+    /// Whether it is its dense value that is written.
+    pub(crate) const fn is_decoded(&self) -> bool {
+        matches!(self.treatment, Treatment::Decode(_))
+    }
+
+    /// Its components, and whether its values are made of them; those of a format that nobody knows
+    /// are in `data`, if anywhere.
+    pub(crate) fn components(&self) -> impl Iterator<Item = (&'i str, &'i Component, bool)> {
+        let object = self.object();
+        let (format, signature) = (self.registry.format(&object.format), signature(object));
+        object.components.iter().map(move |(role, component)| {
+            let is_of_value = format.map_or(role == DATA, |it| it.is_of_value(role, &signature));
+            (&**role, component, is_of_value)
+        })
+    }
+
     /// The format that it is written in.
     fn format(&self) -> Text {
         match self.treatment {

@@ -49,6 +49,10 @@ impl ObjectFormat for DenseFormat {
         Some(&[])
     }
 
+    fn is_of_value(&self, role: &str, _: &Signature<'_>) -> bool {
+        role == DATA
+    }
+
     fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
         signature.get(DATA).and_then(type_of)
     }

@@ -37,6 +37,14 @@ pub trait ObjectFormat: Send + Sync {
         None
     }
 
+    /// Whether the value is made of the component `role`, where there is one. Components of other roles
+    /// are free, and no part of what [`ObjectFormat::to_dense`] gives. Without an implementation, it
+    /// is made of all.
+    fn is_of_value(&self, role: &str, signature: &Signature<'_>) -> bool {
+        let _ = (role, signature);
+        true
+    }
+
     /// Checks contents: indices within their dimensions, pointers that do not fall. `parts` need
     /// not hold more than the roles of [`ObjectFormat::data_roles`], and their metadata has passed
     /// [`ObjectFormat::check`]. Bools are checked for every format alike, and not here.

@@ -49,6 +49,11 @@ impl ObjectFormat for PlanesFormat {
         Some(&[])
     }
 
+    fn is_of_value(&self, role: &str, signature: &Signature<'_>) -> bool {
+        let codec = PlaneCodec::from_attributes(signature.attributes);
+        codec.is_ok_and(|codec| codec.roles().contains(&role))
+    }
+
     fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
         let codec = PlaneCodec::from_attributes(signature.attributes).ok()?;
         let logical_type = codec.logical_type().map(str::to_owned);

@@ -60,6 +60,10 @@ impl ObjectFormat for Quantized4BitFormat {
         Some(&[])
     }
 
+    fn is_of_value(&self, role: &str, _: &Signature<'_>) -> bool {
+        [DATA, SCALE, ZERO_POINT].contains(&role)
+    }
+
     fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
         let builtin = Registry::builtin();
         let mut roles = [SCALE, ZERO_POINT].into_iter();

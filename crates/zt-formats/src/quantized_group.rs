@@ -66,6 +66,10 @@ impl ObjectFormat for QuantizedGroupFormat {
         Some(&[])
     }
 
+    fn is_of_value(&self, role: &str, _: &Signature<'_>) -> bool {
+        [PACKED_WEIGHT, SCALES, ZEROS].contains(&role)
+    }
+
     fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
         // What `to_dense` computes with.
         is_understood(signature, &Registry::builtin()).then_some((DType::F32, None))

@@ -68,6 +68,10 @@ impl ObjectFormat for SparseCooFormat {
         read_coords(&parts.shape, coords).map(drop)
     }
 
+    fn is_of_value(&self, role: &str, _: &Signature<'_>) -> bool {
+        [VALUES, COORDS].contains(&role)
+    }
+
     fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
         signature.get(VALUES).and_then(type_of)
     }

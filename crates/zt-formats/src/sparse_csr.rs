@@ -68,6 +68,10 @@ impl ObjectFormat for SparseCsrFormat {
         read_indices(rows, cols, indices, indptr).map(drop)
     }
 
+    fn is_of_value(&self, role: &str, _: &Signature<'_>) -> bool {
+        [VALUES, INDICES, INDPTR].contains(&role)
+    }
+
     fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
         signature.get(VALUES).and_then(type_of)
     }

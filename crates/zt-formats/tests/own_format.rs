@@ -299,6 +299,36 @@ fn only_indices_are_looked_at_and_only_parameters_go_with_the_format() {
     }
 }
 
+#[test]
+fn a_value_is_made_of_the_roles_of_its_format_and_of_no_others() {
+    let registry = Registry::builtin().with_format(Opaque);
+    let attributes = Map::from([("dtype", "bf16")]);
+    let signature = Signature {
+        shape: &[],
+        attributes: &attributes,
+        components: vec![],
+    };
+    for (id, roles) in [
+        ("dense", &["data"][..]),
+        ("sparse_csr", &["values", "indices", "indptr"]),
+        ("sparse_coo", &["values", "coords"]),
+        ("quantized_group", &["packed_weight", "scales", "zeros"]),
+        ("quantized_4bit", &["data", "scale", "zero_point"]),
+        ("zt.planes/1", &["plane0", "plane1"]),
+        ("gguf.q4_0/1", &["data"]),
+        ("acme.opaque/1", &["plane2", "note"]), // Nobody says.
+    ] {
+        let format = registry.format(id).unwrap();
+        for role in roles {
+            assert!(format.is_of_value(role, &signature), "{id} {role}");
+        }
+        let is_opaque = id == "acme.opaque/1";
+        for role in ["plane2", "note"] {
+            assert_eq!(format.is_of_value(role, &signature), is_opaque, "{id}");
+        }
+    }
+}
+
 /// Fixed-point numbers of 64 bits, 16 of them behind the point: more than an f32 holds.
 #[test]
 fn a_logical_type_from_outside_is_read_and_cast_in_its_own_precision() {

@@ -171,10 +171,6 @@ fn blocks<'i>(
 ) -> Result<Option<Tensor<'i>>> {
     let source = object.object();
     let (name, target) = (Some(object.name()), losses.target);
-    for (role, _) in source.components.iter().filter(|(role, _)| role != "data") {
-        let role = role.to_string();
-        losses.accept(Loss::Component { target, role }, name)?;
-    }
     losses.rest(&object, &[BYTE_ORDER])?;
     let is_big = source
         .attributes()

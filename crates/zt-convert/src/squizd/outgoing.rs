@@ -238,7 +238,7 @@ fn identified(
     mut scales: Scales,
     ids: &mut Ids,
 ) -> Result<Scales> {
-    let (name, target, source) = (object.name(), losses.target, object.object());
+    let (name, source) = (object.name(), object.object());
     let mut said = vec!["bits", "group_size", "packing", "signed", "zero_kind"];
     let attributes = source.attributes();
     let id = attributes.get(TENSOR_ID).and_then(Value::as_u64);
@@ -262,14 +262,6 @@ fn identified(
     }
     if scales.sub_blocks == 0 {
         said.push(SUB_BLOCK_LEN);
-    }
-    for (role, component) in &source.components {
-        if [PACKED, "scales", "zeros"].contains(&&**role) {
-            losses.fields(&component.extra, Some(name))?;
-        } else {
-            let role = role.to_string();
-            losses.accept(Loss::Component { target, role }, Some(name))?;
-        }
     }
     losses.rest(object, &said)?;
     Ok(scales)

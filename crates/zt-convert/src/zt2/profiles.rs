@@ -29,6 +29,10 @@ macro_rules! stricter {
                 const { &$format }.data_roles()
             }
 
+            fn is_of_value(&self, role: &str, signature: &Signature<'_>) -> bool {
+                $format.is_of_value(role, signature)
+            }
+
             fn check_data(&self, parts: &Parts<'_>) -> Result<()> {
                 $format.check_data(parts)?;
                 $check(parts)

@@ -1,5 +1,7 @@
 //! What is refused, and what is left out or changed where losses are allowed.
 
+use std::io::Write;
+
 use zt::{DType, Dense, Error, File, Writer};
 use zt_convert::{ConvertOptions, ZT};
 
@@ -219,6 +221,53 @@ fn dense_values_that_are_not_there_are_missed() {
     let (output, summary) = try_to(&options, vec![input()]).unwrap();
     assert_eq!(output.tensor("x").unwrap().format(), "acme.x/1");
     assert_eq!(summary.warnings.len(), 1);
+}
+
+/// A dense value is the value and no more, whatever it is written to.
+#[test]
+fn what_a_dense_value_has_no_room_for_is_a_loss() {
+    let graph = |role: &'static str, field: &str| {
+        file(|writer| {
+            let mut object = writer.begin("graph", &[1, 2], "sparse_csr")?;
+            let two = [0u64, 1].map(u64::to_le_bytes).concat();
+            for (role, dtype, bytes) in [
+                ("values", DType::F32, &1f32.to_le_bytes()[..]),
+                ("indices", DType::U64, &[0; 8]),
+                ("indptr", DType::U64, &two),
+                (role, DType::U8, &[1, 2]),
+            ] {
+                let mut component = object.component(role, dtype, None)?;
+                if role == field {
+                    component.set_extra([("x_more", 1u64)].into());
+                }
+                component.write_all(bytes).unwrap();
+                component.finish()?;
+            }
+            object.finish()
+        })
+    };
+    for target in [
+        ZT,
+        #[cfg(feature = "safetensors")]
+        zt_convert::SAFETENSORS,
+    ] {
+        for (field, lost) in [("", 1), ("indptr", 2)] {
+            let mut options = ConvertOptions::new(target);
+            options.dense = true;
+            let error = try_to(&options, vec![graph("note", field)]).unwrap_err();
+            assert_eq!((error.code(), error.object()), ("lossy", Some("graph")));
+            options.lossy = true;
+            let (output, summary) = try_to(&options, vec![graph("note", field)]).unwrap();
+            let told: Vec<&str> = summary.warnings.iter().map(|it| &*it.message).collect();
+            assert_eq!(told.len(), lost, "{told:?}");
+            assert!(told.iter().any(|it| it.contains("\"note\"")), "{told:?}");
+            let values = output.tensor("graph").unwrap().to_vec::<f32>().unwrap();
+            assert_eq!(values, [1.0, 0.0]);
+        }
+    }
+    // An object that is written as it is keeps all of it.
+    let (_, summary) = try_to(&ConvertOptions::new(ZT), vec![graph("note", "note")]).unwrap();
+    assert!(summary.warnings.is_empty());
 }
 
 #[test]

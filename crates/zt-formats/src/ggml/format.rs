@@ -39,6 +39,10 @@ impl ObjectFormat for BlockFormat {
         Some(&[])
     }
 
+    fn is_of_value(&self, role: &str, _: &Signature<'_>) -> bool {
+        role == DATA
+    }
+
     fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
         let order = byte_order(signature.attributes).ok()?;
         self.0.is_known_in(order).then_some((DType::F32, None))
