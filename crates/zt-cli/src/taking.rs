@@ -20,11 +20,11 @@ pub(crate) struct Taking {
     /// Write every object as its dense value
     #[arg(long)]
     dense: bool,
-    /// Cast floating-point values of dense objects
+    /// Cast floating-point values of dense objects; that a finite one becomes infinite is an error
     #[arg(long, value_enum)]
     dtype: Option<Cast>,
     /// Leave out objects that are at fault, and what cannot be said in the file that is written, each
-    /// with a warning; inputs are verified first
+    /// with a warning, which an infinite value is then too; inputs are verified first
     #[arg(long)]
     lossy: bool,
     #[command(flatten)]

@@ -11,6 +11,7 @@ use crate::fault::{Fault, LOSSY, Loss};
 use crate::member::{self, member};
 use crate::merge::Merged;
 use crate::output;
+use crate::overflow::Overflow;
 
 /// How files are converted.
 #[derive(Clone)]
@@ -25,7 +26,8 @@ pub struct ConvertOptions<'p> {
     /// value is made in memory.
     pub dense: bool,
     /// What floating-point values of dense objects, FP8 among them, are cast to: f64, f32, f16 or
-    /// bf16, rounded once, to nearest, ties to even. Values of other types stay as they are.
+    /// bf16, rounded once, to nearest, ties to even. Values of other types stay as they are. Finite
+    /// ones that become infinite are a loss.
     pub dtype: Option<DType>,
     /// Whether what the target cannot say is a warning instead of an error. An object is written
     /// as far as the target can say it: its dense value instead of its layout, its storage type
@@ -63,6 +65,18 @@ impl ConvertOptions<'_> {
         summary: &mut Summary,
     ) -> Result<()> {
         self.forgive(Fault::Lossy(loss), object, summary)
+    }
+
+    /// What a cast has made of an object's values: known once they are written, which is early enough
+    /// for an output that is only used whole.
+    pub(crate) fn accept_overflow(
+        &self,
+        overflow: Option<Overflow>,
+        object: &str,
+        summary: &mut Summary,
+    ) -> Result<()> {
+        let mut found = overflow.into_iter();
+        found.try_for_each(|found| self.accept(Loss::Overflow(found), Some(object), summary))
     }
 
     /// A fault that is forgiven where losses are.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use zt::{DType, ErrorKind, Kind};
 
 use crate::member::{Member, ZT, members};
+use crate::overflow::Overflow;
 
 /// Makes the rules of a kind errors: each has a `kind`, a `code` and a text.
 macro_rules! is_an_error {
@@ -122,6 +123,8 @@ pub(crate) enum Loss {
     /// Two inputs, or an input and the file, have one attribute, or one unknown field, with two
     /// values.
     Conflict { key: String },
+    /// Finite values that a cast has made infinite.
+    Overflow(Overflow),
 }
 
 impl Fault {
@@ -352,6 +355,14 @@ impl fmt::Display for Loss {
                 )
             }
             Loss::Conflict { key } => write!(f, "there are different values of {key}"),
+            Loss::Overflow(Overflow {
+                dtype,
+                infinite,
+                values,
+            }) => write!(
+                f,
+                "{infinite} of {values} values are too large for {dtype}, and become infinite"
+            ),
         }
     }
 }

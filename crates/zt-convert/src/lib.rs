@@ -95,6 +95,7 @@ mod object;
 #[cfg(feature = "onnx")]
 mod onnx;
 mod output;
+mod overflow;
 #[cfg(feature = "pytorch")]
 mod pytorch;
 #[cfg(feature = "safetensors")]

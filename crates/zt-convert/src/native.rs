@@ -85,8 +85,9 @@ pub(crate) fn write_objects(
         if object.is_decoded() {
             Losses::new(ZT, options, summary).components(&object)?;
         }
-        let byte_len = object.write_to(writer, &mut shares, options.progress)?;
-        summary.bytes = summary.bytes.saturating_add(byte_len);
+        let written = object.write_to(writer, &mut shares, options.progress)?;
+        options.accept_overflow(written.overflow, object.name(), summary)?;
+        summary.bytes = summary.bytes.saturating_add(written.byte_len);
         summary.objects = summary.objects.saturating_add(1);
     }
     summary.shared = shares.byte_len;

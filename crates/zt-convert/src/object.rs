@@ -13,7 +13,8 @@ use zt::{
 
 use crate::fault::Fault;
 use crate::merge::Incoming;
-use crate::shares::{Search, Seen, Shares, Unit};
+use crate::overflow::Overflow;
+use crate::shares::{Search, Seen, Shares, Unit, Written};
 
 /// Bytes that are read, cast and written at a time.
 const PIECE: usize = 1 << 20;
@@ -148,7 +149,7 @@ impl<'i> Outgoing<'i> {
     }
 
     /// Writes the values of a plain array, little-endian and in row-major order: exactly
-    /// `byte_len` bytes.
+    /// `byte_len` bytes; what a cast has made infinite.
     ///
     /// Streams what is dense or planes; a dense value that must be made first is made in memory.
     pub(crate) fn write_values(
@@ -156,40 +157,41 @@ impl<'i> Outgoing<'i> {
         byte_len: u64,
         out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
-    ) -> Result<()> {
+    ) -> Result<Option<Overflow>> {
         let Treatment::Decode(cast) = self.treatment else {
             return self.write_role(DATA, byte_len, out, progress);
         };
         let mut counted = Counted { out, byte_len: 0 };
-        self.write_decoded(cast, &mut counted, progress)?;
-        self.expect_len(byte_len, counted.byte_len)
+        let overflow = self.write_decoded(cast, &mut counted, progress)?;
+        self.expect_len(byte_len, counted.byte_len)?;
+        Ok(overflow)
     }
 
     /// Writes one component, little-endian and `data` cast where that is the treatment: exactly
-    /// `byte_len` bytes.
+    /// `byte_len` bytes; what the cast has made infinite.
     pub(crate) fn write_role(
         &self,
         role: &str,
         byte_len: u64,
         out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
-    ) -> Result<()> {
+    ) -> Result<Option<Overflow>> {
         let mut counted = Counted { out, byte_len: 0 };
-        self.write_component(role, &mut counted, progress)?;
-        self.expect_len(byte_len, counted.byte_len)
+        let overflow = self.write_component(role, &mut counted, progress)?;
+        self.expect_len(byte_len, counted.byte_len)?;
+        Ok(overflow)
     }
 
-    /// Writes the object to a `.zt` file, sharing what `shares` finds there
-    /// already; returns the bytes of its components.
+    /// Writes the object to a `.zt` file, sharing what `shares` finds there already: all of its
+    /// components together.
     pub(crate) fn write_to(
         &self,
         writer: &mut zt::Writer<'_>,
         shares: &mut Shares<'i>,
         progress: Option<Progress<'_>>,
-    ) -> Result<u64> {
+    ) -> Result<Written> {
         if let Some((codec, byte_len)) = self.codec(writer) {
-            self.write_planes(writer, &codec, byte_len, shares, progress)?;
-            return Ok(byte_len);
+            return self.write_planes(writer, &codec, byte_len, shares, progress);
         }
         let object = self.object();
         let mut out = writer.begin(self.name(), &object.shape, self.format())?;
@@ -197,7 +199,7 @@ impl<'i> Outgoing<'i> {
             out.set_attributes(attributes);
         }
         out.set_extra(object.extra.clone());
-        let mut total = 0u64;
+        let mut total = Written::default();
         if let Treatment::Decode(cast) = self.treatment {
             let (dtype, logical_type) = self.dense_type().unwrap_or((DType::U8, None));
             let data = out.component(DATA, dtype, logical_type)?;
@@ -214,10 +216,11 @@ impl<'i> Outgoing<'i> {
                 data.set_extra(component.extra.clone());
                 data.expect_len(component.blob.decoded_len.unwrap_or(0));
                 let unit = self.unit(role, false);
-                let byte_len = self.store(data, unit, shares, progress, |out| {
+                let written = self.store(data, unit, shares, progress, |out| {
                     self.write_component(role, out, progress)
                 })?;
-                total = total.saturating_add(byte_len);
+                total.byte_len = total.byte_len.saturating_add(written.byte_len);
+                total.overflow = total.overflow.or(written.overflow);
             }
         }
         out.finish()?;
@@ -238,33 +241,34 @@ impl<'i> Outgoing<'i> {
     }
 
     /// Ends a component with the bytes that `write` writes, or with the blob of those that are the
-    /// same; how many they are.
+    /// same.
     fn store(
         &self,
         mut component: ComponentWriter<'_, '_, '_>,
         unit: Unit<'i>,
         shares: &mut Shares<'i>,
         progress: Option<Progress<'_>>,
-        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
-    ) -> Result<u64> {
+        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<Option<Overflow>>,
+    ) -> Result<Written> {
         let missing = match shares.search(unit) {
             Search::Missing(missing) => missing,
             Search::Found(seen) => {
                 component.share(seen.unit.tensor.name(), seen.unit.role)?;
                 skip(&seen, shares, progress)?;
-                return Ok(seen.byte_len);
+                return Ok(seen.written);
             }
         };
         let mut counted = Counted {
             out: &mut component,
             byte_len: 0,
         };
-        write(&mut counted)?;
+        let overflow = write(&mut counted)?;
         let byte_len = counted.byte_len;
         let finished = component.finish();
         finished.map_err(|error| error.with_object(self.name()))?;
-        shares.insert(missing, byte_len);
-        Ok(byte_len)
+        let written = Written { byte_len, overflow };
+        shares.insert(missing, written);
+        Ok(written)
     }
 
     /// How the object is written as planes, and the bytes of its values; `None` where the writer
@@ -293,7 +297,7 @@ impl<'i> Outgoing<'i> {
         byte_len: u64,
         shares: &mut Shares<'i>,
         progress: Option<Progress<'_>>,
-    ) -> Result<()> {
+    ) -> Result<Written> {
         /// Values that cost more to make than to read are kept, up to here.
         const KEPT: u64 = 64 << 20;
         let object = self.object();
@@ -308,7 +312,8 @@ impl<'i> Outgoing<'i> {
             Search::Found(seen) => {
                 out.share_planes(codec, seen.unit.tensor.name())?;
                 skip(&seen, shares, progress)?;
-                return out.finish();
+                out.finish()?;
+                return Ok(seen.written);
             }
         };
         let is_raw = |(_, component): &(_, Component)| component.blob.encoding == Encoding::Raw;
@@ -318,17 +323,23 @@ impl<'i> Outgoing<'i> {
             Treatment::Decode(_) if !self.is_planes() => true,
             _ => byte_len <= KEPT,
         };
+        let mut overflow = None;
         if is_kept {
             let mut values = Vec::new();
-            self.write_values(byte_len, &mut values, progress)?;
+            overflow = self.write_values(byte_len, &mut values, progress)?;
             out.planes(codec, |out| self.write_piece(&values, out))?;
         } else {
             let passes = codec.plane_count() as u64;
             let share = |len| progress.map_or(ControlFlow::Continue(()), |tell| tell(len / passes));
-            out.planes(codec, |out| self.write_values(byte_len, out, Some(&share)))?;
+            out.planes(codec, |out| {
+                overflow = self.write_values(byte_len, out, Some(&share))?;
+                Ok(())
+            })?;
         }
-        shares.insert(missing, byte_len);
-        out.finish()
+        let written = Written { byte_len, overflow };
+        shares.insert(missing, written);
+        out.finish()?;
+        Ok(written)
     }
 
     /// Metadata was checked when the file was opened, and bytes while they were read: only a
@@ -358,7 +369,7 @@ impl<'i> Outgoing<'i> {
         role: &str,
         out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
-    ) -> Result<()> {
+    ) -> Result<Option<Overflow>> {
         let cast = match self.treatment {
             Treatment::Cast(dtype) if role == DATA => Some(dtype),
             _ => None,
@@ -380,7 +391,7 @@ impl<'i> Outgoing<'i> {
         cast: Option<DType>,
         out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
-    ) -> Result<()> {
+    ) -> Result<Option<Overflow>> {
         /// Planes are put together on all cores, a mebi of elements on each.
         const LONG: usize = 16 << 20;
         let (dtype, logical_type) = self.decoded_type().unwrap_or((DType::U8, None));
@@ -396,7 +407,8 @@ impl<'i> Outgoing<'i> {
         self.pump(DATA, pieces, stored, cast, out, progress)
     }
 
-    /// Writes the pieces that `pieces` hands on, values of type `stored`, cast where that is wished.
+    /// Writes the pieces that `pieces` hands on, values of type `stored`, cast where that is wished;
+    /// what the cast has made infinite.
     ///
     /// A bool that is neither 0 nor 1 is found here, for every kind of file that is written: none of
     /// them is written with values that its own reader refuses.
@@ -408,7 +420,8 @@ impl<'i> Outgoing<'i> {
         cast: Option<DType>,
         out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
-    ) -> Result<()> {
+    ) -> Result<Option<Overflow>> {
+        let mut overflow = cast.map(Overflow::none);
         let mut start = 0u64;
         let mut write = |bytes: &[u8]| {
             if stored.0 == DType::Bool {
@@ -416,14 +429,19 @@ impl<'i> Outgoing<'i> {
                 checked.map_err(|error| self.blame(error.with_role(role.to_owned()).into()))?;
                 start = start.saturating_add(bytes.len() as u64);
             }
-            match cast {
-                Some(dtype) => {
+            match &mut overflow {
+                Some(overflow) => {
                     let elements = Elements {
                         dtype: stored.0,
                         logical_type: stored.1.clone(),
                         bytes: Bytes::Borrowed(bytes),
                     };
-                    let cast = elements.to_dtype(dtype, self.registry);
+                    let cast = elements
+                        .to_dtype(overflow.dtype, self.registry)
+                        .and_then(|cast| {
+                            overflow.add(&elements, &cast.bytes, self.registry)?;
+                            Ok(cast)
+                        });
                     let cast =
                         cast.map_err(|error| self.blame(error.with_role(role.to_owned()).into()))?;
                     self.write_piece(&cast.bytes, out)?;
@@ -441,7 +459,8 @@ impl<'i> Outgoing<'i> {
             }
         });
         read.map_err(|error| self.blame(error))?;
-        written
+        written?;
+        Ok(overflow.and_then(Overflow::found))
     }
 
     fn write_piece(&self, piece: &[u8], out: &mut (dyn Write + Send)) -> Result<()> {
@@ -528,8 +547,9 @@ fn signature(object: &Object) -> Signature<'_> {
 
 /// Counts what is shared as bytes that are done.
 fn skip(seen: &Seen<'_>, shares: &mut Shares<'_>, progress: Option<Progress<'_>>) -> Result<()> {
-    shares.byte_len = shares.byte_len.saturating_add(seen.byte_len);
-    let byte_len = usize::try_from(seen.byte_len);
+    let byte_len = seen.written.byte_len;
+    shares.byte_len = shares.byte_len.saturating_add(byte_len);
+    let byte_len = usize::try_from(byte_len);
     report(progress, byte_len.unwrap_or(usize::MAX))
 }
 

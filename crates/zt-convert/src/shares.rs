@@ -10,6 +10,7 @@ use zt::{Component, DType, Tensor};
 
 use crate::merge::Incoming;
 use crate::object::Treatment;
+use crate::overflow::Overflow;
 
 /// Copies of fewer bytes are not looked for: 100,000 of them would take longer to look at than to
 /// write.
@@ -38,11 +39,18 @@ pub(crate) struct Unit<'i> {
     pub(crate) is_split: bool,
 }
 
-/// A unit that was written, and how many bytes it was.
+/// What writing a unit, or all of an object, came to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Written {
+    pub(crate) byte_len: u64,
+    pub(crate) overflow: Option<Overflow>,
+}
+
+/// A unit that was written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'i> {
     pub(crate) unit: Unit<'i>,
-    pub(crate) byte_len: u64,
+    pub(crate) written: Written,
 }
 
 /// What a search for an equal unit has given.
@@ -124,10 +132,10 @@ impl<'i> Shares<'i> {
         }
     }
 
-    /// Remembers a unit that was written as so many bytes.
-    pub(crate) fn insert(&mut self, missing: Missing<'i>, byte_len: u64) {
+    /// Remembers a unit that was written.
+    pub(crate) fn insert(&mut self, missing: Missing<'i>, written: Written) {
         let unit = missing.unit;
-        let seen = Seen { unit, byte_len };
+        let seen = Seen { unit, written };
         if let Some(place) = missing.place {
             self.by_place.entry(place).or_default().push(seen);
         }

@@ -18,6 +18,7 @@ use crate::losses::Losses;
 use crate::member::GGUF;
 use crate::merge::Merged;
 use crate::object::Outgoing;
+use crate::overflow::Overflow;
 use crate::{ConvertOptions, Summary};
 
 const VERSION: u32 = 3;
@@ -50,7 +51,8 @@ pub(super) fn write(
     sink.write_all(&header)?;
     pad(sink, header.len() as u64, alignment)?;
     for tensor in &tensors {
-        tensor.write(sink, options)?;
+        let overflow = tensor.write(sink, options)?;
+        options.accept_overflow(overflow, tensor.object.name(), summary)?;
         pad(sink, tensor.byte_len, alignment)?;
         summary.bytes = summary.bytes.saturating_add(tensor.byte_len);
         summary.objects = summary.objects.saturating_add(1);
@@ -68,7 +70,7 @@ struct Tensor<'i> {
 }
 
 impl Tensor<'_> {
-    fn write(&self, sink: &mut Sink<'_>, options: &ConvertOptions<'_>) -> Result<()> {
+    fn write(&self, sink: &mut Sink<'_>, options: &ConvertOptions<'_>) -> Result<Option<Overflow>> {
         let Some(block_type) = self.swapped else {
             return self
                 .object

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use zt::{DType, Progress, Result};
+use zt::{DType, Result};
 
 use super::array::byte_len;
 use super::descr::descr_of;
@@ -90,11 +90,13 @@ impl<'i> Array<'i> {
     pub(crate) fn write(
         &self,
         out: &mut (dyn Write + Send),
-        progress: Option<Progress<'_>>,
+        options: &ConvertOptions<'_>,
         summary: &mut Summary,
     ) -> Result<()> {
         out.write_all(&self.header)?;
-        self.object.write_values(self.byte_len, out, progress)?;
+        let (object, byte_len) = (&self.object, self.byte_len);
+        let overflow = object.write_values(byte_len, out, options.progress)?;
+        options.accept_overflow(overflow, object.name(), summary)?;
         summary.bytes = summary.bytes.saturating_add(self.byte_len);
         summary.objects = summary.objects.saturating_add(1);
         Ok(())
@@ -145,7 +147,7 @@ pub(super) fn write(
         first = losses.kept(incoming, array).or(first);
     }
     match first {
-        Some(array) => array.write(sink, options.progress, summary),
+        Some(array) => array.write(sink, options, summary),
         None => Err(crate::fault::Fault::NothingToWrite { kind: NPY }.into()),
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn write(
     let mut archive = ArchiveWriter::new(sink);
     for (name, byte_len, array) in arrays {
         let mut member = archive.begin(name, byte_len)?;
-        array.write(&mut member, options.progress, summary)?;
+        array.write(&mut member, options, summary)?;
         member.finish()?;
     }
     archive.finish()?.flush()?;

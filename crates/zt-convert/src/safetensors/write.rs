@@ -38,9 +38,9 @@ pub(super) fn write(
     tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name().cmp(b.name())));
     sink.write_all(&header(metadata.as_deref(), &tensors)?)?;
     for tensor in &tensors {
-        tensor
-            .object
-            .write_values(tensor.byte_len, sink, options.progress)?;
+        let (object, byte_len) = (&tensor.object, tensor.byte_len);
+        let overflow = object.write_values(byte_len, sink, options.progress)?;
+        options.accept_overflow(overflow, tensor.name(), summary)?;
         summary.bytes = summary.bytes.saturating_add(tensor.byte_len);
         summary.objects = summary.objects.saturating_add(1);
     }

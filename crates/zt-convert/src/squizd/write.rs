@@ -60,10 +60,11 @@ pub(super) fn write(
     for tensor in &tensors {
         sink.write_all(&tensor.head())?;
         let (object, byte_len) = (&tensor.object, tensor.payload_len);
-        match tensor.scales {
+        let overflow = match tensor.scales {
             None => object.write_values(byte_len, sink, options.progress)?,
             Some(_) => object.write_role(PACKED, byte_len, sink, options.progress)?,
-        }
+        };
+        options.accept_overflow(overflow, object.name(), summary)?;
         let scales = tensor.scales.map_or(0, |scales| scales.sub_blocks.max(1));
         // A scale and a zero each.
         let byte_len = byte_len.saturating_add(scales.saturating_mul(8));

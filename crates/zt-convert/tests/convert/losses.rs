@@ -271,6 +271,75 @@ fn what_a_dense_value_has_no_room_for_is_a_loss() {
 }
 
 #[test]
+fn values_that_a_cast_makes_infinite_are_a_loss() {
+    let mut values = vec![1.0f32; 300_000];
+    (values[7], values[299_999]) = (1e5, -7e4);
+    (values[8], values[9]) = (f32::INFINITY, f32::NAN);
+    let input = || {
+        let dense = Dense::from_slice(&[300_000], &values);
+        // Of copies, each is told of.
+        file(|writer| {
+            ["a", "b"]
+                .iter()
+                .try_for_each(|name| writer.add(name, &dense.clone()?))
+        })
+    };
+    let planes = zt::WriteOptions::new().planes();
+    for (target, write) in [
+        (ZT, zt::WriteOptions::new()),
+        (ZT, planes),
+        #[cfg(feature = "safetensors")]
+        (zt_convert::SAFETENSORS, zt::WriteOptions::new()),
+        #[cfg(feature = "gguf")]
+        (zt_convert::GGUF, zt::WriteOptions::new()),
+        #[cfg(feature = "npz")]
+        (zt_convert::NPZ, zt::WriteOptions::new()),
+    ] {
+        let mut options = ConvertOptions::new(target);
+        (options.write, options.dtype) = (write, Some(DType::F16));
+        let error = try_to(&options, vec![input()]).unwrap_err();
+        assert_eq!(
+            (error.code(), error.object()),
+            ("lossy", Some("a")),
+            "{target}"
+        );
+        options.lossy = true;
+        let (_, summary) = try_to(&options, vec![input()]).unwrap();
+        let told = summary.warnings.iter();
+        let told: Vec<_> = told
+            .map(|it| (it.object.as_deref(), &*it.message))
+            .collect();
+        let message = "2 of 300000 values are too large for f16, and become infinite";
+        assert_eq!(
+            told,
+            [(Some("a"), message), (Some("b"), message)],
+            "{target}"
+        );
+        // Infinities that were there are none of its doing.
+        (options.lossy, options.dtype) = (false, Some(DType::F64));
+        try_to(&options, vec![input()]).unwrap();
+    }
+}
+
+/// The largest that is rounded to the largest finite one, and the least that is not.
+#[test]
+fn what_is_rounded_to_the_largest_finite_value_is_no_loss() {
+    let to = |dtype, value: f64| {
+        let options = zt_with(|options| options.dtype = Some(dtype));
+        let input = file(|writer| writer.add("w", &Dense::from_slice(&[1], &[value])?));
+        try_to(&options, vec![input]).map_err(|error| error.code())
+    };
+    for (dtype, least) in [
+        (DType::F16, 65_520.0),
+        (DType::BF16, f64::from_bits(0x47EF_F000_0000_0000)),
+        (DType::F32, f64::from_bits(0x47EF_FFFF_F000_0000)),
+    ] {
+        assert!(to(dtype, least.next_down()).is_ok(), "{dtype}");
+        assert_eq!(to(dtype, -least).err(), Some("lossy"), "{dtype}");
+    }
+}
+
+#[test]
 fn kinds_that_are_not_here_are_refused() {
     let options = ConvertOptions::new(zt::Kind::new("punch-cards"));
     assert_eq!(
