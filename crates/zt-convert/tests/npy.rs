@@ -267,3 +267,17 @@ fn headers_are_read_as_numpy_does() {
     }
     assert!(counts.iter().all(|count| *count > 20), "{counts:?}");
 }
+
+/// `numpy.load` finds a member by its whole name before it finds one without the ending.
+#[test]
+fn a_name_by_which_numpy_would_give_another_array_is_a_loss() {
+    for names in [["x", "x.npy", "y"], ["x.npy", "y", "x"]] {
+        let input = ours(|writer| names.iter().try_for_each(|name| floats(writer, name)));
+        let (left_out, file, _) = lossy(NPZ, &input);
+        let second = names.iter().rfind(|name| name.starts_with('x')).unwrap();
+        assert_eq!((&*left_out, file.len()), (*second, 2));
+    }
+    let alone = ours(|writer| floats(writer, "x.npy"));
+    let (bytes, _) = to(&ConvertOptions::new(NPZ), &[alone]).unwrap();
+    assert_eq!(opened(bytes).names().collect::<Vec<_>>(), ["x.npy"]);
+}

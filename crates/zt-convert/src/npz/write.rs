@@ -1,5 +1,6 @@
 //! Plain arrays as an archive that `numpy.load` opens.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use zt::Result;
@@ -14,15 +15,20 @@ use crate::npy::{Array, refuse_attributes};
 use crate::zip::ArchiveWriter;
 use crate::{ConvertOptions, Summary};
 
-/// An array with the name and the length of its member; `None` where no member can have its name
-/// and that is allowed.
+/// An array with the name and the length of its member; `None` where no member can have its name,
+/// or NumPy would give another array by it, and that is allowed. `taken` are the names of arrays.
 fn member<'i>(
     losses: &mut Losses<'_, '_>,
     array: Array<'i>,
+    taken: &mut HashSet<&'i str>,
 ) -> Result<Option<(String, u64, Array<'i>)>> {
     let name = format!("{}{ENDING}", array.name());
+    // NumPy looks for the name of a member first, and then for one that the ending was taken from.
+    let short = array.name().strip_suffix(ENDING);
+    let is_own = !taken.contains(&*name) && !short.is_some_and(|short| taken.contains(short));
     match array.byte_len() {
-        Some(byte_len) if ArchiveWriter::<Sink<'_>>::takes(&name) => {
+        Some(byte_len) if is_own && ArchiveWriter::<Sink<'_>>::takes(&name) => {
+            taken.insert(array.name());
             Ok(Some((name, byte_len, array)))
         }
         _ => {
@@ -43,9 +49,11 @@ pub(super) fn write(
     let mut losses = Losses::new(NPZ, options, summary);
     refuse_attributes(&merged, &mut losses)?;
     let mut arrays = Vec::with_capacity(merged.objects.len());
+    let mut taken = HashSet::new();
     for incoming in &merged.objects {
         let array = Array::new(incoming, &mut losses, options)?;
-        let member = array.map(|array| member(&mut losses, array)).transpose()?;
+        let member = array.map(|array| member(&mut losses, array, &mut taken));
+        let member = member.transpose()?;
         arrays.extend(losses.kept(incoming, member.flatten()));
     }
     let mut archive = ArchiveWriter::new(sink);
