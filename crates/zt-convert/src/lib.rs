@@ -84,7 +84,14 @@ mod losses;
 mod member;
 mod merge;
 mod name_list;
-#[cfg(any(feature = "gguf", feature = "onnx", feature = "safetensors"))]
+#[cfg(any(
+    feature = "gguf",
+    feature = "hdf5",
+    feature = "npz",
+    feature = "onnx",
+    feature = "pytorch",
+    feature = "safetensors"
+))]
 mod names;
 mod native;
 #[cfg(feature = "npy")]

@@ -268,6 +268,64 @@ fn headers_are_read_as_numpy_does() {
     assert!(counts.iter().all(|count| *count > 20), "{counts:?}");
 }
 
+/// An archive whose members' names are changed to others of the same length.
+fn renamed(names: &[(&[u8], &[u8])]) -> zt::Result<File> {
+    let text = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
+    let input = ours(|writer| {
+        names.iter().try_for_each(|(name, _)| {
+            let name = text(name);
+            floats(writer, name.strip_suffix(".npy").unwrap())
+        })
+    });
+    let (mut bytes, _) = to(&ConvertOptions::new(NPZ), &[input]).unwrap();
+    for (from, to) in names {
+        assert_eq!(from.len(), to.len());
+        for at in 0..bytes.len() - from.len() {
+            if bytes[at..].starts_with(from) {
+                bytes[at..at + to.len()].copy_from_slice(to);
+            }
+        }
+    }
+    zt_convert::open_source(Memory::new(bytes), &OpenOptions::new())
+}
+
+#[test]
+fn members_whose_names_are_alike_but_for_the_ending_are_all_there() {
+    let members: [(&[u8], &[u8]); 4] = [
+        (b"11.npy", b"abcdef"),
+        (b"222222.npy", b"abcdef.npy"),
+        (b"3333333333.npy", b"abcdef.npy.npy"),
+        (b"4444.npy", b"good.npy"),
+    ];
+    let mut backwards = members;
+    backwards.reverse();
+    for members in [members, backwards] {
+        let file = renamed(&members).unwrap();
+        let mut names: Vec<_> = file.names().collect();
+        names.sort_unstable();
+        let expected = ["abcdef", "abcdef.npy", "abcdef.npy.npy", "good"];
+        assert_eq!(names, expected);
+    }
+    // Without the first of them, each is what NumPy says it is.
+    let file = renamed(&members[1..]).unwrap();
+    let mut names: Vec<_> = file.names().collect();
+    names.sort_unstable();
+    assert_eq!(names, ["abcdef", "abcdef.npy", "good"]);
+}
+
+#[test]
+fn two_members_that_read_as_one_name_are_the_fault_of_the_file() {
+    let members: [(&[u8], &[u8]); 2] = [
+        ("é1.npy".as_bytes(), b"\xff\xff1.npy"),
+        ("é2.npy".as_bytes(), b"\xfe\xfe1.npy"),
+    ];
+    let error = renamed(&members).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Malformed, "header")
+    );
+}
+
 /// `numpy.load` finds a member by its whole name before it finds one without the ending.
 #[test]
 fn a_name_by_which_numpy_would_give_another_array_is_a_loss() {

@@ -115,19 +115,27 @@ fn listed(member: &zip::Member) -> RawObject {
     raw
 }
 
-/// The members' names without their ending, as NumPy has them. Where that would be the name of two,
-/// whoever comes later keeps the ending.
+/// The members' names without their ending, as NumPy has them. One that would then have the name of
+/// another keeps it. No two have one name, as no two members have.
 fn names(archive: &Archive) -> Vec<String> {
-    let mut taken: HashSet<&str> = HashSet::new();
-    let members = archive.members().iter();
-    let plain = members
-        .clone()
-        .filter(|member| !member.name().ends_with(ENDING));
-    taken.extend(plain.map(|member| member.name()));
+    let members = archive.members().iter().map(zip::Member::name);
+    let (mut arrays, plain): (Vec<&str>, Vec<&str>) =
+        members.clone().partition(|name| name.ends_with(ENDING));
+    let mut whole: HashSet<&str> = plain.into_iter().collect();
+    // What keeps its ending takes the name of a longer one: that is asked later.
+    arrays.sort_unstable_by_key(|name| name.len());
+    for name in arrays {
+        if name
+            .strip_suffix(ENDING)
+            .is_some_and(|short| whole.contains(short))
+        {
+            whole.insert(name);
+        }
+    }
     members
-        .map(|member| match member.name().strip_suffix(ENDING) {
-            Some(name) if taken.insert(name) => name.to_owned(),
-            _ => member.name().to_owned(),
+        .map(|name| match name.strip_suffix(ENDING) {
+            Some(short) if !whole.contains(name) => short.to_owned(),
+            _ => name.to_owned(),
         })
         .collect()
 }

@@ -1,13 +1,13 @@
 //! The end of an archive and its directory: APPNOTE.TXT §4.3.12 to §4.3.16.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use zt::{Error, Limits, Result, Source, Span};
 
 use super::member::Member;
 use super::{CENTRAL, END, END_64, LOCATOR_64, Violation, is_archive};
 use crate::fields::Fields;
+use crate::names::repeated;
 
 /// Bytes of the end record before the comment.
 const END_LEN: u64 = 22;
@@ -218,7 +218,6 @@ pub(super) fn members(source: &dyn Source, place: Place, limits: &Limits) -> Res
     let directory = read(source, place.span.offset(), found)?;
     let mut rest: &[u8] = &directory;
     let mut members = Vec::new();
-    let mut names: HashSet<&[u8]> = HashSet::new();
     while !rest.is_empty() {
         let index = members.len() as u64;
         let damaged = || Error::from(Violation::Record { index });
@@ -227,12 +226,13 @@ pub(super) fn members(source: &dyn Source, place: Place, limits: &Limits) -> Res
             let (found, limit) = (entry.name.len(), limits.name_len);
             return Err(Violation::NameTooLong { found, limit }.into());
         }
-        let member = entry.member(place.before);
-        if !names.insert(entry.name) {
-            return Err(Error::from(Violation::Repeated).with_object(member.name()));
-        }
-        members.push(member);
+        members.push(entry.member(place.before));
         rest = entry.rest;
+    }
+    // One name can be written in two encodings.
+    let mut names: Vec<&str> = members.iter().map(Member::name).collect();
+    if let Some(name) = repeated(&mut names) {
+        return Err(Error::from(Violation::Repeated).with_object(name));
     }
     if members.len() as u64 != declared {
         return Err(count.into());
