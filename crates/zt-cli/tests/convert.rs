@@ -291,6 +291,15 @@ fn objects_at_fault_stop_a_conversion_or_are_left_out_by_name() {
         .json();
     assert_eq!(document["added"], json!(["good"]));
     assert_eq!(document["left_out"], json!(["bad"]));
+    let damaged = common::damaged(dir.path());
+    let fourth = dir.path().join("fourth.zt");
+    zt::Writer::create(&fourth).unwrap().finish().unwrap();
+    let append = zt!["append", fourth, damaged, "--lossy", "--json", "-n"].exits(0);
+    assert_eq!(
+        append.json()["added"],
+        json!([]),
+        "only its bytes show that"
+    );
     // What they are added to is whole or not edited: that is no help there.
     let third = dir.path().join("third.zt");
     of_floats(&third, &[1.0]);

@@ -1,5 +1,6 @@
 //! `zt append`: objects of other files into one that is there.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -53,7 +54,7 @@ struct Document<'a> {
     file: String,
     dry_run: bool,
     inputs: Vec<String>,
-    added: Vec<&'a str>,
+    added: Vec<String>,
     objects: u64,
     bytes: u64,
     shared_bytes: u64,
@@ -88,13 +89,15 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     drop(progress);
     output.warnings(&summary.warnings);
     if output.json {
-        let entries = inputs.iter().flat_map(|input| input.file().entries());
-        let added = entries.filter(|entry| entry.fault().is_none());
+        let left_out: HashSet<&String> = summary.left_out.iter().collect();
+        let names = inputs.iter().flat_map(|input| input.file().entries());
+        let names = names.map(|entry| entry.name().to_owned());
+        let added: Vec<String> = names.filter(|name| !left_out.contains(name)).collect();
         output.document(&Document {
             file: editing.shown(),
             dry_run: editing.dry_run,
             inputs: paths(&arguments.inputs),
-            added: added.map(|entry| entry.name()).collect(),
+            added,
             objects: summary.objects,
             bytes: summary.bytes,
             shared_bytes: summary.shared,
