@@ -92,9 +92,13 @@ impl Output {
         self.stderr("31", &format!("error[{code}]"), &printable(message));
     }
 
-    /// `warning[code]: where: what`, on stderr, for the first few.
+    /// `warning[code]: where: what`, on stderr, for the first few: what is said of an object before
+    /// what is said of a file, of which there may be hundreds.
     pub(crate) fn warnings(&self, warnings: &[Warning]) {
-        for warning in warnings.iter().take(WARNINGS) {
+        let (of_objects, of_file): (Vec<&Warning>, Vec<&Warning>) = warnings
+            .iter()
+            .partition(|warning| warning.object.is_some());
+        for warning in of_objects.into_iter().chain(of_file).take(WARNINGS) {
             let message = warning.to_string();
             self.stderr(
                 "33",

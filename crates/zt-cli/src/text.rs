@@ -67,6 +67,18 @@ pub(crate) fn shared(byte_len: u64) -> String {
     }
 }
 
+/// `; 3 left out: a, b, c`, of many only the first; nothing where nothing is.
+pub(crate) fn left_out(names: &[String]) -> String {
+    /// Names that are said; the JSON has all.
+    const NAMES: usize = 10;
+    if names.is_empty() {
+        return String::new();
+    }
+    let said: Vec<String> = names.iter().take(NAMES).map(|name| cell(name)).collect();
+    let more = if names.len() > NAMES { ", …" } else { "" };
+    format!("; {} left out: {}{more}", names.len(), said.join(", "))
+}
+
 /// `1 object`, `2 objects`.
 pub(crate) fn count(count: u64, one: &str, many: &str) -> String {
     let word = if count == 1 { one } else { many };
@@ -90,6 +102,19 @@ mod tests {
     #[test]
     fn a_cell_is_bounded() {
         assert_eq!(cell(&"é".repeat(5000)).chars().count(), CELL + 1);
+    }
+
+    #[test]
+    fn what_is_left_out_is_named_as_far_as_there_is_room() {
+        let names = |count: usize| vec!["\u{1b}".to_owned(); count];
+        assert_eq!(left_out(&[]), "");
+        assert_eq!(left_out(&names(2)), "; 2 left out: \\u{1b}, \\u{1b}");
+        let many = left_out(&names(11));
+        assert!(
+            many.starts_with("; 11 left out: ") && many.ends_with(", …"),
+            "{many}"
+        );
+        assert_eq!(many.matches("1b").count(), 10);
     }
 
     #[test]

@@ -300,6 +300,8 @@ fn objects_at_fault_stop_a_conversion_or_are_left_out_by_name() {
         json!([]),
         "only its bytes show that"
     );
+    let run = zt!["append", fourth, damaged, "--lossy"].exits(0);
+    assert!(run.text().ends_with("; 1 left out: w\n"), "{}", run.text());
     // What they are added to is whole or not edited: that is no help there.
     let third = dir.path().join("third.zt");
     of_floats(&third, &[1.0]);
@@ -327,10 +329,39 @@ fn what_the_target_leaves_out_is_named_too() {
         let run = zt!["convert", path, out, "--to", kind, "--json", "--lossy"].exits(0);
         assert_eq!(run.json()["left_out"], json!(["blocks"]), "{kind}");
         assert!(run.err.contains("; left out"), "{}", run.err);
+        let run = zt!["convert", "-f", path, out, "--to", kind, "--lossy"].exits(0);
+        assert!(
+            run.text().ends_with("; 1 left out: blocks\n"),
+            "{}",
+            run.text()
+        );
+        let run = zt!["convert", path, "-", "--to", kind, "--lossy"].exits(0);
+        assert!(
+            run.err.contains("note: 1 left out: blocks\n"),
+            "{}",
+            run.err
+        );
     }
     // Where nothing is left, nobody is told to do what was done.
     let run = zt!["convert", path, dir.path().join("w.npy"), "--lossy"].exits(5);
     assert!(!run.err.contains("note: "), "{}", run.err);
+}
+
+/// There is more to say of the file than is said.
+#[test]
+fn what_is_lost_of_objects_is_said_first() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (
+        common::sample(dir.path()),
+        dir.path().join("out.safetensors"),
+    );
+    let run = zt!["convert", path, out, "--lossy"].exits(0);
+    assert!(
+        run.err.starts_with("warning[lossy]: graph: "),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("more, which --json lists"), "{}", run.err);
 }
 
 #[test]

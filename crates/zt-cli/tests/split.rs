@@ -223,6 +223,18 @@ fn what_cannot_be_said_is_left_out_where_that_is_allowed() {
     let document = run.exits(0).json();
     assert_eq!(document["left_out"], json!(["blocks"]));
     assert_eq!(document["warnings"][0]["object"], "blocks");
+    let run = zt![
+        "split",
+        whole,
+        "--to",
+        "safetensors",
+        "-o",
+        out,
+        "--lossy",
+        "-f"
+    ];
+    let text = run.exits(0).text();
+    assert!(text.ends_with("; 1 left out: blocks\n"), "{text}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::progress::Progress;
 use crate::size::human;
 use crate::storing::Storing;
 use crate::taking::Taking;
-use crate::text::{count, shared};
+use crate::text::{count, left_out, shared};
 
 /// Add the objects of other files to a .zt file
 ///
@@ -113,10 +113,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
 fn what(summary: &Summary, file_size: u64) -> String {
     format!(
-        "{} added, {}{}; {} in all",
+        "{} added, {}{}; {} in all{}",
         count(summary.objects, "object", "objects"),
         human(summary.bytes),
         shared(summary.shared),
-        human(file_size)
+        human(file_size),
+        left_out(&summary.left_out)
     )
 }

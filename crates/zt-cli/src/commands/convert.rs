@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::size::human;
 use crate::storing::Storing;
 use crate::taking::{Taking, kinds};
-use crate::text::{count, printable, shared};
+use crate::text::{count, left_out, printable, shared};
 
 /// Convert files to another kind, or store them in another way
 ///
@@ -105,10 +105,13 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let summary =
         converted.inspect_err(|failure| taking.hint(failure, &inputs, arguments.force, output))?;
     output.warnings(&summary.warnings);
-    match to_stdout {
-        true => Ok(Exit::Ok),
-        false => tell(paths, out, target, &summary, output),
+    if to_stdout {
+        if let Some(left_out) = left_out(&summary.left_out).strip_prefix("; ") {
+            output.note(left_out);
+        }
+        return Ok(Exit::Ok);
     }
+    tell(paths, out, target, &summary, output)
 }
 
 fn tell(
@@ -136,8 +139,9 @@ fn tell(
         let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
         let path = printable(&path);
         let shared = shared(summary.shared);
+        let left_out = left_out(&summary.left_out);
         output.line(&format!(
-            "{path}: {target}; {objects}, {logical} in {stored}{shared}"
+            "{path}: {target}; {objects}, {logical} in {stored}{shared}{left_out}"
         ))?;
     }
     Ok(Exit::Ok)

@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::size::{human, parse};
 use crate::storing::Storing;
 use crate::taking::{Taking, kinds};
-use crate::text::{count, printable};
+use crate::text::{count, left_out, printable};
 
 /// Split a file into a set of shards with an index
 ///
@@ -197,9 +197,12 @@ fn tell(
         let removed = count(split.removed.len() as u64, "file", "files");
         output.note(&format!("also removed {removed} of the set that was there"));
     }
+    // In the last line, which is that of the set.
+    let left_out = left_out(&split.left_out);
+    let of_shards = if split.index.is_none() { &left_out } else { "" };
     for shard in &split.shards {
         output.line(&format!(
-            "{}: {}, {} in {}",
+            "{}: {}, {} in {}{of_shards}",
             printable(&shard.path.display().to_string()),
             count(shard.objects, "object", "objects"),
             human(shard.bytes),
@@ -208,7 +211,7 @@ fn tell(
     }
     if let Some(index) = &split.index {
         output.line(&format!(
-            "{}: {target}; {}, {}",
+            "{}: {target}; {}, {}{left_out}",
             printable(&index.display().to_string()),
             count(split.shards.len() as u64, "shard", "shards"),
             human(split.total_size)
