@@ -106,7 +106,8 @@ impl Failure {
 pub(crate) fn of_findings<'a>(found: impl IntoIterator<Item = &'a Error>) -> Exit {
     let mut exit = Exit::Ok;
     for error in found {
-        if error.code() != NO_MEMORY {
+        // The object may be as good as any.
+        if error.code() != NO_MEMORY && error.kind() != ErrorKind::Io {
             return Exit::Failed;
         }
         exit = Exit::Io;
@@ -150,4 +151,21 @@ pub(crate) fn conclude(result: Result<Exit, Failure>, output: &mut Output) -> Ex
         let _ = output.flush();
     }
     failure.exit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_no_fault_of_the_file() {
+        let error = |kind, code| Error::new(kind, code, "");
+        let disk = error(ErrorKind::Io, "io");
+        let memory = error(ErrorKind::Limit, "allocation");
+        let damage = error(ErrorKind::DigestMismatch, "digest-mismatch");
+        assert_eq!(of_findings([]), Exit::Ok);
+        assert_eq!(of_findings([&disk, &memory]), Exit::Io);
+        assert_eq!(of_findings([&disk, &damage]), Exit::Failed);
+        assert_eq!(of_findings([&damage, &disk]), Exit::Failed);
+    }
 }
