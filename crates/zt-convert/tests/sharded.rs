@@ -120,6 +120,32 @@ fn of_two_tensors_of_one_name_the_index_decides() {
 }
 
 #[test]
+fn what_only_the_index_says_is_kept_unless_a_shard_says_otherwise() {
+    let (_folder, path) = set(
+        &[("a", "1.safetensors")],
+        &[("1.safetensors", &[("a", 1.0)])],
+    );
+    let index = fs::read_to_string(&path).unwrap();
+    let said = r#"{"mergekit_version": "0.0.5", "format": "pt", "total_size": 4}"#;
+    fs::write(&path, index.replace(r#"{"total_size":0}"#, said)).unwrap();
+    let file = opened(&path).unwrap();
+    let attributes = file.attributes().unwrap().unwrap();
+    let keys: Vec<_> = attributes
+        .iter()
+        .filter_map(|(key, _)| key.as_str())
+        .collect();
+    assert_eq!(keys, ["format", "shard", "mergekit_version"]);
+    assert!(file.warnings().is_empty());
+
+    let other = said.replace("pt", "tf");
+    fs::write(&path, index.replace(r#"{"total_size":0}"#, &other)).unwrap();
+    let file = opened(&path).unwrap();
+    let attributes = file.attributes().unwrap().unwrap();
+    assert_eq!(attributes.get("format").unwrap().as_str(), Some("pt"));
+    assert_eq!(file.warnings()[0].code, "attribute-conflict");
+}
+
+#[test]
 fn two_unlisted_tensors_of_one_name_are_refused() {
     let (_folder, path) = set(
         &[("a", "1.safetensors"), ("b", "2.safetensors")],

@@ -5,10 +5,11 @@ use std::fmt;
 use std::path::Path;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use zt::container::bytes_of;
 use zt::{Error, FileSource, Result, Source, Span};
 
-use super::json::{Skipped, Texts, parse};
+use super::json::{Pairs, Skipped, parse};
 use super::violation::Violation;
 use crate::names::repeated;
 
@@ -23,6 +24,8 @@ pub(super) struct Index {
     pub(super) shards: Vec<String>,
     /// By name, sorted: the position of the shard.
     owners: Vec<(String, usize)>,
+    /// What the `metadata` says beside counts of the set, which hold of no other.
+    pub(super) metadata: Vec<(String, String)>,
 }
 
 impl Index {
@@ -38,10 +41,11 @@ impl Index {
         }
         // At most INDEX_MAX bytes, which exist.
         let whole = Span::new(0, byte_len).unwrap_or_default();
-        Self::from_map(weight_map(&bytes_of(source, whole)?)?, own_name)
+        Self::from_json(index_json(&bytes_of(source, whole)?)?, own_name)
     }
 
-    fn from_map(map: Vec<(String, String)>, own_name: &str) -> Result<Self> {
+    fn from_json(json: IndexJson, own_name: &str) -> Result<Self> {
+        let IndexJson { map, metadata } = json;
         let mut names: Vec<&str> = map.iter().map(|(name, _)| name.as_str()).collect();
         if let Some(name) = repeated(&mut names) {
             return Err(Error::from(Violation::RepeatedName).with_object(name));
@@ -64,7 +68,11 @@ impl Index {
         };
         let mut owners: Vec<(String, usize)> = map.into_iter().map(owner).collect();
         owners.sort_unstable();
-        Ok(Index { shards, owners })
+        Ok(Index {
+            shards,
+            owners,
+            metadata,
+        })
     }
 
     /// The place of a tensor in the index, and the position of the shard that it is in; `None`
@@ -99,28 +107,35 @@ pub(crate) fn is_plain(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(separates)
 }
 
-fn weight_map(bytes: &[u8]) -> Result<Vec<(String, String)>> {
+fn index_json(bytes: &[u8]) -> Result<IndexJson> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| Error::from(Violation::NotUtf8).with_offset(error.valid_up_to() as u64))?;
-    parse(text, WeightMap).map_err(|fault| {
+    parse(text, Fields).map_err(|fault| {
         Error::from(Violation::Json(fault.error)).with_offset(fault.position as u64)
     })
 }
 
-/// The `weight_map` of an index; other fields, `metadata` among them, only repeat what the shards
-/// say themselves.
-struct WeightMap;
+/// What an index says.
+struct IndexJson {
+    /// The `weight_map`.
+    map: Vec<(String, String)>,
+    metadata: Vec<(String, String)>,
+}
 
-impl<'de> DeserializeSeed<'de> for WeightMap {
-    type Value = Vec<(String, String)>;
+/// The fields of an index: a `weight_map`, and the `metadata` if there is any. No program is known to
+/// write others.
+struct Fields;
+
+impl<'de> DeserializeSeed<'de> for Fields {
+    type Value = IndexJson;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
-impl<'de> Visitor<'de> for WeightMap {
-    type Value = Vec<(String, String)>;
+impl<'de> Visitor<'de> for Fields {
+    type Value = IndexJson;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object with a weight_map")
@@ -128,23 +143,50 @@ impl<'de> Visitor<'de> for WeightMap {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut found = None;
+        let mut metadata = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
-            if key != "weight_map" {
+            if key == "metadata" {
+                let said = said(map.next_value()?).map_err(A::Error::custom)?;
+                metadata.extend(said);
+            } else if key != "weight_map" {
                 map.next_value::<Skipped>()?;
             } else if found.is_none() {
-                let Texts(texts) = map.next_value()?;
+                let Pairs(texts) = map.next_value()?;
                 found = Some(texts);
             } else {
                 return Err(A::Error::duplicate_field("weight_map"));
             }
         }
-        found.ok_or_else(|| A::Error::missing_field("weight_map"))
+        let map = found.ok_or_else(|| A::Error::missing_field("weight_map"))?;
+        Ok(IndexJson { map, metadata })
     }
+}
+
+/// What the `metadata` says, as texts, which attributes of such files are: what is none is kept as
+/// its JSON. Not kept is how large the set is (`total_size`, `total_parameters`): that is no longer
+/// true of what is made of it.
+fn said(metadata: &RawValue) -> serde_json::Result<Vec<(String, String)>> {
+    let json = metadata.get();
+    // Held to the depth that other fields are held to.
+    serde_json::from_str::<Skipped>(json)?;
+    // Other values than an object have no keys, and nothing depends on them.
+    if !json.starts_with('{') {
+        return Ok(Vec::new());
+    }
+    let Pairs::<&RawValue>(pairs) = serde_json::from_str(json)?;
+    let said = pairs
+        .into_iter()
+        .filter(|(key, _)| !key.starts_with("total_"));
+    let as_text = |(key, value): (String, &RawValue)| {
+        let text = serde_json::from_str(value.get());
+        (key, text.unwrap_or_else(|_| value.get().to_owned()))
+    };
+    Ok(said.map(as_text).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Index, is_plain, weight_map};
+    use super::{Index, index_json, is_plain};
 
     #[test]
     fn shards_lie_in_the_folder_of_their_index() {
@@ -174,23 +216,38 @@ mod tests {
 
     #[test]
     fn an_index_is_no_shard_of_its_own() {
-        let map = || weight_map(br#"{"weight_map": {"w": "a"}}"#).unwrap();
-        assert_eq!(Index::from_map(map(), "a").unwrap_err().code(), "path");
-        assert!(Index::from_map(map(), "b").is_ok());
+        let map = || index_json(br#"{"weight_map": {"w": "a"}}"#).unwrap();
+        assert_eq!(Index::from_json(map(), "a").unwrap_err().code(), "path");
+        assert!(Index::from_json(map(), "b").is_ok());
     }
 
     #[test]
     fn names_that_are_there_twice_are_refused_however_they_are_spelled() {
-        let map = weight_map(br#"{"weight_map": {"w": "a", "\u0077": "b"}}"#).unwrap();
-        assert_eq!(Index::from_map(map, "").unwrap_err().code(), "header");
+        let map = index_json(br#"{"weight_map": {"w": "a", "\u0077": "b"}}"#).unwrap();
+        assert_eq!(Index::from_json(map, "").unwrap_err().code(), "header");
         let twice = br#"{"weight_map": {}, "weight_map": {}}"#;
-        assert_eq!(weight_map(twice).unwrap_err().code(), "header");
+        assert_eq!(index_json(twice).map(drop).unwrap_err().code(), "header");
+    }
+
+    #[test]
+    fn metadata_is_kept_but_for_counts_of_the_set() {
+        let json =
+            br#"{"metadata": {"total_size": 9, "total_parameters": 3, "a": "b", "c": [1, null]},
+            "weight_map": {}, "other": {}}"#;
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let expected = [pair("a", "b"), pair("c", "[1, null]")];
+        assert_eq!(index_json(json).unwrap().metadata, expected);
+        for none in ["null", "[]", "1e999"] {
+            let json = format!(r#"{{"metadata": {none}, "weight_map": {{}}}}"#);
+            let metadata = index_json(json.as_bytes()).map(|index| index.metadata);
+            assert_eq!(metadata.unwrap_or_default(), [], "{none}");
+        }
     }
 
     #[test]
     fn owners_are_found_by_name() {
-        let map = weight_map(br#"{"weight_map": {"b": "y", "a": "x", "c": "y"}}"#).unwrap();
-        let index = Index::from_map(map, "").unwrap();
+        let map = index_json(br#"{"weight_map": {"b": "y", "a": "x", "c": "y"}}"#).unwrap();
+        let index = Index::from_json(map, "").unwrap();
         assert_eq!(index.shards, ["x", "y"]);
         assert_eq!(index.find("c"), Some((2, 1)));
         assert_eq!(index.find("d"), None);

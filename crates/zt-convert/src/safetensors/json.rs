@@ -5,6 +5,7 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{
@@ -106,7 +107,7 @@ impl<'de> Visitor<'de> for &mut HeaderJson {
             } else if self.metadata.is_some() {
                 return Err(A::Error::custom("a second __metadata__"));
             } else {
-                let Texts(texts) = map.next_value()?;
+                let Pairs(texts) = map.next_value()?;
                 self.metadata = Some(texts);
             }
         }
@@ -115,30 +116,30 @@ impl<'de> Visitor<'de> for &mut HeaderJson {
     }
 }
 
-/// Texts by key, in order, keys repeated where they are.
-pub(super) struct Texts(pub(super) Vec<(String, String)>);
+/// Texts, or other values, by key, in order, keys repeated where they are.
+pub(super) struct Pairs<V = String>(pub(super) Vec<(String, V)>);
 
-impl<'de> Deserialize<'de> for Texts {
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextsVisitor;
+        struct PairsVisitor<V>(PhantomData<V>);
 
-        impl<'de> Visitor<'de> for TextsVisitor {
-            type Value = Texts;
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for PairsVisitor<V> {
+            type Value = Pairs<V>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of texts")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
-                let mut texts = Vec::new();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<V>, A::Error> {
+                let mut pairs = Vec::new();
                 while let Some(pair) = map.next_entry()? {
-                    texts.push(pair);
+                    pairs.push(pair);
                 }
-                Ok(Texts(texts))
+                Ok(Pairs(pairs))
             }
         }
 
-        deserializer.deserialize_map(TextsVisitor)
+        deserializer.deserialize_map(PairsVisitor(PhantomData))
     }
 }
 

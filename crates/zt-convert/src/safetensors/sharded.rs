@@ -23,6 +23,7 @@ pub(crate) fn open(source: &dyn Source, origin: Origin<'_>) -> Result<Input> {
     let mut set = Set {
         builder: None,
         origin,
+        own_name: &own_name,
         index: &index,
         found: vec![false; index.tensors().len()],
         unlisted: HashMap::new(),
@@ -43,6 +44,8 @@ struct Set<'x> {
     /// Of the kind of the first shard.
     builder: Option<(Kind, FileBuilder)>,
     origin: Origin<'x>,
+    /// The name of the index's file.
+    own_name: &'x str,
     index: &'x Index,
     /// By place in the index: whether the tensor has been met.
     found: Vec<bool>,
@@ -103,7 +106,7 @@ impl<'x> Set<'x> {
         Ok(about(tensor, "unlisted", message))
     }
 
-    fn finish(self) -> Result<File> {
+    fn finish(mut self) -> Result<File> {
         let mut listed = self.index.tensors().zip(&self.found);
         if let Some(((name, shard), _)) = listed.find(|(_, found)| !**found) {
             let shard = shard.to_owned();
@@ -112,6 +115,10 @@ impl<'x> Set<'x> {
         // An index of nothing is of the kind that most are.
         let empty = || FileBuilder::new(SAFETENSORS, self.origin.options.clone());
         let mut builder = self.builder.map_or_else(empty, |(_, builder)| builder);
+        for (key, value) in &self.index.metadata {
+            let (key, value) = (Value::from(key.as_str()), Value::from(value.as_str()));
+            self.metadata.add(&key, &value, self.own_name, &mut builder);
+        }
         if !self.metadata.pairs.is_empty() {
             builder.attributes(self.metadata.pairs.into_iter().collect::<Attributes>());
         }
@@ -150,7 +157,7 @@ fn open_shard(name: &str, path: &Path, origin: Origin<'_>) -> Result<File> {
     open().map_err(|error| error.with_path(path))
 }
 
-/// The attributes of all shards, or what else their roots say.
+/// The attributes of all shards and of the index, or what else the roots of shards say.
 #[derive(Default)]
 struct Metadata {
     pairs: Vec<(Value, Value)>,
