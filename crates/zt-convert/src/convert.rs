@@ -32,7 +32,8 @@ pub struct ConvertOptions<'p> {
     /// Whether what the target cannot say is a warning instead of an error. An object is written
     /// as far as the target can say it: its dense value instead of its layout, its storage type
     /// instead of its logical type; only one of which nothing can be said is left out. So is one
-    /// that is at fault in its input: to know which are, inputs are verified first.
+    /// that is at fault in its input: to know which are, inputs are verified first. Of what an input
+    /// has twice, the first, or the one that an index lists, is taken.
     pub lossy: bool,
     /// Whether components of the same bytes are stored once in a `.zt` file: tied weights, whatever
     /// their names, dtypes and inputs. Copies are looked for from 4 KiB on, and compared byte for
@@ -147,8 +148,8 @@ pub struct Summary {
     /// Names of objects of which nothing was written, where losses are allowed. Each is in a
     /// warning, too.
     pub left_out: Vec<String>,
-    /// What was lost, where that was allowed, code `lossy`; and that a kind is written as an
-    /// experiment, code `experimental`.
+    /// What the inputs warn of, each with its code; what was lost, where that was allowed, code
+    /// `lossy`; and that a kind is written as an experiment, code `experimental`.
     pub warnings: Vec<Warning>,
 }
 
@@ -182,8 +183,9 @@ pub struct Summary {
 ///
 /// The fault of any object of an input, unless losses are allowed: none is dropped silently. Code
 /// `overlap` for an input whose blobs overlap beyond [`zt::Limits::overlap`]; `duplicate-name` for
-/// two objects of one name; `lossy`, with the object's name, for what the target cannot say, two
-/// different values of one attribute among them; `unsupported` for a target that is not written,
+/// two objects of one name; `lossy`, with the object's name, for what the target cannot say, and for
+/// two different values of one attribute, also within an input, or a tensor that is in two shards of
+/// a set; `unsupported` for a target that is not written,
 /// and for an object without a dense value where that was asked for; [`zt::ErrorKind::Io`] where
 /// the sink fails;
 /// [`zt::ErrorKind::Interrupted`].

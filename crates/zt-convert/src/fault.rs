@@ -125,6 +125,8 @@ pub(crate) enum Loss {
     Conflict { key: String },
     /// Finite values that a cast has made infinite.
     Overflow(Overflow),
+    /// A tensor or a value that an input has beside another of its name, and that was not read.
+    Read { what: String },
 }
 
 impl Fault {
@@ -363,6 +365,7 @@ impl fmt::Display for Loss {
                 f,
                 "{infinite} of {values} values are too large for {dtype}, and become infinite"
             ),
+            Loss::Read { what } => f.write_str(what),
         }
     }
 }

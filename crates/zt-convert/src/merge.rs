@@ -35,7 +35,7 @@ impl<'i> Merged<'i> {
     /// A faulty object's fault, unless losses are allowed: then what is at fault is found before
     /// anything is written, by verifying the input. Code `overlap` for blobs that would be
     /// written many times over; `duplicate-name` for two objects of one name; `lossy` for two values
-    /// of one attribute, unless that is allowed.
+    /// of one attribute, and for what reading an input has lost, unless that is allowed.
     pub(crate) fn new(
         inputs: &'i [Input],
         options: &ConvertOptions<'_>,
@@ -45,6 +45,7 @@ impl<'i> Merged<'i> {
         let mut places: HashMap<&str, Option<&Path>> = HashMap::new();
         let (mut attributes, mut extra) = (Union::default(), Union::default());
         let mut has_attributes = false;
+        repeat_warnings(inputs, options, summary)?;
         for input in inputs {
             let (file, path) = (input.file(), input.path());
             let blame = |error: Error| path.into_iter().fold(error, Error::with_path);
@@ -90,6 +91,33 @@ impl<'i> Merged<'i> {
             extra: extra.into_map(),
         })
     }
+}
+
+/// What is to be said of the inputs is to be said of what is made of them. Where reading has kept the
+/// first of two, that is a loss: a merge of the same files is not allowed to.
+fn repeat_warnings(
+    inputs: &[Input],
+    options: &ConvertOptions<'_>,
+    summary: &mut Summary,
+) -> Result<()> {
+    for input in inputs {
+        let path = input.path();
+        for mut warning in input.file().warnings() {
+            if matches!(warning.code, "attribute-conflict" | "shadowed") {
+                let what = warning.message;
+                let accepted =
+                    options.accept(Loss::Read { what }, warning.object.as_deref(), summary);
+                accepted.map_err(|error| path.into_iter().fold(error, Error::with_path))?;
+                continue;
+            }
+            // Of several files, nothing else says which.
+            if let (Some(path), None, [_, _, ..]) = (path, &warning.object, inputs) {
+                warning.message = format!("{}: {}", path.display(), warning.message);
+            }
+            summary.warnings.push(warning);
+        }
+    }
+    Ok(())
 }
 
 /// What is wrong with objects beyond what their metadata shows.

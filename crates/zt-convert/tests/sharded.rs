@@ -119,6 +119,28 @@ fn of_two_tensors_of_one_name_the_index_decides() {
     );
 }
 
+/// Given the shards themselves, a merge of them is refused.
+#[test]
+fn what_opening_a_set_leaves_out_is_a_loss_to_whoever_writes_it() {
+    let listed = [("a", "2.safetensors"), ("c", "1.safetensors")];
+    let first: &[(&str, f32)] = &[("a", 1.0), ("c", 4.0), ("d", 5.0)];
+    let shards = [("1.safetensors", first), ("2.safetensors", &[("a", 2.0)])];
+    let (_folder, path) = set(&listed, &shards);
+    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let write =
+        |options: &ConvertOptions<'_>| convert(std::slice::from_ref(&input), Vec::new(), options);
+    let mut options = ConvertOptions::new(SAFETENSORS);
+    let error = write(&options).unwrap_err();
+    assert_eq!((error.code(), error.path()), ("lossy", Some(&*path)));
+    options.lossy = true;
+    let told = write(&options).unwrap().warnings.into_iter();
+    let mut told: Vec<_> = told.map(|it| (it.code, it.object)).collect();
+    told.sort_unstable();
+    let named = |code, name: &str| (code, Some(name.to_owned()));
+    let expected = [("lossy", None), named("lossy", "a"), named("unlisted", "d")];
+    assert_eq!(told, expected, "each once, however it is treated");
+}
+
 #[test]
 fn what_only_the_index_says_is_kept_unless_a_shard_says_otherwise() {
     let (_folder, path) = set(

@@ -22,8 +22,9 @@ use crate::text::{count, left_out, printable, shared};
 /// Convert files to another kind, or store them in another way
 ///
 /// All objects and attributes of all inputs go to OUT, in memory that does not grow with their
-/// size. What OUT's kind cannot say is an error that names the object. OUT appears whole or not at
-/// all.
+/// size. What OUT's kind cannot say is an error that names the object; so is a tensor or an attribute
+/// that an input has twice. What else there is to be warned of in the inputs is said again. OUT appears
+/// whole or not at all.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "zt convert [OPTIONS] <IN>... <OUT>")]
 pub(crate) struct Arguments {
