@@ -75,13 +75,17 @@ impl Taking {
         let mut read = inputs.iter().flat_map(Input::paths);
         let path = error.path().unwrap_or(Path::new(""));
         match error.code() {
-            "overwrite" if !is_forced && !read.any(|input| is_same_file(input, path)) => {
+            "overwrite"
+                if !is_forced
+                    && is_replaceable(path)
+                    && !read.any(|input| is_same_file(input, path)) =>
+            {
                 output.hint("--force replaces it");
             }
             "lossy" if !self.lossy => {
-                let dense = match self.dense {
-                    false => "--dense writes layouts as dense values; ",
-                    true => "",
+                let dense = match !self.dense && zt_convert::has_dense_value(error) {
+                    true => "--dense writes layouts as dense values; ",
+                    false => "",
                 };
                 output.hint(format!(
                     "{dense}--lossy writes what can be said, with a warning of the rest"
@@ -91,6 +95,12 @@ impl Taking {
             _ => {}
         }
     }
+}
+
+/// Whether another file can take the place of what is there.
+fn is_replaceable(path: &Path) -> bool {
+    let there = path.symlink_metadata();
+    there.is_ok_and(|there| there.is_file() || there.is_symlink() && !path.is_dir())
 }
 
 /// Says that objects at fault can be left out, if an error is of one of them; how many there are as

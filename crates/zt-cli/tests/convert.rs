@@ -324,8 +324,7 @@ fn what_the_target_leaves_out_is_named_too() {
     for kind in ["safetensors", "gguf", "npz"] {
         let out = dir.path().join(format!("out.{kind}"));
         let run = zt!["convert", path, out, "--to", kind, "--json"].exits(5);
-        assert!(run.err.contains("note: --dense"), "{}", run.err);
-        assert!(run.err.contains("--lossy"), "{}", run.err);
+        assert!(run.err.contains("note: --lossy"), "it has no dense value");
         let run = zt!["convert", path, out, "--to", kind, "--json", "--lossy"].exits(0);
         assert_eq!(run.json()["left_out"], json!(["blocks"]), "{kind}");
         assert!(run.err.contains("; left out"), "{}", run.err);
@@ -362,6 +361,54 @@ fn what_is_lost_of_objects_is_said_first() {
         run.err
     );
     assert!(run.err.contains("more, which --json lists"), "{}", run.err);
+}
+
+#[test]
+fn dense_values_are_advised_only_where_they_help() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (
+        common::sample(dir.path()),
+        dir.path().join("out.safetensors"),
+    );
+    // What stops it is an attribute of the file.
+    let run = zt!["convert", path, out].exits(5);
+    assert!(run.err.contains("note: --lossy writes"), "{}", run.err);
+    let npz = dir.path().join("out.npz");
+    let keys = common::attributes();
+    for (key, _) in &keys {
+        zt!["meta", "rm", path, key.as_str().unwrap()].exits(0);
+    }
+    let run = zt!["convert", path, npz].exits(5);
+    assert!(
+        run.err.contains("note: --lossy writes"),
+        "a type: {}",
+        run.err
+    );
+    for name in ["half", "fp8"] {
+        zt!["rm", path, name].exits(0);
+    }
+    let run = zt!["convert", path, npz].exits(5);
+    assert!(run.err.contains("note: --dense writes"), "{}", run.err);
+    zt!["convert", path, npz, "--dense"].exits(0);
+}
+
+#[test]
+fn a_folder_is_not_replaced_and_nobody_is_told_to_try() {
+    let dir = tempdir().unwrap();
+    let path = common::sample(dir.path());
+    for force in [&[][..], &["--force"]] {
+        let arguments = [
+            "convert",
+            path.to_str().unwrap(),
+            dir.path().to_str().unwrap(),
+        ];
+        let arguments = arguments.iter().chain(&["--to", "zt"]).chain(force);
+        let run = common::zt(arguments).exits(2);
+        assert!(run.err.contains("could be replaced"), "{}", run.err);
+        assert!(!run.err.contains("note: "), "{}", run.err);
+    }
+    let run = zt!["convert", path, path, "--dtype", "f16"].exits(2);
+    assert!(!run.err.contains("--force"), "{}", run.err);
 }
 
 #[test]

@@ -173,6 +173,20 @@ impl Fault {
     }
 }
 
+/// Whether an error is that a target cannot say an object's layout, and can its dense value: which is
+/// what [`ConvertOptions::dense`](crate::ConvertOptions::dense) writes.
+#[must_use]
+pub fn has_dense_value(error: &zt::Error) -> bool {
+    let fault = error.inner().and_then(|inner| inner.downcast_ref());
+    matches!(
+        fault,
+        Some(Fault::Lossy(Loss::Format {
+            has_dense_value: true,
+            ..
+        }))
+    )
+}
+
 /// The code of an error about a loss, and of the warning that takes its place.
 pub(crate) const LOSSY: &str = "lossy";
 

@@ -133,6 +133,7 @@ mod zt2;
 pub use append::append;
 pub use convert::{ConvertOptions, Summary, convert, convert_to_path};
 pub use detect::detect;
+pub use fault::has_dense_value;
 pub use input::{Input, InputOptions, open, open_as, open_source};
 pub use member::{
     GGUF, HDF5, Member, NPY, NPZ, ONNX, PYTORCH, SAFETENSORS, SLM1, SQUIZD, ZT, ZT2,

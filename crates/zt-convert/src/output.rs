@@ -16,14 +16,14 @@ use crate::fault::Fault;
 /// Code `overwrite`.
 pub(crate) fn check(out: &Path, inputs: &[Input], overwrite: bool) -> Result<()> {
     check_is_no_input(out, inputs)?;
-    // A link that leads nowhere would be replaced, so it counts; a device is written to, not over.
-    let exists = fs::symlink_metadata(out).is_ok();
-    let is_replaced =
-        !fs::metadata(out).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
-    if exists && is_replaced && !overwrite {
-        return Err(Fault::Exists.into());
+    match fs::metadata(out) {
+        Ok(there) if there.is_dir() => Err(Fault::NoFile.into()),
+        // A device is written to, not over.
+        Ok(there) if !there.is_file() => Ok(()),
+        // A link that leads nowhere would be replaced, so it counts.
+        _ if !overwrite && fs::symlink_metadata(out).is_ok() => Err(Fault::Exists.into()),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// As [`check`], of a name that a file which is written elsewhere is to have: what has it is taken

@@ -129,6 +129,15 @@ impl Error {
         })
     }
 
+    /// What [`Error::new`] was given, for those who know its type; `None` of all other errors.
+    #[must_use]
+    pub fn inner(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
+        match &*self.cause {
+            Cause::Other { error, .. } => Some(&**error),
+            _ => None,
+        }
+    }
+
     fn from_cause(cause: Cause) -> Self {
         let offset = match &cause {
             Cause::Container(error) => error.offset(),
