@@ -88,6 +88,9 @@ fn append_adds_objects_of_any_kind() {
 
     let text = zt!["append", path, other, "-n", "--zstd"].exits(2);
     assert!(text.err.contains("error[duplicate-name]"), "{}", text.err);
+    let said = format!("is in the file already, and in {}", other.display());
+    assert!(text.err.contains(&said), "{}", text.err);
+    assert_eq!(zt!["append", path, other, "--zstd"].exits(2).err, text.err);
     let one = of_names(&dir.path().join("one.zt"), &["x"]);
     let text = zt!["append", path, one, "--zstd"].exits(0).text();
     assert!(

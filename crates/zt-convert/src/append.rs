@@ -63,11 +63,9 @@ pub fn append(
     let merged = Merged::new(inputs, options, &mut summary)?;
     let taken = |name: &str| edit.contains(name);
     if let Some(second) = merged.objects.iter().find(|it| taken(it.tensor.name())) {
-        let error = Error::from(Fault::Repeated {
-            first: edit.path().map(ToOwned::to_owned),
-            second: second.path.map(ToOwned::to_owned),
-        });
-        return Err(error.with_object(second.tensor.name()));
+        let by = second.path.map(ToOwned::to_owned);
+        let error = Error::from(Fault::Taken { by }).with_object(second.tensor.name());
+        return Err(edit.path().into_iter().fold(error, Error::with_path));
     }
     if let Some(added) = merged.attributes {
         let attributes = edit.attributes_mut();

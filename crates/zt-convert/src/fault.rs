@@ -42,6 +42,8 @@ pub(crate) enum Fault {
         first: Option<PathBuf>,
         second: Option<PathBuf>,
     },
+    /// An input has an object of a name that the file has which is added to.
+    Taken { by: Option<PathBuf> },
     /// The output is there already.
     Exists,
     /// The output has the name of a folder, a device, a pipe.
@@ -141,6 +143,7 @@ impl Fault {
             | Fault::NothingToWrite { .. }
             | Fault::Lossy(_) => ErrorKind::Unsupported,
             Fault::Repeated { .. }
+            | Fault::Taken { .. }
             | Fault::Exists
             | Fault::NoFile
             | Fault::IsInput { .. }
@@ -162,7 +165,7 @@ impl Fault {
             | Fault::NoSets { .. }
             | Fault::NeedsPath
             | Fault::NoDenseValue { .. } => "unsupported",
-            Fault::Repeated { .. } => "duplicate-name",
+            Fault::Repeated { .. } | Fault::Taken { .. } => "duplicate-name",
             Fault::Exists | Fault::NoFile | Fault::IsInput { .. } => "overwrite",
             Fault::CastTarget { .. } | Fault::Stem => "misuse",
             Fault::Lossy(_) | Fault::NothingToWrite { .. } => LOSSY,
@@ -229,6 +232,10 @@ impl fmt::Display for Fault {
                 write!(f, "in both {} and {}", first.display(), second.display())
             }
             Fault::Repeated { .. } => f.write_str("in two inputs"),
+            Fault::Taken { by: Some(by) } => {
+                write!(f, "is in the file already, and in {}", by.display())
+            }
+            Fault::Taken { by: None } => f.write_str("is in the file already"),
             Fault::Exists => f.write_str("exists"),
             Fault::NoFile => f.write_str("exists, and is no file that could be replaced"),
             Fault::IsInput { input } => {
