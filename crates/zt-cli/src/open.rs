@@ -44,11 +44,7 @@ pub(crate) fn open(path: &Path, opening: &Opening) -> Result<File, Failure> {
 /// As [`open`], with the paths of all files that are read, and with the kind forced where one is
 /// given.
 pub(crate) fn input(path: &Path, kind: Option<Kind>, opening: &Opening) -> Result<Input, Failure> {
-    if path == Path::new("-") {
-        return Err(Failure::misuse(
-            "stdin cannot be read: files are read by position",
-        ));
-    }
+    refuse_stdin(path)?;
     let mut options = opening.options()?;
     options.kind = kind;
     let opened = Input::open_with(path, &options);
@@ -65,6 +61,16 @@ pub(crate) fn input(path: &Path, kind: Option<Kind>, opening: &Opening) -> Resul
         (opened, _) => opened,
     };
     opened.map_err(Failure::Refused)
+}
+
+/// Refuses `-`, which is a file nowhere else.
+pub(crate) fn refuse_stdin(path: &Path) -> Result<(), Failure> {
+    match path == Path::new("-") {
+        true => Err(Failure::misuse(
+            "stdin cannot be read: files are read by position",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Bytes of all components after decoding, as far as the file says.

@@ -12,7 +12,7 @@ use zt_convert::{ConvertOptions, Input, Member, Summary};
 use crate::exit::{Exit, Failure};
 use crate::json::{WarningBody, paths as paths_shown, warnings};
 use crate::open::is_stdout;
-use crate::output::Output;
+use crate::output::{Output, of_stdout};
 use crate::progress::Progress;
 use crate::size::human;
 use crate::storing::Storing;
@@ -196,17 +196,15 @@ struct Stdout<'c, W> {
 
 impl<W: Write> Write for Stdout<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes);
-        if written
-            .as_ref()
-            .is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-        {
-            self.closed.store(true, Ordering::Relaxed);
-        }
-        written
+        self.out.write(bytes).map_err(|error| {
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                self.closed.store(true, Ordering::Relaxed);
+            }
+            of_stdout(&error)
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.out.flush().map_err(|error| of_stdout(&error))
     }
 }

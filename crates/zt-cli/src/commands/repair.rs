@@ -12,7 +12,7 @@ use zt::{
 use crate::args::threads;
 use crate::exit::{Exit, Failure};
 use crate::json::ErrorBody;
-use crate::open::{is_same_file, is_stdout};
+use crate::open::{is_same_file, is_stdout, refuse_stdin};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size::human;
@@ -133,6 +133,7 @@ struct Outcome<'a> {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let path = &arguments.file;
     let blame = |error: Error| error.with_path(path);
+    refuse_stdin(path)?;
     if let Some(out) = &arguments.output {
         if is_stdout(out) {
             return Err(Failure::misuse(
