@@ -57,12 +57,12 @@ Examples:
   zt diff --dense model.zt planes.zt
   zt diff --json a.zt b.zt | jq -r '.changed[].name'
 
-Exit: 0 nothing differs, 1 something does or cannot be read. With --json one document: `same`;
-`only_a` and `only_b`, names; `changed`, of each object `name` and `changes`; `attributes`, changes
-of the files' own; `unchanged`, how many objects are the same. A change has `what`: `shape`,
-`format`, `dtype`, `type` or `attribute` with `a` and `b`; `component`, which one side alone has;
-`values` with `different` of `count`, `first`, `nan`, `max_abs`, `max_rel` and `max_ulp`;
-`unreadable` with `error`.";
+Exit: 0 nothing differs, 1 something does or is damaged, 4 all that was found is that something
+cannot be read. With --json one document: `same`; `only_a` and `only_b`, names; `changed`, of
+each object `name` and `changes`; `attributes`, changes of the files' own; `unchanged`, how many
+objects are the same. A change has `what`: `shape`, `format`, `dtype`, `type` or `attribute`
+with `a` and `b`; `component`, which one side alone has; `values` with `different` of `count`,
+`first`, `nan`, `max_abs`, `max_rel` and `max_ulp`; `unreadable` with `error`.";
 
 fn tolerance(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
