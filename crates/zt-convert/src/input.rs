@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use zt::{File, Kind, OpenOptions, Result, Source};
+use zt::{Error, File, Kind, OpenOptions, Result, Source};
 
 use crate::detect::member_of;
 use crate::fault::Fault;
@@ -175,6 +175,11 @@ impl Input {
     #[must_use]
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
+    }
+
+    /// An error of the file says which it is.
+    pub(crate) fn blame(&self, error: Error) -> Error {
+        self.path().into_iter().fold(error, Error::with_path)
     }
 }
 

@@ -77,6 +77,7 @@ mod fields;
 mod fnv;
 #[cfg(feature = "gguf")]
 mod gguf;
+mod gguf_pairs;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod input;

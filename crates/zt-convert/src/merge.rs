@@ -8,7 +8,7 @@ use std::path::Path;
 use zt::{Attributes, Error, ErrorKind, File, Registry, Result, Tensor, Value, VerifyOptions};
 
 use crate::fault::{Fault, Loss};
-use crate::{ConvertOptions, Input, Summary};
+use crate::{ConvertOptions, GGUF, Input, Summary, ZT, gguf_pairs};
 
 /// All objects of all inputs, and what the inputs say of themselves.
 pub(crate) struct Merged<'i> {
@@ -44,11 +44,20 @@ impl<'i> Merged<'i> {
         let mut objects = Vec::new();
         let mut places: HashMap<&str, Option<&Path>> = HashMap::new();
         let (mut attributes, mut extra) = (Union::default(), Union::default());
-        let mut has_attributes = false;
-        repeat_warnings(inputs, options, summary)?;
+        let (mut attributes_of, mut has_attributes) = (Vec::new(), false);
         for input in inputs {
+            let map = input
+                .file()
+                .attributes()
+                .map_err(|error| input.blame(error))?;
+            has_attributes |= map.is_some();
+            attributes_of.push(map.unwrap_or_default());
+        }
+        let is_whole_set = gguf_pairs::is_whole_set(&mut attributes_of);
+        repeat_warnings(inputs, is_whole_set, options, summary)?;
+        for (input, map) in inputs.iter().zip(attributes_of) {
             let (file, path) = (input.file(), input.path());
-            let blame = |error: Error| path.into_iter().fold(error, Error::with_path);
+            let blame = |error| input.blame(error);
             let registry = file.registry();
             file.check_overlap().map_err(blame)?;
             let mut damage = Damage::of(file, options).map_err(blame)?;
@@ -77,26 +86,29 @@ impl<'i> Merged<'i> {
                     path,
                 });
             }
-            if let Some(map) = file.attributes().map_err(blame)? {
-                has_attributes = true;
-                attributes.add(map, options, summary).map_err(blame)?;
-            }
+            attributes.add(map, options, summary).map_err(blame)?;
             let map = file.extra().map_err(blame)?;
             extra.add(map, options, summary).map_err(blame)?;
         }
-        let attributes = has_attributes.then(|| attributes.into_map());
+        let mut attributes = attributes.into_map();
+        // Of pairs that are none there is no type to remember.
+        if !matches!(options.target, ZT | GGUF) {
+            attributes.remove(gguf_pairs::TYPES);
+        }
         Ok(Merged {
             objects,
-            attributes,
+            attributes: has_attributes.then_some(attributes),
             extra: extra.into_map(),
         })
     }
 }
 
-/// What is to be said of the inputs is to be said of what is made of them. Where reading has kept the
+/// What is to be said of the inputs is to be said of what is made of them, but that they are parts
+/// of a set where that is whole. Where reading has kept the
 /// first of two, that is a loss: a merge of the same files is not allowed to.
 fn repeat_warnings(
     inputs: &[Input],
+    is_whole_set: bool,
     options: &ConvertOptions<'_>,
     summary: &mut Summary,
 ) -> Result<()> {
@@ -107,7 +119,10 @@ fn repeat_warnings(
                 let what = warning.message;
                 let accepted =
                     options.accept(Loss::Read { what }, warning.object.as_deref(), summary);
-                accepted.map_err(|error| path.into_iter().fold(error, Error::with_path))?;
+                accepted.map_err(|error| input.blame(error))?;
+                continue;
+            }
+            if warning.code == "split" && is_whole_set {
                 continue;
             }
             // Of several files, nothing else says which.
@@ -186,11 +201,9 @@ impl Union {
                     self.pairs.push((key, value));
                 }
                 Slot::Occupied(place) => {
-                    if self
-                        .pairs
-                        .get(*place.get())
-                        .is_some_and(|(_, first)| *first != value)
-                    {
+                    let first = self.pairs.get_mut(*place.get()).map(|(_, first)| first);
+                    let first = first.filter(|first| **first != value);
+                    if first.is_some_and(|first| !gguf_pairs::joins_types(&key, first, &value)) {
                         let loss = Loss::Conflict { key: display(&key) };
                         options.accept(loss, None, summary)?;
                     }

@@ -12,11 +12,9 @@ use super::cursor::Cursor;
 use super::value_type::{VALUES_MAX, ValueType};
 use super::violation::Violation;
 use super::{ALIGNMENT, DEFAULT_ALIGNMENT};
+use crate::gguf_pairs::TYPES;
 use crate::merge::display;
 use crate::names::repeated;
-
-/// The attribute with the order and the types of the pairs.
-const TYPES: &str = "gguf.types";
 
 /// Keys, types and values, in the order of the file. Keys are unique.
 #[derive(Debug, Default)]

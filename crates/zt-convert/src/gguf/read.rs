@@ -7,6 +7,7 @@ use zt::{
 
 use super::header::{Header, Tensor};
 use super::tensor_type::TensorType;
+use crate::gguf_pairs::SPLIT_COUNT;
 use crate::input::{Input, Origin};
 use crate::member::GGUF;
 
@@ -64,9 +65,6 @@ fn add(builder: &mut FileBuilder, tensor: Tensor, order: ByteOrder, source: Sour
     }
     builder.object(tensor.name, object, source);
 }
-
-/// Of how many files the set is that a file is part of, as `gguf-split` writes it.
-const SPLIT_COUNT: &str = "split.count";
 
 /// The attribute of an object whose bytes are not little-endian.
 pub(super) const BYTE_ORDER: &str = "byte_order";
