@@ -143,8 +143,10 @@ impl Case {
 
     /// Shapes, types and values of every object of `truth`.
     fn check_objects(&self, file: &File, truth: &Json, wrong: &mut Wrong) {
-        let mut options = HashOptions::default();
-        options.dense = true;
+        let options = HashOptions {
+            dense: true,
+            ..HashOptions::default()
+        };
         let hashes = file.hash(&options).expect("no stop").objects;
         let entries = file.entries();
         for (name, truth) in truth.as_object().into_iter().flatten() {

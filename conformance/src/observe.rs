@@ -217,8 +217,10 @@ pub fn observe(opened: zt::Result<File>) -> Seen {
     let report = file
         .verify(&VerifyOptions::default())
         .expect("nobody interrupts");
-    let mut strict = VerifyOptions::default();
-    strict.strict = true;
+    let strict = VerifyOptions {
+        strict: true,
+        ..VerifyOptions::default()
+    };
     let strict = file.verify(&strict).expect("nobody interrupts");
     let refusals = |problems: &[zt::Error]| problems.iter().map(Refusal::from).collect();
     let seen = Seen {

@@ -35,8 +35,10 @@ struct Expected<'t> {
 /// Where verification is stopped, which nobody asks for.
 #[must_use]
 pub fn accepted(opened: zt::Result<File>, strict: bool) -> Option<File> {
-    let mut options = VerifyOptions::default();
-    options.strict = strict;
+    let options = VerifyOptions {
+        strict,
+        ..VerifyOptions::default()
+    };
     let file = opened.ok()?;
     let report = file.verify(&options).expect("no stop");
     report.is_ok().then_some(file)

@@ -93,8 +93,10 @@ impl NewFile {
         if !self.options.deduplicate {
             self.assert_order(&file);
         }
-        let mut strict = VerifyOptions::default();
-        strict.strict = true;
+        let strict = VerifyOptions {
+            strict: true,
+            ..VerifyOptions::default()
+        };
         let report = file.verify(&strict).expect("nobody interrupts");
         assert!(report.is_ok(), "{:?}", report.problems);
         assert_eq!(report.warnings, []);

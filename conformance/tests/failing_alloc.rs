@@ -379,8 +379,10 @@ fn verifying_hashing_and_comparing() {
     });
     for dense in [false, true] {
         reading("hash", |file| {
-            let mut options = HashOptions::default();
-            options.dense = dense;
+            let options = HashOptions {
+                dense,
+                ..HashOptions::default()
+            };
             let hash = file.hash(&options)?;
             match hash.errors().next() {
                 Some(error) => Err(error.clone()),
@@ -389,8 +391,10 @@ fn verifying_hashing_and_comparing() {
         });
     }
     reading("diff", |file| {
-        let mut options = zt::DiffOptions::default();
-        options.values = true;
+        let options = zt::DiffOptions {
+            values: true,
+            ..zt::DiffOptions::default()
+        };
         let diff = zt::diff(file, file, &options)?;
         let mut changes = diff.changed.iter().flat_map(|object| &object.changes);
         let error = changes.find_map(|change| match change {

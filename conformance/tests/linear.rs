@@ -55,20 +55,26 @@ fn read(source: Counted) -> zt::Result<()> {
     }
     file.attributes()?;
     // On one thread, because each has buffers of its own.
-    let mut verifying = VerifyOptions::default();
-    verifying.threads = Some(1);
-    verifying.strict = true;
+    let verifying = VerifyOptions {
+        threads: Some(1),
+        strict: true,
+        ..VerifyOptions::default()
+    };
     file.verify(&verifying)?;
-    let mut hashing = HashOptions::default();
-    hashing.threads = Some(1);
+    let hashing = HashOptions {
+        threads: Some(1),
+        ..HashOptions::default()
+    };
     file.hash(&hashing)?;
     Ok(())
 }
 
 /// Looking for what is left of a file, and saving it.
 fn repaired(source: Counted) -> zt::Result<()> {
-    let mut options = RepairOptions::default();
-    options.threads = Some(1);
+    let options = RepairOptions {
+        threads: Some(1),
+        ..RepairOptions::default()
+    };
     zt::examine(source, &options)?.save_to(io::sink(), None)?;
     Ok(())
 }

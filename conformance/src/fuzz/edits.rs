@@ -181,8 +181,10 @@ impl Model {
         for (name, object) in &self.objects {
             assert_object(&file, name, object);
         }
-        let mut options = VerifyOptions::default();
-        options.strict = true;
+        let options = VerifyOptions {
+            strict: true,
+            ..VerifyOptions::default()
+        };
         let report = file.verify(&options).expect("nobody interrupts");
         for problem in &report.problems {
             assert!(self.has_gaps && problem.code() == "padding", "{problem}");

@@ -115,9 +115,10 @@ fn open_as(bytes: &[u8], kind: Kind, strict: bool) -> zt::Result<File> {
 }
 
 fn strictly() -> VerifyOptions<'static> {
-    let mut options = VerifyOptions::default();
-    options.strict = true;
-    options
+    VerifyOptions {
+        strict: true,
+        ..VerifyOptions::default()
+    }
 }
 
 /// A whole file of zTensor 2, or the manifest of one: opened and read as one. What is sound in it,

@@ -33,8 +33,10 @@ fn sparse_arrays_of_the_profiles_are_views_of_ours() {
         );
     }
     // Indices as narrow as these are allowed there, so strict verification has nothing to say.
-    let mut options = VerifyOptions::default();
-    options.strict = true;
+    let options = VerifyOptions {
+        strict: true,
+        ..VerifyOptions::default()
+    };
     assert!(file.verify(&options).unwrap().is_ok());
 }
 

@@ -156,9 +156,11 @@ impl Damage {
                 .progress
                 .map_or(ControlFlow::Continue(()), |tell| tell(0))
         };
-        let mut verify = VerifyOptions::default();
-        verify.threads = options.write.thread_count();
-        verify.progress = Some(&proceed);
+        let verify = VerifyOptions {
+            threads: options.write.thread_count(),
+            progress: Some(&proceed),
+            ..VerifyOptions::default()
+        };
         let mut faults = HashMap::new();
         for problem in file.verify(&verify)?.problems {
             if problem.kind() == ErrorKind::Io || problem.code() == "allocation" {

@@ -64,8 +64,10 @@ fn objects_and_what_the_file_lacks_of_attributes_are_added() {
     }
     let attributes = file.attributes().unwrap().unwrap();
     assert_eq!(attributes, Attributes::from([("x", 1u64), ("y", 2)]));
-    let mut options = VerifyOptions::default();
-    options.strict = true;
+    let options = VerifyOptions {
+        strict: true,
+        ..VerifyOptions::default()
+    };
     assert!(file.verify(&options).unwrap().is_ok());
 }
 

@@ -65,8 +65,10 @@ fn is_told(archive: &[u8], bytes: &[u8], kind: Kind, expected: &[&str]) {
     assert_eq!(refused.code(), "header");
     let plain = file.verify(&VerifyOptions::default()).unwrap();
     assert!(plain.is_ok());
-    let mut strict = VerifyOptions::default();
-    strict.strict = true;
+    let strict = VerifyOptions {
+        strict: true,
+        ..VerifyOptions::default()
+    };
     assert_eq!(file.verify(&strict).unwrap().problems.len(), expected.len());
 }
 

@@ -52,8 +52,10 @@ fn truth(kind: &str, name: &str) -> Json {
 fn right(kind: &str, name: &str) -> (File, Vec<String>) {
     let file = open(path(kind, name), &OpenOptions::new()).unwrap();
     let truth = truth(kind, name);
-    let mut options = HashOptions::default();
-    options.dense = true;
+    let options = HashOptions {
+        dense: true,
+        ..HashOptions::default()
+    };
     let hashes = file.hash(&options).unwrap().objects;
     for (name, truth) in truth["objects"].as_object().unwrap() {
         let tensor = file.tensor(name).unwrap();

@@ -76,8 +76,10 @@ fn assert_tied(file: &File) {
             assert_eq!(spans(file, a) == spans(file, b), are_tied, "{a} and {b}");
         }
     }
-    let mut options = VerifyOptions::default();
-    options.strict = true;
+    let options = VerifyOptions {
+        strict: true,
+        ..VerifyOptions::default()
+    };
     let report = file.verify(&options).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
 }

@@ -240,8 +240,10 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     writer.add("matrix", &tensor.to_dense()?)?;
     writer.finish()?;
     let plain = File::from_bytes(plain)?;
-    let mut as_dense = DiffOptions::default();
-    as_dense.dense = true;
+    let as_dense = DiffOptions {
+        dense: true,
+        ..DiffOptions::default()
+    };
     assert!(zt::diff(&file, &plain, &as_dense)?.is_same());
 
     // Without it: opens, lists, checks digests, gives the components' bytes, has no dense value.

@@ -10,8 +10,10 @@ use zt::{
 };
 
 fn verify(file: &File, strict: bool) -> Report {
-    let mut options = VerifyOptions::default();
-    options.strict = strict;
+    let options = VerifyOptions {
+        strict,
+        ..VerifyOptions::default()
+    };
     file.verify(&options).unwrap()
 }
 
@@ -130,8 +132,10 @@ fn unknown() -> File {
 /// Also of a role that a dense object has.
 #[test]
 fn an_object_of_an_unknown_format_has_no_dense_hash_and_no_fault() {
-    let mut options = HashOptions::default();
-    options.dense = true;
+    let options = HashOptions {
+        dense: true,
+        ..HashOptions::default()
+    };
     let hash = unknown().hash(&options).unwrap();
     assert!(hash.content.is_some() && hash.errors().next().is_none());
     let object = hash.objects[0].1.as_ref().unwrap();
@@ -268,8 +272,10 @@ fn an_unreadable_object_leaves_no_identity_and_the_others_their_hashes() {
     let mut bytes = sample(WriteOptions::new());
     let file = File::from_bytes(bytes.clone()).unwrap();
     bytes[usize::try_from(span_of(&file, "flags", "data").offset()).unwrap()] ^= 1;
-    let mut options = HashOptions::default();
-    options.dense = true;
+    let options = HashOptions {
+        dense: true,
+        ..HashOptions::default()
+    };
     let hash = File::from_bytes(bytes).unwrap().hash(&options).unwrap();
     assert_eq!(hash.content, None);
     assert_eq!(hash.errors().next().unwrap().code(), "digest-mismatch");

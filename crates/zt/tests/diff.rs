@@ -49,10 +49,11 @@ fn codes(codes: &[u8], logical_type: &'static str) -> NewObject<'static> {
 }
 
 fn with(values: bool, tolerance: Option<(f64, f64)>) -> DiffOptions<'static> {
-    let mut options = DiffOptions::default();
-    options.values = values;
-    options.tolerance = tolerance.map(|(atol, rtol)| Tolerance { atol, rtol });
-    options
+    DiffOptions {
+        values,
+        tolerance: tolerance.map(|(atol, rtol)| Tolerance { atol, rtol }),
+        ..DiffOptions::default()
+    }
 }
 
 /// Of the objects `w`.
@@ -456,8 +457,10 @@ fn dense_values_are_compared_where_that_is_asked_for() {
     let found = diff(&dense, &planes, &with(true, None)).unwrap();
     // The parameters of the format, which no other object has.
     assert_eq!(kinds(&found.changed[0].changes), ["format", "attribute"]);
-    let mut options = DiffOptions::default();
-    options.dense = true;
+    let options = DiffOptions {
+        dense: true,
+        ..DiffOptions::default()
+    };
     assert!(diff(&dense, &planes, &options).unwrap().is_same());
     assert!(diff(&planes, &dense, &options).unwrap().is_same());
     assert!(
@@ -590,8 +593,10 @@ fn stops_where_it_is_told_to() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             };
-            let mut options = DiffOptions::default();
-            options.progress = Some(&stop);
+            let options = DiffOptions {
+                progress: Some(&stop),
+                ..DiffOptions::default()
+            };
             let error = diff(&one, &one, &options).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Interrupted, "{len} {least}");
         }

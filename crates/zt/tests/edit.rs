@@ -89,8 +89,10 @@ fn what_is_only_added_leaves_a_strictly_sound_file() -> Result {
     }
     let file = File::open(fixture.path())?;
     assert_eq!(file.len(), 4);
-    let mut options = VerifyOptions::default();
-    options.strict = true;
+    let options = VerifyOptions {
+        strict: true,
+        ..VerifyOptions::default()
+    };
     let report = file.verify(&options)?;
     assert!(report.is_ok(), "{report:?}");
     Ok(())
@@ -361,8 +363,10 @@ fn compacted_it_holds_what_it_says_and_nothing_else() -> Result {
             .span
     };
     assert_eq!(span("many"), span("tied"));
-    let mut options = VerifyOptions::default();
-    options.strict = true;
+    let options = VerifyOptions {
+        strict: true,
+        ..VerifyOptions::default()
+    };
     assert!(file.verify(&options)?.is_ok());
     assert_eq!(values(&open), expected, "who had it open still has it");
     assert_eq!(zt::compact(&path, None)?, (after, after));

@@ -48,8 +48,10 @@ fn of_calls() {
     drop(object);
     let unfinished = writer.add("c", &one()).unwrap_err();
     let stop = |_: u64| ControlFlow::Break(());
-    let mut options = VerifyOptions::default();
-    options.progress = Some(&stop);
+    let options = VerifyOptions {
+        progress: Some(&stop),
+        ..VerifyOptions::default()
+    };
     let stopped = file.verify(&options).unwrap_err();
     for (error, kind, code, words) in [
         (

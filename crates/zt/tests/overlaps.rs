@@ -319,8 +319,10 @@ fn what_objects_share_is_compared_once() {
     let (a, of_a) = opened(&shared(&vec![1; len], None), 8);
     let (b, _) = opened(&shared(&vec![2; len], None), 8);
     let (damaged, _) = opened(&shared(&vec![1; len], Some(Digest::Crc32c(1))), 8);
-    let mut options = DiffOptions::default();
-    options.values = true;
+    let options = DiffOptions {
+        values: true,
+        ..DiffOptions::default()
+    };
     assert_eq!(zt::diff(&a, &a.clone(), &options).unwrap().same, 1000);
     let spent = of_a.load(Ordering::Relaxed);
     assert!(spent <= 4 * len as u64, "{spent}");

@@ -10,8 +10,10 @@ use simulated::{Failure, OPERATIONS, Operation, Recorder, Step, torn, values, wh
 use zt::{ErrorKind, RepairOptions, Storage, Verdict, repair_storage};
 
 fn repair(storage: &Arc<Recorder>) -> zt::Result<Verdict> {
-    let mut options = RepairOptions::default();
-    options.threads = Some(1);
+    let options = RepairOptions {
+        threads: Some(1),
+        ..RepairOptions::default()
+    };
     let storage = Arc::clone(storage) as Arc<dyn Storage>;
     repair_storage(storage, &options).map(|recovery| recovery.verdict())
 }

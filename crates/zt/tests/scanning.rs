@@ -52,8 +52,10 @@ fn every_option() -> Vec<(&'static str, WriteOptions)> {
 }
 
 fn verify(file: &File, threads: usize) -> zt::Report {
-    let mut options = VerifyOptions::default();
-    options.threads = Some(threads);
+    let options = VerifyOptions {
+        threads: Some(threads),
+        ..VerifyOptions::default()
+    };
     file.verify(&options).unwrap()
 }
 
@@ -63,9 +65,11 @@ fn found(report: &zt::Report) -> (u64, u64, Vec<String>) {
 }
 
 fn hash(file: &File, threads: usize) -> Vec<(String, String)> {
-    let mut options = HashOptions::default();
-    options.threads = Some(threads);
-    options.dense = true;
+    let options = HashOptions {
+        threads: Some(threads),
+        dense: true,
+        ..HashOptions::default()
+    };
     let hash = file.hash(&options).unwrap();
     let objects = hash.objects.into_iter();
     let objects = objects.map(|(name, hash)| (name, format!("{hash:?}")));
@@ -422,12 +426,16 @@ fn progress_counts_every_byte_and_stops_every_thread() {
             done.fetch_add(bytes, Ordering::Relaxed);
             ControlFlow::Continue(())
         };
-        let mut options = VerifyOptions::default();
-        options.progress = Some(&count);
+        let options = VerifyOptions {
+            progress: Some(&count),
+            ..VerifyOptions::default()
+        };
         let report = file.verify(&options).unwrap();
         assert_eq!(done.swap(0, Ordering::Relaxed), report.bytes, "{name}");
-        let mut options = HashOptions::default();
-        options.progress = Some(&count);
+        let options = HashOptions {
+            progress: Some(&count),
+            ..HashOptions::default()
+        };
         file.hash(&options).unwrap();
         assert_eq!(done.load(Ordering::Relaxed), report.bytes, "{name}");
 
@@ -436,9 +444,11 @@ fn progress_counts_every_byte_and_stops_every_thread() {
             calls.fetch_add(1, Ordering::Relaxed);
             ControlFlow::Break(())
         };
-        let mut options = VerifyOptions::default();
-        options.progress = Some(&stop);
-        options.threads = Some(3);
+        let options = VerifyOptions {
+            progress: Some(&stop),
+            threads: Some(3),
+            ..VerifyOptions::default()
+        };
         let error = file.verify(&options).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Interrupted, "{name}");
         // Those that were already asking when the first was told.

@@ -32,8 +32,10 @@ fn span(file: &File, name: &str, role: &str) -> Span {
 }
 
 fn assert_verifies(file: &File) {
-    let mut options = VerifyOptions::default();
-    options.strict = true;
+    let options = VerifyOptions {
+        strict: true,
+        ..VerifyOptions::default()
+    };
     let report = file.verify(&options).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     assert!(report.warnings.is_empty(), "{:?}", report.warnings);

@@ -349,9 +349,11 @@ impl Bench<'_> {
 
     fn verify(&self, opened: &Input) -> Result<u64, Failure> {
         let report = |bytes| self.progress.report(bytes);
-        let mut options = VerifyOptions::default();
-        options.threads = self.jobs;
-        options.progress = Some(&report);
+        let options = VerifyOptions {
+            threads: self.jobs,
+            progress: Some(&report),
+            ..VerifyOptions::default()
+        };
         let report = opened.file().verify(&options)?;
         match report.problems.into_iter().next() {
             Some(problem) => Err(problem.into()),

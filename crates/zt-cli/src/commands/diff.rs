@@ -150,16 +150,18 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let b = open(&arguments.b, &arguments.opening)?;
     let progress = Progress::new(Some(decoded_len(&a).saturating_add(decoded_len(&b))));
     let report = |bytes| progress.report(bytes);
-    let mut options = DiffOptions::default();
-    options.values = arguments.values;
-    options.tolerance = match (arguments.atol, arguments.rtol) {
-        (None, None) => None,
-        (atol, rtol) => Some(Tolerance {
-            atol: atol.unwrap_or(0.0),
-            rtol: rtol.unwrap_or(0.0),
-        }),
+    let mut options = DiffOptions {
+        values: arguments.values,
+        tolerance: match (arguments.atol, arguments.rtol) {
+            (None, None) => None,
+            (atol, rtol) => Some(Tolerance {
+                atol: atol.unwrap_or(0.0),
+                rtol: rtol.unwrap_or(0.0),
+            }),
+        },
+        dense: arguments.dense,
+        ..DiffOptions::default()
     };
-    options.dense = arguments.dense;
     // Their only name is the file's, and the files are two.
     options.nameless = a.kind() == NPY && b.kind() == NPY;
     options.threads = arguments.jobs.map(usize::from);

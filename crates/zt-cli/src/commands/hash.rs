@@ -71,10 +71,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let file = open(&arguments.file, &arguments.opening)?;
     let progress = Progress::new(Some(decoded_len(&file)));
     let report = |bytes| progress.report(bytes);
-    let mut options = HashOptions::default();
-    options.dense = arguments.dense;
-    options.threads = arguments.jobs.map(usize::from);
-    options.progress = Some(&report);
+    let options = HashOptions {
+        dense: arguments.dense,
+        threads: arguments.jobs.map(usize::from),
+        progress: Some(&report),
+    };
     let hash = file.hash(&options)?;
     drop(progress);
 

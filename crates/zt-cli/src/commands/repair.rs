@@ -149,10 +149,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     }
     let progress = Progress::new(None);
     let report = |bytes| progress.report(bytes);
-    let mut options = RepairOptions::default();
-    options.threads = arguments.jobs.map(usize::from);
-    options.progress = Some(&report);
-    options.manifest = arguments.manifest;
+    let options = RepairOptions {
+        threads: arguments.jobs.map(usize::from),
+        progress: Some(&report),
+        manifest: arguments.manifest,
+        ..RepairOptions::default()
+    };
 
     let source = FileSource::open(path).map_err(|error| blame(error.into()))?;
     let old_len = zt::Source::byte_len(&source);

@@ -117,10 +117,11 @@ fn verify(path: &Path, arguments: &Arguments) -> Result<Finding, Failure> {
     };
     let progress = Progress::new(Some(decoded_len(&file)));
     let report_progress = |bytes| progress.report(bytes);
-    let mut options = VerifyOptions::default();
-    options.strict = arguments.strict;
-    options.threads = arguments.jobs.map(usize::from);
-    options.progress = Some(&report_progress);
+    let options = VerifyOptions {
+        strict: arguments.strict,
+        threads: arguments.jobs.map(usize::from),
+        progress: Some(&report_progress),
+    };
     Ok(finding(file.verify(&options)?, None))
 }
 
