@@ -63,6 +63,22 @@ fn what_has_no_dense_value_is_left_out_as_a_loss_alone() {
     assert_eq!(error.code(), "lossy");
 }
 
+/// From PyTorch and ONNX, too: zTensor 1.2 has only their bytes, and a name.
+#[test]
+fn exponents_of_8_bits_are_no_loss() {
+    let types = (DType::U8, Some("f8_e8m0fnu"));
+    let input = file(|w| stream(w, "e", "dense", types, &[126]));
+    let (output, summary) = try_to(&options(false, false), vec![input]).unwrap();
+    assert!(summary.warnings.is_empty());
+    let tensor = output.tensor("e").unwrap();
+    let data = tensor.component("data").unwrap();
+    assert_eq!(
+        (data.dtype, data.logical_type.as_deref()),
+        (Some(types.0), types.1)
+    );
+    assert_eq!(*tensor.bytes("data").unwrap(), [126]);
+}
+
 #[test]
 fn types_that_it_lacks_are_losses() {
     let complex = (DType::F64, Some("complex128"));
