@@ -235,23 +235,21 @@ impl Assembler<'_> {
             return Err(Violation::Indices.into());
         };
         let offset = indices.blob.span.offset();
-        let (coords, dtype): (Arc<dyn Source>, DType) = if flat {
+        let coords: Arc<dyn Source> = if flat {
             let coords = Unravelled::new(source, offset, count, &sparse.shape);
-            (Arc::new(coords.ok_or(Violation::Overflow)?), DType::U64)
+            Arc::new(coords.ok_or(Violation::Overflow)?)
         } else {
             let width = indices.element.width();
             let view = View::fortran(offset, width, &[rank, count]).ok_or(Violation::Overflow)?;
-            (
-                Arc::new(Strided::new(source, view, &self.bands)?),
-                DType::I64,
-            )
+            Arc::new(Strided::new(source, view, &self.bands)?)
         };
         let all = Span::new(0, coords.byte_len()).unwrap_or_default();
         let begins = sparse.indices.span.offset();
         let id = self.builder.derived_from(coords, self.file.1, begins);
         let mut object = Object::new(sparse.shape.clone(), "sparse_coo");
         object = object.with_component("values", values.component());
-        object = object.with_component("coords", Component::new(dtype, Blob::raw(all)));
+        // The same bits; a negative one is beyond every shape, and found there. Decision D10.
+        object = object.with_component("coords", Component::new(DType::U64, Blob::raw(all)));
         object.attributes.clone_from(&sparse.values.attributes);
         Ok((object, [values.id, id]))
     }

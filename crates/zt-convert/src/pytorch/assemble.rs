@@ -219,7 +219,7 @@ impl<'h> Assembler<'h> {
             } => {
                 let mut parts = Parts::new(shape, "sparse_coo");
                 parts.push("values", self.component(values)?);
-                parts.push("coords", self.component(coords)?);
+                parts.push("coords", self.indices(coords)?);
                 if let Some(is_coalesced) = is_coalesced {
                     parts.attribute("is_coalesced", is_coalesced.into());
                 }
@@ -233,8 +233,8 @@ impl<'h> Assembler<'h> {
             } => {
                 let mut parts = Parts::new(shape, "sparse_csr");
                 parts.push("values", self.component(values)?);
-                parts.push("indices", self.component(indices)?);
-                parts.push("indptr", self.component(indptr)?);
+                parts.push("indices", self.indices(indices)?);
+                parts.push("indptr", self.indices(indptr)?);
                 parts
             }
             Layout::Quantized { integers, scale } => self.quantized(integers, scale)?,
@@ -249,6 +249,17 @@ impl<'h> Assembler<'h> {
         let mut parts = Parts::new(view.shape.clone(), "dense");
         parts.push("data", self.component(view)?);
         Ok(parts)
+    }
+
+    /// Indices of a sparse tensor, which are u64 (decision D10). Those of torch are i64, of the same
+    /// bits: a negative one is beyond every shape, and found there. i32, which a CSR matrix may have,
+    /// stays what it is.
+    fn indices(&mut self, view: View) -> Result<(Component, SourceId)> {
+        let (mut component, id) = self.component(view)?;
+        if component.dtype == Some(DType::I64) {
+            component.dtype = Some(DType::U64);
+        }
+        Ok((component, id))
     }
 
     /// Plain elements as a component.

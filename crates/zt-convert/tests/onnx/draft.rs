@@ -126,3 +126,12 @@ pub(crate) fn found(file: &File) -> &'static str {
     let report = file.verify(&VerifyOptions::default()).unwrap();
     report.problems.first().unwrap().code()
 }
+
+/// Whether strict verification finds nothing.
+pub(crate) fn is_strict(file: &File) -> bool {
+    let options = VerifyOptions {
+        strict: true,
+        ..VerifyOptions::default()
+    };
+    file.verify(&options).unwrap().problems.is_empty()
+}

@@ -1,8 +1,8 @@
 //! Values in every way that a tensor may hold them.
 
 use super::draft::{
-    DOUBLE, FLOAT, INT64, UINT8, code, field, found, indices, initializer, int, model, opened, raw,
-    sparse, tensor, varint,
+    DOUBLE, FLOAT, INT64, UINT8, code, field, found, indices, initializer, int, is_strict, model,
+    opened, raw, sparse, tensor, varint,
 };
 
 /// Packed in two pieces, then one by one: legal, and as no writer has it.
@@ -171,11 +171,20 @@ fn sparse_tensors_have_the_coordinates_of_either_kind_of_indices() {
             *dense.as_slice::<f32>().unwrap(),
             [0.0, 1.0, 0.0, 0.0, 0.0, 2.0]
         );
+        // The indices are of the type that the format asks for, and the same of either kind.
+        assert!(is_strict(&file));
+        let tensor = file.tensor("s").unwrap();
+        let coords: Vec<u8> = [0u64, 1, 1, 2]
+            .iter()
+            .flat_map(|it| it.to_le_bytes())
+            .collect();
+        assert_eq!(*tensor.bytes("coords").unwrap(), coords);
     }
     for file in [
         found_at(&[1, 6], &[2]),
         found_at(&[1, u64::MAX], &[2]),
         found_at(&[0, 3, 1, 2], &[2, 2]),
+        found_at(&[0, u64::MAX, 1, 2], &[2, 2]),
     ] {
         assert_eq!(found(&file), "index-value");
     }

@@ -1,7 +1,8 @@
 //! Tensors of every function and class that ever made them.
 
 use crate::draft::{
-    Py, beside, built, call, code, list, part, rebuilt, storage, strided, tuple, vector, with,
+    Py, beside, built, call, code, f32s, file, list, opened, part, rebuilt, storage, strided,
+    tuple, vector, with,
 };
 
 const FLOAT: &str = "FloatStorage";
@@ -304,6 +305,68 @@ fn sparse_tensors_that_cannot_be_are_refused() {
     let dense = tensor.to_dense().unwrap();
     assert_eq!(*dense.as_slice::<u8>().unwrap(), [0, 1, 0, 0]);
     assert!(tensor.attributes().is_empty());
+}
+
+/// Indices of i64 are declared as what the format asks for.
+#[test]
+fn indices_of_sparse_tensors_are_u64() {
+    let storages = |numbers: &[i64]| {
+        let numbers: Vec<u8> = numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
+        [("f", 4, f32s(&[1.0, 2.0, 3.0, 4.0])), ("i", 5, numbers)]
+    };
+    let part = |class, key, count, offset, sizes: &[i64], strides: &[i64]| {
+        let storage = storage(class, key, count);
+        rebuilt(
+            "_rebuild_tensor_v2",
+            strided(storage, offset, sizes, strides),
+        )
+    };
+    let index = |offset, sizes: &[i64], strides: &[i64]| {
+        part("LongStorage", "i", 5, offset, sizes, strides)
+    };
+    let values = || part(FLOAT, "f", 4, 0, &[2], &[1]);
+    let sizes = || tuple([2, 4]);
+    let read = |x: Py, numbers: &[i64]| {
+        let file = opened(file(&Py::Dict(vec![("x".into(), x)]), &storages(numbers))).unwrap();
+        let options = zt::VerifyOptions {
+            strict: true,
+            ..Default::default()
+        };
+        let report = file.verify(&options).unwrap();
+        let problems = report.problems.iter().map(|problem| problem.code());
+        (problems.collect::<Vec<_>>(), file)
+    };
+    let coo = |coords: Py| sparse(layout("torch.sparse_coo"), vec![coords, values(), sizes()]);
+    let csr = sparse(
+        layout("torch.sparse_csr"),
+        vec![
+            index(0, &[3], &[1]),
+            index(3, &[2], &[1]),
+            values(),
+            sizes(),
+        ],
+    );
+    for (x, numbers, expected) in [
+        (
+            coo(index(0, &[2, 2], &[2, 1])),
+            [0, 1, 1, 3, 0],
+            [0., 1., 0., 0., 0., 0., 0., 2.],
+        ),
+        // Not in row-major order: made while it is read.
+        (
+            coo(index(0, &[2, 2], &[1, 2])),
+            [0, 1, 1, 3, 0],
+            [0., 1., 0., 0., 0., 0., 0., 2.],
+        ),
+        (csr, [0, 1, 2, 1, 3], [0., 1., 0., 0., 0., 0., 0., 2.]),
+    ] {
+        let (problems, file) = read(x, &numbers);
+        assert!(problems.is_empty(), "{problems:?}");
+        let dense = file.tensor("x").unwrap().to_dense().unwrap();
+        assert_eq!(*dense.as_slice::<f32>().unwrap(), expected);
+    }
+    let (problems, _) = read(coo(index(0, &[2, 2], &[2, 1])), &[0, 1, -1, 3, 0]);
+    assert_eq!(problems, ["index-value"]);
 }
 
 #[test]
