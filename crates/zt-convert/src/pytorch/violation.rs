@@ -47,6 +47,8 @@ pub(super) enum TensorFault {
     Layout { name: String },
     /// Made by a function or class of [`Global::Unread`](super::global::Global::Unread).
     Unread(Unread),
+    /// Made by a function that is only a name, given to one that would call it.
+    Function { name: String, at: u32 },
     /// Elements that zTensor 1.2 has no type for.
     Element { name: &'static str },
     /// A view that makes more of a storage than is left for all views of the file.
@@ -64,6 +66,7 @@ impl TensorFault {
             | TensorFault::NoData { .. }
             | TensorFault::Layout { .. }
             | TensorFault::Unread(_)
+            | TensorFault::Function { .. }
             | TensorFault::Element { .. } => ErrorKind::Unsupported,
             TensorFault::Rank { .. } | TensorFault::Expanded { .. } => ErrorKind::Limit,
             _ => ErrorKind::Malformed,
@@ -75,7 +78,7 @@ impl TensorFault {
             TensorFault::Lazy { .. } | TensorFault::NoData { .. } | TensorFault::Layout { .. } => {
                 "unsupported"
             }
-            TensorFault::Unread(_) => "pickle-global",
+            TensorFault::Unread(_) | TensorFault::Function { .. } => "pickle-global",
             TensorFault::Element { .. } => "dtype",
             TensorFault::Expanded { .. } => "decompression-limit",
             TensorFault::Overflow | TensorFault::Outside { .. } => "bounds",
@@ -120,12 +123,8 @@ impl fmt::Display for TensorFault {
             TensorFault::Layout { name } => {
                 write!(f, "{} has no format in zTensor 1.2", name.escape_debug())
             }
-            TensorFault::Unread(unread) => write!(
-                f,
-                "it is made by {unread}, named at byte {} of the pickle, which is not read; \
-                 nothing was run",
-                unread.at
-            ),
+            TensorFault::Unread(unread) => made_by(f, unread, unread.at),
+            TensorFault::Function { name, at } => made_by(f, &name.escape_debug(), *at),
             TensorFault::Element { name } => {
                 write!(f, "elements of torch.{name} have no dtype in zTensor 1.2")
             }
@@ -142,6 +141,13 @@ impl fmt::Display for TensorFault {
             ),
         }
     }
+}
+
+fn made_by(f: &mut fmt::Formatter<'_>, maker: &dyn fmt::Display, at: u32) -> fmt::Result {
+    write!(
+        f,
+        "it is made by {maker}, named at byte {at} of the pickle, which is not read; nothing was run"
+    )
 }
 
 /// Why a file is refused as a whole.

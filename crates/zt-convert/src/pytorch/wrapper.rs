@@ -102,7 +102,7 @@ pub(super) fn unwrapped(
                 let arguments = Arguments::new(heap, made.arguments, "tensor")?;
                 let function = arguments.value(0, "function")?;
                 let Value::Global(maker @ Global::Rebuild(_)) = function else {
-                    return Err(wrong(heap, "function", function));
+                    return Err(not_called(heap, function));
                 };
                 states.push(arguments.value(3, "state")?);
                 made = Made {
@@ -132,6 +132,25 @@ pub(super) fn unwrapped(
         name: "data",
         found,
     })
+}
+
+/// The fault of a tensor whose function is another than those that are read. A nested tensor of the
+/// jagged layout has one that is on no list.
+fn not_called(heap: &Heap<'_>, function: Value) -> TensorFault {
+    /// Characters of a name that are told.
+    const TOLD: usize = 100;
+    if let Value::Global(Global::Unread(unread)) = function {
+        return TensorFault::Unread(unread);
+    }
+    let Some(Node::Named { module, name, at }) = heap.node(function) else {
+        return wrong(heap, "function", function);
+    };
+    let parts = [heap.text(*module), Some("."), heap.text(*name)];
+    let name = parts.into_iter().flatten().flat_map(str::chars);
+    TensorFault::Function {
+        name: name.take(TOLD).collect(),
+        at: *at,
+    }
 }
 
 /// Whether the state of a parameter is `(storage, offset, size, stride)`. Before version 0.4 it

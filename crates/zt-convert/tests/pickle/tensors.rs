@@ -86,6 +86,29 @@ fn a_parameter_is_the_tensor_within_it() {
     }
 }
 
+/// Of a nested tensor of the jagged layout, among others.
+#[test]
+fn a_tensor_of_a_function_that_is_not_read_is_a_fault_that_names_it() {
+    let nested = "torch.nested._internal.nested_tensor";
+    for (module, name) in [
+        (nested, "_rebuild_njt"),
+        ("torch._utils", "_rebuild_nested_tensor"),
+    ] {
+        let arguments = vec![
+            Py::Global(module, name),
+            Py::Global(nested, "NestedTensor"),
+            tuple([vector(FLOAT, "f", 4)]),
+            Py::Dict(Vec::new()),
+        ];
+        let file = with(call("torch._tensor", "_rebuild_from_type_v2", arguments));
+        let error = file.tensor("x").unwrap_err();
+        let found = (error.kind(), error.code());
+        assert_eq!(found, (zt::ErrorKind::Unsupported, "pickle-global"));
+        let message = error.to_string();
+        assert!(message.contains(&format!("{module}.{name}")), "{message}");
+    }
+}
+
 /// Quantized values of `q`, a scheme and its parameters.
 fn quantized(class: &'static str, sizes: &[i64], strides: &[i64], scheme: Vec<Py>) -> Py {
     let key = if class == FLOAT { "f" } else { "q" };
