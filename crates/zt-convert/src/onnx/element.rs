@@ -163,16 +163,15 @@ impl Element {
         let unused = u64::BITS.saturating_sub(bits);
         let narrow_signed = |value: i64| (value << unused) >> unused == value;
         let narrow_unsigned = |value: u64| (value << unused) >> unused == value;
-        let is_signed = matches!(self.dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
         let value = match self.values {
             // Every reader takes the lower 32 bits, whatever stands above.
             Values::Int32 => (varint.cast_signed() << 32) >> 32,
             _ => varint.cast_signed(),
         };
-        let fits = match is_signed {
-            true => narrow_signed(value),
-            false => narrow_unsigned(value.cast_unsigned()),
-        };
+        // What holds bytes and halves may have been filled from signed or from unsigned ones: 255 is
+        // the -1 of INT8, of the same bits. ONNX's own library takes the lowest bits of anything.
+        let is_signed = self.values == Values::Int32 && narrow_signed(value);
+        let fits = is_signed || narrow_unsigned(value.cast_unsigned());
         match (fits, self.values) {
             (true, _) => Ok(value.to_le_bytes()),
             (false, Values::Uint64) => Err(varint.into()),
@@ -205,12 +204,15 @@ mod tests {
         /// The number of the type, a varint, and what is stored, or the value that is not.
         type Case = (i64, u64, Result<&'static [u8], i128>);
         let minus = |value: i64| value.cast_unsigned();
-        let cases: [Case; 18] = [
+        let cases: [Case; 21] = [
             (2, 255, Ok(&[255])),
             (2, 256, Err(256)),
-            (2, minus(-1), Err(-1)),
+            (2, minus(-1), Ok(&[255])),
+            (2, minus(-129), Err(-129)),
             (3, minus(-128), Ok(&[0x80])),
-            (3, 128, Err(128)),
+            (3, 128, Ok(&[0x80])),
+            (3, 255, Ok(&[255])),
+            (3, 256, Err(256)),
             // Five bytes, not extended to 64 bits: some encoders write that.
             (3, 0xFFFF_FF80, Ok(&[0x80])),
             (5, minus(-32768), Ok(&[0, 0x80])),
@@ -220,8 +222,7 @@ mod tests {
             (9, 1, Ok(&[1])),
             (10, 0xFC00, Ok(&[0, 0xFC])),
             (10, 0x1_0000, Err(0x1_0000)),
-            // Its bits, and not as a signed number.
-            (10, minus(-17408), Err(-17408)),
+            (10, minus(-17408), Ok(&[0, 0xBC])),
             (12, 0xFFFF_FFFF, Ok(&[255; 4])),
             (12, 1 << 32, Err(1 << 32)),
             (12, u64::MAX, Err(u64::MAX.into())),

@@ -196,6 +196,10 @@ impl<'l> Reader<'l> {
     }
 
     fn values(&mut self, values: Values, field: &Field) -> Result<()> {
+        // Packed values that are none: as if the field were not there.
+        if field.wire == Wire::Bytes && field.span.is_empty() {
+            return Ok(());
+        }
         let typed = self.typed.get_or_insert_with(|| Runs::new(values));
         if typed.values() != values {
             self.blame(Violation::Fields);

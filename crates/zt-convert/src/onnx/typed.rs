@@ -103,10 +103,13 @@ impl Runs {
             fewest = fewest.saturating_add(byte_len.div_ceil(most));
             highest = highest.saturating_add(byte_len.checked_div(least).unwrap_or(0));
         }
-        let is_possible = (fewest..=highest).contains(&count);
-        is_possible
-            .then_some(())
-            .ok_or(Violation::Count { expected: count })
+        match (fewest..=highest).contains(&count) {
+            true => Ok(()),
+            false => Err(Violation::Count {
+                expected: count,
+                is_more: count < fewest,
+            }),
+        }
     }
 }
 
@@ -183,7 +186,7 @@ impl Typed {
 
     /// The value at `place`, which moves behind it, as bytes in little-endian.
     fn value(&self, window: &mut Window<'_>, place: &mut Place, number: u64) -> Result<[u8; 8]> {
-        let run = self.run(place).ok_or_else(|| self.miscounted())?;
+        let run = self.run(place).ok_or_else(|| self.miscounted(false))?;
         let (start, end) = (run.span.offset(), run.span.end());
         let mut at = start.saturating_add(place.at).saturating_add(run.tag);
         let bytes = match self.runs.values.wire() {
@@ -221,9 +224,9 @@ impl Typed {
         self.runs.runs.get(place.run).copied()
     }
 
-    fn miscounted(&self) -> Error {
+    fn miscounted(&self, is_more: bool) -> Error {
         let expected = self.count;
-        Violation::Count { expected }.into()
+        Violation::Count { expected, is_more }.into()
     }
 }
 
@@ -262,7 +265,7 @@ impl Source for Typed {
             self.keep(place, number);
         }
         if number == self.count && self.run(&mut place).is_some() {
-            return Err(self.miscounted().into());
+            return Err(self.miscounted(true).into());
         }
         Ok(())
     }

@@ -59,7 +59,7 @@ pub(super) enum Violation {
     /// Another number of bytes than the shape demands.
     Bytes { expected: u64, found: u64 },
     /// Another number of values than the shape demands.
-    Count { expected: u64 },
+    Count { expected: u64, is_more: bool },
     /// A value that its type has no room for.
     Range {
         at: u64,
@@ -172,8 +172,9 @@ impl fmt::Display for Violation {
             Violation::Bytes { expected, found } => {
                 write!(f, "the shape demands {expected} bytes, there are {found}")
             }
-            Violation::Count { expected } => {
-                write!(f, "the shape demands {expected} values, there are others than that")
+            Violation::Count { expected, is_more } => {
+                let found = if *is_more { "more" } else { "fewer" };
+                write!(f, "the shape demands {expected} values, there are {found}")
             }
             Violation::Range {
                 at,

@@ -79,6 +79,13 @@ fn other_values_than_the_shape_demands_are_found() {
     assert_eq!(found(&counted(2, &[1, 2, 3])), "shape-size-mismatch");
     // The third varint goes on, and its end is not there.
     assert_eq!(found(&counted(3, &[1, 2, 0x83])), "header");
+    let counted_by = |count: u64, values: &[u8]| {
+        let file = counted(count, values);
+        let message = file.tensor("x").map(|_| ()).unwrap_err().to_string();
+        message.rsplit(", ").next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(counted_by(4, &[1, 2, 3]), "there are fewer");
+    assert_eq!(counted_by(0, &[1, 2, 3]), "there are more");
     // 300 is no UINT8.
     let file = counted(2, &[1, 0xAC, 2]);
     assert_eq!(found(&file), "header");
@@ -97,6 +104,10 @@ fn other_values_than_the_shape_demands_are_found() {
     let twice = [field(5, [1]), field(9, [1])];
     let twice = opened(model(&[field(5, tensor("x", UINT8, &[1], &twice))])).unwrap();
     assert_eq!(code(&twice, "x"), "header");
+    // An empty field is none, whatever it is of.
+    let empty = [field(7, []), field(9, [1]), field(5, [])];
+    let empty = opened(model(&[field(5, tensor("x", UINT8, &[1], &empty))])).unwrap();
+    assert_eq!(*empty.tensor("x").unwrap().as_slice::<u8>().unwrap(), [1]);
     let others = opened(model(&[field(
         5,
         tensor("x", FLOAT, &[1], &[field(5, [1])]),
