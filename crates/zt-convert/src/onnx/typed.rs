@@ -131,8 +131,17 @@ pub(super) struct Typed {
     element: Element,
     data_type: &'static str,
     count: u64,
-    /// The place of the value `STEP`, of twice that, and so on, as far as values have been read.
-    places: Mutex<Vec<Place>>,
+    places: Mutex<Places>,
+}
+
+/// Places that are known.
+#[derive(Debug, Default)]
+struct Places {
+    /// That of the value `STEP`, of twice that, and so on, as far as values have been read.
+    steps: Vec<Place>,
+    /// Behind what was read last, and the number of the value there: whoever reads on in pieces,
+    /// however short, decodes nothing twice.
+    last: (Place, u64),
 }
 
 /// Where the next value begins.
@@ -145,7 +154,7 @@ struct Place {
 
 impl Typed {
     /// `count` values, halves of complex numbers among them, of a type that is called `data_type`.
-    pub(super) const fn new(
+    pub(super) fn new(
         base: Arc<dyn Source>,
         runs: Runs,
         (data_type, element): (&'static str, Element),
@@ -157,7 +166,7 @@ impl Typed {
             element,
             data_type,
             count,
-            places: Mutex::new(Vec::new()),
+            places: Mutex::default(),
         }
     }
 
@@ -165,11 +174,15 @@ impl Typed {
     fn nearest(&self, number: u64) -> (Place, u64) {
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let steps = number.checked_div(STEP).unwrap_or(0);
-        let known = steps.min(places.len() as u64);
-        let last = usize::try_from(known).unwrap_or(0).checked_sub(1);
-        match last.and_then(|last| places.get(last)) {
+        let known = steps.min(places.steps.len() as u64);
+        let step = usize::try_from(known).unwrap_or(0).checked_sub(1);
+        let nearest = match step.and_then(|step| places.steps.get(step)) {
             Some(place) => (*place, known.saturating_mul(STEP)),
             None => (Place::default(), 0),
+        };
+        match places.last {
+            last if (nearest.1..=number).contains(&last.1) => last,
+            _ => nearest,
         }
     }
 
@@ -177,11 +190,16 @@ impl Typed {
     fn keep(&self, place: Place, number: u64) {
         if number.is_multiple_of(STEP) {
             let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-            let next = (places.len() as u64).saturating_add(1).saturating_mul(STEP);
-            if number == next {
-                places.push(place);
+            let next = (places.steps.len() as u64).saturating_add(1);
+            if number == next.saturating_mul(STEP) {
+                places.steps.push(place);
             }
         }
+    }
+
+    fn keep_last(&self, last: (Place, u64)) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.last = last;
     }
 
     /// The value at `place`, which moves behind it, as bytes in little-endian.
@@ -251,7 +269,9 @@ impl Source for Typed {
         let mut skip = usize::try_from(offset.checked_rem(width).unwrap_or(0)).unwrap_or(0);
         let mut window = Window::new(&*self.base);
         let mut out = buf;
+        let mut last = (place, number);
         while !out.is_empty() {
+            last = (place, number);
             let value = self.value(&mut window, &mut place, number)?;
             if number >= first {
                 let value = value.get(..self.element.dtype.byte_len());
@@ -264,6 +284,9 @@ impl Source for Typed {
             number = number.saturating_add(1);
             self.keep(place, number);
         }
+        // A value that is cut by the end of this piece begins the next.
+        let is_whole = end.checked_rem(width) == Some(0);
+        self.keep_last(if is_whole { (place, number) } else { last });
         if number == self.count && self.run(&mut place).is_some() {
             return Err(self.miscounted(true).into());
         }
@@ -273,6 +296,8 @@ impl Source for Typed {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
     use crate::onnx::element::DataType;
     use zt::Memory;
@@ -300,6 +325,37 @@ mod tests {
         }
         let count = values.len() as u64;
         Typed::new(Arc::new(Memory::new(bytes)), runs, (name, element), count)
+    }
+
+    /// Counts the bytes that are read.
+    struct Counted(Memory<Vec<u8>>, AtomicU64);
+
+    impl Source for Counted {
+        fn byte_len(&self) -> u64 {
+            self.0.byte_len()
+        }
+
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+            self.0.read_at(offset, buf)
+        }
+    }
+
+    /// As those who make coordinates of indices read.
+    #[test]
+    fn reading_on_in_short_pieces_decodes_nothing_twice() {
+        let mut source = typed(&vec![u64::MAX; 60_000], 1);
+        let mut bytes = vec![0; 600_000];
+        source.base.read_at(0, &mut bytes).unwrap();
+        let base = Arc::new(Counted(Memory::new(bytes), AtomicU64::new(0)));
+        source.base = Arc::clone(&base) as Arc<dyn Source>;
+        // Pieces that end within values.
+        let mut piece = [0; 8004];
+        for offset in (0..source.byte_len() - 8004).step_by(8004) {
+            source.read_at(offset, &mut piece).unwrap();
+            assert_eq!(piece, [0xFF; 8004]);
+        }
+        assert!(base.1.load(Ordering::Relaxed) < 3 * 600_000);
     }
 
     #[test]
