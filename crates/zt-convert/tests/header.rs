@@ -93,6 +93,17 @@ fn faults_of_the_json_say_their_byte_and_their_tensor() {
     assert!((at..at + 4).contains(&error.offset().unwrap()), "{error:?}");
 }
 
+/// As the official library reads it.
+#[test]
+fn metadata_of_null_are_none() {
+    let header = W.replacen('{', r#"{"__metadata__":null,"#, 1);
+    let file = open(file_of(&header, 8)).unwrap();
+    assert_eq!(file.tensor("w").unwrap().bytes("data").unwrap().len(), 8);
+    assert!(file.attributes().unwrap().is_none_or(|it| it.is_empty()));
+    let twice = header.replacen('{', r#"{"__metadata__":{},"#, 1);
+    refused(&twice, 8);
+}
+
 #[test]
 fn entries_are_objects_of_their_three_fields() {
     let entries = [
@@ -152,7 +163,6 @@ fn metadata_are_texts_and_there_once() {
             .is_empty()
     );
     for metadata in [
-        "null",
         "[]",
         r#"{"k":1}"#,
         r#"{"k":null}"#,

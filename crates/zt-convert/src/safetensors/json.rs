@@ -98,17 +98,19 @@ impl<'de> Visitor<'de> for &mut HeaderJson {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut has_metadata = false;
         while let Some(name) = map.next_key::<String>()? {
             let name = self.current.insert(name);
             if name != METADATA {
                 let entry = map.next_value::<Entry>()?;
                 let name = self.current.take().unwrap_or_default();
                 self.tensors.push((name, entry));
-            } else if self.metadata.is_some() {
+            } else if std::mem::replace(&mut has_metadata, true) {
                 return Err(A::Error::custom("a second __metadata__"));
             } else {
-                let Pairs(texts) = map.next_value()?;
-                self.metadata = Some(texts);
+                // `null` is none: the official library takes an `Option`.
+                let pairs = map.next_value::<Option<Pairs<_>>>()?;
+                self.metadata = pairs.map(|Pairs(texts)| texts);
             }
         }
         self.current = None;
