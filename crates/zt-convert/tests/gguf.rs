@@ -80,8 +80,10 @@ fn files_of_gguf_py_come_back_byte_for_byte() {
         }
     }
     others.sort_unstable();
-    // Of another version, in another byte order, or without padding at the end.
+    // Of another version, in another byte order, without padding at the end, or with names that are
+    // left out because llama.cpp refuses all of a file that has one.
     let expected = [
+        "long_names",
         "metadata_big",
         "no_final_padding",
         "no_metadata_no_tensors",
@@ -100,7 +102,8 @@ fn files_of_another_layout_come_back_with_equal_values_and_metadata() {
         let back = opened(there_and_back(&file, name == "long_names"));
         assert_eq!(back.kind(), GGUF);
         assert_eq!(back.attributes().unwrap(), file.attributes().unwrap());
-        for object in truth["objects"].as_object().unwrap().keys() {
+        let names = truth["objects"].as_object().unwrap().keys();
+        for object in names.filter(|name| name.len() < 64) {
             let dense = |file: &File| file.tensor(object).unwrap().to_dense().unwrap();
             assert!(dense(&file) == dense(&back), "{name}: {object}");
             assert!(back.tensor(object).unwrap().attributes().is_empty());
@@ -382,7 +385,7 @@ fn what_gguf_cannot_say_is_a_loss() {
     lossy(
         &file(|w| w.add(&long, &Dense::from_slice(&[1], &[1f32])?)),
         Some(&long),
-        1,
+        0,
     );
     lossy(
         &file(|w| w.add("r", &Dense::from_slice(&[1; 5], &[1f32])?)),

@@ -23,7 +23,8 @@ use crate::{ConvertOptions, Summary};
 
 const VERSION: u32 = 3;
 
-/// The longest name that llama.cpp takes: it keeps 64 bytes with a NUL.
+/// The longest name that llama.cpp takes: it keeps 64 bytes with a NUL, and refuses a file with a
+/// longer one.
 const NAME_MAX: usize = 63;
 
 /// The largest alignment that is obeyed: with more, the padding of a file of a few bytes, which
@@ -119,6 +120,8 @@ fn tensor<'i>(
             limit,
         };
         losses.accept(loss, Some(name))?;
+        // One such name, and llama.cpp opens nothing of the file.
+        return Ok(None);
     }
     let shape = &object.object().shape;
     let (rank, limit) = (shape.len(), RANK_MAX as usize);
