@@ -22,14 +22,14 @@ use zt_conformance::{archive, corpus, foreign};
 ///
 /// Lists of numbers in GGUF are values of 32 bytes each, at most 2^24 of them in a file. A list
 /// within a list is two bytes of a pickle, here as in Python an object of its own, and there are at
-/// most 2^24. A tensor of an ONNX model is at least 24 bytes of it.
+/// most 2^24. A tensor of an ONNX model is at least 12 bytes of it.
 fn times(case: &str) -> u64 {
     match case {
         case if case.starts_with("gguf, array") => 33,
         case if case.starts_with("pickle, lists") || case.starts_with("pickle, dicts") => 80,
         "pt" => 80,
         case if case.starts_with("pickle, one state") => 80,
-        case if case.starts_with("onnx") => 80,
+        case if case.starts_with("onnx") => 130,
         _ => 16,
     }
 }
@@ -149,9 +149,9 @@ fn onnx(graph: &[u8]) -> Vec<u8> {
     [&b"\x08\x09\x3a"[..], &len, graph].concat()
 }
 
-/// An initializer that has a name of 20 bytes, and nothing else.
+/// An initializer that has a name of 8 bytes, and nothing else.
 fn initializer(number: u32) -> Vec<u8> {
-    [&b"\x2a\x16\x42\x14"[..], format!("{number:020}").as_bytes()].concat()
+    [&b"\x2a\x0a\x42\x08"[..], format!("{number:08}").as_bytes()].concat()
 }
 
 /// A PyTorch file of this pickle.
@@ -339,7 +339,7 @@ fn hostile_files_of_other_formats_open_within_a_multiple_of_themselves() {
             pytorch(&repeated_key_pickle()),
         ),
         (
-            "onnx, 100,000 initializers of 24 bytes",
+            "onnx, 100,000 initializers of 12 bytes",
             onnx(&(0..100_000).flat_map(initializer).collect::<Vec<u8>>()),
         ),
         (
@@ -355,8 +355,10 @@ fn hostile_files_of_other_formats_open_within_a_multiple_of_themselves() {
         let _ = imports_cheaply(case, &bytes, times(case), true, &alone).map(|file| {
             let (cost, _) = cost(&alone, || read_all(&file));
             row(case, bytes.len(), "read", cost);
+            // Of a tensor that was read, some 1,000 bytes are kept.
+            let times = if case.starts_with("onnx") { 96 } else { 48 };
             assert!(
-                cost.peak <= 48 * bytes.len() as u64 + 4 * MIB,
+                cost.peak <= times * bytes.len() as u64 + 4 * MIB,
                 "{case}: {cost:?}"
             );
         });

@@ -145,7 +145,7 @@ impl fmt::Display for Violation {
             Violation::RepeatedName => f.write_str("two initializers have this name"),
             Violation::TooMany { limit } => write!(
                 f,
-                "more tensors than a file of that length has, which are {limit}"
+                "more tensors than the limit for a file of that length, which is {limit}"
             ),
             Violation::TooLong {
                 what,

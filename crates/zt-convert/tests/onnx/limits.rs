@@ -3,7 +3,7 @@
 use zt::{ErrorKind, Limits, Memory, OpenOptions};
 use zt_convert::open_source;
 
-use super::draft::{FLOAT, field, initializer, model, opened, raw, tensor};
+use super::draft::{FLOAT, UINT8, field, initializer, model, opened, raw, tensor};
 
 /// Neither what a tensor has too much of nor what it says twice is told of another.
 #[test]
@@ -92,6 +92,18 @@ fn operator_sets_are_metadata() {
     assert!(warnings[0].message.contains(key), "{:?}", warnings[0]);
 }
 
+/// Scalars, each of 17 bytes with its name.
+#[test]
+fn ten_thousand_small_initializers_are_read() {
+    let scalar = |number: u32| {
+        let name = format!("b{number:04}");
+        field(5, tensor(&name, UINT8, &[], &[field(9, [1])]))
+    };
+    let graph: Vec<Vec<u8>> = (0..10_000).map(scalar).collect();
+    assert!(graph.concat().len() <= 17 * 10_000);
+    assert_eq!(opened(model(&graph)).unwrap().len(), 10_000);
+}
+
 /// An initializer that says nothing is two bytes, and some 3 KiB where it is listed.
 #[test]
 fn tensors_are_as_many_as_the_file_is_long_for() {
@@ -99,6 +111,7 @@ fn tensors_are_as_many_as_the_file_is_long_for() {
     assert_eq!(empty(4096).unwrap().len(), 4096);
     let error = empty(4097).unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "header"));
+    assert!(error.to_string().contains("the limit"), "{error}");
     // A file that is longer has room for more.
     let more = [field(5, []).repeat(4097), field(10, "d".repeat(100_000))];
     assert_eq!(opened(model(&more)).unwrap().len(), 4097);
