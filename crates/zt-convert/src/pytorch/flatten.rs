@@ -19,8 +19,8 @@ const PER_BYTE: u64 = 128;
 /// About what a tensor takes that is listed.
 pub(super) const TENSOR: usize = 3 << 10;
 
-/// For small files: a list of one tensor some 5,000 times.
-const AT_LEAST: u64 = 16 << 20;
+/// For small files: a list of one tensor some 20,000 times.
+const AT_LEAST: u64 = 64 << 20;
 
 /// Bytes of the name of a number, a truth value or `None` that cost nothing: such a leaf is a byte
 /// or two of the pickle, and a list of them repeats its own name before each.
@@ -35,19 +35,24 @@ pub(super) struct Leaf {
 
 /// What walking the pickles of a file may still cost.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Budget(u64);
+pub(super) struct Budget {
+    left: u64,
+    limit: u64,
+}
 
 impl Budget {
     /// That of a file of so many bytes, its pickles among them. They may be compressed, and longer.
     pub(super) fn new(pickles_len: u64, file_len: u64, limits: &Limits) -> Self {
         let of_pickles = pickles_len.saturating_mul(PER_BYTE);
         let budget = of_pickles.max(file_len).max(AT_LEAST);
-        Budget(budget.min(limits.manifest_len))
+        let limit = budget.min(limits.manifest_len);
+        Budget { left: limit, limit }
     }
 
     pub(super) fn spend(&mut self, cost: usize) -> Result<(), Violation> {
-        let left = self.0.checked_sub(cost as u64);
-        self.0 = left.ok_or(Violation::Expanding)?;
+        let left = self.left.checked_sub(cost as u64);
+        let limit = self.limit;
+        self.left = left.ok_or(Violation::Expanding { limit })?;
         Ok(())
     }
 }

@@ -153,8 +153,8 @@ fn made_by(f: &mut fmt::Formatter<'_>, maker: &dyn fmt::Display, at: u32) -> fmt
 /// Why a file is refused as a whole.
 #[derive(Debug)]
 pub(super) enum Violation {
-    /// Leaves without end, or nearly.
-    Expanding,
+    /// Leaves without end, or more of them than the file is long for.
+    Expanding { limit: u64 },
     /// Collections within collections, or within themselves.
     TooDeep { limit: usize },
     /// Keys that make too long a name.
@@ -197,7 +197,7 @@ pub(super) enum Violation {
 impl Violation {
     fn kind(&self) -> ErrorKind {
         match self {
-            Violation::Expanding
+            Violation::Expanding { .. }
             | Violation::TooDeep { .. }
             | Violation::NameTooLong { .. }
             | Violation::RecordTooLong { .. } => ErrorKind::Limit,
@@ -223,7 +223,7 @@ impl Violation {
                 PickleFault::Allocation { .. } => "allocation",
                 _ => "pickle",
             },
-            Violation::Expanding
+            Violation::Expanding { .. }
             | Violation::TooDeep { .. }
             | Violation::NameTooLong { .. }
             | Violation::RecordTooLong { .. }
@@ -238,9 +238,11 @@ is_an_error!(Violation);
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Violation::Expanding => {
-                f.write_str("the pickle unfolds to far more than its bytes: its parts are shared")
-            }
+            Violation::Expanding { limit } => write!(
+                f,
+                "what the pickle unfolds to takes more than {limit} bytes, the limit for a file of \
+                 that length"
+            ),
             Violation::TooDeep { limit } => write!(
                 f,
                 "collections nest deeper than the limit of {limit}, or hold themselves"
