@@ -92,7 +92,7 @@ impl<'a> Blocks<'a> {
         &self.bytes
     }
 
-    /// The values as f32, bit for bit those of `gguf-py`.
+    /// The values as f32, bit for bit those of `gguf-py` where that has the type.
     ///
     /// # Errors
     ///
