@@ -395,7 +395,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     warning(
         "attribute-conflict",
         "sharded sets, ONNX, HDF5",
-        "two shards, two entries of one model, or attributes of two HDF5 objects that share a key (`g@x` of the root, `x` of `g`) have different values under it; the first one's is kept",
+        "two shards, a shard and the index, two entries of one model, or attributes of two HDF5 objects that share a key (`g@x` of the root, `x` of `g`) have different values under it; the first one's is kept",
     ),
     warning(
         "attribute",
@@ -440,7 +440,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     warning(
         "lossy",
         "conversion",
-        "with `--lossy`: what was left out or changed because the target cannot say it; an object that is at fault and was left out, with the code of its fault",
+        "with `--lossy`: what was left out or changed because the target cannot say it, a dense value has no room for it, or a cast makes it infinite; what reading an input has left out because it is there twice; an object that is at fault and was left out, with the code of its fault",
     ),
 ];
 
