@@ -3,6 +3,13 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
+
+use super::cut::BANDS;
+
+/// Bands that a thread keeps whatever their bytes: it may be comparing two views. Were it one, each
+/// piece of them would be a pass over all that comes before it.
+const OF_A_THREAD: usize = 2;
 
 /// The bands of a file's views that are being read.
 #[derive(Clone, Default)]
@@ -12,16 +19,25 @@ pub(crate) struct Bands(Arc<Mutex<Held>>);
 struct Held {
     ids: u64,
     /// The last one used at the end.
-    slots: Vec<(Key, Arc<Slot>)>,
+    slots: Vec<Entry>,
+}
+
+struct Entry {
+    key: Key,
+    byte_len: u64,
+    /// The thread that used it last.
+    thread: ThreadId,
+    slot: Arc<Slot>,
 }
 
 /// A view, and the first byte of the band.
 pub(crate) type Key = (u64, u64);
 
+#[derive(Default)]
 struct Slot {
     bytes: Mutex<Option<Vec<u8>>>,
-    /// Bytes that nobody has read yet, if each is read once.
-    left: Mutex<u64>,
+    /// The bytes before it have been read, each after those before it.
+    read_to: Mutex<u64>,
 }
 
 /// Bands that are held at a time: one for every thread that may read.
@@ -60,7 +76,7 @@ impl Bands {
             }
             len
         })?;
-        if slot.is_used_up(copied as u64) {
+        if slot.read_to_after(skip, copied as u64) >= byte_len {
             self.remove(key);
         }
         Ok(copied)
@@ -68,17 +84,20 @@ impl Bands {
 
     fn slot(&self, key: Key, byte_len: u64) -> Arc<Slot> {
         let held = &mut lock(&self.0).slots;
-        let slot = match held.iter().position(|(known, _)| *known == key) {
-            Some(at) => held.remove(at).1,
-            None => Arc::new(Slot {
-                bytes: Mutex::default(),
-                left: Mutex::new(byte_len),
-            }),
+        let thread = thread::current().id();
+        let slot = match held.iter().position(|entry| entry.key == key) {
+            Some(at) => held.remove(at).slot,
+            None => {
+                make_room(held, byte_len, thread);
+                Arc::default()
+            }
         };
-        if held.len() >= slots() {
-            held.remove(0);
-        }
-        held.push((key, Arc::clone(&slot)));
+        held.push(Entry {
+            key,
+            byte_len,
+            thread,
+            slot: Arc::clone(&slot),
+        });
         slot
     }
 
@@ -89,7 +108,7 @@ impl Bands {
     }
 
     fn remove(&self, key: Key) {
-        lock(&self.0).slots.retain(|(known, _)| *known != key);
+        lock(&self.0).slots.retain(|entry| entry.key != key);
     }
 }
 
@@ -108,14 +127,86 @@ impl Slot {
         Ok(look(bytes.insert(made)))
     }
 
-    fn is_used_up(&self, read: u64) -> bool {
-        let mut left = lock(&self.left);
-        *left = left.saturating_sub(read);
-        *left == 0
+    /// How far it has been read in order, after `len` bytes from `skip` on.
+    fn read_to_after(&self, skip: u64, len: u64) -> u64 {
+        let mut read_to = lock(&self.read_to);
+        if skip <= *read_to {
+            *read_to = skip.saturating_add(len).max(*read_to);
+        }
+        *read_to
+    }
+}
+
+/// Drops what was not used for longest, where a thread begins a band. Bands that it has left, having
+/// read only a part of them, go first: those of other threads are being read.
+fn make_room(held: &mut Vec<Entry>, byte_len: u64, thread: ThreadId) {
+    loop {
+        let own = || held.iter().filter(|entry| entry.thread == thread);
+        let bytes = own()
+            .map(|entry| entry.byte_len)
+            .fold(byte_len, u64::saturating_add);
+        let is_full = own().count() >= OF_A_THREAD && bytes > BANDS;
+        let oldest = held.iter().position(|entry| entry.thread == thread);
+        match oldest.filter(|_| is_full) {
+            Some(oldest) => drop(held.remove(oldest)),
+            None => break,
+        }
+    }
+    if held.len() >= slots() {
+        held.remove(0);
     }
 }
 
 /// What a panic left behind is whole: it is only ever replaced.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Whoever looks for equal values reads the first of them twice.
+    #[test]
+    fn a_band_is_made_once_for_a_sample_and_all_of_it() {
+        let (bands, made) = (Bands::default(), Cell::new(0));
+        let make = || {
+            made.set(made.get() + 1);
+            Ok(vec![7; 8])
+        };
+        for (skip, len) in [(0, 3), (0, 4), (4, 3), (7, 1)] {
+            assert!(made.get() == 0 || !bands.is_empty());
+            let mut out = vec![0; len];
+            assert_eq!(bands.copy((1, 0), 8, skip, &mut out, make).unwrap(), len);
+        }
+        assert_eq!(made.get(), 1);
+        assert!(bands.is_empty());
+    }
+
+    /// Else each thread would have to make its band again for every piece.
+    #[test]
+    fn a_thread_keeps_two_large_bands_and_leaves_alone_those_of_others() {
+        let bands = Bands::default();
+        let begin = |id, byte_len| {
+            let make = || Ok(vec![7; 8]);
+            bands.copy((id, 0), byte_len, 0, &mut [0], make).unwrap();
+        };
+        let held = || -> Vec<u64> {
+            let held = lock(&bands.0);
+            held.slots.iter().map(|entry| entry.key.0).collect()
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| begin(9, BANDS)).join().unwrap();
+        });
+        for id in 1..=4 {
+            begin(id, BANDS);
+        }
+        assert_eq!(held(), [9, 3, 4]);
+        begin(5, 8);
+        begin(6, 8);
+        assert_eq!(held(), [9, 5, 6]);
+    }
 }

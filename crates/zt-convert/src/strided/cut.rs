@@ -4,7 +4,7 @@
 use super::bands::slots;
 
 /// Bytes of all bands that are held at a time, as long as they need not be smaller than [`BAND_MIN`].
-const BANDS: u64 = 128 << 20;
+pub(super) const BANDS: u64 = 128 << 20;
 const BAND_MIN: u64 = 4 << 20;
 /// Of a band where bytes are fetched by position: runs of a column as long as can be.
 pub(super) const BAND_MAX: u64 = 32 << 20;
