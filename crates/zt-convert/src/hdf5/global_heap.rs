@@ -1,8 +1,10 @@
 //! Global heaps: where texts of any length are. Spec: III.E.
 //!
 //! ```text
-//! "GCOL", version, length, (index, references, -, length, bytes, padded to 8) ...
+//! "GCOL", version, length, (index, references, -, length, bytes) ...
 //! ```
+//!
+//! Each of the two heads, and the bytes, are padded to 8.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::collections::HashMap;
@@ -77,7 +79,9 @@ impl Collection {
         let mut objects = HashMap::new();
         let mut cursor = block.cursor();
         cursor.skip(head.cursor().remaining())?;
+        cursor.align_8(0)?;
         let head_len = usize::from(store.sizes().length).saturating_add(8);
+        let head_len = head_len.next_multiple_of(8);
         while cursor.remaining() >= head_len {
             let index = cursor.u16()?;
             cursor.skip(2 + 4)?;
@@ -86,6 +90,7 @@ impl Collection {
             if index == 0 {
                 break;
             }
+            cursor.align_8(0)?;
             let start = cursor.position();
             cursor.skip(len)?;
             objects.insert(index, start..cursor.position());

@@ -132,7 +132,9 @@ fn symbols(store: &Store, mut message: Cursor<'_>) -> Result<Vec<Link>> {
         }
         cursor.skip(1)?;
         let count = u64::from(cursor.u16()?);
-        let entry_len = offset.saturating_mul(2).saturating_add(4 + 4 + 16);
+        let entry_len = offset
+            .saturating_add(sizes.length.into())
+            .saturating_add(4 + 4 + 16);
         let entries = store.fetch(
             node.saturating_add(8),
             count.saturating_mul(entry_len),
@@ -157,7 +159,8 @@ fn symbols(store: &Store, mut message: Cursor<'_>) -> Result<Vec<Link>> {
 /// An entry of a symbol node. Spec: III.C.
 fn symbol(cursor: &mut Cursor<'_>, heap: &LocalHeap) -> Result<Link> {
     const SOFT: u32 = 2;
-    let name = cursor.uint(cursor.sizes().offset.into())?;
+    // An offset in the heap, which HDF5 writes as wide as a length.
+    let name = cursor.length()?;
     let address = cursor.address()?;
     let cached = cursor.u32()?;
     cursor.skip(4)?;

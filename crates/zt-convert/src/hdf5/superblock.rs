@@ -105,9 +105,9 @@ fn old(cursor: &mut Cursor<'_>, more: usize) -> Result<Found> {
     let base = cursor.uint(offset)?;
     cursor.skip(offset)?;
     let end = cursor.uint(offset)?;
-    // The driver's block, and the offset of the root group's name, which it has not.
+    // The driver's block, and the offset of the root group's name, which it has not: as wide as a length.
     cursor.skip(offset)?;
-    cursor.skip(offset)?;
+    cursor.skip(sizes.length.into())?;
     let root = cursor.uint(offset)?;
     Ok(Found {
         sizes,

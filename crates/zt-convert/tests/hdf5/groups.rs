@@ -3,8 +3,8 @@
 use zt::{ErrorKind, File, Value};
 
 use crate::draft::{
-    ATTRIBUTE, Draft, LINK, LINK_INFO, Message, SYMBOL_TABLE, UNDEFINED, beside, bytes, code,
-    dataspace, int, link, message, opened,
+    ATTRIBUTE, DATASPACE, DATATYPE, Draft, LAYOUT, LINK, LINK_INFO, Message, SYMBOL_TABLE,
+    UNDEFINED, beside, bytes, code, dataspace, datatype, int, link, message, opened,
 };
 
 /// A dataset to lead to: one `u8` of 7.
@@ -129,6 +129,117 @@ fn structures_of_older_groups_have_versions() {
         (0, 1, false, "header"),
     ] {
         assert_eq!(code(&symbols(heap, node, leads), "x"), expected);
+    }
+}
+
+/// A file whose addresses and lengths take so many bytes: an old group of one dataset, `t`, which has the
+/// second text of a heap as its attribute.
+fn of_sizes(offset: usize, length: usize) -> Vec<u8> {
+    const ROOT: u64 = 256;
+    const TREE: u64 = 512;
+    const HEAP: u64 = 768;
+    const NAMES: u64 = 1024;
+    const NODE: u64 = 1280;
+    const DATASET: u64 = 1536;
+    const TEXTS: u64 = 2048;
+    const VALUES: u64 = 2304;
+    const END: u64 = 2560;
+    let address = |number: u64| number.to_le_bytes()[..offset].to_vec();
+    let len = |number: u64| number.to_le_bytes()[..length].to_vec();
+    let none = vec![0xFF; offset];
+    let entry = |name: u64, to: u64| [len(name), address(to), vec![0; 4 + 4 + 16]].concat();
+    let padded = |mut bytes: Vec<u8>| {
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    };
+    let object = |messages: &[(u16, Vec<u8>)]| {
+        let message = |(kind, body): &(u16, Vec<u8>)| {
+            let body = padded(body.clone());
+            let len = u16::try_from(body.len()).unwrap();
+            [bytes!(*kind, len, 0u32), body].concat()
+        };
+        let all: Vec<u8> = messages.iter().flat_map(message).collect();
+        let count = u16::try_from(messages.len()).unwrap();
+        let len = u32::try_from(all.len()).unwrap();
+        [bytes!(1u8, 0u8, count, 1u32, len, 0u32), all].concat()
+    };
+    let superblock = [
+        b"\x89HDF\r\n\x1a\n\0\0\0\0\0".to_vec(),
+        [
+            &[offset as u8, length as u8][..],
+            &bytes!(0u8, 4u16, 16u16, 0u32),
+        ]
+        .concat(),
+        [address(0), none.clone(), address(END), none.clone()].concat(),
+        entry(0, ROOT),
+    ];
+    let tree = [
+        &b"TREE\0\0\x01\0"[..],
+        &none,
+        &none,
+        &len(0),
+        &address(NODE),
+        &len(8),
+    ];
+    let heap = [&b"HEAP\0\0\0\0"[..], &len(16), &len(0), &address(NAMES)];
+    let text = datatype(1, 9, 1, 8 + offset as u32, &int(1, 0));
+    let shape = [bytes!(1u8, 1u8, 0u8, 0u8, 0u32), len(1)].concat();
+    let scalar = bytes!(1u8, 0u8, 0u16, 0u32);
+    let attribute = [
+        bytes!(3u8, 0u8, 2u16, text.len() as u16, scalar.len() as u16, 0u8),
+        [b"s\0", &text[..], &scalar].concat(),
+        [bytes!(3u32), address(TEXTS), bytes!(2u32)].concat(),
+    ];
+    let dataset = object(&[
+        (DATASPACE, shape),
+        (DATATYPE, int(1, 0)),
+        (LAYOUT, [vec![3, 1], address(VALUES), len(1)].concat()),
+        (ATTRIBUTE, attribute.concat()),
+    ]);
+    let held = |index: u16, text: &[u8]| {
+        let head = padded([bytes!(index, 1u16, 0u32), len(text.len() as u64)].concat());
+        [head, padded(text.to_vec())].concat()
+    };
+    let texts = [held(1, b"first text"), held(2, b"abc")].concat();
+    let head_len = (8 + length).next_multiple_of(8);
+    let all = len((head_len + texts.len()) as u64);
+    let texts = [padded([b"GCOL\x01\0\0\0", &all[..]].concat()), texts].concat();
+    let mut file = vec![0; END as usize];
+    for (at, bytes) in [
+        (0, superblock.concat()),
+        (
+            ROOT,
+            object(&[(SYMBOL_TABLE, [address(TREE), address(HEAP)].concat())]),
+        ),
+        (TREE, tree.concat()),
+        (HEAP, heap.concat()),
+        (NAMES, b"\0\0\0\0\0\0\0\0t".to_vec()),
+        (NODE, [b"SNOD\x01\0\x01\0", &entry(8, DATASET)[..]].concat()),
+        (DATASET, dataset),
+        (TEXTS, texts),
+        (VALUES, vec![7]),
+    ] {
+        let at = at as usize;
+        file[at..at + bytes.len()].copy_from_slice(&bytes);
+    }
+    file
+}
+
+#[test]
+fn addresses_and_lengths_may_differ_in_width() {
+    for offset in [2, 4, 8] {
+        for length in [2, 4, 8] {
+            let file = opened(of_sizes(offset, length)).unwrap();
+            assert_eq!(value(&file, "t"), 7, "{offset}, {length}");
+            let attributes = file.tensor("t").unwrap().attributes().clone();
+            let text = attributes.get("s").and_then(Value::as_str);
+            assert_eq!(
+                text,
+                Some("abc"),
+                "{offset}, {length}: {:?}",
+                file.warnings()
+            );
+        }
     }
 }
 
