@@ -209,7 +209,8 @@ pub(super) fn place_of_shared(place: &mut Cursor<'_>) -> Result<u64> {
     let version = place.u8()?;
     let shared_type = place.u8()?;
     match version {
-        1 => place.skip(6)?,
+        // And the offset of a name, as in a symbol table's entry.
+        1 => place.skip(usize::from(place.sizes().length).saturating_add(6))?,
         2 => {}
         3 if shared_type == IN_TABLE => {
             let what = "a message in the table of shared ones";
