@@ -44,6 +44,7 @@ pub mod foreign;
 pub mod frames;
 pub mod fuzz;
 pub mod generate;
+pub mod hdf5;
 pub mod inputs;
 pub mod json;
 pub mod naive;

@@ -20,6 +20,7 @@ use zt::{
 use zt_conformance::archive;
 use zt_conformance::cbor::{self, head, text, uint};
 use zt_conformance::draft::{Draft, Item};
+use zt_conformance::hdf5;
 use zt_convert::{ConvertOptions, GGUF, Input, NPZ, SAFETENSORS, convert};
 
 /// A source that lends nothing and counts the bytes that are read of it.
@@ -315,5 +316,12 @@ fn twice_as_long_a_pickle_takes_twice_the_work() {
         let len = count.to_le_bytes();
         let key = [&b"X"[..], &len, &vec![b'k'; count as usize], b"q\0"].concat();
         pytorch(&[&key, b"0](", &b"}h\0K\x01s".repeat(count as usize), b"e"])
+    });
+}
+
+#[test]
+fn twice_as_many_attributes_without_a_value_take_twice_the_work() {
+    doubles("hdf5, empty attributes", |count| {
+        hdf5::empty_attributes(count, 3)
     });
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, MutexGuard};
 
 use counting::{ByPosition, Cost, MIB, alone, cost, read_all, row};
 use zt::{File, Limits, OpenOptions};
-use zt_conformance::{archive, corpus, foreign};
+use zt_conformance::{archive, corpus, foreign, hdf5};
 
 /// How many times itself a file of that kind may take: its header can be all of it, so this is what
 /// a byte of the header can cost.
@@ -500,8 +500,7 @@ fn deflated_pickles_are_paid_for_as_they_come() {
 }
 
 /// An HDF5 file of a root group with one attribute: its datatype, its dimensions and its bytes.
-fn hdf5(datatype: &[u8], shape: &[u64], value: &[u8]) -> Vec<u8> {
-    const SUPERBLOCK_LEN: u64 = 96;
+fn hdf5_of(datatype: &[u8], shape: &[u64], value: &[u8]) -> Vec<u8> {
     let mut space = vec![1, shape.len() as u8, 0, 0, 0, 0, 0, 0];
     space.extend(shape.iter().flat_map(|count| count.to_le_bytes()));
     let mut attribute = vec![3, 0, 2, 0];
@@ -509,24 +508,23 @@ fn hdf5(datatype: &[u8], shape: &[u64], value: &[u8]) -> Vec<u8> {
         attribute.extend((part.len() as u16).to_le_bytes());
     }
     attribute.extend([&[0][..], b"a\0", datatype, &space, value].concat());
-    // A group is what has links, here none.
-    let links = [&[0; 2][..], &[u8::MAX; 16]].concat();
-    let mut messages = Vec::new();
-    for (kind, body) in [(2u16, links), (12, attribute)] {
-        let len = body.len().next_multiple_of(8);
-        messages.extend([kind, len as u16, 0, 0].map(u16::to_le_bytes).concat());
-        messages.extend(body);
-        messages.resize(messages.len().next_multiple_of(8), 0);
+    hdf5::group(&[(hdf5::ATTRIBUTE, attribute)])
+}
+
+/// What is said of each is more than each takes in the file.
+#[test]
+fn many_attributes_without_a_value_open_within_a_multiple_of_the_file() {
+    let alone = alone();
+    for (case, count, times_read) in [
+        ("hdf5, 500,000 empty attributes", 500_000, 1),
+        ("hdf5, the same three times", 500_000, 3),
+    ] {
+        let bytes = hdf5::empty_attributes(count, times_read);
+        let file = imports_cheaply(case, &bytes, 5, true, &alone).unwrap();
+        let last = file.warnings().into_iter().last().unwrap();
+        let more = format!("{} more attributes are left out", count * times_read - 8);
+        assert_eq!((last.code, last.message), ("attribute", more));
     }
-    let len = (messages.len() as u64).to_le_bytes();
-    let object = [&[1, 0, 2, 0, 1, 0, 0, 0], &len, &messages[..]].concat();
-    let end = SUPERBLOCK_LEN + object.len() as u64;
-    let superblock = [
-        &b"\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08\0\x04\0\x10\0\0\0\0\0"[..],
-        &[0, u64::MAX, end, u64::MAX].map(u64::to_le_bytes).concat(),
-        &[0, SUPERBLOCK_LEN, 0, 0, 0].map(u64::to_le_bytes).concat(),
-    ];
-    [&superblock.concat()[..], &object].concat()
 }
 
 /// Each dimension that is 1 is a list around every value.
@@ -557,12 +555,12 @@ fn attributes_of_many_dimensions_open_within_a_multiple_of_the_file() {
         ),
         ("hdf5, no bytes of 32 dimensions", &byte, empty, 0),
     ] {
-        let bytes = hdf5(datatype, &shape, &vec![7; count]);
+        let bytes = hdf5_of(datatype, &shape, &vec![7; count]);
         let file = imports_cheaply(case, &bytes, times("h5"), true, &alone).unwrap();
         let warning = file.warnings().into_iter().next().unwrap();
         assert_eq!(warning.code, "attribute", "{case}: {}", warning.message);
     }
-    let few = zt::Memory::new(hdf5(&byte, &[2, 1], &[7, 8]));
+    let few = zt::Memory::new(hdf5_of(&byte, &[2, 1], &[7, 8]));
     let file = zt_convert::open_source(few, &OpenOptions::new()).unwrap();
     let attributes = file.attributes().unwrap().unwrap();
     assert!(attributes.get("a").is_some());

@@ -1,7 +1,7 @@
 //! Attributes of groups and datasets. Spec: IV.A.2.m.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt::{ByteOrder, DType, Error, Result, Value};
+use zt::{ByteOrder, DType, Error, ErrorKind, Result, Value};
 
 use super::btree2;
 use super::common::Common;
@@ -17,6 +17,9 @@ use super::violation::Violation;
 /// Lists within lists, at most: in a manifest the attributes of an object are four levels down.
 const NESTING: usize = 60;
 
+/// Attributes without a value of which one object says why: any number of them may be in a few bytes.
+pub(super) const TOLD: usize = 8;
+
 /// An attribute.
 pub(super) struct Found {
     /// Empty where not even that can be read.
@@ -27,25 +30,62 @@ pub(super) struct Found {
     pub(super) value: Result<Value>,
 }
 
+/// The attributes of an object.
+#[derive(Default)]
+pub(super) struct AllFound {
+    /// Those with a value, and the first [`TOLD`] of the others.
+    pub(super) found: Vec<Found>,
+    /// How many there are without a value.
+    pub(super) faulty: usize,
+}
+
+impl AllFound {
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`]: what could not be read now is not left out as if it could never be.
+    fn push(&mut self, found: Found) -> Result<()> {
+        match found.value {
+            Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+            Err(_) => self.faulty = self.faulty.saturating_add(1),
+            Ok(_) => {}
+        }
+        if found.value.is_ok() || self.faulty <= TOLD {
+            self.found.push(found);
+        }
+        Ok(())
+    }
+}
+
 /// The attributes of an object: numbers, texts and arrays of them. What cannot be one is an error
 /// beside its name.
-pub(super) fn read_all(store: &Store, header: &ObjectHeader, common: &mut Common) -> Vec<Found> {
-    let mut found = Vec::new();
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`].
+pub(super) fn read_all(
+    store: &Store,
+    header: &ObjectHeader,
+    common: &mut Common,
+) -> Result<AllFound> {
+    let mut all = AllFound::default();
     for body in header.messages(kind::ATTRIBUTE) {
-        found.push(match body.is_shared {
-            true => {
-                let what = "an attribute in the table of shared messages";
-                nameless(Violation::Unsupported { what }.into())
-            }
+        all.push(match body.is_shared {
+            true => in_table(),
             false => attribute(store, body.cursor, common),
-        });
+        })?;
     }
     if let Some(message) = header.message(kind::ATTRIBUTE_INFO)
-        && let Err(error) = dense(store, message.cursor, common, &mut found)
+        && let Err(error) = dense(store, message.cursor, common, &mut all)
     {
-        found.push(nameless(error));
+        all.push(nameless(error))?;
     }
-    found
+    Ok(all)
+}
+
+/// What lies in the file's heap of shared messages, and has only its place there.
+fn in_table() -> Found {
+    let what = "an attribute in the table of shared messages";
+    nameless(Violation::Unsupported { what }.into())
 }
 
 fn nameless(error: Error) -> Found {
@@ -61,7 +101,7 @@ fn dense(
     store: &Store,
     mut message: Cursor<'_>,
     common: &mut Common,
-    found: &mut Vec<Found>,
+    all: &mut AllFound,
 ) -> Result<()> {
     const ORDER: u8 = 1;
     /// Records of attributes by the hashes of their names.
@@ -84,11 +124,10 @@ fn dense(
         BY_NAME,
         "a tree of attributes",
         |mut record| {
-            found.push(match heap.object(record.take(ID_LEN)?) {
+            all.push(match heap.object(record.take(ID_LEN)?) {
                 Ok(block) => attribute(store, block.cursor(), common),
                 Err(error) => nameless(error),
-            });
-            Ok(())
+            })
         },
     )
 }

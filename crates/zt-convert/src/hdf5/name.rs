@@ -49,15 +49,21 @@ fn is_escape(text: &[u8]) -> bool {
     }
 }
 
+/// The code of warnings of such names.
+pub(super) const CODE: &str = "name";
+
 /// What to say of a name of which some bytes were written otherwise.
+pub(super) fn stands_for_another(name: &str) -> String {
+    format!("\"{name}\" stands for a name of other bytes: it is not UTF-8, or would read so")
+}
+
+/// The same as a warning.
 pub(super) fn renamed(object: Option<&str>, name: &str) -> Warning {
     Warning {
         object: object.map(ToOwned::to_owned),
         component: None,
-        code: "name",
-        message: format!(
-            "\"{name}\" stands for a name of other bytes: it is not UTF-8, or would read so"
-        ),
+        code: CODE,
+        message: stands_for_another(name),
     }
 }
 

@@ -40,17 +40,14 @@ const SHARED: u8 = 1 << 1;
 /// Whoever does not know the message must not read the object.
 const MUST_BE_KNOWN: u8 = 1 << 7;
 
-/// The messages of an object.
+/// The messages of an object, which are only looked for where they are asked for: a file of little else
+/// has one for every four bytes.
 pub(super) struct ObjectHeader {
-    blocks: Vec<Block>,
-    messages: Vec<Message>,
-}
-
-struct Message {
-    kind: u16,
-    is_shared: bool,
-    block: usize,
-    body: Range<usize>,
+    form: Form,
+    /// And where in them the messages are.
+    blocks: Vec<(Block, Range<usize>)>,
+    /// A bit for each kind that there is.
+    kinds: u32,
 }
 
 /// How messages are written.
@@ -77,10 +74,11 @@ impl ObjectHeader {
             version => return Err(head.cursor().version(version)),
         };
         let mut header = ObjectHeader {
+            form,
             blocks: Vec::new(),
-            messages: Vec::new(),
+            kinds: 0,
         };
-        let mut more = header.add(first, form)?;
+        let mut more = header.add(first)?;
         // Ends, because the store's budget does.
         while let Some((address, len)) = more.pop() {
             let what = "a continued object header";
@@ -94,74 +92,42 @@ impl ObjectHeader {
                 0
             };
             let end = start.saturating_add(block.cursor().remaining().saturating_sub(start));
-            more.extend(header.add((block, start..end), form)?);
+            more.extend(header.add((block, start..end))?);
         }
         Ok(header)
     }
 
-    /// The messages of a block, and the places where the header goes on.
-    fn add(
-        &mut self,
-        (block, range): (Block, Range<usize>),
-        form: Form,
-    ) -> Result<Vec<(u64, u64)>> {
+    /// Adds the messages of a block; the places where the header goes on.
+    fn add(&mut self, (block, range): (Block, Range<usize>)) -> Result<Vec<(u64, u64)>> {
         let mut more = Vec::new();
-        let mut cursor = block.cursor();
-        cursor.skip(range.start)?;
-        let head_len = match (form.is_new, form.has_order) {
-            (false, _) => 8,
-            (true, false) => 4,
-            (true, true) => 6,
-        };
-        // What is shorter than a message's head is a gap.
-        while range.end.saturating_sub(cursor.position()) >= head_len {
-            let (kind, len, flags);
-            if form.is_new {
-                kind = u16::from(cursor.u8()?);
-                len = cursor.u16()?;
-                flags = cursor.u8()?;
-                cursor.skip(if form.has_order { 2 } else { 0 })?;
-            } else {
-                kind = cursor.u16()?;
-                len = cursor.u16()?;
-                flags = cursor.u8()?;
-                cursor.skip(3)?;
-            }
-            let start = cursor.position();
-            let mut body = cursor.part(usize::from(len), "a message")?;
+        let mut messages = Messages::new(&block, &range, self.form)?;
+        while let Some((kind, flags, mut body)) = messages.read()? {
             if kind > kind::LAST && flags & MUST_BE_KNOWN != 0 {
                 let what = "a message that has to be known";
-                return Err(cursor.error(Violation::Unsupported { what }));
+                return Err(body.error(Violation::Unsupported { what }));
             }
+            self.kinds |= bit(kind);
             if kind == kind::CONTINUATION {
                 more.push((body.defined_address()?, body.length()?));
-                continue;
             }
-            self.messages.push(Message {
-                kind,
-                is_shared: flags & SHARED != 0,
-                block: self.blocks.len(),
-                body: start..cursor.position(),
-            });
         }
-        self.blocks.push(block);
+        self.blocks.push((block, range));
         Ok(more)
     }
 
     /// The messages of a kind, or where they lie.
-    pub(super) fn messages(&self, kind: u16) -> impl Iterator<Item = Body<'_>> {
-        let wanted = self
-            .messages
-            .iter()
-            .filter(move |message| message.kind == kind);
-        wanted.filter_map(|message| {
-            let mut cursor = self.blocks.get(message.block)?.cursor();
-            cursor.skip(message.body.start).ok()?;
-            let cursor = cursor.part(message.body.len(), "a message").ok()?;
-            Some(Body {
-                cursor,
-                is_shared: message.is_shared,
-            })
+    pub(super) fn messages(&self, wanted: u16) -> impl Iterator<Item = Body<'_>> {
+        let is_there = self.kinds & bit(wanted) != 0;
+        let blocks = self.blocks.iter().filter(move |_| is_there);
+        let all = blocks.flat_map(move |(block, range)| {
+            let mut messages = Messages::new(block, range, self.form).ok();
+            // All of them have been read once.
+            std::iter::from_fn(move || messages.as_mut()?.read().ok().flatten())
+        });
+        let found = all.filter(move |(kind, ..)| *kind == wanted);
+        found.map(|(_, flags, cursor)| Body {
+            cursor,
+            is_shared: flags & SHARED != 0,
         })
     }
 
@@ -189,6 +155,55 @@ impl ObjectHeader {
             false => read(&mut body.cursor),
         };
         value.map(Some)
+    }
+}
+
+/// That of a kind; none for those that nobody looks for.
+fn bit(kind: u16) -> u32 {
+    1u32.checked_shl(kind.into()).unwrap_or(0)
+}
+
+/// The messages of a block, one after the other.
+struct Messages<'b> {
+    cursor: Cursor<'b>,
+    end: usize,
+    form: Form,
+}
+
+impl<'b> Messages<'b> {
+    fn new(block: &'b Block, range: &Range<usize>, form: Form) -> Result<Self> {
+        let mut cursor = block.cursor();
+        cursor.skip(range.start)?;
+        let end = range.end;
+        Ok(Messages { cursor, end, form })
+    }
+
+    /// The kind of the next one, its flags and its body.
+    fn read(&mut self) -> Result<Option<(u16, u8, Cursor<'b>)>> {
+        let cursor = &mut self.cursor;
+        let head_len = match (self.form.is_new, self.form.has_order) {
+            (false, _) => 8,
+            (true, false) => 4,
+            (true, true) => 6,
+        };
+        // What is shorter than a message's head is a gap.
+        if self.end.saturating_sub(cursor.position()) < head_len {
+            return Ok(None);
+        }
+        let (kind, len, flags);
+        if self.form.is_new {
+            kind = u16::from(cursor.u8()?);
+            len = cursor.u16()?;
+            flags = cursor.u8()?;
+            cursor.skip(if self.form.has_order { 2 } else { 0 })?;
+        } else {
+            kind = cursor.u16()?;
+            len = cursor.u16()?;
+            flags = cursor.u8()?;
+            cursor.skip(3)?;
+        }
+        let body = cursor.part(usize::from(len), "a message")?;
+        Ok(Some((kind, flags, body)))
     }
 }
 

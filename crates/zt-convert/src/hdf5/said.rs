@@ -4,56 +4,98 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use zt::{Attributes, Error, ErrorKind, FileBuilder, Result, Value, Warning};
+use zt::{Attributes, FileBuilder, Value, Warning};
 
-use super::attribute::Found;
+use super::attribute::{AllFound, TOLD};
 use super::name;
 
 /// The attribute of a dataset whose integers have names: a map from the names to them, or the name of
 /// the dataset that has it, where they share a datatype.
 pub(super) const ENUM: &str = "hdf5.enum";
 
+/// Warnings of one object.
+pub(super) struct Told<'o> {
+    object: Option<&'o str>,
+    /// Bytes of their texts: each has the object's name.
+    pub(super) byte_len: u64,
+}
+
+impl<'o> Told<'o> {
+    pub(super) fn of(object: Option<&'o str>) -> Self {
+        let byte_len = 0;
+        Told { object, byte_len }
+    }
+
+    fn tell(&mut self, builder: &mut FileBuilder, code: &'static str, message: String) {
+        let name_len = self.object.map_or(0, str::len);
+        let len = message.len().saturating_add(name_len) as u64;
+        self.byte_len = self.byte_len.saturating_add(len);
+        builder.warning(Warning {
+            object: self.object.map(ToOwned::to_owned),
+            component: None,
+            code,
+            message,
+        });
+    }
+
+    /// How many of `count` are not told.
+    fn tell_rest(
+        &mut self,
+        builder: &mut FileBuilder,
+        code: &'static str,
+        count: usize,
+        what: &str,
+    ) {
+        if let Some(more) = count.checked_sub(TOLD).filter(|more| *more > 0) {
+            self.tell(builder, code, format!("{more} more {what}"));
+        }
+    }
+}
+
 /// The attributes that have a value; of the others a warning, which has `prefix` before the name.
-///
-/// # Errors
-///
-/// [`ErrorKind::Io`]: what could not be read now is not left out as if it could never be.
 pub(super) fn values(
     builder: &mut FileBuilder,
-    object: Option<&str>,
+    told: &mut Told<'_>,
     prefix: &str,
-    found: Vec<Found>,
-) -> Result<Vec<(String, Value)>> {
-    let mut values = Vec::with_capacity(found.len());
-    for attribute in found {
+    all: AllFound,
+) -> Vec<(String, Value)> {
+    let mut values = Vec::with_capacity(all.found.len());
+    let mut renamed = 0usize;
+    for attribute in all.found {
         let name = attribute.name;
         if attribute.is_renamed {
-            builder.warning(name::renamed(object, &format!("{prefix}{name}")));
+            renamed = renamed.saturating_add(1);
+            if renamed <= TOLD {
+                let message = name::stands_for_another(&format!("{prefix}{name}"));
+                told.tell(builder, name::CODE, message);
+            }
         }
         match attribute.value {
             Ok(value) => values.push((name, value)),
-            Err(error) if error.kind() == ErrorKind::Io => return Err(error),
-            Err(error) => builder.warning(left_out(object, &format!("{prefix}{name}"), &error)),
+            Err(error) => {
+                let (prefix, name) = (prefix.escape_debug(), name.escape_debug());
+                let why = error.message();
+                let message = format!("the attribute \"{prefix}{name}\" is left out: {why}");
+                told.tell(builder, "attribute", message);
+            }
         }
     }
-    Ok(values)
-}
-
-/// What to say of an attribute without a value.
-fn left_out(object: Option<&str>, name: &str, error: &Error) -> Warning {
-    let (name, why) = (name.escape_debug(), error.message());
-    let message = format!("the attribute \"{name}\" is left out: {why}");
-    warning(object, "attribute", message)
+    let what = "attributes stand for names of other bytes";
+    told.tell_rest(builder, name::CODE, renamed, what);
+    let what = "attributes are left out";
+    told.tell_rest(builder, "attribute", all.faulty, what);
+    values
 }
 
 /// Of several values of one name the first; of the others a warning, where they are others.
 pub(super) fn distinct(
     builder: &mut FileBuilder,
-    object: Option<&str>,
+    told: &mut Told<'_>,
     mut pairs: Vec<(String, Value)>,
 ) -> Attributes {
     let mut first: HashMap<&str, &Value> = HashMap::with_capacity(pairs.len());
     let mut keep = Vec::with_capacity(pairs.len());
+    let mut others = 0usize;
     for (name, value) in &pairs {
         keep.push(match first.entry(name) {
             Entry::Vacant(place) => {
@@ -62,24 +104,20 @@ pub(super) fn distinct(
             }
             Entry::Occupied(known) => {
                 if *known.get() != value {
-                    let name = name.escape_debug();
-                    let message = format!("another value of \"{name}\": the first is kept");
-                    builder.warning(warning(object, "attribute-conflict", message));
+                    others = others.saturating_add(1);
+                    if others <= TOLD {
+                        let name = name.escape_debug();
+                        let message = format!("another value of \"{name}\": the first is kept");
+                        told.tell(builder, "attribute-conflict", message);
+                    }
                 }
                 false
             }
         });
     }
+    let what = "values of names that have one: the first is kept";
+    told.tell_rest(builder, "attribute-conflict", others, what);
     let mut keep = keep.into_iter();
     pairs.retain(|_| keep.next().unwrap_or(true));
     pairs.into_iter().collect()
-}
-
-fn warning(object: Option<&str>, code: &'static str, message: String) -> Warning {
-    Warning {
-        object: object.map(ToOwned::to_owned),
-        component: None,
-        code,
-        message,
-    }
 }

@@ -10,12 +10,12 @@ use zt::{
     Attributes, Error, ErrorKind, FileBuilder, Limits, Object, RawObject, Result, SourceId, Value,
 };
 
-use super::attribute::{self, Found};
+use super::attribute::{self, AllFound};
 use super::common::Common;
 use super::dataset::{Dataset, Datasets, Listed};
 use super::group::{Links, Target, dangling, is_group};
 use super::object_header::{ObjectHeader, kind};
-use super::said::{self, ENUM};
+use super::said::{self, ENUM, Told};
 use super::store::Store;
 use super::violation::Violation;
 use super::{name, weight};
@@ -65,7 +65,7 @@ struct Group {
 
 enum GroupAttributes {
     /// No path to the group has been listed.
-    Read(Vec<Found>),
+    Read(AllFound),
     /// These are those of the first path to it, whose names begin behind so many bytes.
     Listed(Range<usize>, usize),
 }
@@ -157,7 +157,7 @@ impl<'s> Tree<'s> {
             }
         }
         if !self.attributes.is_empty() {
-            let attributes = said::distinct(builder, None, self.attributes);
+            let attributes = said::distinct(builder, &mut Told::of(None), self.attributes);
             builder.attributes(attributes);
         }
         Ok(())
@@ -234,7 +234,7 @@ impl<'s> Tree<'s> {
 
     fn group(&mut self, header: &ObjectHeader) -> Result<Group> {
         let links = Rc::new(Links::read(self.store, header)?);
-        let found = attribute::read_all(self.store, header, &mut self.common);
+        let found = attribute::read_all(self.store, header, &mut self.common)?;
         let attributes = GroupAttributes::Read(found);
         Ok(Group { links, attributes })
     }
@@ -246,8 +246,9 @@ impl<'s> Tree<'s> {
         header: &ObjectHeader,
         listed: &mut Listed,
     ) -> Result<(Object, SourceId)> {
-        let found = attribute::read_all(self.store, header, &mut self.common);
-        let mut pairs = said::values(builder, Some(path), "", found)?;
+        let found = attribute::read_all(self.store, header, &mut self.common)?;
+        let mut told = Told::of(Some(path));
+        let mut pairs = said::values(builder, &mut told, "", found);
         // Keras says so where it writes bf16, which h5py has no type for.
         let is_bf16 =
             |(name, value): &(String, Value)| name == "dtype" && value.as_str() == Some("bfloat16");
@@ -257,7 +258,8 @@ impl<'s> Tree<'s> {
         if let Some((names, is_shared)) = dataset.names() {
             pairs.push((ENUM.to_owned(), self.names(path, &names, is_shared)?));
         }
-        let attributes = said::distinct(builder, Some(path), pairs);
+        let attributes = said::distinct(builder, &mut told, pairs);
+        self.spend_bytes(told.byte_len)?;
         object.attributes = Some(attributes).filter(|attributes| !attributes.is_empty());
         Ok((object, source))
     }
@@ -293,10 +295,13 @@ impl<'s> Tree<'s> {
             path => format!("{path}@"),
         };
         let start = self.attributes.len();
-        let none = GroupAttributes::Read(Vec::new());
+        let none = GroupAttributes::Read(AllFound::default());
         let listed = match std::mem::replace(&mut group.attributes, none) {
             GroupAttributes::Read(found) => {
-                for (name, value) in said::values(builder, None, &prefix, found)? {
+                let mut told = Told::of(None);
+                let values = said::values(builder, &mut told, &prefix, found);
+                self.spend_bytes(told.byte_len)?;
+                for (name, value) in values {
                     self.spend(prefix.len().saturating_add(name.len()))?;
                     self.attributes.push((format!("{prefix}{name}"), value));
                 }

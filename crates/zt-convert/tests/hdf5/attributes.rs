@@ -199,6 +199,29 @@ fn an_attribute_without_a_value_is_told_and_hides_nothing() {
     }
 }
 
+/// Of any number of them a few bytes can be.
+#[test]
+fn of_many_attributes_without_a_value_a_few_are_told() {
+    let file = beside(|draft| {
+        let mut messages = draft.dataset(int(4, 8), &[1], &[0; 4]);
+        let sound = attribute(&int(4, 8), &[], &bytes!(1i32));
+        let other = attribute(&int(4, 8), &[], &bytes!(2i32));
+        messages.extend(vec![message(ATTRIBUTE, []); 30]);
+        messages.push(message(ATTRIBUTE, sound));
+        messages.extend(vec![message(ATTRIBUTE, other); 30]);
+        messages
+    });
+    let attributes = file.tensor("x").unwrap().attributes().clone();
+    assert_eq!(attributes.get("a"), Some(&Value::Unsigned(1)));
+    for code in ["attribute", "attribute-conflict"] {
+        let warnings = file.warnings().into_iter();
+        let told: Vec<_> = warnings.filter(|warning| warning.code == code).collect();
+        assert_eq!(told.len(), 9, "{code}");
+        assert!(told[8].message.starts_with("22 more "), "{:?}", told[8]);
+        assert!(told.iter().all(|it| it.object.as_deref() == Some("x")));
+    }
+}
+
 /// Every dimension is a list around each value, for which no byte need be there.
 #[test]
 fn values_are_in_no_more_lists_than_the_file_justifies() {
