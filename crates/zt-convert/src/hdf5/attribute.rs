@@ -10,7 +10,7 @@ use super::dataspace::Dataspace;
 use super::datatype::{Class, Datatype, Number, Padding};
 use super::fractal_heap::FractalHeap;
 use super::name;
-use super::object_header::{Body, ObjectHeader, kind};
+use super::object_header::{Body, ObjectHeader, SHARED, kind};
 use super::store::Store;
 use super::violation::Violation;
 
@@ -124,9 +124,15 @@ fn dense(
         BY_NAME,
         "a tree of attributes",
         |mut record| {
-            all.push(match heap.object(record.take(ID_LEN)?) {
-                Ok(block) => attribute(store, block.cursor(), common),
-                Err(error) => nameless(error),
+            let id = record.take(ID_LEN)?;
+            let is_shared = record.u8()? & SHARED != 0;
+            all.push(match is_shared {
+                // The ID is one of another heap.
+                true => in_table(),
+                false => match heap.object(id) {
+                    Ok(block) => attribute(store, block.cursor(), common),
+                    Err(error) => nameless(error),
+                },
             })
         },
     )

@@ -36,7 +36,7 @@ pub(super) mod kind {
 }
 
 /// The content of the message lies elsewhere.
-const SHARED: u8 = 1 << 1;
+pub(super) const SHARED: u8 = 1 << 1;
 /// Whoever does not know the message must not read the object.
 const MUST_BE_KNOWN: u8 = 1 << 7;
 

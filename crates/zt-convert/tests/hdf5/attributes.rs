@@ -3,8 +3,8 @@
 use zt::Value;
 
 use crate::draft::{
-    ATTRIBUTE, ATTRIBUTE_INFO, Message, SHARED, UNDEFINED, beside, bytes, dataspace, datatype,
-    float, int, message,
+    ATTRIBUTE, ATTRIBUTE_INFO, Draft, Message, SHARED, UNDEFINED, beside, bytes, dataspace,
+    datatype, float, int, message,
 };
 
 /// An attribute message of version 3, called `a`.
@@ -17,9 +17,13 @@ fn attribute(datatype: &[u8], shape: &[u64], value: &[u8]) -> Vec<u8> {
 
 /// The value that the attribute of a dataset has, or the code of the warning that it has none.
 fn value(attribute: Message) -> Result<Value, &'static str> {
+    value_of(&|_| attribute.clone())
+}
+
+fn value_of(attribute: &dyn Fn(&mut Draft) -> Message) -> Result<Value, &'static str> {
     let file = beside(|draft| {
         let mut messages = draft.dataset(int(4, 8), &[1], &[0; 4]);
-        messages.push(attribute);
+        messages.push(attribute(draft));
         messages
     });
     let tensor = file.tensor("x").unwrap();
@@ -220,6 +224,30 @@ fn of_many_attributes_without_a_value_a_few_are_told() {
         assert!(told[8].message.starts_with("22 more "), "{:?}", told[8]);
         assert!(told.iter().all(|it| it.object.as_deref() == Some("x")));
     }
+}
+
+/// Where an object has many, they are in a heap of its own, or in that of the file.
+#[test]
+fn of_attributes_in_a_heap_the_shared_ones_are_in_another() {
+    const BY_NAME: u8 = 8;
+    let found = |flags: u8| {
+        let sound = attribute(&int(4, 8), &[], &bytes!(1i32));
+        let len = u16::try_from(sound.len()).unwrap();
+        value_of(&|draft| {
+            let mut block = [vec![0; 16], sound.clone()].concat();
+            block.resize(512, 0);
+            let root = draft.put(block);
+            let head = bytes!(0u8, 8u16, 0u16, 0u8, 4096u32, 0u64, UNDEFINED);
+            let statistics = [bytes!(0u64, UNDEFINED), vec![0; 8 * 8]].concat();
+            let table = bytes!(4u16, 512u64, 1024u64, 32u16, 1u16, root, 0u16);
+            let heap = draft.put_checked(&[b"FRHP", &head, &statistics, &table]);
+            let record = bytes!(0u8, 16u32, len, 0u8, flags, 0u32, 0u32);
+            let names = draft.tree2(BY_NAME, &[record]);
+            message(ATTRIBUTE_INFO, bytes!(0u8, 0u8, heap, names))
+        })
+    };
+    assert_eq!(found(0), Ok(Value::Unsigned(1)));
+    assert_eq!(found(SHARED), Err("attribute"));
 }
 
 /// Every dimension is a list around each value, for which no byte need be there.
