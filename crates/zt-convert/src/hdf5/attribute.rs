@@ -335,8 +335,14 @@ fn is_complex(number: &Number) -> bool {
     matches!(number.logical_type, Some("complex64" | "complex128"))
 }
 
-/// The value of a number; a complex one is a list of its parts, an 8-bit float its bits.
+/// The value of a number; a complex one is a list of its parts.
 pub(super) fn number(number: &Number, bytes: &[u8]) -> Value {
+    match (number.logical_type, bytes) {
+        // The upper half of an IEEE half.
+        (Some("f8_e5m2"), [bits]) => return half_to_f64(u16::from_le_bytes([0, *bits])).into(),
+        (Some("f8_e4m3fn"), [bits]) => return e4m3fn_to_f64(*bits).into(),
+        _ => {}
+    }
     let width = number.dtype.byte_len().max(1);
     let mut parts: Vec<Value> = bytes
         .chunks_exact(width)
@@ -389,5 +395,17 @@ fn half_to_f64(bits: u16) -> f64 {
         31 if mantissa == 0.0 => f64::INFINITY,
         31 => f64::NAN,
         _ => (mantissa + 1024.0) * 2f64.powi(exponent.saturating_sub(25)),
+    }
+}
+
+/// The value of an 8-bit float that has no infinity, exactly.
+fn e4m3fn_to_f64(bits: u8) -> f64 {
+    let sign = if bits & 0x80 == 0 { 1.0 } else { -1.0 };
+    let exponent = i32::from(bits >> 3 & 0xF);
+    let mantissa = f64::from(bits & 7);
+    sign * match (exponent, bits & 7) {
+        (0, _) => mantissa * 2f64.powi(-9),
+        (15, 7) => f64::NAN,
+        _ => (mantissa + 8.0) * 2f64.powi(exponent.saturating_sub(10)),
     }
 }

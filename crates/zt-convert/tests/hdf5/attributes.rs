@@ -56,6 +56,11 @@ fn numbers_and_texts_of_every_kind_are_values() {
         &bytes!(0u16, 16u16, 7u8, 8u8, 0u8, 7u8, 127u32),
     );
     let pair = datatype(5, 11, 0, 8, &float(4));
+    let short = |exponent: u8, mantissa: u8, bias: u32| {
+        let parts = bytes!(0u16, 8u16, mantissa, exponent, 0u8, mantissa, bias);
+        datatype(1, 1, 7 << 8 | 2 << 4, 1, &parts)
+    };
+    let (e5m2, e4m3) = (short(5, 2, 15), short(4, 3, 7));
     let text = datatype(1, 3, 0, 2, &[]);
     let list = |values: &[Value]| Value::Array(values.to_vec());
     let row = |values: [i64; 2]| list(&values.map(Value::from));
@@ -84,6 +89,18 @@ fn numbers_and_texts_of_every_kind_are_values() {
             ]),
         ),
         (&bf16, &[], bytes!(0x3FC0u16), Value::Float(1.5)),
+        (
+            &e5m2,
+            &[4],
+            vec![0x3E, 0xC0, 0x01, 0x7C],
+            floats(&[1.5, -2.0, 2f64.powi(-16), f64::INFINITY]),
+        ),
+        (
+            &e4m3,
+            &[5],
+            vec![0x3C, 0xC0, 0x01, 0x7E, 0x80],
+            floats(&[1.5, -2.0, 2f64.powi(-9), 448.0, -0.0]),
+        ),
         (&pair, &[], bytes!(1f32, -2f32), floats(&[1.0, -2.0])),
         (
             &text,
@@ -96,11 +113,14 @@ fn numbers_and_texts_of_every_kind_are_values() {
         let found = value(message(ATTRIBUTE, attribute(datatype, shape, &bytes)));
         assert_eq!(found, Ok(expected));
     }
-    let nan = value(message(
-        ATTRIBUTE,
-        attribute(&half, &[], &bytes!(0x7C01u16)),
-    ));
-    assert!(matches!(nan, Ok(Value::Float(value)) if value.is_nan()));
+    for (datatype, bytes) in [
+        (&half, &[0x01, 0x7C][..]),
+        (&e5m2, &[0x7D]),
+        (&e4m3, &[0xFF]),
+    ] {
+        let nan = value(message(ATTRIBUTE, attribute(datatype, &[], bytes)));
+        assert!(matches!(nan, Ok(Value::Float(value)) if value.is_nan()));
+    }
 }
 
 /// A zero ends a text only where the datatype says that one does.
