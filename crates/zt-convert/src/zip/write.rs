@@ -19,6 +19,13 @@ const NAME_IS_UTF8: u16 = 1 << 11;
 const VERSION: u16 = 20;
 const VERSION_64: u16 = 45;
 
+/// Who made it, beside the version: Unix, as numpy's are on it. Readers take names that are not ASCII for
+/// those of a code page of MS-DOS where that made it, whatever the flags say: Info-ZIP's `unzip`.
+const MADE_ON_UNIX: u16 = 3 << 8;
+
+/// A file that all may read, which on Unix has to be said.
+const ATTRIBUTES: u32 = 0o100_644 << 16;
+
 /// The extension that numbers of 64 bits are in, and one that is only there to take up room; the
 /// latter is that of Android's `zipalign`.
 const EXTRA_64: u16 = 1;
@@ -228,15 +235,15 @@ fn entry(member: &Written) -> Vec<u8> {
             &[&EXTRA_64.to_le_bytes(), &len_16(long.len()), &long],
         );
     }
-    let version = if long.is_empty() { VERSION } else { VERSION_64 }.to_le_bytes();
+    let version = if long.is_empty() { VERSION } else { VERSION_64 };
     let len = len_32(*byte_len);
     let mut record = Vec::new();
     put(
         &mut record,
         &[
             CENTRAL,
-            &version,
-            &version,
+            &(MADE_ON_UNIX | version).to_le_bytes(),
+            &version.to_le_bytes(),
             &flags(name).to_le_bytes(),
             &[0; 4], // stored; midnight
             &DATE.to_le_bytes(),
@@ -245,7 +252,8 @@ fn entry(member: &Written) -> Vec<u8> {
             &len,
             &len_16(name.len()),
             &len_16(extra.len()),
-            &[0; 10], // no comment; the first disk; no attributes
+            &[0; 6], // no comment; the first disk; no attributes of the content
+            &ATTRIBUTES.to_le_bytes(),
             &len_32(*header),
             name.as_bytes(),
             &extra,
@@ -354,6 +362,16 @@ mod tests {
                 Some(zt::Digest::Crc32(crc32fast::hash(content)))
             );
         }
+    }
+
+    /// Else Info-ZIP's `unzip` reads names that are not ASCII as code page 437.
+    #[test]
+    fn members_say_that_they_were_made_on_unix() {
+        let bytes = archive(&[("\u{e4}", b"one")]);
+        let entry = bytes.windows(4).rposition(|four| four == CENTRAL).unwrap();
+        assert_eq!(bytes[entry + 4..entry + 8], [20, 3, 20, 0]);
+        let attributes = (0o100_644u32 << 16).to_le_bytes();
+        assert_eq!(bytes[entry + 38..entry + 42], attributes);
     }
 
     #[test]
