@@ -56,7 +56,7 @@ fn recognise(probe: &Probe<'_>) -> Result<Option<&'static Member>> {
 
 /// What is nothing else may be an archive behind something else. That is tried last: among the data
 /// of another file an archive may lie, too.
-#[cfg(any(feature = "npz", feature = "pytorch"))]
+#[cfg(any(feature = "hdf5", feature = "npz", feature = "pytorch"))]
 fn in_archive_behind(probe: &Probe<'_>) -> Result<Option<&'static Member>> {
     let Some(archive) = crate::zip::behind_other_data(probe.source())? else {
         return Ok(None);
@@ -65,6 +65,10 @@ fn in_archive_behind(probe: &Probe<'_>) -> Result<Option<&'static Member>> {
     if crate::pytorch::is_ours(&archive) {
         return Ok(Some(&crate::pytorch::MEMBER));
     }
+    #[cfg(feature = "hdf5")]
+    if crate::hdf5::has_weights(&archive) {
+        return Ok(Some(&crate::hdf5::MEMBER));
+    }
     #[cfg(feature = "npz")]
     if crate::npz::has_array(&archive) {
         return Ok(Some(&crate::npz::MEMBER));
@@ -72,7 +76,7 @@ fn in_archive_behind(probe: &Probe<'_>) -> Result<Option<&'static Member>> {
     Ok(None)
 }
 
-#[cfg(not(any(feature = "npz", feature = "pytorch")))]
+#[cfg(not(any(feature = "hdf5", feature = "npz", feature = "pytorch")))]
 fn in_archive_behind(_: &Probe<'_>) -> Result<Option<&'static Member>> {
     Ok(None)
 }

@@ -1,15 +1,25 @@
 //! Zip archives with something before or behind them, as Python's `zipfile` reads them.
-#![cfg(all(feature = "npz", feature = "pytorch", feature = "safetensors"))]
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![cfg(all(
+    feature = "hdf5",
+    feature = "npz",
+    feature = "pytorch",
+    feature = "safetensors"
+))]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
 
 use std::fs;
 use std::path::Path;
 
 use zt::{File, Kind, Memory, OpenOptions, VerifyOptions};
-use zt_convert::{NPZ, PYTORCH, SAFETENSORS, open_source};
+use zt_convert::{HDF5, NPZ, PYTORCH, SAFETENSORS, open_source};
 
 /// Archives of each kind: stored, deflated, with zip64 records, with a comment, written to a pipe.
-const ARCHIVES: [(&str, Kind); 8] = [
+const ARCHIVES: [(&str, Kind); 9] = [
     ("foreign/npz/stored.npz", NPZ),
     ("foreign/npz/compressed.npz", NPZ),
     ("foreign/npz/zip64.npz", NPZ),
@@ -18,6 +28,7 @@ const ARCHIVES: [(&str, Kind); 8] = [
     ("foreign/pt/state_dict.pt", PYTORCH),
     ("foreign/pt/deflated.pt", PYTORCH),
     ("torch/script_constants.pt", PYTORCH),
+    ("hdf5/keras_archive.keras", HDF5),
 ];
 
 fn bytes_of(name: &str) -> Vec<u8> {
@@ -96,6 +107,38 @@ fn an_archive_behind_something_else_is_found() {
             is_told(&archive, &[&bytes, &b"\n"[..]].concat(), kind, &expected);
         }
     }
+}
+
+/// As Python's `zipfile` appends an archive to another file.
+#[test]
+fn offsets_may_count_what_is_before_the_archive() {
+    let archive = bytes_of("foreign/npz/stored.npz");
+    let mut bytes = [&[b'#'; 300][..], &archive].concat();
+    let add = |bytes: &mut [u8], at: usize| {
+        let field: &mut [u8; 4] = (&mut bytes[at..at + 4]).try_into().unwrap();
+        let offset = u32::from_le_bytes(*field) + 300;
+        *field = offset.to_le_bytes();
+        usize::try_from(offset).unwrap()
+    };
+    let is_entry = |four: &[u8]| four == b"PK\x01\x02";
+    let end = bytes.len() - 22;
+    let directory = add(&mut bytes, end + 16);
+    for at in directory..end {
+        if is_entry(&bytes[at..at + 4]) {
+            add(&mut bytes, at + 42);
+        }
+    }
+    is_told(&archive, &bytes, NPZ, &["300 B before the zip archive"]);
+}
+
+/// Keras's first member is none of weights.
+#[test]
+fn an_archive_of_keras_that_was_cut_is_told_to_be_one() {
+    let archive = bytes_of("hdf5/keras_archive.keras");
+    let cut = &archive[..archive.len() - 30];
+    assert_eq!(zt_convert::detect(&memory(cut)).unwrap(), Some(HDF5));
+    let error = opened(cut).unwrap_err();
+    assert!(error.to_string().contains("end record"), "{error}");
 }
 
 /// Which of the two is meant nobody knows.

@@ -62,11 +62,12 @@ mod weight;
 
 use std::sync::Arc;
 
-use zt::{FileBuilder, Limits, Result, Source, Span};
+use zt::{FileBuilder, Result, Source, Span};
 
 use crate::detect::Probe;
 use crate::input::{Input, Origin};
 use crate::member::{HDF5, Member, members};
+pub(crate) use keras::has_weights;
 
 pub(crate) const MEMBER: Member = Member {
     kind: HDF5,
@@ -80,7 +81,7 @@ pub(crate) const MEMBER: Member = Member {
 /// tried later, with such a file in its data. Or an archive with such a file.
 fn recognises(probe: &Probe<'_>) -> Result<bool> {
     let source = probe.source();
-    if keras::weights(source, &Limits::default())?.is_some() {
+    if keras::recognises(probe)? {
         return Ok(true);
     }
     let at = superblock::locate(source, whole(source))?;
@@ -100,9 +101,12 @@ fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
     let mut builder = FileBuilder::new(HDF5, origin.options.clone());
     let file = builder.source(Arc::clone(&source));
-    let within = match keras::weights(&*source, builder.limits())? {
+    let all = whole(&*source);
+    // Behind a user block, which may be anything; or within an archive.
+    let is_hdf5 = superblock::locate(&*source, all)?.is_some();
+    let within = match keras::weights(&*source, is_hdf5, &mut builder)? {
         Some(member) => keras::span(&member, &source)?,
-        None => whole(&*source),
+        None => all,
     };
     let (store, root) = superblock::open(source, within)?;
     let is_bf16 = origin.void2_as_bf16;

@@ -30,6 +30,8 @@ pub(super) struct Place {
     pub(super) count: u64,
     /// Bytes before the archive, which its offsets do not count.
     pub(super) before: u64,
+    /// The file does not begin like an archive.
+    pub(super) begins_otherwise: bool,
     /// The bytes behind it.
     pub(super) behind: Span,
 }
@@ -92,6 +94,7 @@ fn directory(source: &dyn Source, is_shifted: bool) -> Result<Place> {
         span: Span::new(start, claim.len).ok_or_else(contradicted)?,
         count: claim.count,
         before,
+        begins_otherwise: is_shifted,
         behind: Span::between(record.end(), source.byte_len()).unwrap_or_default(),
     })
 }

@@ -54,9 +54,15 @@ impl Archive {
         let place = directory::locate(source)?;
         let mut members = directory::members(source, place, limits)?;
         bound(&mut members, place.span);
+        // Offsets may count what is before, too: so Python's `zipfile` appends to another file.
+        let first = members.iter().map(Member::header).min();
+        let before = match place.begins_otherwise {
+            true => first.unwrap_or(place.span.offset()),
+            false => 0,
+        };
         Ok(Archive {
             members,
-            before: place.before,
+            before,
             behind: place.behind,
         })
     }
