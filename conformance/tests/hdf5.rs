@@ -93,4 +93,7 @@ fn opaque_pairs_of_bytes_are_bf16_on_request() {
     let tensor = input.file().tensor("unsaid").unwrap();
     assert_eq!(*tensor.bytes("data").unwrap(), [0xC0, 0x3F, 0x00, 0xC0]);
     assert_eq!(input.file().tensor("bytes").unwrap_err().code(), "dtype");
+    let unasked = open("opaque.h5").unwrap();
+    let error = unasked.tensor("unsaid").unwrap_err().to_string();
+    assert!(error.contains("bf16 where that is asked for"), "{error}");
 }

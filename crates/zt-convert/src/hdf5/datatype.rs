@@ -86,6 +86,9 @@ impl Datatype {
                 number.logical_type.unwrap_or(number.dtype.as_str())
             }
             Class::Text(_) | Class::LongText => "strings",
+            Class::Opaque if self.byte_len == 2 => {
+                "two bytes without a meaning (bf16 where that is asked for)"
+            }
             Class::Opaque => "bytes without a meaning",
             Class::Other(what) => what,
         }
