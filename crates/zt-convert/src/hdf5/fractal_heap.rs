@@ -90,7 +90,8 @@ impl<'s> FractalHeap<'s> {
         Ok(FractalHeap {
             store,
             offset_len: usize::from(bits.div_ceil(8)),
-            length_len: encoded_len(direct_max).min(encoded_len(object_max)),
+            // As wide as an offset within the largest direct block: `H5HF_SIZEOF_OFFSET_LEN`.
+            length_len: direct_len(direct_max).min(encoded_len(object_max)),
             huge,
             width,
             first_len,
@@ -258,6 +259,12 @@ impl Huge {
         }
         Ok(found)
     }
+}
+
+/// Bytes of an offset in a direct block of that length, which is a power of two.
+fn direct_len(direct_max: u64) -> usize {
+    let bits = direct_max.checked_ilog2().unwrap_or(0);
+    usize::try_from(bits.div_ceil(8)).unwrap_or(0)
 }
 
 /// Filtered heaps have longer headers, whose checksums are elsewhere.

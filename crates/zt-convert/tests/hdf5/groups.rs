@@ -254,6 +254,8 @@ struct Heap {
     direct_max: u64,
     bits: u16,
     rows: u16,
+    /// Bytes of the largest object in a block.
+    object_max: u32,
     /// The first byte of the ID of the one link, its offset, and its length.
     id: (u8, u32, u16),
 }
@@ -267,6 +269,7 @@ const HEAP: Heap = Heap {
     direct_max: 1024,
     bits: 32,
     rows: 0,
+    object_max: 4096,
     id: (0, 16, 12),
 };
 
@@ -298,7 +301,7 @@ fn dense(heap: Heap) -> File {
             7u16,
             heap.filters,
             0u8,
-            4096u32,
+            heap.object_max,
             0u64,
             UNDEFINED
         );
@@ -336,6 +339,13 @@ fn a_heap_of_links_has_sizes_that_can_be() {
         ..HEAP
     };
     assert_eq!(value(&dense(nested), "x/t"), 7);
+    // Lengths in IDs take two bytes, though that of the block would take three.
+    let long = Heap {
+        direct_max: 1 << 16,
+        object_max: 1 << 16,
+        ..HEAP
+    };
+    assert_eq!(value(&dense(long), "x/t"), 7);
     for (heap, expected) in [
         (Heap { info: 1, ..HEAP }, "version"),
         (Heap { version: 1, ..HEAP }, "version"),
