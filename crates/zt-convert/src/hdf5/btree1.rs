@@ -44,10 +44,10 @@ impl Tree {
             let mut cursor = head.signed(b"TREE")?;
             let (node_type, level) = (cursor.u8()?, cursor.u8()?);
             if node_type != self.node_type {
-                return Err(cursor.field(node_type.into()));
+                return Err(cursor.field("the type of a tree's node", node_type.into()));
             }
             if level >= LEVELS || expected.is_some_and(|expected| level != expected) {
-                return Err(cursor.field(level.into()));
+                return Err(cursor.field("the level of a tree's node", level.into()));
             }
             let entries = usize::from(cursor.u16()?);
             let entry_len = self.key_len.saturating_add(offset);

@@ -58,9 +58,14 @@ pub(super) fn visit(
     let node_len = u64::from(cursor.u32()?);
     let record_len = cursor.u16()?;
     let depth = cursor.u16()?;
-    if record_len == 0 || depth > DEPTH {
-        return Err(cursor.field(depth.max(record_len).into()));
-    }
+    cursor.check_fields(&[
+        (
+            record_len > 0,
+            "the length of a tree's record",
+            record_len.into(),
+        ),
+        (depth <= DEPTH, "the depth of a tree", depth.into()),
+    ])?;
     cursor.skip(2)?;
     let Some(address) = cursor.address()? else {
         return Ok(());
@@ -122,7 +127,7 @@ fn expect(cursor: &mut Cursor<'_>, node_type: u8) -> Result<()> {
     }
     match cursor.u8()? {
         found if found == node_type => Ok(()),
-        other => Err(cursor.field(other.into())),
+        other => Err(cursor.field("the type of a tree's records", other.into())),
     }
 }
 

@@ -190,7 +190,7 @@ fn tree1(store: &Store, root: u64, found: &mut Found<'_>) -> Result<()> {
         let mask = key.u32()?;
         let first: Result<Vec<u64>> = (0..rank).map(|_| key.uint(8)).collect();
         let number = found.grid.number_of_first(&first?);
-        let number = number.map_err(|value| key.field(value))?;
+        let number = number.map_err(|value| key.field("the place of a chunk", value))?;
         found.add(number, address, byte_len, mask)
     })
 }

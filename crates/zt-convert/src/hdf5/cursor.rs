@@ -60,8 +60,7 @@ impl<'b> Cursor<'b> {
     }
 
     /// A field of the structure that cannot have this value.
-    pub(super) fn field(&self, value: u64) -> Error {
-        let what = self.what;
+    pub(super) fn field(&self, what: &'static str, value: u64) -> Error {
         self.error(Violation::Field { what, value })
     }
 

@@ -38,7 +38,7 @@ impl Dataspace {
             other => return Err(cursor.version(other)),
         };
         if rank > RANK_MAX {
-            return Err(cursor.field(rank.into()));
+            return Err(cursor.field("the rank of a dataspace", rank.into()));
         }
         let shape: Vec<u64> = dimensions(cursor, rank)?;
         let limits = match flags & HAS_LIMITS {

@@ -109,7 +109,7 @@ impl Datatype {
 
 fn read(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype> {
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(cursor.field(DEPTH as u64));
+        return Err(cursor.field("the depth of a datatype", DEPTH as u64));
     };
     let first = cursor.u8()?;
     let head = Head {
@@ -121,7 +121,7 @@ fn read(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype> {
         return Err(cursor.version(head.version));
     }
     if head.byte_len == 0 {
-        return Err(cursor.field(0));
+        return Err(cursor.field("the length of an element", 0));
     }
     let class = match first & 0x0F {
         0 => integer(cursor, &head, true)?,
@@ -138,7 +138,7 @@ fn read(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype> {
         9 => Class::Other("sequences of any length"),
         10 => array(cursor, &head, depth)?,
         11 => complex(cursor, &head, depth)?,
-        other => return Err(cursor.field(other.into())),
+        other => return Err(cursor.field("the class of a datatype", other.into())),
     };
     Ok(Datatype {
         byte_len: head.byte_len.into(),
@@ -151,7 +151,7 @@ fn padding(cursor: &Cursor<'_>, head: &Head) -> Result<Padding> {
         0 => Ok(Padding::Terminated),
         1 => Ok(Padding::Zeros),
         2 => Ok(Padding::Spaces),
-        other => Err(cursor.field(other.into())),
+        other => Err(cursor.field("the padding of a text", other.into())),
     }
 }
 
@@ -361,7 +361,7 @@ fn is_bool(named: &[(String, Value)]) -> bool {
 fn array(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
     let rank = cursor.u8()?;
     if rank > RANK_MAX {
-        return Err(cursor.field(rank.into()));
+        return Err(cursor.field("the rank of an array", rank.into()));
     }
     if head.version < 3 {
         cursor.skip(3)?;
@@ -375,7 +375,7 @@ fn array(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
     let mut counts = dimensions.iter();
     let byte_len = counts.try_fold(base.byte_len, |len, count| len.checked_mul(*count));
     if byte_len != Some(head.byte_len.into()) {
-        return Err(cursor.field(head.byte_len.into()));
+        return Err(cursor.field("the length of an array", head.byte_len.into()));
     }
     Ok(match base.class {
         Class::Number(number) => Class::Array(dimensions, number),

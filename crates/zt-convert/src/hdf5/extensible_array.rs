@@ -223,7 +223,7 @@ impl Array<'_> {
         }
         // The index block has no place for what says which pages there are.
         let (bitmap, first_page) = written.ok_or(Violation::Field {
-            what: WHAT,
+            what: "the length of an array's block",
             value: shape.elements,
         })?;
         self.store.span(address, content_len, WHAT)?;

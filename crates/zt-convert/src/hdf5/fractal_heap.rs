@@ -122,11 +122,7 @@ impl<'s> FractalHeap<'s> {
                 return Err(Violation::Unsupported { what }.into());
             }
             other => {
-                return Err(Violation::Field {
-                    what: WHAT,
-                    value: other.into(),
-                }
-                .into());
+                return Err(cursor.field("the kind of an ID of a heap", other.into()));
             }
         }
         let offset = cursor.uint(self.offset_len)?;
@@ -139,7 +135,7 @@ impl<'s> FractalHeap<'s> {
     fn address(&self, offset: u64, len: u64) -> Result<u64> {
         let wrong = || {
             Error::from(Violation::Field {
-                what: WHAT,
+                what: "the offset of an object in a heap",
                 value: offset,
             })
         };
@@ -240,7 +236,7 @@ impl Huge {
             None => known.insert(self.read(store)?),
         };
         let wrong = || {
-            let (what, value) = (WHAT, number);
+            let (what, value) = ("the number of a huge object", number);
             Error::from(Violation::Field { what, value })
         };
         known.get(&number).copied().ok_or_else(wrong)

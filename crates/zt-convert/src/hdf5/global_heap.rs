@@ -48,8 +48,8 @@ impl GlobalHeaps {
             }
         };
         let missing = || {
-            let value = index.into();
-            Error::from(Violation::Field { what: WHAT, value })
+            let (what, value) = ("the number of a text in its heap", index.into());
+            Error::from(Violation::Field { what, value })
         };
         let range = u16::try_from(index).ok();
         let range = range.and_then(|index| collection.objects.get(&index));

@@ -92,7 +92,7 @@ fn old(cursor: &mut Cursor<'_>) -> Result<Layout> {
             byte_len: None,
         }),
         CHUNKED => tree1(cursor, dimensions, address),
-        other => Err(cursor.field(other.into())),
+        other => Err(cursor.field("the class of a layout", other.into())),
     }
 }
 
@@ -115,7 +115,7 @@ fn new(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
         }
         CHUNKED => indexed(cursor, version),
         VIRTUAL if version > 3 => Ok(Layout::Virtual),
-        other => Err(cursor.field(other.into())),
+        other => Err(cursor.field("the class of a layout", other.into())),
     }
 }
 
@@ -128,7 +128,7 @@ fn compact(cursor: &mut Cursor<'_>, len: u32) -> Result<Layout> {
     cursor.skip(usize::try_from(len).unwrap_or(usize::MAX))?;
     let span = Span::new(offset, len.into());
     span.map(Layout::Compact)
-        .ok_or_else(|| cursor.field(len.into()))
+        .ok_or_else(|| cursor.field("the length of compact values", len.into()))
 }
 
 fn tree1(cursor: &Cursor<'_>, dimensions: Vec<u64>, address: Option<u64>) -> Result<Layout> {
@@ -143,7 +143,7 @@ fn indexed(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
     let rank = cursor.u8()?;
     let width = cursor.u8()?;
     if !(1..=8).contains(&width) {
-        return Err(cursor.field(width.into()));
+        return Err(cursor.field("the width of a chunk's dimensions", width.into()));
     }
     let dimensions = dimensions(cursor, rank, width.into())?;
     let index = match cursor.u8()? {
@@ -164,7 +164,7 @@ fn indexed(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
             cursor.skip(4 + 1 + 1)?;
             Index::Tree2
         }
-        other => return Err(cursor.field(other.into())),
+        other => return Err(cursor.field("the type of an index of chunks", other.into())),
     };
     let address = cursor.address()?;
     let mut factors = dimensions.iter();

@@ -298,7 +298,9 @@ fn new(store: &Store, address: u64, what: &'static str) -> Result<((Block, Range
     let mut cursor = head.cursor();
     cursor.skip(cursor.remaining().saturating_sub(as_usize(0..width).end))?;
     let len = cursor.uint(as_usize(0..width).end)?;
-    let end = start.checked_add(len).ok_or_else(|| cursor.field(len))?;
+    let end = start
+        .checked_add(len)
+        .ok_or_else(|| cursor.field("the length of an object header", len))?;
     let block = store.fetch_checked(address, end.saturating_add(4), what)?;
     let form = Form {
         is_new: true,

@@ -37,7 +37,7 @@ impl Client {
     pub(super) fn expect(self, cursor: &mut Cursor<'_>) -> Result<()> {
         match client(cursor)? {
             found if found == self => Ok(()),
-            Client(other) => Err(cursor.field(other.into())),
+            Client(other) => Err(cursor.field("the client of an array", other.into())),
         }
     }
 }

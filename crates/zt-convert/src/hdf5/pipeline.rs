@@ -81,7 +81,7 @@ impl Pipeline {
             other => return Err(cursor.version(other)),
         }
         if count > FILTERS_MAX {
-            return Err(cursor.field(count.into()));
+            return Err(cursor.field("the number of filters", count.into()));
         }
         let (mut ids, mut filters) = (Vec::new(), Vec::new());
         for _ in 0..count {

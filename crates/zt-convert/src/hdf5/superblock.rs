@@ -50,7 +50,7 @@ pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)
     // A file behind bytes that were put before it later has moved as a whole.
     let moved = found.end.checked_sub(found.base);
     let expected = moved.and_then(|len| base.checked_add(len));
-    let expected = expected.ok_or_else(|| cursor.field(found.end))?;
+    let expected = expected.ok_or_else(|| cursor.field("the end of the file", found.end))?;
     if within.end() < expected {
         let expected = expected.saturating_sub(within.offset());
         let found = within.byte_len();
@@ -83,13 +83,13 @@ struct Found {
 }
 
 fn sizes(cursor: &mut Cursor<'_>) -> Result<Sizes> {
-    let mut size = || match cursor.u8()? {
+    let mut size = |name| match cursor.u8()? {
         size @ (2 | 4 | 8) => Ok(size),
-        size => Err(cursor.field(size.into())),
+        size => Err(cursor.field(name, size.into())),
     };
     Ok(Sizes {
-        offset: size()?,
-        length: size()?,
+        offset: size("the width of addresses")?,
+        length: size("the width of lengths")?,
     })
 }
 

@@ -225,6 +225,17 @@ fn of_sizes(offset: usize, length: usize) -> Vec<u8> {
     file
 }
 
+/// What has many fields says which of them cannot be.
+#[test]
+fn fields_that_cannot_be_are_named() {
+    for (at, what) in [(13, "the width of addresses"), (14, "the width of lengths")] {
+        let mut bytes = of_sizes(8, 8);
+        bytes[at] = 16;
+        let error = opened(bytes).unwrap_err().to_string();
+        assert!(error.contains(&format!("{what} cannot be 16")), "{error}");
+    }
+}
+
 #[test]
 fn addresses_and_lengths_may_differ_in_width() {
     for offset in [2, 4, 8] {
