@@ -400,7 +400,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     warning(
         "attribute",
         "HDF5",
-        "an attribute that is no number, no text and no array of them, or is damaged; it is left out",
+        "an attribute that is no number, no text and no array of them, or is damaged; it is left out. Eight of an object are told, and how many more there are; so with the other warnings of attributes",
     ),
     warning(
         "unknown-type",

@@ -4,7 +4,8 @@
 //! Rows of such a view are scattered over its bytes, so it is gathered in *bands*: as many of the
 //! outermost rows as fit into a few megabytes are put together in one pass over the bytes, in the
 //! order in which these lie. Bands are kept while they are being read, a few at a time, for all
-//! views of a file together: memory does not grow with the views, nor with their size.
+//! views of a file together: memory does not grow with the views, nor with their size. A thread that
+//! goes on to another view leaves at most one large band behind.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod bands;
