@@ -80,10 +80,15 @@ pub(super) fn values(
             }
         }
     }
-    let what = "attributes stand for names of other bytes";
-    told.tell_rest(builder, name::CODE, renamed, what);
-    let what = "attributes are left out";
-    told.tell_rest(builder, "attribute", all.faulty, what);
+    // A group is no object of the file.
+    let of = match prefix.strip_suffix('@') {
+        Some(group) => format!(" of \"{}\"", group.escape_debug()),
+        None => String::new(),
+    };
+    let what = format!("attributes{of} stand for names of other bytes");
+    told.tell_rest(builder, name::CODE, renamed, &what);
+    let what = format!("attributes{of} are left out");
+    told.tell_rest(builder, "attribute", all.faulty, &what);
     values
 }
 

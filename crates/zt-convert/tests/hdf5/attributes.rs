@@ -3,8 +3,8 @@
 use zt::Value;
 
 use crate::draft::{
-    ATTRIBUTE, ATTRIBUTE_INFO, Draft, Message, SHARED, UNDEFINED, beside, bytes, dataspace,
-    datatype, float, int, message,
+    ATTRIBUTE, ATTRIBUTE_INFO, Draft, LINK_INFO, Message, SHARED, UNDEFINED, beside, bytes,
+    dataspace, datatype, float, int, message,
 };
 
 /// An attribute message of version 3, called `a`.
@@ -244,6 +244,19 @@ fn of_many_attributes_without_a_value_a_few_are_told() {
         assert!(told[8].message.starts_with("22 more "), "{:?}", told[8]);
         assert!(told.iter().all(|it| it.object.as_deref() == Some("x")));
     }
+}
+
+#[test]
+fn of_attributes_that_are_not_told_their_group_is() {
+    let file = beside(|_| {
+        let links = [bytes!(0u16), bytes!(UNDEFINED, UNDEFINED)].concat();
+        let mut messages = vec![message(LINK_INFO, links)];
+        messages.extend(vec![message(ATTRIBUTE, []); 9]);
+        messages
+    });
+    let told = file.warnings();
+    assert_eq!(told.len(), 9);
+    assert_eq!(told[8].message, "1 more attributes of \"x\" are left out");
 }
 
 /// Where an object has many, they are in a heap of its own, or in that of the file.
