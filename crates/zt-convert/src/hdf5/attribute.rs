@@ -1,6 +1,7 @@
 //! Attributes of groups and datasets. Spec: IV.A.2.m.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use zt::formats::{F8E4M3Fn, F8E5M2, f16};
 use zt::{ByteOrder, DType, Error, ErrorKind, Result, Value};
 
 use super::btree2;
@@ -338,9 +339,8 @@ fn is_complex(number: &Number) -> bool {
 /// The value of a number; a complex one is a list of its parts.
 pub(super) fn number(number: &Number, bytes: &[u8]) -> Value {
     match (number.logical_type, bytes) {
-        // The upper half of an IEEE half.
-        (Some("f8_e5m2"), [bits]) => return half_to_f64(u16::from_le_bytes([0, *bits])).into(),
-        (Some("f8_e4m3fn"), [bits]) => return e4m3fn_to_f64(*bits).into(),
+        (Some("f8_e5m2"), [bits]) => return F8E5M2::from_bits(*bits).to_f32().into(),
+        (Some("f8_e4m3fn"), [bits]) => return F8E4M3Fn::from_bits(*bits).to_f32().into(),
         _ => {}
     }
     let width = number.dtype.byte_len().max(1);
@@ -380,32 +380,7 @@ fn scalar(dtype: DType, byte_order: ByteOrder, bytes: &[u8]) -> Value {
         DType::F32 => f32::from_le_bytes([a, b, c, d]).into(),
         // The upper half of an f32.
         DType::BF16 => f32::from_le_bytes([0, 0, a, b]).into(),
-        DType::F16 => half_to_f64(u16::from_le_bytes([a, b])).into(),
+        DType::F16 => f16::from_le_bytes([a, b]).to_f32().into(),
         _ => bits.into(),
-    }
-}
-
-/// The value of an IEEE half, exactly.
-fn half_to_f64(bits: u16) -> f64 {
-    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-    let exponent = i32::from(bits >> 10 & 0x1F);
-    let mantissa = f64::from(bits & 0x3FF);
-    sign * match exponent {
-        0 => mantissa * 2f64.powi(-24),
-        31 if mantissa == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (mantissa + 1024.0) * 2f64.powi(exponent.saturating_sub(25)),
-    }
-}
-
-/// The value of an 8-bit float that has no infinity, exactly.
-fn e4m3fn_to_f64(bits: u8) -> f64 {
-    let sign = if bits & 0x80 == 0 { 1.0 } else { -1.0 };
-    let exponent = i32::from(bits >> 3 & 0xF);
-    let mantissa = f64::from(bits & 7);
-    sign * match (exponent, bits & 7) {
-        (0, _) => mantissa * 2f64.powi(-9),
-        (15, 7) => f64::NAN,
-        _ => (mantissa + 8.0) * 2f64.powi(exponent.saturating_sub(10)),
     }
 }
