@@ -14,9 +14,9 @@ pub(crate) const SPLIT_COUNT: &str = "split.count";
 const SPLIT_NO: &str = "split.no";
 const SPLIT_TENSORS: &str = "split.tensors.count";
 
-/// Whether files of these attributes include every file of a set. What only says so is taken out of
-/// them then: what is made of all files is no part of a set.
-pub(crate) fn is_whole_set(files: &mut [Attributes]) -> bool {
+/// Takes what only says which file of a set each is out of the attributes of all of them, because what is
+/// made of all is no part of a set. `false`, and nothing done, where one is missing.
+pub(crate) fn forgets_set(files: &mut [Attributes]) -> bool {
     let number = |file: &Attributes, key| file.get(key).and_then(Value::as_u64);
     let mut parts: Vec<&mut Attributes> = files
         .iter_mut()

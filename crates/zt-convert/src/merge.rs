@@ -53,7 +53,7 @@ impl<'i> Merged<'i> {
             has_attributes |= map.is_some();
             attributes_of.push(map.unwrap_or_default());
         }
-        let is_whole_set = gguf_pairs::is_whole_set(&mut attributes_of);
+        let is_whole_set = gguf_pairs::forgets_set(&mut attributes_of);
         repeat_warnings(inputs, is_whole_set, options, summary)?;
         for (input, map) in inputs.iter().zip(attributes_of) {
             let (file, path) = (input.file(), input.path());

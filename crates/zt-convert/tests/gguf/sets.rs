@@ -1,0 +1,96 @@
+//! Several files: what becomes of the pairs of each.
+
+use zt::{Dense, File, Value, Writer};
+use zt_convert::{ConvertOptions, GGUF, Input, ZT, convert};
+
+use super::{opened, to};
+
+/// A file of these pairs, and a tensor of this name.
+fn with_pairs<const N: usize>(name: &str, pairs: [(&str, u32); N]) -> File {
+    let mut ours = Vec::new();
+    let mut writer = Writer::new(&mut ours).unwrap();
+    let dense = Dense::from_slice(&[1], &[1.0f32]).unwrap();
+    writer.add(name, &dense).unwrap();
+    writer.set_attributes(pairs.into());
+    writer.finish().unwrap();
+    opened(to(&ConvertOptions::new(GGUF), &opened(ours)).unwrap().0)
+}
+
+#[test]
+fn all_files_of_a_set_become_one_that_is_part_of_none() {
+    let part = |no: u32| {
+        let key = ["a", "b", "c"][no as usize];
+        let pairs = [
+            ("split.no", no),
+            ("split.count", 3),
+            ("split.tensors.count", 3),
+            ("k", 7),
+            (key, no),
+        ];
+        with_pairs(key, pairs)
+    };
+    let merged = |numbers: &[u32], lossy: bool| {
+        let inputs: Vec<Input> = numbers.iter().map(|no| part(*no).into()).collect();
+        let (mut bytes, mut options) = (Vec::new(), ConvertOptions::new(GGUF));
+        options.lossy = lossy;
+        convert(&inputs, &mut bytes, &options).map(|summary| (opened(bytes), summary))
+    };
+    let (whole, summary) = merged(&[1, 0, 2], false).unwrap();
+    assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
+    assert!(whole.warnings().is_empty());
+    assert_eq!(whole.len(), 3);
+    let attributes = whole.attributes().unwrap().unwrap();
+    let keys = attributes.iter().filter_map(|(key, _)| key.as_str());
+    assert_eq!(keys.collect::<Vec<_>>(), ["b", "k", "a", "c", "gguf.types"]);
+    // Some files of a set are a part of it still.
+    assert_eq!(merged(&[0, 2], false).unwrap_err().code(), "lossy");
+    let (_, summary) = merged(&[0, 2], true).unwrap();
+    let codes = summary.warnings.iter().map(|it| it.code);
+    assert_eq!(codes.filter(|code| *code == "split").count(), 2);
+}
+
+#[test]
+fn types_of_several_files_are_joined_and_no_other_kind_gets_them() {
+    let inputs = [
+        with_pairs("v", [("a", 1)]).into(),
+        with_pairs("w", [("b", 2), ("a", 1)]).into(),
+    ];
+    let mut bytes = Vec::new();
+    let summary = convert(&inputs, &mut bytes, &ConvertOptions::new(GGUF)).unwrap();
+    assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
+    let attributes = opened(bytes).attributes().unwrap().unwrap();
+    let types = attributes.get("gguf.types").unwrap().as_array().unwrap();
+    assert_eq!(types.len(), 2);
+    let mut bytes = Vec::new();
+    convert(&inputs, &mut bytes, &ConvertOptions::new(ZT)).unwrap();
+    assert_eq!(opened(bytes).attributes().unwrap().unwrap(), attributes);
+    #[cfg(feature = "safetensors")]
+    {
+        let mut ours = Vec::new();
+        let mut writer = Writer::new(&mut ours).unwrap();
+        writer.set_attributes([("format", "pt")].into());
+        writer.finish().unwrap();
+        let (gguf, _) = to(&ConvertOptions::new(GGUF), &opened(ours)).unwrap();
+        let options = ConvertOptions::new(zt_convert::SAFETENSORS);
+        let (_, summary) = to(&options, &opened(gguf)).unwrap();
+        assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
+    }
+}
+
+#[test]
+fn a_part_of_a_split_model_says_so() {
+    for (count, codes) in [(3u64, &["split"][..]), (1, &[])] {
+        let mut ours = Vec::new();
+        let mut writer = Writer::new(&mut ours).unwrap();
+        let dense = Dense::from_slice(&[1], &[1.0f32]).unwrap();
+        writer.add("w", &dense).unwrap();
+        writer.set_attributes([("split.count", Value::from(count))].into());
+        writer.finish().unwrap();
+        let part = opened(to(&ConvertOptions::new(GGUF), &opened(ours)).unwrap().0);
+        let codes_of = |found: Vec<zt::Warning>| found.iter().map(|it| it.code).collect::<Vec<_>>();
+        assert_eq!(codes_of(part.warnings()), codes);
+        // So it is said of what is made of it.
+        let (_, summary) = to(&ConvertOptions::new(GGUF), &part).unwrap();
+        assert_eq!(codes_of(summary.warnings), codes);
+    }
+}
