@@ -241,6 +241,9 @@ mod tests {
             let above = 2f64.powi(-25) + 2f64.powi(tiny - 25);
             assert_eq!(cast(above, DType::F16), 1);
         }
+        // Between the first and the second f32 above the tie, of which the first is odd.
+        let above = 1.0 + 2f64.powi(-11) + 1.5 * 2f64.powi(-23);
+        assert_eq!(cast(above, DType::F16), 0x3c01);
         assert_eq!(cast(1.0 + 2f64.powi(-11), DType::F16), 0x3c00);
         assert_eq!(cast(1.0 + 2f64.powi(-8), DType::BF16), 0x3f80);
         assert_eq!(cast(2f64.powi(-25), DType::F16), 0);

@@ -125,9 +125,9 @@ impl Layout {
     }
 }
 
-/// `bits / 2^shift`, to nearest, ties to even. `bits` of a subnormal has 24 bits: beyond 25 all of it is less than half.
+/// `bits / 2^shift`, to nearest, ties to even. `bits` of a subnormal has 24 bits: beyond 24 all of it is less than half.
 const fn round_off(bits: u32, shift: u32) -> u32 {
-    if shift > 25 {
+    if shift > 24 {
         return 0;
     }
     let quotient = bits >> shift;

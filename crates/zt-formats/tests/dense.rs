@@ -228,6 +228,14 @@ fn bools_are_zero_or_one() {
     );
     let registry = Registry::builtin();
     assert!(dense.elements().scalars(&registry).is_err());
+
+    // Two of a kind, whose bits cancel out.
+    let dense = Dense::from_elements([3], Elements::new(DType::Bool, &[0, 2, 2][..])).unwrap();
+    let error = dense.as_slice::<bool>().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "component `data`: element 1 is 2, not 0 or 1"
+    );
 }
 
 #[test]
@@ -251,6 +259,40 @@ fn floats_of_any_width_are_cast_to_any_other() {
         *fp8.to_f32().unwrap().as_slice::<f32>().unwrap(),
         [448.0, -0.5]
     );
+}
+
+#[test]
+fn long_arrays_are_cast_to_the_last_value() {
+    let registry = Registry::builtin();
+    // Values that all of these have, of more than a few blocks, the last of which is not whole.
+    let values: Vec<f32> = (0u8..16).cycle().take(5000).map(f32::from).collect();
+    let codes: Vec<F8E4M3Fn> = values.iter().copied().map(F8E4M3Fn::from_f32).collect();
+    let narrow = Elements::from(&values);
+    let wide = narrow.to_dtype(DType::F64, &registry).unwrap();
+    for from in [narrow, wide, Elements::from(&codes)] {
+        for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16] {
+            let cast = from.to_dtype(dtype, &registry).unwrap();
+            let back: Vec<f64> = cast
+                .scalars(&registry)
+                .unwrap()
+                .map(|scalar| scalar.as_f64().unwrap())
+                .collect();
+            let expected: Vec<f64> = values.iter().copied().map(f64::from).collect();
+            assert_eq!(back, expected, "{} to {dtype}", from.dtype);
+        }
+    }
+}
+
+#[test]
+fn typed_elements_are_equal_where_their_values_are() {
+    let (one, two) = ([1u16, 2], [1u16, 3]);
+    let (one, two) = (Elements::from(&one), Elements::from(&two));
+    let (one, two) = (
+        one.as_slice::<u16>().unwrap(),
+        two.as_slice::<u16>().unwrap(),
+    );
+    assert_eq!(one, one.clone());
+    assert_ne!(one, two);
 }
 
 #[test]

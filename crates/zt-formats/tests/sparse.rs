@@ -275,6 +275,17 @@ fn values_of_one_place_add_up_and_others_arrive_bit_for_bit() {
     let dense = coo.to_dense().unwrap();
     let values = dense.as_slice::<Complex<f32>>().unwrap();
     assert_eq!(*values, [one + one, Complex::ZERO]);
+    // Half of one, and one: 1.5 of every kind of FP8.
+    for (name, half, one, sum) in [
+        ("f8_e4m3fn", 0x30u8, 0x38u8, 0x3cu8),
+        ("f8_e5m2", 0x38, 0x3c, 0x3e),
+        ("f8_e4m3fnuz", 0x38, 0x40, 0x44),
+        ("f8_e5m2fnuz", 0x3c, 0x40, 0x42),
+    ] {
+        let codes = Elements::from(vec![half, one]).with_logical_type(name);
+        let dense = Coo::new([2], codes, &[1, 1]).unwrap().to_dense().unwrap();
+        assert_eq!(*dense.elements().bytes, [0, sum], "{name}");
+    }
 
     let odd_nan = f32::from_bits(0x7f80_0001);
     let coo = Coo::new([3], Elements::from(vec![-0.0, odd_nan]), &[0, 2]).unwrap();
@@ -511,4 +522,6 @@ fn views_lend_what_the_object_has() {
     assert_eq!(coo.values(), &Elements::from(&values));
     let along = [coo.coords(0), coo.coords(1), coo.coords(2)];
     assert_eq!(along, [Some(&coords[..3]), Some(&coords[3..]), None]);
+    let empty = Coo::new([2, 4], &[0f32; 0], &[0; 0]).unwrap();
+    assert_eq!([empty.coords(1), empty.coords(2)], [Some(&[][..]), None]);
 }

@@ -319,6 +319,49 @@ fn what_is_finite_stays_finite() {
         let values = dense.as_slice::<f32>().unwrap();
         let is_finite = values.iter().all(|value| value.is_finite());
         assert!(is_finite, "{quantization:?}: {values:?}");
+        // What is clipped is clipped to the most that the levels reach.
+        if bits == 4 && zero_kind == ZeroKind::Subtractive {
+            let far = values[0].min(-values[1]);
+            assert!(far > 0.8 * f32::MAX, "{quantization:?}: {values:?}");
+        }
+    }
+}
+
+#[test]
+fn the_scale_is_what_the_levels_of_a_group_are_apart() {
+    let packing = Packing {
+        per_word: 2,
+        dtype: DType::U8,
+    };
+    let plain = Quantization::new(4, 2, packing);
+    let signed = Quantization {
+        signed: true,
+        ..plain
+    };
+    let additive = Quantization {
+        zero_kind: ZeroKind::Additive,
+        ..plain
+    };
+    for (quantization, values, scales, zeros) in [
+        (signed, [7.0, -3.0, 0.0, 14.0], [1.0, 2.0], None),
+        (plain, [-5.0, 10.0, 0.0, 30.0], [1.0, 2.0], Some([5.0, 0.0])),
+        (
+            additive,
+            [10.0, 25.0, 30.0, 60.0],
+            [1.0, 2.0],
+            Some([10.0, 30.0]),
+        ),
+        // Any scale does for zeros, but one that divides.
+        (signed, [0.0; 4], [1.0; 2], None),
+    ] {
+        let array = QuantizedGroup::quantize([4], &values, quantization).unwrap();
+        assert_eq!(*array.scales().as_slice::<f32>().unwrap(), scales);
+        if let Some(zeros) = zeros {
+            let found = array.zeros().unwrap().as_slice::<f32>().unwrap();
+            assert_eq!(*found, zeros, "{quantization:?}");
+        }
+        let dense = array.to_dense().unwrap();
+        assert_eq!(*dense.as_slice::<f32>().unwrap(), values);
     }
 }
 
