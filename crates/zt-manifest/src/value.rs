@@ -212,4 +212,12 @@ mod tests {
         assert_ne!(Value::Float(-0.0), Value::Float(0.0));
         assert_ne!(Value::Float(1.0), Value::Unsigned(1));
     }
+
+    #[test]
+    fn tags_are_equal_where_number_and_content_are() {
+        let tag = |number, content: u64| Value::Tag(number, Box::new(content.into()));
+        assert_eq!(tag(1, 7), tag(1, 7));
+        assert_ne!(tag(1, 7), tag(2, 7));
+        assert_ne!(tag(1, 7), tag(1, 8));
+    }
 }

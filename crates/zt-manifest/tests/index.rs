@@ -109,6 +109,16 @@ fn judges_the_version_before_the_rest_of_the_root() {
         let other = with(without(root(), "objects"), "version", text);
         assert_eq!(code(other), "version", "{text}");
     }
+    for (text, words) in [
+        ("one", "\"one\" is no version: 1.2.0 is one"),
+        (
+            "2.0.0",
+            "version \"2.0.0\": this reader knows major version 1",
+        ),
+    ] {
+        let error = parse(encode(&with(root(), "version", text)), Layout::V1_1).unwrap_err();
+        assert_eq!(error.to_string(), words);
+    }
 }
 
 #[test]

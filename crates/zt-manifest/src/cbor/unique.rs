@@ -279,8 +279,19 @@ impl<'a> Iterator for Chunks<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{bit_of, compare_texts, text_cmp};
+    use super::{Unique, bit_of, compare_texts, text_cmp};
+    use crate::cbor::cursor::Flaw;
     use std::cmp::Ordering;
+
+    #[test]
+    fn the_later_of_two_equal_keys_is_found_among_keys_of_any_kind() {
+        // Of keys at these offsets, the one at 6 is the one at 1, spelled in another way.
+        let bytes = b"\x09\x81\x01\x62zz\x9F\x01\xFF\x05";
+        let mut keys = vec![0, 1, 3, 6, 9];
+        let mut unique = Unique::new(0);
+        (unique.suspect, unique.texts) = (true, false);
+        assert_eq!(unique.close(&mut keys, bytes), Err(Flaw::duplicate(6)));
+    }
 
     #[test]
     fn the_keys_of_the_schema_have_bits_of_their_own() {
