@@ -144,6 +144,13 @@ fn indices_of_any_integer_dtype_are_read_and_only_u64_is_strictly_right() {
     registry
         .check_strict("sparse_csr", &signature.signature())
         .unwrap();
+    let (values, coords) = ([1f32], [2u64]);
+    let coo = Coo::new([3], &values, &coords).unwrap();
+    let signed = Elements::from(&[2i64]);
+    let parts = with(coo.to_object().unwrap().into_parts(), "coords", signed);
+    registry.check("sparse_coo", &parts.signature()).unwrap();
+    let strict = registry.check_strict("sparse_coo", &parts.signature());
+    assert_eq!(blame(strict), on("index-dtype", "coords"));
     // Nor is a u64 under a name.
     let named = Elements::from(&[1u64, 0, 2]).with_logical_type("acme.column");
     let parts = with(csr_parts(), "indices", named);

@@ -97,10 +97,7 @@ impl ManifestEncoder {
         let placement = Placement {
             layout: Layout::V1_1,
             data: Span::new(0, u64::MAX).unwrap_or_default(),
-            limits: Limits {
-                attributes_len: usize::MAX,
-                ..Limits::default()
-            },
+            limits: Limits::default(),
         };
         let cbor = self.bytes(object.object, object.end);
         let raw = schema::object(cbor, 0, placement.layout, &placement.limits);

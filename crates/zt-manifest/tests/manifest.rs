@@ -7,8 +7,8 @@
 )]
 
 use zt_manifest::{
-    Blob, ByteOrder, Component, DType, Digest, Encoding, Manifest, ManifestEncoder, Map, Misuse,
-    Object, Span, Value,
+    Blob, ByteOrder, Component, DType, Digest, EncodedObject, Encoding, Manifest, ManifestEncoder,
+    Map, Misuse, Object, Span, Value,
 };
 use zt_manifest::{Error, Fault, Index, Layout, Limits};
 
@@ -278,6 +278,22 @@ fn objects_that_follow_each_other_are_one_piece() {
         let manifest = encoder.finish(objects, None, &Map::new()).unwrap();
         // What is before the objects and what is behind them are pieces, too.
         assert_eq!(manifest.pieces().count(), pieces + 2);
+    }
+}
+
+#[test]
+fn an_encoded_object_is_as_long_as_what_it_adds_without_its_name() {
+    let mut encoder = ManifestEncoder::default();
+    let [first, named] = ["a", "a name"].map(|name| encoder.add(name, &object()).unwrap());
+    let renamed = encoder.rename(first, "another name");
+    let byte_len = |objects: &[EncodedObject]| -> usize {
+        let objects = objects.iter().copied();
+        let manifest = encoder.finish(objects, None, &Map::new()).unwrap();
+        manifest.pieces().map(<[u8]>::len).sum()
+    };
+    for (object, name) in [(first, "a"), (named, "a name"), (renamed, "another name")] {
+        let added = byte_len(&[object]) - byte_len(&[]);
+        assert_eq!(object.byte_len(), added - 1 - name.len());
     }
 }
 

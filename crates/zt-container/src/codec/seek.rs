@@ -309,6 +309,8 @@ mod tests {
     /// A list of frames takes four times the memory of a skippable frame of no bytes.
     #[test]
     fn frames_that_are_too_many_for_their_bytes_are_not_listed() {
+        let most = |byte_len| most_frames(Span::new(64, byte_len).unwrap());
+        assert_eq!([0, 127, 128, 128_000].map(most), [4096, 4096, 4097, 5096]);
         let skippable = [0x50, 0x2A, 0x4D, 0x18, 0, 0, 0, 0];
         for (count, is_listed) in [(4000, true), (5000, false)] {
             let mut stored = skippable.repeat(count);
