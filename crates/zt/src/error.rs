@@ -141,6 +141,7 @@ impl Error {
     fn from_cause(cause: Cause) -> Self {
         let offset = match &cause {
             Cause::Container(error) => error.offset(),
+            Cause::Manifest(zt_manifest::Error::Container(error)) => error.offset(),
             Cause::Manifest(error) => error.offset(),
             _ => None,
         };

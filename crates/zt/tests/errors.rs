@@ -272,6 +272,18 @@ fn of_files() {
 
 /// What is known of a place is kept, and a later word about it changes nothing.
 #[test]
+fn of_places_in_zt_files() {
+    let mut bytes = written(&one(), WriteOptions::new());
+    let offset = b"offset\x18\x40";
+    let at = bytes.windows(8).position(|found| found == offset).unwrap();
+    bytes[at + 7] = 72;
+    let error = File::from_bytes(bytes).unwrap().tensor("x").unwrap_err();
+    assert_eq!((error.code(), error.offset()), ("bounds", Some(72)));
+    let words = "x/data at 72: 1 bytes at 72 leave the data region 8..65";
+    assert_eq!(error.to_string(), words);
+}
+
+#[test]
 fn places_are_named_by_who_knows_them_best() {
     let error = || Error::new(ErrorKind::Malformed, "header", "odd");
     let span = |offset| Span::new(offset, 4).unwrap();
