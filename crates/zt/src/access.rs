@@ -20,14 +20,20 @@ pub fn keep_access(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
         // Only the administrator may give files away; others may to a group that they are in.
         && fchown(file, uid, gid).is_err()
     {
-        // Who runs as the owner or as the group was to run as those, and not as these.
-        mode &= !0o6000;
+        mode = for_another_owner(mode);
         if fchown(file, None, gid).is_err() {
             mode = for_another_group(mode);
         }
     }
     // Behind the owner, whose change takes bits away, as the mask of the process may have.
     file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+/// What of `mode` may stay where the owner cannot: who runs as the owner or as the group was to run as
+/// those, and not as these.
+#[cfg(unix)]
+const fn for_another_owner(mode: u32) -> u32 {
+    mode & !0o6000
 }
 
 /// What of `mode` may stay where the group cannot: to either group that was not the file's or that no
@@ -57,5 +63,13 @@ mod tests {
         let expected = [0o600, 0o644, 0o600, 0o644, 0o600, 0o755, 0o600, 0o777];
         assert_eq!(modes.map(super::for_another_group), expected);
         assert_eq!(super::for_another_group(0o100_640), 0o100_600);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_runs_as_another_owner() {
+        let modes = [0o104_755, 0o102_750, 0o106_711, 0o101_777, 0o100_640];
+        let expected = [0o100_755, 0o100_750, 0o100_711, 0o101_777, 0o100_640];
+        assert_eq!(modes.map(super::for_another_owner), expected);
     }
 }
