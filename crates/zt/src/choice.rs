@@ -90,7 +90,7 @@ fn choose_effort(tools: &Tools, head: &(impl Head + ?Sized)) -> Result<Method> {
     })
 }
 
-/// Whether `len` saves at least a fiftieth: less is not worth the time of a reader.
+/// Whether `len` saves more than a fiftieth: less is not worth the time of a reader.
 fn is_worth(len: usize, of: usize) -> bool {
     len < of - of / 50
 }

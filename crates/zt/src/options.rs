@@ -26,9 +26,9 @@ pub enum Compression {
     /// zstd that codes bytes by their frequency and looks for no repetition, unless a component
     /// does not shrink. Right for weights, whose bits do not repeat; wrong for most else.
     EntropyOnly,
-    /// Whichever suits a component, by a sample of its first bytes: as it is where nothing saves a
-    /// fiftieth, [`Compression::EntropyOnly`] where searching saves hardly more, else zstd of its
-    /// default level.
+    /// Whichever suits a component, by a sample of its first bytes: as it is where nothing saves
+    /// more than a fiftieth, [`Compression::EntropyOnly`] where searching saves hardly more, else zstd
+    /// of its default level.
     Auto,
 }
 
