@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn pieces_come_whole_and_in_order() {
         let content: Vec<u8> = (0..5_000_003u32).map(|at| at.to_le_bytes()[1]).collect();
-        for len in [0, 1, 1000, 1 << 20, (1 << 20) + 1, content.len()] {
+        for len in [0, 1, 1000, WORTH_IT, 1 << 20, (1 << 20) + 1, content.len()] {
             for piece_len in [1000, 1 << 20] {
                 let (content, mut found) = (&content[..len], Vec::new());
                 let take = |bytes: &[u8]| {
@@ -140,6 +140,22 @@ mod tests {
             };
             for_each_piece(failing, piece_len, take).unwrap_err();
             assert_eq!(count, 2, "what was read before the error is handed on");
+        }
+    }
+
+    #[test]
+    fn nothing_is_read_behind_the_end_or_an_error() {
+        for fails in [false, true] {
+            let (mut whole, mut reads) = (reader(&[7; 1 << 20]), 0);
+            let read = |out: &mut [u8]| {
+                reads += 1;
+                match whole(out)? {
+                    0 if fails => Err(crate::error::Fault::Interrupted.into()),
+                    len => Ok(len),
+                }
+            };
+            let found = for_each_piece(read, 1 << 20, |_| ControlFlow::Continue(()));
+            assert_eq!((found.is_err(), reads), (fails, 2));
         }
     }
 

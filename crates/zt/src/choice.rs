@@ -119,3 +119,35 @@ fn sample(byte_len: usize) -> impl Iterator<Item = Range<usize>> {
         .map(move |at| at * step..byte_len.min(at * step + STRETCH))
         .filter(|range| !range.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fiftieth_is_not_worth_it() {
+        for (len, of, expected) in [
+            (97, 100, true),
+            (98, 100, false),
+            (0, 1, true),
+            (0, 0, false),
+        ] {
+            assert_eq!(is_worth(len, of), expected, "{len} of {of}");
+        }
+    }
+
+    #[test]
+    fn a_sample_is_spread_from_the_beginning_to_the_end() {
+        let starts = |byte_len| {
+            let ranges = sample(byte_len);
+            let of_one = |range: Range<usize>| (range.start, range.len());
+            ranges.map(of_one).collect::<Vec<_>>()
+        };
+        assert_eq!(starts(0), []);
+        assert_eq!(starts(40_000), [(0, STRETCH), (STRETCH, 40_000 - STRETCH)]);
+        let all = [0, 1, 2, 3].map(|at| (at * STRETCH, STRETCH));
+        assert_eq!(starts(STRETCHES * STRETCH), all);
+        let spread = [0, 1, 2, 3].map(|at| (at * 100_000, STRETCH));
+        assert_eq!(starts(300_000 + STRETCH), spread);
+    }
+}

@@ -446,11 +446,25 @@ pub const WARNINGS: &[WarningInfo] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::{ALL, TOLERATED, WARNINGS, explain, explain_warning};
+    use super::{ALL, Blame, TOLERATED, WARNINGS, explain, explain_warning};
 
     #[test]
     fn codes_are_sorted_and_unique() {
         assert!(ALL.is_sorted_by(|a, b| a.code < b.code));
+    }
+
+    #[test]
+    fn blame_is_one_word() {
+        let words = [
+            (Blame::File, "file"),
+            (Blame::System, "system"),
+            (Blame::Build, "build"),
+            (Blame::Limits, "limits"),
+            (Blame::Caller, "caller"),
+        ];
+        for (blame, word) in words {
+            assert_eq!(blame.as_str(), word);
+        }
     }
 
     /// The page for people has exactly one section for each code.

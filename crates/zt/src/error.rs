@@ -511,3 +511,56 @@ impl From<Error> for std::io::Error {
         std::io::Error::new(kind, error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use zt_container::{LimitExceeded, Misuse, Unsupported};
+    use zt_formats::{Misuse as OfValues, Unsupported as OfFormats};
+
+    use super::*;
+
+    #[test]
+    fn who_is_at_fault_is_known_of_every_layer() {
+        let io = || zt_container::Error::Io(std::io::ErrorKind::NotFound.into());
+        let misuse = zt_manifest::Misuse::DuplicateName("w".into());
+        for (error, kind) in [
+            (Error::from(io()), ErrorKind::Io),
+            (
+                zt_container::Error::Unsupported(Unsupported::NotARegularFile).into(),
+                ErrorKind::Unsupported,
+            ),
+            (
+                zt_container::Error::Limit(LimitExceeded::Manifest { limit: 1, found: 2 }).into(),
+                ErrorKind::Limit,
+            ),
+            (
+                zt_container::Error::Misuse(Misuse::Order).into(),
+                ErrorKind::Misuse,
+            ),
+            (zt_manifest::Error::from(io()).into(), ErrorKind::Io),
+            (zt_manifest::Error::Misuse(misuse).into(), ErrorKind::Misuse),
+            (
+                zt_manifest::Error::FooterMissing.into(),
+                ErrorKind::Malformed,
+            ),
+            (
+                zt_formats::Error::Unsupported(OfFormats::Format("x".into())).into(),
+                ErrorKind::Unsupported,
+            ),
+            (
+                zt_formats::Error::Misuse(OfValues::NotFinite { position: 0 }).into(),
+                ErrorKind::Misuse,
+            ),
+            (
+                zt_formats::Error::Allocation { byte_len: 1 }.into(),
+                ErrorKind::Limit,
+            ),
+            (
+                zt_formats::Violation::MissingComponent.of("data").into(),
+                ErrorKind::Malformed,
+            ),
+        ] {
+            assert_eq!(error.kind(), kind, "{error}");
+        }
+    }
+}

@@ -1,9 +1,10 @@
 //! Files of other formats, assembled by their readers.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use zt::formats::Violation;
 use zt::{
-    Blob, Component, DType, ErrorKind, FileBuilder, Kind, Limits, Memory, Object, OpenOptions,
-    RawObject, Span, Warning,
+    Attributes, Blob, Component, DType, ErrorKind, FileBuilder, Kind, Limits, Memory, Object,
+    ObjectFormat, OpenOptions, RawObject, Registry, Signature, Span, Warning,
 };
 
 fn object(shape: &[u64], offset: u64, byte_len: u64) -> Object {
@@ -128,13 +129,18 @@ fn bytes_that_are_made_have_no_place_in_a_file() {
 fn objects_of_other_files_are_included_as_they_are_there() {
     let part = |name: &str, bytes: [u8; 4]| {
         let mut builder = FileBuilder::new(Kind::new("part"), OpenOptions::new());
+        // So that the others are not the first.
+        builder.derived(Memory::new([0u8; 2]));
         let source = builder.source(Memory::new(bytes));
         let made = builder.derived_from(Memory::new([9u8; 2]), source, 0);
         builder.object(format!("{name}.made"), object(&[1], 1, 1), made);
         builder.object(format!("{name}.inside"), object(&[2], 1, 2), source);
         builder.object(format!("{name}.outside"), object(&[2], 3, 2), source);
         builder.object("both", object(&[1], 0, 1), source);
-        builder.warning(warning("both"));
+        builder.warning(Warning {
+            message: name.to_owned(),
+            ..warning("both")
+        });
         builder.build().unwrap()
     };
     let mut builder = FileBuilder::new(Kind::new("set"), OpenOptions::new());
@@ -166,7 +172,8 @@ fn objects_of_other_files_are_included_as_they_are_there() {
         assert_eq!((error.code(), error.object()), ("bounds", Some(name)));
     }
     // What is said of an object comes with it, and only then.
-    assert_eq!(file.warnings(), [warning("both")]);
+    let warnings = file.warnings();
+    assert_eq!((warnings.len(), &*warnings[0].message), (1, "a"));
 }
 
 fn warning(object: &str) -> Warning {
@@ -347,4 +354,50 @@ fn strict_verification_looks_at_values_that_have_a_rule() {
             assert!(problem.message().starts_with(&place), "{problem}");
         }
     }
+}
+
+/// A format of one kind of file, whose objects need a component that ours do not.
+struct Scaled;
+
+impl ObjectFormat for Scaled {
+    fn id(&self) -> &str {
+        "test.scaled/1"
+    }
+    fn check(&self, _: &Signature<'_>, _: &Registry) -> zt::formats::Result<()> {
+        Err(Violation::MissingComponent.of("scales"))
+    }
+}
+
+#[test]
+fn objects_are_held_to_a_format_of_the_file() {
+    let (mut builder, source) = builder(OpenOptions::new());
+    builder.format(Scaled);
+    let mut scaled = object(&[1], 0, 1);
+    scaled.format = "test.scaled/1".into();
+    builder.object("w", scaled, source);
+    let file = builder.build().unwrap();
+    let error = file.tensor("w").unwrap_err();
+    assert_eq!(
+        (error.code(), error.component()),
+        ("missing-component", Some("scales"))
+    );
+    assert!(file.registry().format("test.scaled/1").is_some());
+    assert!(file.registry().format("dense").is_some());
+}
+
+#[test]
+fn attributes_and_fields_of_the_file_are_those_that_were_set() {
+    let file = builder(OpenOptions::new()).0.build().unwrap();
+    assert_eq!(file.attributes().unwrap(), None);
+    assert_eq!(file.extra().unwrap(), Attributes::new());
+    assert_eq!((file.layout(), file.version()), (None, None));
+    assert!(file.is_empty());
+
+    let map = |key: &str| [(key, 1u64)].into_iter().collect::<Attributes>();
+    let (mut builder, _) = builder(OpenOptions::new());
+    builder.attributes(map("epochs"));
+    builder.extra(map("x-part"));
+    let file = builder.build().unwrap();
+    assert_eq!(file.attributes().unwrap(), Some(map("epochs")));
+    assert_eq!(file.extra().unwrap(), map("x-part"));
 }

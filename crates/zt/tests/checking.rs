@@ -97,6 +97,12 @@ fn contents_of_one_object_are_held_to_the_rules_of_its_format() {
         (error.object(), error.component()),
         (Some("graph"), Some("indices"))
     );
+    // Values have no rule, and are not read.
+    let mut bytes = sample(WriteOptions::new());
+    bytes[usize::try_from(span_of(&file, "graph", "values").offset()).unwrap()] ^= 1;
+    let file = File::from_bytes(bytes).unwrap();
+    file.tensor("graph").unwrap().check_data().unwrap();
+    assert!(file.tensor("graph").unwrap().to_dense().is_err());
     // What a format nobody knows asks of its contents, nobody knows.
     unknown().tensor("x").unwrap().check_data().unwrap();
 }

@@ -52,6 +52,7 @@ fn adds_removes_and_renames() -> Result {
     let fixture = Fixture::new()?;
     let path = fixture.path();
     let mut edit = File::edit(&path)?;
+    assert_eq!(edit.path(), Some(&*path));
     edit.writer().add("c", &dense(&[5, 6]))?;
     edit.remove("a")?;
     edit.writer().add("a", &dense(&[7]))?;

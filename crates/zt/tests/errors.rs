@@ -214,6 +214,13 @@ fn of_files() {
     };
     check(padding, ErrorKind::Malformed, "padding", words);
     bytes[20] = 0;
+    // Places in the manifest are told as those of the file.
+    let version = bytes.windows(6).position(|text| text == b"\x651.2.0");
+    let at = version.unwrap();
+    bytes[at + 1] = b'7';
+    let error = File::from_bytes(bytes.clone()).unwrap_err();
+    assert_eq!((error.code(), error.offset()), ("version", Some(at as u64)));
+    bytes[at + 1] = b'1';
     bytes[64] ^= 4;
     let [digest] = &problems(&bytes)[..] else {
         unreachable!()
@@ -316,6 +323,21 @@ fn places_are_named_by_who_knows_them_best() {
         check(&error, ErrorKind::Malformed, "header", words);
         assert_eq!(error.message(), "odd");
     }
+    let error = error().with_span(span(3));
+    assert_eq!((error.offset(), error.end()), (Some(3), Some(7)));
+}
+
+#[test]
+fn what_a_reader_of_another_format_says_is_kept() {
+    let system = io::Error::from(io::ErrorKind::BrokenPipe);
+    let error = Error::new(ErrorKind::Io, "io", Error::from(system));
+    let inner: &Error = error.inner().unwrap().downcast_ref().unwrap();
+    assert_eq!(inner.code(), "io");
+    assert!(inner.inner().is_none());
+    // Its words are those of the error: what is below is what caused it.
+    let source = std::error::Error::source(&error).unwrap();
+    let system: &io::Error = source.downcast_ref().unwrap();
+    assert_eq!(system.kind(), io::ErrorKind::BrokenPipe);
 }
 
 #[test]

@@ -302,6 +302,22 @@ fn comparing_reads_so_many_times_the_file_and_no_more() {
     }
 }
 
+#[test]
+fn comparing_keeps_to_the_stricter_of_two_limits() {
+    // Two pairs take 24 MiB, of files of 12: more than the 16 that any may have read.
+    let bytes = Shingles {
+        count: 2,
+        step: 64,
+        len: 6 << 20,
+    };
+    let bytes = bytes.build();
+    for (of_a, of_b, changed) in [(1, 0, 1), (0, 1, 1), (1, 1, 0)] {
+        let [(a, _), (b, _)] = [of_a, of_b].map(|overlap| opened(&bytes, overlap));
+        let diff = zt::diff(&a, &b, &DiffOptions::default()).unwrap();
+        assert_eq!(diff.changed.len(), changed, "{of_a} and {of_b}");
+    }
+}
+
 /// Names of the same bytes, on each side: compared once, and told of each.
 #[test]
 fn what_objects_share_is_compared_once() {

@@ -177,6 +177,23 @@ fn what_repeats_beyond_the_sample_is_compressed_all_the_same() {
     }
 }
 
+/// Of pieces that only a search for short ones finds, each further away than the sample sees.
+#[test]
+fn what_is_no_longer_than_the_sample_is_compressed_without_it() {
+    let first = noise(32 << 10, 5);
+    let (pieces, _) = first.as_chunks::<4>();
+    // The same in another order.
+    let second = (0..pieces.len()).flat_map(|at| pieces[at * 4409 % pieces.len()]);
+    let content: Vec<u8> = first.iter().copied().chain(second).collect();
+    let way = ComponentOptions {
+        compression: Compression::Zstd(19),
+        digest: None,
+    };
+    let bytes = added(WriteOptions::new(), std::slice::from_ref(&content), &[way]);
+    assert!(bytes.len() < content.len() * 9 / 10, "{}", bytes.len());
+    assert_holds(bytes, &[content]);
+}
+
 /// Takes some bytes, a few at a time, now and then interrupted, and is full.
 struct Reluctant {
     room: usize,

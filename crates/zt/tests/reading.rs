@@ -127,6 +127,27 @@ fn what_is_returned_was_verified_and_not_what_was_read_before() {
 }
 
 #[test]
+fn the_version_is_told_as_it_stands_in_the_file() {
+    for (version, layout, warnings) in [
+        ("1.1.0", "1.1", &[][..]),
+        ("1.2.0", "1.2", &[]),
+        ("1.3.7", "1.2", &["newer-minor"]),
+    ] {
+        let mut bytes = sample(WriteOptions::new());
+        let at = bytes.windows(5).position(|text| text == b"1.2.0").unwrap();
+        bytes[at..at + 5].copy_from_slice(version.as_bytes());
+        let file = File::from_bytes(bytes).unwrap();
+        assert_eq!(
+            (file.layout(), file.version()),
+            (Some(layout), Some(version))
+        );
+        let found: Vec<_> = file.warnings().iter().map(|it| it.code).collect();
+        assert_eq!(found, warnings, "{version}");
+        assert!(!file.is_empty());
+    }
+}
+
+#[test]
 fn what_is_borrowed_outlives_the_handle() {
     let file = File::from_bytes(sample(WriteOptions::new())).unwrap();
     let values = {
@@ -320,6 +341,10 @@ fn a_fault_belongs_to_its_object_unless_strictness_is_asked_for() {
         let entries = file.entries();
         let faulty = entries.iter().find(|entry| entry.name() == "ramp").unwrap();
         assert_eq!(faulty.raw().unwrap().shape.as_deref(), Some(&[59, 100][..]));
+        let fault = faulty.fault().unwrap();
+        assert_eq!(fault.code(), "shape-size-mismatch", "{source}");
+        let sound = entries.iter().filter(|entry| entry.fault().is_none());
+        assert_eq!(sound.count(), 3, "{source}");
         assert!(file.tensor("graph").is_ok());
     }
     for (_, file) in every_source(&bytes, &OpenOptions::new().strict(true)) {

@@ -158,10 +158,11 @@ fn attributes_and_unknown_fields_survive_a_copy() {
     attributes.insert("licence", "Apache-2.0");
     attributes.insert("epochs", 3u64);
     writer.set_attributes(attributes.clone());
-    let mut object = writer.begin("w", &[2], "dense").unwrap();
-    object.set_attributes(attributes.clone());
     let mut unknown = Attributes::new();
     unknown.insert("x-note", Value::Null);
+    writer.set_extra(unknown.clone());
+    let mut object = writer.begin("w", &[2], "dense").unwrap();
+    object.set_attributes(attributes.clone());
     object.set_extra(unknown.clone());
     let mut data = object.component("data", DType::U8, None).unwrap();
     data.write_all(&[1, 2]).unwrap();
@@ -172,7 +173,9 @@ fn attributes_and_unknown_fields_survive_a_copy() {
     let file = File::from_bytes(bytes.clone()).unwrap();
     let mut copied = Vec::new();
     let mut writer = Writer::new(&mut copied).unwrap();
+    assert_eq!(file.extra().unwrap(), unknown);
     writer.set_attributes(file.attributes().unwrap().unwrap());
+    writer.set_extra(file.extra().unwrap());
     writer.copy("w", &file.tensor("w").unwrap()).unwrap();
     writer.finish().unwrap();
     assert_eq!(copied, bytes);
