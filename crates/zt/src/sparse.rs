@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use zt_formats::{
-    Buffer, Coo, Csr, Dense, Elements, Error, IndexBound, Places, Selection, SizeMismatch, Slice,
-    View, Violation, check_bools_from, indices,
+    Buffer, Coo, Csr, Dense, Elements, Error, IndexBound, Places, SizeMismatch, Slice, View,
+    Violation, check_bools_from, indices,
 };
 use zt_manifest::DType;
 
@@ -73,16 +73,16 @@ impl<'f> Tensor<'f> {
             // How long a zero is only the values tell, and a part may have none.
             return self.slice_whole(places);
         }
-        let selection = Selection::of(places).map_err(|error| self.blame_format(error))?;
-        // A few bytes can have any shape.
-        self.check_dense_len_of(selection.shape())?;
+        // A few bytes can have any shape, of which elements cannot even be counted.
+        let shape = shape_of(places);
+        self.check_dense_len_of(&shape)?;
         let dense = match self.format() {
             Csr::FORMAT => self.csr(places)?.to_dense(),
             _ => self.coo(places)?.to_dense(),
         };
         let dense = dense.and_then(|dense| {
             let (_, elements) = dense.into_elements();
-            Dense::from_elements(selection.shape(), elements)
+            Dense::from_elements(shape, elements)
         });
         dense.map_err(|error| self.blame_format(error))
     }
@@ -179,15 +179,19 @@ impl<'f> Tensor<'f> {
                 None => Ok(()),
             })?;
         }
-        let shape = places.iter().filter(|places| !places.is_index());
-        let shape: Vec<u64> = shape.map(Places::count).collect();
-        let coo = Coo::new(shape, values.gather(&runs)?, found);
+        let coo = Coo::new(shape_of(places), values.gather(&runs)?, found);
         coo.map_err(|error| self.blame_format(error))
     }
 
     fn mismatch(&self, role: &'static str, mismatch: SizeMismatch) -> crate::Error {
         self.blame_format(Violation::from(mismatch).of(role))
     }
+}
+
+/// The shape of a part: an index takes its dimension away.
+fn shape_of(places: &[Places]) -> Vec<u64> {
+    let kept = places.iter().filter(|places| !places.is_index());
+    kept.map(Places::count).collect()
 }
 
 /// A component of indices.

@@ -235,12 +235,13 @@ fn shapes_that_have_no_dense_value_still_have_parts() {
     let file = File::from_bytes(written(&coo, WriteOptions::new())).unwrap();
     let tensor = file.tensor("x").unwrap();
     assert!(tensor.to_dense().is_err());
-    let part = tensor
-        .slice_coo(&Slice::parse_list("-2:,-1").unwrap())
-        .unwrap();
+    let slices = Slice::parse_list("-2:,-1").unwrap();
+    let part = tensor.slice_coo(&slices).unwrap();
     assert_eq!(part.shape(), [2]);
     assert_eq!(part.coords(0).unwrap(), [1]);
     assert_eq!(*part.values().as_slice::<i8>().unwrap(), [2]);
+    let part = tensor.slice(&slices).unwrap();
+    assert_eq!(*part.as_slice::<i8>().unwrap(), [0, 2]);
 }
 
 #[test]
