@@ -144,16 +144,11 @@ impl AtomicFile {
         }
         if matches!(self.place, Place::Nowhere) {
             // Naming never replaces what has the name.
-            match give_name(file, target) {
-                Ok(()) => {
-                    self.place = Place::Target;
-                    return sync_name();
-                }
-                Err(error) if self.is_new && error.kind() == io::ErrorKind::AlreadyExists => {
-                    return Err(Fault::Exists.into());
-                }
-                _ => self.place = Place::Beside(name_beside(file, target)?),
+            if give_name(file, target).is_ok() {
+                self.place = Place::Target;
+                return sync_name();
             }
+            self.place = Place::Beside(name_beside(file, target)?);
         }
         drop(buffered); // Some systems refuse to rename an open file.
         let Place::Beside(temporary) = &self.place else {
