@@ -83,3 +83,44 @@ pub(crate) fn join<A: Send, B: Send>(
     }
     (a(), b())
 }
+
+#[cfg(all(test, feature = "rayon"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::sync::{Condvar, Mutex};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Where two meet, or one gives up.
+    #[derive(Default)]
+    struct Meeting(Mutex<u32>, Condvar);
+
+    impl Meeting {
+        fn has_two(&self) -> bool {
+            const LONG: Duration = Duration::from_secs(30);
+            let mut here = self.0.lock().unwrap();
+            *here += 1;
+            self.1.notify_all();
+            let waited = self.1.wait_timeout_while(here, LONG, |here| *here < 2);
+            !waited.unwrap().1.timed_out()
+        }
+    }
+
+    #[test]
+    fn what_two_threads_can_do_is_done_at_once() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2);
+        pool.build().unwrap().install(|| {
+            let meeting = Meeting::default();
+            let both = map(&[(), ()], |()| Ok(meeting.has_two()));
+            assert_eq!(both.unwrap(), [true, true]);
+            let meeting = Meeting::default();
+            let both = map_owned(vec![(), ()], |()| Ok(meeting.has_two()));
+            assert_eq!(both.unwrap(), [true, true]);
+            let meeting = Meeting::default();
+            let both = join(|| meeting.has_two(), || meeting.has_two());
+            assert_eq!(both, (true, true));
+        });
+    }
+}

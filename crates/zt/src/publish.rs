@@ -453,6 +453,10 @@ mod tests {
             let by_the_system = File::create(&first).is_ok();
             assert_eq!(made.is_ok(), by_the_system, "{count}");
             assert_eq!(at(&target).exists(), by_the_system, "{count}");
+            // The same where there is something behind them already.
+            fs::write(at(&target), "").unwrap();
+            let made = AtomicFile::create(&first);
+            assert_eq!(made.is_ok(), by_the_system, "{count}");
         }
         symlink("round", at("round")).unwrap();
         let error = AtomicFile::create(at("round")).unwrap_err();

@@ -112,6 +112,38 @@ mod tests {
     }
 
     #[test]
+    fn neighbours_of_two_sources_stay_apart() {
+        let sources = [Memory::new(vec![0; 20]), Memory::new(vec![0; 20])];
+        let items = [(0, 0), (0, 10), (1, 10)];
+        let bundles = bundles(&items, |(source, offset)| {
+            let source = if *source == 0 {
+                &sources[0]
+            } else {
+                &sources[1]
+            };
+            (source as &dyn Source, Span::new(*offset, 10).unwrap())
+        });
+        assert_eq!(bundles, [&[(0, 0), (0, 10)][..], &[(1, 10)]]);
+    }
+
+    #[test]
+    fn a_region_stands_for_all_of_its_source() {
+        let source = Memory::new((0..20).collect::<Vec<u8>>());
+        let spans = [(3, 2), (7, 1)].map(|(offset, len)| Span::new(offset, len).unwrap());
+        let mut memory = Vec::new();
+        let region = Region::around(&source, spans.into_iter(), &mut memory).unwrap();
+        assert_eq!(
+            (region.byte_len(), region.bytes),
+            (20, &[3, 4, 5, 6, 7][..])
+        );
+        let mut found = [0; 4];
+        region.read_at(4, &mut found).unwrap();
+        assert_eq!(found, [4, 5, 6, 7]);
+        region.read_at(5, &mut found).unwrap();
+        assert_eq!(found, [5, 6, 7, 8]);
+    }
+
+    #[test]
     fn small_neighbours_go_together_and_large_ones_alone() {
         let source = Memory::new(Vec::new());
         let large = SMALL + 1;

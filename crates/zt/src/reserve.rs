@@ -122,6 +122,24 @@ mod tests {
         }
     }
 
+    /// Whether the file system can reserve or not.
+    #[test]
+    fn space_is_asked_for_where_it_is_worth_it_and_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let mut file = ReservingFile::new(File::create(&path).unwrap(), true);
+        file.write_all(&[1; 1000]).unwrap();
+        assert!(file.can_reserve && file.reserved == 0);
+        file.write_all(&vec![1; 2 << 20]).unwrap();
+        assert_eq!(file.can_reserve, file.reserved > file.written);
+        // What is behind the end shows where it is made part of the file.
+        file.reserved = 3 << 20;
+        file.file.set_len(file.reserved).unwrap();
+        file.release().unwrap();
+        let len = std::fs::metadata(&path).unwrap().len();
+        assert_eq!((len, file.reserved), (file.written, 0));
+    }
+
     /// Nor on a disk in memory, where what is reserved is taken at once.
     #[test]
     fn where_nothing_is_reserved_the_file_is_the_same() {
@@ -134,6 +152,12 @@ mod tests {
                 let mut file = ReservingFile::new(file, can_reserve);
                 for piece in content.chunks(700_001) {
                     file.write_all(piece).unwrap();
+                }
+                #[cfg(target_os = "linux")]
+                if path.starts_with("/dev/shm") {
+                    use std::os::unix::fs::MetadataExt;
+                    let blocks = std::fs::metadata(&path).unwrap().blocks() * 512;
+                    assert!(blocks < content.len() as u64 + (1 << 20), "{blocks}");
                 }
                 file.release().unwrap();
                 assert!(std::fs::read(&path).unwrap() == content);

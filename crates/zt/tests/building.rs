@@ -3,8 +3,9 @@
 
 use zt::formats::Violation;
 use zt::{
-    Attributes, Blob, Component, DType, ErrorKind, FileBuilder, Kind, Limits, Memory, Object,
-    ObjectFormat, OpenOptions, RawObject, Registry, Signature, Span, Warning,
+    Attributes, Blob, Component, DType, DigestAlgorithm, Encoding, ErrorKind, FileBuilder, Kind,
+    Limits, Memory, Object, ObjectFormat, OpenOptions, RawObject, Registry, Signature, Slice, Span,
+    VerifyOptions, Warning,
 };
 
 fn object(shape: &[u64], offset: u64, byte_len: u64) -> Object {
@@ -400,4 +401,85 @@ fn attributes_and_fields_of_the_file_are_those_that_were_set() {
     let file = builder.build().unwrap();
     assert_eq!(file.attributes().unwrap(), Some(map("epochs")));
     assert_eq!(file.extra().unwrap(), map("x-part"));
+}
+
+#[test]
+fn a_file_says_of_which_kind_it_is() {
+    let (builder, _) = builder(OpenOptions::new());
+    let kind = builder.build().unwrap().kind();
+    assert_eq!(kind, Kind::new("test"));
+    assert_eq!((kind.as_str(), &*kind.to_string()), ("test", "test"));
+    assert_eq!(Kind::ZT.to_string(), "zt");
+}
+
+#[test]
+fn a_value_that_breaks_its_rule_is_named_by_its_place_in_the_component() {
+    let mut numbers = vec![1.0f32; 20_000];
+    numbers[19_990] = f32::NAN;
+    let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let source = builder.source(Memory::new(bytes));
+    let data = Component::new(DType::F32, Blob::raw(Span::new(0, 80_000).unwrap()));
+    let object = Object::new([20_000], "dense").with_component("data", data);
+    builder.object("w", object, source);
+    builder.strict_values("w", "data", zt::ValueRule::Finite);
+    let options = VerifyOptions {
+        strict: true,
+        ..VerifyOptions::default()
+    };
+    let problems = builder.build().unwrap().verify(&options).unwrap().problems;
+    assert!(problems[0].message().starts_with("value 19990 is"));
+}
+
+#[test]
+fn right_bytes_of_one_source_do_not_vouch_for_those_of_another() {
+    let (right, mut wrong) = (vec![7; 5000], vec![7; 5000]);
+    wrong[4000] = 8;
+    let blob = Blob {
+        digest: Some(DigestAlgorithm::Crc32c.digest(&right).unwrap()),
+        ..Blob::raw(Span::new(0, 5000).unwrap())
+    };
+    let object =
+        Object::new([5000], "dense").with_component("data", Component::new(DType::U8, blob));
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    for (name, bytes) in [("right", right), ("wrong", wrong)] {
+        let source = builder.source(Memory::new(bytes));
+        builder.object(name, object.clone(), source);
+    }
+    let file = builder.build().unwrap();
+    file.tensor("right").unwrap().bytes("data").unwrap();
+    let tensor = file.tensor("wrong").unwrap();
+    assert!(!tensor.is_verified("data").unwrap());
+    let error = tensor.bytes("data").unwrap_err();
+    assert_eq!(error.code(), "digest-mismatch");
+}
+
+#[test]
+fn what_is_included_is_held_to_the_limits_of_the_whole() {
+    let mut frame = Vec::new();
+    let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();
+    compressor.compress(&[7; 4000], &mut frame).unwrap();
+    let blob = Blob {
+        encoding: Encoding::Zstd,
+        decoded_len: Some(4000),
+        ..Blob::raw(Span::new(0, frame.len() as u64).unwrap())
+    };
+    let object =
+        Object::new([4000], "dense").with_component("data", Component::new(DType::U8, blob));
+    let mut part = FileBuilder::new(Kind::new("part"), OpenOptions::new());
+    let source = part.source(Memory::new(frame));
+    part.object("x", object, source);
+    let part = part.build().unwrap();
+    let limits = Limits {
+        decoded_len: 3999,
+        ..Limits::default()
+    };
+    let mut set = FileBuilder::new(Kind::new("set"), OpenOptions::new().limits(limits));
+    set.include(&part, |_| true);
+    let set = set.build().unwrap();
+    let error = set.tensor("x").unwrap().slice(&[Slice::Index(0)]);
+    assert_eq!(error.unwrap_err().code(), "decompression-limit");
+    let problems = set.verify(&VerifyOptions::default()).unwrap().problems;
+    let codes: Vec<_> = problems.iter().map(zt::Error::code).collect();
+    assert_eq!(codes, ["decompression-limit"]);
 }

@@ -9,15 +9,16 @@ mod common;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 #[cfg(feature = "rayon")]
 use std::sync::{Arc, Barrier};
 
 use common::{ByPosition, every_source, span_of};
 use zt::formats::{PlaneCodec, View as _};
 use zt::{
-    Blob, Component, Compression, DType, Dense, DigestAlgorithm, Elements, Encoding, File,
-    FileBuilder, HashOptions, Kind, Memory, NewObject, Object, OpenOptions, Planes, Slice, Span,
-    ToObject, Value, VerifyOptions, WriteOptions,
+    Blob, Component, ComponentOptions, Compression, DType, Dense, DigestAlgorithm, Elements,
+    Encoding, File, FileBuilder, HashOptions, Kind, Memory, NewObject, Object, OpenOptions, Planes,
+    Slice, Span, ToObject, Value, VerifyOptions, WriteOptions,
 };
 
 /// More elements than a single frame of a plane holds, and no multiple of a tile.
@@ -511,4 +512,74 @@ fn planes_in_short_frames_are_merged_like_others() {
     let file = builder.build().unwrap();
     assert!(file.tensor("x").unwrap().to_dense().unwrap() == dense);
     assert!(streamed(&file, 70_001).unwrap() == dense.elements().bytes.to_vec());
+}
+
+/// Behind a last frame that has nothing in it, too.
+#[test]
+fn planes_that_end_with_an_empty_frame_are_whole() {
+    let dense = dense(DType::F16, &[600_000]);
+    let codec = PlaneCodec::new(DType::F16, None).unwrap();
+    let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();
+    let (mut bytes, mut object) = (Vec::new(), Object::new([600_000], Planes::FORMAT));
+    for (at, role) in codec.roles().iter().enumerate() {
+        let mut plane = vec![0; 600_000];
+        codec.split(at, &dense.elements().bytes, &mut plane);
+        let start = bytes.len();
+        for content in [&plane[..], &[]] {
+            let mut frame = Vec::new();
+            compressor.compress(content, &mut frame).unwrap();
+            bytes.extend_from_slice(&frame);
+        }
+        let blob = Blob {
+            encoding: Encoding::Zstd,
+            decoded_len: Some(600_000),
+            digest: Some(DigestAlgorithm::Crc32c.digest(&bytes[start..]).unwrap()),
+            ..Blob::raw(Span::between(start as u64, bytes.len() as u64).unwrap())
+        };
+        object = object.with_component(*role, Component::new(DType::U8, blob));
+    }
+    object.attributes = Some(codec.to_attributes());
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let source = builder.source(Memory::new(bytes));
+    builder.object("x", object, source);
+    let file = builder.build().unwrap();
+    assert!(file.tensor("x").unwrap().to_dense().unwrap() == dense);
+    assert!(streamed(&file, 70_001).unwrap() == dense.elements().bytes.to_vec());
+}
+
+#[test]
+fn elements_are_streamed_whole() {
+    let dense = dense(DType::F32, &[300_000]);
+    let file = File::from_bytes(file_of(WriteOptions::new(), &dense)).unwrap();
+    let mut reader = file.tensor("x").unwrap().dense_reader().unwrap();
+    assert_eq!(reader.read(&mut [0; 3]).unwrap_err().code(), "misuse");
+    assert_eq!(reader.read(&mut [0; 11]).unwrap(), 8);
+}
+
+#[test]
+fn only_what_a_part_of_planes_needs_is_read() {
+    let dense = dense(DType::F32, &[1000, 300]);
+    let (mut bytes, planes) = (Vec::new(), Planes::from_dense(&dense).unwrap());
+    let mut writer = WriteOptions::new().to_writer(&mut bytes).unwrap();
+    let raw = ComponentOptions::default().into();
+    writer.add_with("x", &planes, &raw).unwrap();
+    writer.finish().unwrap();
+    let (file, count) = common::counted(bytes);
+    let slices = [Slice::Index(500)];
+    let part = file.tensor("x").unwrap().slice(&slices).unwrap();
+    assert!(part == dense.slice(&slices).unwrap());
+    // Of each plane the 64 KiB around it.
+    let read = count.load(Ordering::Relaxed);
+    assert!(read <= 4 * (64 << 10), "{read}");
+}
+
+/// As large as a single frame may be, however they come.
+#[test]
+fn planes_of_one_frame_are_the_same_from_memory() {
+    let zeros = vec![0; 3 << 20];
+    let elements = Elements::new(DType::F16, &zeros[..]);
+    let dense = Dense::from_elements([3 << 19], elements).unwrap();
+    let planes = file_of(WriteOptions::new().zstd(1), &dense);
+    let split = common::written(&dense, WriteOptions::new().planes().zstd(1));
+    assert!(split == planes);
 }

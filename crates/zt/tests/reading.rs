@@ -3,13 +3,15 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{every_source, sample, span_of};
 use zt::{
-    Csr, DType, Dense, ErrorKind, File, Limits, OpenOptions, Source, Span, Verify, WriteOptions,
-    Writer,
+    Blob, Component, Coo, Csr, DType, Dense, DigestAlgorithm, Encoding, ErrorKind, File,
+    FileBuilder, Kind, Limits, Object, OpenOptions, Source, Span, Verify, WriteOptions, Writer,
+    open_settled,
 };
 
 #[test]
@@ -387,5 +389,69 @@ fn a_large_component_is_the_same_from_one_core_and_from_bytes_made_in_order() {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(1);
             pool.build().unwrap().install(read_both);
         }
+    }
+}
+
+/// Each step back makes all that lies before it again.
+#[test]
+fn a_large_component_made_in_order_is_made_once() {
+    let content = (0..5u32 << 20).map(|at| at.wrapping_mul(2_654_435_761) >> 28);
+    let content: Vec<u8> = content.map(|it| it.to_le_bytes()[0]).collect();
+    let (mut frame, mut stored) = (Vec::new(), Vec::new());
+    let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();
+    for content in content.chunks(1 << 20) {
+        compressor.compress(content, &mut frame).unwrap();
+        stored.extend_from_slice(&frame);
+    }
+    let byte_len = stored.len() as u64;
+    let blob = Blob {
+        encoding: Encoding::Zstd,
+        decoded_len: Some(content.len() as u64),
+        digest: Some(DigestAlgorithm::Crc32c.digest(&stored).unwrap()),
+        ..Blob::raw(Span::new(0, byte_len).unwrap())
+    };
+    let object = Object::new([content.len() as u64], "dense")
+        .with_component("data", Component::new(DType::U8, blob));
+    let (in_order, made) = common::InOrder::new(stored);
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let source = builder.source(in_order);
+    builder.object("x", object, source);
+    let file = builder.build().unwrap();
+    assert!(*file.tensor("x").unwrap().bytes("data").unwrap() == content[..]);
+    assert_eq!(made.load(Ordering::Relaxed), byte_len);
+}
+
+#[test]
+fn a_handle_says_how_many_elements_there_are_and_of_which_type() {
+    let file = File::from_bytes(sample(WriteOptions::new())).unwrap();
+    for (name, count, dtype) in [
+        ("ramp", 6000, DType::F32),
+        ("flags", 3, DType::Bool),
+        ("graph", 6, DType::I32),
+        ("none", 0, DType::U8),
+    ] {
+        let tensor = file.tensor(name).unwrap();
+        assert_eq!(tensor.element_count(), Some(count), "{name}");
+        assert_eq!(tensor.dtype(), Some(dtype), "{name}");
+        assert_eq!(tensor.value_type().as_deref(), Some(dtype.as_str()));
+    }
+    let vast = Coo::new([1 << 40, 1 << 40], &[7u8][..], &[1u64, 2][..]).unwrap();
+    let file = File::from_bytes(common::written(&vast, WriteOptions::new())).unwrap();
+    assert_eq!(file.tensor("x").unwrap().element_count(), None);
+}
+
+#[test]
+fn a_file_that_nobody_edits_is_opened_once() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for is_ok in [true, false] {
+        let calls = Cell::new(0);
+        let opened = open_settled(file.path(), |_| {
+            calls.set(calls.get() + 1);
+            match is_ok {
+                true => Ok(()),
+                false => Err(zt::Error::new(ErrorKind::Malformed, "header", "untidy")),
+            }
+        });
+        assert_eq!((opened.is_ok(), calls.get()), (is_ok, 1));
     }
 }

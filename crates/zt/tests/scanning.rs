@@ -170,9 +170,13 @@ fn a_wrong_bool_is_the_fault_of_what_says_that_it_is_one() {
         let object = Object::new([3], "dense").with_component("data", data);
         builder.object(name, object, source);
     }
-    let problems = verify(&builder.build().unwrap(), 1).problems;
+    let file = builder.build().unwrap();
+    let problems = verify(&file, 1).problems;
     let faulty = problems.iter().map(|it| (it.code(), it.object()));
     assert_eq!(faulty.collect::<Vec<_>>(), [("bool-value", Some("flags"))]);
+    // Whoever hashes bytes does not ask what they mean.
+    let hash = file.hash(&HashOptions::default()).unwrap();
+    assert!(hash.content.is_some());
 }
 
 fn stored(content: &[u8], encoding: Encoding) -> Vec<u8> {
@@ -525,4 +529,121 @@ fn a_length_in_dispute_is_the_fault_of_the_object_that_is_wrong() {
         let wrong: Vec<_> = report.problems.iter().map(|it| it.object()).collect();
         assert_eq!(wrong, [Some("b"), Some("d")]);
     }
+}
+
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 1u32;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
+/// Of a format that nobody knows, which does not say how long its components are.
+#[test]
+fn a_stream_of_unknown_length_is_decoded_and_summed() {
+    let content = noise(PIECE + 9);
+    let frames = stored(&content, Encoding::Zstd);
+    let [crc32c, sha256] = [DigestAlgorithm::Crc32c, DigestAlgorithm::Sha256]
+        .map(|algorithm| algorithm.digest(&frames).unwrap());
+    for (dtype, digest, code) in [
+        (DType::U8, crc32c.clone(), None),
+        (DType::U8, sha256, None),
+        (DType::U8, Digest::Crc32c(1), Some("digest-mismatch")),
+        (DType::Bool, crc32c, Some("bool-value")),
+    ] {
+        let blob = Blob {
+            encoding: Encoding::Zstd,
+            decoded_len: None,
+            digest: Some(digest),
+            ..Blob::raw(Span::new(0, frames.len() as u64).unwrap())
+        };
+        let component = Component::new(dtype, blob);
+        let object = Object::new([3], "test.alien/1").with_component("data", component);
+        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+        let source = builder.source(Memory::new(frames.clone()));
+        builder.object("x", object, source);
+        let done = AtomicU64::new(0);
+        let count = |bytes| {
+            done.fetch_add(bytes, Ordering::Relaxed);
+            ControlFlow::Continue(())
+        };
+        let options = VerifyOptions {
+            progress: Some(&count),
+            ..VerifyOptions::default()
+        };
+        let report = builder.build().unwrap().verify(&options).unwrap();
+        let codes: Vec<_> = report.problems.iter().map(zt::Error::code).collect();
+        assert_eq!(codes, Vec::from_iter(code));
+        assert_eq!(done.load(Ordering::Relaxed), content.len() as u64);
+    }
+}
+
+/// Objects may disagree about a stream that holds far more than any of them says.
+#[test]
+fn a_length_in_dispute_is_looked_for_no_further_than_the_longest() {
+    let stored = stored(&noise(4 * PIECE), Encoding::Zstd);
+    let span = Span::new(0, stored.len() as u64).unwrap();
+    let (source, count) = counted(stored);
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let source = builder.source(source);
+    for (name, len) in [("a", 10), ("b", 20)] {
+        let blob = Blob {
+            encoding: Encoding::Zstd,
+            decoded_len: Some(len),
+            ..Blob::raw(span)
+        };
+        let component = Component::new(DType::U8, blob);
+        let object = Object::new([len], "dense").with_component("data", component);
+        builder.object(name, object, source);
+    }
+    let file = builder.build().unwrap();
+    count.store(0, Ordering::Relaxed);
+    assert_eq!(verify(&file, 2).problems.len(), 2);
+    // The decoder that is told the length takes all that is stored, and finds it too long.
+    let (read, byte_len) = (count.load(Ordering::Relaxed), span.byte_len());
+    assert!(read < byte_len + byte_len / 2, "{read}");
+}
+
+/// A file of objects of the same bytes, each with a digest of its own.
+#[cfg(any(feature = "crc32", feature = "xxh3"))]
+fn of_digests(bytes: Vec<u8>, digests: &[Digest]) -> File {
+    let span = Span::new(0, bytes.len() as u64).unwrap();
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let source = builder.source(Memory::new(bytes));
+    for (at, digest) in digests.iter().enumerate() {
+        let blob = Blob {
+            digest: Some(digest.clone()),
+            ..Blob::raw(span)
+        };
+        let object = Object::new([span.byte_len()], "dense")
+            .with_component("data", Component::new(DType::U8, blob));
+        builder.object(at.to_string(), object, source);
+    }
+    builder.build().unwrap()
+}
+
+#[cfg(feature = "xxh3")]
+#[test]
+fn digests_of_xxh3_are_compared() {
+    for len in [100, 2 * PIECE] {
+        let bytes = vec![7; len];
+        let right = DigestAlgorithm::Xxh3.digest(&bytes).unwrap();
+        let file = of_digests(bytes, &[right, Digest::Xxh3(1)]);
+        let problems = verify(&file, 2).problems;
+        let found: Vec<_> = problems.iter().map(|it| (it.object(), it.code())).collect();
+        assert_eq!(found, [(Some("1"), "digest-mismatch")]);
+    }
+}
+
+/// One of them is computed; no file has two.
+#[cfg(feature = "crc32")]
+#[test]
+fn a_second_checksum_of_one_range_does_not_pass_in_silence() {
+    let right = DigestAlgorithm::Crc32c.digest(&[7; 100]).unwrap();
+    let file = of_digests(vec![7; 100], &[right, Digest::Crc32(1)]);
+    let problems = verify(&file, 2).problems;
+    let found: Vec<_> = problems.iter().map(zt::Error::object).collect();
+    assert_eq!(found, [Some("1")]);
 }

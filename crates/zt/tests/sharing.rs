@@ -3,10 +3,11 @@
 
 use std::io::Write;
 
+use zt::formats::{PlaneCodec, View as _};
 use zt::{
     Blob, ByteOrder, Component, ComponentOptions, Compression, Coo, Csr, DType, Dense,
     DigestAlgorithm, Elements, ErrorKind, File, FileBuilder, Kind, Memory, Object, OpenOptions,
-    Span, VerifyOptions, WriteOptions, Writer,
+    Planes, Span, VerifyOptions, WriteOptions, Writer,
 };
 
 /// Bytes without repetition, in which only `at` depends on `seed`.
@@ -170,6 +171,28 @@ fn objects_of_planes_share_all_of_them_with_those_of_the_same_type() {
     let [a, b, c, d] = ["a", "b", "c", "d"].map(planes);
     assert_eq!(a, c);
     assert!(a != b && a != d);
+}
+
+#[test]
+fn an_object_shares_the_planes_of_one_that_is_named() {
+    let values: Vec<f32> = (0..100u8).map(f32::from).collect();
+    let dense = Dense::from_slice(&[100], &values).unwrap();
+    let codec = PlaneCodec::new(DType::F32, None).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    let planes = Planes::from_dense(&dense).unwrap();
+    writer.add("first", &planes).unwrap();
+    let mut second = writer.begin("second", &[10, 10], Planes::FORMAT).unwrap();
+    second.share_planes(&codec, "first").unwrap();
+    second.finish().unwrap();
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    assert_verifies(&file);
+    for role in codec.roles() {
+        assert_eq!(span(&file, "first", role), span(&file, "second", role));
+    }
+    let dense = file.tensor("second").unwrap().to_dense().unwrap();
+    assert_eq!(*dense.as_slice::<f32>().unwrap(), values[..]);
 }
 
 #[test]

@@ -165,6 +165,15 @@ fn a_fault_within_the_part_is_named_and_one_outside_is_not_seen() {
     }
 }
 
+#[test]
+fn rows_between_those_of_a_part_may_be_empty() {
+    let csr = Csr::new([3, 2], &[7i32, 8][..], &[0u64, 1][..], &[0u64, 1, 1, 2][..]).unwrap();
+    let files = files_of(&csr);
+    for text in ["::2", "::-2"] {
+        agree(&files, &Slice::parse_list(text).unwrap()).unwrap();
+    }
+}
+
 /// 100,000 rows of 20 values each.
 fn large() -> Csr<'static> {
     let rows = 100_000u64;

@@ -454,3 +454,15 @@ fn objects_list_as_they_were_written_those_without_bytes_too() {
     let names: Vec<_> = file.entries().iter().map(|it| it.name()).collect();
     assert_eq!(names, ["c", "z", "a", "b"]);
 }
+
+#[test]
+fn options_of_a_file_hold_for_all_of_it() {
+    let options = WriteOptions::new().digest(None);
+    assert_eq!(options.thread_count(), None);
+    let options = options.threads(3).compression(Compression::EntropyOnly);
+    assert_eq!(options.thread_count(), Some(3));
+    let zeros = Dense::from_slice(&[1000], &[0u8; 1000]).unwrap();
+    let file = File::from_bytes(common::written(&zeros, options)).unwrap();
+    let blob = &file.tensor("x").unwrap().component("data").unwrap().blob;
+    assert_eq!((blob.encoding, &blob.digest), (Encoding::Zstd, &None));
+}
