@@ -176,15 +176,13 @@ impl Component {
     /// Ends the component.
     pub(crate) fn finish<W: Write>(mut self, encoder: &mut Encoder<W>) -> Result<Placed> {
         match self.stage {
-            Stage::Undecided if !self.gathered.is_empty() => self.submit_alone(encoder)?,
-            Stage::Frames(effort) if !self.gathered.is_empty() => {
-                self.submit_frame(encoder, effort)?;
-            }
-            _ if !self.gathered.is_empty() => {
+            _ if self.gathered.is_empty() => self.begin(encoder, false)?,
+            Stage::Undecided => self.submit_alone(encoder)?,
+            Stage::Frames(effort) => self.submit_frame(encoder, effort)?,
+            Stage::Raw => {
                 self.begin(encoder, false)?;
                 self.submit_raw(encoder)?;
             }
-            _ => self.begin(encoder, false)?,
         }
         let decoded_len = self.decoded_len;
         if encoder.writes_at_once() {
