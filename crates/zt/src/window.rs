@@ -130,18 +130,13 @@ impl<'f> Window<'f> {
                 to_little_endian(self.part.component, out);
                 return Ok(());
             }
+            if !(self.held.offset()..self.held.end()).contains(&at) {
+                self.load(at)?;
+            }
             let held = match &self.backing {
+                // Also a stream that had to go back, or a table that lied.
                 Backing::Whole(bytes) => from(bytes, at),
-                _ => {
-                    if !(self.held.offset()..self.held.end()).contains(&at) {
-                        self.load(at)?;
-                    }
-                    match &self.backing {
-                        // A stream that had to go back, or a table that lied.
-                        Backing::Whole(bytes) => from(bytes, at),
-                        _ => from(&self.scratch.content, at.saturating_sub(self.held.offset())),
-                    }
-                }
+                _ => from(&self.scratch.content, at.saturating_sub(self.held.offset())),
             };
             let len = held.len().min(out.len());
             let (part, behind) = out.split_at_mut(len);
