@@ -137,7 +137,7 @@ fn block(
         } else if rule.measure && !(gap.is_equal && is_same) {
             diff.max_abs = larger(diff.max_abs, gap.abs, at);
             diff.max_rel = larger(diff.max_rel, gap.rel, at);
-            let ulps = part_len.filter(|_| !gap.has_nan);
+            let ulps = part_len.filter(|_| !gap.are_nan);
             if let Some(ulps) = ulps.map(|part_len| steps(a, b, part_len)) {
                 diff.max_ulp = larger(diff.max_ulp, ulps, at);
             }
@@ -217,8 +217,8 @@ struct Gap {
     is_equal: bool,
     /// Whether one is NaN and the other is not.
     is_nan: bool,
-    /// Whether either is.
-    has_nan: bool,
+    /// Whether both are.
+    are_nan: bool,
     is_finite: bool,
 }
 
@@ -240,14 +240,14 @@ impl Gap {
     }
 
     fn real(a: f64, b: f64) -> Self {
-        let has_nan = a.is_nan() || b.is_nan();
+        let are_nan = a.is_nan() && b.is_nan();
         let gap = Gap {
             abs: (a - b).abs(),
             rel: 0.0,
             magnitude: b.abs(),
-            is_equal: a == b || (a.is_nan() && b.is_nan()),
+            is_equal: a == b || are_nan,
             is_nan: a.is_nan() != b.is_nan(),
-            has_nan,
+            are_nan,
             is_finite: a.is_finite() && b.is_finite(),
         };
         gap.settled()
@@ -261,7 +261,7 @@ impl Gap {
             magnitude: b.unsigned_abs() as f64,
             is_equal: a == b,
             is_nan: false,
-            has_nan: false,
+            are_nan: false,
             is_finite: true,
         };
         gap.settled()
@@ -271,13 +271,14 @@ impl Gap {
         let is_nan = |(re, im): (f64, f64)| re.is_nan() || im.is_nan();
         let is_finite = |(re, im): (f64, f64)| re.is_finite() && im.is_finite();
         let apart = |a: f64, b: f64| if a == b { 0.0 } else { a - b };
+        let are_nan = is_nan(a) && is_nan(b);
         let gap = Gap {
             abs: apart(a.0, b.0).hypot(apart(a.1, b.1)),
             rel: 0.0,
             magnitude: b.0.hypot(b.1),
-            is_equal: a == b || (is_nan(a) && is_nan(b)),
+            is_equal: a == b || are_nan,
             is_nan: is_nan(a) != is_nan(b),
-            has_nan: is_nan(a) || is_nan(b),
+            are_nan,
             is_finite: is_finite(a) && is_finite(b),
         };
         gap.settled()
@@ -387,6 +388,16 @@ mod tests {
         for (a, b) in [(INF, 1.0), (1.0, INF), (INF, -INF), (NAN, 1.0), (1.0, NAN)] {
             assert!(!is_within(a, b, INF, INF), "{a} {b}");
         }
+        // In the plane: a number with one infinite part is near no other.
+        let all = Tolerance {
+            atol: INF,
+            rtol: INF,
+        };
+        for infinite in [(INF, 1.0), (1.0, INF)] {
+            for (a, b) in [(infinite, (1.0, 1.0)), ((1.0, 1.0), infinite)] {
+                assert!(!Gap::complex(a, b).is_within(all), "{a:?} {b:?}");
+            }
+        }
     }
 
     #[test]
@@ -395,6 +406,7 @@ mod tests {
             assert_eq!(Gap::real(a, b).rel, INF, "{a} {b}");
         }
         assert_eq!(Gap::real(INF, INF).abs, 0.0);
+        assert_eq!(Gap::real(1.0, 2.0).rel, 0.5);
         assert_eq!(Gap::complex((INF, 1.0), (INF, 4.0)).abs, 3.0);
         assert_eq!(Gap::complex((3.0, 4.0), (0.0, 0.0)).abs, 5.0);
     }
