@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use zt_container::{DigestAlgorithm, HEADER_LEN, Hasher, Layout, Limits, Source, Span, bytes_of};
+use zt_container::{DigestAlgorithm, Hasher, Layout, Limits, Source, Span, bytes_of};
 use zt_manifest::{Error as ManifestError, Index, Rule};
 
 use super::places::{Places, Root};
@@ -146,10 +146,7 @@ impl<'s> Search<'s> {
 
     /// Nothing says how long a manifest without a trailer is, but the item itself.
     fn item(&mut self, start: u64, end: u64, layout: Layout) -> Result<Option<Span>> {
-        let Some(available) = end
-            .checked_sub(start)
-            .filter(|len| *len > 0 && start >= HEADER_LEN)
-        else {
+        let Some(available) = end.checked_sub(start) else {
             return Ok(None);
         };
         let available = available.min(self.limits.manifest_len);
