@@ -45,3 +45,28 @@ pub(crate) fn create_unnamed(_: &Path, _: u32) -> Option<File> {
 pub(crate) fn give_name(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_not_seen_before_it_has_a_name() {
+        use rustix::fs::{Mode, OFlags, open};
+        let folder = tempfile::tempdir().unwrap();
+        let flags = OFlags::TMPFILE | OFlags::WRONLY;
+        let has_them = open(folder.path(), flags, Mode::RUSR).is_ok();
+        let Some(mut file) = create_unnamed(folder.path(), 0o600) else {
+            assert!(!has_them, "the system has such files");
+            return;
+        };
+        file.write_all(b"content").unwrap();
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        let path = folder.path().join("x");
+        give_name(&file, &path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"content");
+        assert!(give_name(&file, &path).is_err(), "something has it");
+    }
+}

@@ -5,8 +5,9 @@ mod common;
 
 use common::{every_source, sample, span_of};
 use zt::{
-    Attributes, Blob, Component, DType, Dense, DigestAlgorithm, File, FileBuilder, HashOptions,
-    Kind, Limits, Memory, Object, OpenOptions, Report, Span, VerifyOptions, WriteOptions, Writer,
+    Attributes, Blob, Component, Csr, DType, Dense, DigestAlgorithm, File, FileBuilder,
+    HashOptions, Kind, Limits, Memory, Object, OpenOptions, Report, Span, VerifyOptions,
+    WriteOptions, Writer,
 };
 
 fn verify(file: &File, strict: bool) -> Report {
@@ -61,6 +62,7 @@ fn every_damaged_component_is_found_and_the_rest_is_checked() {
         bytes[usize::try_from(span_of(&file, name, role).offset()).unwrap()] ^= 0x80;
     }
     let report = verify(&File::from_bytes(bytes).unwrap(), false);
+    assert!(!report.is_ok());
     assert_eq!(codes(&report), ["digest-mismatch", "digest-mismatch"]);
     let objects: Vec<_> = report
         .problems
@@ -69,6 +71,93 @@ fn every_damaged_component_is_found_and_the_rest_is_checked() {
         .collect();
     assert_eq!(objects, ["flags", "graph"]);
     assert_eq!(report.components, 6);
+}
+
+#[test]
+fn digests_of_every_algorithm_are_compared_in_small_blobs_and_large_ones() {
+    let mut algorithms = vec![DigestAlgorithm::Crc32c, DigestAlgorithm::Sha256];
+    if cfg!(feature = "xxh3") {
+        algorithms.push(DigestAlgorithm::Xxh3);
+    }
+    for algorithm in algorithms {
+        for (damage, expected) in [(0, &[][..]), (1, &["digest-mismatch"; 2])] {
+            let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+            for (name, len) in [("small", 9_u32), ("large", 3 << 20)] {
+                let mut bytes = vec![7; len as usize];
+                let digest = algorithm.digest(&bytes).unwrap();
+                bytes[3] ^= damage;
+                let blob = Blob {
+                    digest: Some(digest),
+                    ..Blob::raw(Span::new(0, len.into()).unwrap())
+                };
+                let source = builder.source(Memory::new(bytes));
+                let data = Component::new(DType::U8, blob);
+                let object = Object::new([len.into()], "dense").with_component("data", data);
+                builder.object(name, object, source);
+            }
+            let report = verify(&builder.build().unwrap(), true);
+            assert_eq!(codes(&report), expected, "{algorithm:?}");
+            assert!(report.unverified.is_empty());
+        }
+    }
+}
+
+/// What is off the grid in an old file is read, and is no fault but to who is strict.
+#[test]
+fn a_remark_is_in_the_report_and_that_on_a_place_a_problem_to_the_strict() {
+    let text = |text: &str| [&[0x60 | u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+    let pairs = [
+        ("name", text("x")),
+        ("offset", vec![0x18, 72]),
+        ("size", vec![2]),
+        ("dtype", text("uint8")),
+        ("layout", text("dense")),
+        ("shape", vec![0x81, 2]),
+        ("encoding", text("raw")),
+        ("checksum", text("xyz:1")),
+    ];
+    let pairs = pairs.map(|(key, value)| [text(key), value].concat());
+    let manifest = [&[0x81, 0xA8][..], &pairs.concat()].concat();
+    let size = (manifest.len() as u64).to_le_bytes();
+    let file = [b"ZTEN0001", &[0; 64][..], &[7, 8], &manifest, &size].concat();
+    let file = File::from_bytes(file).unwrap();
+    for (strict, problems) in [(false, &[][..]), (true, &["alignment"])] {
+        let report = verify(&file, strict);
+        let remarks = report.warnings.iter().map(|warning| warning.code);
+        let mut remarks: Vec<_> = remarks.collect();
+        remarks.sort_unstable();
+        assert_eq!(remarks, ["alignment", "unknown-digest"]);
+        assert_eq!(codes(&report), problems);
+    }
+}
+
+/// The lengths that are known are those of the others.
+#[test]
+fn beside_a_damaged_component_lengths_that_are_not_said_are_no_fault() {
+    let count = 3000;
+    let values = vec![1i32; count];
+    let indices = vec![0u64; count];
+    let indptr: Vec<u64> = (0..=count as u64).collect();
+    let graph = Csr::new([count as u64, 3], values, indices, indptr).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = WriteOptions::new().zstd(1).to_writer(&mut bytes).unwrap();
+    writer.add("graph", &graph).unwrap();
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    let mut object = file.tensor("graph").unwrap().object().clone();
+    for (_, component) in &mut object.components {
+        assert_eq!(component.blob.encoding, zt::Encoding::Zstd);
+        component.blob.decoded_len = None;
+    }
+    let span = object.components[0].1.blob.span;
+    for (damage, expected) in [(0, &[][..]), (1, &["digest-mismatch"])] {
+        bytes[usize::try_from(span.end()).unwrap() - 1] ^= damage;
+        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+        let source = builder.source(Memory::new(bytes.clone()));
+        builder.object("graph", object.clone(), source);
+        let report = verify(&builder.build().unwrap(), false);
+        assert_eq!(codes(&report), expected);
+    }
 }
 
 #[test]

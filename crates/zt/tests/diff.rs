@@ -236,7 +236,8 @@ fn components_of_one_object_alone_are_named_with_its_side() {
 
 #[test]
 fn what_one_component_has_more_than_the_other_is_different() {
-    for len in [1, 5 << 20] {
+    // Also where one of them ends with the first of several pieces.
+    for len in [1, (8 << 20) + 5] {
         let (short, long) = (vec![7; 3], vec![7; 3 + len]);
         let [short, long] = [short, long].map(|bytes| unknown(&[("data", bytes)]));
         for (a, b) in [(&short, &long), (&long, &short)] {
@@ -447,6 +448,14 @@ fn large_arrays_are_compared_to_their_end_on_any_number_of_threads() {
     let exact = diff(&plain, &zstd, &DiffOptions::default()).unwrap();
     let exact = values(&exact.changed[0].changes);
     assert_eq!((exact.different, exact.first), (6, Some(0)));
+
+    // Pieces of which all is the same say nothing of a place.
+    let mut last = a;
+    last[4_999_999] += 1.0;
+    let last = file(&[("w", array(&last))]);
+    let found = diff(&plain, &last, &DiffOptions::default()).unwrap();
+    let found = values(&found.changed[0].changes);
+    assert_eq!((found.different, found.first), (1, Some(4_999_999)));
 }
 
 #[test]
@@ -468,6 +477,10 @@ fn dense_values_are_compared_where_that_is_asked_for() {
             .unwrap()
             .is_same()
     );
+
+    // Others are told.
+    let [one, two] = [1u64, 2].map(|value| noted(array(&[1u8]), "k", value));
+    assert_eq!(kinds(&changes(one, two, &options)), ["attribute"]);
 
     // A zero that one of them stores makes no difference to the values.
     let (a, b) = (csr(&[1.0, 0.0]), csr(&[1.0]));

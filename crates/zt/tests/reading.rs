@@ -194,6 +194,20 @@ fn streams_a_component_in_pieces_of_whole_elements() {
     );
 }
 
+/// A reader has checked the digest at the end, and not before.
+#[test]
+fn a_component_that_was_read_in_part_is_not_taken_for_verified() {
+    let mut bytes = sample(WriteOptions::new());
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    let span = common::span_of(&file, "ramp", "data");
+    bytes[usize::try_from(span.end()).unwrap() - 1] ^= 1;
+    let file = File::from_bytes(bytes).unwrap();
+    let ramp = file.tensor("ramp").unwrap();
+    let mut reader = ramp.reader("data").unwrap();
+    assert_eq!(reader.read(&mut [0; 1000]).unwrap(), 1000);
+    assert_eq!(ramp.bytes("data").unwrap_err().code(), "digest-mismatch");
+}
+
 #[test]
 fn wrong_types_and_names_are_the_callers_fault() {
     let file = File::from_bytes(sample(WriteOptions::new())).unwrap();

@@ -99,6 +99,38 @@ fn what_was_added_behind_a_file_is_taken_away() {
         assert_eq!(surplus.offset(), file.len() as u64);
         assert_eq!(surplus.byte_len(), tail.len() as u64);
         assert!(after == file);
+        let values = recovery.file().unwrap().tensor("a").unwrap();
+        assert_eq!(values.to_vec::<i32>().unwrap(), [1; 40]);
+    }
+}
+
+/// Behind the header or on the next place for a blob: farther off it is somebody else's.
+#[test]
+fn a_manifest_of_no_objects_lies_next_to_the_header() {
+    let empty = written(WriteOptions::new(), &[]);
+    for (gap, is_own) in [(0, true), (56, true), (63, true), (64, false)] {
+        let file = [&empty[..8], &vec![0; gap], &empty[8..]].concat();
+        let torn = [&file[..], b"junk"].concat();
+        let (recovery, after) = mended(&torn);
+        let expected = if is_own {
+            Verdict::Mendable
+        } else {
+            Verdict::Doubtful
+        };
+        assert_eq!(recovery.verdict(), expected, "{gap}");
+        assert!(after == if is_own { file } else { torn });
+    }
+}
+
+#[test]
+fn what_is_empty_is_there_and_proves_nothing() {
+    for digest in [None, Some(zt::DigestAlgorithm::Crc32c)] {
+        let file = written(WriteOptions::new().digest(digest), &[("a", &[])]);
+        let recovery = look(&file);
+        assert_eq!(recovery.objects()[0].fate, Fate::Proved);
+        let generation = recovery.generation().unwrap();
+        let counts = (generation.proved, generation.unproved, generation.refuted);
+        assert_eq!(counts, (0, 0, 0));
     }
 }
 
@@ -157,6 +189,13 @@ fn the_last_whole_generation_is_chosen() {
         let error = examine(Memory::new(torn.clone()), &chosen).unwrap_err();
         assert_eq!((error.code(), error.offset()), ("misuse", Some(offset)));
     }
+    // What would be one reaches into the header.
+    let manifest = look(&first).generation().unwrap().manifest;
+    let start = usize::try_from(manifest.offset()).unwrap();
+    chosen.manifest = Some(3);
+    let early = [&[0; 3][..], &first[start..]].concat();
+    let error = examine(Memory::new(early), &chosen).unwrap_err();
+    assert_eq!((error.code(), error.offset()), ("misuse", Some(3)));
 }
 
 /// A field of the root that no specification names comes first, being the shorter key.
@@ -242,6 +281,39 @@ fn a_last_manifest_that_does_not_decode_keeps_the_one_before_from_being_taken() 
     let mut torn = second;
     torn[start..len - 16].fill(0);
     assert!(mended(&torn).1 == first);
+}
+
+/// A page is what a disk keeps or loses, and lies where pages lie.
+#[test]
+fn a_manifest_without_one_of_its_pages_is_that_of_an_edit_that_did_not_end() {
+    let first = written(WriteOptions::new(), &[("a", &[1; 40])]);
+    let mut second = edited(&first, |edit| {
+        for at in 0..200 {
+            edit.writer().add(&format!("{at}"), &dense(&[at])).unwrap();
+        }
+    });
+    let manifest = look(&second).generation().unwrap().manifest;
+    second[..first.len()].copy_from_slice(&first);
+    let start = usize::try_from(manifest.offset()).unwrap();
+    let page = start.next_multiple_of(4096);
+    assert!(page + 2 * 4096 < second.len() && page > start);
+    for (from, to, is_torn) in [
+        (page, page + 4096, true),
+        (start, page, true),
+        (page - 1, page + 4095, false),
+        (page + 1, page + 4097, false),
+    ] {
+        let mut torn = second.clone();
+        torn[from..to].fill(0);
+        let (recovery, after) = mended(&torn);
+        let expected = if is_torn {
+            Verdict::Mendable
+        } else {
+            Verdict::Doubtful
+        };
+        assert_eq!(recovery.verdict(), expected, "{from}..{to}");
+        assert!(after == if is_torn { &first[..] } else { &torn });
+    }
 }
 
 /// A copy of the manifest is the same generation, and as good as the first one.

@@ -182,10 +182,18 @@ fn what_is_not_the_files_for_certain_is_not_mended_by_name() {
     assert_eq!(recovery.verdict(), Verdict::Damaged);
     assert!(after == torn);
     assert_eq!(objects(&saved(&recovery).unwrap()), objects(&file));
-    // What readers find is theirs already.
-    let (recovery, after) = named(&file, other.manifest.offset());
-    assert_eq!(recovery.verdict(), Verdict::Sound);
-    assert!(after == file);
+    // What readers find is theirs already, also where its place leaves it in doubt.
+    let more = written(
+        WriteOptions::new().digest(None),
+        &[("a", &[1, 2]), ("b", &[3; 40])],
+    );
+    let gap = repaired::edited(&more, |edit| edit.remove("b").unwrap());
+    for file in [file, gap] {
+        let manifest = look(&file).generation().unwrap().manifest;
+        let (recovery, after) = named(&file, manifest.offset());
+        assert_eq!(recovery.verdict(), Verdict::Sound);
+        assert!(after == file);
+    }
 }
 
 /// Every value would be another: offsets count from where the file began.
@@ -232,6 +240,11 @@ fn without_header_and_digests_a_file_is_left_to_the_caller() {
     let (recovery, after) = mended(&torn);
     assert_eq!(recovery.verdict(), Verdict::Doubtful);
     assert!(after == torn);
+    // Nor one digest that is right.
+    let mut torn = written(WriteOptions::new(), &[("a", &[1, 2])]);
+    torn[3] ^= 1;
+    torn[64] ^= 1;
+    assert_eq!(look(&torn).verdict(), Verdict::Doubtful);
     // Of no blobs none is another.
     let mut empty = written(WriteOptions::new(), &[("a", &[])]);
     let expected = empty.clone();
@@ -272,6 +285,75 @@ impl Source for Metered {
         self.2.fetch_add(1, Ordering::Relaxed);
         Memory::new(&self.0[..]).read_at(offset, buf)
     }
+}
+
+/// Also one that tells of some of its blobs only that they are there.
+#[test]
+fn a_sound_file_is_read_once() {
+    let first = written(WriteOptions::new().digest(None), &[("a", &[1; 100_000])]);
+    let file = repaired::edited(&first, |edit| {
+        edit.writer().add("b", &dense(&[2; 100_000])).unwrap();
+    });
+    let source = Arc::new(Metered(file, 0.into(), 0.into()));
+    let recovery = examine(Arc::clone(&source), &options()).unwrap();
+    assert_eq!(recovery.verdict(), Verdict::Sound);
+    let generation = recovery.generation().unwrap();
+    assert_eq!((generation.proved, generation.unproved), (1, 1));
+    let (read, len) = (source.1.load(Ordering::Relaxed), source.byte_len());
+    assert!(read < len + len / 4, "{read} of {len}");
+}
+
+/// Of as many magics some are not kept: then nobody says that all was looked at.
+#[test]
+fn what_was_not_looked_at_is_told() {
+    let file = written(WriteOptions::new(), &[("a", &[1; 40])]);
+    for (count, is_exhaustive) in [(1000, true), (70_000, false)] {
+        let torn = [&file[..], &b"ZTEN1000".repeat(count), b"\n"].concat();
+        let (recovery, after) = mended(&torn);
+        assert_eq!(recovery.verdict(), Verdict::Mendable);
+        assert_eq!(recovery.is_exhaustive(), is_exhaustive);
+        assert!(after == file);
+    }
+}
+
+/// Where some of its blobs lie at the same place in the file around it.
+#[test]
+fn of_two_places_the_one_where_more_digests_are_right_is_told() {
+    let small: [(&str, &[i32]); 3] = [("a", &[1; 10]), ("b", &[2; 10]), ("c", &[3; 10])];
+    let large: [(&str, &[i32]); 2] = [("d", &[4; 40]), ("e", &[5; 40])];
+    let inner = written(WriteOptions::new(), &[&small[..], &large].concat());
+    let mut file = Vec::new();
+    let mut writer = Writer::new(&mut file).unwrap();
+    for (name, values) in small {
+        writer.add(name, &dense(values)).unwrap();
+    }
+    writer.add("inner", &blob(&inner)).unwrap();
+    writer.add("more", &dense(&[6; 40])).unwrap();
+    writer.finish().unwrap();
+    let open = File::from_bytes(file.clone()).unwrap();
+    let offset = common::span_of(&open, "inner", "data").offset();
+    let recovery = look(&file[..file.len() - 100]);
+    let [nested] = recovery.others() else {
+        panic!("{:?}", recovery.others());
+    };
+    assert_eq!(nested.standing, Standing::Nested { offset });
+}
+
+/// The blobs of a file twice, as far as they are there, and its manifest behind the second.
+#[test]
+fn of_two_places_that_are_as_good_the_nearer_is_told() {
+    let mut inner = written(WriteOptions::new(), &[("x", &[1; 40]), ("y", &[2; 40])]);
+    let manifest = look(&inner).generation().unwrap().manifest;
+    inner[64] ^= 1;
+    let blobs = &inner[..usize::try_from(manifest.offset()).unwrap()];
+    let file = holding(WriteOptions::new(), &[&[6; 500], blobs, &inner, &[6; 500]]);
+    let open = File::from_bytes(file.clone()).unwrap();
+    let offset = common::span_of(&open, "blob 2", "data").offset();
+    let recovery = look(&file[..file.len() - 100]);
+    let [nested] = recovery.others() else {
+        panic!("{:?}", recovery.others());
+    };
+    assert_eq!(nested.standing, Standing::Nested { offset });
 }
 
 /// Trailers that each declare all that is before them, roots without end, manifests of overlapping

@@ -101,6 +101,32 @@ fn whichever_byte_is_damaged_what_verifies_is_saved() {
 }
 
 #[test]
+fn what_is_sound_is_saved_as_it_is_stored() {
+    let objects: &[(&str, &[i32])] = &[("a", &[1; 4000]), ("b", &[2; 9]), ("c", &[])];
+    for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+        let file = written(options, objects);
+        assert!(saved(&look(&file)).unwrap() == file);
+    }
+}
+
+#[test]
+fn what_is_left_is_saved_at_a_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    let file = written(WriteOptions::new(), &[("a", &[1; 40])]);
+    let recovery = look(&[&file[..], b"junk"].concat());
+    for replace in [false, true] {
+        let byte_len = recovery.save(&path, replace, None).unwrap();
+        assert_eq!(byte_len, file.len() as u64);
+        assert!(std::fs::read(&path).unwrap() == file);
+    }
+    assert_eq!(
+        recovery.save(&path, false, None).unwrap_err().code(),
+        "overwrite"
+    );
+}
+
+#[test]
 fn without_digests_what_is_there_is_kept_and_said_to_be_unproved() {
     let file = written(
         WriteOptions::new().digest(None),
@@ -159,11 +185,18 @@ fn what_is_left_of_an_object_is_kept_under_its_name() {
 /// nothing, and the others are there.
 #[test]
 fn what_is_left_is_read_also_where_there_is_no_room_to_say_what_it_was() {
+    // What it was takes 10 bytes and 11.
+    for (room, count) in [(0, 1), (20, 1), (21, 2)] {
+        saves_the_rest_of_an_object_that_has_room(room, count);
+    }
+}
+
+fn saves_the_rest_of_an_object_that_has_room(room: usize, count: usize) {
     let mut file = Vec::new();
     let mut writer = Writer::new(&mut file).unwrap();
     let most = zt::Limits::default().attributes_len;
     // With the heads of a map, of a text of one byte and of a string: as many as there may be.
-    let filler = zt::Value::Bytes(vec![0; most - 8]);
+    let filler = zt::Value::Bytes(vec![0; most - 8 - room]);
     let mut graph = writer.begin("graph", &[2, 2], "sparse_xyz").unwrap();
     graph.set_attributes([("x", filler)].into());
     for (role, byte) in [("p", 1), ("q", 2)] {
@@ -180,7 +213,7 @@ fn what_is_left_is_read_also_where_there_is_no_room_to_say_what_it_was() {
     assert_eq!(recovery.objects()[0].fate, Fate::Partial);
     let saved = File::from_bytes(saved(&recovery).unwrap()).unwrap();
     let partial = saved.tensor("graph").unwrap();
-    assert_eq!(partial.attributes().len(), 1);
+    assert_eq!(partial.attributes().len(), count, "{room}");
     assert_eq!(*partial.bytes("p").unwrap(), [1; 64]);
 }
 
@@ -236,6 +269,7 @@ fn big_endian_elements_that_objects_share_are_written_once() {
         ("uint16", 2, "big"),
         ("uint32", 4, "little"),
     ];
+    let digest = DigestAlgorithm::Crc32c.digest(&blob).unwrap().to_string();
     let object = |at: u32| {
         let (dtype, width, order) = types[at as usize % types.len()];
         let pairs = [
@@ -247,9 +281,10 @@ fn big_endian_elements_that_objects_share_are_written_once() {
             ("shape", [vec![0x81], uint(byte_len / width)].concat()),
             ("encoding", text("raw")),
             ("data_endianness", text(order)),
+            ("checksum", text(&digest)),
         ];
         let pairs = pairs.map(|(key, value)| [text(key), value].concat());
-        [&[0xA8][..], &pairs.concat()].concat()
+        [&[0xA9][..], &pairs.concat()].concat()
     };
     let objects: Vec<u8> = (0..100).flat_map(object).collect();
     let manifest = [&[0x98, 100][..], &objects].concat();
@@ -262,6 +297,7 @@ fn big_endian_elements_that_objects_share_are_written_once() {
         "{}",
         saved.len()
     );
+    assert_eq!(look(&saved).generation().unwrap().proved, 100);
     let (before, after) = (
         File::from_bytes(file).unwrap(),
         File::from_bytes(saved).unwrap(),

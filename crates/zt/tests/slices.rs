@@ -286,6 +286,10 @@ fn one_large_frame_is_decoded_as_far_as_a_part_needs_it() {
     assert_eq!(values, [100_005, 100_006, 100_007].map(low));
     // The frame's blocks are walked as well, a look at each.
     assert!(read < all / 3, "{read} of {all}");
+    // Also of the beginning.
+    let (values, read) = part("0,:3");
+    assert_eq!(values, [0, 1, 2].map(low));
+    assert!(read < all / 3, "{read} of {all}");
     let (values, read) = part("::-1000,1");
     assert_eq!(values, [2_999_001, 1_999_001, 999_001].map(low));
     assert!(read < 3 * all, "{read} of {all}");

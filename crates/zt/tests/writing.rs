@@ -76,6 +76,21 @@ fn a_stream_is_stored_like_the_same_bytes_at_once() {
     }
 }
 
+/// Longer than a single one, the last of them full.
+#[test]
+fn a_stream_of_whole_frames_has_no_empty_one_behind_them() {
+    let content = vec![7u8; 5 << 20];
+    let dense = Dense::from_slice(&[content.len() as u64], &content).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = WriteOptions::new().zstd(1).to_writer(&mut bytes).unwrap();
+    writer.add("x", &dense).unwrap();
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    let blob = &file.tensor("x").unwrap().component("data").unwrap().blob;
+    let frames = zt::container::codec::frames(&Memory::new(bytes), blob).unwrap();
+    assert_eq!(frames.unwrap().len(), 5);
+}
+
 #[test]
 fn what_does_not_shrink_is_stored_raw() {
     for len in [100, 5 << 20, 20 << 20] {

@@ -201,3 +201,73 @@ fn stored_bytes(stored: &Stored<'_>) -> Blob {
 fn blame(error: Error, stored: &Stored<'_>) -> Error {
     error.with_object(stored.object).with_component(stored.role)
 }
+
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+
+    fn blob(offset: u64, byte_len: u64) -> Blob {
+        Blob::raw(Span::new(offset, byte_len).unwrap())
+    }
+
+    /// The span, the alignment and the number of blobs of each.
+    fn found(blobs: &[Blob]) -> Vec<(Span, u64, usize)> {
+        let stored = blobs.iter().map(|blob| Stored {
+            blob,
+            object: "",
+            role: "",
+        });
+        let extents = extents(stored.collect());
+        let all = extents.iter();
+        all.map(|one| (one.span, one.alignment, one.blobs.len()))
+            .collect()
+    }
+
+    fn spans(blobs: &[Blob]) -> Vec<(u64, u64)> {
+        let found = found(blobs).into_iter();
+        found.map(|(at, ..)| (at.offset(), at.end())).collect()
+    }
+
+    #[test]
+    fn what_overlaps_moves_together_and_nothing_between() {
+        let apart = [blob(64, 10), blob(128, 64), blob(192, 10), blob(1024, 1)];
+        assert_eq!(
+            spans(&apart),
+            [(64, 74), (128, 192), (192, 202), (1024, 1025)]
+        );
+        let overlapping = [blob(64, 100), blob(128, 10), blob(128, 128)];
+        assert_eq!(spans(&overlapping), [(64, 256)]);
+        // Off the grid by as much as each other, whatever begins in between.
+        let off = [blob(64, 100), blob(72, 50), blob(128, 128), blob(136, 1)];
+        assert_eq!(spans(&off), [(64, 256), (72, 122), (136, 137)]);
+    }
+
+    #[test]
+    fn each_digest_of_a_range_is_kept_once() {
+        let with = |sum: u32| Blob {
+            digest: Some(Digest::Crc32c(sum)),
+            ..blob(64, 10)
+        };
+        let blobs = [with(1), blob(64, 10), with(2), with(1), blob(64, 10)];
+        let [(_, _, count)] = found(&blobs)[..] else {
+            panic!("{blobs:?}");
+        };
+        assert_eq!(count, 3);
+    }
+
+    /// Of what lies further within, nothing begins a page where the extent does.
+    #[test]
+    fn an_extent_is_aligned_as_the_largest_that_begins_with_it() {
+        let page = alignment_of(1 << 20);
+        assert!(page > ALIGNMENT);
+        let large = blob(page, 1 << 20);
+        let within = blob(2 * page, 1 << 20);
+        let aligned = |blobs: &[Blob]| found(blobs).first().map(|(_, alignment, _)| *alignment);
+        assert_eq!(aligned(&[blob(page, 10), large]), Some(page));
+        assert_eq!(
+            aligned(&[blob(page + ALIGNMENT, 2 * page), within]),
+            Some(ALIGNMENT)
+        );
+    }
+}

@@ -179,3 +179,31 @@ impl<S: std::ops::Deref<Target = dyn Storage> + Send + Sync> Source for Before<S
         self.storage.read_at(offset, buf)
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// As after a compaction.
+    #[test]
+    fn a_file_that_lost_its_name_to_another_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("x"), folder.path().join("y"));
+        let open = File::create(&path).unwrap();
+        assert!(is_at(&open, &path).unwrap());
+        std::fs::write(&other, b"").unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        assert!(!is_at(&open, &path).unwrap());
+    }
+
+    /// Longer than any file: what a full disk says comes the same way.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn space_that_cannot_be_had_is_told() {
+        let file = LockedFile(tempfile::tempfile().unwrap());
+        let most = i64::MAX.unsigned_abs();
+        let error = file.reserve(most, most).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(file.byte_len().unwrap(), 0);
+    }
+}

@@ -275,9 +275,29 @@ mod tests {
 
     #[test]
     fn finds_the_array_of_layout_0_1_and_not_each_of_its_maps() {
-        for head in [&b"\x82"[..], b"\x9F", b"\x98\x02", b"\x99\x00\x02"] {
+        for head in [
+            &b"\x82"[..],
+            b"\x9F",
+            b"\x98\x02",
+            b"\x99\x00\x02",
+            b"\x9A\x00\x00\x00\x02",
+        ] {
             let bytes = [b"ZTEN0001", head, b"\xBF\x64name\x60\xFF\xA1\x64name\x60"].concat();
             assert_eq!(places(&bytes, true).roots, [Root::Array(8)]);
+        }
+    }
+
+    #[test]
+    fn finds_the_map_of_more_keys_than_its_first_byte_counts() {
+        let bytes = [&[0; 64][..], b"\xB8\x18\x67objects\xA0"].concat();
+        assert_eq!(places(&bytes, false).roots, [Root::Map(64)]);
+    }
+
+    #[test]
+    fn a_manifest_is_not_empty_and_not_in_the_header() {
+        for (size, is_one) in [(0_u64, false), (1, true), (56, true), (57, false)] {
+            let bytes = [&[0; 64][..], &size.to_le_bytes(), &MAGIC].concat();
+            assert_eq!(places(&bytes, false).trailers.len(), usize::from(is_one));
         }
     }
 
