@@ -54,10 +54,22 @@ fn a_file_without_objects_is_what_readers_find() {
         assert!(after == file, "went back over what readers find");
     }
     // Not found by readers, and next to a magic that ends a trailer: no file begins with that.
-    let torn = [&first[..], &empty[8..], b"junk"].concat();
-    let (recovery, after) = mended(&torn);
+    let mut torn = [&first[..], &empty[8..], b"junk"].concat();
+    let size = first.len() - 16;
+    for byte in [0, 1] {
+        let (recovery, after) = mended(&torn);
+        assert_eq!(recovery.verdict(), Verdict::Doubtful);
+        assert_eq!(recovery.others()[0].standing, Standing::Doubtful);
+        assert!(after == torn);
+        // Also where a byte of that trailer is another.
+        torn[size + byte] ^= 1;
+    }
+    // Of two bytes nothing says that they were one.
+    let recovery = look(&torn);
     assert_eq!(recovery.verdict(), Verdict::Doubtful);
-    assert!(after == torn);
+    let offset = first.len() as u64 - 8;
+    let standing = recovery.others()[0].standing;
+    assert_eq!(standing, Standing::Nested { offset });
 }
 
 /// Old trailers are zeros: a file cut behind its last one is whole, one cut before it has no names.

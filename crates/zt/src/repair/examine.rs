@@ -217,10 +217,11 @@ impl Examination<'_> {
     }
 }
 
-/// The magics that a file may begin with: none of those that a trailer ends with.
+/// The magics that a file may begin with: none of those that a trailer ends with, also one of which a
+/// byte is another.
 fn headers_of(places: &Places, manifests: &[Copies]) -> Vec<u64> {
     let all = manifests.iter().flat_map(Copies::all);
-    let closed = all.filter(|copy| copy.has_trailer && copy.layout == Layout::V1_1);
+    let closed = all.filter(|copy| copy.is_closed && copy.layout == Layout::V1_1);
     let ends: HashSet<u64> = closed.map(Candidate::end).collect();
     let is_header = |at: &u64| !ends.contains(&at.saturating_add(HEADER_LEN));
     places.headers.iter().copied().filter(is_header).collect()
