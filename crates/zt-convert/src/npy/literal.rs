@@ -165,15 +165,15 @@ impl<'t> Parser<'t> {
         Some(Literal::Dict(pairs))
     }
 
+    /// What goes on behind a word is no part of a literal, and found by whoever reads on.
     fn word(&mut self) -> Option<Literal<'t>> {
         let words = [
             ("True", Literal::Bool(true)),
             ("False", Literal::Bool(false)),
             ("None", Literal::None),
         ];
-        let (_, value) = words.into_iter().find(|(word, _)| self.take(word))?;
-        let is_longer = |c: char| c.is_alphanumeric() || c == '_';
-        (!self.rest().starts_with(is_longer)).then_some(value)
+        let found = words.into_iter().find(|(word, _)| self.take(word));
+        found.map(|(_, value)| value)
     }
 }
 
@@ -253,6 +253,9 @@ mod tests {
             "[x for x in (1,)]",
             "a",
             "Truely",
+            "True_",
+            "[True1]",
+            "{None1: 2}",
             "1.5",
             "1e3",
             "0x",
@@ -262,6 +265,7 @@ mod tests {
             "1__0",
             "1_",
             "_1",
+            "+_1",
             "+-1",
             "+'a'",
             "b'a'",
