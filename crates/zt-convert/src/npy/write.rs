@@ -38,7 +38,7 @@ impl<'i> Array<'i> {
         if !losses.make_plain(&mut object)? {
             return Ok(None);
         }
-        if descr(&object).is_none() && widens(&object) {
+        if widens(&object) {
             let (dtype, logical_type) = object.dense_type().unwrap_or((DType::BF16, None));
             let logical_type = logical_type.map(|name| name.into_owned());
             losses.accept(
@@ -103,12 +103,7 @@ impl<'i> Array<'i> {
     }
 }
 
-fn descr(object: &Outgoing<'_>) -> Option<String> {
-    let (dtype, logical_type) = object.dense_type()?;
-    descr_of(dtype, logical_type.as_deref())
-}
-
-/// Whether f32 holds all values of the type, which NumPy does not have.
+/// Whether the type is one that NumPy does not have, and whose values f32 holds.
 fn widens(object: &Outgoing<'_>) -> bool {
     matches!(
         object.dense_type(),
