@@ -16,7 +16,6 @@ mod field {
     pub(super) const SEGMENT: u32 = 3;
     pub(super) const FLOAT_DATA: u32 = 4;
     pub(super) const INT32_DATA: u32 = 5;
-    pub(super) const STRING_DATA: u32 = 6;
     pub(super) const INT64_DATA: u32 = 7;
     pub(super) const NAME: u32 = 8;
     pub(super) const RAW_DATA: u32 = 9;
@@ -181,8 +180,6 @@ impl<'l> Reader<'l> {
             field::INT64_DATA => self.values(Values::Int64, field)?,
             field::DOUBLE_DATA => self.values(Values::Double, field)?,
             field::UINT64_DATA => self.values(Values::Uint64, field)?,
-            // Whose type has no elements here, so that they are never looked for.
-            field::STRING_DATA => {}
             field::DOC_STRING => {
                 let span = field.bytes()?;
                 self.attributes.text(window, super::DOC_STRING, span)?;
@@ -190,6 +187,7 @@ impl<'l> Reader<'l> {
             field::METADATA_PROPS => self.attributes.pair(window, field.bytes()?)?,
             field::EXTERNAL_DATA => self.external(window, field.bytes()?)?,
             field::DATA_LOCATION => self.is_external = field.integer()? == 1,
+            // `string_data` among them, whose type has no elements here: it is never looked for.
             _ => {}
         }
         Ok(())

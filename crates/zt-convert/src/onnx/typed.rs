@@ -64,9 +64,8 @@ impl Runs {
         if run.span.is_empty() {
             return Ok(true);
         }
-        let is_next = |last: &&mut Run| {
-            run.tag > 0 && run.tag == last.tag && run.span.offset() == last.span.end()
-        };
+        // Packed values never are: their own tag and length lie before them.
+        let is_next = |last: &&mut Run| run.tag == last.tag && run.span.offset() == last.span.end();
         if let Some(last) = self.runs.last_mut().filter(is_next) {
             let span = Span::between(last.span.offset(), run.span.end());
             last.span = span.unwrap_or(last.span);
