@@ -339,3 +339,41 @@ fn a_name_by_which_numpy_would_give_another_array_is_a_loss() {
     let (bytes, _) = to(&ConvertOptions::new(NPZ), &[alone]).unwrap();
     assert_eq!(opened(bytes).names().collect::<Vec<_>>(), ["x.npy"]);
 }
+
+/// An array of version 1.0.
+fn array(header: &str, data: &[u8]) -> Vec<u8> {
+    let len = u16::try_from(header.len()).unwrap().to_le_bytes();
+    [&b"\x93NUMPY\x01\0"[..], &len, header.as_bytes(), data].concat()
+}
+
+#[test]
+fn an_array_without_a_meaning_is_listed_with_what_is_known() {
+    let header = "{'descr': '|S5', 'fortran_order': False, 'shape': (2,)}";
+    let bytes = array(header, b"helloworld");
+    let begins = bytes.len() as u64 - 10;
+    let file = opened(bytes);
+    let entries = file.entries();
+    let raw = entries[0].raw().unwrap();
+    assert_eq!(raw.shape.as_deref(), Some(&[2][..]));
+    let (_, data) = &raw.components[0];
+    assert_eq!(data.dtype.as_deref(), Some("|S5"));
+    assert_eq!((data.offset, data.length), (Some(begins), Some(10)));
+}
+
+#[test]
+fn arrays_are_as_long_as_their_shape_says() {
+    let code = |shape: &str, data: &[u8], strict: bool| {
+        let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}");
+        let source = Memory::new(array(&header, data));
+        let file = zt_convert::open_source(source, &OpenOptions::new().strict(strict));
+        file.map(drop).map_err(|error| (error.kind(), error.code()))
+    };
+    let refused = Err((ErrorKind::Malformed, "shape-size-mismatch"));
+    assert_eq!(code("(2,)", &[0; 7], false), refused);
+    let huge = "(4611686018427387904, 4)";
+    assert_eq!(code(huge, &[0; 8], false), refused);
+    // Whatever lies behind is passed over, as NumPy does.
+    assert_eq!(code("(2,)", &[0; 8], true), Ok(()));
+    assert_eq!(code("(2,)", &[0; 9], false), Ok(()));
+    assert_eq!(code("(2,)", &[0; 9], true), refused);
+}

@@ -8,14 +8,19 @@
 )]
 #![cfg(feature = "squizd")]
 
+#[allow(dead_code, unreachable_pub, reason = "for the tests of `conformance`")]
+#[path = "../../../conformance/src/squizd.rs"]
+mod parts;
+
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
+use parts::{Squizd, block, flag, plain};
 use zt::formats::{Packing, Quantization, ZeroKind};
 use zt::{
     Attributes, Buffer, DType, Dense, Elements, ErrorKind, File, HashOptions, Memory, OpenOptions,
-    QuantizedGroup, Writer,
+    QuantizedGroup, ToObject, Writer,
 };
 use zt_convert::{ConvertOptions, Input, InputOptions, Names, SQUIZD, Summary, ZT, convert};
 
@@ -112,6 +117,105 @@ fn plain_and_quantized_tensors_come_back_with_their_bytes_and_attributes() {
         kept += 1;
     }
     assert!(kept >= 10, "{kept} files");
+}
+
+/// As the builder of `conformance` lays them out: without gaps and without what is empty.
+#[test]
+fn files_come_back_byte_for_byte() {
+    const SUB_BLOCK: u64 = 1 << 63;
+    let part = |scale: f32| (7 | SUB_BLOCK, scale, 0.25);
+    let int4 = |tables: &[&[(u64, f32, f32)]]| Squizd {
+        tables: tables.iter().map(|table| table.to_vec()).collect(),
+        ..Squizd::one(
+            flag::INT4,
+            vec![
+                block(b"INT4", &[2, 4], &[0x98, 0xBA, 0xDC, 0xFE]),
+                plain(&[1], &[1.0]),
+            ],
+        )
+    };
+    let int2 = |tables: &[&[(u64, f32, f32)]]| Squizd {
+        tables: int4(tables).tables,
+        ..Squizd::one(
+            flag::INT2,
+            vec![block(b"INT2", &[1, 5, 2], &[0b11_10_01_00, 3])],
+        )
+    };
+    for file in [
+        Squizd::one(0, vec![plain(&[2], &[1.0, 2.0]), plain(&[], &[3.0])]),
+        int4(&[&[(7, 0.5, 1.0)]]),
+        int4(&[&[(7, 1.0, 0.0)], &[part(1.0), part(10.0)]]),
+        int4(&[&[(7, 0.5, 1.0)], &[part(1.0), part(10.0)]]),
+        int4(&[&[(7, 0.5, 1.0)], &[part(3.0)]]),
+        int2(&[&[(7, 0.5, 1.0)]]),
+        int2(&[&[(7, 0.5, 1.0)], &[part(1.0), part(2.0), part(3.0)]]),
+    ] {
+        let bytes = file.to_bytes();
+        let read = opened(bytes.clone(), true);
+        let (back, _) = to(&ConvertOptions::new(SQUIZD), &read).unwrap();
+        assert_eq!(back, bytes, "{:?}", file.tables);
+    }
+}
+
+/// An attribute of one way to say it does not change what is said in another.
+#[test]
+fn lengths_of_sub_blocks_that_cannot_be_are_a_loss_and_no_more() {
+    for (group_size, len) in [(2, 3u64), (2, 1), (4, 0)] {
+        let scales: &[f32] = if group_size == 2 {
+            &[1.0, 10.0]
+        } else {
+            &[3.0]
+        };
+        let quantization = layout(false, group_size);
+        let packed = bytes(&[0b11_10_01_00]);
+        let group = QuantizedGroup::new([1, 4], quantization, packed, singles(scales), None);
+        let group = group.unwrap();
+        let file = ours(|writer| {
+            let mut object = group.to_object().unwrap();
+            let attributes = object.attributes.as_mut().unwrap();
+            attributes.insert("squizd.sub_block_len", len);
+            writer.add("layers.0.0", &object).unwrap();
+        });
+        let mut options = ConvertOptions::new(SQUIZD);
+        assert_eq!(to(&options, &file).unwrap_err().code(), "lossy");
+        options.lossy = true;
+        let (back, _) = to(&options, &file).unwrap();
+        let back = opened(back, true);
+        assert_eq!(values(&back, "layers.0.0"), values(&file, "layers.0.0"));
+    }
+}
+
+/// The pair of the tensor scales nothing then.
+#[test]
+fn a_group_that_is_all_of_an_int2_tensor_is_a_sub_block() {
+    let file = ours(|writer| {
+        let (packed, scales) = (bytes(&[0b11_10_01_00]), singles(&[3.0]));
+        let group = QuantizedGroup::new([1, 4], layout(false, 4), packed, scales, None);
+        writer.add("layers.0.0", &group.unwrap()).unwrap();
+    });
+    let (back, _) = to(&ConvertOptions::new(SQUIZD), &file).unwrap();
+    let back = opened(back, true);
+    assert_eq!(values(&back, "layers.0.0"), values(&file, "layers.0.0"));
+    let attributes = back.tensor("layers.0.0").unwrap().attributes().clone();
+    let scale = attributes.get("squizd.tensor_scale").unwrap().as_f64();
+    assert_eq!(scale, Some(1.0));
+    assert!(back.warnings().is_empty());
+}
+
+#[test]
+fn an_id_that_another_tensor_has_is_a_loss() {
+    let block = || block(b"INT4", &[1, 2], &[0x21]);
+    let file = Squizd {
+        tables: vec![vec![(7, 0.5, 0.0), (7, 2.0, 0.0)]],
+        ..Squizd::one(flag::INT4, vec![block(), block()])
+    };
+    let file = opened(file.to_bytes(), true);
+    let error = to(&ConvertOptions::new(SQUIZD), &file).unwrap_err();
+    assert_eq!(
+        (error.code(), error.object()),
+        ("lossy", Some("layers.0.1"))
+    );
+    assert!(error.message().contains("squizd.tensor_id"), "{error}");
 }
 
 #[test]
@@ -349,7 +453,9 @@ fn what_it_cannot_say_is_an_error_that_names_the_object() {
     let uneven = uneven.unwrap();
     let vector =
         QuantizedGroup::new([4], layout(true, 4), bytes(&[1, 2]), singles(&[1.0]), None).unwrap();
-    for group in [unsigned, subtractive, uneven, vector] {
+    let half = elements(DType::F16, &0x3C00u16.to_le_bytes());
+    let halves = QuantizedGroup::new([2, 2], layout(true, 4), bytes(&[1, 2]), half, None).unwrap();
+    for group in [unsigned, subtractive, uneven, vector, halves] {
         let file = ours(|writer| writer.add("layers.0.0", &group).unwrap());
         let mut options = ConvertOptions::new(SQUIZD);
         let error = to(&options, &file).unwrap_err();

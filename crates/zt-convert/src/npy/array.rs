@@ -164,3 +164,15 @@ pub(super) fn byte_len(element_len: u64, shape: &[u64]) -> Option<u64> {
         byte_len
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::byte_len;
+
+    #[test]
+    fn no_dimension_beside_a_zero_is_as_long_as_it_likes() {
+        assert_eq!(byte_len(4, &[2, 3]), Some(24));
+        assert_eq!(byte_len(4, &[0, 3]), Some(0));
+        assert_eq!(byte_len(4, &[0, 1 << 62, 1 << 62]), None);
+    }
+}

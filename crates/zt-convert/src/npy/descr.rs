@@ -256,8 +256,24 @@ mod tests {
     #[test]
     fn what_numpy_knows_is_told_from_what_nobody_knows() {
         let opaque = [
-            "|O", "|O8", "|S5", "|a3", "<U7", "|T16", "|V8", "|V2", "<M8[ns]", "<m8", "<f16",
-            "<c32", "<f1",
+            "|O",
+            "|O8",
+            "|S5",
+            "|a3",
+            "<U7",
+            "|T16",
+            "|V8",
+            "|V2",
+            "<M8[ns]",
+            "<m8",
+            "<f16",
+            "<c32",
+            "<f1",
+            "datetime64[ns]",
+            "timedelta64[D]",
+            "3f4",
+            "(3)f4",
+            "f4,i4",
         ];
         for text in opaque {
             assert!(
@@ -267,8 +283,14 @@ mod tests {
         }
         for text in [
             "", "<", "<f3", "<x4", "<f-4", "<x", "<float", "<U-1", ">>f4", "<f4 ", "l8", "float8",
+            "<Mx", "f4]",
         ] {
             assert_eq!(Descr::parse(text, true), Descr::Unknown, "{text}");
         }
+        let hint = |text| match Descr::parse(text, false) {
+            Descr::Opaque(what) => what.contains("bf16"),
+            _ => false,
+        };
+        assert_eq!(["|V2", "|V3"].map(hint), [true, false]);
     }
 }

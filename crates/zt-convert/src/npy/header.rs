@@ -180,7 +180,7 @@ pub(super) fn render(descr: &str, shape: &[u64]) -> Option<Vec<u8>> {
 )]
 mod tests {
     use super::*;
-    use zt::Memory;
+    use zt::{ErrorKind, Memory};
 
     fn read(bytes: &[u8]) -> Result<Header> {
         let span = Span::new(0, bytes.len() as u64).unwrap();
@@ -210,6 +210,42 @@ mod tests {
         assert_eq!(&bytes[..10], b"\x93NUMPY\x01\x00\x76\x00");
         let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
         assert_eq!(&bytes[10..10 + text.len()], text.as_bytes());
+    }
+
+    /// A header of that version that is padded to so many bytes.
+    fn padded(version: u8, text: &[u8], len: u32) -> Vec<u8> {
+        let prefix = match version {
+            1 => u16::try_from(len).unwrap().to_le_bytes().to_vec(),
+            _ => len.to_le_bytes().to_vec(),
+        };
+        let mut bytes = [MAGIC, &[version, 0], &*prefix, text].concat();
+        bytes.resize(8 + prefix.len() + len as usize, b' ');
+        bytes
+    }
+
+    const SOUND: &[u8] = b"{'descr': '<f4', 'fortran_order': False, 'shape': ()}";
+
+    #[test]
+    fn headers_have_a_limit_and_end_within_the_file() {
+        let kind = |bytes: &[u8]| read(bytes).map_err(|error| error.kind());
+        for version in [1, 2, 3] {
+            assert!(kind(&padded(version, SOUND, 10_000)).is_ok());
+            let long = kind(&padded(version, SOUND, 10_001));
+            assert_eq!(long, Err(ErrorKind::Limit));
+        }
+        // Too long to be read at all: there is as much, there is more, or there is not.
+        let mut long = padded(2, SOUND, 50_000);
+        assert_eq!(kind(&long), Err(ErrorKind::Limit));
+        assert_eq!(kind(&long[..49_000]), Err(ErrorKind::Malformed));
+        long.push(0);
+        assert_eq!(kind(&long), Err(ErrorKind::Limit));
+    }
+
+    #[test]
+    fn version_3_is_utf_8() {
+        let text = b"{'descr': [('\xFF', '<f4')], 'fortran_order': False, 'shape': ()}";
+        assert!(read(&padded(2, text, 100)).is_ok());
+        assert_eq!(read(&padded(3, text, 100)).unwrap_err().code(), "header");
     }
 
     #[test]

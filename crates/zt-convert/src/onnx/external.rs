@@ -213,6 +213,7 @@ mod tests {
                 assert!(why.contains(words), "{location}: {why}");
             }
         }
+        assert_eq!(refusal("a:b").is_some(), cfg!(windows));
     }
 
     #[test]

@@ -340,14 +340,36 @@ mod tests {
         }
     }
 
-    /// As those who make coordinates of indices read.
-    #[test]
-    fn reading_on_in_short_pieces_decodes_nothing_twice() {
-        let mut source = typed(&vec![u64::MAX; 60_000], 1);
-        let mut bytes = vec![0; 600_000];
+    /// So many values of ten bytes each, over a source that counts.
+    fn counted(count: usize) -> (Typed, Arc<Counted>) {
+        let mut source = typed(&vec![u64::MAX; count], 1);
+        let mut bytes = vec![0; usize::try_from(source.base.byte_len()).unwrap()];
         source.base.read_at(0, &mut bytes).unwrap();
         let base = Arc::new(Counted(Memory::new(bytes), AtomicU64::new(0)));
         source.base = Arc::clone(&base) as Arc<dyn Source>;
+        (source, base)
+    }
+
+    /// And whoever wants them in another order hears that they are made in this one.
+    #[test]
+    fn places_that_were_passed_are_known() {
+        let step = usize::try_from(STEP).unwrap();
+        let (source, base) = counted(3 * step + 5);
+        assert!(source.is_sequential());
+        let mut value = [0; 8];
+        source.read_at(source.byte_len() - 8, &mut value).unwrap();
+        for number in [2 * STEP, STEP + 3, 3 * STEP] {
+            let before = base.1.load(Ordering::Relaxed);
+            source.read_at(number * 8, &mut value).unwrap();
+            assert_eq!(value, [0xFF; 8]);
+            assert!(base.1.load(Ordering::Relaxed) - before < STEP, "{number}");
+        }
+    }
+
+    /// As those who make coordinates of indices read.
+    #[test]
+    fn reading_on_in_short_pieces_decodes_nothing_twice() {
+        let (source, base) = counted(60_000);
         // Pieces that end within values.
         let mut piece = [0; 8004];
         for offset in (0..source.byte_len() - 8004).step_by(8004) {

@@ -296,3 +296,22 @@ impl Run {
         Some(Violation::NoBlock { found, byte_len }.at(rest.offset()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn a_run_has_a_limit_that_it_may_meet() {
+        // Of rank 1 and no values.
+        let block = [&b"NPCL"[..], &[0; 4], &[1, 0, 0, 0], &[0; 4]].concat();
+        let source = zt::Memory::new(block.repeat(2));
+        let range = Span::new(0, source.byte_len()).unwrap();
+        let run = Run::read(&source, range, Flags(0), 2);
+        assert_eq!((run.blocks.len(), run.fault.is_none()), (2, true));
+        let run = Run::read(&source, range, Flags(0), 1);
+        assert_eq!(run.blocks.len(), 1);
+        assert_eq!(run.fault.unwrap().kind(), zt::ErrorKind::Limit);
+    }
+}

@@ -168,7 +168,7 @@ mod tests {
     fn overlaps_what_any_layer_overlaps() {
         // Not in the order of the file, and with gaps.
         let start = (HEADER_LEN + 4 * ENTRY_LEN) as u64;
-        let layers = [(30, 4), (0, 3), (10, 10), (20, 1)].map(|(at, len)| (start + at, len));
+        let layers = [(30, 4), (1, 2), (10, 10), (20, 1)].map(|(at, len)| (start + at, len));
         let mut file = vec![0; HEADER_LEN];
         for (layer, (offset, len)) in (0u32..).zip(layers) {
             file.extend(layer.to_le_bytes());

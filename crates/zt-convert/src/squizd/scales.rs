@@ -214,3 +214,29 @@ impl Entries {
         Ok(self.tensors)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    /// A million of them take as much memory as one.
+    #[test]
+    fn entries_of_a_tensor_that_follow_each_other_are_kept_as_one() {
+        let entry = |id: u64| [id.to_le_bytes(), [0; 8]].concat();
+        let ids = [7, 8].into_iter();
+        let ids = ids.chain([7 | SUB_BLOCK; 5000]).chain([8 | SUB_BLOCK; 2]);
+        let head = [MAGIC, 5004u32.to_le_bytes()].concat();
+        let table: Vec<u8> = head.into_iter().chain(ids.flat_map(entry)).collect();
+        let span = Span::new(0, table.len() as u64).unwrap();
+        let mut entries = Entries::default();
+        entries.read(&zt::Memory::new(table), span).unwrap();
+        let tensors = entries.join().unwrap();
+        let counts = tensors.iter().map(|tensor| {
+            let runs = &tensor.sub_blocks;
+            (tensor.tensor_id, runs.len(), tensor.sub_block_count())
+        });
+        let counts: Vec<_> = counts.collect();
+        assert_eq!(counts, [(7, 1, 5000), (8, 1, 2)]);
+    }
+}

@@ -55,6 +55,10 @@ fn numbers_of_a_constant_are_tensors_by_its_output() {
         numbers("z", "value_float", &[int(KIND, 1)]),
         numbers("zi", "value_int", &[]),
         numbers("last", "value_int", &[int(3, 1), int(3, 2)]),
+        // 128 has two bytes, the first of which goes on.
+        numbers("wide", "value_ints", &[field(8, [0x80, 1])]),
+        // An empty reference is none.
+        numbers("own", "value_ints", &[field(21, ""), int(8, 7)]),
         field(1, constant("t", "")),
     ]);
     let file = opened([graph, field(25, function.concat())].concat()).unwrap();
@@ -74,6 +78,8 @@ fn numbers_of_a_constant_are_tensors_by_its_output() {
     assert_eq!(integers("zi"), (vec![], vec![0]));
     assert_eq!(integers("last"), (vec![], vec![2]));
     assert_eq!(integers("f.c"), (vec![], vec![4]));
+    assert_eq!(integers("wide"), (vec![1], vec![128]));
+    assert_eq!(integers("own"), (vec![1], vec![7]));
     for name in ["fs", "fp", "fb"] {
         assert_eq!(floats(name), (vec![2], vec![1.0, 2.0]), "{name}");
     }
@@ -83,7 +89,7 @@ fn numbers_of_a_constant_are_tensors_by_its_output() {
     assert_eq!(floats("f0"), (vec![0], vec![]));
     assert_eq!(integers("i0"), (vec![0], vec![]));
     assert_eq!(floats("t").1, [2.0]);
-    assert_eq!(file.len(), 15);
+    assert_eq!(file.len(), 17);
 }
 
 #[test]
@@ -98,6 +104,9 @@ fn numbers_of_other_nodes_are_no_tensors() {
         in_domain("ai.onnx"),
         in_domain("com.example"),
         field(1, node("op", "", "Op", std::slice::from_ref(&ints))),
+        // As long as the names that are looked for.
+        in_domain("com.any"),
+        field(1, node("var", "", "Variable", std::slice::from_ref(&ints))),
         field(
             1,
             node("other", "", "Constant", &[attribute("axes", &[int(8, 7)])]),

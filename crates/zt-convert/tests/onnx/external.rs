@@ -81,6 +81,54 @@ fn hundreds_of_external_files_are_read() {
     }
 }
 
+/// Systems grant some hundreds of open files.
+#[cfg(unix)]
+#[test]
+fn of_many_external_files_64_stay_open() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let names: Vec<String> = (0..66).map(|at| format!("w{at}")).collect();
+    let mut tensors = Vec::new();
+    for name in &names {
+        fs::write(path(name), [1; 4]).unwrap();
+        let values = external(&[("location", name)]);
+        tensors.push(field(5, tensor(name, UINT8, &[4], &[values])));
+    }
+    fs::write(path("m.onnx"), model(&tensors)).unwrap();
+    let file = open(path("m.onnx"), &OpenOptions::new()).unwrap();
+    for (at, name) in names.iter().enumerate() {
+        fs::remove_file(path(name)).unwrap();
+        let tensor = file.tensor(name).unwrap();
+        match tensor.bytes("data") {
+            Ok(bytes) => assert!(at < 64 && *bytes == [1; 4], "{name}"),
+            Err(error) => assert!(at >= 64 && error.kind() == zt::ErrorKind::Io, "{error}"),
+        };
+    }
+}
+
+/// The folder that the model is named in has no name then.
+#[cfg(unix)]
+#[test]
+fn a_model_in_the_current_folder_may_be_a_link() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("elsewhere")).unwrap();
+    let model = beside("w", &[("location", "w.bin")]);
+    fs::write(path("elsewhere/m"), model).unwrap();
+    fs::write(path("w.bin"), [1, 2, 3, 4]).unwrap();
+    std::os::unix::fs::symlink("elsewhere/m", path("m.onnx")).unwrap();
+    // No other test here has a relative path.
+    let before = std::env::current_dir().unwrap();
+    std::env::set_current_dir(folder.path()).unwrap();
+    let file = open("m.onnx", &OpenOptions::new());
+    std::env::set_current_dir(before).unwrap();
+    let file = file.unwrap();
+    assert_eq!(
+        *file.tensor("w").unwrap().as_slice::<u8>().unwrap(),
+        [1, 2, 3, 4]
+    );
+}
+
 #[cfg(unix)]
 #[test]
 fn links_are_followed_within_the_folder_and_to_where_the_model_itself_lies() {

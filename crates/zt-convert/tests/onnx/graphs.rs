@@ -56,6 +56,12 @@ fn a_model_that_is_cut_anywhere_is_refused() {
 }
 
 #[test]
+fn no_field_has_the_number_zero() {
+    let graph = [initializer("w", &[1.0]), int(0, 0)];
+    assert_eq!(opened(model(&graph)).unwrap_err().code(), "header");
+}
+
+#[test]
 fn tensors_outside_the_main_graph_are_named_by_where_they_are() {
     let branch = |key: &str| {
         let graph = [
@@ -171,7 +177,10 @@ fn what_a_model_says_of_itself_becomes_attributes() {
     let bytes = [
         model(&[field(2, "main"), field(5, documented.concat())]),
         field(2, "pytorch"),
+        field(3, "2.5"),
+        field(4, "com.example"),
         int(5, 3),
+        field(6, "a model"),
         field(14, pair("author", "me")),
         field(14, pair("author", "you")),
     ];
@@ -182,6 +191,9 @@ fn what_a_model_says_of_itself_becomes_attributes() {
         (text("onnx.graph"), text("onnx.producer_name")),
         ("main", "pytorch")
     );
+    assert_eq!(text("onnx.producer_version"), "2.5");
+    assert_eq!(text("onnx.domain"), "com.example");
+    assert_eq!(text("onnx.doc_string"), "a model");
     assert_eq!(text("author"), "me");
     let number = |key: &str| attributes.get(key).unwrap().as_i64();
     assert_eq!(

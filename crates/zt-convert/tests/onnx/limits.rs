@@ -3,7 +3,7 @@
 use zt::{ErrorKind, Limits, Memory, OpenOptions};
 use zt_convert::open_source;
 
-use super::draft::{FLOAT, UINT8, field, initializer, model, opened, raw, tensor};
+use super::draft::{FLOAT, UINT8, field, initializer, int, model, node, opened, raw, tensor};
 
 /// Neither what a tensor has too much of nor what it says twice is told of another.
 #[test]
@@ -56,6 +56,43 @@ fn limits_are_those_of_what_exceeds_them() {
     );
     let attributes = file.tensor("x").unwrap().attributes().clone();
     assert_eq!(attributes.get("unit").unwrap().as_str(), Some("m"));
+}
+
+#[test]
+fn limits_may_be_met() {
+    let limited = |part: Vec<u8>, change: fn(&mut Limits)| {
+        let mut limits = Limits::default();
+        change(&mut limits);
+        open_source(
+            Memory::new(model(&[part])),
+            &OpenOptions::new().limits(limits),
+        )
+    };
+    let x = |more: Vec<u8>| field(5, tensor("x", FLOAT, &[1], &[raw(&[1.0]), more]));
+    // With what a pair takes beside its texts: 64.
+    let pair = |value: &str| x(field(16, [field(1, "k"), field(2, value)].concat()));
+    let attributes = |value: &str| {
+        let file = limited(pair(value), |limits| limits.attributes_len = 64).unwrap();
+        file.tensor("x").map(drop).map_err(|error| error.kind())
+    };
+    assert_eq!(attributes(&"v".repeat(45)), Ok(()));
+    assert_eq!(attributes(&"v".repeat(46)), Err(ErrorKind::Limit));
+    let named = |len: usize| {
+        let part = initializer(&"n".repeat(len), &[1.0]);
+        limited(part, |limits| limits.name_len = 64)
+    };
+    assert_eq!(named(64).unwrap().len(), 1);
+    assert_eq!(named(65).unwrap_err().kind(), ErrorKind::Limit);
+    let list = [field(1, "value_ints"), int(8, 7)].concat();
+    let list = field(1, node("x", "", "Constant", &[list]));
+    let file = limited(list.clone(), |limits| limits.rank = 1).unwrap();
+    assert_eq!(*file.tensor("x").unwrap().as_slice::<i64>().unwrap(), [7]);
+    let file = limited(list, |limits| limits.rank = 0).unwrap();
+    assert_eq!(file.tensor("x").unwrap_err().kind(), ErrorKind::Limit);
+    // A key of `external_data` that is longer than any there is, is not even read as a text.
+    let keyed = |len: usize| limited(x(field(13, field(1, vec![0xFF; len]))), |_| ());
+    assert_eq!(keyed(4096).unwrap_err().code(), "header");
+    assert_eq!(keyed(4097).unwrap().len(), 1);
 }
 
 /// An import that says nothing is two bytes, and was kept as some 90.

@@ -1,5 +1,7 @@
 //! Values in every way that a tensor may hold them.
 
+use zt::ErrorKind;
+
 use super::draft::{
     DOUBLE, FLOAT, INT64, UINT8, code, field, found, indices, initializer, int, is_strict, model,
     opened, raw, sparse, tensor, varint,
@@ -86,6 +88,11 @@ fn other_values_than_the_shape_demands_are_found() {
     };
     assert_eq!(counted_by(4, &[1, 2, 3]), "there are fewer");
     assert_eq!(counted_by(0, &[1, 2, 3]), "there are more");
+    // Neither piece is a whole number of values.
+    let pieces = [field(4, [0; 5]), field(4, [0; 3])];
+    let cut = opened(model(&[field(5, tensor("x", FLOAT, &[3], &pieces))])).unwrap();
+    let message = cut.tensor("x").unwrap_err().to_string();
+    assert!(message.ends_with("there are fewer"), "{message}");
     // 300 is no UINT8.
     let file = counted(2, &[1, 0xAC, 2]);
     assert_eq!(found(&file), "header");
@@ -145,8 +152,61 @@ fn a_tensor_that_cannot_be_read_does_not_hide_its_neighbours() {
     ] {
         let file = opened(model(&[field(5, bad), initializer("w", &[1.0])])).unwrap();
         assert_eq!(code(&file, "strange"), expected);
+        let kind = file.tensor("strange").unwrap_err().kind();
+        let is_unsupported = ["dtype", "unsupported"].contains(&expected);
+        assert_eq!(kind == ErrorKind::Unsupported, is_unsupported, "{expected}");
         assert_eq!(*file.tensor("w").unwrap().as_slice::<f32>().unwrap(), [1.0]);
     }
+}
+
+#[test]
+fn a_tensor_that_cannot_be_read_is_listed_with_what_is_known() {
+    let known = |number: u64, broken: &[u8], sparse: &[u8]| {
+        let content = if sparse.is_empty() { broken } else { sparse };
+        let bytes = model(&[field(number, content)]);
+        let at = bytes.windows(broken.len()).position(|it| it == broken);
+        let file = opened(bytes).unwrap();
+        let entries = file.entries();
+        let raw = entries[0].raw().unwrap();
+        let (role, data) = &raw.components[0];
+        assert_eq!(data.offset, at.map(|at| at as u64));
+        assert_eq!(data.length, Some(broken.len() as u64));
+        let dtype = data.dtype.as_deref().map(str::to_owned);
+        let format = raw.format.as_deref().unwrap().to_owned();
+        (role.to_string(), dtype, format, raw.shape.clone().unwrap())
+    };
+    let listed = |role: &str, dtype: Option<&str>, format: &str, shape: &[u64]| {
+        let dtype = dtype.map(str::to_owned);
+        (role.to_owned(), dtype, format.to_owned(), shape.to_vec())
+    };
+    for (data_type, dtype) in [(22, Some("INT4")), (FLOAT, Some("FLOAT")), (99, None)] {
+        let x = tensor("x", data_type, &[3], &[field(9, [1])]);
+        assert_eq!(known(5, &x, &[]), listed("data", dtype, "dense", &[3]));
+    }
+    let values = tensor("s", FLOAT, &[2], &[raw(&[1.0, 2.0])]);
+    let coo = sparse(&values, &indices(&[1], &[1]), &[2, 3]);
+    let expected = listed("values", Some("FLOAT"), "sparse_coo", &[2, 3]);
+    assert_eq!(known(15, &values, &coo), expected);
+}
+
+/// They are plain elements already, and are not made again.
+#[test]
+fn packed_floats_lie_in_the_model() {
+    let values = [1.0f32, 2.0].map(f32::to_le_bytes).concat();
+    let bytes = model(&[field(5, tensor("x", FLOAT, &[2], &[field(4, &values)]))]);
+    let file = opened(bytes.clone()).unwrap();
+    let entries = file.entries();
+    let data = entries[0].object().unwrap().component("data").unwrap();
+    let begins = usize::try_from(data.blob.span.offset()).unwrap();
+    assert_eq!(bytes[begins..begins + 8], *values);
+}
+
+#[test]
+fn dimensions_may_be_packed() {
+    let dimensions = field(1, [2, 0x80, 1, 0]);
+    let parts = [dimensions, int(2, FLOAT), field(8, "x")];
+    let file = opened(model(&[field(5, parts.concat())])).unwrap();
+    assert_eq!(file.tensor("x").unwrap().shape(), [2, 128, 0]);
 }
 
 /// PyTorch's, too, are listed so.

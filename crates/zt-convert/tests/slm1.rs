@@ -1,0 +1,217 @@
+//! SLM1: the rules that files break, by their codes, and what the format leaves open.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
+#![cfg(feature = "slm1")]
+
+#[allow(dead_code, unreachable_pub, reason = "for the tests of `conformance`")]
+#[path = "../../../conformance/src/slm1.rs"]
+mod slm1;
+#[allow(dead_code, unreachable_pub, reason = "for the tests of `conformance`")]
+#[path = "../../../conformance/src/squizd.rs"]
+mod squizd;
+
+use slm1::{Slm1, Tensor};
+use zt::{ErrorKind, File, Memory, OpenOptions};
+use zt_convert::{Input, InputOptions, SLM1};
+
+/// Where the entry of the only tensor has the offset of its values.
+const OFFSET: usize = 192 + 32;
+
+fn opened(bytes: &[u8], strict: bool) -> zt::Result<File> {
+    let mut options = InputOptions::from(&OpenOptions::new().strict(strict));
+    options.kind = Some(SLM1);
+    Input::from_source(Memory::new(Vec::from(bytes)), &options).map(Input::into_file)
+}
+
+fn tensor(
+    name: &str,
+    dtype: u32,
+    dims: &[u32],
+    payload: usize,
+    scales: &[f32],
+    block_size: u32,
+) -> Tensor {
+    Tensor {
+        name: name.to_owned(),
+        dtype,
+        dims: dims.to_vec(),
+        payload: vec![1; payload],
+        scales: scales.to_vec(),
+        block_size,
+    }
+}
+
+fn file(tensors: Vec<Tensor>) -> Vec<u8> {
+    let extension = Vec::new();
+    Slm1 { tensors, extension }.to_bytes()
+}
+
+/// Two floats.
+fn smallest() -> Vec<u8> {
+    file(vec![tensor("norm.weight", 1, &[2], 8, &[], 0)])
+}
+
+fn patched(at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut out = smallest();
+    out[at..at + bytes.len()].copy_from_slice(bytes);
+    out
+}
+
+#[test]
+fn a_broken_file_is_refused_by_the_code_of_its_rule() {
+    let twice = tensor("norm.weight", 1, &[2], 8, &[], 0);
+    let behind = smallest().len() as u64 + 64;
+    for (about, bytes, code) in [
+        ("cut", smallest()[..107].to_vec(), "truncated"),
+        ("version", patched(4, &[2]), "version"),
+        ("header length", patched(8, &[107]), "header"),
+        ("tokenizer", patched(64, &[0xFF; 8]), "bounds"),
+        ("tensor count", patched(88, &[0xFF; 4]), "bounds"),
+        ("data off the grid", patched(92, &[1]), "alignment"),
+        ("data", patched(92, &behind.to_le_bytes()), "bounds"),
+        ("hash", file(vec![twice.clone(), twice]), "duplicate-name"),
+    ] {
+        let error = opened(&bytes, false).unwrap_err();
+        let expected = (ErrorKind::Malformed, code);
+        assert_eq!((error.kind(), error.code()), expected, "{about}");
+        let is_named = error.message().starts_with("the tokenizer: ");
+        assert_eq!(is_named, about == "tokenizer", "{error}");
+    }
+}
+
+#[test]
+fn a_broken_tensor_is_refused_by_the_code_of_its_rule() {
+    let x = |dtype, dims: &[u32], payload, scales: &[f32], block_size| {
+        file(vec![tensor(
+            "norm.weight",
+            dtype,
+            dims,
+            payload,
+            scales,
+            block_size,
+        )])
+    };
+    for (about, bytes, code) in [
+        ("dtype", x(4, &[2], 8, &[], 0), "dtype"),
+        ("no dimensions", x(1, &[], 4, &[], 0), "shape-size-mismatch"),
+        ("of zero", x(1, &[2, 0], 0, &[], 0), "shape-size-mismatch"),
+        (
+            "too many",
+            x(1, &[u32::MAX; 4], 0, &[], 0),
+            "shape-size-mismatch",
+        ),
+        ("length", x(1, &[2], 7, &[], 0), "shape-size-mismatch"),
+        ("block", x(2, &[2, 3], 6, &[1.0; 2], 6), "attribute"),
+        ("scales", x(2, &[2, 3], 6, &[], 3), "missing-component"),
+        ("offset", patched(OFFSET, &[0xFF; 8]), "bounds"),
+    ] {
+        let file = opened(&bytes, false).unwrap();
+        let error = file.tensor("norm.weight").unwrap_err();
+        let expected = (ErrorKind::Malformed, code);
+        assert_eq!((error.kind(), error.code()), expected, "{about}");
+    }
+    let file = opened(&x(4, &[2, 3], 8, &[], 0), false).unwrap();
+    let entries = file.entries();
+    let broken = entries.iter().find(|entry| entry.name() == "norm.weight");
+    let raw = broken.unwrap().raw().unwrap();
+    assert_eq!(raw.shape.as_deref(), Some(&[2, 3][..]));
+    let (_, data) = &raw.components[0];
+    assert_eq!((data.offset, data.length), (Some(256), Some(8)));
+}
+
+#[test]
+fn what_strict_readers_mind_has_a_code() {
+    assert!(opened(&smallest(), true).is_ok());
+    for (about, bytes, code) in [
+        ("rope_theta", patched(56, &[0; 4]), "value"),
+        (
+            "values over the header",
+            patched(OFFSET, &[0; 8]),
+            "overlap",
+        ),
+        ("values off the grid", patched(OFFSET, &[4]), "alignment"),
+    ] {
+        assert!(opened(&bytes, false).is_ok(), "{about}");
+        let error = opened(&bytes, true).unwrap_err();
+        assert_eq!(error.code(), code, "{about}");
+    }
+}
+
+/// A header of no tokenizer, no tensors and nothing else.
+#[test]
+fn a_header_is_a_file() {
+    let mut bytes = file(Vec::new());
+    bytes.truncate(108);
+    bytes[64..100].fill(0);
+    assert_eq!(opened(&bytes, false).unwrap().len(), 0);
+}
+
+#[test]
+fn what_a_header_says_and_has_behind_its_fields_is_kept() {
+    for (len, is_kept) in [(0, false), (20, true), (65_536, true), (65_537, false)] {
+        let (tensors, extension) = (Vec::new(), vec![9; len]);
+        let bytes = Slm1 { tensors, extension }.to_bytes();
+        let file = opened(&bytes, false).unwrap();
+        let attributes = file.attributes().unwrap().unwrap();
+        let fields = attributes.get("slm1").unwrap().as_map().unwrap();
+        assert_eq!(fields.get("vocab_size").unwrap().as_u64(), Some(260));
+        assert_eq!(fields.get("rope_theta").unwrap().as_f64(), Some(10_000.0));
+        let kept = fields.get("header_extension");
+        let kept = kept.map(|value| value.as_bytes().unwrap().len());
+        assert_eq!(kept, is_kept.then_some(len));
+        let warnings = file.warnings();
+        let said = |code| warnings.iter().find(|warning| warning.code == code);
+        assert!(said("unknown-digest").is_some());
+        let lost = said("ambiguous").map(|warning| warning.message.as_str());
+        let expected = format!("{len} bytes of unknown header fields are not kept");
+        assert_eq!(lost, (len > 65_536).then_some(&*expected));
+    }
+}
+
+#[test]
+fn tensors_before_the_data_are_told() {
+    let two = ["norm.weight", "output.weight"].map(|name| tensor(name, 1, &[2], 8, &[], 0));
+    let mut bytes = file(two.to_vec());
+    let told = |bytes: &[u8]| {
+        let warnings = opened(bytes, false).unwrap().warnings().into_iter();
+        let told = warnings.filter(|warning| warning.code == "ambiguous");
+        told.filter_map(|warning| warning.object)
+            .collect::<Vec<_>>()
+    };
+    assert!(told(&bytes).is_empty());
+    // At the very end there is nothing, which is where data may begin.
+    let end = bytes.len() as u64;
+    bytes[92..100].copy_from_slice(&end.to_le_bytes());
+    assert_eq!(told(&bytes), ["norm.weight", "output.weight"]);
+}
+
+#[test]
+fn of_tensors_that_overlap_the_one_that_begins_first_is_right() {
+    let names = ["wq", "wk", "wv", "wo", "w1"].map(|name| format!("layers.0.{name}.weight"));
+    let lengths: [usize; 5] = [32, 16, 8, 32, 16];
+    let tensors = names.iter().zip(lengths);
+    let tensors = tensors.map(|(name, len)| tensor(name, 1, &[len as u32], 4 * len, &[], 0));
+    let mut bytes = file(tensors.collect());
+    let place = |at: usize| 192 + 64 * at + 32;
+    let offset = |bytes: &[u8], at: usize| {
+        let (offset, _) = bytes[place(at)..].split_first_chunk().unwrap();
+        u64::from_le_bytes(*offset)
+    };
+    // The second and third end where the first does; the last lies within the fourth.
+    for (at, within, skip) in [(1, 0, 64), (2, 0, 96), (4, 3, 64)] {
+        let moved = offset(&bytes, within) + skip;
+        bytes[place(at)..place(at) + 8].copy_from_slice(&moved.to_le_bytes());
+    }
+    let file = opened(&bytes, false).unwrap();
+    for (name, other) in names.iter().zip([None, Some(0), Some(0), None, Some(3)]) {
+        let error = file.tensor(name).err();
+        let said = error.map(|error| (error.code(), error.message()));
+        let shared = |other: usize| format!("shares some of its bytes with {}", names[other]);
+        let expected = other.map(|other| ("overlap", shared(other)));
+        assert_eq!(said, expected, "{name}");
+    }
+}

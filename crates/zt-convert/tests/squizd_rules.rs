@@ -1,0 +1,315 @@
+//! SQUIZD read: the rules that files break, by their codes, and what the format leaves open.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
+#![cfg(feature = "squizd")]
+
+#[allow(dead_code, unreachable_pub, reason = "for the tests of `conformance`")]
+#[path = "../../../conformance/src/squizd.rs"]
+mod parts;
+
+use parts::{Layer, Squizd, block, flag, fnv1a, plain};
+use zt::{ErrorKind, File, Memory, OpenOptions};
+
+fn opened(bytes: &[u8], strict: bool) -> zt::Result<File> {
+    let options = OpenOptions::new().strict(strict);
+    zt_convert::open_source(Memory::new(Vec::from(bytes)), &options)
+}
+
+/// One float.
+fn smallest() -> Squizd {
+    Squizd::one(0, vec![plain(&[1], &[1.0])])
+}
+
+/// Bytes of a file changed at some place.
+fn patched(file: &Squizd, at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut out = file.to_bytes();
+    out[at..at + bytes.len()].copy_from_slice(bytes);
+    out
+}
+
+/// The same with a draft head that is said to lie there.
+fn with_draft_at(file: &Squizd, offset: u64) -> Vec<u8> {
+    let mut bytes = patched(file, 160, &offset.to_le_bytes());
+    let hash = fnv1a(&bytes[160..192]);
+    bytes[18..26].copy_from_slice(&hash.to_le_bytes());
+    bytes
+}
+
+fn draft() -> Squizd {
+    Squizd {
+        draft: Some((1, vec![plain(&[1], &[5.0])])),
+        ..smallest()
+    }
+}
+
+fn sparse(version: u32, layers: u32, mean: f32) -> Squizd {
+    Squizd {
+        sparsity: Some((version, 16, layers, mean)),
+        ..smallest()
+    }
+}
+
+const SUB_BLOCK: u64 = 1 << 63;
+
+/// Eight values, or none, with an entry of their own and so many of sub-blocks.
+fn int4(rows: u32, whole: (f32, f32), parts: usize) -> Squizd {
+    let values = vec![0x98; 2 * rows as usize];
+    Squizd {
+        tables: vec![
+            vec![(7, whole.0, whole.1)],
+            vec![(7 | SUB_BLOCK, 2.0, 0.0); parts],
+        ],
+        ..Squizd::one(flag::INT4, vec![block(b"INT4", &[rows, 4], &values)])
+    }
+}
+
+/// Five values.
+fn int2(sub_block_len: u32, parts: usize) -> Squizd {
+    let fields = [1, 5, sub_block_len];
+    Squizd {
+        tables: int4(0, (1.0, 0.0), parts).tables,
+        ..Squizd::one(
+            flag::INT2,
+            vec![block(b"INT2", &fields, &[0b11_10_01_00, 3])],
+        )
+    }
+}
+
+#[test]
+fn a_broken_file_is_refused_by_the_code_of_its_rule() {
+    let (malformed, mismatch) = (ErrorKind::Malformed, ErrorKind::DigestMismatch);
+    let mut no_layers = smallest().to_bytes();
+    no_layers.truncate(256);
+    no_layers[10] = 0;
+    let mut two = smallest();
+    two.layers.push(Layer {
+        idx: 1,
+        ..two.layers[0].clone()
+    });
+    let first = 320u64.to_le_bytes();
+    for (about, bytes, kind, code) in [
+        (
+            "header",
+            smallest().to_bytes()[..255].to_vec(),
+            malformed,
+            "truncated",
+        ),
+        ("no layers", no_layers, malformed, "header"),
+        (
+            "index",
+            smallest().to_bytes()[..287].to_vec(),
+            malformed,
+            "truncated",
+        ),
+        (
+            "weights",
+            smallest().to_bytes()[..288].to_vec(),
+            malformed,
+            "bounds",
+        ),
+        (
+            "version",
+            patched(&smallest(), 4, &[2]),
+            malformed,
+            "version",
+        ),
+        (
+            "flags",
+            patched(&smallest(), 6, &[0x80]),
+            malformed,
+            "header",
+        ),
+        (
+            "over the index",
+            patched(&smallest(), 260, &256u64.to_le_bytes()),
+            malformed,
+            "bounds",
+        ),
+        ("layers", patched(&two, 292, &first), malformed, "overlap"),
+        (
+            "sparsity",
+            sparse(2, 0, 0.5).to_bytes(),
+            malformed,
+            "version",
+        ),
+        (
+            "its sum",
+            patched(&sparse(1, 0, 0.5), 128, &[9]),
+            mismatch,
+            "digest-mismatch",
+        ),
+        (
+            "draft",
+            patched(&draft(), 160, &[9]),
+            mismatch,
+            "digest-mismatch",
+        ),
+    ] {
+        let error = opened(&bytes, false).unwrap_err();
+        assert_eq!((error.kind(), error.code()), (kind, code), "{about}");
+    }
+}
+
+#[test]
+fn flags_that_once_meant_something_are_named() {
+    for (bits, expected) in [
+        (1u32 << 7, " (bit 7 once meant MXFP4)"),
+        (1 << 8, " (bit 8 once meant INT3)"),
+        (3 << 7, " (bits 7 and 8 once meant MXFP4 and INT3)"),
+        (1 << 9, ""),
+    ] {
+        let file = patched(&smallest(), 6, &bits.to_le_bytes());
+        let message = opened(&file, false).unwrap_err().message();
+        let (_, said) = message.split_once("have reserved bits").unwrap();
+        assert_eq!(said, expected, "{bits:#x}");
+    }
+}
+
+#[test]
+fn a_broken_tensor_is_refused_by_the_code_of_its_rule() {
+    let shape = "shape-size-mismatch";
+    let flags = flag::INT4 | flag::ASTC | flag::TCA_TBE;
+    let second = |block: Vec<u8>| Squizd::one(flags, vec![plain(&[1], &[1.0]), block]).to_bytes();
+    let most = u32::MAX;
+    for (bytes, name, code) in [
+        (
+            second(block(b"NPCL", &[3, 1, 1], &[0; 4])),
+            "layers.0.1",
+            "dtype",
+        ),
+        (
+            second(block(b"NPCL", &[0, 3, most, most, most], &[])),
+            "layers.0.1",
+            shape,
+        ),
+        (
+            second(block(b"INT4", &[most, most], &[])),
+            "layers.0.1",
+            shape,
+        ),
+        (
+            second(block(b"TCAW", &[2, 65], &[1; 31])),
+            "layers.0.1",
+            shape,
+        ),
+        (
+            second(block(b"ASTW", &[16, 5, 6], &[7; 32])),
+            "layers.0.1",
+            "unsupported",
+        ),
+        (second(b"XXXX0000".to_vec()), "layers.0.1", "header"),
+        (int2(2, 2).to_bytes(), "layers.0.0", shape),
+        (with_draft_at(&draft(), 256), "draft.0", "overlap"),
+    ] {
+        let error = opened(&bytes, false).unwrap().tensor(name).unwrap_err();
+        let kind = match code {
+            "unsupported" => ErrorKind::Unsupported,
+            _ => ErrorKind::Malformed,
+        };
+        assert_eq!((error.kind(), error.code()), (kind, code));
+    }
+    let refused = |file: &Squizd| {
+        let file = opened(&file.to_bytes(), false).unwrap();
+        let error = file.tensor("layers.0.0").unwrap_err();
+        (error.code(), error.message())
+    };
+    let mut none = int4(2, (0.5, 1.0), 0);
+    none.tables.clear();
+    assert_eq!(refused(&none).0, "missing-component");
+    for (rows, parts, values) in [(2, 3, 8), (0, 1, 0)] {
+        let message = format!("{parts} sub-block entries do not divide {values} values");
+        assert_eq!(refused(&int4(rows, (0.5, 1.0), parts)), (shape, message));
+    }
+}
+
+#[test]
+fn what_strict_readers_mind_has_a_code() {
+    let layers = |count: u32| {
+        let mut file = smallest();
+        let layer = file.layers.remove(0);
+        file.layers = (0..count)
+            .map(|idx| Layer {
+                idx,
+                ..layer.clone()
+            })
+            .collect();
+        file
+    };
+    assert!(opened(&layers(512).to_bytes(), true).is_ok());
+    for (file, code) in [
+        (layers(513), "header"),
+        (sparse(1, 0, -0.5), "value"),
+        (int4(2, (f32::INFINITY, 0.0), 0), "value"),
+    ] {
+        let bytes = file.to_bytes();
+        assert!(opened(&bytes, false).is_ok());
+        assert_eq!(opened(&bytes, true).unwrap_err().code(), code);
+    }
+}
+
+#[test]
+fn what_is_read_in_one_of_several_ways_is_told() {
+    let told = |file: &Squizd| {
+        let warnings = opened(&file.to_bytes(), true).unwrap().warnings();
+        assert!(warnings.iter().all(|warning| warning.code == "ambiguous"));
+        let told = warnings.into_iter().map(|warning| warning.message);
+        told.collect::<Vec<_>>()
+    };
+    assert!(told(&sparse(1, 0, 0.5)).is_empty());
+    assert_eq!(told(&sparse(1, 1, 0.5)), ["1 masks are declared, 0 found"]);
+    let both = "sub-blocks and the tensor have scales: those of the sub-blocks count";
+    for (whole, expected) in [((0.5, 1.0), Some(both)), ((1.0, 0.0), None)] {
+        let file = int4(2, whole, 2);
+        assert_eq!(told(&file), expected.as_slice());
+        let file = opened(&file.to_bytes(), true).unwrap();
+        let attributes = file.tensor("layers.0.0").unwrap().attributes().clone();
+        let number = |key: &str| attributes.get(key).and_then(zt::Value::as_f64);
+        assert_eq!(number("squizd.tensor_scale"), Some(f64::from(whole.0)));
+        assert_eq!(number("squizd.tensor_zero"), Some(f64::from(whole.1)));
+    }
+    assert_eq!(
+        told(&int2(2, 0)),
+        ["no scales of its sub-blocks: the tensor's is that of all"]
+    );
+}
+
+#[test]
+fn an_appendix_that_cannot_be_found_is_missed_where_there_is_one() {
+    let mut file = draft();
+    let nowhere = with_draft_at(&file, u64::MAX);
+    let nowhere = opened(&nowhere, false).unwrap();
+    assert_eq!(nowhere.tensor("draft.0").unwrap_err().code(), "bounds");
+    assert_eq!(nowhere.tensor("coreml").unwrap_err().code(), "not-found");
+    file.appendix = Some(b"PK".to_vec());
+    let lost = opened(&with_draft_at(&file, u64::MAX), false).unwrap();
+    let error = lost.tensor("coreml").unwrap_err();
+    assert_eq!(error.code(), "header");
+    let message = error.message();
+    assert!(
+        message.starts_with("the CoreML appendix cannot"),
+        "{message}"
+    );
+}
+
+#[test]
+fn draft_heads_of_earlier_tools_are_named() {
+    let begins = draft().to_bytes().len() - 28;
+    for (magic, expected) in [
+        (
+            b"ANML",
+            ": a JSON manifest of an earlier tool, without a model",
+        ),
+        (b"EAGL", ": a layout of an earlier tool"),
+        (b"XXXX", ""),
+    ] {
+        let file = opened(&patched(&draft(), begins, magic), false).unwrap();
+        let message = file.tensor("draft.0").unwrap_err().message();
+        let found = String::from_utf8_lossy(magic);
+        let said = format!("the draft head begins with \"{found}\"{expected}");
+        assert_eq!(message, said);
+    }
+}
