@@ -263,10 +263,8 @@ fn types_of(heap: &Heap<'_>) -> HashMap<String, StorageLen> {
 
 fn is_magic(pickle: &Pickle<'_>) -> bool {
     match pickle.heap.node(pickle.root) {
-        // The protocols that write it in decimal extend its sign.
-        Some(Node::Long(bytes)) => {
-            bytes.starts_with(MAGIC) && bytes.iter().skip(MAGIC.len()).all(|byte| *byte == 0)
-        }
+        // As few bytes as say the number, however it was written.
+        Some(Node::Long(bytes)) => bytes.as_ref() == MAGIC,
         _ => false,
     }
 }
