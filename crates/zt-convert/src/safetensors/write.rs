@@ -154,19 +154,24 @@ fn header(metadata: Option<&[(String, String)]>, tensors: &[Tensor<'_>]) -> Resu
     serde_json::to_writer(&mut bytes, &HeaderJson { metadata, entries })
         .map_err(io::Error::from)?;
     bytes.resize(bytes.len().next_multiple_of(8), b' ');
-    let len = bytes.len().saturating_sub(8) as u64;
-    if len > HEADER_MAX {
+    let len = declared(bytes.len().saturating_sub(8) as u64)?;
+    for (byte, of_len) in bytes.iter_mut().zip(len) {
+        *byte = of_len;
+    }
+    Ok(bytes)
+}
+
+/// The length of a header as a file says it, where readers take one of that length.
+fn declared(byte_len: u64) -> Result<[u8; 8]> {
+    if byte_len > HEADER_MAX {
         let loss = Loss::Header {
             target: SAFETENSORS,
-            byte_len: len,
+            byte_len,
             limit: HEADER_MAX,
         };
         return Err(Fault::Lossy(loss).into());
     }
-    for (byte, of_len) in bytes.iter_mut().zip(len.to_le_bytes()) {
-        *byte = of_len;
-    }
-    Ok(bytes)
+    Ok(byte_len.to_le_bytes())
 }
 
 struct HeaderJson<'h> {
@@ -200,5 +205,16 @@ impl Serialize for HeaderJson<'_> {
             map.serialize_entry(name, entry)?;
         }
         map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HEADER_MAX, declared};
+
+    #[test]
+    fn a_header_is_no_longer_than_readers_take() {
+        assert_eq!(declared(HEADER_MAX).unwrap(), HEADER_MAX.to_le_bytes());
+        assert_eq!(declared(HEADER_MAX + 1).unwrap_err().code(), "lossy");
     }
 }
