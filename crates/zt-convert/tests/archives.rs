@@ -156,6 +156,71 @@ fn two_archives_in_a_row_are_refused() {
     }
 }
 
+/// As Python's `zipfile` has it: the last record that ends with the file is the archive's, and none
+/// in its comment that does not.
+#[test]
+fn an_end_record_in_a_comment_is_one_if_it_ends_the_file() {
+    let archive = bytes_of("foreign/npz/stored.npz");
+    let commented = |comment: &[u8]| {
+        let len = u16::try_from(comment.len()).unwrap().to_le_bytes();
+        [&archive[..archive.len() - 2], &len, comment].concat()
+    };
+    let record = [&b"PK\x05\x06"[..], &[0; 18]].concat();
+    let file = opened(&commented(&[&record[..], b"x"].concat())).unwrap();
+    assert_eq!(objects(&file), objects(&opened(&archive).unwrap()));
+    let error = opened(&commented(&record)).unwrap_err();
+    assert_eq!(error.code(), "header");
+}
+
+/// `archive` with these bytes of its end record, by where they are in it.
+fn ended(archive: &[u8], fields: &[(usize, &[u8])]) -> Vec<u8> {
+    let mut bytes = archive.to_vec();
+    let end = bytes.len() - 22;
+    for (at, field) in fields {
+        bytes[end + at..][..field.len()].copy_from_slice(field);
+    }
+    bytes
+}
+
+#[test]
+fn one_volume_of_several_is_refused() {
+    let archive = bytes_of("foreign/npz/stored.npz");
+    // Its number, that of the first, and how many members are on it.
+    for at in [4, 6, 8] {
+        let error = opened(&ended(&archive, &[(at, &[1])])).unwrap_err();
+        assert_eq!(error.code(), "unsupported", "{at}: {error}");
+    }
+}
+
+/// A number that stands for one of the zip64 records, where there are none.
+#[test]
+fn numbers_that_are_nowhere_are_missed() {
+    let archive = bytes_of("foreign/npz/stored.npz");
+    let (short, long, one): (&[u8], &[u8], &[u8]) = (&[0xFF; 2], &[0xFF; 4], &[1, 0, 0, 0]);
+    for fields in [
+        // A length of 1 leaves a gap before the record.
+        &[(8, short), (10, short), (12, one)][..],
+        &[(12, long)],
+        &[(16, long)],
+    ] {
+        let error = opened(&ended(&archive, fields)).unwrap_err();
+        assert_eq!(error.code(), "header");
+        assert!(error.to_string().contains("zip64"), "{error}");
+    }
+}
+
+/// Who does not know of zip64 would see another directory.
+#[test]
+fn both_end_records_say_the_same() {
+    let archive = bytes_of("foreign/npz/zip64.npz");
+    assert!(opened(&archive).is_ok());
+    let (short, long): (&[u8], &[u8]) = (&[99, 0], &[99, 0, 0, 0]);
+    for fields in [&[(8, short), (10, short)][..], &[(12, long)], &[(16, long)]] {
+        let error = opened(&ended(&archive, fields)).unwrap_err();
+        assert_eq!(error.code(), "header", "{error}");
+    }
+}
+
 /// Looked for where the one of an archive behind something would be, the record is there.
 #[test]
 fn a_broken_locator_makes_no_second_archive() {

@@ -190,3 +190,18 @@ fn what_is_no_data_is_refused_by_what_it_is() {
         assert!(error.to_string().contains(said), "{error}");
     }
 }
+
+/// Of one byte there is one order, whatever the archive says of all.
+#[test]
+fn elements_of_several_bytes_are_in_the_order_of_the_archive() {
+    use zt::manifest::ByteOrder;
+    let file = opened("foreign/pt/big_endian.pt");
+    for (name, order) in [
+        ("w", ByteOrder::Big),
+        ("h", ByteOrder::Big),
+        ("b", ByteOrder::Little),
+    ] {
+        let tensor = file.tensor(name).unwrap();
+        assert_eq!(tensor.component("data").unwrap().byte_order, order);
+    }
+}

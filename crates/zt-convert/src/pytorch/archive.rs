@@ -261,3 +261,95 @@ fn inflated(content: &Content) -> Result<Vec<u8>> {
     }
     Ok(bytes)
 }
+
+#[cfg(all(test, feature = "npz"))]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::io::Write;
+
+    use zt::{ErrorKind, File, Memory, OpenOptions, Result, Value};
+
+    use crate::zip::ArchiveWriter;
+
+    fn archive(records: &[(&str, &[u8])]) -> Result<File> {
+        let mut bytes = Vec::new();
+        let mut writer = ArchiveWriter::new(&mut bytes);
+        for (name, content) in records {
+            let byte_len = content.len() as u64;
+            let mut member = writer.begin(format!("archive/{name}"), byte_len).unwrap();
+            member.write_all(content).unwrap();
+            member.finish().unwrap();
+        }
+        writer.finish().unwrap();
+        crate::open_source(Memory::new(bytes), &OpenOptions::new())
+    }
+
+    /// A dict of an item `x`, which these instructions make, and of a number; TorchScript's.
+    fn script(x: &[u8]) -> File {
+        let begin = &b"\x80\x02}(X\x01\0\0\0x"[..];
+        let pickle = [begin, x, b"X\x01\0\0\0nK\x01u."].concat();
+        let records: [(&str, &[u8]); 3] = [
+            ("data.pkl", &pickle),
+            ("constants.pkl", b"\x80\x02)."),
+            ("data/s", &[0; 4]),
+        ];
+        archive(&records).unwrap()
+    }
+
+    /// A tensor of one `f32` of a storage of so many.
+    fn tensor(count: u8, metadata: &[u8]) -> Vec<u8> {
+        let storage = b"((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0sX\x03\0\0\0cpuK";
+        let place = b"tQK\0(K\x01t(K\x01t\x89}";
+        let function = &b"ctorch._utils\n_rebuild_tensor_v2\n"[..];
+        [function, storage, &[count], place, metadata, b"tR"].concat()
+    }
+
+    fn code(file: &File) -> Option<&'static str> {
+        file.tensor("x").err().map(|error| error.code())
+    }
+
+    #[test]
+    fn a_record_may_be_as_long_as_the_limit() {
+        for (len, kind) in [(16, ErrorKind::Malformed), (17, ErrorKind::Limit)] {
+            let order = vec![b'x'; len];
+            let error = archive(&[("data.pkl", b"\x80\x02}."), ("byteorder", &order)]);
+            assert_eq!(error.unwrap_err().kind(), kind);
+        }
+    }
+
+    /// The archive's own bytes are where the fault is.
+    #[test]
+    fn a_storage_that_is_short_says_where_it_is() {
+        assert_eq!(code(&script(&tensor(1, b""))), None);
+        let error = script(&tensor(2, b"")).tensor("x").unwrap_err();
+        assert_eq!(error.code(), "shape-size-mismatch");
+        assert!(error.offset().is_some());
+    }
+
+    #[test]
+    fn values_of_torchscript_are_what_they_hold() {
+        let none = script(b"ctorch.jit._pickle\nbuild_intlist\n(]tR");
+        let none = none.attributes().unwrap().unwrap();
+        assert_eq!(none.get("x"), Some(&Value::Array(Vec::new())));
+        // An Enum is its value, and has no state beside that.
+        let number = script(b"c__torch__.m\nC\n(K\x05tR");
+        let number = number.attributes().unwrap().unwrap();
+        assert_eq!(number.get("x"), Some(&Value::Unsigned(5)));
+        let both = script(b"c__torch__.m\nC\n(K\x05tR}b");
+        assert_eq!(code(&both), Some("pickle"));
+    }
+
+    /// libtorch names the type of the dict that says what was put off.
+    #[test]
+    fn metadata_are_looked_at_within_their_type() {
+        for (value, expected) in [(b'\x88', Some("unsupported")), (b'\x89', None)] {
+            let metadata = [
+                &b"ctorch.jit._pickle\nrestore_type_tag\n(}X\x03\0\0\0neg"[..],
+                &[value],
+                b"sX\x0f\0\0\0Dict[str, bool]tR",
+            ];
+            let file = script(&tensor(1, &metadata.concat()));
+            assert_eq!(code(&file), expected);
+        }
+    }
+}

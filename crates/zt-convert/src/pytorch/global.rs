@@ -457,9 +457,12 @@ mod tests {
     fn names_are_looked_up_whole() {
         let rebuild = Some(Global::Rebuild(Rebuild::TensorV2));
         assert_eq!(Global::find("torch._utils", "_rebuild_tensor_v2"), rebuild);
+        let typed = Some(Global::Storage(None));
+        assert_eq!(Global::find("torch.storage", "TypedStorage"), typed);
         for (module, name) in [
             ("torch._utils", "_rebuild_tensor_v2.__globals__"),
             ("torch._utils", "_import_dotted_name"),
+            ("torch._tensor", "_rebuild_parameter"),
             ("torch", "load"),
             ("torch", "NoSuchStorage"),
             ("torch.cuda", "Size"),

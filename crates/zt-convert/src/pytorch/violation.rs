@@ -305,3 +305,22 @@ impl fmt::Display for Violation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use zt::{Error, ErrorKind};
+
+    use super::{PickleError, PickleFault, Violation};
+
+    #[test]
+    fn memory_that_is_not_to_be_had_is_no_fault_of_the_pickle() {
+        let byte_len = 1 << 40;
+        let fault = PickleFault::Allocation { byte_len };
+        let error = Error::from(Violation::Pickle {
+            record: "data.pkl",
+            error: PickleError { at: 0, fault },
+        });
+        let found = (error.kind(), error.code());
+        assert_eq!(found, (ErrorKind::Limit, "allocation"));
+    }
+}

@@ -186,7 +186,40 @@ fn said(metadata: &RawValue) -> serde_json::Result<Vec<(String, String)>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Index, index_json, is_plain};
+    use std::io;
+
+    use super::{INDEX_MAX, Index, Source, index_json, is_plain};
+
+    /// So many bytes, of which none can be read.
+    struct Unreadable(u64);
+
+    impl Source for Unreadable {
+        fn byte_len(&self) -> u64 {
+            self.0
+        }
+
+        fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
+            Err(io::ErrorKind::TimedOut.into())
+        }
+    }
+
+    #[test]
+    fn an_index_longer_than_the_limit_is_refused_before_it_is_read() {
+        let code = |byte_len| Index::read(&Unreadable(byte_len), "").map_err(|error| error.code());
+        assert_eq!(code(INDEX_MAX).unwrap_err(), "io");
+        for byte_len in [INDEX_MAX + 1, u64::MAX] {
+            assert_eq!(code(byte_len).unwrap_err(), "header");
+        }
+    }
+
+    #[test]
+    fn an_index_is_an_object() {
+        let said = index_json(b"[]").map(drop).unwrap_err().to_string();
+        assert!(
+            said.contains("expected an object with a weight_map"),
+            "{said}"
+        );
+    }
 
     #[test]
     fn shards_lie_in_the_folder_of_their_index() {

@@ -208,5 +208,8 @@ mod tests {
         begin(5, 8);
         begin(6, 8);
         assert_eq!(held(), [9, 5, 6]);
+        // With these, as many bytes as there may be.
+        begin(7, BANDS - 16);
+        assert_eq!(held(), [9, 5, 6, 7]);
     }
 }

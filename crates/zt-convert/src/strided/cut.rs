@@ -100,3 +100,13 @@ impl Cut {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BAND_MAX, BAND_MIN, share};
+
+    #[test]
+    fn a_share_is_a_band_of_some_megabytes() {
+        assert!((BAND_MIN..=BAND_MAX).contains(&share()));
+    }
+}

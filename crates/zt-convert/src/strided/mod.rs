@@ -229,11 +229,23 @@ mod tests {
         }
     }
 
-    /// The same, and the longest read of them; they may be made in order.
+    /// The same, the longest read of them and how many there were; they may be made in order.
     struct Recorded {
         bytes: Positioned,
         longest: AtomicUsize,
+        reads: AtomicUsize,
         is_sequential: bool,
+    }
+
+    impl Recorded {
+        fn new(bytes: Vec<u8>, is_sequential: bool) -> Self {
+            Recorded {
+                bytes: Positioned(bytes),
+                longest: AtomicUsize::new(0),
+                reads: AtomicUsize::new(0),
+                is_sequential,
+            }
+        }
     }
 
     impl Source for Recorded {
@@ -247,6 +259,7 @@ mod tests {
 
         fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
             self.longest.fetch_max(buf.len(), Ordering::Relaxed);
+            self.reads.fetch_add(1, Ordering::Relaxed);
             self.bytes.read_at(offset, buf)
         }
     }
@@ -286,11 +299,7 @@ mod tests {
         let sources: [Arc<dyn Source>; 3] = [
             Arc::new(zt::Memory::new(bytes.clone())),
             Arc::new(Positioned(bytes.clone())),
-            Arc::new(Recorded {
-                bytes: Positioned(bytes),
-                longest: AtomicUsize::new(0),
-                is_sequential: true,
-            }),
+            Arc::new(Recorded::new(bytes, true)),
         ];
         for source in sources {
             let bands = Bands::default();
@@ -338,11 +347,7 @@ mod tests {
             let view = View::new(16, 8, shape, strides).unwrap();
             let bytes = bytes(view.end());
             let expected = expected(&bytes, 16, 8, shape, strides);
-            let base = Arc::new(Recorded {
-                bytes: Positioned(bytes),
-                longest: AtomicUsize::new(0),
-                is_sequential,
-            });
+            let base = Arc::new(Recorded::new(bytes, is_sequential));
             let source = Arc::clone(&base) as Arc<dyn Source>;
             let strided = Strided::new(source, view, &Bands::default()).unwrap();
             let mut found = vec![0; expected.len()];
@@ -351,6 +356,34 @@ mod tests {
             let longest = base.longest.load(Ordering::Relaxed);
             assert!(longest <= most, "{strides:?}: {longest}");
         }
+    }
+
+    /// Three columns that are far from each other, of elements that are not.
+    #[test]
+    fn a_column_of_near_elements_is_one_read() {
+        let view = View::new(0, 8, &[1000, 3], &[256, 264 << 10]).unwrap();
+        let base = Arc::new(Recorded::new(bytes(view.end()), false));
+        let source = Arc::clone(&base) as Arc<dyn Source>;
+        let strided = Strided::new(source, view, &Bands::default()).unwrap();
+        let mut found = vec![0; 24_000];
+        strided.read_at(0, &mut found).unwrap();
+        assert_eq!(base.reads.load(Ordering::Relaxed), 3);
+    }
+
+    /// Columns, of whose rows each is so many bytes.
+    #[test]
+    fn bands_are_high_enough_for_a_cache_line_unless_they_are_long() {
+        let cut = |row: u64, base: &dyn Source| {
+            let view = View::fortran(0, 4, &[1 << 10, row / 4]).unwrap();
+            let cut = view.cut(base);
+            assert_eq!(cut.row, row);
+            cut.rows
+        };
+        // A band of what is resident has 1 MiB, and an element 4 of the 64 bytes.
+        assert_eq!(cut(512 << 10, &zt::Memory::new([0u8; 4])), 16);
+        // A share has at least 4 MiB, and 16 rows of that would be too many bytes.
+        let positioned = Positioned(vec![0; 4]);
+        assert!(cut(4 << 20, &positioned) <= (32 << 20) / (4 << 20));
     }
 
     /// So many bytes, of which none can be read.
@@ -389,6 +422,14 @@ mod tests {
             (apart(2), GIB / 4, true),
             (apart(12), GIB / 4, false),
             (swapped, 2 * GIB, true),
+            // One pass, of however many bytes.
+            (View::new(0, 4, &[1000], &[5 << 20]).unwrap(), 8 * GIB, true),
+            // Columns that overlap, of which each is fetched at once.
+            (
+                View::new(0, 4, &[1 << 16, 100], &[24, 16]).unwrap(),
+                2 * GIB,
+                true,
+            ),
             (
                 View::new(0, 8192, &[1 << 20], &[16384]).unwrap(),
                 16 * GIB,
@@ -401,8 +442,12 @@ mod tests {
                     is_sequential,
                 });
                 let strided = Strided::new(base, view.clone(), &Bands::default());
-                let is_refused = strided.is_err_and(|error| error.code() == "unsupported");
-                assert_eq!(is_refused, is_sequential && !is_allowed, "{view:?}");
+                let error = strided.err();
+                let is_refused = is_sequential && !is_allowed;
+                let code = error.as_ref().map(zt::Error::code);
+                assert_eq!(code, is_refused.then_some("unsupported"), "{view:?}");
+                let said = error.map(|error| error.to_string()).unwrap_or_default();
+                assert_eq!(said.contains("begun again"), is_refused, "{said}");
             }
         }
     }

@@ -65,3 +65,16 @@ where
     }
     restarts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::restarts;
+
+    #[test]
+    fn what_goes_on_where_the_last_ended_goes_not_back() {
+        // Three runs of 8 bytes that lie 10 apart reach 28 bytes.
+        for (from, expected) in [(29, 0), (28, 0), (27, 4)] {
+            assert_eq!(restarts([(5, from), (3, 10)].into_iter(), 8), expected);
+        }
+    }
+}

@@ -192,3 +192,16 @@ impl fmt::Display for Violation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Violation;
+
+    #[test]
+    fn methods_that_are_not_read_are_named() {
+        for (method, name) in [(12, "(bzip2)"), (14, "(lzma)"), (93, "(zstd)"), (8, "8;")] {
+            let said = Violation::Method { method }.to_string();
+            assert!(said.contains(name), "{said}");
+        }
+    }
+}

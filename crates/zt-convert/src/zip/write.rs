@@ -381,6 +381,56 @@ mod tests {
         let source = Memory::new(archive(&members));
         let read = Archive::open(&source, &Limits::default()).unwrap();
         assert_eq!(read.members().len(), 65_536);
+        // One less is the number that stands for the records, and is true without them as well.
+        let mut bytes = archive(&members[..65_535]);
+        let end = bytes.len() - 22;
+        bytes.drain(end - 76..end);
+        let read = Archive::open(&Memory::new(bytes), &Limits::default()).unwrap();
+        assert_eq!(read.members().len(), 65_535);
+    }
+
+    #[test]
+    fn a_directory_may_be_as_long_as_the_limit() {
+        let bytes = archive(&[("a", b"one"), ("b", b"two")]);
+        let end = bytes.len() - 22;
+        let field = bytes[end + 12..].first_chunk().copied().unwrap();
+        let len = u64::from(u32::from_le_bytes(field));
+        let open = |manifest_len| {
+            let limits = Limits {
+                manifest_len,
+                ..Limits::default()
+            };
+            Archive::open(&Memory::new(&bytes), &limits)
+        };
+        assert_eq!(open(len).unwrap().members().len(), 2);
+        let error = open(len - 1).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.code()),
+            (zt::ErrorKind::Limit, "header")
+        );
+    }
+
+    /// A sink that cannot be flushed.
+    struct Stuck;
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+    }
+
+    #[test]
+    fn a_member_is_flushed_to_the_sink() {
+        let mut sink = Stuck;
+        let mut writer = ArchiveWriter::new(&mut sink);
+        let mut member = writer.begin("a".to_owned(), 1).unwrap();
+        member.write_all(b"1").unwrap();
+        let error = member.flush().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 
     /// What is written, without its zeros.

@@ -1,6 +1,6 @@
 //! Instructions, one by one.
 
-use zt::Value;
+use zt::{ErrorKind, Value};
 
 use crate::draft::{Py, beside, file, opened, vector, with};
 
@@ -10,6 +10,12 @@ fn run(code: &[u8]) -> Result<Value, &'static str> {
     let file = beside(items).map_err(|error| error.code())?;
     let attributes = file.attributes().unwrap().unwrap();
     Ok(attributes.get("x").unwrap().clone())
+}
+
+/// The kind of error that instructions are refused with.
+fn kind(code: &[u8]) -> ErrorKind {
+    let items = vec![("x".into(), Py::Code(code.to_vec()))];
+    beside(items).unwrap_err().kind()
 }
 
 #[test]
@@ -93,6 +99,8 @@ fn instructions_that_cannot_be_carried_out_are_refused() {
         b"ctorch\nSize\nK\x01R",
         b"c_codecs\nencode\n)\x81",
         b"ctorch\nfloat32\n)R",
+        b"ctorch.storage\nTypedStorage\n)R",
+        b"ctorch\nSize\n)R}b",
         b"cbuiltins\nset\n(K\x01tR",
         b"cbuiltins\nset\n((]ltR",
         b"cbuiltins\nfrozenset\n((]ltR",
@@ -112,7 +120,15 @@ fn instructions_that_cannot_be_carried_out_are_refused() {
         b"(X\x06\0\0\0modulecmy.module\nClass\ntQ)\x81",
     ] {
         assert_eq!(run(code), Err("pickle-global"), "{}", code.escape_ascii());
+        assert_eq!(kind(code), ErrorKind::Unsupported);
     }
+    assert_eq!(kind(b"\xFF"), ErrorKind::Malformed);
+    // A list of 200 numbers, made a set 100 times.
+    let copies = b"h\x01h\x02\x85R0".repeat(100);
+    let list = [b"(", &b"K\x01".repeat(200)[..], b"lq\x020"].concat();
+    let code = [b"cbuiltins\nset\nq\x010", &list[..], &copies, b"N"].concat();
+    assert_eq!(run(&code), Err("pickle"));
+    assert_eq!(kind(&code), ErrorKind::Limit);
     // Nothing but a name holds no data.
     let bytes = file(&Py::Global("my.module", "Class"), &[]);
     assert_eq!(opened(bytes).unwrap_err().code(), "pickle-global");
@@ -151,5 +167,17 @@ fn collections_are_made_of_others() {
         b"cbuiltins\nset\n)\x81(K\x01\x90",
     ] {
         assert_eq!(numbers(code), one, "{}", code.escape_ascii());
+    }
+    // As Python pickles it: empty, and its items behind it.
+    let deque = with(Py::Code(b"ccollections\ndeque\n)R(K\x01e".to_vec()));
+    let attributes = deque.attributes().unwrap().unwrap();
+    assert_eq!(attributes.get("x.0"), Some(&Value::Unsigned(1)));
+    let none = Value::Array(Vec::new());
+    for code in [
+        &b"cbuiltins\nset\n)R"[..],
+        b"cbuiltins\nfrozenset\n)R",
+        b"ccollections\ndeque\n)R",
+    ] {
+        assert_eq!(numbers(code), none, "{}", code.escape_ascii());
     }
 }

@@ -24,8 +24,15 @@ fn tensors_of_every_version_of_torch_are_read() {
     };
     let state = Py::Tuple(strided(f(), 2, &[2], &[1])[..4].to_vec());
     let of_class = |class| built(call("torch", class, Vec::new()), state.clone());
-    let half = part(FLOAT, "f", 4, tuple([Py::from("v"), 1.into(), 2.into()]));
-    let half = rebuilt("_rebuild_tensor_v2", strided(half, 0, &[2], &[1]));
+    let half = |first: i64| {
+        let half = part(
+            FLOAT,
+            "f",
+            4,
+            tuple([Py::from("v"), first.into(), 2.into()]),
+        );
+        rebuilt("_rebuild_tensor_v2", strided(half, 0, &[2], &[1]))
+    };
     let negated = |value: bool| {
         let bits = [("other".into(), 1.into()), ("neg".into(), Py::Bool(value))];
         let mut arguments = strided(f(), 0, &[1], &[1]);
@@ -37,7 +44,9 @@ fn tensors_of_every_version_of_torch_are_read() {
         (on_device("float32"), &[1.0, 2.0, 3.0, 4.0]),
         (of_class("FloatTensor"), &[3.0, 4.0]),
         (of_class("Tensor"), &[3.0, 4.0]),
-        (half, &[2.0, 3.0]),
+        (half(1), &[2.0, 3.0]),
+        // To the end of the storage.
+        (half(2), &[3.0, 4.0]),
         (negated(false), &[1.0]),
     ] {
         let file = with(x);
@@ -163,6 +172,9 @@ fn scales_of_channels_are_numbers_of_the_pickle_or_a_tensor() {
     // As torch had them before version 1.4.
     let lists = |axis| per_channel(list([0.5, 2.0]), list([1, 0]), axis);
     let none = per_channel(list::<f64>([]), list::<i64>([]), 0);
+    // Zero-points that are no integers.
+    let real = [list([0.5, 2.0]), list([0.5, 1.5]), 0.into()];
+    let real = scheme("per_channel_affine_float_qparams", real.to_vec());
     let per_tensor = || scheme("per_tensor_affine", vec![0.5.into(), 1.into()]);
     for (x, values) in [
         (
@@ -177,11 +189,20 @@ fn scales_of_channels_are_numbers_of_the_pickle_or_a_tensor() {
             quantized("QUInt8Storage", &[2, 2], &[1, 2], lists(0)),
             &[0.0, 1.0, 4.0, 8.0],
         ),
+        (
+            quantized("QInt8Storage", &[2, 2], &[2, 1], real),
+            &[0.25, 0.75, 3.0, 5.0],
+        ),
         (quantized("QInt8Storage", &[0, 2], &[2, 1], none), &[]),
         // Two values of a byte, the first in its lower half.
         (
             quantized("QUInt4x2Storage", &[4], &[1], per_tensor()),
             &[0.0, -0.5, 0.5, -0.5],
+        ),
+        // All of the storage.
+        (
+            quantized("QUInt4x2Storage", &[8], &[1], per_tensor()),
+            &[0.0, -0.5, 0.5, -0.5, 1.0, -0.5, 1.5, -0.5],
         ),
     ] {
         let file = with(x);
@@ -190,6 +211,12 @@ fn scales_of_channels_are_numbers_of_the_pickle_or_a_tensor() {
         let dense = tensor.to_dense().unwrap();
         assert_eq!(*dense.as_slice::<f32>().unwrap(), *values);
     }
+    // Channels of nothing have no scales.
+    let file = with(quantized("QInt8Storage", &[2, 0], &[1, 1], lists(0)));
+    let tensor = file.tensor("x").unwrap();
+    assert!(tensor.bytes("scales").unwrap().is_empty());
+    let dense = tensor.to_dense().unwrap();
+    assert!(dense.as_slice::<f32>().unwrap().is_empty());
 }
 
 #[test]
@@ -275,7 +302,7 @@ fn sparse_tensors_that_cannot_be_are_refused() {
         ),
         (
             sparse(
-                call("torch", "Size", vec![tuple([1])]),
+                call("torch", "Size", vec!["torch.sparse_coo".into()]),
                 vector_of(sizes(&[4])),
             ),
             "schema",
@@ -323,11 +350,19 @@ fn sparse_tensors_that_cannot_be_are_refused() {
         assert_eq!(code(x), expected);
     }
     // Before version 2.1 nobody said whether coordinates are in order.
-    let file = with(sparse(coo(), vector_of(sizes(&[4]))));
-    let tensor = file.tensor("x").unwrap();
-    let dense = tensor.to_dense().unwrap();
-    assert_eq!(*dense.as_slice::<u8>().unwrap(), [0, 1, 0, 0]);
-    assert!(tensor.attributes().is_empty());
+    let of_class = call("torch.sparse", "ByteTensor", vector_of(sizes(&[4])));
+    let ordered = [vector_of(sizes(&[4])), vec![Py::Bool(true)]].concat();
+    for (x, is_coalesced) in [
+        (sparse(coo(), vector_of(sizes(&[4]))), None),
+        (of_class, None),
+        (sparse(coo(), ordered), Some(&zt::Value::Bool(true))),
+    ] {
+        let file = with(x);
+        let tensor = file.tensor("x").unwrap();
+        let dense = tensor.to_dense().unwrap();
+        assert_eq!(*dense.as_slice::<u8>().unwrap(), [0, 1, 0, 0]);
+        assert_eq!(tensor.attributes().get("is_coalesced"), is_coalesced);
+    }
 }
 
 /// Indices of i64 are declared as what the format asks for.
@@ -462,6 +497,10 @@ fn arguments_that_make_no_tensor_are_refused() {
         (v2(f(), 0, &[1; 65], &[1; 65]), "schema"),
         (v3(Py::None), "schema"),
         (with_metadata(1.into()), "schema"),
+        (
+            with_metadata(call("torch", "Size", vec![Py::Dict(Vec::new())])),
+            "schema",
+        ),
         (meta(Py::Global("torch", "float32")), "unsupported"),
         (meta(Py::None), "unsupported"),
         (
@@ -505,7 +544,13 @@ fn views_are_made_of_what_the_storage_justifies() {
         );
     }
     let error = with(view(&[1 << 40], &[0])).tensor("x").unwrap_err();
-    assert_eq!(error.code(), "decompression-limit");
+    let found = (error.kind(), error.code());
+    assert_eq!(found, (zt::ErrorKind::Limit, "decompression-limit"));
+    // Some times what the file has, beside what any may make.
+    let long = strided(storage(FLOAT, "f", 1 << 18), 0, &[257 << 20], &[0]);
+    let long = Py::Dict(vec![("x".into(), rebuilt("_rebuild_tensor_v2", long))]);
+    let long = crate::draft::file(&long, &[("f", 1 << 18, vec![0; 1 << 20])]);
+    assert!(opened(long).unwrap().tensor("x").is_ok());
     // Each of them is no more than a view may make; the third is more than all of them may.
     let third_of_all = |offset: i64| {
         let view = strided(f(), offset, &[100 << 20], &[0]);
@@ -521,4 +566,75 @@ fn views_are_made_of_what_the_storage_justifies() {
     let code = |name: &str| file.tensor(name).err().map(|error| error.code());
     let expected = [None, None, Some("decompression-limit"), None];
     assert_eq!(names.map(code), expected);
+}
+
+#[test]
+fn tensors_have_at_most_64_dimensions() {
+    let x = |rank: usize| {
+        let ones = vec![1; rank];
+        rebuilt("_rebuild_tensor_v2", strided(f(), 0, &ones, &ones))
+    };
+    assert_eq!(with(x(64)).tensor("x").unwrap().shape(), [1; 64]);
+    let error = with(x(65)).tensor("x").unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (zt::ErrorKind::Limit, "schema")
+    );
+}
+
+#[test]
+fn keys_of_storages_have_at_most_64_bytes() {
+    for (len, code) in [(64, None), (65, Some("header"))] {
+        let key = "k".repeat(len);
+        let x = Py::Dict(vec![("x".into(), vector(FLOAT, &key, 1))]);
+        let file = opened(file(&x, &[(key.as_str(), 1, f32s(&[1.5]))]));
+        let found = file.and_then(|file| file.tensor("x")?.to_vec::<f32>());
+        assert_eq!(found.err().map(|error| error.code()), code);
+    }
+}
+
+/// Of what it lies in, whatever is said of its place.
+#[test]
+fn a_tensor_of_nothing_lies_where_its_storage_begins() {
+    let nothing = strided(f(), 1 << 40, &[0, 3], &[3, 1]);
+    let file = with(rebuilt("_rebuild_tensor_v2", nothing));
+    let span = |name: &str| {
+        let tensor = file.tensor(name).unwrap();
+        tensor.object().component("data").unwrap().blob.span
+    };
+    let (x, w) = (span("x"), span("w"));
+    assert_eq!((x.offset(), x.byte_len()), (w.offset(), 0));
+}
+
+/// Objects are listed in the order of their data.
+#[test]
+fn a_view_that_is_made_is_listed_where_its_first_element_is() {
+    let view = |offset, stride| {
+        let view = strided(f(), offset, &[2], &[stride]);
+        rebuilt("_rebuild_tensor_v2", view)
+    };
+    let items = [("made".into(), view(2, 0)), ("plain".into(), view(1, 1))];
+    let file = beside(items.to_vec()).unwrap();
+    let entries = file.entries();
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name()).collect();
+    assert_eq!(names, ["w", "plain", "made", "bytes"]);
+}
+
+/// Whether it is known before the tensor is understood or all but its elements is.
+#[test]
+fn a_tensor_that_is_refused_is_listed_with_what_is_known_of_it() {
+    let with_conjugates = {
+        let mut arguments = strided(f(), 0, &[2, 2], &[2, 1]);
+        arguments.push(Py::Dict(vec![("conj".into(), Py::Bool(true))]));
+        arguments
+    };
+    let nowhere = strided(storage(FLOAT, "none", 4), 0, &[2, 2], &[2, 1]);
+    for arguments in [with_conjugates, nowhere] {
+        let file = with(rebuilt("_rebuild_tensor_v2", arguments));
+        let entries = file.entries();
+        let entry = entries.iter().find(|entry| entry.name() == "x").unwrap();
+        let raw = entry.raw().unwrap();
+        assert_eq!(raw.shape.as_deref(), Some(&[2, 2][..]));
+        assert_eq!(raw.components[0].1.dtype.as_deref(), Some("f32"));
+    }
 }

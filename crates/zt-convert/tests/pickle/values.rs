@@ -1,6 +1,6 @@
 //! What is no tensor: attributes, and the names that keys give.
 
-use zt::{ErrorKind, Value};
+use zt::{ErrorKind, Limits, Memory, OpenOptions, Value};
 
 use crate::draft::{
     Py, beside, built, call, code, file, opened, rebuilt, storage, strided, tuple, vector, with,
@@ -104,6 +104,7 @@ fn values_of_python_become_attributes() {
         (namespace(), empty()),
         (built(namespace(), Py::Dict(Vec::new())), empty()),
         (built(namespace(), tuple::<Py>([])), empty()),
+        (built(namespace(), Py::None), empty()),
         (call("builtins", "bytes", vec![]), Value::Bytes(vec![])),
         (
             call("builtins", "bytearray", vec![Py::Bytes(vec![1])]),
@@ -207,6 +208,7 @@ fn names_of_python_are_texts() {
 #[test]
 fn a_value_that_is_no_attribute_hides_nothing_else() {
     let text = |text: &str| -> Py { text.into() };
+    let dict = |key: &str, value: i64| Py::Dict(vec![(key.into(), value.into())]);
     for value in [
         call("_codecs", "encode", vec![text("a"), text("utf-8")]),
         call("_codecs", "encode", vec![text("\u{100}"), text("latin1")]),
@@ -215,6 +217,8 @@ fn a_value_that_is_no_attribute_hides_nothing_else() {
         call("torch", "device", vec![1.into()]),
         call("builtins", "complex", vec![1.0.into()]),
         call("torch.serialization", "_get_layout", vec![]),
+        built(call("argparse", "Namespace", Vec::new()), 1.into()),
+        built(call("argparse", "Namespace", vec![1.into()]), dict("k", 1)),
     ] {
         assert_eq!(code(value), "pickle");
     }
@@ -244,6 +248,18 @@ fn what_a_tensor_was_given_is_its_attributes() {
             tensor.attributes().get("meta"),
             Some(&Value::Map(inner.clone()))
         );
+    }
+    // What is or holds a tensor is listed beside it: a storage, and a namespace.
+    let namespace = |state| built(call("argparse", "Namespace", Vec::new()), state);
+    let bytes = || vector("ByteStorage", "q", 4);
+    for (state, name) in [
+        (dict("s", storage("ByteStorage", "q", 4)), "x.s"),
+        (dict("ns", namespace(dict("t", bytes()))), "x.ns.t"),
+    ] {
+        let file = given(state);
+        assert!(file.tensor("x").unwrap().attributes().is_empty());
+        let inner = file.tensor(name).unwrap();
+        assert_eq!(inner.to_vec::<u8>().unwrap(), [1, 2, 3, 4]);
     }
     // One that nobody knows is a fault of the tensor.
     let unknown = call("torch", "device", vec![]);
@@ -312,13 +328,15 @@ fn a_distributed_tensor_is_its_own_fault() {
 
 /// A scalar of NumPy: its type, its byte order and its bytes.
 fn scalar(code: &str, order: &str, bytes: Py) -> Py {
-    let dtype = call(
-        "numpy",
-        "dtype",
-        vec![code.into(), Py::Bool(false), Py::Bool(true)],
-    );
-    let dtype = built(dtype, tuple([Py::from(3), order.into(), Py::None]));
+    let dtype = scalar_type("dtype", code, order);
     call("numpy._core.multiarray", "scalar", vec![dtype, bytes])
+}
+
+/// The type of one, made by a class of `numpy`.
+fn scalar_type(class: &'static str, code: &str, order: &str) -> Py {
+    let arguments = vec![code.into(), Py::Bool(false), Py::Bool(true)];
+    let state = tuple([Py::from(3), order.into(), Py::None]);
+    built(call("numpy", class, arguments), state)
 }
 
 #[test]
@@ -369,6 +387,31 @@ fn keys_name_tensors_as_python_writes_them() {
         (scalar("i2", "<", 1.into()), "<key 0>"),
         (scalar("i2", "<", Py::List(Vec::new())), "<key 0>"),
         (call("numpy", "ndarray", Vec::new()), "<key 0>"),
+        // Of all but one part of a scalar.
+        (
+            call(
+                "numpy.core.multiarray",
+                "_reconstruct",
+                vec![scalar_type("dtype", "u1", "|"), bytes(&[1])],
+            ),
+            "<key 0>",
+        ),
+        (
+            call(
+                "numpy.core.multiarray",
+                "scalar",
+                vec![scalar_type("ndarray", "u1", "|"), bytes(&[1])],
+            ),
+            "<key 0>",
+        ),
+        (
+            scalar(
+                "u1",
+                "|",
+                call("torch", "device", vec!["a".into(), "latin1".into()]),
+            ),
+            "<key 0>",
+        ),
         (
             call("numpy.core.multiarray", "scalar", vec![1.into(), 2.into()]),
             "<key 0>",
@@ -441,6 +484,7 @@ fn a_key_that_is_there_again_replaces_the_first() {
     }
     for (first, other) in [
         (Py::Float(f64::NAN), Py::Float(f64::NAN)),
+        (tuple([f64::NAN]), tuple([f64::NAN])),
         (Py::Float(0.5), Py::Float(0.25)),
         (tuple([1, 2]), tuple([1, 2, 3])),
         (tuple([1, 2]), tuple([1, 3])),
@@ -450,4 +494,24 @@ fn a_key_that_is_there_again_replaces_the_first() {
         let items = [first, other].map(|key| (key, vector("ByteStorage", "q", 4)));
         assert_eq!(beside(items.to_vec()).unwrap().len(), 4);
     }
+}
+
+#[test]
+fn names_are_as_long_as_the_limit_at_most() {
+    let items = Py::List(vec![vector("FloatStorage", "f", 4)]);
+    let bytes = file(
+        &Py::Dict(vec![("a".into(), items)]),
+        &[("f", 4, vec![0; 16])],
+    );
+    let opened = |name_len| {
+        let limits = Limits {
+            name_len,
+            ..Limits::default()
+        };
+        let options = OpenOptions::new().limits(limits);
+        zt_convert::open_source(Memory::new(bytes.clone()), &options)
+    };
+    assert!(opened(3).unwrap().tensor("a.0").is_ok());
+    let error = opened(2).unwrap_err();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "pickle"));
 }
