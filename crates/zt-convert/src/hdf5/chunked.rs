@@ -404,7 +404,57 @@ impl Overlap {
 
 #[cfg(test)]
 mod tests {
+    use zt::{Memory, Span};
+
+    use super::super::cursor::Sizes;
+    use super::super::layout::Index;
     use super::*;
+
+    /// Each chunk is decoded once wherever a row of chunks fits.
+    #[test]
+    fn bands_are_whole_rows_of_chunks() {
+        for room in [2, 3, 5, 7, 8, 99] {
+            let grid = Grid::new(vec![100], &[Some(100)], vec![2], 1).unwrap();
+            let bands = Bands::within(&grid, 1, room);
+            assert_eq!(bands.passes, 1, "{room}");
+            let mut at = 0;
+            while at < 100 {
+                let band = bands.band(&grid, at);
+                assert_eq!((band.start, band.start % 2), (at, 0), "{room}");
+                at += band.byte_len;
+            }
+        }
+    }
+
+    /// Then bands are long, and whoever reads them is not to begin many.
+    #[test]
+    fn values_whose_chunks_are_decoded_again_are_read_in_order() {
+        const COLUMNS: u64 = 64 << 10;
+        for (chunks, is_sequential) in [(1, false), (64, true)] {
+            let sizes = Sizes {
+                offset: 8,
+                length: 8,
+            };
+            let file = Arc::new(Memory::new(vec![0u8; 8]));
+            let store = Store::new(file, Span::new(0, 8).unwrap(), 0, sizes);
+            let (shape, chunk) = (vec![16, chunks * COLUMNS], vec![16, COLUMNS]);
+            let byte_len = shape.iter().product();
+            let limits = [None, None];
+            let grid = Grid::new(shape, &limits, chunk.clone(), 1).unwrap();
+            let chunking = Chunking {
+                shape: chunk,
+                element_len: 1,
+                edges_are_plain: false,
+                index: Index::Implicit,
+                address: None,
+                length_len: 8,
+            };
+            let (pipeline, held) = (Pipeline::default(), strided::Bands::default());
+            let chunked =
+                Chunked::new(&store, chunking, grid, pipeline, vec![0], byte_len, &held).unwrap();
+            assert_eq!(chunked.is_sequential(), is_sequential, "{chunks}");
+        }
+    }
 
     /// However little there is room for, and whatever the chunks are, bands cover a dataset from its
     /// first byte to its last, and each is the extents that it says.

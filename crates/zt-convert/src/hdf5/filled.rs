@@ -72,4 +72,11 @@ mod tests {
         }
         assert!(source.read_at(29, &mut [0; 2]).is_err());
     }
+
+    #[test]
+    fn an_element_of_no_bytes_fills_nothing() {
+        let mut bytes = [7; 3];
+        repeat(&[], 0, &mut bytes);
+        assert_eq!(bytes, [7; 3]);
+    }
 }

@@ -173,6 +173,14 @@ mod tests {
     }
 
     #[test]
+    fn a_chunk_that_ends_with_the_shape_is_not_on_its_edge() {
+        let grid = Grid::new(vec![5, 6], &[None, None], vec![2, 3], 1).unwrap();
+        assert!(!grid.is_on_edge(&[0, 0]));
+        assert!(!grid.is_on_edge(&[1, 1]));
+        assert!(grid.is_on_edge(&[2, 1]));
+    }
+
+    #[test]
     fn what_cannot_be_counted_is_no_grid() {
         assert!(Grid::new(vec![3], &[None], vec![1 << 61], 8).is_none());
         assert!(Grid::new(vec![3, 3], &[None], vec![1], 8).is_none());

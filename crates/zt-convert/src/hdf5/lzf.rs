@@ -56,6 +56,13 @@ mod tests {
         assert_eq!(repeated, Some(vec![7, 8, 7, 8, 7, 8, 7, 8]));
         let long = decompress(&[0, 7, 7 << 5, 255, 0], 999);
         assert_eq!(long, Some(vec![7; 1 + 264]));
+        // Nine times 32 bytes, and the first three again: 288 bytes before.
+        let bytes: Vec<u8> = (0..=250).cycle().take(288).collect();
+        let pieces = bytes.chunks(32).map(|piece| [&[31], piece].concat());
+        let stored = [pieces.collect::<Vec<_>>().concat(), vec![1 << 5 | 1, 0x1F]];
+        let expected = [&bytes[..], &[0, 1, 2]].concat();
+        assert_eq!(decompress(&stored.concat(), 291), Some(expected));
+        assert_eq!(decompress(&stored.concat(), 290), None);
     }
 
     #[test]

@@ -24,3 +24,26 @@ pub(super) fn of(value: &Value) -> u64 {
     };
     own.saturating_add(held)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_takes_what_it_holds_beside_itself() {
+        let own = size_of::<Value>() as u64;
+        let text = |len: usize| Value::Text("x".repeat(len));
+        let named: Attributes = [("ab", text(3))].into_iter().collect();
+        assert_eq!(of_all(&named), 2 * own + 5);
+        for (value, values, held) in [
+            (Value::Null, 1, 0),
+            (text(5), 1, 5),
+            (Value::Bytes(vec![0; 7]), 1, 7),
+            (Value::Array(vec![Value::Null, text(2)]), 3, 2),
+            (Value::Map(named), 3, 5),
+            (Value::Tag(1, Box::new(text(4))), 2, 4),
+        ] {
+            assert_eq!(of(&value), values * own + held, "{value:?}");
+        }
+    }
+}

@@ -1,18 +1,23 @@
 //! Attributes.
 
-use zt::Value;
+use zt::{DType, Value};
 
 use crate::draft::{
-    ATTRIBUTE, ATTRIBUTE_INFO, Draft, LINK_INFO, Message, SHARED, UNDEFINED, beside, bytes,
+    ATTRIBUTE, ATTRIBUTE_INFO, Draft, LINK_INFO, Message, SHARED, UNDEFINED, beside, bytes, code,
     dataspace, datatype, float, int, message,
 };
 
 /// An attribute message of version 3, called `a`.
 fn attribute(datatype: &[u8], shape: &[u64], value: &[u8]) -> Vec<u8> {
+    named(b"a", datatype, shape, value)
+}
+
+fn named(name: &[u8], datatype: &[u8], shape: &[u64], value: &[u8]) -> Vec<u8> {
+    let name = [name, b"\0"].concat();
     let space = dataspace(shape);
     let len = |part: &[u8]| u16::try_from(part.len()).unwrap();
-    let head = bytes!(3u8, 0u8, 2u16, len(datatype), len(&space), 0u8);
-    [&*head, b"a\0", datatype, &space, value].concat()
+    let head = bytes!(3u8, 0u8, len(&name), len(datatype), len(&space), 0u8);
+    [&*head, &name, datatype, &space, value].concat()
 }
 
 /// The value that the attribute of a dataset has, or the code of the warning that it has none.
@@ -62,6 +67,10 @@ fn numbers_and_texts_of_every_kind_are_values() {
     };
     let (e5m2, e4m3) = (short(5, 2, 15), short(4, 3, 7));
     let text = datatype(1, 3, 0, 2, &[]);
+    let shorts = [bytes!(1u8, 2u32), int(2, 8)].concat();
+    let shorts = datatype(3, 10, 0, 4, &shorts);
+    let pairs = [bytes!(1u8, 2u32), pair.clone()].concat();
+    let pairs = datatype(3, 10, 0, 16, &pairs);
     let list = |values: &[Value]| Value::Array(values.to_vec());
     let row = |values: [i64; 2]| list(&values.map(Value::from));
     let floats =
@@ -102,6 +111,18 @@ fn numbers_and_texts_of_every_kind_are_values() {
             floats(&[1.5, -2.0, 2f64.powi(-9), 448.0, -0.0]),
         ),
         (&pair, &[], bytes!(1f32, -2f32), floats(&[1.0, -2.0])),
+        (&shorts, &[], bytes!(1i16, -2i16), row([1, -2])),
+        (
+            &pairs,
+            &[],
+            bytes!(1f32, -2f32, 3f32, 4f32),
+            list(&[floats(&[1.0, -2.0]), floats(&[3.0, 4.0])]),
+        ),
+        (&int(2, 8), &[2], bytes!(1i16, -2i16), row([1, -2])),
+        (&int(4, 8), &[2], bytes!(1i32, -2i32), row([1, -2])),
+        (&int(8, 8), &[2], bytes!(1i64, -2i64), row([1, -2])),
+        // With the highest byte first.
+        (&int(2, 9), &[2], vec![0, 1, 0xFF, 0xFE], row([1, -2])),
         (
             &text,
             &[2],
@@ -221,6 +242,68 @@ fn an_attribute_without_a_value_is_told_and_hides_nothing() {
     ] {
         assert_eq!(value(message), Err("attribute"));
     }
+}
+
+/// Of which a byte of the header says nothing yet, and whose parts are padded.
+#[test]
+fn attributes_of_version_1_have_no_flags() {
+    let head = bytes!(1u8, 3u8, 2u16, 12u16, 8u16);
+    let parts = [b"a\0\0\0\0\0\0\0".to_vec(), int(4, 8), vec![0; 4]];
+    let body = [head, parts.concat(), dataspace(&[]), bytes!(-3i32)];
+    let found = value(message(ATTRIBUTE, body.concat()));
+    assert_eq!(found, Ok(Value::from(-3i64)));
+}
+
+/// Keras says of two bytes without a meaning that they are bf16, and of others something else.
+#[test]
+fn an_attribute_says_that_two_bytes_are_bf16() {
+    let found = |name: &[u8], value: &[u8]| {
+        beside(|draft| {
+            let opaque = datatype(1, 5, 0, 2, &[]);
+            let text = datatype(1, 3, 0, value.len() as u32, &[]);
+            let mut messages = draft.dataset(opaque, &[1], &bytes!(0x3FC0u16));
+            let body = named(name, &text, &[], value);
+            messages.push(message(ATTRIBUTE, body));
+            messages
+        })
+    };
+    let file = found(b"dtype", b"bfloat16");
+    let data = file.tensor("x").unwrap();
+    assert_eq!(data.component("data").unwrap().dtype, Some(DType::BF16));
+    for (name, value) in [(&b"dtype"[..], &b"float16"[..]), (b"a", b"bfloat16")] {
+        assert_eq!(code(&found(name, value), "x"), "dtype");
+    }
+}
+
+/// Such names are written otherwise; of many the first are told.
+#[test]
+fn names_that_are_not_utf_8_are_told() {
+    let file = beside(|draft| {
+        let mut messages = draft.dataset(int(4, 8), &[1], &[0; 4]);
+        for byte in 0x80..0x8A {
+            let body = named(&[byte], &int(4, 8), &[], &bytes!(1i32));
+            messages.push(message(ATTRIBUTE, body));
+        }
+        messages
+    });
+    assert_eq!(file.tensor("x").unwrap().attributes().len(), 10);
+    let told = file.warnings();
+    assert!(told.iter().all(|it| it.code == "name"), "{told:?}");
+    let messages: Vec<_> = told.iter().map(|it| it.message.as_str()).collect();
+    assert_eq!(messages.len(), 9);
+    assert!(messages[0].starts_with("\"\\x80\" stands for"));
+    let rest = "2 more attributes stand for names of other bytes";
+    assert_eq!(messages[8], rest);
+}
+
+#[test]
+fn as_many_as_are_told_leave_no_others() {
+    let file = beside(|draft| {
+        let mut messages = draft.dataset(int(4, 8), &[1], &[0; 4]);
+        messages.extend(vec![message(ATTRIBUTE, []); 8]);
+        messages
+    });
+    assert_eq!(file.warnings().len(), 8);
 }
 
 /// Of any number of them a few bytes can be.

@@ -1,11 +1,12 @@
 //! Chunks, and what finds them.
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
-use zt::File;
+use zt::{File, Limits, Memory, OpenOptions};
 
 use crate::checksum::fletcher32;
 use crate::draft::{
-    Draft, FILL_VALUE, FILTERS, LAYOUT, Message, UNDEFINED, beside, bytes, code, int, message,
+    Draft, FILL_VALUE, FILTERS, LAYOUT, Message, UNDEFINED, beside, bytes, bytes_beside, code, int,
+    link, message, opened,
 };
 
 /// Two chunks of two `i32`.
@@ -64,7 +65,7 @@ fn a_tree_says_what_it_is_and_where_every_chunk_is_once() {
 
 #[test]
 fn a_node_is_one_level_below_its_parent() {
-    let nested = |level: u8| {
+    let nested = |above: u8, level: u8| {
         beside(|draft| {
             let [first, second] = values(draft);
             let node = |level: u8, child: u64, more: &[u8]| {
@@ -73,12 +74,14 @@ fn a_node_is_one_level_below_its_parent() {
                 [b"TREE", &*head, &entry, more, &bytes!(0u64, 4u64, 0u64)].concat()
             };
             let leaf = draft.put(node(level, first, &[]));
-            let root = draft.put(node(1, leaf, &bytes!(second)));
+            let root = draft.put(node(above, leaf, &bytes!(second)));
             draft.chunked(bytes!(3u8, 2u8, 2u8, root, 2u32, 4u32))
         })
     };
-    assert_eq!(read(&nested(0)), [1, 2, 0]);
-    assert_eq!(code(&nested(1), "x"), "header");
+    assert_eq!(read(&nested(1, 0)), [1, 2, 0]);
+    assert_eq!(code(&nested(1, 1), "x"), "header");
+    // The leaf is sound, and not where one can be.
+    assert_eq!(code(&nested(2, 0), "x"), "header");
 }
 
 #[test]
@@ -148,6 +151,45 @@ fn an_extensible_array_has_sizes_that_can_be() {
         sizes[at] = size;
         assert_eq!(code(&array(sizes, true), "x"), "header", "{sizes:?}");
     }
+}
+
+/// An array whose data blocks hold one element and more, with pages of so many bits; none is in the index
+/// block itself.
+fn extensible(
+    page_bits: u8,
+    end: u64,
+    blocks: impl FnOnce(&mut Draft, [u64; 2]) -> Vec<u64>,
+) -> File {
+    beside(|draft| {
+        let chunks = values(draft);
+        let blocks = blocks(draft, chunks);
+        let sizes = [32, 0, 1, 4, page_bits];
+        let mut pointers: Vec<u8> = blocks.iter().flat_map(|it| it.to_le_bytes()).collect();
+        pointers.resize(8 * (2 * 3 + 29), u8::MAX);
+        let block = draft.put_checked(&[b"EAIB", &bytes!(0u8, 0u8, 0u64), &pointers]);
+        let statistics = bytes!(0u128, 0u128, end, 2u64, block);
+        let array = draft.put_checked(&[b"EAHD", &[0, 0, 8], &sizes, &statistics]);
+        let mut messages = draft.chunked(indexed(4, &sizes, array));
+        messages[0].body = bytes!(1u8, 1u8, 1u8, 0u8, 0u32, 3u64, u64::MAX);
+        messages
+    })
+}
+
+#[test]
+fn data_blocks_of_an_extensible_array_end_where_it_does() {
+    let data = |draft: &mut Draft, elements: Vec<u8>| {
+        draft.put_checked(&[b"EADB", &bytes!(0u8, 0u8, 0u64, 0u32), &elements])
+    };
+    // As long as a page, a block has none.
+    let file = extensible(0, 1, |draft, [first, _]| vec![data(draft, bytes!(first))]);
+    assert_eq!(read(&file), [1, 2, 0]);
+    // Behind the last element nothing is looked for.
+    let file = extensible(10, 5, |draft, [first, second]| {
+        let one = data(draft, bytes!(first));
+        let two = data(draft, bytes!(second, UNDEFINED));
+        vec![one, two, UNDEFINED, 1 << 40]
+    });
+    assert_eq!(read(&file), [1, 2, 3]);
 }
 
 #[test]
@@ -227,14 +269,15 @@ fn single(
 
 #[test]
 fn chunks_are_what_their_filters_make() {
-    let plain = bytes!(5i32, 6i32);
+    const VALUES: [i32; 2] = [0x0403_0201, 0x0807_0605];
+    let plain = VALUES.map(i32::to_le_bytes).concat();
     let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
     let fletcher = bytes!(3u16, 0u16, 0u16);
-    assert_eq!(read(&filtered(&fletcher, &checksummed, 2)), [5, 6]);
+    assert_eq!(read(&filtered(&fletcher, &checksummed, 2)), VALUES);
     // As HDF5 before 1.6.3 has it.
     let [a, b, c, d] = fletcher32(&plain).to_le_bytes();
     let swapped = [&plain[..], &[b, a, d, c]].concat();
-    assert_eq!(read(&filtered(&fletcher, &swapped, 2)), [5, 6]);
+    assert_eq!(read(&filtered(&fletcher, &swapped, 2)), VALUES);
     let reversed = [&plain[..], &[d, c, b, a]].concat();
     assert_eq!(
         code(&filtered(&fletcher, &reversed, 2), "x"),
@@ -243,7 +286,7 @@ fn chunks_are_what_their_filters_make() {
     // Of one element, or of bytes, nothing is in another order.
     for element_len in [8u32, 1] {
         let shuffle = bytes!(2u16, 0u16, 1u16, element_len);
-        assert_eq!(read(&filtered(&shuffle, &plain, 2)), [5, 6]);
+        assert_eq!(read(&filtered(&shuffle, &plain, 2)), VALUES);
     }
     for (file, expected) in [
         (filtered(&fletcher, &checksummed[..3], 2), "deflate"),
@@ -301,6 +344,39 @@ fn a_filter_is_in_a_pipeline_once() {
     }
 }
 
+/// As many as HDF5 allows; all were left out.
+#[test]
+fn a_pipeline_has_32_filters_at_most() {
+    const OPTIONAL: u16 = 1;
+    let plain = bytes!(5i32, 6i32);
+    let unknown = |id: u16| bytes!(id, 0u16, OPTIONAL, 0u16);
+    let filters: Vec<_> = (300..332).map(unknown).collect();
+    let filters: Vec<_> = filters.iter().map(Vec::as_slice).collect();
+    assert_eq!(read(&through(&filters, &plain, 2, u32::MAX)), [5, 6]);
+}
+
+/// What is compressed may be a little longer than the values: the output of other filters.
+#[test]
+fn what_a_filter_makes_is_little_longer_than_the_chunk() {
+    let deflate = bytes!(1u16, 0u16, 0u16);
+    let deflated = |bytes: &[u8]| compress_to_vec_zlib(bytes, 6);
+    let plain = bytes!(5i32, 6i32);
+    let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
+    let fletcher = bytes!(3u16, 0u16, 0u16);
+    let file = through(&[&fletcher, &deflate], &deflated(&checksummed), 2, 0);
+    assert_eq!(read(&file), [5, 6]);
+    // Bytes that LZF has as they are, 32 at a time.
+    let lzf = bytes!(32000u16, 0u16, 0u16, 0u16);
+    let bytes: Vec<u8> = (1..=251).cycle().take(1 << 18).collect();
+    let pieces = bytes.chunks(32).map(|piece| [&[31], piece].concat());
+    let stored = deflated(&pieces.collect::<Vec<_>>().concat());
+    let file = through(&[&lzf, &deflate], &stored, 1 << 16, 0);
+    assert_eq!(read(&file), [0x0403_0201, 0x0807_0605]);
+    // Twice as many are no longer asked for.
+    let file = filtered(&deflate, &deflated(&vec![0; 2 << 16]), 1 << 14);
+    assert_eq!(code(&file, "x"), "deflate");
+}
+
 /// As LZF has so many zeros: one, and then the same again, 264 at a time.
 fn lzf_zeros(count: usize) -> Vec<u8> {
     let again = [0xE0, 255, 0].repeat((count - 1) / 264);
@@ -327,6 +403,84 @@ fn a_chunk_is_no_larger_than_one_compression_makes_it() {
     let file = filtered(&deflate, &once(2), 24 << 20);
     assert_eq!(code(&file, "x"), "decompression-limit");
     assert!(file.tensor("x").is_err());
+}
+
+/// What so few bytes cannot be is told when the file is opened; what they could be, of its chunk.
+#[test]
+fn a_filtered_chunk_is_within_what_its_bytes_reach() {
+    let deflate = bytes!(1u16, 0u16, 0u16);
+    let error = filtered(&deflate, &[0; 4], 1 << 20)
+        .tensor("x")
+        .unwrap_err();
+    assert_eq!(error.code(), "decompression-limit");
+    assert!(error.to_string().contains("a chunk of 4194304 bytes"));
+    for (values, expected) in [(1032, "deflate"), (1033, "decompression-limit")] {
+        let file = filtered(&deflate, &[0; 4], values);
+        assert!(file.tensor("x").is_ok());
+        assert_eq!(code(&file, "x"), expected);
+    }
+    // One without filters is read as far as it is needed, and this was never written.
+    let file = beside(|draft| {
+        let head = bytes!(1u8, 0u8, 0u16, UNDEFINED, UNDEFINED, 0u64, 4u64, 0u64);
+        let root = draft.put([b"TREE", &*head].concat());
+        draft.chunked(bytes!(3u8, 2u8, 2u8, root, 1u32 << 20, 4u32))
+    });
+    assert_eq!(read(&file), [0, 0, 0]);
+}
+
+/// Values that are made, and chunks that are: each may be as long as is allowed.
+#[test]
+fn values_are_no_longer_than_the_caller_allows() {
+    let plain = bytes!(5i32, 6i32);
+    let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
+    let fletcher = bytes!(3u16, 0u16, 0u16);
+    let piped = bytes_beside(|draft| single(draft, &[&fletcher], &checksummed, 2, 0));
+    let unpiped = bytes_beside(|draft| {
+        let chunks = values(draft);
+        let tree = bytes!(1u8, 0u8, 1u16, UNDEFINED, UNDEFINED, 8u32, 0u32);
+        let tree = [
+            b"TREE",
+            &*tree,
+            &bytes!(0u64, 0u64, chunks[0], 0u64, 4u64, 0u64),
+        ];
+        let root = draft.put(tree.concat());
+        draft.chunked(bytes!(3u8, 2u8, 2u8, root, 2u32, 4u32))
+    });
+    for (bytes, limit, expected) in [(piped, 8, &[5, 6][..]), (unpiped, 12, &[1, 2, 0])] {
+        let opened = |decoded_len: u64| {
+            let limits = Limits {
+                decoded_len,
+                ..Limits::default()
+            };
+            let options = OpenOptions::new().limits(limits);
+            zt_convert::open_source(Memory::new(bytes.clone()), &options).unwrap()
+        };
+        assert_eq!(read(&opened(limit)), expected);
+        let error = opened(limit - 1).tensor("x").unwrap_err();
+        assert_eq!(error.code(), "decompression-limit");
+        let said = format!("of {limit} bytes, the limit is {}", limit - 1);
+        assert!(error.to_string().contains(&said), "{error}");
+    }
+}
+
+/// They are where their index is, among what is not made.
+#[test]
+fn chunked_values_are_listed_in_the_order_of_the_file() {
+    let mut draft = Draft::new();
+    let first = draft.dataset(int(4, 8), &[1], &[0; 4]);
+    let [_, chunk] = values(&mut draft);
+    let mut chunked = draft.dataset(int(4, 8), &[2], &[]);
+    chunked[2].body = indexed(1, &[], chunk);
+    let last = draft.dataset(int(4, 8), &[1], &[0; 4]);
+    let objects = [last, chunked, first].map(|messages| draft.object(&messages));
+    let links = ["last", "chunked", "first"].map(String::from).into_iter();
+    let links: Vec<_> = links
+        .zip(objects)
+        .map(|(name, at)| link(&name, at))
+        .collect();
+    let file = opened(draft.finish(&links)).unwrap();
+    let names: Vec<_> = file.entries().iter().map(|entry| entry.name()).collect();
+    assert_eq!(names, ["first", "chunked", "last"]);
 }
 
 /// Writers may leave the chunks that reach beyond the shape as they are.

@@ -1,6 +1,6 @@
 //! What the elements of a dataset are.
 
-use zt::{DType, File};
+use zt::{ByteOrder, DType, File};
 
 use crate::draft::{beside, bytes, code, datatype, float, int};
 
@@ -141,11 +141,56 @@ fn types_that_are_numbers_are_read() {
             (data.dtype, data.logical_type.as_deref()),
             (Some(dtype), logical_type)
         );
+        assert_eq!(data.byte_order, ByteOrder::Little);
         assert_eq!(tensor.shape(), shape);
         let elements: u64 = shape.iter().product();
         let halves = if logical_type.is_some() { 2 } else { 1 };
         let expected = elements * dtype.byte_len() as u64 * halves;
         assert_eq!(tensor.bytes("data").unwrap().len() as u64, expected);
+    }
+}
+
+#[test]
+fn numbers_may_have_their_highest_byte_first() {
+    let mut big = float(4);
+    big[1] |= 1;
+    let values = [1.5f32, -2.0].map(f32::to_be_bytes).concat();
+    let file = beside(|draft| draft.dataset(big, &[2], &values));
+    let tensor = file.tensor("x").unwrap();
+    let data = tensor.component("data").unwrap();
+    assert_eq!(data.byte_order, ByteOrder::Big);
+    assert_eq!(tensor.to_vec::<f32>().unwrap(), [1.5, -2.0]);
+}
+
+/// Those of arrays within arrays count together.
+#[test]
+fn an_element_has_64_dimensions_at_most() {
+    let of = |outer: usize| {
+        let inner = array(3, 1, &[1; 32], &int(1, 0));
+        let all = array(3, 1, &vec![1; outer], &array(3, 1, &[1; 31], &inner));
+        beside(|draft| draft.dataset(all, &[], &[7]))
+    };
+    let file = of(1);
+    assert_eq!(file.tensor("x").unwrap().shape(), [1; 64]);
+    assert_eq!(code(&of(2), "x"), "structure-limit");
+}
+
+/// What a listing shows of them, and whether to ask for bf16 would help.
+#[test]
+fn elements_that_are_no_numbers_are_listed() {
+    let file = beside(|draft| draft.dataset(string(), &[2], &[0; 8]));
+    let entries = file.entries();
+    let entry = entries.iter().find(|entry| entry.name() == "x").unwrap();
+    let raw = entry.raw().unwrap();
+    assert_eq!(raw.shape.as_deref(), Some(&[2][..]));
+    assert_eq!(raw.format.as_deref(), Some("dense"));
+    let dtypes = raw.components.iter().map(|(_, part)| part.dtype.as_deref());
+    assert_eq!(dtypes.collect::<Vec<_>>(), [Some("strings")]);
+    for (len, is_asked) in [(2, true), (3, false)] {
+        let file = of(datatype(1, OPAQUE, 0, len, &[]));
+        let error = file.tensor("x").unwrap_err().to_string();
+        assert!(error.contains("bytes without a meaning"), "{error}");
+        assert_eq!(error.contains("bf16"), is_asked, "{error}");
     }
 }
 

@@ -1,7 +1,11 @@
 //! HDF5 files in the making: structures as the specification has them, with 8-byte addresses and
 //! lengths, and anything in their fields.
 
-use zt::{File, Memory, OpenOptions, Result};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use zt::{ErrorKind, File, Memory, OpenOptions, Result, Source};
 
 use crate::checksum::lookup3;
 
@@ -184,14 +188,19 @@ pub(crate) fn opened(bytes: Vec<u8>) -> Result<File> {
     zt_convert::open_source(Memory::new(bytes), &OpenOptions::new())
 }
 
-/// A file of `w`, which is sound and has to read, and `x`: a dataset or a group of these messages.
-pub(crate) fn beside(make: impl FnOnce(&mut Draft) -> Vec<Message>) -> File {
+/// The bytes of a file of `w`, which is sound, and `x`: a dataset or a group of these messages.
+pub(crate) fn bytes_beside(make: impl FnOnce(&mut Draft) -> Vec<Message>) -> Vec<u8> {
     let mut draft = Draft::new();
     let x = make(&mut draft);
     let x = draft.object(&x);
     let w = draft.dataset(int(4, 8), &[2], &bytes!(1i32, -2i32));
     let w = draft.object(&w);
-    let file = opened(draft.finish(&[link("x", x), link("w", w)])).unwrap();
+    draft.finish(&[link("x", x), link("w", w)])
+}
+
+/// Such a file, whose `w` has to read.
+pub(crate) fn beside(make: impl FnOnce(&mut Draft) -> Vec<Message>) -> File {
+    let file = opened(bytes_beside(make)).unwrap();
     let values = file.tensor("w").unwrap().to_vec::<i32>().unwrap();
     assert_eq!(values, [1, -2]);
     file
@@ -206,5 +215,49 @@ pub(crate) fn code(file: &File, name: &str) -> &'static str {
     };
     assert_eq!(error.object(), Some(name));
     assert!(error.to_string().contains(name));
+    let kind = match error.code() {
+        "dtype" | "unsupported" => ErrorKind::Unsupported,
+        "digest-mismatch" => ErrorKind::DigestMismatch,
+        "decompression-limit" | "structure-limit" => ErrorKind::Limit,
+        _ => ErrorKind::Malformed,
+    };
+    assert_eq!(error.kind(), kind, "{error}");
     error.code()
+}
+
+/// Bytes of which one read fails.
+struct Failing {
+    memory: Memory<Vec<u8>>,
+    at: usize,
+    reads: Arc<AtomicUsize>,
+}
+
+impl Source for Failing {
+    fn byte_len(&self) -> u64 {
+        self.memory.byte_len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        match self.reads.fetch_add(1, Ordering::Relaxed) {
+            read if read == self.at => Err(io::Error::other("the disk is gone")),
+            _ => self.memory.read_at(offset, buf),
+        }
+    }
+}
+
+/// Has every read fail once: `work` fails with it, as if nothing could be read.
+pub(crate) fn strike_every_read(bytes: &[u8], work: impl Fn(Box<dyn Source>) -> Result<()>) {
+    for at in 0.. {
+        let reads = Arc::new(AtomicUsize::new(0));
+        let result = work(Box::new(Failing {
+            memory: Memory::new(bytes.to_vec()),
+            at,
+            reads: Arc::clone(&reads),
+        }));
+        if reads.load(Ordering::Relaxed) <= at {
+            return result.unwrap();
+        }
+        let kind = result.map_err(|error| error.kind());
+        assert_eq!(kind, Err(ErrorKind::Io), "read {at}");
+    }
 }

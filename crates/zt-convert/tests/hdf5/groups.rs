@@ -31,9 +31,98 @@ fn links_say_what_they_are() {
     assert_eq!(value(&group(&ordered, b"t", &[]), "x/t"), 7);
     assert_eq!(value(&group(&[1, 1, 1, 0], b"t", &[]), "x/t"), 7);
     assert_eq!(code(&group(&[2, 0, 1], b"t", &[]), "x"), "version");
-    // Nameless, and longer than the message.
-    assert_eq!(code(&group(&[1, 0, 0], b"", &[]), "x"), "header");
+    // Longer than the message, and nameless.
     assert_eq!(code(&group(&[1, 0, 200], b"t", &[]), "x"), "header");
+    let nameless = group(&[1, 0, 0], b"", &[]);
+    let twice = beside(|draft| vec![link("t", target(draft)), link("t", target(draft))]);
+    for (file, said) in [(nameless, "without a name"), (twice, "name \"t\"")] {
+        assert_eq!(code(&file, "x"), "header");
+        let error = file.tensor("x").unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+/// A dataset is told of by its name; a group is no object.
+#[test]
+fn names_that_are_not_utf_8_are_told() {
+    let named = |name: &[u8], address: u64| {
+        let body = [&[1, 0, name.len() as u8], name, &bytes!(address)].concat();
+        message(LINK, body)
+    };
+    let mut draft = Draft::new();
+    let dataset = target(&mut draft);
+    let group = draft.object(&[link("t", dataset)]);
+    let file = opened(draft.finish(&[named(b"d\xE9", dataset), named(b"g\xE9", group)])).unwrap();
+    assert_eq!(value(&file, "d\\xE9"), 7);
+    assert_eq!(value(&file, "g\\xE9/t"), 7);
+    let told = file.warnings();
+    assert_eq!(told.len(), 2);
+    for (warning, name, object) in [
+        (&told[0], "d\\xE9", Some("d\\xE9")),
+        (&told[1], "g\\xE9", None),
+    ] {
+        assert_eq!((warning.code, warning.object.as_deref()), ("name", object));
+        let start = format!("\"{name}\" stands for");
+        assert!(warning.message.starts_with(&start), "{warning:?}");
+    }
+}
+
+#[test]
+fn a_group_that_holds_itself_is_listed_once() {
+    let mut draft = Draft::new();
+    let tensor = target(&mut draft);
+    let here = draft.put(b"");
+    let group = draft.object(&[link("itself", here), link("t", tensor)]);
+    assert_eq!(group, here);
+    let file = opened(draft.finish(&[link("g", group)])).unwrap();
+    assert_eq!(file.names().collect::<Vec<_>>(), ["g/t"]);
+}
+
+/// A link of some bytes would stand for a copy of them.
+#[test]
+fn copies_of_attributes_are_as_many_as_the_file_justifies() {
+    const LEN: u16 = 60_000;
+    let text = datatype(1, 3, 0, LEN.into(), &[]);
+    let head = bytes!(3u8, 0u8, 2u16, text.len() as u16, 8u16, 0u8);
+    let letters = vec![b'x'; LEN.into()];
+    let body = [&head[..], b"a\0", &text, &dataspace(&[]), &letters].concat();
+    let mut draft = Draft::new();
+    let mut messages = draft.dataset(int(1, 0), &[1], &[7]);
+    messages.push(message(ATTRIBUTE, body));
+    let dataset = draft.object(&messages);
+    let links: Vec<_> = (100..180)
+        .map(|number| link(&number.to_string(), dataset))
+        .collect();
+    let file = opened(draft.finish(&links)).unwrap();
+    assert_eq!(value(&file, "100"), 7);
+    assert_eq!(value(&file, "110"), 7);
+    assert_eq!(code(&file, "179"), "structure-limit");
+}
+
+/// What is broken is read once, however many links lead to it or through it.
+#[test]
+fn a_broken_group_is_not_read_again() {
+    let soft = |name: &str| {
+        let head = [&[1, 8, 1, name.len() as u8], name.as_bytes()].concat();
+        message(LINK, [&head[..], &bytes!(3u16), b"b/x"].concat())
+    };
+    for is_soft in [false, true] {
+        let mut draft = Draft::new();
+        let broken = draft.object(&[message(0, vec![0u8; 4000]), message(LINK, [9, 9, 9])]);
+        let names: Vec<String> = (10..40).map(|number| number.to_string()).collect();
+        let mut links: Vec<_> = names
+            .iter()
+            .map(|name| match is_soft {
+                true => soft(name),
+                false => link(name, broken),
+            })
+            .collect();
+        links.push(link("b", broken));
+        let file = opened(draft.finish(&links)).unwrap();
+        for name in &names {
+            assert_eq!(code(&file, name), "version");
+        }
+    }
 }
 
 #[test]
@@ -109,15 +198,47 @@ fn links_to_a_dataset_share_its_values_and_its_attributes() {
 fn symbols(heap: u8, node: u8, leads: bool) -> File {
     beside(|draft| {
         let target = if leads { target(draft) } else { UNDEFINED };
-        let names = draft.put(b"\0\0\0\0\0\0\0\0t\0\0\0\0\0\0\0");
-        let head = bytes!(heap, 0u8, 0u16, 16u64, UNDEFINED, names);
-        let heap = draft.put([b"HEAP", &*head].concat());
         let entry = bytes!(8u64, target, 0u32, 0u32, 0u128);
-        let node = draft.put([b"SNOD", &*bytes!(node, 0u8, 1u16), &entry].concat());
-        let tree = bytes!(0u8, 0u8, 1u16, UNDEFINED, UNDEFINED, 0u64, node, 8u64);
-        let tree = draft.put([b"TREE", &*tree].concat());
-        vec![message(SYMBOL_TABLE, bytes!(tree, heap))]
+        old_group(draft, [heap, node], b"\0\0\0\0\0\0\0\0t\0", &[entry])
     })
+}
+
+/// A group of the older form, of those versions: its heap of names, and its one node.
+fn old_group(
+    draft: &mut Draft,
+    [heap, node]: [u8; 2],
+    names: &[u8],
+    entries: &[Vec<u8>],
+) -> Vec<Message> {
+    let (len, count) = (names.len() as u64, entries.len() as u16);
+    let names = draft.put(names);
+    let head = bytes!(heap, 0u8, 0u16, len, UNDEFINED, names);
+    let heap = draft.put([b"HEAP", &*head].concat());
+    let head = bytes!(node, 0u8, count);
+    let node = draft.put([b"SNOD", &*head, &entries.concat()].concat());
+    let tree = bytes!(0u8, 0u8, 1u16, UNDEFINED, UNDEFINED, 0u64, node, 8u64);
+    let tree = draft.put([b"TREE", &*tree].concat());
+    vec![message(SYMBOL_TABLE, bytes!(tree, heap))]
+}
+
+/// Any number of them may have one text of the heap.
+#[test]
+fn paths_of_older_groups_are_as_long_as_the_file_justifies() {
+    const SOFT: u32 = 2;
+    let group = |path: &[u8], count: u64| {
+        beside(|draft| {
+            let target = target(draft);
+            let texts: Vec<u8> = (b'A'..=b'Z').flat_map(|name| [name, 0]).collect();
+            let names = [&texts[..], b"t\0", path, b"\0"].concat();
+            let path_at = texts.len() as u32 + 2;
+            let soft = |at: u64| bytes!(2 * at, UNDEFINED, SOFT, 0u32, path_at, 0u32, 0u64);
+            let mut entries: Vec<_> = (0..count).map(soft).collect();
+            entries.push(bytes!(texts.len() as u64, target, 0u32, 0u32, 0u128));
+            old_group(draft, [0, 1], &names, &entries)
+        })
+    };
+    assert_eq!(value(&group(b"t", 26), "x/Z"), 7);
+    assert_eq!(code(&group(&[b'p'; 4000], 26), "x"), "structure-limit");
 }
 
 #[test]
@@ -254,6 +375,19 @@ fn addresses_and_lengths_may_differ_in_width() {
     }
 }
 
+/// What is behind its end is no part of a file; one that was cut is told to be.
+#[test]
+fn a_file_ends_where_its_superblock_says() {
+    let whole = of_sizes(8, 8);
+    let file = opened([&whole[..], &[0; 9]].concat()).unwrap();
+    assert_eq!(value(&file, "t"), 7);
+    let cut = whole[..whole.len() - 1].to_vec();
+    let error = opened(cut).unwrap_err();
+    assert_eq!(error.code(), "header");
+    let said = "says that the file has 2560 bytes, it has 2559";
+    assert!(error.to_string().contains(said), "{error}");
+}
+
 /// The fields of a heap of links that can be wrong.
 #[derive(Clone, Copy)]
 struct Heap {
@@ -284,8 +418,9 @@ const HEAP: Heap = Heap {
     id: (0, 16, 12),
 };
 
-/// Rows of a heap whose blocks are in a table within a table.
+/// Rows of a heap whose blocks are in a table within a table, of one row or of two.
 const NESTED: u16 = 3;
+const DEEPER: u16 = 4;
 
 /// A group whose one link, `t`, is in that heap.
 fn dense(heap: Heap) -> File {
@@ -296,16 +431,22 @@ fn dense(heap: Heap) -> File {
         let mut block = [vec![0; 16], link.body].concat();
         block.resize(512, 0);
         let mut root = draft.put(block);
-        if heap.rows == NESTED {
-            // A table whose third row is of tables, since its blocks are larger than those may be.
-            let table = |blocks: &[u64]| {
+        // From its third row on a table is of tables, since their blocks are larger than those may be:
+        // where in the root the inner one is, and where in that the block.
+        let place = match heap.rows {
+            NESTED => Some((4, 0)),
+            DEEPER => Some((6, 2)),
+            _ => None,
+        };
+        if let Some((outer, inner)) = place {
+            let table = |at: usize, block: u64| {
+                let mut blocks = vec![UNDEFINED; at + 2];
+                blocks[at] = block;
                 let blocks: Vec<u8> = blocks.iter().flat_map(|it| it.to_le_bytes()).collect();
                 [b"FHIB", &bytes!(0u8, 0u64, 0u32)[..], &blocks].concat()
             };
-            let inner = draft.put(table(&[root, UNDEFINED]));
-            root = draft.put(table(&[
-                UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED, inner, UNDEFINED,
-            ]));
+            let inner = draft.put(table(inner, root));
+            root = draft.put(table(outer, inner));
         }
         let head = bytes!(
             heap.version,
@@ -350,6 +491,18 @@ fn a_heap_of_links_has_sizes_that_can_be() {
         ..HEAP
     };
     assert_eq!(value(&dense(nested), "x/t"), 7);
+    let deeper = Heap {
+        rows: DEEPER,
+        id: (0, 4096 + 1024 + 16, 12),
+        ..nested
+    };
+    assert_eq!(value(&dense(deeper), "x/t"), 7);
+    // And its lengths two bytes: the link, and what is behind it.
+    let padded = Heap {
+        id: (0, 16, 256),
+        ..HEAP
+    };
+    assert_eq!(value(&dense(padded), "x/t"), 7);
     // Lengths in IDs take two bytes, though that of the block would take three.
     let long = Heap {
         direct_max: 1 << 16,
@@ -361,6 +514,13 @@ fn a_heap_of_links_has_sizes_that_can_be() {
         (Heap { info: 1, ..HEAP }, "version"),
         (Heap { version: 1, ..HEAP }, "version"),
         (Heap { filters: 8, ..HEAP }, "unsupported"),
+        (
+            Heap {
+                filters: 256,
+                ..HEAP
+            },
+            "unsupported",
+        ),
         (Heap { width: 3, ..HEAP }, "header"),
         (
             Heap {
@@ -432,5 +592,33 @@ fn a_heap_of_links_has_sizes_that_can_be() {
         ),
     ] {
         assert_eq!(code(&dense(heap), "x"), expected);
+    }
+}
+
+/// IDs that are wide enough say where it is; of others a tree does, by their numbers.
+#[test]
+fn a_huge_object_is_where_its_id_or_a_tree_says() {
+    const NUMBERED: u8 = 1;
+    const BY_NAME: u8 = 5;
+    const HUGE: u8 = 0x10;
+    for id_len in [9u16, 16, 17, 20] {
+        let file = beside(|draft| {
+            let link = link("t", target(draft)).body;
+            let (number, len) = (5u64, link.len() as u64);
+            let at = draft.put(link);
+            let tree = draft.tree2(NUMBERED, &[bytes!(at, len, number)]);
+            let mut id = match id_len > 16 {
+                true => bytes!(0u32, HUGE, at, len),
+                false => bytes!(0u32, HUGE, number),
+            };
+            id.resize(4 + usize::from(id_len), 0);
+            let head = bytes!(0u8, id_len, 0u16, 0u8, 4096u32, 0u64, tree);
+            let statistics = [bytes!(0u64, UNDEFINED), vec![0; 8 * 8]].concat();
+            let table = bytes!(4u16, 512u64, 1024u64, 32u16, 1u16, UNDEFINED, 0u16);
+            let heap = draft.put_checked(&[b"FRHP", &head, &statistics, &table]);
+            let names = draft.tree2(BY_NAME, &[id]);
+            vec![message(LINK_INFO, bytes!(0u8, 0u8, heap, names))]
+        });
+        assert_eq!(value(&file, "x/t"), 7, "{id_len}");
     }
 }

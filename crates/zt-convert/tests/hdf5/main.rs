@@ -16,4 +16,5 @@ mod chunks;
 mod datatypes;
 mod draft;
 mod groups;
+mod keras;
 mod messages;

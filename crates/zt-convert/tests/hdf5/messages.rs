@@ -1,8 +1,11 @@
 //! What a dataset's header says of it, in each version, and what it cannot say.
 
+use zt::OpenOptions;
+
 use crate::draft::{
-    DATASPACE, DATATYPE, Draft, FILL_VALUE, FILTERS, LAYOUT, Message, OLD_FILL_VALUE, SHARED,
-    UNDEFINED, beside, bytes, code, dataspace, int, message, opened,
+    DATASPACE, DATATYPE, Draft, FILL_VALUE, FILTERS, LAYOUT, LINK, Message, OLD_FILL_VALUE, SHARED,
+    UNDEFINED, beside, bytes, bytes_beside, code, dataspace, int, link, message, opened,
+    strike_every_read,
 };
 
 /// A sound dataset of two `i32`.
@@ -31,6 +34,7 @@ fn versions_and_fields_that_there_are_not_are_refused() {
         (LAYOUT, bytes!(3u8, 9u8, 0u64, 8u64), "header"),
         // In other datasets: since version 4.
         (LAYOUT, bytes!(3u8, 3u8, 0u64, 0u32), "header"),
+        (LAYOUT, bytes!(4u8, 3u8, 0u64, 0u32), "unsupported"),
         (LAYOUT, nowhere, "header"),
         // Less than the shape demands, and no place for what it does.
         (LAYOUT, bytes!(3u8, 0u8, 4u16, 0u32), "shape-size-mismatch"),
@@ -83,10 +87,15 @@ fn a_dataset_without_what_it_needs_is_refused() {
 #[test]
 fn a_message_that_has_to_be_known_is_not_passed_over() {
     const MUST_BE_KNOWN: u8 = 0x80;
-    for (flags, is_read) in [(0, true), (MUST_BE_KNOWN, false)] {
+    const LAST: u16 = 0x18;
+    for (kind, flags, is_read) in [
+        (LAST, MUST_BE_KNOWN, true),
+        (LAST + 1, 0, true),
+        (LAST + 1, MUST_BE_KNOWN, false),
+    ] {
         let file = beside(|draft| {
             let mut messages = sound(draft);
-            let (kind, body) = (0x19, Vec::new());
+            let body = Vec::new();
             messages.push(Message { kind, flags, body });
             messages
         });
@@ -141,6 +150,51 @@ fn a_datatype_may_be_that_of_another_object() {
         messages
     });
     assert_eq!(file.tensor("x").unwrap().shape(), [2]);
+}
+
+/// Times, limits of attributes, the order of messages, and a length of more bytes.
+#[test]
+fn headers_of_version_2_have_what_their_flags_say() {
+    const ORDER: u8 = 1 << 2;
+    const LIMITS: u8 = 1 << 4;
+    const TIMES: u8 = 1 << 5;
+    for flags in [0, ORDER, LIMITS, TIMES, 1, 2, 3, TIMES | LIMITS | ORDER | 1] {
+        let mut draft = Draft::new();
+        let mut content = Vec::new();
+        for Message { kind, body, .. } in sound(&mut draft) {
+            let len = u16::try_from(body.len()).unwrap();
+            content.extend(bytes!(kind as u8, len, 0u8));
+            content.extend(vec![0; if flags & ORDER != 0 { 2 } else { 0 }]);
+            content.extend(body);
+        }
+        let times = if flags & TIMES != 0 { 16 } else { 0 };
+        let limits = if flags & LIMITS != 0 { 4 } else { 0 };
+        let len = &bytes!(content.len() as u64)[..1 << (flags & 3)];
+        let head = [&[2, flags][..], &vec![9; times + limits], len].concat();
+        let x = draft.put_checked(&[b"OHDR", &head, &content]);
+        let file = opened(draft.finish(&[link("x", x)])).unwrap();
+        let values = file.tensor("x").unwrap().to_vec::<i32>().unwrap();
+        assert_eq!(values, [7, 8], "{flags:#x}");
+    }
+}
+
+/// What could not be read is no fault of the file: nothing is listed then.
+#[test]
+fn a_read_that_fails_is_an_error_of_the_whole_file() {
+    let bytes = bytes_beside(|draft| {
+        let named = draft.object(&[message(DATATYPE, int(4, 8))]);
+        let mut messages = sound(draft);
+        messages[1].flags = SHARED;
+        messages[1].body = bytes!(3u8, 2u8, named);
+        let x = draft.object(&messages);
+        let inner = draft.object(&[link("x", x)]);
+        let path = [&[1, 8, 1, 1][..], b"s", &bytes!(5u16), b"g/x/y"].concat();
+        vec![message(LINK, path), link("g", inner), link("x", x)]
+    });
+    let options = OpenOptions::new();
+    strike_every_read(&bytes, |source| {
+        zt_convert::open_source(source, &options).map(drop)
+    });
 }
 
 #[test]
