@@ -88,12 +88,8 @@ impl Strided {
         if is_right.get().is_some() {
             return Ok(());
         }
-        // The bytes exist, and are only looked at.
-        let limits = Limits {
-            decoded_len: u64::MAX,
-            ..Limits::default()
-        };
-        let mut reader = BlobReader::new(&self.base, blob, &limits)?;
+        // Raw bytes exist: there is no limit on their number.
+        let mut reader = BlobReader::new(&self.base, blob, &Limits::default())?;
         let mut piece = vec![0; 256 << 10];
         while reader.read(&mut piece)? > 0 {}
         let _ = is_right.set(()); // Whoever was first found the same.
