@@ -99,3 +99,35 @@ fn certain_len(inputs: &[Input], options: &ConvertOptions<'_>) -> u64 {
     }
     total
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ZT;
+
+    /// Room is asked for before anything is written: never for more than is going to be.
+    #[test]
+    fn what_is_stored_as_it_is_and_shared_by_none_is_certain() {
+        let input = |deduplicate| {
+            let mut bytes = Vec::new();
+            let writing = zt::WriteOptions::new().deduplicate(deduplicate);
+            let mut writer = writing.to_writer(&mut bytes).unwrap();
+            for (name, value) in [("a", 1.0f32), ("b", 1.0), ("c", 2.0)] {
+                let values = [value; 4];
+                let dense = zt::Dense::from_slice(&[4], &values).unwrap();
+                writer.add(name, &dense).unwrap();
+            }
+            writer.finish().unwrap();
+            Input::from(zt::File::from_bytes(bytes).unwrap())
+        };
+        let mut options = ConvertOptions::new(ZT);
+        let inputs = [input(true), input(false)];
+        assert_eq!(certain_len(&inputs, &options), 32 + 48);
+        options.deduplicate = false;
+        assert_eq!(certain_len(&inputs, &options), 48 + 48);
+        options.dense = true;
+        assert_eq!(certain_len(&inputs, &options), 0);
+        (options.dense, options.dtype) = (false, Some(zt::DType::F16));
+        assert_eq!(certain_len(&inputs, &options), 0);
+    }
+}

@@ -312,4 +312,29 @@ mod tests {
             (0o600, &b"new"[..])
         );
     }
+
+    /// A folder has no second name on any system.
+    #[test]
+    fn what_can_have_no_second_name_is_renamed_and_replaces_nothing() {
+        let folder = folder();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("from")).unwrap();
+        let error = rename_new(&path("from"), &path("a")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        rename_new(&path("from"), &path("to")).unwrap();
+        assert!(path("to").is_dir() && !path("from").exists());
+    }
+
+    /// Who may read the old file is not known to be who may read the new one.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_whose_access_cannot_be_set_replaces_none() {
+        let folder = folder();
+        let staging = staged(folder.path(), &["b"]);
+        std::os::unix::fs::symlink("a", staging.folder.join("a")).unwrap();
+        assert!(staging.keep_access(OsStr::new("a")).is_err());
+        // What none replaces, and what is replaced.
+        staging.keep_access(OsStr::new("other")).unwrap();
+        staging.keep_access(OsStr::new("b")).unwrap();
+    }
 }

@@ -54,8 +54,10 @@ fn objects_and_what_the_file_lacks_of_attributes_are_added() {
     )
     .unwrap();
 
+    let before = std::fs::metadata(&old).unwrap().len();
     let summary = run(&old, &[open(&one), open(&other)], &ConvertOptions::new(ZT)).unwrap();
     assert_eq!((summary.objects, summary.bytes), (3, 24_000));
+    assert_eq!(summary.byte_len, before);
     assert_eq!(summary.shared, 8000, "d has the bytes of b");
     let file = File::open(&old).unwrap();
     assert_eq!(file.names().collect::<Vec<_>>(), ["a", "b", "c", "d"]);

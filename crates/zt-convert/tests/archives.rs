@@ -13,10 +13,12 @@
 )]
 
 use std::fs;
+use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use zt::{File, Kind, Memory, OpenOptions, VerifyOptions};
-use zt_convert::{HDF5, NPZ, PYTORCH, SAFETENSORS, open_source};
+use zt::{ErrorKind, File, Kind, Memory, OpenOptions, Source, VerifyOptions};
+use zt_convert::{HDF5, NPZ, PYTORCH, SAFETENSORS, detect, open_source};
 
 /// Archives of each kind: stored, deflated, with zip64 records, with a comment, written to a pipe.
 const ARCHIVES: [(&str, Kind); 9] = [
@@ -238,4 +240,83 @@ fn an_archive_among_the_values_of_a_file_is_not_what_that_is() {
     let file = opened(&[&start[..], header.as_bytes(), &archive].concat()).unwrap();
     assert_eq!(file.kind(), SAFETENSORS);
     assert_eq!(objects(&file), [("w".to_owned(), archive)]);
+}
+
+/// A file of which one read fails.
+struct Failing<'r> {
+    bytes: Vec<u8>,
+    reads: &'r AtomicUsize,
+    fails_at: usize,
+}
+
+impl Source for Failing<'_> {
+    fn byte_len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        match self.reads.fetch_add(1, Ordering::Relaxed) == self.fails_at {
+            true => Err(io::Error::other("the disk is gone")),
+            false => Memory::new(&self.bytes[..]).read_at(offset, buf),
+        }
+    }
+}
+
+/// What nobody could read is not taken for what it is not, nor for a broken file.
+#[test]
+fn a_read_that_fails_is_the_systems_error_and_says_nothing_of_the_kind() {
+    for (name, kind) in ARCHIVES {
+        let archive = bytes_of(name);
+        let behind = [&b"#!/bin/sh\n"[..], &archive].concat();
+        for bytes in [archive, behind] {
+            for fails_at in 0.. {
+                let reads = AtomicUsize::new(0);
+                let source = Failing {
+                    bytes: bytes.clone(),
+                    reads: &reads,
+                    fails_at,
+                };
+                let found = detect(&source);
+                if reads.load(Ordering::Relaxed) <= fails_at {
+                    assert_eq!(found.unwrap(), Some(kind), "{name}");
+                    break;
+                }
+                let found = found.map_err(|error| error.kind());
+                assert_eq!(found, Err(ErrorKind::Io), "{name}, read {fails_at}");
+            }
+        }
+    }
+}
+
+/// A member of an archive that could not be read is not listed as a faulty one.
+#[test]
+fn a_read_that_fails_while_an_archive_is_opened_is_no_fault_of_a_member() {
+    static READS: AtomicUsize = AtomicUsize::new(0);
+    for name in ["foreign/npz/stored.npz", "foreign/npz/compressed.npz"] {
+        for fails_at in 0.. {
+            READS.store(0, Ordering::Relaxed);
+            let source = Failing {
+                bytes: bytes_of(name),
+                reads: &READS,
+                fails_at,
+            };
+            let opened = open_source(source, &OpenOptions::new());
+            if READS.load(Ordering::Relaxed) <= fails_at {
+                assert!(opened.is_ok());
+                break;
+            }
+            let error = opened.map(|file| file.len()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Io, "{name}, read {fails_at}");
+        }
+    }
+}
+
+/// What does not begin like an archive is one only where that begins behind something else.
+#[test]
+fn an_archive_whose_first_bytes_are_broken_is_of_no_kind() {
+    for (name, _) in ARCHIVES {
+        let mut bytes = bytes_of(name);
+        bytes[0] ^= 1;
+        assert_eq!(detect(&memory(&bytes)).unwrap(), None, "{name}");
+    }
 }

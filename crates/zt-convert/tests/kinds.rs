@@ -106,10 +106,11 @@ fn a_list_of_names_is_a_name_a_line() {
     };
     fs::write(&path, b"a\xFF").unwrap();
     assert_eq!(refused(), (ErrorKind::Misuse, "names"));
-    fs::File::create(&path)
-        .unwrap()
-        .set_len((64 << 20) + 1)
-        .unwrap();
+    let list = fs::File::create(&path).unwrap();
+    list.set_len(64 << 20).unwrap();
+    assert_eq!(Names::read(&path).unwrap().iter().len(), 1);
+    list.set_len((64 << 20) + 1).unwrap();
+    drop(list);
     assert_eq!(refused(), (ErrorKind::Misuse, "names"));
     fs::remove_file(&path).unwrap();
     assert_eq!(refused().0, ErrorKind::Io);
@@ -125,4 +126,54 @@ fn inputs_say_what_they_are() {
     fs::write(&path, bytes).unwrap();
     let input = Input::open(&path, &OpenOptions::new()).unwrap();
     assert_eq!(input.file().kind(), ZT);
+}
+
+/// Others have the magic of SLM1, too.
+#[cfg(feature = "slm1")]
+#[test]
+fn a_file_of_slm1_has_its_version_and_a_header_of_its_length() {
+    for (magic, version, len, is_one) in [
+        (b"SLM1", 1u32, 108u32, true),
+        (b"SLM1", 2, 108, false),
+        (b"SLM1", 1, 107, false),
+        (b"SLM2", 1, 108, false),
+    ] {
+        let head = [&magic[..], &version.to_le_bytes(), &len.to_le_bytes()].concat();
+        let kind = detect(&Memory::new(head)).unwrap();
+        assert_eq!(kind == Some(zt_convert::SLM1), is_one, "{version} {len}");
+    }
+}
+
+/// As torch wrote them before 0.1.10, and no other.
+#[cfg(feature = "pytorch")]
+#[test]
+fn a_tar_of_torch_is_told_and_any_other_is_of_no_kind() {
+    for (name, magic, is_ours) in [
+        (&b"storages\0"[..], &b"ustar"[..], true),
+        (b"model.bin\0", b"ustar", false),
+        (b"storages\0", b"other", false),
+    ] {
+        let mut tar = vec![0; 1024];
+        tar[..name.len()].copy_from_slice(name);
+        tar[257..262].copy_from_slice(magic);
+        let kind = detect(&Memory::new(tar.clone())).unwrap();
+        assert_eq!(kind, is_ours.then_some(zt_convert::PYTORCH));
+        let error = open_source(Memory::new(tar), &OpenOptions::new()).unwrap_err();
+        let expected = if is_ours {
+            "unsupported"
+        } else {
+            "unknown-kind"
+        };
+        assert_eq!(error.code(), expected);
+    }
+}
+
+/// What is no archive, and has none behind it, is read as the pickle that it is said to be.
+#[cfg(feature = "pytorch")]
+#[test]
+fn what_is_said_to_be_of_torch_is_a_pickle_or_an_archive() {
+    let mut options = zt_convert::InputOptions::default();
+    options.kind = Some(zt_convert::PYTORCH);
+    let error = Input::from_source(Memory::new("Dear all,"), &options).unwrap_err();
+    assert_eq!(error.code(), "pickle");
 }

@@ -377,3 +377,68 @@ fn arrays_are_as_long_as_their_shape_says() {
     assert_eq!(code("(2,)", &[0; 9], false), Ok(()));
     assert_eq!(code("(2,)", &[0; 9], true), refused);
 }
+
+/// An archive of these members: names, bytes that no CRC is made of, how they are said to be stored.
+fn zip(members: &[(&str, &[u8], u16)]) -> Vec<u8> {
+    let (mut archive, mut directory) = (Vec::new(), Vec::new());
+    for (name, bytes, method) in members {
+        let offset = u32::try_from(archive.len()).unwrap();
+        let len = u32::try_from(bytes.len()).unwrap().to_le_bytes();
+        let version = [
+            &20u16.to_le_bytes()[..],
+            &[0; 2],
+            &method.to_le_bytes(),
+            &[0; 8],
+        ]
+        .concat();
+        let name_len = u16::try_from(name.len()).unwrap().to_le_bytes();
+        let about = [&version[..], &len, &len, &name_len, &[0; 2]].concat();
+        archive.extend([&b"PK\x03\x04"[..], &about, name.as_bytes(), bytes].concat());
+        let more = [&[0; 10][..], &offset.to_le_bytes()].concat();
+        directory.extend([&b"PK\x01\x02\x14\0"[..], &about, &more, name.as_bytes()].concat());
+    }
+    let count = u16::try_from(members.len()).unwrap().to_le_bytes();
+    let offset = u32::try_from(archive.len()).unwrap().to_le_bytes();
+    let len = u32::try_from(directory.len()).unwrap().to_le_bytes();
+    archive.extend(directory);
+    archive.extend(
+        [
+            &b"PK\x05\x06"[..],
+            &[0; 4],
+            &count,
+            &count,
+            &len,
+            &offset,
+            &[0; 2],
+        ]
+        .concat(),
+    );
+    archive
+}
+
+/// A folder holds nothing; whatever else is there is listed, with where it is.
+#[test]
+fn members_that_cannot_be_read_are_listed_and_folders_are_not() {
+    let file = opened(zip(&[
+        ("folder/", b"", 0),
+        ("odd/", b"bytes", 0),
+        ("empty.npy", b"", 0),
+        ("other.npy", b"packed", 99),
+    ]));
+    let mut names: Vec<_> = file.names().collect();
+    names.sort_unstable();
+    assert_eq!(names, ["empty", "odd/", "other"]);
+    let entries = file.entries();
+    assert!(entries.iter().all(|entry| entry.fault().is_some()));
+    let other = entries
+        .iter()
+        .find(|entry| entry.name() == "other")
+        .unwrap();
+    assert_eq!(other.fault().unwrap().code(), "unsupported");
+    let (role, data) = &other.raw().unwrap().components[0];
+    let before = 3 * 30 + "folder/odd/empty.npybytes".len() as u64;
+    assert_eq!(
+        (&**role, data.offset, data.length),
+        ("data", Some(before), Some(6))
+    );
+}

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use zt::{Dense, ErrorKind, OpenOptions, Result, Writer};
-use zt_convert::{ConvertOptions, Input, Summary, ZT, convert_to_path, detect, open, open_as};
+use zt_convert::{
+    ConvertOptions, Input, Summary, ZT, convert, convert_to_path, detect, open, open_as,
+};
 
 /// A folder with `a.zt`, which is open.
 fn folder() -> (TempDir, PathBuf, Input) {
@@ -218,5 +220,73 @@ fn a_file_of_no_known_kind_says_what_it_begins_with() {
 fn texts_that_are_no_index_are_of_no_kind() {
     for text in ["{}", r#"{"weights": {}}"#, r#"["weight_map"]"#, "{"] {
         assert_eq!(detect(&zt::Memory::new(text)).unwrap(), None, "{text}");
+    }
+}
+
+/// Whoever says so by `overwrite` wants that file, whenever it came to be there.
+#[test]
+fn a_file_that_appears_meanwhile_is_replaced_on_request_alone() {
+    let (folder, _, input) = folder();
+    let inputs = [input];
+    for overwrite in [false, true] {
+        let out = folder.path().join(format!("{overwrite}.zt"));
+        let appear = |_: u64| {
+            fs::write(&out, "theirs").unwrap();
+            ControlFlow::Continue(())
+        };
+        let mut options = ConvertOptions::new(ZT);
+        options.progress = Some(&appear);
+        let result = convert_to_path(&inputs, &out, overwrite, &options);
+        assert_eq!(
+            result.map_err(|error| error.code()).err(),
+            (!overwrite).then_some("overwrite")
+        );
+        assert_eq!(fs::read(&out).unwrap() == b"theirs", !overwrite);
+    }
+}
+
+/// It is written to, not over.
+#[cfg(unix)]
+#[test]
+fn a_device_needs_no_leave_to_overwrite() {
+    let (_folder, _, input) = folder();
+    let summary = to(Path::new("/dev/null"), &input, false).unwrap();
+    assert!(summary.byte_len > 2_000_000);
+}
+
+/// The last bytes are written when all is done, and may find the disk full.
+#[test]
+fn a_sink_that_fails_at_the_end_is_an_error() {
+    struct Full {
+        takes: bool,
+    }
+    impl std::io::Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            match self.takes {
+                true => Ok(bytes.len()),
+                false => Err(std::io::ErrorKind::StorageFull.into()),
+            }
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+    }
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    writer
+        .add("w", &Dense::from_slice(&[1], &[1.0f32]).unwrap())
+        .unwrap();
+    writer.finish().unwrap();
+    let inputs = [Input::from(zt::File::from_bytes(bytes).unwrap())];
+    for takes in [false, true] {
+        for member in zt_convert::members()
+            .iter()
+            .filter(|member| member.is_writable())
+        {
+            let mut options = ConvertOptions::new(member.kind());
+            options.lossy = true;
+            let error = convert(&inputs, Full { takes }, &options).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Io, "{member:?}: {error}");
+        }
     }
 }

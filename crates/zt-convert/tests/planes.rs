@@ -5,6 +5,9 @@
     reason = "tests"
 )]
 
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use zt::{
     Attributes, Compression, DType, Dense, Elements, File, HashOptions, Value, WriteOptions, Writer,
 };
@@ -70,6 +73,21 @@ fn to_planes() -> ConvertOptions<'static> {
     let mut options = ConvertOptions::new(ZT);
     options.write = WriteOptions::new().planes();
     options
+}
+
+/// However many passes there are over the values.
+#[test]
+fn progress_counts_each_value_once() {
+    let told = AtomicU64::new(0);
+    let count = |bytes| {
+        told.fetch_add(bytes, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    };
+    let mut options = to_planes();
+    options.progress = Some(&count);
+    let inputs = [Input::from(model(WriteOptions::new()))];
+    let summary = convert(&inputs, std::io::sink(), &options).unwrap();
+    assert_eq!(told.into_inner(), summary.bytes);
 }
 
 fn content(file: &File) -> [u8; 32] {

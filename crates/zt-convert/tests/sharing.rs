@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use zt::container::ContainerWriter;
 use zt::manifest::Manifest;
 use zt::{
-    Attributes, Blob, Component, DType, Dense, Elements, ErrorKind, File, HashOptions, Limits,
-    Memory, Object, OpenOptions, Span, VerifyOptions, WriteOptions,
+    Attributes, Blob, Component, DType, Dense, Elements, ErrorKind, File, FileBuilder, HashOptions,
+    Limits, Memory, Object, OpenOptions, Span, VerifyOptions, WriteOptions,
 };
 use zt_convert::{ConvertOptions, Input, Summary, ZT, convert, open_source};
 
@@ -298,4 +298,128 @@ fn ranges_that_overlap_beyond_the_limit_are_not_written() {
     let (summary, written) = to(&ConvertOptions::new(ZT), &[Input::from(file.unwrap())]);
     assert_eq!(summary.objects, 128);
     assert_eq!(self::content(&reopen(written)), content);
+}
+
+/// A component: role, type, offset and length.
+type Part = (&'static str, DType, u64, u64);
+
+/// Objects whose components lie at these places of `bytes`: name, format, shape and components.
+fn laid(bytes: Vec<u8>, objects: &[(&str, &'static str, [u64; 2], &[Part])]) -> Input {
+    let mut builder = FileBuilder::new(ZT, OpenOptions::new());
+    let source = builder.source(Memory::new(bytes));
+    for (name, format, shape, components) in objects {
+        let mut object = Object::new(*shape, *format);
+        for (role, dtype, offset, len) in *components {
+            let blob = Blob::raw(Span::new(*offset, *len).unwrap());
+            object = object.with_component(*role, Component::new(*dtype, blob));
+        }
+        builder.object(*name, object, source);
+    }
+    Input::from(builder.build().unwrap())
+}
+
+/// Every object has the dense value that it had; bytes that were not written again.
+fn decoded(input: &Input) -> (File, u64) {
+    let (summary, bytes) = to(&as_dense(), std::slice::from_ref(input));
+    let file = reopen(bytes);
+    for entry in input.file().entries() {
+        let expected = entry.tensor().unwrap().to_dense().unwrap();
+        let found = file.tensor(entry.name()).unwrap().to_dense().unwrap();
+        assert!(found == expected, "{}", entry.name());
+    }
+    (file, summary.shared)
+}
+
+/// What a value is made of is all of its components, each in its role, and the shape.
+#[test]
+fn dense_values_are_tied_where_all_that_they_are_made_of_is_the_same() {
+    let values = [1.0f32, 2.0, 3.0].map(f32::to_le_bytes).concat();
+    let mut bytes = vec![0; 256];
+    bytes[..12].copy_from_slice(&values);
+    for (at, numbers) in [(64, [0u64, 1, 3]), (128, [0, 2, 3]), (192, [0, 1, 4])] {
+        bytes[at..at + 24].copy_from_slice(&numbers.map(u64::to_le_bytes).concat());
+    }
+    let values = ("values", DType::F32, 0, 12);
+    let indices = |at| ("indices", DType::U64, at, 24);
+    let indptr = |at| ("indptr", DType::U64, at, 24);
+    let one = [values, indices(64), indptr(128)];
+    let other = [values, indices(192), indptr(128)];
+    let swapped = [values, indptr(64), indices(128)];
+    let input = laid(
+        bytes,
+        &[
+            ("one", "sparse_csr", [2, 5], &one),
+            ("other", "sparse_csr", [2, 5], &other),
+            ("swapped", "sparse_csr", [2, 5], &swapped),
+            ("wider", "sparse_csr", [2, 6], &one),
+            ("same", "sparse_csr", [2, 5], &one),
+        ],
+    );
+    let (file, shared) = decoded(&input);
+    assert_eq!(shared, 40);
+    assert_eq!(spans(&file, "one"), spans(&file, "same"));
+}
+
+/// The same blocks are other values in another format.
+#[test]
+fn dense_values_of_two_formats_are_not_tied() {
+    let blocks: Vec<u8> = [0, 60].into_iter().chain(2..36).collect();
+    let data: &[Part] = &[("data", DType::U8, 0, 36)];
+    let input = laid(
+        blocks,
+        &[
+            ("q4", "gguf.q4_0/1", [2, 32], data),
+            ("iq4", "gguf.iq4_nl/1", [2, 32], data),
+            ("q4 too", "gguf.q4_0/1", [2, 32], data),
+        ],
+    );
+    let (file, shared) = decoded(&input);
+    assert_eq!(shared, 256);
+    assert_eq!(spans(&file, "q4"), spans(&file, "q4 too"));
+}
+
+/// What is no value is not cast, and is not what a value with the same bytes becomes.
+#[test]
+fn a_component_beside_the_data_is_not_tied_to_what_is_cast() {
+    let values: Vec<u8> = (0..2048u16)
+        .flat_map(|at| f32::from(at).to_le_bytes())
+        .collect();
+    let mut bytes = Vec::new();
+    let mut writer = zt::Writer::new(&mut bytes).unwrap();
+    for (name, roles) in [("a", &["data"][..]), ("b", &["data", "note"])] {
+        let mut object = writer.begin(name, &[2048], "dense").unwrap();
+        for role in roles {
+            let mut data = object.component(*role, DType::F32, None).unwrap();
+            std::io::Write::write_all(&mut data, &values).unwrap();
+            data.finish().unwrap();
+        }
+        object.finish().unwrap();
+    }
+    writer.finish().unwrap();
+    let mut options = ConvertOptions::new(ZT);
+    options.dtype = Some(DType::F16);
+    let input = Input::from(File::from_bytes(bytes).unwrap());
+    let (summary, bytes) = to(&options, &[input]);
+    assert_eq!(summary.shared, 4096);
+    let file = reopen(bytes);
+    assert_eq!(*file.tensor("b").unwrap().bytes("note").unwrap(), values);
+}
+
+/// A file of many that begin alike and end differently is not compared for ever.
+#[test]
+fn one_is_compared_with_the_first_four_that_begin_as_it_does() {
+    const LEN: usize = 70_000;
+    for (copy, shared) in [(3, LEN as u64), (4, 0)] {
+        let mut bytes = Vec::new();
+        let writing = WriteOptions::new().deduplicate(false);
+        let mut writer = writing.to_writer(&mut bytes).unwrap();
+        for (name, seed) in [0, 1, 2, 3, 4, copy].into_iter().enumerate() {
+            let weights = weights(LEN, LEN - 1, seed);
+            let dense = Dense::from_slice(&[LEN as u64], &weights).unwrap();
+            writer.add(&name.to_string(), &dense).unwrap();
+        }
+        writer.finish().unwrap();
+        let input = Input::from(File::from_bytes(bytes).unwrap());
+        assert_eq!(to(&ConvertOptions::new(ZT), &[input]).0.shared, shared);
+    }
 }

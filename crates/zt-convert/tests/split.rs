@@ -229,13 +229,102 @@ fn tied_tensors_of_a_zt_file_stay_together_and_count_once() {
     let objects: Vec<u64> = zt.shards.iter().map(|shard| shard.objects).collect();
     assert_eq!((objects, zt.total_size), (vec![2, 1], 8192));
     assert!(zt.shards[0].byte_len < 8192);
-    // safetensors has each of them.
+    // safetensors has each of them, and so has what is not to be tied.
+    let mut apart = ConvertOptions::new(ZT);
+    apart.deduplicate = false;
+    for (number, options) in [ConvertOptions::new(SAFETENSORS), apart].iter().enumerate() {
+        let to = folder.path().join(number.to_string());
+        fs::create_dir(&to).unwrap();
+        let split = split_to(&whole, &to, 4096, options).unwrap();
+        assert_eq!((split.shards.len(), split.total_size), (3, 12288));
+    }
+}
+
+/// The same place in two files is two places.
+#[test]
+fn tensors_of_two_files_are_each_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = |name: &str, value: f32| {
+        let path = folder.path().join(format!("{name}.zt"));
+        let mut writer = Writer::create(&path).unwrap();
+        let values = [value; 1024];
+        let dense = Dense::from_slice(&[1024], &values).unwrap();
+        writer.add(name, &dense).unwrap();
+        writer.finish().unwrap();
+        opened(path)
+    };
+    let inputs = [one("a", 1.0), one("b", 2.0)];
+    let options = ConvertOptions::new(ZT);
+    let split = split(&inputs, folder.path(), "model", 4096, false, &options).unwrap();
+    assert_eq!((split.shards.len(), split.total_size), (2, 8192));
+}
+
+/// As it is stored, or as the value that it becomes.
+#[test]
+fn a_sparse_tensor_counts_as_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let sparse = Coo::new([100], &[1.0f32][..], &[0u64][..]).unwrap();
+    writer.add("a", &sparse).unwrap();
+    writer.finish().unwrap();
+    for (dense, total) in [(false, 12), (true, 400)] {
+        let mut options = ConvertOptions::new(ZT);
+        options.dense = dense;
+        let stem = format!("dense-{dense}");
+        let inputs = [opened(&path)];
+        let split = split(&inputs, folder.path(), &stem, 4096, false, &options).unwrap();
+        assert_eq!((split.total_size, split.shards[0].bytes), (total, total));
+    }
+}
+
+#[test]
+fn what_is_lost_is_told_once_of_the_file_and_of_every_object() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    for name in ["a", "b"] {
+        let mut object = writer.begin(name, &[4], "dense").unwrap();
+        object.set_attributes([("k", 1u64)].into());
+        let mut data = object.component("data", DType::U8, None).unwrap();
+        std::io::Write::write_all(&mut data, &[7; 4]).unwrap();
+        data.finish().unwrap();
+        object.finish().unwrap();
+    }
+    writer.set_attributes([("k", 1u64)].into());
+    writer.finish().unwrap();
+    let mut options = ConvertOptions::new(SAFETENSORS);
+    options.lossy = true;
+    let split = split_to(&path, folder.path(), 4, &options).unwrap();
+    assert_eq!(split.shards.len(), 2);
+    let warned = split.warnings.iter().map(|it| it.object.as_deref());
+    assert_eq!(warned.collect::<Vec<_>>(), [None, Some("a"), Some("b")]);
+}
+
+/// Whatever an index lists, what is not called as a shard stays.
+#[test]
+fn files_without_two_numbers_are_no_shards() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("to");
+    fs::create_dir(&to).unwrap();
+    let whole = file(folder.path(), &[6, 6]);
     let options = ConvertOptions::new(SAFETENSORS);
-    let safetensors = split_to(&whole, folder.path(), 4096, &options).unwrap();
-    assert_eq!(
-        (safetensors.shards.len(), safetensors.total_size),
-        (3, 12288)
-    );
+    let index = split_to(&whole, &to, 6, &options).unwrap().index.unwrap();
+    let mut json = fs::read_to_string(&index).unwrap();
+    let others = [
+        "model-00001-of-many.safetensors",
+        "model-last-of-00002.safetensors",
+    ];
+    for (number, other) in (1..).zip(others) {
+        let shard = format!("model-0000{number}-of-00002.safetensors");
+        fs::rename(to.join(&shard), to.join(other)).unwrap();
+        json = json.replace(&shard, other);
+    }
+    fs::write(&index, json).unwrap();
+    let inputs = [opened(&whole)];
+    let one = split(&inputs, &to, "model", 12, true, &options).unwrap();
+    assert_eq!(one.removed, [index]);
+    assert_eq!(names_in(&to), [others[0], others[1], "model.safetensors"]);
 }
 
 #[test]

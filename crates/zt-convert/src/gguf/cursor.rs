@@ -171,3 +171,49 @@ impl<'s> Cursor<'s> {
             .map_err(|_| Error::from(Violation::NotUtf8 { what }).with_offset(at))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// So many zeros, and how often some were read.
+    struct Zeros(u64, AtomicUsize);
+
+    impl Source for Zeros {
+        fn byte_len(&self) -> u64 {
+            self.0
+        }
+
+        fn read_at(&self, _: u64, buf: &mut [u8]) -> std::io::Result<()> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            buf.fill(0);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn no_byte_is_read_twice() {
+        let source = Zeros(2 * WINDOW, AtomicUsize::new(0));
+        let mut cursor = Cursor::new(&source, 0);
+        for (len, reads) in [(1, 1), (WINDOW - 1, 1), (WINDOW, 2), (0, 2)] {
+            assert_eq!(cursor.take(len, "zeros").unwrap().len() as u64, len);
+            assert_eq!(source.1.load(Ordering::Relaxed), reads);
+        }
+        assert!(cursor.take(1, "zeros").is_err());
+    }
+
+    #[test]
+    fn a_count_may_be_the_limit_and_no_more() {
+        let source = zt::Memory::new([0; 16]);
+        let cursor = Cursor::new(&source, 0);
+        let count = |declared| cursor.check_count("things", declared, 2, 3);
+        assert_eq!(count(3).unwrap(), 3);
+        assert_eq!(count(4).unwrap_err().kind(), zt::ErrorKind::Limit);
+        // Nor more than the bytes can hold.
+        let many = cursor.check_count("things", 9, 2, 100);
+        assert_eq!(many.unwrap_err().kind(), zt::ErrorKind::Malformed);
+        assert!(cursor.check_count("things", 8, 2, 100).is_ok());
+    }
+}

@@ -298,8 +298,10 @@ mod tests {
             Arc::new(Recorded::new(bytes, true)),
         ];
         for source in sources {
-            let bands = Bands::default();
+            let (bands, is_sequential) = (Bands::default(), source.is_sequential());
             let strided = Strided::new(source, view.clone(), &bands).unwrap();
+            // Whoever reads it has to know, as of any source.
+            assert_eq!(strided.is_sequential(), is_sequential);
             for piece in [expected.len().max(1), 700, 4096] {
                 let mut found = vec![0; expected.len()];
                 for (at, part) in found.chunks_mut(piece).enumerate() {
@@ -474,21 +476,25 @@ mod tests {
 
     #[test]
     fn the_digest_of_the_base_is_compared_at_the_end() {
-        let base = bytes(24);
-        let digest = zt::DigestAlgorithm::Crc32c.digest(&base).unwrap();
-        for (right, change) in [(true, 0), (false, 1)] {
-            let mut base = base.clone();
-            base[7] ^= change;
-            let blob = Blob {
-                digest: Some(digest.clone()),
-                ..Blob::raw(Span::new(0, 24).unwrap())
-            };
-            let view = View::fortran(0, 4, &[2, 3]).unwrap();
-            let base = Arc::new(zt::Memory::new(base));
-            let strided = Strided::new(base, view, &Bands::default()).unwrap();
-            let strided = strided.checked(blob);
-            strided.read_at(0, &mut [0; 8]).unwrap();
-            assert_eq!(strided.read_at(16, &mut [0; 8]).is_ok(), right);
+        // The second is longer than what is compared at a time.
+        for columns in [3, 100_000] {
+            let len = columns * 8;
+            let base = bytes(len);
+            let digest = zt::DigestAlgorithm::Crc32c.digest(&base).unwrap();
+            for (right, change) in [(true, 0), (false, 1)] {
+                let mut base = base.clone();
+                base[len as usize - 17] ^= change;
+                let blob = Blob {
+                    digest: Some(digest.clone()),
+                    ..Blob::raw(Span::new(0, len).unwrap())
+                };
+                let view = View::fortran(0, 4, &[2, columns]).unwrap();
+                let base = Arc::new(zt::Memory::new(base));
+                let strided = Strided::new(base, view, &Bands::default()).unwrap();
+                let strided = strided.checked(blob);
+                strided.read_at(0, &mut [0; 8]).unwrap();
+                assert_eq!(strided.read_at(len - 8, &mut [0; 8]).is_ok(), right);
+            }
         }
     }
 }

@@ -2,8 +2,11 @@
 
 use std::io::Write;
 
-use zt::formats::F8E4M3Fn;
-use zt::{Attributes, Csr, DType, Dense, File, Value, Writer};
+use zt::formats::{Decode, F8E4M3Fn};
+use zt::{
+    Attributes, Csr, DType, Dense, File, LogicalType, OpenOptions, Registry, Value, WriteOptions,
+    Writer,
+};
 use zt_convert::{ConvertOptions, Input, ZT, convert};
 
 use crate::draft::{file, one, quantized, sparse, try_to, with_attribute, zt_with};
@@ -174,4 +177,38 @@ fn what_is_said_of_coordinates_does_not_go_with_the_dense_value() {
     let tensor = output.tensor("a").unwrap();
     assert_eq!(tensor.to_vec::<u64>().unwrap(), [0, 0, 7, 0]);
     assert!(tensor.attributes().is_empty());
+}
+
+/// A piece that is read at a time ends where a value does, however long values are.
+#[test]
+fn values_of_three_bytes_are_cast_whole() {
+    let registry = Registry::builtin().with_logical_type(LogicalType {
+        name: "acme.u24".into(),
+        dtype: DType::U8,
+        storage_elements: std::num::NonZero::new(3).unwrap(),
+        decode: Decode::F32(|bytes| f32::from(u16::from_le_bytes([bytes[0], bytes[2]]))),
+    });
+    let mut bytes = Vec::new();
+    let options = WriteOptions::new().registry(registry.clone());
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    let numbers = || (0..400_000u32).map(|at| at as u16);
+    let mut object = writer.begin("w", &[400_000], "dense").unwrap();
+    let mut data = object
+        .component("data", DType::U8, Some("acme.u24".into()))
+        .unwrap();
+    let stored: Vec<u8> = numbers()
+        .flat_map(|it| [it as u8, 7, (it >> 8) as u8])
+        .collect();
+    data.write_all(&stored).unwrap();
+    data.finish().unwrap();
+    object.finish().unwrap();
+    writer.finish().unwrap();
+    let input = OpenOptions::new()
+        .registry(registry)
+        .open_bytes(bytes)
+        .unwrap();
+    let options = zt_with(|options| options.dtype = Some(DType::F32));
+    let (output, _) = try_to(&options, vec![input]).unwrap();
+    let found = output.tensor("w").unwrap().to_vec::<f32>().unwrap();
+    assert!(found.into_iter().eq(numbers().map(f32::from)));
 }

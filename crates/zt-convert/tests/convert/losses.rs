@@ -151,6 +151,16 @@ fn bytes_that_have_changed_are_an_error_or_left_out() {
     options.progress = Some(&count);
     try_to(&options, damaged()).unwrap();
     assert_eq!(told.into_inner(), summary.bytes);
+    // Before a byte of values is written, looking for damage can be stopped.
+    let stop = |bytes: u64| match bytes {
+        0 => std::ops::ControlFlow::Break(()),
+        _ => std::ops::ControlFlow::Continue(()),
+    };
+    let mut options = ConvertOptions::new(ZT);
+    options.lossy = true;
+    options.progress = Some(&stop);
+    let error = try_to(&options, damaged()).unwrap_err();
+    assert_eq!(error.code(), "interrupted");
 }
 
 /// Each kind has a writer of its own, and what none of them can say is treated alike.
@@ -261,6 +271,14 @@ fn what_a_dense_value_has_no_room_for_is_a_loss() {
             let told: Vec<&str> = summary.warnings.iter().map(|it| &*it.message).collect();
             assert_eq!(told.len(), lost, "{told:?}");
             assert!(told.iter().any(|it| it.contains("\"note\"")), "{told:?}");
+            // Of a `.zt` it is not the file that cannot say it.
+            let speaker = if target == ZT {
+                "a dense value"
+            } else {
+                target.as_str()
+            };
+            let says = format!("{speaker} cannot say");
+            assert!(told.iter().all(|it| it.contains(&says)), "{told:?}");
             let values = output.tensor("graph").unwrap().to_vec::<f32>().unwrap();
             assert_eq!(values, [1.0, 0.0]);
         }

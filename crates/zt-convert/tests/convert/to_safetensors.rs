@@ -1,7 +1,11 @@
 //! What safetensors files can say, and what is a loss in them.
 
-use zt::{DType, File};
-use zt_convert::{ConvertOptions, Input, SAFETENSORS, convert};
+use zt::formats::ObjectFormat;
+use zt::{
+    Blob, Component, DType, File, FileBuilder, Memory, Object, OpenOptions, Registry, Signature,
+    Span,
+};
+use zt_convert::{ConvertOptions, Input, SAFETENSORS, ZT, convert};
 
 use crate::draft::{file, one, quantized, sparse, stream, try_to, with_attribute};
 
@@ -171,4 +175,27 @@ fn the_same_tensors_give_the_same_bytes_in_any_order() {
         bytes
     };
     assert_eq!(bytes(["c", "a", "b"]), bytes(["b", "c", "a"]));
+}
+
+/// Who reads a kind of file may check less than we do; what is written has the length that it says.
+#[test]
+fn an_array_that_is_shorter_than_its_shape_is_refused() {
+    struct Lax;
+    impl ObjectFormat for Lax {
+        fn id(&self) -> &str {
+            "dense"
+        }
+        fn check(&self, _: &Signature<'_>, _: &Registry) -> zt::formats::Result<()> {
+            Ok(())
+        }
+    }
+    let mut builder = FileBuilder::new(ZT, OpenOptions::new());
+    builder.format(Lax);
+    let source = builder.source(Memory::new([0; 8]));
+    let data = Component::new(DType::F32, Blob::raw(Span::new(0, 8).unwrap()));
+    let object = Object::new([4], "dense").with_component("data", data);
+    builder.object("w", object, source);
+    let error = try_to(&options(false, false), vec![builder.build().unwrap()]).unwrap_err();
+    let found = (error.code(), error.object());
+    assert_eq!(found, ("shape-size-mismatch", Some("w")));
 }

@@ -294,6 +294,32 @@ fn more_values_than_memory_should_be_spent_on_are_refused() {
 }
 
 #[test]
+fn values_that_the_file_has_no_room_for_are_refused_by_their_number() {
+    // Four values in twelve bytes: of 4, of 8 and of at least 8 each.
+    for id in [5u32, 10, 8] {
+        let value = [&id.to_le_bytes()[..], &4u64.to_le_bytes(), &[0; 12]].concat();
+        let (kind, code, message) = refusal(header(0, 1, &[&pair(b"k", 9, &value)]));
+        assert_eq!((kind, code), (ErrorKind::Malformed, "header"));
+        assert!(message.contains("4 values do not fit"), "{message}");
+    }
+}
+
+#[test]
+fn types_that_no_value_has_are_named() {
+    let of_array = |id: u32| [&id.to_le_bytes()[..], &[0; 8]].concat();
+    for (pair, says) in [
+        (pair(b"k", 9, &of_array(9)), "an array of arrays"),
+        (pair(b"k", 9, &of_array(13)), "no value type 13"),
+        (pair(b"k", 13, &[0; 8]), "no value type 13"),
+        (pair(b"general.alignment", 10, &[0; 8]), "uint64"),
+    ] {
+        let (kind, code, message) = refusal(header(0, 1, &[&pair]));
+        assert_eq!((kind, code), (ErrorKind::Malformed, "header"));
+        assert!(message.contains(says), "{message}");
+    }
+}
+
+#[test]
 fn scalars_and_empty_tensors_are_tensors() {
     let infos = [
         tensor("scalar", &[], 0, 0),
@@ -392,6 +418,12 @@ fn what_gguf_cannot_say_is_a_loss() {
     lossy(
         &file(|w| w.add("r", &Dense::from_slice(&[1; 5], &[1f32])?)),
         Some("r"),
+        0,
+    );
+    // ggml's dimensions are signed, also where there are no elements.
+    lossy(
+        &file(|w| w.add("d", &Dense::from_slice(&[0, 1 << 63], &[0f32; 0])?)),
+        Some("d"),
         0,
     );
     lossy(
@@ -517,12 +549,34 @@ fn big_endian_blocks_of_an_unknown_form_are_kept_and_not_written() {
     let file = opened(bytes);
     let tensor = file.tensor("q").unwrap();
     assert_eq!(tensor.bytes("data").unwrap().len(), 22);
+    // Single bytes are in no order, and can be lent.
+    let data = tensor.component("data").unwrap();
+    assert_eq!(data.byte_order, ByteOrder::Little);
     assert_eq!(
         tensor.to_dense().unwrap_err().kind(),
         ErrorKind::Unsupported
     );
     assert!(!BlockType::from_id(6).unwrap().is_known_in(ByteOrder::Big));
     lossy(&file, Some("q"), 0);
+}
+
+/// Blocks of 34 bytes are cut wherever a piece that is read at a time ends.
+#[test]
+fn many_big_endian_blocks_become_little_endian_ones() {
+    const ROWS: u64 = 40_000;
+    let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
+    let mut blocks: Vec<u8> = (0..ROWS * 34).map(|at| (at * 7 / 8) as u8).collect();
+    let input = file(|w| {
+        let mut object = w.begin("q", &[ROWS, 32], "gguf.q8_0/1")?;
+        object.set_attributes([("byte_order", "big")].into());
+        let mut data = object.component("data", DType::U8, None)?;
+        data.write_all(&blocks).unwrap();
+        data.finish()?;
+        object.finish()
+    });
+    let (bytes, _) = to(&ConvertOptions::new(GGUF), &input).unwrap();
+    q8_0.swap(&mut blocks);
+    assert!(*opened(bytes).tensor("q").unwrap().bytes("data").unwrap() == blocks);
 }
 
 #[test]

@@ -94,3 +94,22 @@ fn a_part_of_a_split_model_says_so() {
         assert_eq!(codes_of(summary.warnings), codes);
     }
 }
+
+#[test]
+fn a_set_is_of_two_files_or_more_that_are_numbered_from_zero() {
+    let count_of = |numbers: &[u32], count: u32| {
+        let parts = numbers.iter().map(|no| {
+            let pairs = [("split.count", count), ("split.no", *no)];
+            Input::from(with_pairs(&no.to_string(), pairs))
+        });
+        let mut options = ConvertOptions::new(GGUF);
+        options.lossy = true;
+        let mut bytes = Vec::new();
+        convert(&parts.collect::<Vec<_>>(), &mut bytes, &options).unwrap();
+        let attributes = opened(bytes).attributes().unwrap().unwrap_or_default();
+        attributes.get("split.count").and_then(Value::as_u64)
+    };
+    assert_eq!(count_of(&[0, 1], 2), None);
+    assert_eq!(count_of(&[1, 2], 2), Some(2));
+    assert_eq!(count_of(&[0], 1), Some(1));
+}
