@@ -8,15 +8,10 @@
 )]
 #![cfg(feature = "squizd")]
 
-#[allow(dead_code, unreachable_pub, reason = "for the tests of `conformance`")]
-#[path = "../../../conformance/src/squizd.rs"]
-mod parts;
-
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use parts::{Squizd, block, flag, plain};
 use zt::formats::{Packing, Quantization, ZeroKind};
 use zt::{
     Attributes, Buffer, DType, Dense, Elements, ErrorKind, File, HashOptions, Memory, OpenOptions,
@@ -119,44 +114,6 @@ fn plain_and_quantized_tensors_come_back_with_their_bytes_and_attributes() {
     assert!(kept >= 10, "{kept} files");
 }
 
-/// As the builder of `conformance` lays them out: without gaps and without what is empty.
-#[test]
-fn files_come_back_byte_for_byte() {
-    const SUB_BLOCK: u64 = 1 << 63;
-    let part = |scale: f32| (7 | SUB_BLOCK, scale, 0.25);
-    let int4 = |tables: &[&[(u64, f32, f32)]]| Squizd {
-        tables: tables.iter().map(|table| table.to_vec()).collect(),
-        ..Squizd::one(
-            flag::INT4,
-            vec![
-                block(b"INT4", &[2, 4], &[0x98, 0xBA, 0xDC, 0xFE]),
-                plain(&[1], &[1.0]),
-            ],
-        )
-    };
-    let int2 = |tables: &[&[(u64, f32, f32)]]| Squizd {
-        tables: int4(tables).tables,
-        ..Squizd::one(
-            flag::INT2,
-            vec![block(b"INT2", &[1, 5, 2], &[0b11_10_01_00, 3])],
-        )
-    };
-    for file in [
-        Squizd::one(0, vec![plain(&[2], &[1.0, 2.0]), plain(&[], &[3.0])]),
-        int4(&[&[(7, 0.5, 1.0)]]),
-        int4(&[&[(7, 1.0, 0.0)], &[part(1.0), part(10.0)]]),
-        int4(&[&[(7, 0.5, 1.0)], &[part(1.0), part(10.0)]]),
-        int4(&[&[(7, 0.5, 1.0)], &[part(3.0)]]),
-        int2(&[&[(7, 0.5, 1.0)]]),
-        int2(&[&[(7, 0.5, 1.0)], &[part(1.0), part(2.0), part(3.0)]]),
-    ] {
-        let bytes = file.to_bytes();
-        let read = opened(bytes.clone(), true);
-        let (back, _) = to(&ConvertOptions::new(SQUIZD), &read).unwrap();
-        assert_eq!(back, bytes, "{:?}", file.tables);
-    }
-}
-
 /// An attribute of one way to say it does not change what is said in another.
 #[test]
 fn lengths_of_sub_blocks_that_cannot_be_are_a_loss_and_no_more() {
@@ -200,22 +157,6 @@ fn a_group_that_is_all_of_an_int2_tensor_is_a_sub_block() {
     let scale = attributes.get("squizd.tensor_scale").unwrap().as_f64();
     assert_eq!(scale, Some(1.0));
     assert!(back.warnings().is_empty());
-}
-
-#[test]
-fn an_id_that_another_tensor_has_is_a_loss() {
-    let block = || block(b"INT4", &[1, 2], &[0x21]);
-    let file = Squizd {
-        tables: vec![vec![(7, 0.5, 0.0), (7, 2.0, 0.0)]],
-        ..Squizd::one(flag::INT4, vec![block(), block()])
-    };
-    let file = opened(file.to_bytes(), true);
-    let error = to(&ConvertOptions::new(SQUIZD), &file).unwrap_err();
-    assert_eq!(
-        (error.code(), error.object()),
-        ("lossy", Some("layers.0.1"))
-    );
-    assert!(error.message().contains("squizd.tensor_id"), "{error}");
 }
 
 #[test]

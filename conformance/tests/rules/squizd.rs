@@ -1,95 +1,44 @@
-//! Rules of SQUIZD and SLM1, and combinations of them, that no file of `corpus/foreign` shows.
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "tests"
-)]
+//! Which SQUIZD files are taken, and what they hold.
 
-use zt::{DType, File, Memory, OpenOptions};
-use zt_conformance::policy::accepted;
-use zt_conformance::slm1::{self, Slm1};
 use zt_conformance::squizd::{Layer, Squizd, block, crc32, flag, fnv1a, plain};
 
-fn open(bytes: &[u8]) -> zt::Result<File> {
-    let memory = Memory::new(Vec::from(bytes));
-    zt_convert::open_source(memory, &OpenOptions::new())
-}
-
-/// What plain and strict readers make of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Both,
-    PlainOnly,
-    None,
-}
-use Verdict::{Both, None as Refused, PlainOnly};
-
-#[track_caller]
-fn expect(expected: Verdict, bytes: &[u8], about: &str) {
-    let plain = accepted(open(bytes), false).is_some();
-    let strict = accepted(open(bytes), true).is_some();
-    let found = match (plain, strict) {
-        (true, true) => Both,
-        (true, false) => PlainOnly,
-        (false, false) => Refused,
-        (false, true) => panic!("{about}: taken by strict readers alone"),
-    };
-    assert_eq!(found, expected, "{about}");
-}
-
-/// The values of an object as f32.
-fn values(file: &File, name: &str) -> Vec<f32> {
-    let dense = file.tensor(name).unwrap().to_dense().unwrap();
-    let dense = dense.to_dtype(DType::F32, file.registry()).unwrap();
-    let (values, _) = dense.elements().bytes.as_chunks();
-    values.iter().copied().map(f32::from_le_bytes).collect()
-}
-
-/// One plain tensor of one value.
-fn smallest() -> Squizd {
-    Squizd::one(0, vec![plain(&[1], &[1.0])])
-}
+use super::Verdict::{Both, PlainOnly, Refused};
+use super::{SUB_BLOCK, expect, open, patched, smallest, values};
 
 /// A matrix of eight values from -8 on, and its bytes.
 fn int4() -> Vec<u8> {
     block(b"INT4", &[2, 4], &[0x98, 0xBA, 0xDC, 0xFE])
 }
 
-const SUB_BLOCK: u64 = 1 << 63;
-
-/// Bytes of a file changed at some place.
-fn patched(file: &Squizd, at: usize, bytes: &[u8]) -> Vec<u8> {
-    let mut out = file.to_bytes();
-    out[at..at + bytes.len()].copy_from_slice(bytes);
-    out
-}
-
 #[test]
-fn squizd_headers() {
+fn headers() {
     expect(Both, &smallest().to_bytes(), "the smallest file");
     for bit in 7..32 {
         let flags = (1u32 << bit).to_le_bytes();
-        expect(Refused, &patched(&smallest(), 6, &flags), "an unknown flag");
+        expect(
+            Refused,
+            &patched(smallest().to_bytes(), 6, &flags),
+            "an unknown flag",
+        );
     }
     for arch in [1u16, 6, 7, u16::MAX] {
-        let file = patched(&smallest(), 12, &arch.to_le_bytes());
+        let file = patched(smallest().to_bytes(), 12, &arch.to_le_bytes());
         expect(Both, &file, "any architecture");
     }
     for at in [52, 127, 192, 255] {
-        let file = patched(&smallest(), at, &[1]);
+        let file = patched(smallest().to_bytes(), at, &[1]);
         expect(PlainOnly, &file, "a reserved byte");
     }
     // Nobody says which blocks have to be there.
     for flags in [flag::INT4, flag::INT2, flag::ASTC, flag::TCA_TBE] {
-        let file = patched(&smallest(), 6, &flags.to_le_bytes());
+        let file = patched(smallest().to_bytes(), 6, &flags.to_le_bytes());
         expect(Both, &file, "a flag of no block");
     }
     let sparse = |metadata: [u32; 8]| {
         let metadata = metadata.map(u32::to_le_bytes).concat();
         let mut file = smallest();
         file.flags = flag::SPARSE;
-        let mut bytes = patched(&file, 128, &metadata);
+        let mut bytes = patched(file.to_bytes(), 128, &metadata);
         bytes[14..18].copy_from_slice(&crc32(&metadata).to_le_bytes());
         bytes
     };
@@ -114,7 +63,7 @@ fn squizd_headers() {
 }
 
 #[test]
-fn squizd_indices() {
+fn indices() {
     let layer = |idx| Layer {
         idx,
         blocks: vec![plain(&[1], &[1.0])],
@@ -140,27 +89,27 @@ fn squizd_indices() {
     bytes[292..308].copy_from_slice(&first);
     expect(Both, &bytes, "layers in any order");
     for (offset, about) in [(0u64, "the header"), (256, "the index"), (287, "both")] {
-        let file = patched(&smallest(), 260, &offset.to_le_bytes());
+        let file = patched(smallest().to_bytes(), 260, &offset.to_le_bytes());
         expect(Refused, &file, about);
     }
-    let empty = patched(&smallest(), 268, &0u64.to_le_bytes());
+    let empty = patched(smallest().to_bytes(), 268, &0u64.to_le_bytes());
     expect(Refused, &empty, "a layer of nothing");
     let end = smallest().to_bytes().len() as u64;
     for (verdict, offset) in [(PlainOnly, end), (Refused, end + 1), (PlainOnly, 288)] {
-        let file = patched(&smallest(), 276, &offset.to_le_bytes());
+        let file = patched(smallest().to_bytes(), 276, &offset.to_le_bytes());
         expect(verdict, &file, "scales that are nowhere");
     }
 }
 
 #[test]
-fn squizd_blocks() {
+fn blocks() {
     let wide = [1u32; 64];
     let none = [0u32, 5];
     let three = [plain(&[], &[2.0]), plain(&wide, &[3.0]), plain(&none, &[])];
     let many = vec![three.concat(); 50];
     let file = Squizd::one(0, many);
     expect(Both, &file.to_bytes(), "150 tensors of every rank");
-    let opened = open(&file.to_bytes()).unwrap();
+    let opened = open(&file.to_bytes(), false).unwrap();
     assert_eq!(opened.len(), 150);
     assert_eq!(values(&opened, "layers.0.148"), [3.0]);
 
@@ -200,7 +149,7 @@ fn squizd_blocks() {
     // It ends where its layer does, so that what follows is its own.
     let greedy = Squizd::one(flag::TCA_TBE, vec![tca(1, 8, 8), plain(&[1], &[1.0])]);
     expect(Both, &greedy.to_bytes(), "what follows TCAW");
-    assert_eq!(open(&greedy.to_bytes()).unwrap().len(), 1);
+    assert_eq!(open(&greedy.to_bytes(), false).unwrap().len(), 1);
 
     for block in [
         block(b"NPCL", &[0, 65], &[0; 260]),
@@ -215,21 +164,21 @@ fn squizd_blocks() {
         let file = Squizd::one(flags, vec![plain(&[1], &[1.0]), block]);
         expect(Refused, &file.to_bytes(), "a block that cannot be");
         // Its neighbour reads.
-        let opened = open(&file.to_bytes()).unwrap();
+        let opened = open(&file.to_bytes(), false).unwrap();
         assert_eq!(values(&opened, "layers.0.0"), [1.0]);
         assert!(opened.tensor("layers.0.1").is_err());
     }
 }
 
 #[test]
-fn squizd_scales() {
+fn scales() {
     let file = |tables: &[&[(u64, f32, f32)]]| Squizd {
         tables: tables.iter().map(|table| table.to_vec()).collect(),
         ..Squizd::one(flag::INT4, vec![int4()])
     };
     let whole = (7, 0.5, 1.0);
     let part = |scale| (7 | SUB_BLOCK, scale, 0.0);
-    let read = |file: &Squizd| values(&open(&file.to_bytes()).unwrap(), "layers.0.0");
+    let read = |file: &Squizd| values(&open(&file.to_bytes(), false).unwrap(), "layers.0.0");
     let sum: Vec<f32> = (-8i8..0).map(|q| f32::from(q) * 0.5 + 1.0).collect();
     assert_eq!(read(&file(&[&[whole]])), sum);
     // The sub-blocks' pairs replace the tensor's, in one table or in two.
@@ -287,7 +236,7 @@ fn squizd_scales() {
 }
 
 #[test]
-fn squizd_masks() {
+fn masks() {
     let file = |mask: Option<&[u8]>, scale_offset: Option<u64>| {
         let mut file = Squizd {
             sparsity: Some((1, 16, 1, 0.5)),
@@ -299,7 +248,7 @@ fn squizd_masks() {
         file
     };
     let mask = |file: &Squizd| {
-        let file = open(&file.to_bytes()).unwrap();
+        let file = open(&file.to_bytes(), false).unwrap();
         let tensor = file.tensor("layers.0.mask").unwrap();
         tensor.bytes("data").unwrap().to_vec()
     };
@@ -317,7 +266,7 @@ fn squizd_masks() {
 }
 
 #[test]
-fn squizd_draft_heads() {
+fn draft_heads() {
     let file = |scales: u64, blocks: &[Vec<u8>]| Squizd {
         tables: vec![(0..scales).map(|id| (id, 1.0 + id as f32, 0.0)).collect()],
         draft: Some((1, blocks.to_vec())),
@@ -328,10 +277,10 @@ fn squizd_draft_heads() {
         let file = file(scales, &blocks);
         expect(verdict, &file.to_bytes(), &format!("{scales} entries"));
     }
-    let opened = open(&file(2, &blocks).to_bytes()).unwrap();
+    let opened = open(&file(2, &blocks).to_bytes(), false).unwrap();
     assert_eq!(values(&opened, "draft.0"), [5.0]);
     assert_eq!(values(&opened, "draft.1")[0], -16.0);
-    let opened = open(&file(1, &blocks).to_bytes()).unwrap();
+    let opened = open(&file(1, &blocks).to_bytes(), false).unwrap();
     assert_eq!(opened.tensor("draft.1").unwrap().format(), "squizd.int4/1");
     assert_eq!(values(&opened, "layers.0.0")[0], -8.0);
 
@@ -357,7 +306,7 @@ fn squizd_draft_heads() {
 }
 
 #[test]
-fn squizd_appendices() {
+fn appendices() {
     let file = |archive: &[u8]| Squizd {
         appendix: Some(archive.to_vec()),
         tables: vec![vec![(7, 1.0, 0.0)]],
@@ -383,111 +332,4 @@ fn squizd_appendices() {
     );
     unflagged.trailing = b"rest".to_vec();
     expect(PlainOnly, &unflagged.to_bytes(), "bytes of nobody");
-}
-
-/// Its one tensor, which tests change.
-fn model(dtype: u32, dims: &[u32], payload: usize, scales: &[f32], block_size: u32) -> Slm1 {
-    Slm1 {
-        tensors: vec![slm1::Tensor {
-            name: "norm.weight".to_owned(),
-            dtype,
-            dims: dims.to_vec(),
-            payload: (0u8..).take(payload).collect(),
-            scales: scales.to_vec(),
-            block_size,
-        }],
-        ..Slm1::default()
-    }
-}
-
-#[test]
-fn slm1_tensors() {
-    for (verdict, file) in [
-        (Both, model(1, &[2], 8, &[], 0)),
-        (Both, model(1, &[1, 1, 1, 2], 8, &[], 0)),
-        (Refused, model(1, &[2], 7, &[], 0)),
-        (Refused, model(0, &[2], 8, &[], 0)),
-        (Refused, model(4, &[2], 8, &[], 0)),
-        (Refused, model(1, &[], 4, &[], 0)),
-        (Refused, model(1, &[2, 0], 0, &[], 0)),
-        (PlainOnly, model(1, &[2], 8, &[], 2)),
-        (PlainOnly, model(1, &[2], 8, &[1.0], 0)),
-        (Both, model(2, &[3], 3, &[1.0], 3)),
-        (Both, model(2, &[2, 3], 6, &[1.0, 2.0], 3)),
-        (Refused, model(2, &[2, 3], 6, &[1.0, 2.0], 6)),
-        (Refused, model(2, &[2, 3], 6, &[], 3)),
-        (PlainOnly, model(2, &[3], 3, &[0.0], 3)),
-        (PlainOnly, model(2, &[3], 3, &[f32::NAN], 3)),
-        (Both, model(3, &[2, 4], 4, &[1.0; 4], 2)),
-        (Both, model(3, &[2, 6], 6, &[1.0; 2], 6)),
-        (Refused, model(3, &[2, 6], 6, &[1.0; 3], 4)),
-        (Refused, model(3, &[2, 6], 6, &[1.0; 4], 3)),
-        (Refused, model(3, &[2, 6], 6, &[1.0; 4], 0)),
-        (Refused, model(3, &[2, 6], 5, &[1.0; 2], 6)),
-        (PlainOnly, model(3, &[4], 2, &[-1.0, 1.0], 2)),
-    ] {
-        expect(verdict, &file.to_bytes(), &format!("{:?}", file.tensors));
-    }
-    // Leading dimensions are rows together; nibbles are two's complement, the lower one first.
-    let mut file = model(3, &[2, 1, 2], 2, &[1.0, 10.0], 2);
-    file.tensors[0].payload = vec![0x87, 0xF1];
-    let opened = open(&file.to_bytes()).unwrap();
-    assert_eq!(values(&opened, "norm.weight"), [7.0, -8.0, 10.0, -10.0]);
-    let mut file = model(2, &[2, 1, 2], 4, &[1.0, 10.0], 2);
-    file.tensors[0].payload = vec![0x80, 0x7F, 0xFF, 1];
-    let opened = open(&file.to_bytes()).unwrap();
-    assert_eq!(values(&opened, "norm.weight"), [-128.0, 127.0, -10.0, 10.0]);
-}
-
-#[test]
-fn slm1_headers_and_names() {
-    let mut file = model(1, &[2], 8, &[], 0);
-    file.extension = vec![9; 20];
-    expect(Both, &file.to_bytes(), "a longer header");
-    file.tensors[0].name = "layers.0.wq.weight".to_owned();
-    let mut other = file.tensors[0].clone();
-    // The model has one layer.
-    other.name = "layers.1.wq.weight".to_owned();
-    file.tensors.push(other.clone());
-    let opened = open(&file.to_bytes()).unwrap();
-    let unknown = format!("tensor_{:016x}", fnv1a(b"layers.1.wq.weight"));
-    for name in ["layers.0.wq.weight", unknown.as_str(), "tokenizer"] {
-        assert!(opened.tensor(name).is_ok(), "{name}");
-    }
-    file.tensors.push(other);
-    expect(Refused, &file.to_bytes(), "one hash twice");
-
-    let patched = |at: usize, bytes: &[u8]| {
-        let mut out = model(1, &[2], 8, &[], 0).to_bytes();
-        out[at..at + bytes.len()].copy_from_slice(bytes);
-        out
-    };
-    let number = |number: u32| number.to_le_bytes();
-    for (verdict, at, bytes, about) in [
-        (Refused, 4, number(2), "version"),
-        (Refused, 8, number(107), "header length"),
-        (PlainOnly, 12, number(0), "model type"),
-        (Both, 16, number(1), "tied output"),
-        (Refused, 16, number(3), "flags"),
-        (
-            PlainOnly,
-            20,
-            number(261),
-            "the tokenizer's vocabulary is another",
-        ),
-        (PlainOnly, 24, number(3), "special tokens"),
-        (Refused, 28, number(0), "hidden width"),
-        (PlainOnly, 28, number(9), "heads of another width"),
-        (Both, 40, number(1), "grouped heads"),
-        (PlainOnly, 40, number(3), "heads that do not group"),
-        (Refused, 48, number(0), "feed-forward width"),
-        (PlainOnly, 56, f32::INFINITY.to_le_bytes(), "rope_theta"),
-        (PlainOnly, 60, (-1f32).to_le_bytes(), "rms_norm_epsilon"),
-        (Refused, 64, number(u32::MAX), "tokenizer offset"),
-        (Refused, 88, number(u32::MAX), "tensor count"),
-        (Refused, 92, number(1), "data offset off the grid"),
-        (Refused, 100, number(0), "no checksum"),
-    ] {
-        expect(verdict, &patched(at, &bytes), about);
-    }
 }

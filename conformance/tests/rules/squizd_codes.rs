@@ -1,39 +1,13 @@
-//! SQUIZD read: the rules that files break, by their codes, and what the format leaves open.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
-#![cfg(feature = "squizd")]
+//! What is said of a SQUIZD file that breaks a rule, or leaves something open.
 
-#[allow(dead_code, unreachable_pub, reason = "for the tests of `conformance`")]
-#[path = "../../../conformance/src/squizd.rs"]
-mod parts;
+use zt::ErrorKind;
+use zt_conformance::squizd::{Layer, Squizd, block, flag, fnv1a, plain};
 
-use parts::{Layer, Squizd, block, flag, fnv1a, plain};
-use zt::{ErrorKind, File, Memory, OpenOptions};
+use super::{SUB_BLOCK, open, patched, smallest};
 
-fn opened(bytes: &[u8], strict: bool) -> zt::Result<File> {
-    let options = OpenOptions::new().strict(strict);
-    zt_convert::open_source(Memory::new(Vec::from(bytes)), &options)
-}
-
-/// One float.
-fn smallest() -> Squizd {
-    Squizd::one(0, vec![plain(&[1], &[1.0])])
-}
-
-/// Bytes of a file changed at some place.
-fn patched(file: &Squizd, at: usize, bytes: &[u8]) -> Vec<u8> {
-    let mut out = file.to_bytes();
-    out[at..at + bytes.len()].copy_from_slice(bytes);
-    out
-}
-
-/// The same with a draft head that is said to lie there.
+/// A file whose draft head is said to lie there.
 fn with_draft_at(file: &Squizd, offset: u64) -> Vec<u8> {
-    let mut bytes = patched(file, 160, &offset.to_le_bytes());
+    let mut bytes = patched(file.to_bytes(), 160, &offset.to_le_bytes());
     let hash = fnv1a(&bytes[160..192]);
     bytes[18..26].copy_from_slice(&hash.to_le_bytes());
     bytes
@@ -52,8 +26,6 @@ fn sparse(version: u32, layers: u32, mean: f32) -> Squizd {
         ..smallest()
     }
 }
-
-const SUB_BLOCK: u64 = 1 << 63;
 
 /// Eight values, or none, with an entry of their own and so many of sub-blocks.
 fn int4(rows: u32, whole: (f32, f32), parts: usize) -> Squizd {
@@ -113,23 +85,28 @@ fn a_broken_file_is_refused_by_the_code_of_its_rule() {
         ),
         (
             "version",
-            patched(&smallest(), 4, &[2]),
+            patched(smallest().to_bytes(), 4, &[2]),
             malformed,
             "version",
         ),
         (
             "flags",
-            patched(&smallest(), 6, &[0x80]),
+            patched(smallest().to_bytes(), 6, &[0x80]),
             malformed,
             "header",
         ),
         (
             "over the index",
-            patched(&smallest(), 260, &256u64.to_le_bytes()),
+            patched(smallest().to_bytes(), 260, &256u64.to_le_bytes()),
             malformed,
             "bounds",
         ),
-        ("layers", patched(&two, 292, &first), malformed, "overlap"),
+        (
+            "layers",
+            patched(two.to_bytes(), 292, &first),
+            malformed,
+            "overlap",
+        ),
         (
             "sparsity",
             sparse(2, 0, 0.5).to_bytes(),
@@ -138,18 +115,18 @@ fn a_broken_file_is_refused_by_the_code_of_its_rule() {
         ),
         (
             "its sum",
-            patched(&sparse(1, 0, 0.5), 128, &[9]),
+            patched(sparse(1, 0, 0.5).to_bytes(), 128, &[9]),
             mismatch,
             "digest-mismatch",
         ),
         (
             "draft",
-            patched(&draft(), 160, &[9]),
+            patched(draft().to_bytes(), 160, &[9]),
             mismatch,
             "digest-mismatch",
         ),
     ] {
-        let error = opened(&bytes, false).unwrap_err();
+        let error = open(&bytes, false).unwrap_err();
         assert_eq!((error.kind(), error.code()), (kind, code), "{about}");
     }
 }
@@ -162,8 +139,8 @@ fn flags_that_once_meant_something_are_named() {
         (3 << 7, " (bits 7 and 8 once meant MXFP4 and INT3)"),
         (1 << 9, ""),
     ] {
-        let file = patched(&smallest(), 6, &bits.to_le_bytes());
-        let message = opened(&file, false).unwrap_err().message();
+        let file = patched(smallest().to_bytes(), 6, &bits.to_le_bytes());
+        let message = open(&file, false).unwrap_err().message();
         let (_, said) = message.split_once("have reserved bits").unwrap();
         assert_eq!(said, expected, "{bits:#x}");
     }
@@ -205,7 +182,7 @@ fn a_broken_tensor_is_refused_by_the_code_of_its_rule() {
         (int2(2, 2).to_bytes(), "layers.0.0", shape),
         (with_draft_at(&draft(), 256), "draft.0", "overlap"),
     ] {
-        let error = opened(&bytes, false).unwrap().tensor(name).unwrap_err();
+        let error = open(&bytes, false).unwrap().tensor(name).unwrap_err();
         let kind = match code {
             "unsupported" => ErrorKind::Unsupported,
             _ => ErrorKind::Malformed,
@@ -213,7 +190,7 @@ fn a_broken_tensor_is_refused_by_the_code_of_its_rule() {
         assert_eq!((error.kind(), error.code()), (kind, code));
     }
     let refused = |file: &Squizd| {
-        let file = opened(&file.to_bytes(), false).unwrap();
+        let file = open(&file.to_bytes(), false).unwrap();
         let error = file.tensor("layers.0.0").unwrap_err();
         (error.code(), error.message())
     };
@@ -239,22 +216,22 @@ fn what_strict_readers_mind_has_a_code() {
             .collect();
         file
     };
-    assert!(opened(&layers(512).to_bytes(), true).is_ok());
+    assert!(open(&layers(512).to_bytes(), true).is_ok());
     for (file, code) in [
         (layers(513), "header"),
         (sparse(1, 0, -0.5), "value"),
         (int4(2, (f32::INFINITY, 0.0), 0), "value"),
     ] {
         let bytes = file.to_bytes();
-        assert!(opened(&bytes, false).is_ok());
-        assert_eq!(opened(&bytes, true).unwrap_err().code(), code);
+        assert!(open(&bytes, false).is_ok());
+        assert_eq!(open(&bytes, true).unwrap_err().code(), code);
     }
 }
 
 #[test]
 fn what_is_read_in_one_of_several_ways_is_told() {
     let told = |file: &Squizd| {
-        let warnings = opened(&file.to_bytes(), true).unwrap().warnings();
+        let warnings = open(&file.to_bytes(), true).unwrap().warnings();
         assert!(warnings.iter().all(|warning| warning.code == "ambiguous"));
         let told = warnings.into_iter().map(|warning| warning.message);
         told.collect::<Vec<_>>()
@@ -265,7 +242,7 @@ fn what_is_read_in_one_of_several_ways_is_told() {
     for (whole, expected) in [((0.5, 1.0), Some(both)), ((1.0, 0.0), None)] {
         let file = int4(2, whole, 2);
         assert_eq!(told(&file), expected.as_slice());
-        let file = opened(&file.to_bytes(), true).unwrap();
+        let file = open(&file.to_bytes(), true).unwrap();
         let attributes = file.tensor("layers.0.0").unwrap().attributes().clone();
         let number = |key: &str| attributes.get(key).and_then(zt::Value::as_f64);
         assert_eq!(number("squizd.tensor_scale"), Some(f64::from(whole.0)));
@@ -281,11 +258,11 @@ fn what_is_read_in_one_of_several_ways_is_told() {
 fn an_appendix_that_cannot_be_found_is_missed_where_there_is_one() {
     let mut file = draft();
     let nowhere = with_draft_at(&file, u64::MAX);
-    let nowhere = opened(&nowhere, false).unwrap();
+    let nowhere = open(&nowhere, false).unwrap();
     assert_eq!(nowhere.tensor("draft.0").unwrap_err().code(), "bounds");
     assert_eq!(nowhere.tensor("coreml").unwrap_err().code(), "not-found");
     file.appendix = Some(b"PK".to_vec());
-    let lost = opened(&with_draft_at(&file, u64::MAX), false).unwrap();
+    let lost = open(&with_draft_at(&file, u64::MAX), false).unwrap();
     let error = lost.tensor("coreml").unwrap_err();
     assert_eq!(error.code(), "header");
     let message = error.message();
@@ -306,7 +283,7 @@ fn draft_heads_of_earlier_tools_are_named() {
         (b"EAGL", ": a layout of an earlier tool"),
         (b"XXXX", ""),
     ] {
-        let file = opened(&patched(&draft(), begins, magic), false).unwrap();
+        let file = open(&patched(draft().to_bytes(), begins, magic), false).unwrap();
         let message = file.tensor("draft.0").unwrap_err().message();
         let found = String::from_utf8_lossy(magic);
         let said = format!("the draft head begins with \"{found}\"{expected}");

@@ -1,48 +1,20 @@
-//! SLM1: the rules that files break, by their codes, and what the format leaves open.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
-#![cfg(feature = "slm1")]
+//! What is said of an SLM1 file that breaks a rule, or leaves something open.
 
-#[allow(dead_code, unreachable_pub, reason = "for the tests of `conformance`")]
-#[path = "../../../conformance/src/slm1.rs"]
-mod slm1;
-#[allow(dead_code, unreachable_pub, reason = "for the tests of `conformance`")]
-#[path = "../../../conformance/src/squizd.rs"]
-mod squizd;
-
-use slm1::{Slm1, Tensor};
 use zt::{ErrorKind, File, Memory, OpenOptions};
+use zt_conformance::slm1::{Slm1, Tensor};
 use zt_convert::{Input, InputOptions, SLM1};
+
+use super::patched;
+use super::slm1::{model, tensor};
 
 /// Where the entry of the only tensor has the offset of its values.
 const OFFSET: usize = 192 + 32;
 
-fn opened(bytes: &[u8], strict: bool) -> zt::Result<File> {
+/// Whose kind is said: without its version, nothing but that tells.
+fn open(bytes: &[u8], strict: bool) -> zt::Result<File> {
     let mut options = InputOptions::from(&OpenOptions::new().strict(strict));
     options.kind = Some(SLM1);
     Input::from_source(Memory::new(Vec::from(bytes)), &options).map(Input::into_file)
-}
-
-fn tensor(
-    name: &str,
-    dtype: u32,
-    dims: &[u32],
-    payload: usize,
-    scales: &[f32],
-    block_size: u32,
-) -> Tensor {
-    Tensor {
-        name: name.to_owned(),
-        dtype,
-        dims: dims.to_vec(),
-        payload: vec![1; payload],
-        scales: scales.to_vec(),
-        block_size,
-    }
 }
 
 fn file(tensors: Vec<Tensor>) -> Vec<u8> {
@@ -52,13 +24,7 @@ fn file(tensors: Vec<Tensor>) -> Vec<u8> {
 
 /// Two floats.
 fn smallest() -> Vec<u8> {
-    file(vec![tensor("norm.weight", 1, &[2], 8, &[], 0)])
-}
-
-fn patched(at: usize, bytes: &[u8]) -> Vec<u8> {
-    let mut out = smallest();
-    out[at..at + bytes.len()].copy_from_slice(bytes);
-    out
+    model(1, &[2], 8, &[], 0).to_bytes()
 }
 
 #[test]
@@ -67,15 +33,27 @@ fn a_broken_file_is_refused_by_the_code_of_its_rule() {
     let behind = smallest().len() as u64 + 64;
     for (about, bytes, code) in [
         ("cut", smallest()[..107].to_vec(), "truncated"),
-        ("version", patched(4, &[2]), "version"),
-        ("header length", patched(8, &[107]), "header"),
-        ("tokenizer", patched(64, &[0xFF; 8]), "bounds"),
-        ("tensor count", patched(88, &[0xFF; 4]), "bounds"),
-        ("data off the grid", patched(92, &[1]), "alignment"),
-        ("data", patched(92, &behind.to_le_bytes()), "bounds"),
+        ("version", patched(smallest(), 4, &[2]), "version"),
+        ("header length", patched(smallest(), 8, &[107]), "header"),
+        ("tokenizer", patched(smallest(), 64, &[0xFF; 8]), "bounds"),
+        (
+            "tensor count",
+            patched(smallest(), 88, &[0xFF; 4]),
+            "bounds",
+        ),
+        (
+            "data off the grid",
+            patched(smallest(), 92, &[1]),
+            "alignment",
+        ),
+        (
+            "data",
+            patched(smallest(), 92, &behind.to_le_bytes()),
+            "bounds",
+        ),
         ("hash", file(vec![twice.clone(), twice]), "duplicate-name"),
     ] {
-        let error = opened(&bytes, false).unwrap_err();
+        let error = open(&bytes, false).unwrap_err();
         let expected = (ErrorKind::Malformed, code);
         assert_eq!((error.kind(), error.code()), expected, "{about}");
         let is_named = error.message().starts_with("the tokenizer: ");
@@ -86,14 +64,7 @@ fn a_broken_file_is_refused_by_the_code_of_its_rule() {
 #[test]
 fn a_broken_tensor_is_refused_by_the_code_of_its_rule() {
     let x = |dtype, dims: &[u32], payload, scales: &[f32], block_size| {
-        file(vec![tensor(
-            "norm.weight",
-            dtype,
-            dims,
-            payload,
-            scales,
-            block_size,
-        )])
+        model(dtype, dims, payload, scales, block_size).to_bytes()
     };
     for (about, bytes, code) in [
         ("dtype", x(4, &[2], 8, &[], 0), "dtype"),
@@ -107,14 +78,14 @@ fn a_broken_tensor_is_refused_by_the_code_of_its_rule() {
         ("length", x(1, &[2], 7, &[], 0), "shape-size-mismatch"),
         ("block", x(2, &[2, 3], 6, &[1.0; 2], 6), "attribute"),
         ("scales", x(2, &[2, 3], 6, &[], 3), "missing-component"),
-        ("offset", patched(OFFSET, &[0xFF; 8]), "bounds"),
+        ("offset", patched(smallest(), OFFSET, &[0xFF; 8]), "bounds"),
     ] {
-        let file = opened(&bytes, false).unwrap();
+        let file = open(&bytes, false).unwrap();
         let error = file.tensor("norm.weight").unwrap_err();
         let expected = (ErrorKind::Malformed, code);
         assert_eq!((error.kind(), error.code()), expected, "{about}");
     }
-    let file = opened(&x(4, &[2, 3], 8, &[], 0), false).unwrap();
+    let file = open(&x(4, &[2, 3], 8, &[], 0), false).unwrap();
     let entries = file.entries();
     let broken = entries.iter().find(|entry| entry.name() == "norm.weight");
     let raw = broken.unwrap().raw().unwrap();
@@ -125,18 +96,22 @@ fn a_broken_tensor_is_refused_by_the_code_of_its_rule() {
 
 #[test]
 fn what_strict_readers_mind_has_a_code() {
-    assert!(opened(&smallest(), true).is_ok());
+    assert!(open(&smallest(), true).is_ok());
     for (about, bytes, code) in [
-        ("rope_theta", patched(56, &[0; 4]), "value"),
+        ("rope_theta", patched(smallest(), 56, &[0; 4]), "value"),
         (
             "values over the header",
-            patched(OFFSET, &[0; 8]),
+            patched(smallest(), OFFSET, &[0; 8]),
             "overlap",
         ),
-        ("values off the grid", patched(OFFSET, &[4]), "alignment"),
+        (
+            "values off the grid",
+            patched(smallest(), OFFSET, &[4]),
+            "alignment",
+        ),
     ] {
-        assert!(opened(&bytes, false).is_ok(), "{about}");
-        let error = opened(&bytes, true).unwrap_err();
+        assert!(open(&bytes, false).is_ok(), "{about}");
+        let error = open(&bytes, true).unwrap_err();
         assert_eq!(error.code(), code, "{about}");
     }
 }
@@ -147,7 +122,7 @@ fn a_header_is_a_file() {
     let mut bytes = file(Vec::new());
     bytes.truncate(108);
     bytes[64..100].fill(0);
-    assert_eq!(opened(&bytes, false).unwrap().len(), 0);
+    assert_eq!(open(&bytes, false).unwrap().len(), 0);
 }
 
 #[test]
@@ -155,7 +130,7 @@ fn what_a_header_says_and_has_behind_its_fields_is_kept() {
     for (len, is_kept) in [(0, false), (20, true), (65_536, true), (65_537, false)] {
         let (tensors, extension) = (Vec::new(), vec![9; len]);
         let bytes = Slm1 { tensors, extension }.to_bytes();
-        let file = opened(&bytes, false).unwrap();
+        let file = open(&bytes, false).unwrap();
         let attributes = file.attributes().unwrap().unwrap();
         let fields = attributes.get("slm1").unwrap().as_map().unwrap();
         assert_eq!(fields.get("vocab_size").unwrap().as_u64(), Some(260));
@@ -177,7 +152,7 @@ fn tensors_before_the_data_are_told() {
     let two = ["norm.weight", "output.weight"].map(|name| tensor(name, 1, &[2], 8, &[], 0));
     let mut bytes = file(two.to_vec());
     let told = |bytes: &[u8]| {
-        let warnings = opened(bytes, false).unwrap().warnings().into_iter();
+        let warnings = open(bytes, false).unwrap().warnings().into_iter();
         let told = warnings.filter(|warning| warning.code == "ambiguous");
         told.filter_map(|warning| warning.object)
             .collect::<Vec<_>>()
@@ -206,7 +181,7 @@ fn of_tensors_that_overlap_the_one_that_begins_first_is_right() {
         let moved = offset(&bytes, within) + skip;
         bytes[place(at)..place(at) + 8].copy_from_slice(&moved.to_le_bytes());
     }
-    let file = opened(&bytes, false).unwrap();
+    let file = open(&bytes, false).unwrap();
     for (name, other) in names.iter().zip([None, Some(0), Some(0), None, Some(3)]) {
         let error = file.tensor(name).err();
         let said = error.map(|error| (error.code(), error.message()));
