@@ -16,5 +16,6 @@ mod chunks;
 mod datatypes;
 mod draft;
 mod groups;
+mod heaps;
 mod keras;
 mod messages;

@@ -11,5 +11,7 @@
 mod draft;
 mod faults;
 mod machine;
+mod quantized;
+mod sparse;
 mod tensors;
 mod values;
