@@ -1,30 +1,18 @@
-//! Verifying and hashing in pieces, on any number of threads.
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
-
-mod common;
+//! What is looked at in pieces, and what cannot be.
 
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{every_source, span_of};
 use zt::{
     Blob, ByteOrder, Component, DType, Dense, Digest, DigestAlgorithm, Encoding, ErrorKind, File,
     FileBuilder, HashOptions, Kind, Memory, Object, OpenOptions, Source, Span, VerifyOptions,
     WriteOptions,
 };
 
-const PIECE: usize = 1 << 20;
-
-/// Compresses a little, and has more than four pieces.
-fn content() -> Vec<u32> {
-    (0..1_200_000u32).map(|value| value / 7).collect()
-}
+use super::{Counted, PIECE, built, content, counted, dense, hash, noise, stored, verify};
+use crate::common::{self, every_source, span_of};
 
 /// A large object between two small ones.
 fn file_of(options: WriteOptions) -> Vec<u8> {
@@ -51,31 +39,9 @@ fn every_option() -> Vec<(&'static str, WriteOptions)> {
     ]
 }
 
-fn verify(file: &File, threads: usize) -> zt::Report {
-    let options = VerifyOptions {
-        threads: Some(threads),
-        ..VerifyOptions::default()
-    };
-    file.verify(&options).unwrap()
-}
-
 fn found(report: &zt::Report) -> (u64, u64, Vec<String>) {
     let problems = report.problems.iter().map(ToString::to_string);
     (report.components, report.bytes, problems.collect())
-}
-
-fn hash(file: &File, threads: usize) -> Vec<(String, String)> {
-    let options = HashOptions {
-        threads: Some(threads),
-        dense: true,
-        ..HashOptions::default()
-    };
-    let hash = file.hash(&options).unwrap();
-    let objects = hash.objects.into_iter();
-    let objects = objects.map(|(name, hash)| (name, format!("{hash:?}")));
-    objects
-        .chain([("content".into(), format!("{:?}", hash.content))])
-        .collect()
 }
 
 #[test]
@@ -141,15 +107,9 @@ fn a_wrong_bool_is_found_on_either_side_of_a_border() {
                 ..Blob::raw(span)
             };
             let stored = stored(&bools, encoding);
-            let object = |blob| {
-                let component = Component::new(DType::Bool, blob);
-                Object::new([bools.len() as u64], "dense").with_component("data", component)
-            };
             let span = Span::new(0, stored.len() as u64).unwrap();
-            let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
-            let source = builder.source(Memory::new(stored));
-            builder.object("flags", object(blob(span)), source);
-            let report = verify(&builder.build().unwrap(), 2);
+            let object = dense(DType::Bool, bools.len() as u64, blob(span));
+            let report = verify(&built(Memory::new(stored), [("flags", object)]), 2);
             let [problem] = &report.problems[..] else {
                 unreachable!("{report:?}")
             };
@@ -157,143 +117,6 @@ fn a_wrong_bool_is_found_on_either_side_of_a_border() {
             assert!(problem.message().contains(&at.to_string()), "{problem}");
         }
     }
-}
-
-/// The same bytes, once as bools and once as numbers: of those nothing is wrong.
-#[test]
-fn a_wrong_bool_is_the_fault_of_what_says_that_it_is_one() {
-    let span = Span::new(0, 3).unwrap();
-    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
-    let source = builder.source(Memory::new([1, 0, 2]));
-    for (name, dtype) in [("numbers", DType::U8), ("flags", DType::Bool)] {
-        let data = Component::new(dtype, Blob::raw(span));
-        let object = Object::new([3], "dense").with_component("data", data);
-        builder.object(name, object, source);
-    }
-    let file = builder.build().unwrap();
-    let problems = verify(&file, 1).problems;
-    let faulty = problems.iter().map(|it| (it.code(), it.object()));
-    assert_eq!(faulty.collect::<Vec<_>>(), [("bool-value", Some("flags"))]);
-    // Whoever hashes bytes does not ask what they mean.
-    let hash = file.hash(&HashOptions::default()).unwrap();
-    assert!(hash.content.is_some());
-}
-
-fn stored(content: &[u8], encoding: Encoding) -> Vec<u8> {
-    if encoding == Encoding::Raw {
-        return content.to_vec();
-    }
-    let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();
-    let (mut frame, mut all) = (Vec::new(), Vec::new());
-    for content in content.chunks(PIECE - 3) {
-        compressor.compress(content, &mut frame).unwrap();
-        all.extend_from_slice(&frame);
-    }
-    all
-}
-
-/// Counts what is read of bytes that end early.
-struct Counted(Vec<u8>, u64, Arc<AtomicU64>);
-
-impl Source for Counted {
-    fn byte_len(&self) -> u64 {
-        self.1
-    }
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        self.2.fetch_add(buf.len() as u64, Ordering::Relaxed);
-        Memory::new(&self.0[..]).read_at(offset, buf)
-    }
-}
-
-fn counted(bytes: Vec<u8>) -> (Counted, Arc<AtomicU64>) {
-    let count = Arc::new(AtomicU64::new(0));
-    let len = bytes.len() as u64;
-    (Counted(bytes, len, Arc::clone(&count)), count)
-}
-
-/// Tied weights, and manifests that want to keep their reader busy.
-#[test]
-fn bytes_that_many_objects_share_are_looked_at_once() {
-    let content = content();
-    let content: Vec<u8> = content
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    for encoding in [Encoding::Raw, Encoding::Zstd] {
-        let stored = stored(&content, encoding);
-        let byte_len = stored.len() as u64;
-        let crc32c = DigestAlgorithm::Crc32c.digest(&stored).unwrap();
-        let sha256 = DigestAlgorithm::Sha256.digest(&stored).unwrap();
-        let wrong = Digest::Crc32c(7);
-        let (source, count) = counted(stored);
-        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
-        let source = builder.source(source);
-        let mut add = |name: String, digest: Option<&Digest>, decoded_len: u64| {
-            let blob = Blob {
-                span: Span::new(0, byte_len).unwrap(),
-                encoding,
-                decoded_len: Some(decoded_len),
-                digest: digest.cloned(),
-            };
-            let object = Object::new([decoded_len], "dense")
-                .with_component("data", Component::new(DType::U8, blob));
-            builder.object(name, object, source);
-        };
-        let whole = content.len() as u64;
-        for at in 0..300 {
-            let digests = [None, Some(&crc32c), Some(&sha256), Some(&wrong)];
-            add(format!("{at:03}"), digests[at % 4], whole);
-        }
-        if encoding == Encoding::Zstd {
-            (1..100).for_each(|at| add(format!("short {at:03}"), None, whole - at));
-            (1..100).for_each(|at| add(format!("long {at:03}"), None, whole + at));
-        }
-        let file = builder.build().unwrap();
-        count.store(0, Ordering::Relaxed);
-        let report = verify(&file, 2);
-        let mut codes = std::collections::BTreeMap::new();
-        for problem in &report.problems {
-            *codes.entry(problem.code()).or_insert(0) += 1;
-        }
-        let expected: &[(&str, i32)] = match encoding {
-            Encoding::Raw => &[("digest-mismatch", 75)],
-            _ => &[("digest-mismatch", 75), ("zstd", 198)],
-        };
-        assert_eq!(codes.into_iter().collect::<Vec<_>>(), expected);
-        let hashed = hash(&file, 2);
-        let wrong = hashed.iter().filter(|(_, hash)| hash.contains("Err("));
-        assert_eq!(
-            wrong.count() as i32,
-            expected.iter().map(|(_, count)| count).sum::<i32>()
-        );
-        let read = count.load(Ordering::Relaxed);
-        assert!(read < 12 * byte_len, "{read} bytes read of {byte_len}");
-    }
-}
-
-#[test]
-fn a_digest_that_was_found_right_serves_every_object_with_the_bytes() {
-    let bytes = vec![3; 100_000];
-    let digest = DigestAlgorithm::Crc32c.digest(&bytes).unwrap();
-    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
-    let span = Span::new(0, bytes.len() as u64).unwrap();
-    let source = builder.source(Memory::new(bytes));
-    for (name, digest) in [("a", &digest), ("b", &digest), ("c", &Digest::Crc32c(1))] {
-        let blob = Blob {
-            digest: Some(digest.clone()),
-            ..Blob::raw(span)
-        };
-        let object = Object::new([span.byte_len()], "dense")
-            .with_component("data", Component::new(DType::U8, blob));
-        builder.object(name, object, source);
-    }
-    let file = builder.build().unwrap();
-    let tensor = |name| file.tensor(name).unwrap();
-    assert!(!tensor("b").is_verified("data").unwrap());
-    tensor("a").bytes("data").unwrap();
-    assert!(tensor("b").is_verified("data").unwrap());
-    let error = tensor("c").bytes("data").unwrap_err();
-    assert_eq!(error.code(), "digest-mismatch");
 }
 
 #[test]
@@ -412,10 +235,7 @@ fn big_endian_content_is_hashed_as_little_endian() {
             component.byte_order = order;
             let object =
                 Object::new([values.len() as u64], "dense").with_component("data", component);
-            let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
-            let source = builder.source(Memory::new(stored));
-            builder.object("x", object, source);
-            sums.push(hash(&builder.build().unwrap(), 2));
+            sums.push(hash(&built(Memory::new(stored), [("x", object)]), 2));
         }
     }
     assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
@@ -478,12 +298,8 @@ fn frames_longer_than_pieces_are_looked_at_as_they_are() {
             digest: Some(DigestAlgorithm::Crc32c.digest(&stored).unwrap()),
             ..Blob::raw(Span::new(0, stored.len() as u64).unwrap())
         };
-        let component = Component::new(DType::U8, blob);
-        let object = Object::new([content.len() as u64], "dense").with_component("data", component);
-        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
-        let source = builder.source(Memory::new(stored));
-        builder.object("x", object, source);
-        builder.build().unwrap()
+        let object = dense(DType::U8, content.len() as u64, blob);
+        built(Memory::new(stored), [("x", object)])
     };
     let (framed, raw) = (
         file(frames, Encoding::Zstd),
@@ -493,51 +309,6 @@ fn frames_longer_than_pieces_are_looked_at_as_they_are() {
         assert!(verify(&framed, threads).is_ok());
         assert_eq!(hash(&framed, threads), hash(&raw, threads));
     }
-}
-
-/// The length that its objects disagree about is looked for beside neighbours that are read with it.
-#[test]
-fn a_length_in_dispute_is_the_fault_of_the_object_that_is_wrong() {
-    let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();
-    let (mut frame, mut all, mut spans) = (Vec::new(), Vec::new(), Vec::new());
-    for content in [[1u8; 5], [2; 5], [3; 5]] {
-        compressor.compress(&content, &mut frame).unwrap();
-        spans.push(Span::new(all.len() as u64, frame.len() as u64).unwrap());
-        all.extend_from_slice(&frame);
-    }
-    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
-    let source = builder.source(common::ByPosition(all));
-    for (name, at, len) in [
-        ("a", 0, 5),
-        ("b", 1, 6),
-        ("c", 1, 5),
-        ("d", 1, 4),
-        ("e", 2, 5),
-    ] {
-        let blob = Blob {
-            encoding: Encoding::Zstd,
-            decoded_len: Some(len),
-            ..Blob::raw(spans[at])
-        };
-        let component = Component::new(DType::U8, blob);
-        let object = Object::new([len], "dense").with_component("data", component);
-        builder.object(name, object, source);
-    }
-    let file = builder.build().unwrap();
-    for threads in [1, 3] {
-        let report = verify(&file, threads);
-        let wrong: Vec<_> = report.problems.iter().map(|it| it.object()).collect();
-        assert_eq!(wrong, [Some("b"), Some("d")]);
-    }
-}
-
-fn noise(len: usize) -> Vec<u8> {
-    let mut state = 1u32;
-    let next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    };
-    std::iter::repeat_with(next).take(len).collect()
 }
 
 /// Of a format that nobody knows, which does not say how long its components are.
@@ -561,9 +332,7 @@ fn a_stream_of_unknown_length_is_decoded_and_summed() {
         };
         let component = Component::new(dtype, blob);
         let object = Object::new([3], "test.alien/1").with_component("data", component);
-        let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
-        let source = builder.source(Memory::new(frames.clone()));
-        builder.object("x", object, source);
+        let file = built(Memory::new(frames.clone()), [("x", object)]);
         let done = AtomicU64::new(0);
         let count = |bytes| {
             done.fetch_add(bytes, Ordering::Relaxed);
@@ -573,77 +342,9 @@ fn a_stream_of_unknown_length_is_decoded_and_summed() {
             progress: Some(&count),
             ..VerifyOptions::default()
         };
-        let report = builder.build().unwrap().verify(&options).unwrap();
+        let report = file.verify(&options).unwrap();
         let codes: Vec<_> = report.problems.iter().map(zt::Error::code).collect();
         assert_eq!(codes, Vec::from_iter(code));
         assert_eq!(done.load(Ordering::Relaxed), content.len() as u64);
     }
-}
-
-/// Objects may disagree about a stream that holds far more than any of them says.
-#[test]
-fn a_length_in_dispute_is_looked_for_no_further_than_the_longest() {
-    let stored = stored(&noise(4 * PIECE), Encoding::Zstd);
-    let span = Span::new(0, stored.len() as u64).unwrap();
-    let (source, count) = counted(stored);
-    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
-    let source = builder.source(source);
-    for (name, len) in [("a", 10), ("b", 20)] {
-        let blob = Blob {
-            encoding: Encoding::Zstd,
-            decoded_len: Some(len),
-            ..Blob::raw(span)
-        };
-        let component = Component::new(DType::U8, blob);
-        let object = Object::new([len], "dense").with_component("data", component);
-        builder.object(name, object, source);
-    }
-    let file = builder.build().unwrap();
-    count.store(0, Ordering::Relaxed);
-    assert_eq!(verify(&file, 2).problems.len(), 2);
-    // The decoder that is told the length takes all that is stored, and finds it too long.
-    let (read, byte_len) = (count.load(Ordering::Relaxed), span.byte_len());
-    assert!(read < byte_len + byte_len / 2, "{read}");
-}
-
-/// A file of objects of the same bytes, each with a digest of its own.
-#[cfg(any(feature = "crc32", feature = "xxh3"))]
-fn of_digests(bytes: Vec<u8>, digests: &[Digest]) -> File {
-    let span = Span::new(0, bytes.len() as u64).unwrap();
-    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
-    let source = builder.source(Memory::new(bytes));
-    for (at, digest) in digests.iter().enumerate() {
-        let blob = Blob {
-            digest: Some(digest.clone()),
-            ..Blob::raw(span)
-        };
-        let object = Object::new([span.byte_len()], "dense")
-            .with_component("data", Component::new(DType::U8, blob));
-        builder.object(at.to_string(), object, source);
-    }
-    builder.build().unwrap()
-}
-
-#[cfg(feature = "xxh3")]
-#[test]
-fn digests_of_xxh3_are_compared() {
-    for len in [100, 2 * PIECE] {
-        let bytes = vec![7; len];
-        let right = DigestAlgorithm::Xxh3.digest(&bytes).unwrap();
-        let file = of_digests(bytes, &[right, Digest::Xxh3(1)]);
-        let problems = verify(&file, 2).problems;
-        let found: Vec<_> = problems.iter().map(|it| (it.object(), it.code())).collect();
-        assert_eq!(found, [(Some("1"), "digest-mismatch")]);
-    }
-}
-
-/// One of them is computed; no file has two.
-#[cfg(feature = "crc32")]
-#[test]
-fn a_second_checksum_of_one_range_does_not_pass_in_silence() {
-    let right = DigestAlgorithm::Crc32c.digest(&[7; 100]).unwrap();
-    let file = of_digests(vec![7; 100], &[right, Digest::Crc32(1)]);
-    let problems = verify(&file, 2).problems;
-    let found: Vec<_> = problems.iter().map(zt::Error::object).collect();
-    assert_eq!(found, [Some("1")]);
 }
