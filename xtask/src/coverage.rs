@@ -79,7 +79,10 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     }
     let report = |kind: &str| {
         let path = shell.target().join("coverage.report");
-        let report = cargo().args("report --branch").args(kind);
+        // Programs that a test gives no room to write in leave half a profile: it is left out.
+        let report = cargo()
+            .args("report --branch --failure-mode all")
+            .args(kind);
         with_tools(report.arg("--output-path").arg(&path)).run()?;
         fs::read_to_string(&path).map_err(Error::file(&path))
     };
