@@ -14,7 +14,7 @@ pub(crate) const SPLIT_COUNT: &str = "split.count";
 const SPLIT_NO: &str = "split.no";
 const SPLIT_TENSORS: &str = "split.tensors.count";
 
-/// Takes what only says which file of a set each is out of the attributes of all of them, because what is
+/// Takes what only says which file of a set each is out of the attributes of all of them: what is
 /// made of all is no part of a set. `false`, and nothing done, where one is missing.
 pub(crate) fn forgets_set(files: &mut [Attributes]) -> bool {
     let number = |file: &Attributes, key| file.get(key).and_then(Value::as_u64);

@@ -102,9 +102,10 @@ impl Header {
         model(record, tolerated);
         let header_len = u64::from(header_len);
         let extension = Span::between(FIELDS_LEN as u64, header_len).unwrap_or_default();
-        let extension = match extension.byte_len() > EXTENSION_MAX {
-            true => Vec::new(),
-            false => bytes_of(source, extension)?.into_owned(),
+        let extension = if extension.byte_len() > EXTENSION_MAX {
+            Vec::new()
+        } else {
+            bytes_of(source, extension)?.into_owned()
         };
         Ok(Header {
             span: Span::new(0, header_len).unwrap_or_default(),
