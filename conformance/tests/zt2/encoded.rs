@@ -1,9 +1,12 @@
 //! Streams of frames, and the tables that find them.
 
 use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use zt::Slice;
 use zt::container::codec::FrameCompressor;
+use zt::{Memory, OpenOptions, Slice, Source};
 use zt_conformance::zt2::{dense, part, seek_table, seekable};
 
 use super::{code, one, open, path};
@@ -111,5 +114,46 @@ fn a_slice_decodes_its_frames_alone() {
         };
         let slice = tensor.slice(&[slice]).unwrap();
         assert_eq!(*slice.as_slice::<u32>().unwrap(), whole[range]);
+    }
+}
+
+/// A frame of which parts are read is decoded once, as long as few others are read in between.
+#[test]
+fn parts_of_a_frame_decode_it_once() {
+    const LEN: usize = 4 << 20;
+    let stored = stream(&[&vec![1; LEN], &vec![2; LEN]]);
+    let count = Arc::new(AtomicU64::new(0));
+    let source = Counted(encoded(&stored, 2 * LEN as u64), Arc::clone(&count));
+    let file = zt_convert::open_source(source, &OpenOptions::new()).unwrap();
+    let tensor = file.tensor("t").unwrap();
+    let is_read = |start: usize| {
+        let slice = Slice::Range {
+            start: i64::try_from(start).ok(),
+            stop: i64::try_from(start + 500).ok(),
+            step: 1,
+        };
+        let slice = tensor.slice(&[slice]).unwrap();
+        let value = if start < LEN { 1 } else { 2 };
+        *slice.as_slice::<u8>().unwrap() == [value; 500]
+    };
+    assert!(is_read(500) && is_read(LEN + 500));
+    let once = count.load(Ordering::Relaxed);
+    for start in [1 << 20, LEN + (1 << 20), 2 << 20, LEN + (2 << 20)] {
+        assert!(is_read(start));
+    }
+    assert_eq!(count.load(Ordering::Relaxed), once);
+}
+
+/// Counts the bytes that are read.
+struct Counted(Vec<u8>, Arc<AtomicU64>);
+
+impl Source for Counted {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        Memory::new(&self.0[..]).read_at(offset, buf)
     }
 }

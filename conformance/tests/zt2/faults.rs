@@ -1,6 +1,6 @@
 //! Files laid out by hand that break the rules one at a time.
 
-use zt::VerifyOptions;
+use zt::{ErrorKind, Limits, Memory, OpenOptions, VerifyOptions};
 use zt_conformance::cbor::{
     Cbor, array, head_of_width, map, nested_arrays, tag, text, uint, uints,
 };
@@ -14,7 +14,7 @@ fn faults_of_an_object_are_its_own() {
     let with = |more: &[(&str, Cbor)]| dense(&[2], part("f32", 4096, 8, more));
     let typed =
         |dtype: &str, name: &str| dense(&[8], part(dtype, 4096, 8, &[("type", text(name))]));
-    let cases: [(&str, Cbor, &str); 32] = [
+    let cases: [(&str, Cbor, &str); 42] = [
         ("what is sound", dense(&[2], pair()), "sound"),
         ("no map", uint(1), "object schema"),
         (
@@ -69,6 +69,26 @@ fn faults_of_an_object_are_its_own() {
         (
             "a type over another dtype",
             typed("i8", "f8_e5m2"),
+            "object logical-type",
+        ),
+        (
+            "bools over another dtype",
+            typed("i8", "bool"),
+            "object logical-type",
+        ),
+        (
+            "exponents over another dtype",
+            typed("i8", "f8_e8m0"),
+            "object logical-type",
+        ),
+        (
+            "halves of bytes over another dtype",
+            dense(&[16], part("i8", 4096, 8, &[("type", text("f4_e2m1"))])),
+            "object logical-type",
+        ),
+        (
+            "complex numbers over another dtype",
+            dense(&[1], part("f64", 4096, 8, &[("type", text("complex64"))])),
             "object logical-type",
         ),
         ("an unknown type", typed("u8", "acme.t"), "sound"),
@@ -131,6 +151,26 @@ fn faults_of_an_object_are_its_own() {
             "object digest-format",
         ),
         (
+            "a digest without an algorithm",
+            dense(&[2], digest(":00")),
+            "object digest-format",
+        ),
+        (
+            "a digest without digits",
+            dense(&[2], digest("blake9:")),
+            "object digest-format",
+        ),
+        (
+            "an algorithm in capitals",
+            dense(&[2], digest("Blake9:00")),
+            "object digest-format",
+        ),
+        (
+            "digits that are none",
+            dense(&[2], digest("blake9:0g")),
+            "object digest-format",
+        ),
+        (
             "a digest cut short",
             dense(&[2], digest("xxh3:00")),
             "object digest-format",
@@ -154,6 +194,20 @@ fn faults_of_an_object_are_its_own() {
             "half a byte too much",
             dense(&[5], part("u8", 4096, 3, &[("type", text("f4_e2m1"))])),
             "object padding",
+        ),
+        (
+            "as many halves as bytes have",
+            dense(&[6], part("u8", 4096, 3, &[("type", text("f4_e2m1"))])),
+            "sound",
+        ),
+        (
+            "halves of a sparse object, whose last is another's",
+            object(
+                &[1],
+                "acme.x/1",
+                &[("data", part("u8", 4096, 1, &[("type", text("f4_e2m1"))]))],
+            ),
+            "sound",
         ),
         (
             "a packed size",
@@ -223,6 +277,43 @@ fn indices_of_sparse_objects_are_plain_and_as_many_as_they_have_to_be() {
     let len = "object shape-size-mismatch";
     assert_eq!(coo(&[1, 2], plain("u32", 12), plain("f32", 4)), len);
     assert_eq!(coo(&[], plain("u32", 8), plain("f32", 4)), len);
+}
+
+/// Half a byte that is not used is 0, whatever the other half is.
+#[test]
+fn the_last_half_of_an_odd_number_is_not_used() {
+    for (last, expected) in [(0x0F, "sound"), (0x10, "object padding")] {
+        let data = part("u8", 4096, 2, &[("type", text("f4_e2m1"))]);
+        assert_eq!(code(one(&[0xFF, last], dense(&[3], data))), expected);
+    }
+}
+
+#[test]
+fn attributes_of_an_object_are_kept() {
+    let object = sorted(&[
+        ("shape", uints(&[2])),
+        ("layout", text("dense")),
+        ("parts", sorted(&[("data", pair())])),
+        ("attributes", sorted(&[("k", uint(7))])),
+    ]);
+    let file = open(one(&[0; 8], object)).unwrap();
+    let tensor = file.tensor("t").unwrap();
+    assert_eq!(tensor.attributes().get("k"), Some(&zt::Value::Unsigned(7)));
+}
+
+/// Of what is longer than a message should be, its beginning.
+#[test]
+fn messages_name_what_is_wrong() {
+    let said = |object: Cbor| {
+        let file = open(one(&[0; 8], object)).unwrap();
+        file.tensor("t").unwrap_err().message()
+    };
+    let message = said(dense(&[1; 65], pair()));
+    assert!(message.contains("65 dimensions"), "{message}");
+    let long = "d".repeat(1000);
+    let message = said(dense(&[2], part(&long, 4096, 8, &[])));
+    assert!(message.contains(&"d".repeat(80)), "{message}");
+    assert!(!message.contains(&"d".repeat(81)), "{message}");
 }
 
 #[test]
@@ -391,4 +482,70 @@ fn blobs_are_the_same_or_apart() {
     assert!(codes.eq(["overlap", "overlap"]));
     let into_manifest = dense(&[4097], part("u8", 4096, 4097, &[]));
     assert_eq!(code(one(&[0; 8], into_manifest)), "object overlap");
+}
+
+/// The item that breaks a rule of CBOR, what is said of it, and that it is where that says.
+#[test]
+fn broken_items_are_named_and_found() {
+    let cases: [(&[u8], &str); 8] = [
+        (&[0xC1, 0x00], "a tag"),
+        (&[0x9F, 0xFF], "indefinite length"),
+        (&[0x1F], "indefinite length"),
+        (&[0xFF], "indefinite length"),
+        (&[0x1C], "without a meaning"),
+        (&[0xF8, 0xFF], "without a meaning"),
+        (&[0x18, 0x01], "in fewer bytes"),
+        // As many items as bytes that follow, and one more.
+        (&[0x84, 0x01, 0x02, 0x03], "ends within an item"),
+    ];
+    for (item, expected) in cases {
+        // The last key of the last map, so that nothing follows.
+        let manifest = sorted(&[("objects", map(&[])), ("zzzzzzzz", item.to_vec())]);
+        let bytes = framed(&[], &manifest);
+        let place = 4096 + manifest.len() - item.len();
+        let error = open(bytes).unwrap_err();
+        assert!(error.message().contains(expected), "{error}");
+        assert_eq!(error.offset(), Some(place as u64), "{error}");
+    }
+    for (key, expected) in [("objects", "there twice"), ("a", "before the one before")] {
+        let pairs = [(text("objects"), map(&[])), (text(key), map(&[]))];
+        let error = open(framed(&[], &map(&pairs))).unwrap_err();
+        assert!(error.message().contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn what_another_version_wrote_is_unsupported() {
+    let mut bytes = one(&[0; 8], dense(&[2], pair()));
+    let end = bytes.len();
+    bytes[end - 16] = 3;
+    assert_eq!(open(bytes).unwrap_err().kind(), ErrorKind::Unsupported);
+    let more = [("encoding", text("x.z/1")), ("decoded_length", uint(8))];
+    let file = open(one(&[0; 8], dense(&[2], part("f32", 4096, 8, &more)))).unwrap();
+    let error = file.tensor("t").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+}
+
+#[test]
+fn limits_are_those_of_the_reader_and_may_be_met() {
+    let attributes = sorted(&[("k", uint(7))]);
+    let manifest = sorted(&[("attributes", attributes.clone()), ("objects", map(&[]))]);
+    let bytes = framed(&[], &manifest);
+    let read = |limits: Limits| {
+        let options = OpenOptions::new().limits(limits);
+        zt_convert::open_source(Memory::new(bytes.clone()), &options).map_err(|error| error.kind())
+    };
+    for less in [0, 1] {
+        let expected = (less > 0).then_some(ErrorKind::Limit);
+        let limits = Limits {
+            manifest_len: (manifest.len() - less) as u64,
+            ..Limits::default()
+        };
+        assert_eq!(read(limits).err(), expected);
+        let limits = Limits {
+            attributes_len: attributes.len() - less,
+            ..Limits::default()
+        };
+        assert_eq!(read(limits).err(), expected);
+    }
 }

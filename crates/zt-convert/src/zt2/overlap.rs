@@ -57,4 +57,11 @@ mod tests {
         assert_eq!(names(&within), [(0, 100), (10, 20), (30, 40)]);
         assert_eq!(names(&[(0, 8), (0, 4)]), [(0, 4), (0, 8)]);
     }
+
+    #[test]
+    fn of_ranges_with_one_end_the_first_is_the_other() {
+        let ends_at_10 = |start| Span::between(start, 10).unwrap();
+        let found = overlapping([0, 5, 7].map(ends_at_10).to_vec());
+        assert_eq!(found.get(&ends_at_10(7)), Some(&0));
+    }
 }

@@ -212,7 +212,6 @@ fn format_of(layout: Text) -> Text {
     match &*layout {
         CSR => "sparse_csr".into(),
         COO => "sparse_coo".into(),
-        DENSE => DENSE.into(),
         _ => layout,
     }
 }

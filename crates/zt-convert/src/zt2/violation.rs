@@ -57,12 +57,8 @@ pub(super) enum Violation {
     },
     /// A storage type that does not exist.
     DType { found: String },
-    /// A logical type over another storage type than its own.
-    LogicalType {
-        name: String,
-        expected: DType,
-        found: DType,
-    },
+    /// A logical type of bytes over another storage type.
+    LogicalType { name: String, found: DType },
     /// Indices that are not plain u32 or u64, or not all of one of them.
     IndexType,
     /// A part that is not as long as its shape demands.
@@ -217,11 +213,9 @@ impl fmt::Display for Violation {
             Violation::DType { found } => {
                 write!(f, "there is no dtype \"{}\"", found.escape_debug())
             }
-            Violation::LogicalType {
-                name,
-                expected,
-                found,
-            } => write!(f, "the type {name} is stored as {expected}, not {found}"),
+            Violation::LogicalType { name, found } => {
+                write!(f, "the type {name} is stored as u8, not {found}")
+            }
             Violation::IndexType => {
                 f.write_str("indices are plain u32 or plain u64, all of an object alike")
             }
