@@ -48,6 +48,9 @@ fn texts_and_numbers_of_every_protocol_are_read() {
         (b"K\x01K\x020", Value::Unsigned(1)),
         (b"K\x01(K\x02K\x031", Value::Unsigned(1)),
         (b"K\x01(0", Value::Unsigned(1)),
+        (b"K\x0520", Value::Unsigned(5)),
+        // Memos by lines.
+        (b"K\x05p1\n0g1\n", Value::Unsigned(5)),
     ] {
         assert_eq!(run(code), Ok(expected), "{}", code.escape_ascii());
     }
@@ -97,6 +100,7 @@ fn instructions_that_cannot_be_carried_out_are_refused() {
         b"K\x01)R",
         b"K\x01)\x81",
         b"ctorch\nSize\nK\x01R",
+        b"(X\x07\0\0\0storagecmy.module\nClass\ntQ)R",
         b"c_codecs\nencode\n)\x81",
         b"ctorch\nfloat32\n)R",
         b"ctorch.storage\nTypedStorage\n)R",
@@ -123,12 +127,15 @@ fn instructions_that_cannot_be_carried_out_are_refused() {
         assert_eq!(kind(code), ErrorKind::Unsupported);
     }
     assert_eq!(kind(b"\xFF"), ErrorKind::Malformed);
-    // A list of 200 numbers, made a set 100 times.
-    let copies = b"h\x01h\x02\x85R0".repeat(100);
-    let list = [b"(", &b"K\x01".repeat(200)[..], b"lq\x020"].concat();
-    let code = [b"cbuiltins\nset\nq\x010", &list[..], &copies, b"N"].concat();
-    assert_eq!(run(&code), Err("pickle"));
-    assert_eq!(kind(&code), ErrorKind::Limit);
+    // A list of 200 numbers made a set 100 times, and a dict made another.
+    for (maker, end) in [("builtins\nset", b'l'), ("collections\nCounter", b'd')] {
+        let copies = b"h\x01h\x02\x85R0".repeat(100);
+        let items = [b"(", &b"K\x01".repeat(200)[..], &[end], b"q\x020"].concat();
+        let maker = format!("c{maker}\nq\x010");
+        let code = [maker.as_bytes(), &items, &copies, b"N"].concat();
+        assert_eq!(run(&code), Err("pickle"));
+        assert_eq!(kind(&code), ErrorKind::Limit);
+    }
     // Nothing but a name holds no data.
     let bytes = file(&Py::Global("my.module", "Class"), &[]);
     assert_eq!(opened(bytes).unwrap_err().code(), "pickle-global");
@@ -165,6 +172,7 @@ fn collections_are_made_of_others() {
         b"cbuiltins\nset\n(\x8f(K\x01\x90tR",
         b"cbuiltins\nfrozenset\n((K\x01ltR",
         b"cbuiltins\nset\n)\x81(K\x01\x90",
+        b"cbuiltins\nset\n(]tR(K\x01\x90",
     ] {
         assert_eq!(numbers(code), one, "{}", code.escape_ascii());
     }
@@ -180,4 +188,49 @@ fn collections_are_made_of_others() {
     ] {
         assert_eq!(numbers(code), none, "{}", code.escape_ascii());
     }
+}
+
+#[test]
+fn what_is_called_and_is_no_function_is_named() {
+    for (value, name) in [
+        (&b"N"[..], "None"),
+        (b"\x88", "a bool"),
+        (b"K\x01", "an integer"),
+        (b"G\0\0\0\0\0\0\0\0", "a float"),
+        (b"X\x01\0\0\0a", "a text"),
+        (b"C\x01a", "bytes"),
+        (b"\x8a\x09\0\0\0\0\0\0\0\0\x01", "a long integer"),
+        (b")", "a tuple"),
+        (b"]", "a list"),
+        (b"\x8f", "a set"),
+        (b"(\x91", "a set"),
+        (b"}", "a dict"),
+        (b"ctorch\nSize\n(]tR", "an object"),
+        (b"(X\x07\0\0\0storagectorch\nFloatStorage\ntQ", "a storage"),
+    ] {
+        for (end, what) in [(&b")R"[..], "called"), (b")\x81", "object is made of")] {
+            let code = [value, end].concat();
+            let items = vec![("x".into(), Py::Code(code.clone()))];
+            let message = beside(items).unwrap_err().message();
+            let is_named = message.contains(name) && message.contains(what);
+            assert!(is_named, "{}: {message}", code.escape_ascii());
+        }
+    }
+}
+
+/// Not where it is called.
+#[test]
+fn a_name_is_refused_where_it_stands() {
+    let bytes = file(&Py::Code(b"NNN000cos\nsystem\n(K\x01tR".to_vec()), &[]);
+    let error = opened(bytes.clone()).unwrap_err();
+    let at = usize::try_from(error.offset().unwrap()).unwrap();
+    assert!(bytes[at..].starts_with(b"cos\nsystem"), "{at}");
+}
+
+/// Two keys, so that they are compared, of tuples within tuples.
+#[test]
+fn keys_are_looked_into_no_deeper_than_they_are_compared() {
+    let key = [&b")"[..], &b"\x85".repeat(500_000)].concat();
+    let code = [b"}", &key[..], b"K\x01s", &key, b"K\x02s"].concat();
+    assert!(run(&code).is_err());
 }

@@ -141,6 +141,11 @@ fn arguments_that_make_no_tensor_are_refused() {
         arguments.push(metadata);
         rebuilt("_rebuild_tensor_v2", arguments)
     };
+    let of_sizes = |sizes: Py| {
+        let mut arguments = strided(f(), 0, &[1], &[1]);
+        arguments[2] = sizes;
+        rebuilt("_rebuild_tensor_v2", arguments)
+    };
     let meta = |dtype: Py| {
         rebuilt(
             "_rebuild_meta_tensor_no_storage",
@@ -186,6 +191,10 @@ fn arguments_that_make_no_tensor_are_refused() {
         (v2(f(), 3, &[2], &[1]), "bounds"),
         (v2(f(), 0, &[i64::MAX, i64::MAX, 4], &[1, 1, 1]), "bounds"),
         (v2(f(), 0, &[1; 65], &[1; 65]), "schema"),
+        (
+            of_sizes(call("torch.serialization", "_get_layout", vec![tuple([1])])),
+            "schema",
+        ),
         (v3(Py::None), "schema"),
         (with_metadata(1.into()), "schema"),
         (

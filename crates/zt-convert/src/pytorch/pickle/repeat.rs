@@ -161,8 +161,6 @@ fn is_same(heap: &Heap<'_>, a: Value, b: Value, depth: usize) -> bool {
         return a == b;
     }
     match (heap.node(a), heap.node(b)) {
-        // Not a number is not even itself.
-        (None, None) => a == b,
         (Some(Node::Text(a)), Some(Node::Text(b))) => a == b,
         (Some(Node::Halves(a)), Some(Node::Halves(b)))
         | (Some(Node::Bytes(a)), Some(Node::Bytes(b)))
@@ -185,6 +183,7 @@ fn is_same(heap: &Heap<'_>, a: Value, b: Value, depth: usize) -> bool {
                 || left.len() == right.len()
                     && depth.is_some_and(|depth| items.all(|(a, b)| is_same(heap, *a, *b, depth)))
         }
+        // Not a number is not even itself.
         _ => a == b,
     }
 }
