@@ -320,3 +320,59 @@ fn an_archive_whose_first_bytes_are_broken_is_of_no_kind() {
         assert_eq!(detect(&memory(&bytes)).unwrap(), None, "{name}");
     }
 }
+
+/// The first place of these bytes, from `from` on.
+fn place(bytes: &[u8], magic: &[u8; 4], from: usize) -> usize {
+    let found = bytes[from..].windows(4).position(|window| window == magic);
+    from + found.unwrap()
+}
+
+/// Fields of the first member's two headers that cannot be, by their places in these.
+#[test]
+fn a_member_that_is_wrong_is_the_fault_of_its_object() {
+    let (malformed, unsupported) = (ErrorKind::Malformed, ErrorKind::Unsupported);
+    let large = u32::MAX.wrapping_sub(1).to_le_bytes();
+    type Fields<'f> = &'f [(usize, &'f [u8])];
+    let cases: [(&str, Fields<'_>, Fields<'_>, ErrorKind, &str); 9] = [
+        ("compressed", &[(8, &[1])], &[], unsupported, "unsupported"),
+        (
+            "compressed",
+            &[(10, &[12])],
+            &[(8, &[12])],
+            unsupported,
+            "unsupported",
+        ),
+        ("compressed", &[], &[(8, &[0])], malformed, "header"),
+        ("compressed", &[], &[(26, &[1])], malformed, "header"),
+        ("compressed", &[], &[(30, b"/")], malformed, "header"),
+        ("compressed", &[(20, &large)], &[], malformed, "bounds"),
+        (
+            "compressed",
+            &[(24, &large)],
+            &[],
+            ErrorKind::Limit,
+            "decompression-limit",
+        ),
+        ("stored", &[(24, &[1, 0, 0, 0])], &[], malformed, "header"),
+        ("compressed", &[(42, &[1])], &[], malformed, "header"),
+    ];
+    for (name, central, local, kind, code) in cases {
+        let mut bytes = bytes_of(&format!("foreign/npz/{name}.npz"));
+        let at = [
+            place(&bytes, b"PK\x01\x02", 0),
+            place(&bytes, b"PK\x03\x04", 0),
+        ];
+        for (header, fields) in at.into_iter().zip([central, local]) {
+            for (field, value) in fields {
+                bytes[header + field..][..value.len()].copy_from_slice(value);
+            }
+        }
+        let file = opened(&bytes).unwrap();
+        let faults = file.entries().into_iter();
+        let faults: Vec<_> = faults
+            .filter_map(|entry| Some((entry.fault()?.kind(), entry.fault()?.code())))
+            .collect();
+        assert_eq!(faults, [(kind, code)], "{name} {central:?} {local:?}");
+        assert!(file.len() > 1);
+    }
+}

@@ -241,8 +241,11 @@ impl Source for Inflated {
     reason = "small numbers"
 )]
 mod tests {
-    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use zt::ErrorKind;
+
+    use super::*;
 
     /// Content that does not repeat, and longer than what is kept apart.
     fn content(len: usize) -> Vec<u8> {
@@ -303,6 +306,47 @@ mod tests {
         let mut other = inflated(&whole, |_| {}, len);
         other.crc ^= 1;
         assert_eq!(code(&other), "digest-mismatch");
+    }
+
+    /// The bytes, and how many of them were read.
+    struct Counted(Vec<u8>, AtomicU64);
+
+    impl Source for Counted {
+        fn byte_len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+            zt::Memory::new(&self.0[..]).read_at(offset, buf)
+        }
+    }
+
+    /// The nearest that is known, whether that was kept or is where the last read ended.
+    #[test]
+    fn a_read_begins_at_the_nearest_state() {
+        let whole = content(16 << 20);
+        let stored = miniz_oxide::deflate::compress_to_vec(&whole, 1);
+        let span = Span::new(0, stored.len() as u64).unwrap();
+        let archive = Arc::new(Counted(stored, AtomicU64::new(0)));
+        let base: Arc<dyn Source> = Arc::clone(&archive) as _;
+        let (len, crc) = (whole.len() as u64, crc32fast::hash(&whole));
+        let source = Inflated::new(base, span, len, crc);
+        assert!(source.is_sequential());
+        let read = |offset: u64| {
+            let before = archive.1.load(Ordering::Relaxed);
+            source.read_at(offset, &mut [0; 1000]).unwrap();
+            archive.1.load(Ordering::Relaxed) - before
+        };
+        let last = len - (1 << 20);
+        let all = read(last);
+        // Forwards from where the last read ended, and back to a state that was kept.
+        assert!(read(last + 1000) < all / 8);
+        let half = read(len / 2);
+        assert!(half < all * 3 / 8, "{half} of {all}");
+        // What was kept is nearer than where that read ended.
+        let forth = read(last);
+        assert!(forth < all * 3 / 8, "{forth} of {all}");
     }
 
     #[test]
