@@ -15,7 +15,7 @@
 //! | [`mod@observe`] | everything that can be seen of a file, read in every way there is |
 //! | [`expectation`] | a file's JSON held against what was seen |
 //! | [`decisions`], [`generate`], [`strategies`] | arbitrary files out of bytes, for fuzzers and for proptest |
-//! | [`position`] | a source in memory that behaves as a file does |
+//! | [`position`] | sources in memory that behave as a file does |
 //! | [`written`] | whether what was written is what was meant |
 //! | [`foreign`] | files of other formats held against the truth beside them |
 //! | [`policy`] | files of formats that leave much open, held against what is settled |

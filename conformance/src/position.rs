@@ -1,6 +1,8 @@
-//! A source in memory that behaves as a file does.
+//! Sources in memory that behave as a file does.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use zt::{Memory, Source};
 
@@ -14,6 +16,21 @@ impl Source for ByPosition {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        Memory::new(&self.0[..]).read_at(offset, buf)
+    }
+}
+
+/// The same, which counts the bytes that are read.
+#[derive(Debug, Clone)]
+pub struct Counted(pub Vec<u8>, pub Arc<AtomicU64>);
+
+impl Source for Counted {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
         Memory::new(&self.0[..]).read_at(offset, buf)
     }
 }

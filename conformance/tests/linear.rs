@@ -14,27 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use counting::{alone, cost};
-use zt::{
-    DType, DigestAlgorithm, HashOptions, Memory, OpenOptions, RepairOptions, Source, VerifyOptions,
-};
+use zt::{DType, DigestAlgorithm, HashOptions, OpenOptions, RepairOptions, VerifyOptions};
 use zt_conformance::archive;
 use zt_conformance::cbor::{self, head, text, uint};
 use zt_conformance::draft::{Draft, Item};
 use zt_conformance::hdf5;
+use zt_conformance::position::Counted;
 use zt_convert::{ConvertOptions, GGUF, Input, NPZ, SAFETENSORS, convert};
-
-/// A source that lends nothing and counts the bytes that are read of it.
-struct Counted(Vec<u8>, Arc<AtomicU64>);
-
-impl Source for Counted {
-    fn byte_len(&self) -> u64 {
-        self.0.len() as u64
-    }
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
-        Memory::new(&self.0[..]).read_at(offset, buf)
-    }
-}
 
 /// Bytes read and allocated by some work on a file. What is refused takes work until it is.
 fn counted<T>(

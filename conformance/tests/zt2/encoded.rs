@@ -1,12 +1,12 @@
 //! Streams of frames, and the tables that find them.
 
 use std::fs;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use zt::container::codec::FrameCompressor;
-use zt::{Memory, OpenOptions, Slice, Source};
+use zt::{OpenOptions, Slice};
+use zt_conformance::position::Counted;
 use zt_conformance::zt2::{dense, part, seek_table, seekable};
 
 use super::{code, one, open, path};
@@ -142,18 +142,4 @@ fn parts_of_a_frame_decode_it_once() {
         assert!(is_read(start));
     }
     assert_eq!(count.load(Ordering::Relaxed), once);
-}
-
-/// Counts the bytes that are read.
-struct Counted(Vec<u8>, Arc<AtomicU64>);
-
-impl Source for Counted {
-    fn byte_len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
-        Memory::new(&self.0[..]).read_at(offset, buf)
-    }
 }

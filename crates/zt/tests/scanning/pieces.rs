@@ -241,21 +241,32 @@ fn big_endian_content_is_hashed_as_little_endian() {
     assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
 }
 
+/// What is found, and how many bytes were told to be done.
+fn verified(file: &File) -> (zt::Report, u64) {
+    let done = AtomicU64::new(0);
+    let count = |bytes| {
+        done.fetch_add(bytes, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    };
+    let options = VerifyOptions {
+        progress: Some(&count),
+        ..VerifyOptions::default()
+    };
+    let report = file.verify(&options).unwrap();
+    (report, done.into_inner())
+}
+
 #[test]
 fn progress_counts_every_byte_and_stops_every_thread() {
     for (name, options) in every_option() {
         let file = File::from_bytes(file_of(options)).unwrap();
+        let (report, done) = verified(&file);
+        assert_eq!(done, report.bytes, "{name}");
         let done = AtomicU64::new(0);
         let count = |bytes| {
             done.fetch_add(bytes, Ordering::Relaxed);
             ControlFlow::Continue(())
         };
-        let options = VerifyOptions {
-            progress: Some(&count),
-            ..VerifyOptions::default()
-        };
-        let report = file.verify(&options).unwrap();
-        assert_eq!(done.swap(0, Ordering::Relaxed), report.bytes, "{name}");
         let options = HashOptions {
             progress: Some(&count),
             ..HashOptions::default()
@@ -333,18 +344,9 @@ fn a_stream_of_unknown_length_is_decoded_and_summed() {
         let component = Component::new(dtype, blob);
         let object = Object::new([3], "test.alien/1").with_component("data", component);
         let file = built(Memory::new(frames.clone()), [("x", object)]);
-        let done = AtomicU64::new(0);
-        let count = |bytes| {
-            done.fetch_add(bytes, Ordering::Relaxed);
-            ControlFlow::Continue(())
-        };
-        let options = VerifyOptions {
-            progress: Some(&count),
-            ..VerifyOptions::default()
-        };
-        let report = file.verify(&options).unwrap();
+        let (report, done) = verified(&file);
         let codes: Vec<_> = report.problems.iter().map(zt::Error::code).collect();
         assert_eq!(codes, Vec::from_iter(code));
-        assert_eq!(done.load(Ordering::Relaxed), content.len() as u64);
+        assert_eq!(done, content.len() as u64);
     }
 }
