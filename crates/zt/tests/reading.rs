@@ -176,18 +176,21 @@ fn reads_into_the_callers_memory_and_refuses_another_length() {
 #[test]
 fn streams_a_component_in_pieces_of_whole_elements() {
     let file = File::from_bytes(sample(WriteOptions::new().zstd(1))).unwrap();
-    let mut reader = file.tensor("ramp").unwrap().reader("data").unwrap();
+    let ramp = file.tensor("ramp").unwrap();
+    let mut reader = ramp.reader("data").unwrap();
     let (mut all, mut piece) = (Vec::new(), [0; 1001]);
     loop {
         match reader.read(&mut piece).unwrap() {
             0 => break,
             len => {
+                assert!(!ramp.is_verified("data").unwrap());
                 assert_eq!(len % 4, 0);
                 all.extend_from_slice(&piece[..len]);
             }
         }
     }
     assert_eq!(all.len(), 24_000);
+    assert!(ramp.is_verified("data").unwrap());
     assert_eq!(
         reader.read(&mut [0; 3]).unwrap_err().kind(),
         ErrorKind::Misuse
