@@ -222,7 +222,6 @@ impl<'w> Writer<'w> {
         object = Object {
             format: new.format,
             attributes: new.attributes,
-            extra: Map::new(),
             ..object
         };
         for (role, elements) in new.components {

@@ -335,6 +335,11 @@ fn what_has_no_planes_or_would_lose_something_stays_dense() {
         );
         assert_eq!(tensor.attributes().get("note").is_some(), *name == "kept");
     }
+    // Floats in `data`, and whose they are nobody knows.
+    let mut alien = floats.to_object().unwrap();
+    alien.format = "test.alien/1".into();
+    let file = written(WriteOptions::new().planes(), &[("x", alien)]);
+    assert_eq!(file.tensor("x").unwrap().format(), "test.alien/1");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use common::{sample, span_of};
 use zt::{
     Attributes, Blob, Component, ComponentOptions, Compression, DType, Dense, DigestAlgorithm,
-    Encoding, ErrorKind, File, FileBuilder, Kind, Limits, Memory, Object, ObjectOptions,
+    Elements, Encoding, ErrorKind, File, FileBuilder, Kind, Limits, Memory, Object, ObjectOptions,
     OpenOptions, Span, ToObject, Value, WriteOptions, Writer,
 };
 
@@ -480,4 +480,45 @@ fn options_of_a_file_hold_for_all_of_it() {
     let file = File::from_bytes(common::written(&zeros, options)).unwrap();
     let blob = &file.tensor("x").unwrap().component("data").unwrap().blob;
     assert_eq!((blob.encoding, &blob.digest), (Encoding::Zstd, &None));
+}
+
+/// Names and dimensions: as long, and as many, as readers take by default.
+#[test]
+fn what_readers_refuse_by_default_is_not_begun() {
+    let limits = Limits::default();
+    let dense = |rank: usize| Dense::from_slice(&vec![1; rank], &[1u8]).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    let [long, longer] = [0, 1].map(|more| "n".repeat(limits.name_len + more));
+    writer.add(&long, &dense(limits.rank)).unwrap();
+    for (name, rank) in [(&*longer, 1), ("x", limits.rank + 1)] {
+        let error = writer.add(name, &dense(rank)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Misuse);
+    }
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    assert!(file.names().eq([long.as_str()]));
+}
+
+/// Objects are put together by hand, too.
+#[test]
+fn contents_that_readers_refuse_are_not_written() {
+    let (numbers, graph) = (Dense::from_slice(&[2], &[0u8, 2]).unwrap(), common::graph());
+    let mut bools = numbers.to_object().unwrap();
+    bools.components[0].1.dtype = DType::Bool;
+    let mut graph = graph.to_object().unwrap();
+    let mut components = graph.components.iter_mut();
+    let (_, columns) = components.find(|(role, _)| role == "indices").unwrap();
+    *columns = Elements::from(vec![
+        u64::MAX;
+        columns.bytes.len() / columns.dtype.byte_len()
+    ]);
+    let mut writer = Writer::new(io::sink()).unwrap();
+    for (object, role, code) in [
+        (bools, "data", "bool-value"),
+        (graph, "indices", "index-value"),
+    ] {
+        let error = writer.add("x", &object).unwrap_err();
+        assert_eq!((error.code(), error.component()), (code, Some(role)));
+    }
 }
