@@ -147,10 +147,7 @@ impl Inflated {
         let declared = self.byte_len;
         match self.inflate(decoder, &mut cursor, &mut [0])? {
             (0, true) => {}
-            (0, false) => {
-                let found = declared;
-                return Err(self.fault(Deflate::Short { declared, found }));
-            }
+            (0, false) => return Err(self.fault(Deflate::Unended { declared })),
             _ => return Err(self.fault(Deflate::Long { declared })),
         }
         let behind = self.stored.byte_len().saturating_sub(cursor.input);
@@ -265,11 +262,11 @@ mod tests {
         Inflated::new(archive, span, byte_len, crc32fast::hash(content))
     }
 
-    fn code(source: &Inflated) -> String {
+    fn refusal(source: &Inflated) -> zt::Error {
         let mut all = vec![0; usize::try_from(source.byte_len).unwrap()];
         let error = zt::Error::from(source.read_at(0, &mut all).unwrap_err());
         assert_ne!(error.kind(), ErrorKind::Io);
-        error.code().to_owned()
+        error
     }
 
     #[test]
@@ -291,21 +288,24 @@ mod tests {
     fn the_end_is_reached_only_by_what_was_put_in() {
         let whole = content(5000);
         let len = whole.len() as u64;
-        assert_eq!(code(&inflated(&whole, |_| {}, len - 1)), "deflate");
-        assert_eq!(code(&inflated(&whole, |_| {}, len + 1)), "deflate");
-        assert_eq!(
-            code(&inflated(&whole, |stored| stored.push(0), len)),
-            "deflate"
-        );
-        let cut = |stored: &mut Vec<u8>| stored.truncate(stored.len() - 1);
-        assert_eq!(code(&inflated(&whole, cut, len)), "deflate");
-        assert_eq!(
-            code(&inflated(&whole, |stored| stored[0] = 7, len)),
-            "deflate"
-        );
+        let bytes = |change: fn(&mut Vec<u8>), len| inflated(&whole, change, len);
+        for (source, expected) in [
+            (bytes(|_| {}, len - 1), "more than the 4999 that"),
+            (bytes(|_| {}, len + 1), "5000 bytes, and 5001 are"),
+            (bytes(|stored| stored.push(0), len), "1 bytes lie behind"),
+            (
+                bytes(|stored| stored.truncate(stored.len() - 1), len),
+                "do not end",
+            ),
+            (bytes(|stored| stored[0] = 7, len), "damaged behind byte 0"),
+        ] {
+            let error = refusal(&source);
+            assert_eq!(error.code(), "deflate");
+            assert!(error.message().contains(expected), "{error}");
+        }
         let mut other = inflated(&whole, |_| {}, len);
         other.crc ^= 1;
-        assert_eq!(code(&other), "digest-mismatch");
+        assert_eq!(refusal(&other).code(), "digest-mismatch");
     }
 
     /// The bytes, and how many of them were read.

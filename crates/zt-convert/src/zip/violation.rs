@@ -60,6 +60,8 @@ pub(crate) enum Deflate {
     Damaged { at: u64 },
     /// The data ends before the member does.
     Short { declared: u64, found: u64 },
+    /// The data gives the member, and is cut before it ends.
+    Unended { declared: u64 },
     /// The data goes on after the member has ended.
     Long { declared: u64 },
     /// Bytes behind the end of the data.
@@ -179,6 +181,10 @@ impl fmt::Display for Violation {
             Violation::Deflate(Deflate::Short { declared, found }) => write!(
                 f,
                 "the deflated bytes give {found} bytes, and {declared} are declared"
+            ),
+            Violation::Deflate(Deflate::Unended { declared }) => write!(
+                f,
+                "the deflated bytes give the {declared} that are declared, and do not end"
             ),
             Violation::Deflate(Deflate::Long { declared }) => {
                 write!(
