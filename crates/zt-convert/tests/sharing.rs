@@ -360,6 +360,42 @@ fn dense_values_are_tied_where_all_that_they_are_made_of_is_the_same() {
     assert_eq!(spans(&file, "one"), spans(&file, "same"));
 }
 
+/// The same bits are other values in another type.
+#[test]
+fn dense_values_that_are_cast_of_two_types_are_not_tied() {
+    let mut bytes = vec![0; 192];
+    bytes[..6].copy_from_slice(&[0x3C00u16, 0x4000, 0x4200].map(u16::to_le_bytes).concat());
+    for (at, numbers) in [(64, [0u64, 1, 3]), (128, [0, 2, 3])] {
+        bytes[at..at + 24].copy_from_slice(&numbers.map(u64::to_le_bytes).concat());
+    }
+    let of = |dtype| {
+        let (indices, indptr) = (DType::U64, DType::U64);
+        [
+            ("values", dtype, 0, 6),
+            ("indices", indices, 64, 24),
+            ("indptr", indptr, 128, 24),
+        ]
+    };
+    let [half, brain] = [DType::F16, DType::BF16].map(of);
+    let input = laid(
+        bytes,
+        &[
+            ("half", "sparse_csr", [2, 5], &half),
+            ("brain", "sparse_csr", [2, 5], &brain),
+            ("half too", "sparse_csr", [2, 5], &half),
+        ],
+    );
+    let mut options = as_dense();
+    options.dtype = Some(DType::F32);
+    let (summary, bytes) = to(&options, &[input]);
+    assert_eq!(summary.shared, 40);
+    let file = reopen(bytes);
+    let first = |name| file.tensor(name).unwrap().to_vec::<f32>().unwrap()[0];
+    assert_eq!(first("half"), 1.0);
+    assert_eq!(first("half too"), 1.0);
+    assert_eq!(first("brain"), 0.007_812_5);
+}
+
 /// The same blocks are other values in another format.
 #[test]
 fn dense_values_of_two_formats_are_not_tied() {
