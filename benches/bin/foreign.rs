@@ -49,7 +49,9 @@ fn run(arguments: &[&str]) -> Result<Read> {
     let start = Instant::now();
     match way {
         "zt" => {
-            let file = zt_convert::open(path, &options)?;
+            let file = zt_convert::Kinds::builtin()
+                .open(path, &options)
+                .map(zt_convert::Input::into_file)?;
             let tensors = tensors(&file)?;
             let wanted: Vec<_> = tensors.iter().map(|tensor| (*tensor, "data")).collect();
             let read = file.read_many(&wanted);
@@ -61,7 +63,9 @@ fn run(arguments: &[&str]) -> Result<Read> {
         "zt-mapped" => {
             // SAFETY: as in `ours::open_map`.
             let map = unsafe { Map::open(path) }?;
-            let file = zt_convert::open_source(map, &options)?;
+            let file = zt_convert::Kinds::builtin()
+                .open_source(map, &options)
+                .map(zt_convert::Input::into_file)?;
             let tensors = tensors(&file)?;
             let read = tensors.iter().map(|tensor| tensor.bytes("data"));
             let read = read.collect::<zt::Result<Vec<_>>>()?;

@@ -41,7 +41,7 @@ pub enum Digest {
 ///
 /// The first tensor that is missing or has other bytes.
 pub fn expect_file(path: &Path, tensors: &[Tensor]) -> Result<()> {
-    let file = zt_convert::open(path, &zt::OpenOptions::new())?;
+    let file = zt_convert::open(path)?;
     expect(file.len() == tensors.len(), || {
         format!("{} objects, expected {}", file.len(), tensors.len())
     })?;
@@ -58,7 +58,7 @@ pub fn expect_file(path: &Path, tensors: &[Tensor]) -> Result<()> {
 ///
 /// Where it has not.
 pub fn expect_sparse(path: &Path, matrix: &Sparse) -> Result<()> {
-    let file = zt_convert::open(path, &zt::OpenOptions::new())?;
+    let file = zt_convert::open(path)?;
     let found = file.tensor("matrix")?.view::<zt::Csr<'_>>()?;
     let values = found.values().clone().into_typed::<f32>()?;
     let is_so = found.shape() == matrix.shape

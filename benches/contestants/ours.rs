@@ -7,7 +7,7 @@ use zt::{
     AtomicFile, Bytes, Dense, DigestAlgorithm, File, Map, OpenOptions, Slice, Verify,
     VerifyOptions, WriteOptions, Writer,
 };
-use zt_convert::{ConvertOptions, Input};
+use zt_convert::ConvertOptions;
 
 use crate::contestants::{Digest, Storage};
 use crate::workload::Sparse;
@@ -69,7 +69,7 @@ pub fn write_sparse(path: &Path, matrix: &Sparse, options: WriteOptions) -> Resu
 ///
 /// Where one of the files cannot be read or written.
 pub fn convert(from: &Path, to: &Path, write: WriteOptions) -> Result<AtomicFile> {
-    let input = Input::open(from, &OpenOptions::new())?;
+    let input = zt_convert::Kinds::builtin().open(from, OpenOptions::new())?;
     let mut options = ConvertOptions::new(zt_convert::ZT);
     options.write = write;
     let mut file = AtomicFile::create(to)?;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use zt::{Entry, ErrorKind, File, HashOptions, Memory, ObjectHash, OpenOptions, VerifyOptions};
+use zt::{Entry, ErrorKind, File, HashOptions, Memory, ObjectHash, VerifyOptions};
 
 use crate::corpus;
 use crate::json::{hex, of_value};
@@ -93,7 +93,7 @@ impl Case {
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut wrong = Wrong::default();
-        let opened = zt_convert::open(&self.path, &OpenOptions::new());
+        let opened = zt_convert::open(&self.path);
         match (opened, self.truth["expect"].as_str()) {
             (Err(error), expected) => {
                 let is_said = matches!(
@@ -184,7 +184,7 @@ impl Case {
         let Some(truth) = self.truth["warnings"].as_array() else {
             return;
         };
-        let Ok(file) = zt_convert::open(&self.path, &OpenOptions::new()) else {
+        let Ok(file) = zt_convert::open(&self.path) else {
             return;
         };
         let mut codes: Vec<&str> = file.warnings().iter().map(|warning| warning.code).collect();
@@ -230,8 +230,8 @@ impl Case {
             return;
         }
         let bytes = fs::read(&self.path).expect(&self.name);
-        let by_position = observe(zt_convert::open(&self.path, &OpenOptions::new()));
-        let memory = zt_convert::open_source(Memory::new(bytes), &OpenOptions::new());
+        let by_position = observe(zt_convert::open(&self.path));
+        let memory = zt_convert::open_source(Memory::new(bytes));
         let same = by_position == observe(memory);
         wrong.unless(same, || "memory and file disagree".to_owned());
     }

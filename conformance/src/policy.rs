@@ -80,7 +80,11 @@ impl Case {
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut wrong = Vec::new();
-        let open = |strict| zt_convert::open(&self.path, &OpenOptions::new().strict(strict));
+        let open = |strict| {
+            zt_convert::Kinds::builtin()
+                .open(&self.path, OpenOptions::new().strict(strict))
+                .map(zt_convert::Input::into_file)
+        };
         let (plain, strict) = (accepted(open(false), false), accepted(open(false), true));
         for (key, verdict) in [("read", &plain), ("strict", &strict)] {
             let expected = self.truth[key].as_str().expect("a verdict");
@@ -107,7 +111,7 @@ impl Case {
             }
         }
         let memory = Memory::new(fs::read(&self.path).expect("a file"));
-        let memory = observe(zt_convert::open_source(memory, &OpenOptions::new()));
+        let memory = observe(zt_convert::open_source(memory));
         if memory != observe(open(false)) {
             wrong.push("memory and file disagree".to_owned());
         }

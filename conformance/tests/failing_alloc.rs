@@ -31,7 +31,7 @@ use zt::formats::ggml::{BLOCK_TYPES, BlockType, Blocks};
 use zt::formats::{Packing, Quantization};
 use zt::{
     Compression, Coo, Csr, DType, Dense, DigestAlgorithm, Entry, ErrorKind, File, HashOptions,
-    Memory, OpenOptions, QuantizedGroup, Slice, Source, ToObject, VerifyOptions, WriteOptions,
+    Memory, QuantizedGroup, Slice, Source, ToObject, VerifyOptions, WriteOptions,
 };
 use zt_conformance::foreign;
 use zt_convert::{ConvertOptions, Input, convert};
@@ -146,8 +146,8 @@ impl Source for ByPosition {
 
 fn opened(bytes: &Arc<[u8]>, is_lent: bool) -> zt::Result<File> {
     match is_lent {
-        true => zt_convert::open_source(Memory::new(Arc::clone(bytes)), &OpenOptions::new()),
-        false => zt_convert::open_source(ByPosition(Arc::clone(bytes)), &OpenOptions::new()),
+        true => zt_convert::open_source(Memory::new(Arc::clone(bytes))),
+        false => zt_convert::open_source(ByPosition(Arc::clone(bytes))),
     }
 }
 

@@ -13,7 +13,7 @@ mod faulty;
 use std::sync::Arc;
 
 use faulty::{Failure, Faults, Faulty, strike_every_read};
-use zt::{Error, ErrorKind, File, HashOptions, OpenOptions, VerifyOptions};
+use zt::{Error, ErrorKind, File, HashOptions, VerifyOptions};
 use zt_conformance::corpus;
 use zt_convert::{ConvertOptions, Input, ZT, convert};
 
@@ -46,7 +46,7 @@ fn bytes_of(name: &str) -> Arc<[u8]> {
 }
 
 fn open(bytes: &Arc<[u8]>, faults: &Arc<Faults>) -> Result<File, Error> {
-    zt_convert::open_source(Faulty::new(bytes, faults), &OpenOptions::new())
+    zt_convert::open_source(Faulty::new(bytes, faults))
 }
 
 /// By the file or by the object that could not be looked at; nothing is left out in silence.

@@ -64,7 +64,7 @@ fn other_archives_of_torch_say_what_they_are() {
     ] {
         let members = [(member, &b"pt2"[..]), ("m/model/m.pkl", b"PK")];
         let bytes = zt_conformance::archive::stored(&members);
-        let error = zt_convert::open_source(memory(&bytes), &Default::default()).unwrap_err();
+        let error = zt_convert::open_source(memory(&bytes)).unwrap_err();
         let found = (error.kind(), error.code());
         assert_eq!(found, (ErrorKind::Unsupported, "unsupported"), "{error}");
         assert!(error.to_string().contains(how), "{error}");
@@ -87,19 +87,19 @@ kinds! {
 #[test]
 fn a_file_within_the_values_of_another_is_not_what_that_is() {
     let files = foreign::files("h5");
-    let is_sound = |bytes: &[u8]| zt_convert::open_source(memory(bytes), &Default::default());
+    let is_sound = |bytes: &[u8]| zt_convert::open_source(memory(bytes));
     let sound = files.iter().find(|(_, bytes)| is_sound(bytes).is_ok());
     let (_, hdf5) = sound.unwrap();
     let len = hdf5.len();
     let header = format!(r#"{{"w":{{"dtype":"U8","shape":[{len}],"data_offsets":[0,{len}]}}}}"#);
     let header = format!("{header:504}");
     let bytes = [&504u64.to_le_bytes()[..], header.as_bytes(), hdf5].concat();
-    let file = zt_convert::open_source(memory(&bytes), &Default::default()).unwrap();
+    let file = zt_convert::open_source(memory(&bytes)).unwrap();
     assert_eq!(file.kind(), zt_convert::SAFETENSORS);
     assert!(*file.tensor("w").unwrap().bytes("data").unwrap() == *hdf5);
     // Behind a block of anything else it is found.
     let bytes = [&[b'M'; 512][..], hdf5].concat();
-    let file = zt_convert::open_source(memory(&bytes), &Default::default()).unwrap();
+    let file = zt_convert::open_source(memory(&bytes)).unwrap();
     assert_eq!(file.kind(), zt_convert::HDF5);
 }
 

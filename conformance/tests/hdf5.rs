@@ -5,12 +5,12 @@
     reason = "a test fails by panicking"
 )]
 
-use zt::{ErrorKind, File, OpenOptions, Value, VerifyOptions};
+use zt::{ErrorKind, File, Value, VerifyOptions};
 use zt_conformance::corpus;
 
 fn open(name: &str) -> zt::Result<File> {
     let path = corpus::folder().join("corpus/hdf5").join(name);
-    zt_convert::open(path, &OpenOptions::new())
+    zt_convert::open(path)
 }
 
 /// What unfolds to more than the file justifies is a limit, and not said to be damaged.
@@ -89,7 +89,7 @@ fn opaque_pairs_of_bytes_are_bf16_on_request() {
     let mut options = zt_convert::InputOptions::default();
     options.void2_as_bf16 = true;
     let path = corpus::folder().join("corpus/hdf5/opaque.h5");
-    let input = zt_convert::Input::open_with(path, &options).unwrap();
+    let input = zt_convert::Kinds::builtin().open(path, &options).unwrap();
     let tensor = input.file().tensor("unsaid").unwrap();
     assert_eq!(*tensor.bytes("data").unwrap(), [0xC0, 0x3F, 0x00, 0xC0]);
     assert_eq!(input.file().tensor("bytes").unwrap_err().code(), "dtype");

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zt::{Entry, File, OpenOptions, VerifyOptions};
 use zt_conformance::corpus;
-use zt_convert::{ConvertOptions, Input, ZT, convert};
+use zt_convert::{ConvertOptions, ZT, convert};
 
 /// Files of a folder that were converted without what is at fault in them.
 fn converted(folder: &Path) -> usize {
@@ -15,7 +15,7 @@ fn converted(folder: &Path) -> usize {
         let path = entry.unwrap().path();
         let Some(Ok(input)) = path
             .is_file()
-            .then(|| Input::open(&path, &OpenOptions::new()))
+            .then(|| zt_convert::Kinds::builtin().open(&path, OpenOptions::new()))
         else {
             continue;
         };

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use zt::{Memory, OpenOptions};
+use zt::Memory;
 use zt_conformance::corpus;
 
 /// Tensors that are lent, and those that are copied, of the files of one folder that open.
@@ -14,9 +14,7 @@ fn count(folder: &Path) -> (usize, usize) {
         let path = entry.unwrap().path();
         let is_file = path.is_file() && path.extension().is_none_or(|end| end != "json");
         let source = || Memory::new(std::fs::read(&path).unwrap());
-        let Some(Ok(file)) =
-            is_file.then(|| zt_convert::open_source(source(), &OpenOptions::new()))
-        else {
+        let Some(Ok(file)) = is_file.then(|| zt_convert::open_source(source())) else {
             continue;
         };
         for entry in file.entries() {

@@ -36,7 +36,7 @@ fn counted<T>(
 
 /// Opening and listing a file, looking for its last object, verifying and hashing it.
 fn read(source: Counted) -> zt::Result<()> {
-    let file = zt_convert::open_source(source, &OpenOptions::new())?;
+    let file = zt_convert::open_source(source)?;
     if let Some(last) = file.entries().last() {
         drop(file.get(last.name()));
     }

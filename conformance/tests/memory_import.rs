@@ -54,7 +54,11 @@ fn imports_cheaply(
 ) -> zt::Result<File> {
     let source = ByPosition(Arc::from(bytes));
     let options = OpenOptions::new();
-    let (cost, file) = cost(alone, || zt_convert::open_source(source, &options));
+    let (cost, file) = cost(alone, || {
+        zt_convert::Kinds::builtin()
+            .open_source(source, &options)
+            .map(zt_convert::Input::into_file)
+    });
     if is_noted {
         row(case, bytes.len(), "open", cost);
     }
@@ -90,7 +94,7 @@ fn every_foreign_file_of_the_corpus_opens_within_a_multiple_of_itself() {
         }
         for (name, bytes) in files {
             let source = ByPosition(Arc::from(&bytes[..]));
-            let open = || zt_convert::open_source(source, &OpenOptions::new());
+            let open = || zt_convert::open_source(source);
             let (cost, _) = cost(&alone, open);
             if cost.peak > most.1.peak {
                 most = (bytes.len(), cost, name.clone());
@@ -432,7 +436,11 @@ fn archives_that_inflate_are_bounded_by_the_limit() {
         ),
     ] {
         let source = ByPosition(Arc::from(&bytes[..]));
-        let (opened, file) = cost(&alone, || zt_convert::open_source(source, &options));
+        let (opened, file) = cost(&alone, || {
+            zt_convert::Kinds::builtin()
+                .open_source(source, &options)
+                .map(zt_convert::Input::into_file)
+        });
         row(case, bytes.len(), "open", opened);
         assert!(
             opened.peak <= 8 * bytes.len() as u64 + 2 * MIB,
@@ -462,7 +470,7 @@ fn pickles_of_one_instruction_that_are_deflated_are_refused() {
         let stored = deflated_run(code, (16_000_000 - 1) / 258);
         let bytes = deflated("m/data.pkl", &stored, 15_999_871);
         let source = ByPosition(Arc::from(&bytes[..]));
-        let open = || zt_convert::open_source(source, &OpenOptions::new());
+        let open = || zt_convert::open_source(source);
         let (cost, file) = cost(&alone, open);
         row(case, bytes.len(), "open", cost);
         let error = file.unwrap_err();
@@ -487,7 +495,7 @@ fn deflated_pickles_are_paid_for_as_they_come() {
     let stored = [deflated_zeros(1 << 12), vec![0; 4 << 20]].concat();
     let bytes = deflated("m/data.pkl", &stored, SAID);
     let source = ByPosition(Arc::from(&bytes[..]));
-    let open = || zt_convert::open_source(source, &OpenOptions::new());
+    let open = || zt_convert::open_source(source);
     let (cost, file) = cost(&alone, open);
     row(
         "pickle, said to inflate to 128 MiB, holds 1 MiB",
@@ -561,7 +569,7 @@ fn attributes_of_many_dimensions_open_within_a_multiple_of_the_file() {
         assert_eq!(warning.code, "attribute", "{case}: {}", warning.message);
     }
     let few = zt::Memory::new(hdf5_of(&byte, &[2, 1], &[7, 8]));
-    let file = zt_convert::open_source(few, &OpenOptions::new()).unwrap();
+    let file = zt_convert::open_source(few).unwrap();
     let attributes = file.attributes().unwrap().unwrap();
     assert!(attributes.get("a").is_some());
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask graph`: the architecture, kept by a program instead of by vigilance.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
-//!                                                    zt-convert <- zt-conformance <- zt-benches
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-foreign <- zt-convert <- zt-cli
+//!                                                                  zt-convert <- zt-conformance <- zt-benches
 //! ```
 //!
 //! An arrow points at the dependency, and whatever lies left of it may be used directly too.
@@ -20,6 +20,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "zt-manifest",
     "zt-formats",
     "zt",
+    "zt-foreign",
     "zt-convert",
     "zt-cli",
 ];

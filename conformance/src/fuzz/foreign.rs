@@ -111,7 +111,9 @@ fn open_as(bytes: &[u8], kind: Kind, strict: bool) -> zt::Result<File> {
     let mut options = InputOptions::default();
     options.open = OpenOptions::new().limits(limits()).strict(strict);
     options.kind = Some(kind);
-    Input::from_source(Memory::new(Vec::from(bytes)), &options).map(Input::into_file)
+    zt_convert::Kinds::builtin()
+        .open_source(Memory::new(Vec::from(bytes)), &options)
+        .map(Input::into_file)
 }
 
 fn strictly() -> VerifyOptions<'static> {
@@ -134,7 +136,11 @@ pub fn zt2(bytes: &[u8]) {
 /// A file of which nothing is refused is a `.zt` file too, of the same values.
 fn kept_as_zt(bytes: &[u8], kind: Kind) {
     let options = OpenOptions::new().limits(limits());
-    let open = || zt_convert::open_source(Memory::new(Vec::from(bytes)), &options);
+    let open = || {
+        zt_convert::Kinds::builtin()
+            .open_source(Memory::new(Vec::from(bytes)), &options)
+            .map(zt_convert::Input::into_file)
+    };
     let seen = observe(open());
     let Ok(file) = open() else {
         return;

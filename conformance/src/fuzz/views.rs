@@ -15,8 +15,12 @@ use crate::position::ByPosition;
 /// as every type of element and as every view, and its dense value in each way there is.
 pub fn views(bytes: &[u8]) {
     let options = OpenOptions::new().limits(limits());
-    let lent = zt_convert::open_source(Memory::new(Vec::from(bytes)), &options);
-    let copied = zt_convert::open_source(ByPosition(bytes.to_vec()), &options);
+    let lent = zt_convert::Kinds::builtin()
+        .open_source(Memory::new(Vec::from(bytes)), &options)
+        .map(zt_convert::Input::into_file);
+    let copied = zt_convert::Kinds::builtin()
+        .open_source(ByPosition(bytes.to_vec()), &options)
+        .map(zt_convert::Input::into_file);
     match (lent, copied) {
         (Ok(lent), Ok(copied)) => {
             assert_eq!(look_at_all(&lent), look_at_all(&copied));

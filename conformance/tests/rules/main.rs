@@ -19,7 +19,9 @@ use zt_conformance::squizd::{Squizd, plain};
 
 fn open(bytes: &[u8], strict: bool) -> zt::Result<File> {
     let options = OpenOptions::new().strict(strict);
-    zt_convert::open_source(Memory::new(Vec::from(bytes)), &options)
+    zt_convert::Kinds::builtin()
+        .open_source(Memory::new(Vec::from(bytes)), &options)
+        .map(zt_convert::Input::into_file)
 }
 
 /// What plain and strict readers make of a file.

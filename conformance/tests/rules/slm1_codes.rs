@@ -14,7 +14,9 @@ const OFFSET: usize = 192 + 32;
 fn open(bytes: &[u8], strict: bool) -> zt::Result<File> {
     let mut options = InputOptions::from(&OpenOptions::new().strict(strict));
     options.kind = Some(SLM1);
-    Input::from_source(Memory::new(Vec::from(bytes)), &options).map(Input::into_file)
+    zt_convert::Kinds::builtin()
+        .open_source(Memory::new(Vec::from(bytes)), &options)
+        .map(Input::into_file)
 }
 
 fn file(tensors: Vec<Tensor>) -> Vec<u8> {

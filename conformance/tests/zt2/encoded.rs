@@ -4,8 +4,8 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use zt::Slice;
 use zt::container::codec::FrameCompressor;
-use zt::{OpenOptions, Slice};
 use zt_conformance::position::Counted;
 use zt_conformance::zt2::{dense, part, seek_table, seekable};
 
@@ -124,7 +124,7 @@ fn parts_of_a_frame_decode_it_once() {
     let stored = stream(&[&vec![1; LEN], &vec![2; LEN]]);
     let count = Arc::new(AtomicU64::new(0));
     let source = Counted(encoded(&stored, 2 * LEN as u64), Arc::clone(&count));
-    let file = zt_convert::open_source(source, &OpenOptions::new()).unwrap();
+    let file = zt_convert::open_source(source).unwrap();
     let tensor = file.tensor("t").unwrap();
     let is_read = |start: usize| {
         let slice = Slice::Range {

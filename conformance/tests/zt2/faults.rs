@@ -594,7 +594,10 @@ fn limits_are_those_of_the_reader_and_may_be_met() {
     let bytes = framed(&[], &manifest);
     let read = |limits: Limits| {
         let options = OpenOptions::new().limits(limits);
-        zt_convert::open_source(Memory::new(bytes.clone()), &options).map_err(|error| error.kind())
+        zt_convert::Kinds::builtin()
+            .open_source(Memory::new(bytes.clone()), &options)
+            .map(zt_convert::Input::into_file)
+            .map_err(|error| error.kind())
     };
     for less in [0, 1] {
         let expected = (less > 0).then_some(ErrorKind::Limit);

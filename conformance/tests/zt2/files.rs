@@ -10,7 +10,9 @@ use super::{open, path};
 #[test]
 fn what_is_read_becomes_a_file_of_1_2() {
     for case in foreign::cases("zt2") {
-        let input = zt_convert::Input::open(&case.path, &OpenOptions::new()).unwrap();
+        let input = zt_convert::Kinds::builtin()
+            .open(&case.path, OpenOptions::new())
+            .unwrap();
         let hash = input.file().hash(&zt::HashOptions::default()).unwrap();
         let mut written = Vec::new();
         let options = zt_convert::ConvertOptions::new(zt_convert::ZT);
@@ -24,7 +26,7 @@ fn what_is_read_becomes_a_file_of_1_2() {
 
 #[test]
 fn sparse_arrays_of_the_profiles_are_views_of_ours() {
-    let file = zt_convert::open(path("csr.zt2"), &OpenOptions::new()).unwrap();
+    let file = zt_convert::open(path("csr.zt2")).unwrap();
     for name in ["u32", "u64", "encoded"] {
         let csr = file.tensor(name).unwrap().view::<Csr<'_>>().unwrap();
         assert_eq!(
@@ -45,7 +47,7 @@ fn a_model_without_its_shards_opens_and_says_which_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("other.zt");
     fs::copy(path("sharded.zt2"), &root).unwrap();
-    let file = zt_convert::open(&root, &OpenOptions::new()).unwrap();
+    let file = zt_convert::open(&root).unwrap();
     assert_eq!(file.tensor("delta").unwrap().shape(), [4]);
     let error = file.tensor("weight").unwrap_err();
     let missing = folder.path().join("other-base.zt");
@@ -56,10 +58,12 @@ fn a_model_without_its_shards_opens_and_says_which_is_missing() {
     // One of another size is another one.
     let base = fs::read(path("sharded-base.zt")).unwrap();
     fs::write(&missing, [&base[..], &[0]].concat()).unwrap();
-    let file = zt_convert::open(&root, &OpenOptions::new()).unwrap();
+    let file = zt_convert::open(&root).unwrap();
     assert_eq!(file.tensor("weight").unwrap_err().code(), "bounds");
     fs::write(&missing, base).unwrap();
-    let input = zt_convert::Input::open(&root, &OpenOptions::new()).unwrap();
+    let input = zt_convert::Kinds::builtin()
+        .open(&root, OpenOptions::new())
+        .unwrap();
     assert_eq!(input.paths(), [root, missing]);
     assert!(
         input
@@ -84,7 +88,7 @@ fn shards_are_found_where_names_of_files_are_no_text() {
     let root = named(b"m\xFF.zt");
     fs::copy(path("sharded.zt2"), &root).unwrap();
     fs::copy(path("sharded-base.zt"), named(b"m\xFF-base.zt")).unwrap();
-    let file = zt_convert::open(&root, &OpenOptions::new()).unwrap();
+    let file = zt_convert::open(&root).unwrap();
     assert!(file.verify(&VerifyOptions::default()).unwrap().is_ok());
 }
 

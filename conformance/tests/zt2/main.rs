@@ -12,7 +12,7 @@ mod files;
 
 use std::path::PathBuf;
 
-use zt::{File, Memory, OpenOptions, VerifyOptions};
+use zt::{File, Memory, VerifyOptions};
 use zt_conformance::cbor::Cbor;
 use zt_conformance::foreign;
 use zt_conformance::zt2::{framed, manifest, part};
@@ -22,7 +22,7 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn open(bytes: Vec<u8>) -> zt::Result<File> {
-    zt_convert::open_source(Memory::new(bytes), &OpenOptions::new())
+    zt_convert::open_source(Memory::new(bytes))
 }
 
 /// The code that refuses the file, or that of the object's fault, or of the first problem.

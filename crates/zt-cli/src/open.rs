@@ -47,8 +47,8 @@ pub(crate) fn input(path: &Path, kind: Option<Kind>, opening: &Opening) -> Resul
     refuse_stdin(path)?;
     let mut options = opening.options()?;
     options.kind = kind;
-    let opened = Input::open_with(path, &options);
-    let opened = match (opened, zt_convert::kind_of_extension(path)) {
+    let opened = zt_convert::Kinds::builtin().open(path, &options);
+    let opened = match (opened, zt_convert::Kinds::builtin().of_extension(path)) {
         // Bytes decide what a file is. Where they say nothing, the reader of the kind that the name
         // promises can say what is wrong: `not-zt` tells more than `unknown-kind`. But `.bin` promises
         // nothing.
@@ -56,7 +56,7 @@ pub(crate) fn input(path: &Path, kind: Option<Kind>, opening: &Opening) -> Resul
             if error.code() == "unknown-kind" && kind != zt_convert::PYTORCH =>
         {
             options.kind = Some(kind);
-            Input::open_with(path, &options)
+            zt_convert::Kinds::builtin().open(path, &options)
         }
         (opened, _) => opened,
     };

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use zt::{DType, Entry, Error, ErrorKind, File, Kind};
-use zt_convert::{ConvertOptions, Input, Member};
+use zt_convert::foreign::{Fault, Loss};
+use zt_convert::{ConvertOptions, FileKind, Input, Kinds};
 
 use crate::exit::Failure;
 use crate::open::{Opening, decoded_len, input, is_same_file};
@@ -83,7 +84,7 @@ impl Taking {
                 output.hint("--force replaces it");
             }
             "lossy" if !self.lossy => {
-                let dense = match !self.dense && zt_convert::has_dense_value(error) {
+                let dense = match !self.dense && has_dense_value(error) {
                     true => "--dense writes layouts as dense values; ",
                     false => "",
                 };
@@ -131,16 +132,27 @@ fn hint_at_faults(error: &Error, inputs: &[Input], output: &mut Output) {
     }
 }
 
+/// Whether the target cannot represent an object's layout, and can represent its dense value.
+fn has_dense_value(error: &Error) -> bool {
+    matches!(
+        Fault::of(error),
+        Some(Fault::Lossy {
+            loss: Loss::Format {
+                has_dense_value: true,
+                ..
+            },
+            ..
+        })
+    )
+}
+
 /// The kinds that are `wanted`, by name.
-pub(crate) fn kinds(wanted: fn(&Member) -> bool) -> impl TypedValueParser<Value = Kind> {
-    let members = zt_convert::members()
-        .iter()
-        .filter(move |member| wanted(member));
-    PossibleValuesParser::new(members.map(|member| member.kind().as_str())).try_map(|name| {
-        zt_convert::member(&name)
-            .map(Member::kind)
-            .ok_or("no such kind")
-    })
+pub(crate) fn kinds(wanted: fn(&dyn FileKind) -> bool) -> impl TypedValueParser<Value = Kind> {
+    let kinds = Kinds::builtin();
+    let names = kinds.iter().filter(|kind| wanted(*kind));
+    let names: Vec<&str> = names.map(|kind| kind.kind().as_str()).collect();
+    PossibleValuesParser::new(names)
+        .try_map(move |name| kinds.get(&name).map(FileKind::kind).ok_or("no such kind"))
 }
 
 impl From<Cast> for DType {

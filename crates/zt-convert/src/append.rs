@@ -3,80 +3,83 @@
 use std::collections::HashSet;
 
 use zt::{Editor, Error, Result};
+use zt_foreign::{ConvertOptions, Fault, Input, Job, Summary};
 
 use crate::convert::check_cast;
-use crate::fault::Fault;
-use crate::merge::{Merged, united};
-use crate::native::write_objects;
-use crate::output;
-use crate::{ConvertOptions, Input, Summary};
+use crate::merge::{merge, united};
+use crate::native::{ZT, write_objects};
+use crate::{Kinds, output};
 
-/// Adds the objects of all `inputs`, in their order and that of their data, to a file that is being
-/// edited. Whoever has called this commits the edit, or drops it and with it all that was added.
-///
-/// Attributes and unknown fields that the file lacks are added; those that it has stay. How objects
-/// are stored is what the edit was begun with: [`ConvertOptions::target`] and
-/// [`ConvertOptions::write`] have no say. Where they are stored as they are, room for all of them is
-/// made first. The length in the summary is that of what the file had before, because it is not
-/// known before the edit is committed.
-///
-/// ```
-/// use zt_convert::{ConvertOptions, Input, ZT, append};
-///
-/// let dir = tempfile::tempdir()?;
-/// let path = dir.path().join("model.zt");
-/// zt::Writer::create(&path)?.finish()?;
-/// let mut bytes = Vec::new();
-/// let mut writer = zt::Writer::new(&mut bytes)?;
-/// writer.add("bias", &zt::Dense::from_slice(&[2], &[1.0f32, 2.0])?)?;
-/// writer.finish()?;
-/// let input = Input::from(zt::File::from_bytes(bytes)?);
-///
-/// let mut edit = zt::File::edit(&path)?;
-/// append(&[input], &mut edit, &ConvertOptions::new(ZT))?;
-/// edit.commit()?;
-/// assert_eq!(zt::File::open(&path)?.names().collect::<Vec<_>>(), ["bias"]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// The fault of any object of an input, and of the file: none is dropped. Code `duplicate-name` for
-/// a name that is taken; `overwrite` for an input that is the file itself; `lossy` where the file or
-/// another input has a different value of an attribute, unless that is allowed: then what came first
-/// stays; `unsupported` for an object without a dense value where that was asked for;
-/// [`zt::ErrorKind::Io`], for a full disk before anything is changed; [`zt::ErrorKind::Interrupted`].
-pub fn append(
-    inputs: &[Input],
-    edit: &mut Editor,
-    options: &ConvertOptions<'_>,
-) -> Result<Summary> {
-    check_cast(options)?;
-    edit.check()?;
-    if let Some(path) = edit.path() {
-        output::check_is_no_input(path, inputs).map_err(|error| error.with_path(path))?;
+impl Kinds {
+    /// Adds the objects of all `inputs`, in their order and that of their data, to a file that is being
+    /// edited. Whoever has called this commits the edit, or drops it and with it all that was added.
+    ///
+    /// Attributes and unknown fields that the file lacks are added; those that it has stay. How objects
+    /// are stored is what the edit was begun with: [`ConvertOptions::target`] and
+    /// [`ConvertOptions::write`] have no say. Where they are stored as they are, room for all of them is
+    /// made first. The length in the summary is that of what the file had before, because it is not
+    /// known before the edit is committed.
+    ///
+    /// ```
+    /// use zt_convert::{ConvertOptions, Input, ZT, append};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// let path = dir.path().join("model.zt");
+    /// zt::Writer::create(&path)?.finish()?;
+    /// let mut bytes = Vec::new();
+    /// let mut writer = zt::Writer::new(&mut bytes)?;
+    /// writer.add("bias", &zt::Dense::from_slice(&[2], &[1.0f32, 2.0])?)?;
+    /// writer.finish()?;
+    /// let input = Input::from(zt::File::from_bytes(bytes)?);
+    ///
+    /// let mut edit = zt::File::edit(&path)?;
+    /// append(&[input], &mut edit, &ConvertOptions::new(ZT))?;
+    /// edit.commit()?;
+    /// assert_eq!(zt::File::open(&path)?.names().collect::<Vec<_>>(), ["bias"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The fault of any object of an input, and of the file: none is dropped. Code `duplicate-name` for
+    /// a name that is taken; `overwrite` for an input that is the file itself; `lossy` where the file or
+    /// another input has a different value of an attribute, unless that is allowed: then what came first
+    /// stays; `unsupported` for an object without a dense value where that was asked for;
+    /// [`zt::ErrorKind::Io`], for a full disk before anything is changed; [`zt::ErrorKind::Interrupted`].
+    pub fn append(
+        &self,
+        inputs: &[Input],
+        edit: &mut Editor,
+        options: &ConvertOptions<'_>,
+    ) -> Result<Summary> {
+        check_cast(options)?;
+        edit.check()?;
+        if let Some(path) = edit.path() {
+            output::check_is_no_input(path, inputs).map_err(|error| error.with_path(path))?;
+        }
+        let mut job = Job::new(ZT, options);
+        job.summary.byte_len = edit.before().byte_len();
+        let merged = merge(self, inputs, &mut job)?;
+        let taken = |name: &str| edit.contains(name);
+        if let Some(second) = merged.objects.iter().find(|it| taken(it.tensor.name())) {
+            let by = second.path.map(ToOwned::to_owned);
+            let error = Error::from(Fault::Taken { by }).with_object(second.tensor.name());
+            return Err(match edit.path() {
+                Some(path) => error.with_path(path),
+                None => error,
+            });
+        }
+        if let Some(added) = merged.attributes {
+            let attributes = edit.attributes_mut();
+            let first = attributes.clone().unwrap_or_default();
+            *attributes = Some(united([first, added], &mut job)?);
+        }
+        let extra = edit.extra_mut();
+        *extra = united([extra.clone(), merged.extra], &mut job)?;
+        edit.reserve(certain_len(inputs, options))?;
+        write_objects(&merged.objects, edit.writer(), &mut job)?;
+        Ok(job.summary)
     }
-    let mut summary = Summary {
-        byte_len: edit.before().byte_len(),
-        ..Summary::default()
-    };
-    let merged = Merged::new(inputs, options, &mut summary)?;
-    let taken = |name: &str| edit.contains(name);
-    if let Some(second) = merged.objects.iter().find(|it| taken(it.tensor.name())) {
-        let by = second.path.map(ToOwned::to_owned);
-        let error = Error::from(Fault::Taken { by }).with_object(second.tensor.name());
-        return Err(edit.path().into_iter().fold(error, Error::with_path));
-    }
-    if let Some(added) = merged.attributes {
-        let attributes = edit.attributes_mut();
-        let first = attributes.clone().unwrap_or_default();
-        *attributes = Some(united([first, added], options, &mut summary)?);
-    }
-    let extra = edit.extra_mut();
-    *extra = united([extra.clone(), merged.extra], options, &mut summary)?;
-    edit.reserve(certain_len(inputs, options))?;
-    write_objects(&merged.objects, edit.writer(), options, &mut summary)?;
-    Ok(summary)
 }
 
 /// How many bytes will be written at least, if they are stored as they are: nothing is counted twice
@@ -103,7 +106,6 @@ fn certain_len(inputs: &[Input], options: &ConvertOptions<'_>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ZT;
 
     /// Room is asked for before anything is written: never for more than is going to be.
     #[test]

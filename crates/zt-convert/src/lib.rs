@@ -37,7 +37,7 @@
 //! let mut foreign = Vec::new();
 //! convert(&[Input::from(ours)], &mut foreign, &ConvertOptions::new(SAFETENSORS))?;
 //!
-//! let file = zt_convert::open_source(zt::Memory::new(foreign), &zt::OpenOptions::new())?;
+//! let file = zt_convert::open_source(zt::Memory::new(foreign))?;
 //! assert_eq!(file.kind(), SAFETENSORS);
 //! assert_eq!(*file.tensor("weight")?.as_slice::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
 //! # Ok::<(), zt::Error>(())
@@ -49,98 +49,173 @@
 //!
 //! Absent: element formats and arithmetic (they are in `zt-formats`), threads, printing.
 #![forbid(unsafe_code)]
-#![cfg_attr(
-    not(all(
-        feature = "gguf",
-        feature = "hdf5",
-        feature = "npz",
-        feature = "onnx",
-        feature = "pytorch",
-        feature = "safetensors",
-        feature = "slm1",
-        feature = "squizd",
-        feature = "zt2"
-    )),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "without some kinds, not all that the others share is of use"
-    )
-)]
 
 mod append;
 mod convert;
-mod detect;
-mod fault;
-mod fields;
-#[cfg(any(feature = "slm1", feature = "squizd"))]
-mod fnv;
 #[cfg(feature = "gguf")]
 mod gguf;
-mod gguf_pairs;
 #[cfg(feature = "hdf5")]
 mod hdf5;
-mod input;
-mod losses;
-mod member;
+mod kinds;
 mod merge;
-mod name_list;
-#[cfg(any(
-    feature = "gguf",
-    feature = "hdf5",
-    feature = "npz",
-    feature = "onnx",
-    feature = "pytorch",
-    feature = "safetensors"
-))]
-mod names;
 mod native;
 #[cfg(feature = "npy")]
 mod npy;
 #[cfg(feature = "npz")]
 mod npz;
-mod object;
 #[cfg(feature = "onnx")]
 mod onnx;
 mod output;
-mod overflow;
 #[cfg(feature = "pytorch")]
 mod pytorch;
 #[cfg(feature = "safetensors")]
 mod safetensors;
-mod shares;
+mod sets;
 #[cfg(feature = "slm1")]
 mod slm1;
-#[cfg(feature = "safetensors")]
-mod split;
-#[cfg(feature = "safetensors")]
-mod split_plan;
 #[cfg(feature = "squizd")]
 mod squizd;
-#[cfg(feature = "safetensors")]
-mod staging;
-#[cfg(any(
-    feature = "hdf5",
-    feature = "npy",
-    feature = "onnx",
-    feature = "pytorch"
-))]
-mod strided;
-#[cfg(any(feature = "hdf5", feature = "npz", feature = "pytorch"))]
 mod zip;
 #[cfg(feature = "zt2")]
 mod zt2;
 
-pub use append::append;
-pub use convert::{ConvertOptions, Summary, convert, convert_to_path};
-pub use detect::detect;
-pub use fault::has_dense_value;
-pub use input::{Input, InputOptions, open, open_as, open_source};
-pub use member::{
-    GGUF, HDF5, Member, NPY, NPZ, ONNX, PYTORCH, SAFETENSORS, SLM1, SQUIZD, ZT, ZT2,
-    kind_of_extension, member, members,
-};
-pub use name_list::Names;
+use std::io::Write;
+use std::path::Path;
+
+use zt::{Editor, File, Kind, Result, Source};
+pub use zt_foreign as foreign;
+pub use zt_foreign::{ConvertOptions, FileKind, FileWriter, Input, InputOptions, Names, Summary};
+
+#[cfg(feature = "gguf")]
+pub use gguf::{GGUF, Gguf};
+#[cfg(feature = "hdf5")]
+pub use hdf5::{HDF5, Hdf5};
+pub use kinds::Kinds;
+pub use native::{ZT, Zt};
+#[cfg(feature = "npy")]
+pub use npy::{NPY, Npy};
+#[cfg(feature = "npz")]
+pub use npz::{NPZ, Npz};
+#[cfg(feature = "onnx")]
+pub use onnx::{ONNX, Onnx};
 pub use output::is_same_file;
+#[cfg(feature = "pytorch")]
+pub use pytorch::{PYTORCH, PyTorch};
 #[cfg(feature = "safetensors")]
-pub use split::{Shard, Split, split};
+pub use safetensors::{SAFETENSORS, SafeTensors};
+pub use sets::{Shard, Split};
+#[cfg(feature = "slm1")]
+pub use slm1::{SLM1, Slm1};
+#[cfg(feature = "squizd")]
+pub use squizd::{SQUIZD, Squizd};
+#[cfg(feature = "zt2")]
+pub use zt2::{ZT2, ZTensor2};
+
+/// Opens the tensor file at `path`, of whatever kind its bytes are; its name does not matter. The
+/// index of a sharded set opens the whole set. [`Kinds::open`] takes options.
+///
+/// # Errors
+///
+/// As [`Kinds::open`].
+pub fn open(path: impl AsRef<Path>) -> Result<File> {
+    let input = Kinds::builtin().open(path, InputOptions::new())?;
+    Ok(input.into_file())
+}
+
+/// Opens a tensor file from any source: bytes in memory, a map, one of your own.
+/// [`Kinds::open_source`] takes options.
+///
+/// # Errors
+///
+/// As [`Kinds::open_source`].
+pub fn open_source(source: impl Source + 'static) -> Result<File> {
+    let input = Kinds::builtin().open_source(source, InputOptions::new())?;
+    Ok(input.into_file())
+}
+
+/// The kind of a file, by its bytes: [`Kinds::detect`] of the kinds of this build.
+///
+/// # Errors
+///
+/// As [`Kinds::detect`].
+///
+/// ```
+/// let source = zt::Memory::new(b"Dear all,");
+/// assert_eq!(zt_convert::detect(&source)?, None);
+/// # Ok::<(), zt::Error>(())
+/// ```
+pub fn detect(source: &dyn Source) -> Result<Option<Kind>> {
+    Kinds::builtin().detect(source)
+}
+
+/// Writes `inputs` as one file: [`Kinds::convert`] with the kinds of this build.
+///
+/// ```
+/// use zt_convert::{ConvertOptions, Input, ZT, convert};
+///
+/// let mut bytes = Vec::new();
+/// let mut writer = zt::Writer::new(&mut bytes)?;
+/// writer.add("weight", &zt::Dense::from_slice(&[2], &[1.0f32, 2.0])?)?;
+/// writer.finish()?;
+/// let input = Input::from(zt::File::from_bytes(bytes)?);
+///
+/// let options = ConvertOptions::new(ZT).dtype(zt::DType::BF16);
+/// let mut halved = Vec::new();
+/// let summary = convert(&[input], &mut halved, &options)?;
+/// assert_eq!((summary.objects, summary.bytes), (1, 4));
+/// # Ok::<(), zt::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`Kinds::convert`].
+pub fn convert(
+    inputs: &[Input],
+    sink: impl Write + Send,
+    options: &ConvertOptions<'_>,
+) -> Result<Summary> {
+    Kinds::builtin().convert(inputs, sink, options)
+}
+
+/// Writes `inputs` as the file `out`: [`Kinds::convert_to_path`] with the kinds of this build.
+///
+/// # Errors
+///
+/// As [`Kinds::convert_to_path`].
+pub fn convert_to_path(
+    inputs: &[Input],
+    out: impl AsRef<Path>,
+    overwrite: bool,
+    options: &ConvertOptions<'_>,
+) -> Result<Summary> {
+    Kinds::builtin().convert_to_path(inputs, out, overwrite, options)
+}
+
+/// Writes `inputs` as a set: [`Kinds::split`] with the kinds of this build.
+///
+/// # Errors
+///
+/// As [`Kinds::split`].
+pub fn split(
+    inputs: &[Input],
+    folder: impl AsRef<Path>,
+    stem: &str,
+    max_shard_size: u64,
+    overwrite: bool,
+    options: &ConvertOptions<'_>,
+) -> Result<Split> {
+    Kinds::builtin().split(inputs, folder, stem, max_shard_size, overwrite, options)
+}
+
+/// Adds `inputs` to a file that is being edited: [`Kinds::append`] with the kinds of this build.
+///
+/// # Errors
+///
+/// As [`Kinds::append`].
+pub fn append(
+    inputs: &[Input],
+    edit: &mut Editor,
+    options: &ConvertOptions<'_>,
+) -> Result<Summary> {
+    Kinds::builtin().append(inputs, edit, options)
+}

@@ -5,131 +5,119 @@ use std::collections::hash_map::Entry as Slot;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use zt::{Attributes, Error, ErrorKind, File, Registry, Result, Tensor, Value, VerifyOptions};
+use zt::{Attributes, Error, ErrorKind, File, Result, Tensor, Value, VerifyOptions, WarningKind};
+use zt_foreign::{ConvertOptions, Fault, Incoming, Input, Job, Loss, Merged, display};
 
-use crate::fault::{Fault, Loss};
-use crate::{ConvertOptions, GGUF, Input, Summary, ZT, gguf_pairs};
+use crate::Kinds;
+use crate::native::ZT;
 
-/// All objects of all inputs, and what the inputs say of themselves.
-pub(crate) struct Merged<'i> {
-    /// Input by input, each in the order of its data.
-    pub(crate) objects: Vec<Incoming<'i>>,
-    /// `None` where no input has any.
-    pub(crate) attributes: Option<Attributes>,
-    /// Fields of the files' roots that the specification does not know.
-    pub(crate) extra: Attributes,
-}
-
-/// An object of an input.
-#[derive(Clone, Copy)]
-pub(crate) struct Incoming<'i> {
-    pub(crate) tensor: Tensor<'i>,
-    pub(crate) registry: &'i Registry,
-    /// The input's.
-    pub(crate) path: Option<&'i Path>,
-}
-
-impl<'i> Merged<'i> {
-    /// # Errors
-    ///
-    /// A faulty object's fault, unless losses are allowed: then what is at fault is found before
-    /// anything is written, by verifying the input. Code `overlap` for blobs that would be
-    /// written many times over; `duplicate-name` for two objects of one name; `lossy` for two values
-    /// of one attribute, and for what reading an input has lost, unless that is allowed.
-    pub(crate) fn new(
-        inputs: &'i [Input],
-        options: &ConvertOptions<'_>,
-        summary: &mut Summary,
-    ) -> Result<Self> {
-        let mut objects = Vec::new();
-        let mut places: HashMap<&str, Option<&Path>> = HashMap::new();
-        let (mut attributes, mut extra) = (Union::default(), Union::default());
-        let (mut attributes_of, mut has_attributes) = (Vec::new(), false);
-        for input in inputs {
-            let map = input
-                .file()
-                .attributes()
-                .map_err(|error| input.blame(error))?;
-            has_attributes |= map.is_some();
-            attributes_of.push(map.unwrap_or_default());
-        }
-        let is_whole_set = gguf_pairs::forgets_set(&mut attributes_of);
-        repeat_warnings(inputs, is_whole_set, options, summary)?;
-        for (input, map) in inputs.iter().zip(attributes_of) {
-            let (file, path) = (input.file(), input.path());
-            let blame = |error| input.blame(error);
-            let registry = file.registry();
-            file.check_overlap().map_err(blame)?;
-            let mut damage = Damage::of(file, options).map_err(blame)?;
-            for entry in file.entries() {
-                let checked = entry.tensor().and_then(|tensor| damage.check(tensor));
-                let tensor = match checked {
-                    Ok(tensor) => tensor,
-                    Err(fault) => {
-                        let left_out = options.leave_out(fault, entry.name(), summary);
-                        left_out.map_err(blame)?;
-                        continue;
-                    }
-                };
-                match places.entry(entry.name()) {
-                    Slot::Occupied(first) => {
-                        let owned = |path: Option<&Path>| path.map(Path::to_owned);
-                        let (first, second) = (owned(first.get().as_deref()), owned(path));
-                        let error = Error::from(Fault::Repeated { first, second });
-                        return Err(error.with_object(entry.name()));
-                    }
-                    Slot::Vacant(place) => place.insert(path),
-                };
-                objects.push(Incoming {
-                    tensor,
-                    registry,
-                    path,
-                });
-            }
-            attributes.add(map, options, summary).map_err(blame)?;
-            let map = file.extra().map_err(blame)?;
-            extra.add(map, options, summary).map_err(blame)?;
-        }
-        let mut attributes = attributes.into_map();
-        // Of pairs that are none there is no type to remember.
-        if !matches!(options.target, ZT | GGUF) {
-            attributes.remove(gguf_pairs::TYPES);
-        }
-        Ok(Merged {
-            objects,
-            attributes: has_attributes.then_some(attributes),
-            extra: extra.into_map(),
-        })
-    }
-}
-
-/// What is to be said of the inputs is to be said of what is made of them, but that they are parts
-/// of a set where that is whole. Where reading has kept the
-/// first of two, that is a loss: a merge of the same files is not allowed to.
-fn repeat_warnings(
-    inputs: &[Input],
-    is_whole_set: bool,
-    options: &ConvertOptions<'_>,
-    summary: &mut Summary,
-) -> Result<()> {
+/// Unites all inputs: checks their objects, joins their attributes, repeats their warnings.
+///
+/// # Errors
+///
+/// A faulty object's fault, unless losses are allowed: then the input is verified, to find what is
+/// at fault before anything is written. Code `overlap` for blobs that would be written many times
+/// over; `duplicate-name` for two objects of one name; `lossy` for two values of one attribute, and
+/// for what reading an input has lost, unless that is allowed.
+pub(crate) fn merge<'i>(
+    kinds: &Kinds,
+    inputs: &'i [Input],
+    job: &mut Job<'_>,
+) -> Result<Merged<'i>> {
+    let mut attributes_of = Vec::with_capacity(inputs.len());
+    let mut has_attributes = false;
     for input in inputs {
-        let path = input.path();
-        for mut warning in input.file().warnings() {
-            if matches!(warning.code, "attribute-conflict" | "shadowed") {
-                let what = warning.message;
-                let accepted =
-                    options.accept(Loss::Read { what }, warning.object.as_deref(), summary);
-                accepted.map_err(|error| input.blame(error))?;
+        let attributes = input.file().attributes();
+        let attributes = attributes.map_err(|error| input.blame(error))?;
+        has_attributes |= attributes.is_some();
+        attributes_of.push(attributes.unwrap_or_default());
+    }
+    let mut is_whole_set = false;
+    for kind in kinds.iter() {
+        is_whole_set |= kind.merge_attributes(&mut attributes_of);
+    }
+    repeat_warnings(inputs, is_whole_set, job)?;
+
+    let mut objects = Vec::new();
+    let mut places = HashMap::new();
+    let (mut attributes, mut extra) = (Union::default(), Union::default());
+    for (input, map) in inputs.iter().zip(attributes_of) {
+        let blame = |error| input.blame(error);
+        add_objects(input, &mut objects, &mut places, job)?;
+        attributes.add(map, job).map_err(blame)?;
+        let map = input.file().extra().map_err(blame)?;
+        extra.add(map, job).map_err(blame)?;
+    }
+    let mut attributes = attributes.into_map();
+    for kind in kinds
+        .iter()
+        .filter(|kind| ![ZT, kind.kind()].contains(&job.target))
+    {
+        for key in kind.own_attributes() {
+            attributes.remove(key);
+        }
+    }
+    Ok(Merged {
+        objects,
+        attributes: has_attributes.then_some(attributes),
+        extra: extra.into_map(),
+    })
+}
+
+/// Adds the objects of an input. `places` has the path of the input that has each name.
+fn add_objects<'i>(
+    input: &'i Input,
+    objects: &mut Vec<Incoming<'i>>,
+    places: &mut HashMap<&'i str, Option<&'i Path>>,
+    job: &mut Job<'_>,
+) -> Result<()> {
+    let blame = |error| input.blame(error);
+    let (file, path) = (input.file(), input.path());
+    file.check_overlap().map_err(blame)?;
+    let mut damage = Damage::of(file, job.options).map_err(blame)?;
+    for entry in file.entries() {
+        let checked = entry.tensor().and_then(|tensor| damage.check(tensor));
+        let tensor = match checked {
+            Ok(tensor) => tensor,
+            Err(fault) => {
+                job.leave_out(fault, entry.name()).map_err(blame)?;
                 continue;
             }
-            if warning.code == "split" && is_whole_set {
-                continue;
+        };
+        if let Some(first) = places.insert(entry.name(), path) {
+            let (first, second) = (first.map(Path::to_owned), path.map(Path::to_owned));
+            let error = Error::from(Fault::Repeated { first, second });
+            return Err(error.with_object(entry.name()));
+        }
+        objects.push(Incoming {
+            tensor,
+            registry: file.registry(),
+            path,
+        });
+    }
+    Ok(())
+}
+
+/// Repeats the warnings about the inputs, except that parts of a set are missing once the set is
+/// whole. What a reader has passed over is a loss.
+fn repeat_warnings(inputs: &[Input], is_whole_set: bool, job: &mut Job<'_>) -> Result<()> {
+    for input in inputs {
+        for mut warning in input.file().warnings() {
+            match warning.kind {
+                WarningKind::PassedOver => {
+                    let what = warning.message;
+                    let accepted = job.accept(Loss::Read { what }, warning.object.as_deref());
+                    accepted.map_err(|error| input.blame(error))?;
+                    continue;
+                }
+                WarningKind::Part if is_whole_set => continue,
+                _ => {}
             }
             // Of several files, nothing else says which.
-            if let (Some(path), None, [_, _, ..]) = (path, &warning.object, inputs) {
+            if let (Some(path), None, [_, _, ..]) = (input.path(), &warning.object, inputs) {
                 warning.message = format!("{}: {}", path.display(), warning.message);
             }
-            summary.warnings.push(warning);
+            job.summary.warnings.push(warning);
         }
     }
     Ok(())
@@ -190,12 +178,7 @@ struct Union {
 }
 
 impl Union {
-    fn add(
-        &mut self,
-        map: Attributes,
-        options: &ConvertOptions<'_>,
-        summary: &mut Summary,
-    ) -> Result<()> {
+    fn add(&mut self, map: Attributes, job: &mut Job<'_>) -> Result<()> {
         for (key, value) in map {
             match self.places.entry(key.to_cbor()?) {
                 Slot::Vacant(place) => {
@@ -203,11 +186,10 @@ impl Union {
                     self.pairs.push((key, value));
                 }
                 Slot::Occupied(place) => {
-                    let first = self.pairs.get_mut(*place.get()).map(|(_, first)| first);
-                    let first = first.filter(|first| **first != value);
-                    if first.is_some_and(|first| !gguf_pairs::joins_types(&key, first, &value)) {
-                        let loss = Loss::Conflict { key: display(&key) };
-                        options.accept(loss, None, summary)?;
+                    let first = self.pairs.get(*place.get());
+                    if first.is_some_and(|(_, first)| *first != value) {
+                        let key = display(&key);
+                        job.accept(Loss::Conflict { key }, None)?;
                     }
                 }
             }
@@ -227,18 +209,11 @@ impl Union {
 /// Code `lossy` for two values, unless that is allowed.
 pub(crate) fn united(
     maps: impl IntoIterator<Item = Attributes>,
-    options: &ConvertOptions<'_>,
-    summary: &mut Summary,
+    job: &mut Job<'_>,
 ) -> Result<Attributes> {
     let mut union = Union::default();
     for map in maps {
-        union.add(map, options, summary)?;
+        union.add(map, job)?;
     }
     Ok(union.into_map())
-}
-
-/// A key as messages say it.
-pub(crate) fn display(key: &Value) -> String {
-    key.as_str()
-        .map_or_else(|| format!("{key:?}"), |key| format!("{key:?}"))
 }

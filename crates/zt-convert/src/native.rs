@@ -1,95 +1,101 @@
-//! The member `zt`: every generation is read, 1.2.0 is written.
+//! The kind `zt`: every generation is read, 1.2.0 is written.
 
-use zt::{Result, Source};
-
-use crate::convert::Sink;
-use crate::detect::Probe;
-use crate::fault::Fault;
-use crate::input::{Input, Origin};
-use crate::losses::Losses;
-use crate::member::{Member, ZT};
-use crate::merge::{Incoming, Merged};
-use crate::object::Outgoing;
-use crate::shares::Shares;
-use crate::{ConvertOptions, Summary};
-
-pub(crate) const MEMBER: Member = Member {
-    kind: ZT,
-    extensions: &["zt"],
-    recognises,
-    open,
-    write: Some(write),
+use zt::formats::element_count;
+use zt::{Kind, Result, Source};
+use zt_foreign::{
+    Fault, FileKind, FileWriter, Incoming, Input, Job, Merged, Opening, Outgoing, Probe, Sink,
+    outgoing::Shares,
 };
 
-fn recognises(probe: &Probe<'_>) -> Result<bool> {
-    let magics = [zt::container::MAGIC, zt::container::MAGIC_0_1];
-    Ok(magics.iter().any(|magic| probe.head().starts_with(magic)) || is_index(probe)?)
-}
+/// `.zt` files.
+pub const ZT: Kind = Kind::ZT;
 
-/// The index of a set of `.zt` files, which is read as any index is.
-#[cfg(feature = "safetensors")]
-fn is_index(probe: &Probe<'_>) -> Result<bool> {
-    Ok(crate::safetensors::index_kind(probe)? == Some(ZT))
-}
+/// The kind of `.zt` files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Zt;
 
-#[cfg(not(feature = "safetensors"))]
-fn is_index(_: &Probe<'_>) -> Result<bool> {
-    Ok(false)
-}
-
-fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
-    #[cfg(feature = "safetensors")]
-    if is_index(&Probe::new(&source)?)? {
-        return crate::safetensors::sharded::open(&source, origin);
+impl FileKind for Zt {
+    fn kind(&self) -> Kind {
+        ZT
     }
-    let file = origin.options.open_source(source)?;
-    Ok(Input::new(
-        file,
-        origin.path.map(ToOwned::to_owned).into_iter().collect(),
-    ))
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["zt"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        let magics = [zt::container::MAGIC, zt::container::MAGIC_0_1];
+        Ok(magics.iter().any(|magic| probe.head().starts_with(magic)))
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        Ok(opening.input(opening.options.open.open_source(source)?))
+    }
+
+    fn writer(&self) -> Option<&dyn FileWriter> {
+        Some(self)
+    }
 }
 
-/// Whatever a file can say, `.zt` can.
-fn write(
-    merged: Merged<'_>,
-    sink: &mut Sink<'_>,
-    options: &ConvertOptions<'_>,
-    summary: &mut Summary,
-) -> Result<()> {
-    let mut writer = options.write.clone().to_writer(sink)?;
-    if let Some(attributes) = merged.attributes {
-        writer.set_attributes(attributes);
+impl FileWriter for Zt {
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        let mut writer = job.options.write.clone().to_writer(sink)?;
+        if let Some(attributes) = merged.attributes {
+            writer.set_attributes(attributes);
+        }
+        writer.set_extra(merged.extra);
+        write_objects(&merged.objects, &mut writer, job)?;
+        writer.finish()
     }
-    writer.set_extra(merged.extra);
-    write_objects(&merged.objects, &mut writer, options, summary)?;
-    writer.finish()
+
+    fn has_sets(&self) -> bool {
+        true
+    }
+
+    fn shard_len(&self, incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
+        let mut object = Outgoing::new(incoming, job.options.dtype);
+        if job.options.dense && !object.is_dense() {
+            object.decode(job.options.dtype);
+        }
+        let (tensor, registry) = (incoming.tensor, incoming.registry);
+        if let Some((dtype, logical_type)) = object.dense_type()
+            && let Ok(Some(value_len)) = registry.value_len(dtype, logical_type.as_deref())
+            && let Some(count) = element_count(tensor.shape())
+        {
+            return Ok(Some(count.saturating_mul(value_len)));
+        }
+        let mut total = 0u64;
+        for (role, _) in &object.object().components {
+            total = total.saturating_add(tensor.decoded_len(role)?);
+        }
+        Ok(Some(total))
+    }
 }
 
 /// Writes objects one after the other, copies of components once.
 pub(crate) fn write_objects(
     objects: &[Incoming<'_>],
     writer: &mut zt::Writer<'_>,
-    options: &ConvertOptions<'_>,
-    summary: &mut Summary,
+    job: &mut Job<'_>,
 ) -> Result<()> {
-    let mut shares = match options.deduplicate {
-        true => Shares::new(objects),
-        false => Shares::default(),
+    let options = job.options;
+    let mut shares = if options.deduplicate {
+        Shares::new(objects)
+    } else {
+        Shares::default()
     };
     for incoming in objects {
         let mut object = Outgoing::new(incoming, options.dtype);
         if options.dense && !object.is_dense() && !object.decode(options.dtype) {
             let format = object.tensor.format().to_owned();
-            options.forgive(Fault::NoDenseValue { format }, Some(object.name()), summary)?;
+            job.forgive(Fault::NoDenseValue { format }, Some(object.name()))?;
         }
         if object.is_decoded() {
-            Losses::new(ZT, options, summary).components(&object)?;
+            job.components(&object)?;
         }
         let written = object.write_to(writer, &mut shares, options.progress)?;
-        options.accept_overflow(written.overflow, object.name(), summary)?;
-        summary.bytes = summary.bytes.saturating_add(written.byte_len);
-        summary.objects = summary.objects.saturating_add(1);
+        job.written(object.name(), written.byte_len, written.overflow)?;
     }
-    summary.shared = shares.byte_len;
+    job.summary.shared = shares.byte_len;
     Ok(())
 }

@@ -4,9 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use zt::Result;
-
-use crate::Input;
-use crate::fault::Fault;
+use zt_foreign::{Fault, Input};
 
 /// Refuses an output that is one of the files that are read, and, unless `overwrite`, one that
 /// exists.

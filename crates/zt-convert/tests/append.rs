@@ -25,7 +25,9 @@ fn file(folder: &Path, name: &str, values: &[(&str, f32)], attributes: &[(&str, 
 }
 
 fn open(path: &Path) -> Input {
-    Input::open(path, &OpenOptions::new()).unwrap()
+    zt_convert::Kinds::builtin()
+        .open(path, OpenOptions::new())
+        .unwrap()
 }
 
 fn run(path: &Path, inputs: &[Input], options: &ConvertOptions<'_>) -> zt::Result<Summary> {

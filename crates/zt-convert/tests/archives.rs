@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zt::{ErrorKind, File, Kind, Memory, OpenOptions, Source, VerifyOptions};
-use zt_convert::{HDF5, NPZ, PYTORCH, SAFETENSORS, detect, open_source};
+use zt_convert::{HDF5, NPZ, PYTORCH, SAFETENSORS, detect};
 
 /// Archives of each kind: stored, deflated, with zip64 records, with a comment, written to a pipe.
 const ARCHIVES: [(&str, Kind); 9] = [
@@ -43,7 +43,7 @@ fn memory(bytes: &[u8]) -> Memory<Vec<u8>> {
 }
 
 fn opened(bytes: &[u8]) -> zt::Result<File> {
-    open_source(memory(bytes), &OpenOptions::new())
+    zt_convert::open_source(memory(bytes))
 }
 
 fn objects(file: &File) -> Vec<(String, Vec<u8>)> {
@@ -74,7 +74,10 @@ fn is_told(archive: &[u8], bytes: &[u8], kind: Kind, expected: &[&str]) {
         assert!(found.contains(expected), "{found}");
     }
     let strict = OpenOptions::new().strict(true);
-    let refused = open_source(memory(bytes), &strict).unwrap_err();
+    let refused = zt_convert::Kinds::builtin()
+        .open_source(memory(bytes), &strict)
+        .map(zt_convert::Input::into_file)
+        .unwrap_err();
     assert_eq!(refused.code(), "header");
     let plain = file.verify(&VerifyOptions::default()).unwrap();
     assert!(plain.is_ok());
@@ -300,7 +303,7 @@ fn a_read_that_fails_while_an_archive_is_opened_is_no_fault_of_a_member() {
                 reads: &READS,
                 fails_at,
             };
-            let opened = open_source(source, &OpenOptions::new());
+            let opened = zt_convert::open_source(source);
             if READS.load(Ordering::Relaxed) <= fails_at {
                 assert!(opened.is_ok());
                 break;

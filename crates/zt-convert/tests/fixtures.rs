@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 use zt::{ErrorKind, File, HashOptions, Memory, OpenOptions};
-use zt_convert::{SAFETENSORS, detect, open, open_as, open_source};
+use zt_convert::{SAFETENSORS, detect};
 
 /// A case: its name, its truth, and the file to open.
 struct Case {
@@ -99,7 +99,9 @@ fn check_objects(case: &Case, file: &File) {
 #[test]
 fn files_of_real_writers_read_as_their_truth_says() {
     for case in cases_that("read") {
-        let file = open(&case.path, &OpenOptions::new().strict(true));
+        let file = zt_convert::Kinds::builtin()
+            .open(&case.path, OpenOptions::new().strict(true))
+            .map(zt_convert::Input::into_file);
         let file = file.unwrap_or_else(|error| panic!("{}: {error}", case.name));
         assert_eq!(file.kind(), SAFETENSORS);
         let names: BTreeSet<&str> = file.names().collect();
@@ -124,10 +126,13 @@ fn elements_without_a_dtype_are_refused_by_name_and_hide_no_neighbour() {
     exponents.truth["objects"]["odd"] = exponents.truth["optional"]["odd"].clone();
     check_objects(
         &exponents,
-        &open(&exponents.path, &OpenOptions::new().strict(true)).unwrap(),
+        &zt_convert::Kinds::builtin()
+            .open(&exponents.path, OpenOptions::new().strict(true))
+            .map(zt_convert::Input::into_file)
+            .unwrap(),
     );
     for case in cases {
-        let file = open(&case.path, &OpenOptions::new()).unwrap();
+        let file = zt_convert::open(&case.path).unwrap();
         check_objects(&case, &file);
         for name in names_of(&case.truth["refused"]) {
             let entries = file.entries();
@@ -148,7 +153,9 @@ fn elements_without_a_dtype_are_refused_by_name_and_hide_no_neighbour() {
             assert!(matches!(dtype, "F4" | "F6_E2M3" | "F6_E3M2"));
             assert!(raw.shape.is_some() && data.offset.is_some() && data.length.is_some());
         }
-        let strict = open(&case.path, &OpenOptions::new().strict(true));
+        let strict = zt_convert::Kinds::builtin()
+            .open(&case.path, OpenOptions::new().strict(true))
+            .map(zt_convert::Input::into_file);
         assert_eq!(strict.unwrap_err().code(), "dtype");
     }
 }
@@ -158,7 +165,7 @@ fn broken_files_are_refused_with_their_rule() {
     let cases = cases_that("reject");
     assert_eq!(cases.len(), 58);
     for case in cases {
-        let error = open(&case.path, &OpenOptions::new()).unwrap_err();
+        let error = zt_convert::open(&case.path).unwrap_err();
         let expected = match case.name.as_str() {
             // Nothing in these says what they were meant to be.
             "bad_empty_file" | "bad_seven_bytes" => "unknown-kind",
@@ -168,7 +175,13 @@ fn broken_files_are_refused_with_their_rule() {
         };
         assert_eq!(error.code(), expected, "{}: {error}", case.name);
         assert!(error.path().is_some());
-        let forced = open_as(&case.path, SAFETENSORS, &OpenOptions::new()).unwrap_err();
+        let forced = zt_convert::Kinds::builtin()
+            .open(
+                &case.path,
+                zt_convert::InputOptions::from(&OpenOptions::new()).kind(SAFETENSORS),
+            )
+            .map(zt_convert::Input::into_file)
+            .unwrap_err();
         assert!(
             matches!(forced.code(), "header" | "path"),
             "{}: {forced}",
@@ -186,8 +199,8 @@ fn memory_and_files_agree() {
     {
         let bytes = fs::read(&case.path).unwrap();
         let kind = detect(&Memory::new(&bytes)).unwrap();
-        let in_memory = open_source(Memory::new(bytes), &OpenOptions::new());
-        match open(&case.path, &OpenOptions::new()) {
+        let in_memory = zt_convert::open_source(Memory::new(bytes));
+        match zt_convert::open(&case.path) {
             Ok(file) => {
                 assert_eq!(kind, Some(SAFETENSORS));
                 let in_memory = in_memory.unwrap();

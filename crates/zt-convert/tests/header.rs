@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 #![cfg(feature = "safetensors")]
 
-use zt::{Error, File, Memory, OpenOptions, Result};
-use zt_convert::{SAFETENSORS, detect, open_source};
+use zt::{Error, File, Memory, Result};
+use zt_convert::{SAFETENSORS, detect};
 
 /// A file of this header and so many bytes of data.
 fn file_of(header: &str, data: usize) -> Vec<u8> {
@@ -15,7 +15,7 @@ fn file_of(header: &str, data: usize) -> Vec<u8> {
 
 fn open(bytes: Vec<u8>) -> Result<File> {
     assert_eq!(detect(&Memory::new(&bytes))?, Some(SAFETENSORS));
-    open_source(Memory::new(bytes), &OpenOptions::new())
+    zt_convert::open_source(Memory::new(bytes))
 }
 
 fn refused(header: &str, data: usize) -> Error {
@@ -53,7 +53,7 @@ fn every_cut_is_refused() {
     let whole = file_of(W, 8);
     for len in 0..whole.len() {
         let cut = whole[..len].to_vec();
-        let code = open_source(Memory::new(cut), &OpenOptions::new())
+        let code = zt_convert::open_source(Memory::new(cut))
             .unwrap_err()
             .code();
         assert_eq!(
@@ -266,7 +266,7 @@ fn whatever_a_byte_becomes_the_file_reads_or_is_refused() {
         ] {
             let mut bytes = whole.clone();
             bytes[at] = byte;
-            match open_source(Memory::new(bytes), &OpenOptions::new()) {
+            match zt_convert::open_source(Memory::new(bytes)) {
                 Ok(file) => assert!(file.verify(&zt::VerifyOptions::default()).unwrap().is_ok()),
                 Err(error) => assert!(matches!(error.code(), "header" | "unknown-kind"), "{error}"),
             }

@@ -5,43 +5,42 @@
 use std::fs;
 
 use zt::{ErrorKind, Memory, OpenOptions};
-use zt_convert::{
-    ConvertOptions, Input, Names, ZT, convert, detect, kind_of_extension, member, members,
-    open_source,
-};
+use zt_convert::{ConvertOptions, Kinds, Names, ZT, convert, detect};
 
 #[test]
 fn every_kind_is_found_by_its_name_and_by_its_extension() {
-    for known in members() {
+    let kinds = Kinds::builtin();
+    for known in kinds.iter() {
         let kind = known.kind();
-        assert_eq!(member(kind.as_str()).unwrap().kind(), kind);
+        assert_eq!(kinds.get(kind.as_str()).unwrap().kind(), kind);
         for extension in known.extensions() {
             let path = format!("folder/model.{}", extension.to_ascii_uppercase());
             // Files of zTensor 2 end like ours, which are the ones that are written.
             let expected = if *extension == "zt" { ZT } else { kind };
-            assert_eq!(kind_of_extension(path.as_ref()), Some(expected));
+            assert_eq!(kinds.of_extension(path.as_ref()), Some(expected));
         }
         let options = ConvertOptions::new(kind);
-        for debugged in [format!("{known:?}"), format!("{options:?}")] {
+        for debugged in [format!("{kinds:?}"), format!("{options:?}")] {
             assert!(debugged.contains(kind.as_str()), "{debugged}");
         }
     }
-    assert!(member("punch-cards").is_none());
+    assert!(kinds.get("punch-cards").is_none());
 }
 
 /// What is only read is refused before anything is written, and the message lists what can be.
 #[test]
 fn a_kind_that_is_not_written_is_refused() {
-    for known in members() {
+    for known in Kinds::builtin().iter() {
         let mut out = Vec::new();
         let result = convert(&[], &mut out, &ConvertOptions::new(known.kind()));
-        if known.is_writable() {
+        if known.writer().is_some() {
             continue;
         }
         let error = result.unwrap_err();
         let found = (error.kind(), error.code());
         assert_eq!(found, (ErrorKind::Unsupported, "unsupported"));
-        let written = members().iter().filter(|known| known.is_writable());
+        let kinds = Kinds::builtin();
+        let written = kinds.iter().filter(|known| known.writer().is_some());
         for writable in written {
             assert!(error.to_string().contains(writable.kind().as_str()));
         }
@@ -57,12 +56,12 @@ fn a_file_of_no_kind_is_said_to_be_none() {
     for bytes in [&b""[..], b"Dear all,", &behind] {
         assert_eq!(detect(&Memory::new(bytes.to_vec())).unwrap(), None);
         let source = Memory::new(bytes.to_vec());
-        let error = open_source(source, &OpenOptions::new()).unwrap_err();
+        let error = zt_convert::open_source(source).unwrap_err();
         let found = (error.kind(), error.code());
         assert_eq!(found, (ErrorKind::Unsupported, "unknown-kind"));
         let said = error.to_string();
         assert!(
-            members()
+            Kinds::builtin()
                 .iter()
                 .all(|known| said.contains(known.kind().as_str()))
         );
@@ -81,7 +80,7 @@ fn an_index_is_known_wherever_its_map_begins() {
         assert_eq!(kind, Some(zt_convert::SAFETENSORS));
         // Its shards lie beside it, and this one lies nowhere.
         let source = Memory::new(index.into_bytes());
-        let error = open_source(source, &OpenOptions::new()).unwrap_err();
+        let error = zt_convert::open_source(source).unwrap_err();
         assert_eq!(error.code(), "unsupported");
     }
 }
@@ -124,7 +123,9 @@ fn inputs_say_what_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.onnx");
     fs::write(&path, bytes).unwrap();
-    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let input = zt_convert::Kinds::builtin()
+        .open(&path, OpenOptions::new())
+        .unwrap();
     assert_eq!(input.file().kind(), ZT);
 }
 
@@ -158,7 +159,7 @@ fn a_tar_of_torch_is_told_and_any_other_is_of_no_kind() {
         tar[257..262].copy_from_slice(magic);
         let kind = detect(&Memory::new(tar.clone())).unwrap();
         assert_eq!(kind, is_ours.then_some(zt_convert::PYTORCH));
-        let error = open_source(Memory::new(tar), &OpenOptions::new()).unwrap_err();
+        let error = zt_convert::open_source(Memory::new(tar)).unwrap_err();
         let expected = if is_ours {
             "unsupported"
         } else {
@@ -174,6 +175,8 @@ fn a_tar_of_torch_is_told_and_any_other_is_of_no_kind() {
 fn what_is_said_to_be_of_torch_is_a_pickle_or_an_archive() {
     let mut options = zt_convert::InputOptions::default();
     options.kind = Some(zt_convert::PYTORCH);
-    let error = Input::from_source(Memory::new("Dear all,"), &options).unwrap_err();
+    let error = zt_convert::Kinds::builtin()
+        .open_source(Memory::new("Dear all,"), &options)
+        .unwrap_err();
     assert_eq!(error.code(), "pickle");
 }

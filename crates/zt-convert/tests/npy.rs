@@ -22,7 +22,7 @@ fn corpus(name: &str) -> PathBuf {
 }
 
 fn opened(bytes: Vec<u8>) -> File {
-    zt_convert::open_source(Memory::new(bytes), &OpenOptions::new()).unwrap()
+    zt_convert::open_source(Memory::new(bytes)).unwrap()
 }
 
 fn to(options: &ConvertOptions<'_>, inputs: &[Input]) -> zt::Result<(Vec<u8>, Summary)> {
@@ -72,12 +72,14 @@ fn lossy(kind: Kind, input: &Input) -> (String, File, Summary) {
 #[test]
 fn two_bytes_without_a_meaning_are_bf16_on_request() {
     let path = corpus("npy/bf16_as_v2.npy");
-    let plain = Input::open_with(&path, &InputOptions::default()).unwrap();
+    let plain = zt_convert::Kinds::builtin()
+        .open(&path, InputOptions::default())
+        .unwrap();
     assert_eq!(plain.file().entries()[0].fault().unwrap().code(), "dtype");
 
     let mut options = InputOptions::default();
     options.void2_as_bf16 = true;
-    let asked = Input::open_with(&path, &options).unwrap();
+    let asked = zt_convert::Kinds::builtin().open(&path, &options).unwrap();
     let tensor = asked.file().entries()[0].tensor().unwrap();
     assert_eq!(tensor.component("data").unwrap().dtype, Some(DType::BF16));
     let array = fs::read(&path).unwrap();
@@ -89,7 +91,9 @@ fn two_bytes_without_a_meaning_are_bf16_on_request() {
 #[test]
 fn types_that_numpy_lacks_are_refused_or_widened_exactly() {
     let path = corpus("safetensors/torch_dtypes.safetensors");
-    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let input = zt_convert::Kinds::builtin()
+        .open(&path, OpenOptions::new())
+        .unwrap();
     let (_, written, summary) = lossy(NPZ, &input);
     assert_eq!(written.len(), input.file().len());
     let mut widened = 0;
@@ -223,7 +227,7 @@ fn headers_are_read_as_numpy_does() {
         let len = u16::try_from(text.len()).unwrap().to_le_bytes();
         let zeros = [0; 1 << 14];
         let bytes = [&b"\x93NUMPY\x01\0"[..], &len, &text, &zeros].concat();
-        let file = zt_convert::open_source(Memory::new(bytes), &OpenOptions::new());
+        let file = zt_convert::open_source(Memory::new(bytes));
         let found = file.as_ref().ok().map(|file| file.entries()[0].object());
         match (found, numpy) {
             (Some(Ok(object)), Some((code, shape))) => {
@@ -286,7 +290,7 @@ fn renamed(names: &[(&[u8], &[u8])]) -> zt::Result<File> {
             }
         }
     }
-    zt_convert::open_source(Memory::new(bytes), &OpenOptions::new())
+    zt_convert::open_source(Memory::new(bytes))
 }
 
 #[test]
@@ -365,7 +369,9 @@ fn arrays_are_as_long_as_their_shape_says() {
     let code = |shape: &str, data: &[u8], strict: bool| {
         let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}");
         let source = Memory::new(array(&header, data));
-        let file = zt_convert::open_source(source, &OpenOptions::new().strict(strict));
+        let file = zt_convert::Kinds::builtin()
+            .open_source(source, OpenOptions::new().strict(strict))
+            .map(zt_convert::Input::into_file);
         file.map(drop).map_err(|error| (error.kind(), error.code()))
     };
     let refused = Err((ErrorKind::Malformed, "shape-size-mismatch"));

@@ -34,8 +34,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value as Json;
-use zt::{File, HashOptions, Memory, OpenOptions, Source};
-use zt_convert::{NPY, ONNX, open, open_source};
+use zt::{File, HashOptions, Memory, Source};
+use zt_convert::{NPY, ONNX};
 
 fn path(kind: &str, name: &str) -> PathBuf {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus/foreign");
@@ -50,7 +50,7 @@ fn truth(kind: &str, name: &str) -> Json {
 /// Opens a file, holds every object that its truth has to shape, type and values, and gives it back
 /// with what may be refused of it.
 fn right(kind: &str, name: &str) -> (File, Vec<String>) {
-    let file = open(path(kind, name), &OpenOptions::new()).unwrap();
+    let file = zt_convert::open(path(kind, name)).unwrap();
     let truth = truth(kind, name);
     let options = HashOptions {
         dense: true,
@@ -206,7 +206,7 @@ mod never {
     #[test]
     fn a_single_array_is_not_recognised() {
         let bytes = fs::read(path("npy", "version_1")).unwrap();
-        let file = open_source(Memory::new(bytes), &OpenOptions::new()).unwrap();
+        let file = zt_convert::open_source(Memory::new(bytes)).unwrap();
         assert_eq!(file.kind(), NPY);
     }
 
@@ -268,7 +268,7 @@ mod never {
             bytes,
             read: Arc::clone(&read),
         };
-        let file = open_source(source, &OpenOptions::new()).unwrap();
+        let file = zt_convert::open_source(source).unwrap();
         assert_eq!((file.kind(), file.len()), (ONNX, 2));
         let opened = read.swap(0, Ordering::Relaxed);
         assert!(opened < 32 << 10, "{opened} bytes are read to open it");

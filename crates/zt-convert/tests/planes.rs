@@ -178,7 +178,7 @@ fn planes_are_cast() {
 #[cfg(feature = "safetensors")]
 #[test]
 fn safetensors_come_back_byte_for_byte() {
-    use zt_convert::{SAFETENSORS, open_source};
+    use zt_convert::SAFETENSORS;
 
     let mut plain = Vec::new();
     let mut writer = Writer::new(&mut plain).unwrap();
@@ -191,7 +191,7 @@ fn safetensors_come_back_byte_for_byte() {
     writer.finish().unwrap();
     let plain = File::from_bytes(plain).unwrap();
     let theirs = to(&ConvertOptions::new(SAFETENSORS), &plain);
-    let opened = open_source(zt::Memory::new(theirs.clone()), &zt::OpenOptions::new()).unwrap();
+    let opened = zt_convert::open_source(zt::Memory::new(theirs.clone())).unwrap();
     let planes = File::from_bytes(to(&to_planes(), &opened)).unwrap();
     assert_eq!(formats(&planes), [PLANES; 2]);
     // Neither a loss nor `dense` is needed: the values are what safetensors says.

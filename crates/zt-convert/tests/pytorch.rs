@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use zt::{ErrorKind, File, FileSource, OpenOptions, VerifyOptions};
-use zt_convert::{Input, PYTORCH, detect, open};
+use zt_convert::{PYTORCH, detect};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus")
 }
 
 fn opened(name: &str) -> File {
-    open(corpus().join(name), &OpenOptions::new()).unwrap()
+    zt_convert::open(corpus().join(name)).unwrap()
 }
 
 /// A folder with these files of the corpus, and an index of these tensors.
@@ -35,7 +35,9 @@ fn an_index_of_bin_files_opens_as_one_file() {
     let path = corpus().join("torch/sharded/pytorch_model.bin.index.json");
     let index = FileSource::open(&path).unwrap();
     assert_eq!(detect(&index).unwrap(), Some(PYTORCH));
-    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let input = zt_convert::Kinds::builtin()
+        .open(&path, OpenOptions::new())
+        .unwrap();
     assert_eq!((input.file().kind(), input.paths().len()), (PYTORCH, 3));
     assert!(input.file().warnings().is_empty());
 }
@@ -49,7 +51,7 @@ fn a_fault_in_a_shard_is_that_of_its_object() {
         ],
         &[("dense", "1.bin"), ("csc", "1.bin")],
     );
-    let file = open(path, &OpenOptions::new()).unwrap();
+    let file = zt_convert::open(path).unwrap();
     assert_eq!(
         *file.tensor("dense").unwrap().as_slice::<f32>().unwrap(),
         [1.0, 0.0, 2.0, 0.0, 0.0, 3.0, 0.0, 0.0]
@@ -69,7 +71,7 @@ fn shards_are_of_one_kind_and_no_sets_themselves() {
             &[("torch/keys.pt", "1.bin"), (other, "2.bin")],
             &[("a.b", "1.bin"), ("w", "2.bin")],
         );
-        let error = open(path, &OpenOptions::new()).unwrap_err();
+        let error = zt_convert::open(path).unwrap_err();
         assert!(["header", "unsupported"].contains(&error.code()), "{error}");
     }
 }
@@ -185,7 +187,7 @@ fn what_is_no_data_is_refused_by_what_it_is() {
         ("plain_pickle", "header", "torch.save did not write"),
     ] {
         let path = corpus().join(format!("torch/{name}.pt"));
-        let error = open(path, &OpenOptions::new()).unwrap_err();
+        let error = zt_convert::open(path).unwrap_err();
         assert_eq!(error.code(), code, "{error}");
         assert!(error.to_string().contains(said), "{error}");
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use zt::{File, HashOptions, Memory, OpenOptions, WriteOptions};
-use zt_convert::{ConvertOptions, Input, SAFETENSORS, ZT, convert, open, open_source};
+use zt_convert::{ConvertOptions, Input, SAFETENSORS, ZT, convert};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -27,7 +27,7 @@ fn content(file: &File) -> [u8; 32] {
 }
 
 fn reopen(bytes: Vec<u8>) -> File {
-    open_source(Memory::new(bytes), &OpenOptions::new()).unwrap()
+    zt_convert::open_source(Memory::new(bytes)).unwrap()
 }
 
 /// Files of the official writer with at most one metadata: of more, it randomises the order.
@@ -45,7 +45,9 @@ fn files_of_the_official_writer_come_back_byte_for_byte() {
     for name in OFFICIAL {
         let path = data(name).with_extension("safetensors");
         let original = fs::read(&path).unwrap();
-        let input = Input::open(&path, &OpenOptions::new()).unwrap();
+        let input = zt_convert::Kinds::builtin()
+            .open(&path, OpenOptions::new())
+            .unwrap();
         for write in [WriteOptions::new(), WriteOptions::new().zstd(3)] {
             let mut options = ConvertOptions::new(ZT);
             options.write = write;
@@ -70,7 +72,9 @@ fn other_files_come_back_with_equal_tensors_and_attributes() {
     ];
     for name in names {
         let path = data(name).with_extension("safetensors");
-        let input = Input::open(&path, &OpenOptions::new()).unwrap();
+        let input = zt_convert::Kinds::builtin()
+            .open(&path, OpenOptions::new())
+            .unwrap();
         let ours = reopen(to(&ConvertOptions::new(ZT), input.clone()));
         let theirs = reopen(to(&ConvertOptions::new(SAFETENSORS), ours.into()));
         assert_eq!(content(&theirs), content(input.file()), "{name}");
@@ -85,7 +89,9 @@ fn other_files_come_back_with_equal_tensors_and_attributes() {
 #[test]
 fn a_sharded_set_becomes_one_file() {
     let path = data("sharded/model.safetensors.index.json");
-    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let input = zt_convert::Kinds::builtin()
+        .open(&path, OpenOptions::new())
+        .unwrap();
     assert_eq!(input.paths().len(), 4);
     let whole = reopen(to(&ConvertOptions::new(SAFETENSORS), input.clone()));
     assert_eq!(content(&whole), content(input.file()));
@@ -94,7 +100,9 @@ fn a_sharded_set_becomes_one_file() {
 #[test]
 fn threads_do_not_change_the_bytes() {
     let path = data("many.safetensors");
-    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let input = zt_convert::Kinds::builtin()
+        .open(&path, OpenOptions::new())
+        .unwrap();
     for zstd in [false, true] {
         let written = |threads| {
             let mut options = ConvertOptions::new(ZT);
@@ -112,9 +120,7 @@ fn threads_do_not_change_the_bytes() {
 fn converting_a_converted_file_gives_the_same_file() {
     let first = to(
         &ConvertOptions::new(ZT),
-        open(data("many.safetensors"), &OpenOptions::new())
-            .unwrap()
-            .into(),
+        zt_convert::open(data("many.safetensors")).unwrap().into(),
     );
     let second = to(&ConvertOptions::new(ZT), reopen(first.clone()).into());
     assert!(first == second);

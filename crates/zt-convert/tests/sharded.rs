@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use zt::{Dense, Error, File, Memory, OpenOptions, Result, Writer};
-use zt_convert::{ConvertOptions, Input, SAFETENSORS, convert, open, open_source};
+use zt_convert::{ConvertOptions, Input, SAFETENSORS, convert};
 
 /// A folder with an index of these `(tensor, shard)`, and shards of these `(tensor, value)`.
 fn set(map: &[(&str, &str)], shards: &[(&str, &[(&str, f32)])]) -> (TempDir, PathBuf) {
@@ -46,7 +46,7 @@ fn value(file: &File, name: &str) -> f32 {
 }
 
 fn opened(path: &Path) -> Result<File> {
-    open(path, &OpenOptions::new())
+    zt_convert::open(path)
 }
 
 fn refused(path: &Path, code: &str) -> Error {
@@ -64,7 +64,9 @@ fn a_set_opens_as_one_file() {
             ("2.safetensors", &[("b", 2.0)]),
         ],
     );
-    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let input = zt_convert::Kinds::builtin()
+        .open(&path, OpenOptions::new())
+        .unwrap();
     let file = input.file();
     assert_eq!((file.kind(), file.len()), (SAFETENSORS, 2));
     assert_eq!((value(file, "a"), value(file, "b")), (1.0, 2.0));
@@ -126,7 +128,9 @@ fn what_opening_a_set_leaves_out_is_a_loss_to_whoever_writes_it() {
     let first: &[(&str, f32)] = &[("a", 1.0), ("c", 4.0), ("d", 5.0)];
     let shards = [("1.safetensors", first), ("2.safetensors", &[("a", 2.0)])];
     let (_folder, path) = set(&listed, &shards);
-    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let input = zt_convert::Kinds::builtin()
+        .open(&path, OpenOptions::new())
+        .unwrap();
     let write =
         |options: &ConvertOptions<'_>| convert(std::slice::from_ref(&input), Vec::new(), options);
     let mut options = ConvertOptions::new(SAFETENSORS);
@@ -264,7 +268,7 @@ fn an_index_is_one_sound_document() {
 fn an_index_without_a_path_has_no_shards() {
     let index = Memory::new(&br#"{"weight_map": {}}"#[..]);
     assert_eq!(
-        open_source(index, &OpenOptions::new()).unwrap_err().code(),
+        zt_convert::open_source(index).unwrap_err().code(),
         "unsupported"
     );
 }

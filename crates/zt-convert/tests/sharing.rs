@@ -10,7 +10,7 @@ use zt::{
     Attributes, Blob, Component, DType, Dense, Elements, ErrorKind, File, FileBuilder, HashOptions,
     Limits, Memory, Object, OpenOptions, Span, VerifyOptions, WriteOptions,
 };
-use zt_convert::{ConvertOptions, Input, Summary, ZT, convert, open_source};
+use zt_convert::{ConvertOptions, Input, Summary, ZT, convert};
 
 /// Bytes without repetition, of which the one `at` is another for each `seed`.
 fn weights(len: usize, at: usize, seed: u8) -> Vec<u8> {
@@ -54,7 +54,7 @@ fn to(options: &ConvertOptions<'_>, inputs: &[Input]) -> (Summary, Vec<u8>) {
 }
 
 fn reopen(bytes: Vec<u8>) -> File {
-    open_source(Memory::new(bytes), &OpenOptions::new()).unwrap()
+    zt_convert::open_source(Memory::new(bytes)).unwrap()
 }
 
 fn content(file: &File) -> [u8; 32] {
@@ -157,7 +157,9 @@ fn what_torch_ties_stays_tied() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../conformance/corpus/foreign/pt")
         .join("tied.pt");
-    let input = Input::open(&path, &OpenOptions::new()).unwrap();
+    let input = zt_convert::Kinds::builtin()
+        .open(&path, OpenOptions::new())
+        .unwrap();
     let (summary, bytes) = to(&ConvertOptions::new(ZT), std::slice::from_ref(&input));
     let file = reopen(bytes);
     assert_eq!(content(&file), content(input.file()));

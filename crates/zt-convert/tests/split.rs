@@ -34,7 +34,9 @@ fn file(folder: &Path, sizes: &[u64]) -> PathBuf {
 }
 
 fn opened(path: impl AsRef<Path>) -> Input {
-    Input::open(path, &OpenOptions::new()).unwrap()
+    zt_convert::Kinds::builtin()
+        .open(path, OpenOptions::new())
+        .unwrap()
 }
 
 fn content(file: &File) -> [u8; 32] {
@@ -404,7 +406,7 @@ fn sets_have_plain_names_and_are_of_two_kinds() {
         let error = split(&inputs, folder.path(), stem, 1, false, &options).unwrap_err();
         assert_eq!(error.code(), "misuse");
     }
-    for member in zt_convert::members() {
+    for member in zt_convert::Kinds::builtin().iter() {
         let kind = member.kind();
         let split = split(
             &inputs,

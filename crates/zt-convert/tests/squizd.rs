@@ -21,7 +21,10 @@ use zt_convert::{ConvertOptions, Input, InputOptions, Names, SQUIZD, Summary, ZT
 
 fn opened(bytes: Vec<u8>, strict: bool) -> File {
     let options = OpenOptions::new().strict(strict);
-    zt_convert::open_source(Memory::new(bytes), &options).unwrap()
+    zt_convert::Kinds::builtin()
+        .open_source(Memory::new(bytes), &options)
+        .map(zt_convert::Input::into_file)
+        .unwrap()
 }
 
 fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary)> {
@@ -246,7 +249,9 @@ fn names_are_a_loss_that_a_list_makes_good() {
     let [a, b, c, d] = names;
     let mut list = InputOptions::default();
     list.names = Some(Names::from_iter([a, b, d, c]));
-    let named = Input::from_source(Memory::new(squizd), &list).unwrap();
+    let named = zt_convert::Kinds::builtin()
+        .open_source(Memory::new(squizd), &list)
+        .unwrap();
     for name in names {
         assert_eq!(values(named.file(), name), values(&file, name), "{name}");
     }
@@ -268,7 +273,7 @@ fn a_list_has_a_name_for_every_tensor() {
     let named = |names: &[&str]| {
         let mut options = InputOptions::default();
         options.names = Some(names.iter().copied().collect());
-        Input::from_source(Memory::new(squizd.clone()), &options)
+        zt_convert::Kinds::builtin().open_source(Memory::new(squizd.clone()), &options)
     };
     for names in [&known[..1], &["a", "b", "c"]] {
         let error = named(names).unwrap_err();

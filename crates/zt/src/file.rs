@@ -78,6 +78,56 @@ pub struct Warning {
     pub code: &'static str,
     /// What there is to know.
     pub message: String,
+    /// What the warning means for a copy of the file.
+    pub kind: WarningKind,
+}
+
+/// What a warning about a file means for a copy of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum WarningKind {
+    /// The objects of the file are all that it holds.
+    #[default]
+    Note,
+    /// The file has another value or tensor of the same name, and the reader passed over it.
+    PassedOver,
+    /// The file is one part of a set, and the reader looks at this part alone.
+    Part,
+}
+
+impl Warning {
+    /// A note about the file as a whole. `code` is a stable kebab-case word.
+    #[must_use]
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Warning {
+            object: None,
+            component: None,
+            code,
+            message: message.into(),
+            kind: WarningKind::Note,
+        }
+    }
+
+    /// The same about an object.
+    #[must_use]
+    pub fn with_object(mut self, name: impl Into<String>) -> Self {
+        self.object = Some(name.into());
+        self
+    }
+
+    /// The same about a component of the object.
+    #[must_use]
+    pub fn with_component(mut self, role: impl Into<String>) -> Self {
+        self.component = Some(role.into());
+        self
+    }
+
+    /// The same of another kind.
+    #[must_use]
+    pub fn with_kind(mut self, kind: WarningKind) -> Self {
+        self.kind = kind;
+        self
+    }
 }
 
 impl std::fmt::Display for Warning {
@@ -398,7 +448,6 @@ fn warning_of(object: Option<&str>, warning: &zt_manifest::Warning) -> Warning {
     Warning {
         object: object.map(str::to_owned),
         component: warning.role().map(str::to_owned),
-        code: warning.code(),
-        message: warning.to_string(),
+        ..Warning::new(warning.code(), warning.to_string())
     }
 }

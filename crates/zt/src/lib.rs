@@ -100,7 +100,7 @@ pub use dense_reader::DenseReader;
 pub use diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, ValueDiff, diff};
 pub use edit::{Editor, Storage, compact, compacted_len};
 pub use error::{Error, ErrorKind, Result};
-pub use file::{Entry, File, Warning};
+pub use file::{Entry, File, Warning, WarningKind};
 pub use hash::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};
 pub use kind::Kind;
 pub use open::{OpenOptions, Verify, open_settled};

@@ -37,8 +37,7 @@ impl Tolerated {
         self.problems.iter().map(|error| Warning {
             object: error.object().map(str::to_owned),
             component: error.component().map(str::to_owned),
-            code: error.code(),
-            message: error.message(),
+            ..Warning::new(error.code(), error.message())
         })
     }
 

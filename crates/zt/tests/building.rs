@@ -178,12 +178,7 @@ fn objects_of_other_files_are_included_as_they_are_there() {
 }
 
 fn warning(object: &str) -> Warning {
-    Warning {
-        object: Some(object.to_owned()),
-        component: None,
-        code: "test",
-        message: "a remark".to_owned(),
-    }
+    Warning::new("test", "a remark").with_object(object)
 }
 
 /// A source that decodes can say more than that it could not read.

@@ -350,8 +350,7 @@ fn warnings_name_what_they_are_about() {
         let warning = Warning {
             object: object.map(str::to_owned),
             component: component.map(str::to_owned),
-            code: "test",
-            message: "a remark".to_owned(),
+            ..Warning::new("test", "a remark")
         };
         assert_eq!(warning.to_string(), words);
     }

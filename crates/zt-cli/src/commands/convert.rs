@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use serde::Serialize;
 use zt::Kind;
-use zt_convert::{ConvertOptions, Input, Member, Summary};
+use zt_convert::{ConvertOptions, Input, Summary};
 
 use crate::exit::{Exit, Failure};
 use crate::json::{WarningBody, paths as paths_shown, warnings};
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// What to write, instead of what the extension of OUT says; `squizd` is an experiment
-    #[arg(long, value_name = "KIND", value_parser = kinds(Member::is_writable))]
+    #[arg(long, value_name = "KIND", value_parser = kinds(|kind| kind.writer().is_some()))]
     to: Option<Kind>,
     #[command(flatten)]
     storing: Storing,
@@ -152,7 +152,7 @@ fn tell(
 fn target(to: Option<Kind>, out: &Path, to_stdout: bool) -> Result<Kind, Failure> {
     let named = to.or_else(|| match to_stdout {
         true => Some(zt_convert::ZT),
-        false => zt_convert::kind_of_extension(out),
+        false => zt_convert::Kinds::builtin().of_extension(out),
     });
     named.ok_or_else(|| {
         let path = out.display();

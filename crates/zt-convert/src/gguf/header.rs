@@ -2,6 +2,7 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::{ByteOrder, Error, Result, Source, Span};
+use zt_foreign::repeated;
 
 use super::cursor::Cursor;
 use super::metadata::Metadata;
@@ -9,7 +10,6 @@ use super::tensor_type::TensorType;
 use super::value_type::VALUES_MAX;
 use super::violation::Violation;
 use super::{MAGIC, RANK_MAX};
-use crate::names::repeated;
 
 /// Tensors of one file. Each takes some hundred bytes of memory for what may be 24 of the file.
 const TENSORS_MAX: u64 = 1 << 20;

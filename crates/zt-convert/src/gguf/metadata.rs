@@ -7,14 +7,13 @@
 use std::collections::HashMap;
 
 use zt::{Attributes, Error, Result, Value};
+use zt_foreign::{display, repeated};
 
 use super::cursor::Cursor;
+use super::pairs::TYPES;
 use super::value_type::{VALUES_MAX, ValueType};
 use super::violation::Violation;
 use super::{ALIGNMENT, DEFAULT_ALIGNMENT};
-use crate::gguf_pairs::TYPES;
-use crate::merge::display;
-use crate::names::repeated;
 
 /// Keys, types and values, in the order of the file. Keys are unique.
 #[derive(Debug, Default)]

@@ -20,24 +20,58 @@
 mod cursor;
 mod header;
 mod metadata;
+mod pairs;
 mod read;
 mod tensor_type;
 mod value_type;
 mod violation;
 mod write;
 
-use zt::Result;
+use zt::{Attributes, Kind, Result, Source};
+use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink};
 
-use crate::detect::Probe;
-use crate::member::{GGUF, Member};
+/// GGUF files, of llama.cpp and others that use ggml.
+pub const GGUF: Kind = Kind::new("gguf");
 
-pub(crate) const MEMBER: Member = Member {
-    kind: GGUF,
-    extensions: &["gguf"],
-    recognises,
-    open: read::open,
-    write: Some(write::write),
-};
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Gguf;
+
+impl FileKind for Gguf {
+    fn kind(&self) -> Kind {
+        GGUF
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["gguf"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        Ok(probe.head().starts_with(&MAGIC))
+    }
+
+    fn merge_attributes(&self, files: &mut [Attributes]) -> bool {
+        pairs::merge(files)
+    }
+
+    fn own_attributes(&self) -> &'static [&'static str] {
+        &[pairs::TYPES]
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        read::open(source, opening)
+    }
+
+    fn writer(&self) -> Option<&dyn FileWriter> {
+        Some(self)
+    }
+}
+
+impl FileWriter for Gguf {
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        write::write(merged, sink, job)
+    }
+}
 
 const MAGIC: [u8; 4] = *b"GGUF";
 
@@ -47,7 +81,3 @@ const DEFAULT_ALIGNMENT: u64 = 32;
 
 /// A tensor has at most so many dimensions.
 const RANK_MAX: u32 = 4;
-
-fn recognises(probe: &Probe<'_>) -> Result<bool> {
-    Ok(probe.head().starts_with(&MAGIC))
-}

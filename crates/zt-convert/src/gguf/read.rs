@@ -2,19 +2,19 @@
 
 use zt::{
     Blob, ByteOrder, Component, DType, FileBuilder, Object, Result, Source, SourceId, Value,
-    Warning,
+    Warning, WarningKind,
 };
+use zt_foreign::{Input, Opening};
 
+use super::GGUF;
 use super::header::{Header, Tensor};
+use super::pairs::SPLIT_COUNT;
 use super::tensor_type::TensorType;
-use crate::gguf_pairs::SPLIT_COUNT;
-use crate::input::{Input, Origin};
-use crate::member::GGUF;
 
 /// Opens a file. Cost: its header is read, and its metadata become values; no data is touched.
-pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let header = Header::read(&source)?;
-    let mut builder = FileBuilder::new(GGUF, origin.options.clone());
+    let mut builder = opening.builder(GGUF);
     let source = builder.source(source);
     for tensor in header.tensors {
         add(&mut builder, tensor, header.order, source);
@@ -22,19 +22,13 @@ pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input>
     if let Some(attributes) = header.metadata.into_attributes() {
         let files = attributes.get(SPLIT_COUNT).and_then(Value::as_u64);
         if let Some(files) = files.filter(|files| *files > 1) {
-            builder.warning(Warning {
-                object: None,
-                component: None,
-                code: "split",
-                message: format!(
-                    "one of {files} files of a set, the others of which are not looked at"
-                ),
-            });
+            let message =
+                format!("one of {files} files of a set, the others of which are not looked at");
+            builder.warning(Warning::new("split", message).with_kind(WarningKind::Part));
         }
         builder.attributes(attributes);
     }
-    let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
-    Ok(Input::new(builder.build()?, paths))
+    opening.build(builder)
 }
 
 /// Adds a tensor as an object: a plain range of the file, whatever its type.
@@ -54,14 +48,10 @@ fn add(builder: &mut FileBuilder, tensor: Tensor, order: ByteOrder, source: Sour
         object.attributes = Some([(BYTE_ORDER, "big")].into());
     }
     if let TensorType::Unknown(id) = tensor_type {
-        builder.warning(Warning {
-            object: Some(tensor.name.clone()),
-            component: None,
-            code: "unknown-type",
-            message: format!(
-                "type {id} is not known: its bytes are kept, up to the next tensor, padding included"
-            ),
-        });
+        let message = format!(
+            "type {id} is not known: its bytes are kept, up to the next tensor, padding included"
+        );
+        builder.warning(Warning::new("unknown-type", message).with_object(&tensor.name));
     }
     builder.object(tensor.name, object, source);
 }

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use zt::ErrorKind;
-
-use crate::fault::is_an_error;
+use zt_foreign::is_an_error;
 
 /// Why a file is refused. Offsets of data count from the data's first byte, as in the header.
 #[derive(Debug)]

@@ -5,21 +5,15 @@ use std::io::{self, Write};
 
 use zt::formats::element_count;
 use zt::formats::ggml::BlockType;
-use zt::{Attributes, ByteOrder, Error, Result};
+use zt::{Attributes, ByteOrder, Error, Progress, Result};
+use zt_foreign::{Fault, Job, Loss, Merged, Outgoing, Overflow, Sink};
 
+use super::GGUF;
 use super::header::padded;
 use super::metadata::Metadata;
 use super::read::BYTE_ORDER;
 use super::tensor_type::TensorType;
 use super::{ALIGNMENT, MAGIC, RANK_MAX};
-use crate::convert::Sink;
-use crate::fault::{Fault, Loss};
-use crate::losses::Losses;
-use crate::member::GGUF;
-use crate::merge::Merged;
-use crate::object::Outgoing;
-use crate::overflow::Overflow;
-use crate::{ConvertOptions, Summary};
 
 const VERSION: u32 = 3;
 
@@ -33,30 +27,22 @@ const ALIGNMENT_MAX: u64 = 1 << 20;
 
 /// Writes a file as `gguf-py` and llama.cpp do, tensors in the order of their data, the last one
 /// padded too.
-pub(super) fn write(
-    merged: Merged<'_>,
-    sink: &mut Sink<'_>,
-    options: &ConvertOptions<'_>,
-    summary: &mut Summary,
-) -> Result<()> {
-    let mut losses = Losses::new(GGUF, options, summary);
-    let (metadata, alignment) = pairs(&mut losses, merged.attributes)?;
-    losses.fields(&merged.extra, None)?;
+pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+    let (metadata, alignment) = pairs(job, merged.attributes)?;
+    job.fields(&merged.extra, None)?;
     let mut tensors = Vec::with_capacity(merged.objects.len());
     for incoming in &merged.objects {
-        let object = Outgoing::new(incoming, options.dtype);
-        let tensor = tensor(&mut losses, object, options)?;
-        tensors.extend(losses.kept(incoming, tensor));
+        let object = Outgoing::new(incoming, job.options.dtype);
+        let tensor = tensor(job, object)?;
+        tensors.extend(job.kept(incoming, tensor));
     }
     let header = header(&metadata, &tensors, alignment)?;
     sink.write_all(&header)?;
     pad(sink, header.len() as u64, alignment)?;
     for tensor in &tensors {
-        let overflow = tensor.write(sink, options)?;
-        options.accept_overflow(overflow, tensor.object.name(), summary)?;
+        let overflow = tensor.write(sink, job.options.progress)?;
+        job.written(tensor.object.name(), tensor.byte_len, overflow)?;
         pad(sink, tensor.byte_len, alignment)?;
-        summary.bytes = summary.bytes.saturating_add(tensor.byte_len);
-        summary.objects = summary.objects.saturating_add(1);
     }
     Ok(())
 }
@@ -71,28 +57,28 @@ struct Tensor<'i> {
 }
 
 impl Tensor<'_> {
-    fn write(&self, sink: &mut Sink<'_>, options: &ConvertOptions<'_>) -> Result<Option<Overflow>> {
+    fn write(
+        &self,
+        sink: &mut Sink<'_>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<Option<Overflow>> {
         let Some(block_type) = self.swapped else {
-            return self
-                .object
-                .write_values(self.byte_len, sink, options.progress);
+            return self.object.write_values(self.byte_len, sink, progress);
         };
         let mut out = Swapped {
             out: sink,
             block_type,
             pending: Vec::new(),
         };
-        self.object
-            .write_values(self.byte_len, &mut out, options.progress)
+        self.object.write_values(self.byte_len, &mut out, progress)
     }
 }
 
 /// The pairs of the metadata, and what they say the alignment is.
-fn pairs(losses: &mut Losses<'_, '_>, attributes: Option<Attributes>) -> Result<(Metadata, u64)> {
+fn pairs(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<(Metadata, u64)> {
     let (mut metadata, lost) = Metadata::from_attributes(attributes.unwrap_or_default());
-    let target = losses.target;
     for key in lost {
-        losses.accept(Loss::FileAttribute { target, key }, None)?;
+        job.accept(Loss::FileAttribute { key }, None)?;
     }
     // One that no reader takes would spoil the file.
     let alignment = metadata.alignment().ok();
@@ -100,62 +86,50 @@ fn pairs(losses: &mut Losses<'_, '_>, attributes: Option<Attributes>) -> Result<
         return Ok((metadata, alignment));
     }
     let key = format!("{ALIGNMENT:?}");
-    losses.accept(Loss::FileAttribute { target, key }, None)?;
+    job.accept(Loss::FileAttribute { key }, None)?;
     metadata.remove(ALIGNMENT);
     Ok((metadata, super::DEFAULT_ALIGNMENT))
 }
 
 /// The object as a tensor; `None` where nothing of it can be said and that is allowed.
-fn tensor<'i>(
-    losses: &mut Losses<'_, '_>,
-    mut object: Outgoing<'i>,
-    options: &ConvertOptions<'_>,
-) -> Result<Option<Tensor<'i>>> {
-    let (name, target) = (object.name(), losses.target);
+fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tensor<'i>>> {
+    let name = object.name();
     let (byte_len, limit) = (name.len(), NAME_MAX);
     if byte_len > limit {
-        let loss = Loss::LongName {
-            target,
-            byte_len,
-            limit,
-        };
-        losses.accept(loss, Some(name))?;
+        let loss = Loss::LongName { byte_len, limit };
+        job.accept(loss, Some(name))?;
         // One such name, and llama.cpp opens nothing of the file.
         return Ok(None);
     }
     let shape = &object.object().shape;
     let (rank, limit) = (shape.len(), RANK_MAX as usize);
     if rank > limit {
-        let loss = Loss::Rank {
-            target,
-            rank,
-            limit,
-        };
-        losses.accept(loss, Some(name))?;
+        let loss = Loss::Rank { rank, limit };
+        job.accept(loss, Some(name))?;
         return Ok(None);
     }
     // Dimensions and their product are signed in ggml.
     let is_signed = |number: &u64| i64::try_from(*number).is_ok();
     if !element_count(shape).is_some_and(|count| is_signed(&count)) || !shape.iter().all(is_signed)
     {
-        losses.accept(Loss::Shape { target }, Some(name))?;
+        job.accept(Loss::Shape, Some(name))?;
         return Ok(None);
     }
     match TensorType::from_format(&object.object().format) {
-        Some(tensor_type) if !options.dense || !object.has_dense_value() => {
-            blocks(losses, object, tensor_type)
+        Some(tensor_type) if !job.options.dense || !object.has_dense_value() => {
+            blocks(job, object, tensor_type)
         }
         _ => {
-            if !losses.make_plain(&mut object)? {
+            if !job.make_plain(&mut object)? {
                 return Ok(None);
             }
-            let Some(tensor_type) = losses.typed(&object, TensorType::from_types)? else {
+            let Some(tensor_type) = job.typed(&object, TensorType::from_types)? else {
                 return Ok(None);
             };
-            losses.rest(&object, &[])?;
+            job.rest(&object, &[])?;
             let byte_len = tensor_type.byte_len(&object.object().shape);
             let Some(byte_len) = byte_len else {
-                losses.accept(Loss::Shape { target }, Some(name))?;
+                job.accept(Loss::Shape, Some(name))?;
                 return Ok(None);
             };
             Ok(Some(Tensor {
@@ -170,13 +144,13 @@ fn tensor<'i>(
 
 /// An object whose bytes are a tensor's.
 fn blocks<'i>(
-    losses: &mut Losses<'_, '_>,
+    job: &mut Job<'_>,
     object: Outgoing<'i>,
     tensor_type: TensorType,
 ) -> Result<Option<Tensor<'i>>> {
     let source = object.object();
-    let (name, target) = (Some(object.name()), losses.target);
-    losses.rest(&object, &[BYTE_ORDER])?;
+    let name = Some(object.name());
+    job.rest(&object, &[BYTE_ORDER])?;
     let is_big = source
         .attributes()
         .get(BYTE_ORDER)
@@ -187,7 +161,7 @@ fn blocks<'i>(
         }
         _ if is_big => {
             let format = source.format.to_string();
-            losses.accept(Loss::BigEndian { target, format }, name)?;
+            job.accept(Loss::BigEndian { format }, name)?;
             return Ok(None);
         }
         _ => None,
@@ -197,7 +171,7 @@ fn blocks<'i>(
     let Some(byte_len) = byte_len else {
         // A format that nobody checks may lack its data.
         let role = "data".to_owned();
-        losses.accept(Loss::Component { target, role }, name)?;
+        job.accept(Loss::Component { role }, name)?;
         return Ok(None);
     };
     Ok(Some(Tensor {
@@ -233,8 +207,8 @@ fn header(metadata: &Metadata, tensors: &[Tensor<'_>], alignment: u64) -> Result
         let end = offset.checked_add(tensor.byte_len);
         let end = end.and_then(|end| padded(end, alignment));
         offset = end.ok_or_else(|| {
-            let loss = Loss::Shape { target: GGUF };
-            Error::from(Fault::Lossy(loss)).with_object(name)
+            let (target, loss) = (GGUF, Loss::Shape);
+            Error::from(Fault::Lossy { target, loss }).with_object(name)
         })?;
     }
     Ok(out)

@@ -11,6 +11,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zt::{Error, ErrorKind, Result, Source};
+use zt_foreign::strided::{self, Cut, Place, Step};
 
 use super::chunk_index::{Chunk, Chunks};
 use super::filled;
@@ -19,7 +20,6 @@ use super::layout::Chunking;
 use super::pipeline::Pipeline;
 use super::store::{self, Store};
 use super::violation::Violation;
-use crate::strided::{self, Cut, Place, Step};
 
 /// Bytes that a band has at least, if there are as many: several rows of small chunks.
 const BAND: u64 = 1 << 20;

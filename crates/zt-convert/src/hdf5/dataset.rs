@@ -7,6 +7,7 @@ use zt::{
     Attributes, Blob, Component, FileBuilder, Limits, Object, RawComponent, RawObject, Result,
     SourceId, Span,
 };
+use zt_foreign::strided::Bands;
 
 use super::chunked::Chunked;
 use super::common::Common;
@@ -19,7 +20,6 @@ use super::object_header::{ObjectHeader, kind};
 use super::pipeline::{self, MAX_RATIO, Pipeline};
 use super::store::Store;
 use super::violation::Violation;
-use crate::strided::Bands;
 
 /// Bytes that are made to read every dataset once, beside those that what is in the file can stand for:
 /// fill values need no bytes.

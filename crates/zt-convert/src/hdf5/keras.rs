@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use zt::{ErrorKind, FileBuilder, Limits, Result, Source, Span};
+use zt_foreign::Probe;
 
 use super::violation::Violation;
-use crate::detect::Probe;
 use crate::zip::{self, Archive, Member};
 
 /// The member that has the weights.

@@ -62,44 +62,53 @@ mod weight;
 
 use std::sync::Arc;
 
-use zt::{FileBuilder, Result, Source, Span};
+use zt::{Kind, Result, Source, Span};
+use zt_foreign::{FileKind, Input, Opening, Probe};
 
-use crate::detect::Probe;
-use crate::input::{Input, Origin};
-use crate::member::{HDF5, Member, members};
-pub(crate) use keras::has_weights;
+use crate::zip;
 
-pub(crate) const MEMBER: Member = Member {
-    kind: HDF5,
-    extensions: &["h5", "hdf5", "keras"],
-    recognises,
-    open,
-    write: None,
-};
+/// HDF5 files: of Keras, h5py, PyTables.
+pub const HDF5: Kind = Kind::new("hdf5");
 
-/// The signature at the beginning, or behind a user block: which may be a file of a kind that is
-/// tried later, with such a file in its data. Or an archive with such a file.
-fn recognises(probe: &Probe<'_>) -> Result<bool> {
-    let source = probe.source();
-    if keras::recognises(probe)? {
-        return Ok(true);
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hdf5;
+
+impl FileKind for Hdf5 {
+    fn kind(&self) -> Kind {
+        HDF5
     }
-    let at = superblock::locate(source, whole(source))?;
-    if at.is_none_or(|at| at == 0) {
-        return Ok(at.is_some());
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["h5", "hdf5", "keras"]
     }
-    let later = members().iter().skip_while(|member| member.kind != HDF5);
-    for member in later.skip(1) {
-        if (member.recognises)(probe)? {
-            return Ok(false);
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        recognise(probe)
+    }
+
+    fn recognise_behind(&self, probe: &Probe<'_>) -> Result<bool> {
+        let source = probe.source();
+        if superblock::locate(source, whole(source))?.is_some() {
+            return Ok(true);
         }
+        let archive = zip::behind_other_data(source)?;
+        Ok(archive.is_some_and(|archive| keras::has_weights(&archive)))
     }
-    Ok(true)
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        open(source, opening)
+    }
 }
 
-fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+/// The signature at the beginning, or an archive with such a file in it.
+fn recognise(probe: &Probe<'_>) -> Result<bool> {
+    Ok(probe.head().starts_with(superblock::SIGNATURE) || keras::recognises(probe)?)
+}
+
+fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
-    let mut builder = FileBuilder::new(HDF5, origin.options.clone());
+    let mut builder = opening.builder(HDF5);
     let file = builder.source(Arc::clone(&source));
     let all = whole(&*source);
     // Behind a user block, which may be anything; or within an archive.
@@ -109,11 +118,10 @@ fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
         None => all,
     };
     let (store, root) = superblock::open(source, within)?;
-    let is_bf16 = origin.void2_as_bf16;
+    let is_bf16 = opening.options.void2_as_bf16;
     let tree = tree::Tree::new(&store, root, file, builder.limits(), is_bf16);
     tree.add_to(&mut builder)?;
-    let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
-    Ok(Input::new(builder.build()?, paths))
+    opening.build(builder)
 }
 
 fn whole(source: &dyn Source) -> Span {

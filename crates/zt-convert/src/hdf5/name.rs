@@ -61,9 +61,7 @@ pub(super) fn stands_for_another(name: &str) -> String {
 pub(super) fn renamed(object: Option<&str>, name: &str) -> Warning {
     Warning {
         object: object.map(ToOwned::to_owned),
-        component: None,
-        code: CODE,
-        message: stands_for_another(name),
+        ..Warning::new(CODE, stands_for_another(name))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use zt::{Attributes, FileBuilder, Value, Warning};
+use zt::{Attributes, FileBuilder, Value, Warning, WarningKind};
 
 use super::attribute::{AllFound, TOLD};
 use super::name;
@@ -26,28 +26,21 @@ impl<'o> Told<'o> {
         Told { object, byte_len }
     }
 
-    fn tell(&mut self, builder: &mut FileBuilder, code: &'static str, message: String) {
+    fn tell(&mut self, builder: &mut FileBuilder, warning: Warning) {
         let name_len = self.object.map_or(0, str::len);
-        let len = message.len().saturating_add(name_len) as u64;
+        let len = warning.message.len().saturating_add(name_len) as u64;
         self.byte_len = self.byte_len.saturating_add(len);
         builder.warning(Warning {
             object: self.object.map(ToOwned::to_owned),
-            component: None,
-            code,
-            message,
+            ..warning
         });
     }
 
-    /// How many of `count` are not told.
-    fn tell_rest(
-        &mut self,
-        builder: &mut FileBuilder,
-        code: &'static str,
-        count: usize,
-        what: &str,
-    ) {
+    /// Tells how many of `count` are not told one by one.
+    fn tell_rest(&mut self, builder: &mut FileBuilder, warning: Warning, count: usize) {
         if let Some(more) = count.checked_sub(TOLD).filter(|more| *more > 0) {
-            self.tell(builder, code, format!("{more} more {what}"));
+            let message = format!("{more} more {}", warning.message);
+            self.tell(builder, Warning { message, ..warning });
         }
     }
 }
@@ -67,7 +60,7 @@ pub(super) fn values(
             renamed = renamed.saturating_add(1);
             if renamed <= TOLD {
                 let message = name::stands_for_another(&format!("{prefix}{name}"));
-                told.tell(builder, name::CODE, message);
+                told.tell(builder, Warning::new(name::CODE, message));
             }
         }
         match attribute.value {
@@ -76,7 +69,7 @@ pub(super) fn values(
                 let (prefix, name) = (prefix.escape_debug(), name.escape_debug());
                 let why = error.message();
                 let message = format!("the attribute \"{prefix}{name}\" is left out: {why}");
-                told.tell(builder, "attribute", message);
+                told.tell(builder, Warning::new("attribute", message));
             }
         }
     }
@@ -86,9 +79,9 @@ pub(super) fn values(
         None => String::new(),
     };
     let what = format!("attributes{of} stand for names of other bytes");
-    told.tell_rest(builder, name::CODE, renamed, &what);
+    told.tell_rest(builder, Warning::new(name::CODE, what), renamed);
     let what = format!("attributes{of} are left out");
-    told.tell_rest(builder, "attribute", all.faulty, &what);
+    told.tell_rest(builder, Warning::new("attribute", what), all.faulty);
     values
 }
 
@@ -113,7 +106,7 @@ pub(super) fn distinct(
                     if others <= TOLD {
                         let name = name.escape_debug();
                         let message = format!("another value of \"{name}\": the first is kept");
-                        told.tell(builder, "attribute-conflict", message);
+                        told.tell(builder, conflict(message));
                     }
                 }
                 false
@@ -121,8 +114,13 @@ pub(super) fn distinct(
         });
     }
     let what = "values of names that have one: the first is kept";
-    told.tell_rest(builder, "attribute-conflict", others, what);
+    told.tell_rest(builder, conflict(what), others);
     let mut keep = keep.into_iter();
     pairs.retain(|_| keep.next().unwrap_or(true));
     pairs.into_iter().collect()
+}
+
+/// Two values of one name.
+fn conflict(message: impl Into<String>) -> Warning {
+    Warning::new("attribute-conflict", message).with_kind(WarningKind::PassedOver)
 }

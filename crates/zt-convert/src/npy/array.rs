@@ -7,11 +7,11 @@ use zt::{
     Blob, Component, Digest, Error, ErrorKind, FileBuilder, Object, RawComponent, RawObject,
     Result, Source, SourceId, Span,
 };
+use zt_foreign::strided::{Bands, Strided, View};
 
 use super::descr::{Descr, ElementType, RECORDS};
 use super::header::Header;
 use super::violation::Violation;
-use crate::strided::{Bands, Strided, View};
 
 /// The bytes of an array, from its magic on: a file, a member of an archive, what one inflates to.
 pub(crate) struct Data<'d> {

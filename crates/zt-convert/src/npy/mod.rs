@@ -25,33 +25,54 @@ mod write;
 
 use std::sync::Arc;
 
-use zt::{ErrorKind, FileBuilder, Result, Source, Span};
+use zt::{ErrorKind, Kind, Result, Source, Span};
+use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink, strided::Bands};
 
-use crate::detect::Probe;
-use crate::input::{Input, Origin};
-use crate::member::{Member, NPY};
-use crate::strided::Bands;
-
-#[cfg(feature = "npz")]
 pub(crate) use array::Data;
 pub(crate) use header::MAGIC;
-#[cfg(feature = "npz")]
-pub(crate) use write::{Array, refuse_attributes};
+pub(crate) use write::Array;
 
-pub(crate) const MEMBER: Member = Member {
-    kind: NPY,
-    extensions: &["npy"],
-    recognises: |probe: &Probe<'_>| Ok(probe.head().starts_with(MAGIC)),
-    open,
-    write: Some(write::write),
-};
+/// One array of NumPy.
+pub const NPY: Kind = Kind::new("npy");
+
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Npy;
+
+impl FileKind for Npy {
+    fn kind(&self) -> Kind {
+        NPY
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["npy"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        Ok(probe.head().starts_with(MAGIC))
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        open(source, opening)
+    }
+
+    fn writer(&self) -> Option<&dyn FileWriter> {
+        Some(self)
+    }
+}
+
+impl FileWriter for Npy {
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        write::write(merged, sink, job)
+    }
+}
 
 /// The name of an array in a file that has no name.
 const NAMELESS: &str = "tensor";
 
-fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
-    let mut builder = FileBuilder::new(NPY, origin.options.clone());
+    let mut builder = opening.builder(NPY);
     let id = builder.source(Arc::clone(&source));
     let data = array::Data {
         span: Span::new(0, source.byte_len()).unwrap_or_default(),
@@ -59,13 +80,12 @@ fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
         id,
         archive: (id, 0),
         digest_behind: &|_| None,
-        void2_is_bf16: origin.void2_as_bf16,
+        void2_is_bf16: opening.options.void2_as_bf16,
     };
-    let stem = origin.path.and_then(|path| path.file_stem());
+    let stem = opening.path.and_then(|path| path.file_stem());
     let name = stem.map_or(NAMELESS.into(), |stem| stem.to_string_lossy().into_owned());
     // Broken, there is nothing else in the file; without a meaning it is listed as what it is.
     let refuses = |kind| kind != ErrorKind::Unsupported;
     data.add_to(&mut builder, &name, &Bands::default(), refuses)?;
-    let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
-    Ok(Input::new(builder.build()?, paths))
+    opening.build(builder)
 }

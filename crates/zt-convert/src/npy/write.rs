@@ -3,17 +3,12 @@
 use std::io::Write;
 
 use zt::{DType, Result};
+use zt_foreign::{Fault, Incoming, Job, Loss, Merged, Outgoing, Sink};
 
+use super::NPY;
 use super::array::byte_len;
 use super::descr::descr_of;
 use super::header::render;
-use crate::convert::Sink;
-use crate::fault::Loss;
-use crate::losses::Losses;
-use crate::member::NPY;
-use crate::merge::{Incoming, Merged, display};
-use crate::object::Outgoing;
-use crate::{ConvertOptions, Summary};
 
 /// An object as an array of NumPy.
 pub(crate) struct Array<'i> {
@@ -25,25 +20,19 @@ pub(crate) struct Array<'i> {
 impl<'i> Array<'i> {
     /// The object as an array; `None` where nothing of it can be said and that is allowed.
     ///
-    /// bf16 and FP8 are no types of NumPy. Where losses are allowed their values are written as
+    /// bf16 and FP8 are no types of NumPy. Where job are allowed their values are written as
     /// f32, which holds each of them exactly.
-    pub(crate) fn new(
-        incoming: &Incoming<'i>,
-        losses: &mut Losses<'_, '_>,
-        options: &ConvertOptions<'_>,
-    ) -> Result<Option<Self>> {
-        let mut object = Outgoing::new(incoming, options.dtype);
+    pub(crate) fn new(incoming: &Incoming<'i>, job: &mut Job<'_>) -> Result<Option<Self>> {
+        let mut object = Outgoing::new(incoming, job.options.dtype);
         let name = Some(object.name());
-        let target = losses.target;
-        if !losses.make_plain(&mut object)? {
+        if !job.make_plain(&mut object)? {
             return Ok(None);
         }
         if widens(&object) {
             let (dtype, logical_type) = object.dense_type().unwrap_or((DType::BF16, None));
             let logical_type = logical_type.map(|name| name.into_owned());
-            losses.accept(
+            job.accept(
                 Loss::Type {
-                    target,
                     dtype,
                     logical_type,
                 },
@@ -54,10 +43,10 @@ impl<'i> Array<'i> {
                 object.decode(Some(DType::F32));
             }
         }
-        let Some(descr) = losses.typed(&object, descr_of)? else {
+        let Some(descr) = job.typed(&object, descr_of)? else {
             return Ok(None);
         };
-        losses.rest(&object, &[])?;
+        job.rest(&object, &[])?;
         let shape = &object.object().shape;
         let width = descr
             .get(2..)
@@ -65,7 +54,7 @@ impl<'i> Array<'i> {
             .unwrap_or(1);
         let byte_len = byte_len(width, shape);
         let Some((header, byte_len)) = render(&descr, shape).zip(byte_len) else {
-            losses.accept(Loss::Shape { target }, name)?;
+            job.accept(Loss::Shape, name)?;
             return Ok(None);
         };
         Ok(Some(Array {
@@ -75,31 +64,21 @@ impl<'i> Array<'i> {
         }))
     }
 
-    #[cfg(feature = "npz")]
     pub(crate) fn name(&self) -> &'i str {
         self.object.name()
     }
 
     /// Bytes of the whole array.
-    #[cfg(feature = "npz")]
     pub(crate) fn byte_len(&self) -> Option<u64> {
         self.byte_len.checked_add(self.header.len() as u64)
     }
 
     /// Writes header and elements.
-    pub(crate) fn write(
-        &self,
-        out: &mut (dyn Write + Send),
-        options: &ConvertOptions<'_>,
-        summary: &mut Summary,
-    ) -> Result<()> {
+    pub(crate) fn write(&self, out: &mut (dyn Write + Send), job: &mut Job<'_>) -> Result<()> {
         out.write_all(&self.header)?;
         let (object, byte_len) = (&self.object, self.byte_len);
-        let overflow = object.write_values(byte_len, out, options.progress)?;
-        options.accept_overflow(overflow, object.name(), summary)?;
-        summary.bytes = summary.bytes.saturating_add(self.byte_len);
-        summary.objects = summary.objects.saturating_add(1);
-        Ok(())
+        let overflow = object.write_values(byte_len, out, job.options.progress)?;
+        job.written(object.name(), byte_len, overflow)
     }
 }
 
@@ -111,38 +90,21 @@ fn widens(object: &Outgoing<'_>) -> bool {
     )
 }
 
-/// What is said of the file itself, which arrays have no room for.
-pub(crate) fn refuse_attributes(merged: &Merged<'_>, losses: &mut Losses<'_, '_>) -> Result<()> {
-    let target = losses.target;
-    for (key, _) in merged.attributes.iter().flatten() {
-        let key = display(key);
-        losses.accept(Loss::FileAttribute { target, key }, None)?;
-    }
-    losses.fields(&merged.extra, None)
-}
-
 /// Writes the one object there is. Its name is not said: a reader takes the file's.
-pub(super) fn write(
-    merged: Merged<'_>,
-    sink: &mut Sink<'_>,
-    options: &ConvertOptions<'_>,
-    summary: &mut Summary,
-) -> Result<()> {
-    let mut losses = Losses::new(NPY, options, summary);
-    refuse_attributes(&merged, &mut losses)?;
+pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+    job.refuse_attributes(merged.attributes.as_ref(), &merged.extra)?;
     let mut first = None;
     for incoming in &merged.objects {
         let array = if first.is_some() {
-            let loss = Loss::Objects { target: NPY };
-            losses.accept(loss, Some(incoming.tensor.name()))?;
+            job.accept(Loss::Objects, Some(incoming.tensor.name()))?;
             None
         } else {
-            Array::new(incoming, &mut losses, options)?
+            Array::new(incoming, job)?
         };
-        first = losses.kept(incoming, array).or(first);
+        first = job.kept(incoming, array).or(first);
     }
     match first {
-        Some(array) => array.write(sink, options, summary),
-        None => Err(crate::fault::Fault::NothingToWrite { kind: NPY }.into()),
+        Some(array) => array.write(sink, job),
+        None => Err(Fault::NothingToWrite { kind: NPY }.into()),
     }
 }

@@ -13,28 +13,57 @@ mod write;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use zt::{FileBuilder, RawComponent, RawObject, Result, Source, SourceId};
+use zt::{FileBuilder, Kind, RawComponent, RawObject, Result, Source, SourceId};
+use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink, strided::Bands};
 
-use crate::detect::Probe;
-use crate::input::{Input, Origin};
-use crate::member::{Member, NPZ};
 use crate::npy::Data;
-use crate::strided::Bands;
 use crate::zip::{self, Archive};
 
-pub(crate) const MEMBER: Member = Member {
-    kind: NPZ,
-    extensions: &["npz"],
-    recognises,
-    open,
-    write: Some(write::write),
-};
+/// Arrays of NumPy in a zip archive.
+pub const NPZ: Kind = Kind::new("npz");
+
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Npz;
+
+impl FileKind for Npz {
+    fn kind(&self) -> Kind {
+        NPZ
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["npz"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        recognise(probe)
+    }
+
+    fn recognise_behind(&self, probe: &Probe<'_>) -> Result<bool> {
+        let archive = zip::behind_other_data(probe.source())?;
+        Ok(archive.is_some_and(|archive| has_array(&archive)))
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        open(source, opening)
+    }
+
+    fn writer(&self) -> Option<&dyn FileWriter> {
+        Some(self)
+    }
+}
+
+impl FileWriter for Npz {
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        write::write(merged, sink, job)
+    }
+}
 
 const ENDING: &str = ".npy";
 
 /// An archive with an array in it, or an empty one; without a sound directory, one whose first
 /// member is called like an array.
-fn recognises(probe: &Probe<'_>) -> Result<bool> {
+fn recognise(probe: &Probe<'_>) -> Result<bool> {
     if !zip::is_archive(probe.head()) {
         return Ok(false);
     }
@@ -52,9 +81,9 @@ pub(crate) fn has_array(archive: &Archive) -> bool {
     members.any(|member| member.name().ends_with(ENDING))
 }
 
-fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
-    let mut builder = FileBuilder::new(NPZ, origin.options.clone());
+    let mut builder = opening.builder(NPZ);
     let archive = Archive::open(&source, builder.limits())?;
     archive.tolerate_surroundings(&mut builder);
     let id = builder.source(Arc::clone(&source));
@@ -65,11 +94,10 @@ fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
         if member.name().ends_with('/') && member.byte_len() == 0 {
             continue;
         }
-        let is_bf16 = origin.void2_as_bf16;
+        let is_bf16 = opening.options.void2_as_bf16;
         add(&mut builder, &source, id, member, &name, &bands, is_bf16)?;
     }
-    let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
-    Ok(Input::new(builder.build()?, paths))
+    opening.build(builder)
 }
 
 fn add(

@@ -4,21 +4,16 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use zt::Result;
+use zt_foreign::{Job, Loss, Merged, Sink};
 
 use super::ENDING;
-use crate::convert::Sink;
-use crate::fault::Loss;
-use crate::losses::Losses;
-use crate::member::NPZ;
-use crate::merge::Merged;
-use crate::npy::{Array, refuse_attributes};
+use crate::npy::Array;
 use crate::zip::ArchiveWriter;
-use crate::{ConvertOptions, Summary};
 
 /// An array with the name and the length of its member; `None` where no member can have its name,
 /// or NumPy would give another array by it, and that is allowed. `taken` are the names of arrays.
 fn member<'i>(
-    losses: &mut Losses<'_, '_>,
+    job: &mut Job<'_>,
     array: Array<'i>,
     taken: &mut HashSet<&'i str>,
 ) -> Result<Option<(String, u64, Array<'i>)>> {
@@ -32,7 +27,7 @@ fn member<'i>(
             Ok(Some((name, byte_len, array)))
         }
         _ => {
-            losses.accept(Loss::Name { target: NPZ }, Some(array.name()))?;
+            job.accept(Loss::Name, Some(array.name()))?;
             Ok(None)
         }
     }
@@ -40,26 +35,20 @@ fn member<'i>(
 
 /// Writes every object as a stored member, its elements at a multiple of 64, in the order of the
 /// inputs. There is no date and nothing else that changes: the same objects give the same bytes.
-pub(super) fn write(
-    merged: Merged<'_>,
-    sink: &mut Sink<'_>,
-    options: &ConvertOptions<'_>,
-    summary: &mut Summary,
-) -> Result<()> {
-    let mut losses = Losses::new(NPZ, options, summary);
-    refuse_attributes(&merged, &mut losses)?;
+pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+    job.refuse_attributes(merged.attributes.as_ref(), &merged.extra)?;
     let mut arrays = Vec::with_capacity(merged.objects.len());
     let mut taken = HashSet::new();
     for incoming in &merged.objects {
-        let array = Array::new(incoming, &mut losses, options)?;
-        let member = array.map(|array| member(&mut losses, array, &mut taken));
+        let array = Array::new(incoming, job)?;
+        let member = array.map(|array| member(job, array, &mut taken));
         let member = member.transpose()?;
-        arrays.extend(losses.kept(incoming, member.flatten()));
+        arrays.extend(job.kept(incoming, member.flatten()));
     }
     let mut archive = ArchiveWriter::new(sink);
     for (name, byte_len, array) in arrays {
         let mut member = archive.begin(name, byte_len)?;
-        array.write(&mut member, options, summary)?;
+        array.write(&mut member, job)?;
         member.finish()?;
     }
     archive.finish()?.flush()?;

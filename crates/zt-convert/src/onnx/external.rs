@@ -67,12 +67,8 @@ impl<'p> Folder<'p> {
         })?;
         if let Some(checksum) = &external.checksum {
             // Of the whole file, in SHA-1: it would be read and hashed to list its tensors.
-            builder.warning(Warning {
-                object: Some(tensor.to_owned()),
-                component: None,
-                code: "unknown-digest",
-                message: format!("the checksum {checksum:?} of {location:?} is not compared"),
-            });
+            let message = format!("the checksum {checksum:?} of {location:?} is not compared");
+            builder.warning(Warning::new("unknown-digest", message).with_object(tensor));
         }
         Ok((Blob::raw(span), beside.id))
     }

@@ -31,20 +31,36 @@ mod typed;
 mod violation;
 mod wire;
 
-use zt::{Result, Span};
+use zt::{Kind, Result, Source, Span};
+use zt_foreign::{FileKind, Input, Opening, Probe};
 
-use crate::detect::Probe;
-use crate::member::{Member, ONNX};
 use model::field;
 use wire::{Fields, Window, Wire};
 
-pub(crate) const MEMBER: Member = Member {
-    kind: ONNX,
-    extensions: &["onnx"],
-    recognises,
-    open: read::open,
-    write: None,
-};
+/// Models of ONNX.
+pub const ONNX: Kind = Kind::new("onnx");
+
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Onnx;
+
+impl FileKind for Onnx {
+    fn kind(&self) -> Kind {
+        ONNX
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["onnx"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        recognise(probe)
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        read::open(source, opening)
+    }
+}
 
 /// The attribute of a model, or of a tensor, that has its documentation.
 const DOC_STRING: &str = "onnx.doc_string";
@@ -54,7 +70,7 @@ const FIELDS_MAX: usize = 4096;
 
 /// A message with a graph in it and nothing that a model does not have: all of it, or, because it
 /// may be broken, all up to the graph, where the version comes first, as every writer has it.
-fn recognises(probe: &Probe<'_>) -> Result<bool> {
+fn recognise(probe: &Probe<'_>) -> Result<bool> {
     let Some(file) = Span::new(0, probe.byte_len()) else {
         return Ok(false);
     };

@@ -8,9 +8,14 @@ use zt::formats::dense_byte_len;
 use zt::manifest::Text;
 use zt::{
     Blob, Component, DType, Error, FileBuilder, Memory, Object, RawComponent, RawObject, Result,
-    Source, SourceId, Span, Warning,
+    Source, SourceId, Span, Warning, WarningKind,
+};
+use zt_foreign::{
+    Input, Opening, repeated as repeated_name,
+    strided::{Bands, Strided, View},
 };
 
+use super::ONNX;
 use super::coords::Unravelled;
 use super::element::{DataType, Element};
 use super::external::Folder;
@@ -19,15 +24,11 @@ use super::tensor::{Place, Tensor};
 use super::typed::Typed;
 use super::violation::Violation;
 use super::wire::Window;
-use crate::input::{Input, Origin};
-use crate::member::ONNX;
-use crate::names::repeated as repeated_name;
-use crate::strided::{Bands, Strided, View};
 
 /// Opens a model. Cost: all of it is read but the values.
-pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
-    let mut builder = FileBuilder::new(ONNX, origin.options.clone());
+    let mut builder = opening.builder(ONNX);
     let file = Span::new(0, source.byte_len()).unwrap_or_default();
     let model = Model::read(&mut Window::new(&source), file, builder.limits())?;
     let id = builder.source(Arc::clone(&source));
@@ -41,7 +42,7 @@ pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input>
     let mut assembler = Assembler {
         builder,
         file: (source, id),
-        folder: Folder::of(origin.path),
+        folder: Folder::of(opening.path),
         bands: Bands::default(),
     };
     for found in model.tensors {
@@ -51,17 +52,16 @@ pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input>
             Content::Sparse(sparse) => assembler.sparse(name, *sparse),
         }
     }
-    let mut paths: Vec<_> = origin.path.map(ToOwned::to_owned).into_iter().collect();
+    let mut paths: Vec<_> = opening.path.map(ToOwned::to_owned).into_iter().collect();
     paths.append(&mut assembler.folder.paths);
     Ok(Input::new(assembler.builder.build()?, paths))
 }
 
 fn repeated(object: Option<&str>, key: &str) -> Warning {
+    let message = format!("the metadata has {key:?} twice: the first value is kept");
     Warning {
         object: object.map(ToOwned::to_owned),
-        component: None,
-        code: "attribute-conflict",
-        message: format!("the metadata has {key:?} twice: the first value is kept"),
+        ..Warning::new("attribute-conflict", message).with_kind(WarningKind::PassedOver)
     }
 }
 

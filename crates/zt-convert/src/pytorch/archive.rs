@@ -20,13 +20,13 @@ use std::sync::Arc;
 use zt::container::bytes_of;
 use zt::manifest::ByteOrder;
 use zt::{Error, FileBuilder, Result, Source, Warning};
+use zt_foreign::{Input, Opening};
 
 use super::PICKLE_LEN;
 use super::assemble::{Contents, Graph, Place, assemble};
 use super::global::Global;
 use super::pickle::{self, Pickle};
 use super::violation::Violation;
-use crate::input::{Input, Origin};
 use crate::zip::{Archive, Content, Member};
 
 const PICKLE: &str = "data.pkl";
@@ -45,7 +45,7 @@ const CONSTANTS_PREFIX: &str = "CONSTANTS.c";
 pub(super) fn open(
     source: Arc<dyn Source>,
     mut builder: FileBuilder,
-    origin: Origin<'_>,
+    opening: Opening<'_>,
 ) -> Result<Input> {
     let archive = Archive::open(&source, builder.limits())?;
     archive.tolerate_surroundings(&mut builder);
@@ -63,14 +63,9 @@ pub(super) fn open(
     let constants = records.pickle(CONSTANTS, &source, limit)?;
     let find = match constants {
         Some(_) => {
-            builder.warning(Warning {
-                object: None,
-                component: None,
-                code: "torchscript",
-                message: "an archive of TorchScript: the tensors of its objects and of its code's \
-                          constants are read, the code is not"
-                    .to_owned(),
-            });
+            let message = "an archive of TorchScript: the tensors of its objects and of its code's \
+                           constants are read, the code is not";
+            builder.warning(Warning::new("torchscript", message));
             Global::find_in_script
         }
         None => Global::find,
@@ -97,8 +92,11 @@ pub(super) fn open(
         graphs: &graphs,
         byte_order,
     };
-    let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
-    Ok(Input::new(assemble(contents, builder, origin.path)?, paths))
+    let paths = opening.path.map(ToOwned::to_owned).into_iter().collect();
+    Ok(Input::new(
+        assemble(contents, builder, opening.path)?,
+        paths,
+    ))
 }
 
 /// Whether an archive is torch's: it has a `data.pkl` in its outermost folder, or is of
@@ -262,13 +260,15 @@ fn inflated(content: &Content) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-#[cfg(all(test, feature = "npz"))]
+#[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use std::io::Write;
 
-    use zt::{ErrorKind, File, Memory, OpenOptions, Result, Value};
+    use zt::{ErrorKind, File, Memory, Result, Value};
+    use zt_foreign::{FileKind, InputOptions};
 
+    use super::super::PyTorch;
     use crate::zip::ArchiveWriter;
 
     fn archive(records: &[(&str, &[u8])]) -> Result<File> {
@@ -281,7 +281,10 @@ mod tests {
             member.finish().unwrap();
         }
         writer.finish().unwrap();
-        crate::open_source(Memory::new(bytes), &OpenOptions::new())
+        let source = Box::new(Memory::new(bytes));
+        Ok(PyTorch
+            .open_source(source, &InputOptions::new())?
+            .into_file())
     }
 
     /// A dict of an item `x`, which these instructions make, and of a number; TorchScript's.

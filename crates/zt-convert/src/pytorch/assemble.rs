@@ -10,6 +10,7 @@ use zt::{
     Attributes, Blob, Component, DType, Error, File, FileBuilder, Object, RawComponent, RawObject,
     Registry, Result, Source, SourceId, Span,
 };
+use zt_foreign::strided::{self, Bands, Strided};
 
 use super::attribute;
 use super::element::{ElementType, Meaning};
@@ -19,7 +20,6 @@ use super::tensor::{self, Layout, Refused};
 use super::view::{self, Storage, View};
 use super::violation::{TensorFault, Violation};
 use super::wrapper;
-use crate::strided::{self, Bands, Strided};
 
 /// All views that are no plain ranges together may make so many bytes, and [`GATHERED`] times those
 /// that there are: a stride of 0 makes any number of elements of one, and thousands of tensors may

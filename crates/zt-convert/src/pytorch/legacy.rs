@@ -18,6 +18,7 @@ use std::sync::Arc;
 use zt::container::bytes_of;
 use zt::manifest::ByteOrder;
 use zt::{Error, FileBuilder, Result, Source, Span};
+use zt_foreign::{Input, Opening};
 
 use super::PICKLE_LEN;
 use super::assemble::{Contents, Graph, Place, assemble};
@@ -25,7 +26,6 @@ use super::global::Global;
 use super::pickle::{self, Heap, Node, Pickle, PickleError, PickleFault, Value};
 use super::view;
 use super::violation::Violation;
-use crate::input::{Input, Origin};
 
 /// `0x1950a86a20f9469cfc6c`, the lowest byte first.
 const MAGIC: &[u8] = &[0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
@@ -50,7 +50,7 @@ const ASCII_MAGIC: &[u8] = b"L119547037146038801333356L\n.";
 pub(super) fn open(
     source: Arc<dyn Source>,
     builder: FileBuilder,
-    origin: Origin<'_>,
+    opening: Opening<'_>,
 ) -> Result<Input> {
     let available = source.byte_len();
     let mut window = WINDOW;
@@ -58,7 +58,7 @@ pub(super) fn open(
         let span = Span::new(0, window.min(available).min(PICKLE_LEN)).unwrap_or_default();
         let bytes = bytes_of(&source, span)?;
         let cut = match Pickles::read(&bytes) {
-            Ok(pickles) => return finish(pickles, &source, builder, origin),
+            Ok(pickles) => return finish(pickles, &source, builder, opening),
             Err(fault) => fault,
         };
         // What looks cut may go on.
@@ -77,7 +77,7 @@ fn finish(
     pickles: Pickles<'_>,
     source: &Arc<dyn Source>,
     builder: FileBuilder,
-    origin: Origin<'_>,
+    opening: Opening<'_>,
 ) -> Result<Input> {
     let storages = pickles.storages(source)?;
     let locate = |key: &str| {
@@ -97,8 +97,11 @@ fn finish(
         graphs: &[graph],
         byte_order: ByteOrder::Little,
     };
-    let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
-    Ok(Input::new(assemble(contents, builder, origin.path)?, paths))
+    let paths = opening.path.map(ToOwned::to_owned).into_iter().collect();
+    Ok(Input::new(
+        assemble(contents, builder, opening.path)?,
+        paths,
+    ))
 }
 
 /// The pickles at the head of a file.

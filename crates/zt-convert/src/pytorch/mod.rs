@@ -33,52 +33,57 @@ mod wrapper;
 
 use std::sync::Arc;
 
-use zt::{FileBuilder, Result, Source};
+use zt::{Kind, Result, Source};
+use zt_foreign::{FileKind, Input, Opening, Probe};
 
-use crate::detect::Probe;
-use crate::input::{Input, Origin};
-use crate::member::{Member, PYTORCH};
 use crate::zip;
-pub(crate) use archive::is_ours;
+use archive::is_ours;
 use violation::Violation;
 
-pub(crate) const MEMBER: Member = Member {
-    kind: PYTORCH,
-    extensions: &["pt", "pth", "bin", "ckpt"],
-    recognises,
-    open,
-    write: None,
-};
+/// What `torch.save` writes: `.pt`, `.pth`, `.bin`.
+pub const PYTORCH: Kind = Kind::new("pytorch");
+
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PyTorch;
+
+impl FileKind for PyTorch {
+    fn kind(&self) -> Kind {
+        PYTORCH
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["pt", "pth", "bin", "ckpt"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        recognise(probe)
+    }
+
+    fn recognise_behind(&self, probe: &Probe<'_>) -> Result<bool> {
+        let archive = zip::behind_other_data(probe.source())?;
+        Ok(archive.is_some_and(|archive| is_ours(&archive)))
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        open(source, opening)
+    }
+}
 
 /// The longest pickle. That of 100,000 tensors has some 30 megabytes.
 const PICKLE_LEN: u64 = 256 << 20;
 
-fn recognises(probe: &Probe<'_>) -> Result<bool> {
+fn recognise(probe: &Probe<'_>) -> Result<bool> {
     let head = probe.head();
-    Ok(is_tar(head) || legacy::is_pickle(head) || is_archive(probe)? || is_index(probe)?)
+    Ok(is_tar(head) || legacy::is_pickle(head) || is_archive(probe)?)
 }
 
-/// The index of a set of `.bin` files, which is read as any index is.
-#[cfg(feature = "safetensors")]
-fn is_index(probe: &Probe<'_>) -> Result<bool> {
-    Ok(crate::safetensors::index_kind(probe)? == Some(PYTORCH))
-}
-
-#[cfg(not(feature = "safetensors"))]
-fn is_index(_: &Probe<'_>) -> Result<bool> {
-    Ok(false)
-}
-
-fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = Arc::from(source);
-    let builder = FileBuilder::new(PYTORCH, origin.options.clone());
+    let builder = opening.builder(PYTORCH);
     let probe = Probe::new(&source)?;
     if is_tar(probe.head()) {
         return Err(Violation::Tar.into());
-    }
-    #[cfg(feature = "safetensors")]
-    if is_index(&probe)? {
-        return crate::safetensors::sharded::open(&source, origin);
     }
     let head = probe.head();
     let is_behind = || -> Result<bool> {
@@ -86,9 +91,9 @@ fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
         Ok(archive.is_some_and(|archive| is_ours(&archive)))
     };
     if zip::is_archive(head) || !legacy::is_pickle(head) && is_behind()? {
-        return archive::open(source, builder, origin);
+        return archive::open(source, builder, opening);
     }
-    legacy::open(source, builder, origin)
+    legacy::open(source, builder, opening)
 }
 
 /// An archive of torch's, or one without a sound directory that begins with torch's records.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use zt::formats::{Packing, Quantization};
 use zt::{Blob, Component, DType, Memory, Result, Source, SourceId, Span};
+use zt_foreign::strided::{self, Strided};
 
 use super::arguments::{Arguments, wrong};
 use super::assemble::{Assembler, Parts};
@@ -14,7 +15,6 @@ use super::pickle::{Node, Value};
 use super::tensor::{self, Known, Layout, check_shape, view};
 use super::view::View;
 use super::violation::TensorFault;
-use crate::strided::{self, Strided};
 
 type Done<T> = std::result::Result<T, TensorFault>;
 

@@ -3,11 +3,11 @@
 
 use zt::container::bytes_of;
 use zt::{Error, Result, Source, Span};
+use zt_foreign::repeated;
 
 use super::dtype::{Dtype, SizeFault};
 use super::json::{Entry, HeaderJson};
 use super::violation::Violation;
-use crate::names::repeated;
 
 /// The longest header, as in the official library.
 pub(super) const HEADER_MAX: u64 = 100_000_000;
@@ -93,11 +93,12 @@ fn parse(bytes: &[u8]) -> Result<HeaderJson> {
         ));
     }
     HeaderJson::parse(text).map_err(|fault| {
-        let error = within(Violation::Json(fault.error), fault.position);
-        fault
-            .name
-            .iter()
-            .fold(error, |error, name| error.with_object(name))
+        let (name, position) = (fault.name.clone(), fault.position);
+        let error = within(Violation::Json(fault), position);
+        match name {
+            Some(name) => error.with_object(&name),
+            None => error,
+        }
     })
 }
 

@@ -1,16 +1,16 @@
-//! The JSON of headers and indices: well-formed, of its schema, and nothing twice.
+//! The JSON of headers: well-formed, of its schema, and nothing twice.
 //!
 //! Visitors by hand, because serde's own take more than the format has: an array for a struct,
 //! `{"F32": null}` for a dtype, the last of two equal fields.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
+use zt_foreign::json::{JsonFault, Pairs, Skipped, parse};
 
 use super::METADATA;
 use super::dtype::Dtype;
@@ -32,15 +32,6 @@ pub(super) struct Entry {
     pub(super) offsets: (u64, u64),
 }
 
-/// What is wrong with a JSON text, and where.
-pub(super) struct JsonFault {
-    pub(super) error: serde_json::Error,
-    /// Bytes from the beginning of the text.
-    pub(super) position: usize,
-    /// The entry that it is in.
-    pub(super) name: Option<String>,
-}
-
 impl HeaderJson {
     pub(super) fn parse(text: &str) -> Result<Self, JsonFault> {
         let mut header = HeaderJson::default();
@@ -52,34 +43,6 @@ impl HeaderJson {
             }),
         }
     }
-}
-
-/// One JSON document, read as `seed` says, and nothing after it but white space.
-pub(super) fn parse<'t, S: DeserializeSeed<'t>>(
-    text: &'t str,
-    seed: S,
-) -> Result<S::Value, JsonFault> {
-    let mut parser = serde_json::Deserializer::from_str(text);
-    let value = seed.deserialize(&mut parser);
-    value
-        .and_then(|value| parser.end().map(|()| value))
-        .map_err(|error| {
-            let position = position(text, &error);
-            JsonFault {
-                error,
-                position,
-                name: None,
-            }
-        })
-}
-
-/// Where in `text` the parser stopped. Its columns count bytes from 1.
-fn position(text: &str, error: &serde_json::Error) -> usize {
-    let lines = text.split_inclusive('\n').map(str::len);
-    let before: usize = lines.take(error.line().saturating_sub(1)).sum();
-    before
-        .saturating_add(error.column().saturating_sub(1))
-        .min(text.len())
 }
 
 impl<'de> DeserializeSeed<'de> for &mut HeaderJson {
@@ -115,33 +78,6 @@ impl<'de> Visitor<'de> for &mut HeaderJson {
         }
         self.current = None;
         Ok(())
-    }
-}
-
-/// Texts, or other values, by key, in order, keys repeated where they are.
-pub(super) struct Pairs<V = String>(pub(super) Vec<(String, V)>);
-
-impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct PairsVisitor<V>(PhantomData<V>);
-
-        impl<'de, V: Deserialize<'de>> Visitor<'de> for PairsVisitor<V> {
-            type Value = Pairs<V>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of texts")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<V>, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs(pairs))
-            }
-        }
-
-        deserializer.deserialize_map(PairsVisitor(PhantomData))
     }
 }
 
@@ -282,59 +218,5 @@ impl<'de> Deserialize<'de> for Offsets {
         }
 
         deserializer.deserialize_seq(OffsetsVisitor)
-    }
-}
-
-/// Any value, looked at and dropped. Unlike [`IgnoredAny`], whose way through JSON has no bound,
-/// it is held to the parser's depth of 128, and texts in it to being texts.
-pub(super) struct Skipped;
-
-impl<'de> Deserialize<'de> for Skipped {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct SkippedVisitor;
-
-        impl<'de> Visitor<'de> for SkippedVisitor {
-            type Value = Skipped;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("any value")
-            }
-
-            fn visit_bool<E>(self, _: bool) -> Result<Skipped, E> {
-                Ok(Skipped)
-            }
-
-            fn visit_i64<E>(self, _: i64) -> Result<Skipped, E> {
-                Ok(Skipped)
-            }
-
-            fn visit_u64<E>(self, _: u64) -> Result<Skipped, E> {
-                Ok(Skipped)
-            }
-
-            fn visit_f64<E>(self, _: f64) -> Result<Skipped, E> {
-                Ok(Skipped)
-            }
-
-            fn visit_str<E>(self, _: &str) -> Result<Skipped, E> {
-                Ok(Skipped)
-            }
-
-            fn visit_unit<E>(self) -> Result<Skipped, E> {
-                Ok(Skipped)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Skipped, A::Error> {
-                while seq.next_element::<Skipped>()?.is_some() {}
-                Ok(Skipped)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Skipped, A::Error> {
-                while map.next_entry::<Skipped, Skipped>()?.is_some() {}
-                Ok(Skipped)
-            }
-        }
-
-        deserializer.deserialize_any(SkippedVisitor)
     }
 }

@@ -1,5 +1,4 @@
-//! The member `safetensors`: single files and sharded sets, read and written. The index of a set may
-//! list files of another kind, those of `torch.save` above all.
+//! The kind `safetensors`: single files, read and written, and the shards of sets.
 //!
 //! ```text
 //! 0         8                 8 + n
@@ -16,48 +15,65 @@
 
 mod dtype;
 mod header;
-mod index;
 mod json;
 mod read;
-pub(crate) mod sharded;
 mod violation;
 mod write;
 
 use zt::{Kind, Result, Source};
+use zt_foreign::{FileKind, FileWriter, Incoming, Input, Job, Merged, Opening, Probe, Sink};
 
-use crate::detect::Probe;
-use crate::input::{Input, Origin};
-use crate::member::{Member, PYTORCH, SAFETENSORS, ZT, kind_of_extension};
 use header::HEADER_MAX;
-pub(crate) use index::{is_plain, shards_of};
-pub(crate) use write::byte_len;
 
-pub(crate) const MEMBER: Member = Member {
-    kind: SAFETENSORS,
-    extensions: &["safetensors"],
-    recognises,
-    open,
-    write: Some(write::write),
-};
+/// safetensors files.
+pub const SAFETENSORS: Kind = Kind::new("safetensors");
+
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SafeTensors;
+
+impl FileKind for SafeTensors {
+    fn kind(&self) -> Kind {
+        SAFETENSORS
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["safetensors"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        Ok(is_safetensors(probe))
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        read::open(source, opening)
+    }
+
+    fn writer(&self) -> Option<&dyn FileWriter> {
+        Some(self)
+    }
+}
+
+impl FileWriter for SafeTensors {
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        write::write(merged, sink, job)
+    }
+
+    fn has_sets(&self) -> bool {
+        true
+    }
+
+    fn shard_len(&self, object: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
+        write::byte_len(object, job)
+    }
+}
 
 /// The name under which a header has the file's attributes.
 const METADATA: &str = "__metadata__";
 
-fn recognises(probe: &Probe<'_>) -> Result<bool> {
-    Ok(is_single(probe) || index_kind(probe)? == Some(SAFETENSORS))
-}
-
-fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
-    if is_index(&Probe::new(&source)?)? {
-        sharded::open(&source, origin)
-    } else {
-        read::open(source, origin)
-    }
-}
-
 /// A length, then JSON. There is no magic, so this goes by what nothing else looks like; the
 /// nonsense of a broken file is recognised where it cannot be another's.
-fn is_single(probe: &Probe<'_>) -> bool {
+fn is_safetensors(probe: &Probe<'_>) -> bool {
     let Some((len, header)) = probe.head().split_first_chunk() else {
         return false;
     };
@@ -73,31 +89,4 @@ fn is_single(probe: &Probe<'_>) -> bool {
         }
         _ => false,
     }
-}
-
-/// The kind of the files of a set, by the ending that its index gives the first of them: what they
-/// are, only opening them says. `None` where this is no index.
-pub(crate) fn index_kind(probe: &Probe<'_>) -> Result<Option<Kind>> {
-    if !is_index(probe)? {
-        return Ok(None);
-    }
-    // What is wrong with an index, opening it says.
-    let index = index::Index::read(probe.source(), "").ok();
-    let kind = index.and_then(|index| kind_of_extension(index.shards.first()?.as_ref()));
-    let kind = kind.filter(|kind| [ZT, PYTORCH].contains(kind));
-    Ok(Some(kind.unwrap_or(SAFETENSORS)))
-}
-
-/// JSON text with a `weight_map`. A single file whose length looks like text has a NUL in it, which
-/// no JSON does.
-fn is_index(probe: &Probe<'_>) -> Result<bool> {
-    let start = probe.head().get(..8).unwrap_or_default();
-    let mut text = probe
-        .head()
-        .iter()
-        .skip_while(|byte| byte.is_ascii_whitespace());
-    if start.contains(&0) || text.next() != Some(&b'{') {
-        return Ok(false);
-    }
-    probe.contains(b"\"weight_map\"", index::INDEX_MAX)
 }

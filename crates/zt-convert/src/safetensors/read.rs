@@ -5,16 +5,16 @@ use zt::{
     Attributes, Blob, Component, Error, ErrorKind, FileBuilder, Object, RawComponent, RawObject,
     Result, Source, SourceId,
 };
+use zt_foreign::{Input, Opening};
 
+use super::SAFETENSORS;
 use super::dtype::Dtype;
 use super::header::{Header, Tensor};
-use crate::input::{Input, Origin};
-use crate::member::SAFETENSORS;
 
 /// Opens a single file. Cost: its header is read; no data is touched.
-pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let header = Header::read(&source)?;
-    let mut builder = FileBuilder::new(SAFETENSORS, origin.options.clone());
+    let mut builder = opening.builder(SAFETENSORS);
     let source = builder.source(source);
     for tensor in header.tensors {
         add(&mut builder, tensor, source);
@@ -22,8 +22,7 @@ pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input>
     if let Some(metadata) = header.metadata {
         builder.attributes(metadata.into_iter().collect::<Attributes>());
     }
-    let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
-    Ok(Input::new(builder.build()?, paths))
+    opening.build(builder)
 }
 
 /// Adds a tensor as a dense object: a plain range of the file.

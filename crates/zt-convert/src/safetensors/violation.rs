@@ -3,12 +3,11 @@
 use std::fmt;
 
 use zt::ErrorKind;
-
-use crate::fault::is_an_error;
+use zt_foreign::{is_an_error, json::JsonFault};
 
 use super::dtype::Dtype;
 
-/// Why a file, or a set of files, is refused. Offsets of data count from the data's first byte, as
+/// Why a file is refused. Offsets of data count from the data's first byte, as
 /// in the header.
 #[derive(Debug)]
 pub(super) enum Violation {
@@ -27,7 +26,7 @@ pub(super) enum Violation {
     /// Bytes that are not UTF-8.
     NotUtf8,
     /// JSON that is not well-formed, or not of this schema.
-    Json(serde_json::Error),
+    Json(JsonFault),
     /// Two tensors of one name.
     RepeatedName,
     /// Two metadata of one key.
@@ -44,18 +43,6 @@ pub(super) enum Violation {
     Misplaced { expected: u64, found: u64 },
     /// The last tensor does not end where the file does.
     End { tensors: u64, data: u64 },
-    /// The index of a sharded set is above the limit.
-    IndexTooLong { byte_len: u64, limit: u64 },
-    /// A shard lacks a tensor that the index says it has.
-    NotInShard { shard: String },
-    /// Two shards have a tensor that the index does not list.
-    Ambiguous { first: String, second: String },
-    /// The index names something else than a file of its own folder.
-    ShardName { name: String },
-    /// A shard is of another kind than those before it.
-    ShardKind { name: String, found: &'static str },
-    /// The index names a file that is not there, or is no file.
-    NoShard { name: String },
 }
 
 impl Violation {
@@ -64,10 +51,7 @@ impl Violation {
     }
 
     fn code(&self) -> &'static str {
-        match self {
-            Violation::ShardName { .. } | Violation::NoShard { .. } => "path",
-            _ => "header",
-        }
+        "header"
     }
 }
 
@@ -109,7 +93,7 @@ impl fmt::Display for Violation {
                 )
             }
             Violation::NotUtf8 => f.write_str("the header is not UTF-8"),
-            Violation::Json(error) => f.write_str(&without_position(error)),
+            Violation::Json(fault) => f.write_str(&fault.message()),
             Violation::RepeatedName => f.write_str("two tensors have this name"),
             Violation::RepeatedKey { key } => write!(f, "the metadata {key:?} is there twice"),
             Violation::Backwards { start, end } => {
@@ -148,41 +132,6 @@ impl fmt::Display for Violation {
                     "the tensors end at {tensors}, the file has {data} bytes of data"
                 )
             }
-            Violation::IndexTooLong { byte_len, limit } => {
-                write!(
-                    f,
-                    "the index is {byte_len} bytes long, the limit is {limit}"
-                )
-            }
-            Violation::NotInShard { shard } => {
-                write!(
-                    f,
-                    "the index says it is in {shard:?}, which does not have it"
-                )
-            }
-            Violation::Ambiguous { first, second } => {
-                write!(f, "in both {first:?} and {second:?}, and not in the index")
-            }
-            Violation::ShardName { name } => {
-                write!(
-                    f,
-                    "{name:?} is not the name of a file in the folder of the index"
-                )
-            }
-            Violation::ShardKind { name, found } => {
-                write!(
-                    f,
-                    "the shard {name:?} is a file of {found}, and others are not"
-                )
-            }
-            Violation::NoShard { name } => write!(f, "the shard {name:?} is not there"),
         }
     }
-}
-
-/// What the parser says, without its line and column: the error has the offset.
-fn without_position(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }

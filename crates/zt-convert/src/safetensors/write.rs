@@ -5,44 +5,31 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use zt::{Attributes, Error, Result};
+use zt_foreign::{Fault, Incoming, Job, Loss, Merged, Outgoing, Sink, display};
 
 use super::METADATA;
+use super::SAFETENSORS;
 use super::dtype::Dtype;
 use super::header::HEADER_MAX;
-use crate::convert::Sink;
-use crate::fault::{Fault, Loss};
-use crate::losses::Losses;
-use crate::member::SAFETENSORS;
-use crate::merge::{Incoming, Merged, display};
-use crate::object::Outgoing;
-use crate::{ConvertOptions, Summary};
 
 /// Writes a file as the official library does, byte for byte, but for the order of the metadata,
 /// which is random there and sorted here.
-pub(super) fn write(
-    merged: Merged<'_>,
-    sink: &mut Sink<'_>,
-    options: &ConvertOptions<'_>,
-    summary: &mut Summary,
-) -> Result<()> {
-    let mut losses = Losses::new(SAFETENSORS, options, summary);
-    let metadata = metadata(&mut losses, merged.attributes)?;
-    losses.fields(&merged.extra, None)?;
+pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+    let metadata = metadata(job, merged.attributes)?;
+    job.fields(&merged.extra, None)?;
     let mut tensors = Vec::with_capacity(merged.objects.len());
     for incoming in &merged.objects {
-        let object = Outgoing::new(incoming, options.dtype);
-        let tensor = tensor(&mut losses, object)?;
-        tensors.extend(losses.kept(incoming, tensor));
+        let object = Outgoing::new(incoming, job.options.dtype);
+        let tensor = tensor(job, object)?;
+        tensors.extend(job.kept(incoming, tensor));
     }
     // By alignment, so that every tensor's data is aligned; then by name.
     tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name().cmp(b.name())));
     sink.write_all(&header(metadata.as_deref(), &tensors)?)?;
     for tensor in &tensors {
         let (object, byte_len) = (&tensor.object, tensor.byte_len);
-        let overflow = object.write_values(byte_len, sink, options.progress)?;
-        options.accept_overflow(overflow, tensor.name(), summary)?;
-        summary.bytes = summary.bytes.saturating_add(tensor.byte_len);
-        summary.objects = summary.objects.saturating_add(1);
+        let overflow = object.write_values(byte_len, sink, job.options.progress)?;
+        job.written(tensor.name(), byte_len, overflow)?;
     }
     Ok(())
 }
@@ -52,14 +39,9 @@ pub(super) fn write(
 /// # Errors
 ///
 /// Code `lossy`.
-pub(crate) fn byte_len(
-    incoming: &Incoming<'_>,
-    options: &ConvertOptions<'_>,
-    summary: &mut Summary,
-) -> Result<Option<u64>> {
-    let mut losses = Losses::new(SAFETENSORS, options, summary);
-    let object = Outgoing::new(incoming, options.dtype);
-    Ok(tensor(&mut losses, object)?.map(|tensor| tensor.byte_len))
+pub(super) fn byte_len(incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
+    let object = Outgoing::new(incoming, job.options.dtype);
+    Ok(tensor(job, object)?.map(|tensor| tensor.byte_len))
 }
 
 /// An object as safetensors has it.
@@ -76,19 +58,19 @@ impl<'i> Tensor<'i> {
 }
 
 /// The object as a tensor; `None` where nothing of it can be said and that is allowed.
-fn tensor<'i>(losses: &mut Losses<'_, '_>, mut object: Outgoing<'i>) -> Result<Option<Tensor<'i>>> {
-    let (name, target) = (object.name(), losses.target);
+fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tensor<'i>>> {
+    let name = object.name();
     if name == METADATA {
-        losses.accept(Loss::Name { target }, Some(name))?;
+        job.accept(Loss::Name, Some(name))?;
         return Ok(None);
     }
-    if !losses.make_plain(&mut object)? {
+    if !job.make_plain(&mut object)? {
         return Ok(None);
     }
-    let Some(dtype) = losses.typed(&object, Dtype::from_types)? else {
+    let Some(dtype) = job.typed(&object, Dtype::from_types)? else {
         return Ok(None);
     };
-    losses.rest(&object, &[])?;
+    job.rest(&object, &[])?;
     match dtype.byte_len(&object.object().shape) {
         Ok(byte_len) => Ok(Some(Tensor {
             object,
@@ -96,7 +78,7 @@ fn tensor<'i>(losses: &mut Losses<'_, '_>, mut object: Outgoing<'i>) -> Result<O
             byte_len,
         })),
         Err(_) => {
-            losses.accept(Loss::Shape { target }, Some(name))?;
+            job.accept(Loss::Shape, Some(name))?;
             Ok(None)
         }
     }
@@ -104,7 +86,7 @@ fn tensor<'i>(losses: &mut Losses<'_, '_>, mut object: Outgoing<'i>) -> Result<O
 
 /// The texts among the file's attributes, sorted.
 fn metadata(
-    losses: &mut Losses<'_, '_>,
+    job: &mut Job<'_>,
     attributes: Option<Attributes>,
 ) -> Result<Option<Vec<(String, String)>>> {
     let Some(attributes) = attributes else {
@@ -115,8 +97,8 @@ fn metadata(
         match (key.as_str(), value.as_str()) {
             (Some(key), Some(value)) => texts.push((key.to_owned(), value.to_owned())),
             _ => {
-                let (target, key) = (losses.target, display(key));
-                losses.accept(Loss::FileAttribute { target, key }, None)?;
+                let key = display(key);
+                job.accept(Loss::FileAttribute { key }, None)?;
             }
         }
     }
@@ -129,12 +111,9 @@ fn header(metadata: Option<&[(String, String)]>, tensors: &[Tensor<'_>]) -> Resu
     let mut entries = Vec::with_capacity(tensors.len());
     let mut start = 0u64;
     for tensor in tensors {
-        let end = start.checked_add(tensor.byte_len).ok_or_else(|| {
-            let loss = Loss::Shape {
-                target: SAFETENSORS,
-            };
-            Error::from(Fault::Lossy(loss)).with_object(tensor.name())
-        })?;
+        let end = start
+            .checked_add(tensor.byte_len)
+            .ok_or_else(|| Error::from(lossy(Loss::Shape)).with_object(tensor.name()))?;
         let (dtype, shape) = (
             tensor.dtype.as_str(),
             tensor.object.object().shape.as_slice(),
@@ -164,14 +143,15 @@ fn header(metadata: Option<&[(String, String)]>, tensors: &[Tensor<'_>]) -> Resu
 /// The length of a header as a file says it, where readers take one of that length.
 fn declared(byte_len: u64) -> Result<[u8; 8]> {
     if byte_len > HEADER_MAX {
-        let loss = Loss::Header {
-            target: SAFETENSORS,
-            byte_len,
-            limit: HEADER_MAX,
-        };
-        return Err(Fault::Lossy(loss).into());
+        let limit = HEADER_MAX;
+        return Err(lossy(Loss::Header { byte_len, limit }).into());
     }
     Ok(byte_len.to_le_bytes())
+}
+
+fn lossy(loss: Loss) -> Fault {
+    let target = SAFETENSORS;
+    Fault::Lossy { target, loss }
 }
 
 struct HeaderJson<'h> {

@@ -2,10 +2,10 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::{Error, Span};
+use zt_foreign::fields::Record;
 
 use super::header::GRID;
 use super::violation::{BlockSize, Violation, What};
-use crate::fields::Record;
 
 /// How values are stored. Not ggml's types of these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 
 use zt::container::bytes_of;
 use zt::{Attributes, Error, Result, Source, Span, Value};
+use zt_foreign::fields::Record;
 
 use super::violation::{Violation, What};
-use crate::fields::Record;
 
 /// What every file begins with.
 pub(super) const MAGIC: [u8; 4] = *b"SLM1";

@@ -18,22 +18,36 @@ mod names;
 mod read;
 mod violation;
 
-use zt::Result;
+use zt::{Kind, Result, Source};
+use zt_foreign::{FileKind, Input, Opening, Probe, fields::Record};
 
-use crate::detect::Probe;
-use crate::fields::Record;
-use crate::member::{Member, SLM1};
+/// SLM1 files, of TinyRustLM.
+pub const SLM1: Kind = Kind::new("slm1");
 
-pub(crate) const MEMBER: Member = Member {
-    kind: SLM1,
-    extensions: &["slm"],
-    recognises,
-    open: read::open,
-    write: None,
-};
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Slm1;
+
+impl FileKind for Slm1 {
+    fn kind(&self) -> Kind {
+        SLM1
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["slm"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        recognise(probe)
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        read::open(source, opening)
+    }
+}
 
 /// Other formats have the same magic: version and length have to fit as well.
-fn recognises(probe: &Probe<'_>) -> Result<bool> {
+fn recognise(probe: &Probe<'_>) -> Result<bool> {
     let (head, record) = (probe.head(), Record(probe.head()));
     let fits = record.u32(4) == 1 && u64::from(record.u32(8)) >= header::FIELDS_LEN as u64;
     Ok(head.starts_with(&header::MAGIC) && fits)

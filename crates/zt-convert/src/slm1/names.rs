@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::fnv::fnv1a;
-use crate::name_list::Names;
+use zt_foreign::{Names, fnv1a};
 
 /// The tensors that are not of a layer.
 const MODEL: [&str; 3] = ["tok_embeddings", "norm", "output"];

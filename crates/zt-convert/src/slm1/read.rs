@@ -10,22 +10,21 @@ use zt::{
     Blob, Component, DType, Error, FileBuilder, Object, RawComponent, RawObject, Result, Source,
     SourceId, Span, ValueRule, Warning,
 };
+use zt_foreign::{Input, Opening, fields::Record};
 
+use super::SLM1;
 use super::entry::{Entry, Raw, Storage};
 use super::header::{ENTRY_LEN, Header};
 use super::names::Resolver;
 use super::violation::Violation;
-use crate::fields::Record;
-use crate::input::{Input, Origin};
-use crate::member::SLM1;
 
 /// Opens a file. Cost: header and directory are read, and the first bytes of the tokenizer.
-pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = Arc::from(source);
     let mut tolerated = Vec::new();
     let header = Header::read(&source, &mut tolerated)?;
     header.check_tokenizer(&source, &mut tolerated)?;
-    let mut builder = FileBuilder::new(SLM1, origin.options.clone());
+    let mut builder = opening.builder(SLM1);
     builder.attributes(header.to_attributes());
     remarks(&mut builder, &header);
     for problem in tolerated {
@@ -39,7 +38,7 @@ pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input>
     let raw = |record| Raw(Record(record));
     expect_unique(records.iter().map(|record| raw(record).name_hash()))?;
     let hashes = records.iter().map(|record| raw(record).name_hash());
-    let resolver = Resolver::new(hashes, header.layer_count, origin.names);
+    let resolver = Resolver::new(hashes, header.layer_count, opening.options.names.as_ref());
     let mut tensors = Vec::with_capacity(records.len());
     let places = (header.directory.offset()..).step_by(ENTRY_LEN);
     for (record, at) in records.iter().zip(places) {
@@ -64,18 +63,12 @@ pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input>
         let object = Object::new([span.byte_len()], "slm1.tokenizer/1");
         builder.object("tokenizer", object.with_component("data", data), file);
     }
-    let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
-    Ok(Input::new(builder.build()?, paths))
+    opening.build(builder)
 }
 
 fn remarks(builder: &mut FileBuilder, header: &Header) {
-    let mut remark = |code, message| {
-        builder.warning(Warning {
-            object: None,
-            component: None,
-            code,
-            message,
-        });
+    let mut remark = |code, message: String| {
+        builder.warning(Warning::new(code, message));
     };
     let checksum = header.checksum;
     let message = format!("the checksum {checksum:#018x} is of an unpublished algorithm");
@@ -133,12 +126,8 @@ impl Tensor<'_> {
         }
         if offset < header.data_offset {
             let data = header.data_offset;
-            builder.warning(Warning {
-                object: Some(name.clone()),
-                component: None,
-                code: "ambiguous",
-                message: Violation::BeforeData { offset, data }.to_string(),
-            });
+            let message = Violation::BeforeData { offset, data }.to_string();
+            builder.warning(Warning::new("ambiguous", message).with_object(&name));
         }
         let (role, rule) = match entry.storage {
             Storage::F32 => ("data", ValueRule::Finite),

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use zt::{Error, ErrorKind};
-
-use crate::fault::is_an_error;
+use zt_foreign::is_an_error;
 
 /// Why a file or a tensor is refused, or minded by strict readers.
 #[derive(Debug)]

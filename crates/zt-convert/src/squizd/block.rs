@@ -3,10 +3,10 @@
 
 use zt::formats::dense_byte_len;
 use zt::{DType, Error, Result, Source, Span};
+use zt_foreign::fields::{Fields, Record};
 
 use super::header::Flags;
 use super::violation::Violation;
-use crate::fields::{Fields, Record};
 
 /// The most dimensions that a block may say it has.
 pub(super) const RANK_MAX: u32 = 64;

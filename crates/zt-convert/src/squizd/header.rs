@@ -2,10 +2,9 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::{Attributes, Error, Result, Source};
+use zt_foreign::{fields::Record, fnv1a};
 
 use super::violation::{Section, Violation};
-use crate::fields::Record;
-use crate::fnv::fnv1a;
 
 /// What every file begins with.
 pub(super) const MAGIC: [u8; 4] = *b"SQZD";

@@ -3,10 +3,10 @@
 
 use zt::container::bytes_of;
 use zt::{Error, Result, Source, Span};
+use zt_foreign::fields::Record;
 
 use super::header::HEADER_LEN;
 use super::violation::{Section, Violation};
-use crate::fields::Record;
 
 /// Bytes of an entry.
 pub(super) const ENTRY_LEN: usize = 32;

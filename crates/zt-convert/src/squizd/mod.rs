@@ -31,18 +31,43 @@ mod section;
 mod violation;
 mod write;
 
-use zt::Result;
+use zt::{Kind, Result, Source};
+use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink};
 
-use crate::detect::Probe;
-use crate::member::{Member, SQUIZD};
+/// SQUIZD files, version 1.0.
+pub const SQUIZD: Kind = Kind::new("squizd");
 
-pub(crate) const MEMBER: Member = Member {
-    kind: SQUIZD,
-    extensions: &["squizd"],
-    recognises,
-    open: read::open,
-    write: Some(write::write),
-};
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Squizd;
+
+impl FileKind for Squizd {
+    fn kind(&self) -> Kind {
+        SQUIZD
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["squizd"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        recognise(probe)
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        read::open(source, opening)
+    }
+
+    fn writer(&self) -> Option<&dyn FileWriter> {
+        Some(self)
+    }
+}
+
+impl FileWriter for Squizd {
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        write::write(merged, sink, job)
+    }
+}
 
 /// Attributes of quantized objects: what the tables have beside the scales that count.
 const TENSOR_ID: &str = "squizd.tensor_id";
@@ -51,6 +76,6 @@ const TENSOR_ZERO: &str = "squizd.tensor_zero";
 /// And the length of sub-blocks that have no scales.
 const SUB_BLOCK_LEN: &str = "squizd.sub_block_len";
 
-fn recognises(probe: &Probe<'_>) -> Result<bool> {
+fn recognise(probe: &Probe<'_>) -> Result<bool> {
     Ok(probe.head().starts_with(&header::MAGIC))
 }

@@ -2,12 +2,10 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::{Result, Warning};
+use zt_foreign::{Fault, Names, fnv1a};
 
 use super::contents::Contents;
 use super::header::LAYERS_MAX;
-use crate::fault::Fault;
-use crate::fnv::fnv1a;
-use crate::name_list::Names;
 
 /// The id that the tables have for a tensor, if the hash is the one that the project uses
 /// elsewhere; the specification does not say.
@@ -126,12 +124,8 @@ impl Naming {
     pub(super) fn take_warnings(&mut self) -> Vec<Warning> {
         let strangers = std::mem::take(&mut self.strangers).into_iter();
         let strangers = strangers.filter(|_| self.is_known_hash);
-        let warnings = strangers.map(|name| Warning {
-            object: Some(name),
-            component: None,
-            code: "name",
-            message: "the name does not hash to the tensor's id, as others do".to_owned(),
-        });
+        let message = "the name does not hash to the tensor's id, as others do";
+        let warnings = strangers.map(|name| Warning::new("name", message).with_object(name));
         warnings.collect()
     }
 }

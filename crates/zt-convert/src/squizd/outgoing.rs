@@ -5,14 +5,12 @@ use std::collections::HashMap;
 
 use zt::formats::{Quantization, ZeroKind, dense_byte_len, element_count};
 use zt::{ComponentReader, DType, Object, Result, Value};
+use zt_foreign::{Job, Loss, Outgoing};
 
 use super::block::{Encoding, RANK_MAX};
 use super::names::{Place, name_within, tensor_id};
 use super::scales::SUB_BLOCK;
 use super::{SUB_BLOCK_LEN, TENSOR_ID, TENSOR_SCALE, TENSOR_ZERO};
-use crate::fault::Loss;
-use crate::losses::Losses;
-use crate::object::Outgoing;
 
 /// The role of quantized values.
 pub(super) const PACKED: &str = "packed_weight";
@@ -42,30 +40,27 @@ impl<'i> Tensor<'i> {
     /// The object as a tensor; `None` where nothing of it can be said and that is allowed. `ids`
     /// are those that others have: sub-blocks are found by them.
     pub(super) fn new(
-        losses: &mut Losses<'_, '_>,
+        job: &mut Job<'_>,
         mut object: Outgoing<'i>,
-        is_dense_wished: bool,
         ids: &mut Ids,
     ) -> Result<Option<Self>> {
-        let (name, target) = (object.name(), losses.target);
+        let name = object.name();
         let source = object.object();
         let (rank, limit) = (source.shape.len(), RANK_MAX as usize);
         if rank > limit {
-            let loss = Loss::Rank {
-                target,
-                rank,
-                limit,
-            };
-            losses.accept(loss, Some(name))?;
+            let loss = Loss::Rank { rank, limit };
+            job.accept(loss, Some(name))?;
             return Ok(None);
         }
         if source.shape.iter().any(|dim| u32::try_from(*dim).is_err()) {
-            losses.accept(Loss::Shape { target }, Some(name))?;
+            job.accept(Loss::Shape, Some(name))?;
             return Ok(None);
         }
         let place = Place::of(name);
-        if !is_dense_wished && let Some((encoding, scales)) = quantized(source) {
-            let scales = identified(losses, &object, place, scales, ids)?;
+        if !job.options.dense
+            && let Some((encoding, scales)) = quantized(source)
+        {
+            let scales = identified(job, &object, place, scales, ids)?;
             let packed = source.component(PACKED);
             return Ok(Some(Tensor {
                 object,
@@ -75,15 +70,15 @@ impl<'i> Tensor<'i> {
                 scales: Some(scales),
             }));
         }
-        if !losses.make_plain(&mut object)? {
+        if !job.make_plain(&mut object)? {
             return Ok(None);
         }
-        let Some(dtype) = losses.typed(&object, plain_type)? else {
+        let Some(dtype) = job.typed(&object, plain_type)? else {
             return Ok(None);
         };
-        losses.rest(&object, &[])?;
+        job.rest(&object, &[])?;
         let Some(payload_len) = dense_byte_len(&source.shape, dtype.byte_len() as u64) else {
-            losses.accept(Loss::Shape { target }, Some(name))?;
+            job.accept(Loss::Shape, Some(name))?;
             return Ok(None);
         };
         Ok(Some(Tensor {
@@ -232,7 +227,7 @@ impl Ids {
 
 /// The scales with an id that no other tensor has; what else the object says is a loss.
 fn identified(
-    losses: &mut Losses<'_, '_>,
+    job: &mut Job<'_>,
     object: &Outgoing<'_>,
     place: Place,
     mut scales: Scales,
@@ -263,7 +258,7 @@ fn identified(
     if scales.sub_blocks == 0 {
         said.push(SUB_BLOCK_LEN);
     }
-    losses.rest(object, &said)?;
+    job.rest(object, &said)?;
     Ok(scales)
 }
 

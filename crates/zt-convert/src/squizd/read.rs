@@ -7,7 +7,9 @@ use zt::{
     Attributes, Blob, Component, DType, FileBuilder, Object, RawObject, Result, Source, SourceId,
     Span, Warning,
 };
+use zt_foreign::{Input, Opening};
 
+use super::SQUIZD;
 use super::block::{Block, Encoding};
 use super::column::{Columns, Field, Run};
 use super::contents::Contents;
@@ -17,20 +19,18 @@ use super::pairs::Pairs;
 use super::scales::Scales;
 use super::violation::Violation;
 use super::{SUB_BLOCK_LEN, TENSOR_ID, TENSOR_SCALE, TENSOR_ZERO};
-use crate::input::{Input, Origin};
-use crate::member::SQUIZD;
 
 /// The code of remarks on what the format leaves open.
 const AMBIGUOUS: &str = "ambiguous";
 
 /// Opens a file. Cost: as [`Contents::read`].
-pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = Arc::from(source);
     let contents = Contents::read(&source)?;
-    let mut builder = FileBuilder::new(SQUIZD, origin.options.clone());
+    let mut builder = opening.builder(SQUIZD);
     builder.attributes(contents.header.to_attributes());
     let file = builder.source(Arc::clone(&source));
-    let naming = Naming::new(origin.names, &contents)?;
+    let naming = Naming::new(opening.options.names.as_ref(), &contents)?;
     let mut reader = Reader {
         builder,
         file,
@@ -73,7 +73,7 @@ pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input>
     for problem in contents.tolerated {
         reader.builder.tolerated(problem);
     }
-    let paths = origin.path.map(ToOwned::to_owned).into_iter().collect();
+    let paths = opening.path.map(ToOwned::to_owned).into_iter().collect();
     Ok(Input::new(reader.finish()?, paths))
 }
 
@@ -248,9 +248,7 @@ impl Reader {
     fn remark(&mut self, object: Option<&str>, message: impl Into<String>) {
         self.builder.warning(Warning {
             object: object.map(str::to_owned),
-            component: None,
-            code: AMBIGUOUS,
-            message: message.into(),
+            ..Warning::new(AMBIGUOUS, message)
         });
     }
 

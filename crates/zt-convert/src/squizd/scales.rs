@@ -2,11 +2,11 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::{Error, Result, Source, Span};
+use zt_foreign::fields::Record;
 
 use super::column::Run;
 use super::index::Index;
 use super::violation::{Section, Violation};
-use crate::fields::Record;
 
 /// What a table begins with, and its number of entries.
 pub(super) const HEAD_LEN: usize = 8;

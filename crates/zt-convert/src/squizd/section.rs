@@ -2,12 +2,12 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::{Error, Result, Source, Span};
+use zt_foreign::fields::Record;
 
 use super::block::{Block, Encoding, Run};
 use super::header::{self, Flags};
 use super::index::Index;
 use super::violation::{Section, Violation};
-use crate::fields::Record;
 
 /// The draft head, followed as far as it can be.
 pub(super) struct Draft {

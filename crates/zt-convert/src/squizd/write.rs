@@ -8,82 +8,64 @@
 use std::io::Write;
 
 use zt::{Attributes, Error, Result, Value, Warning};
+use zt_foreign::{Fault, Job, Loss, Merged, Outgoing, Sink, display};
 
+use super::SQUIZD;
 use super::block::Encoding;
 use super::header::{Flags, HEADER_LEN, MAGIC};
 use super::index::ENTRY_LEN as INDEX_ENTRY_LEN;
 use super::outgoing::{Ids, PACKED, Tensor};
 use super::scales::{ENTRY_LEN, HEAD_LEN, MAGIC as TABLE_MAGIC, SUB_BLOCK};
-use crate::convert::Sink;
-use crate::fault::{Fault, Loss};
-use crate::losses::Losses;
-use crate::member::SQUIZD;
-use crate::merge::{Merged, display};
-use crate::object::Outgoing;
-use crate::{ConvertOptions, Summary};
 
 /// The code of the warning that every file comes with.
 const EXPERIMENTAL: &str = "experimental";
 
 /// Writes a file that our own reader reads strictly, if its layers have no gaps.
-pub(super) fn write(
-    merged: Merged<'_>,
-    sink: &mut Sink<'_>,
-    options: &ConvertOptions<'_>,
-    summary: &mut Summary,
-) -> Result<()> {
-    summary.warnings.push(Warning {
-        object: None,
-        component: None,
-        code: EXPERIMENTAL,
-        message: "writing SQUIZD is an experiment: no other program is known to read such files"
-            .to_owned(),
-    });
-    let mut losses = Losses::new(SQUIZD, options, summary);
-    let arch_id = arch_id(&mut losses, merged.attributes)?;
-    losses.fields(&merged.extra, None)?;
+pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+    let message = "writing SQUIZD is an experiment: no other program is known to read such files";
+    let warning = Warning::new(EXPERIMENTAL, message);
+    job.summary.warnings.push(warning);
+    let arch_id = arch_id(job, merged.attributes)?;
+    job.fields(&merged.extra, None)?;
     let mut tensors = Vec::with_capacity(merged.objects.len());
     let mut ids = Ids::default();
     for incoming in &merged.objects {
-        let object = Outgoing::new(incoming, options.dtype);
-        let tensor = Tensor::new(&mut losses, object, options.dense, &mut ids)?;
-        tensors.extend(losses.kept(incoming, tensor));
+        let object = Outgoing::new(incoming, job.options.dtype);
+        let tensor = Tensor::new(job, object, &mut ids)?;
+        tensors.extend(job.kept(incoming, tensor));
     }
     // Stable: tensors whose names do not number them stay in the order of their data.
     tensors.sort_by_key(|tensor| tensor.place.sort_key());
     let layers: Vec<&[Tensor<'_>]> = tensors
         .chunk_by(|a, b| a.place.layer == b.place.layer)
         .collect();
-    name(&mut losses, &layers)?;
+    name(job, &layers)?;
     let plan = Plan::new(&layers)?;
     sink.write_all(&plan.header(arch_id))?;
     for tensor in &tensors {
         sink.write_all(&tensor.head())?;
         let (object, byte_len) = (&tensor.object, tensor.payload_len);
         let overflow = match tensor.scales {
-            None => object.write_values(byte_len, sink, options.progress)?,
-            Some(_) => object.write_role(PACKED, byte_len, sink, options.progress)?,
+            None => object.write_values(byte_len, sink, job.options.progress)?,
+            Some(_) => object.write_role(PACKED, byte_len, sink, job.options.progress)?,
         };
-        options.accept_overflow(overflow, object.name(), summary)?;
         let scales = tensor.scales.map_or(0, |scales| scales.sub_blocks.max(1));
         // A scale and a zero each.
         let byte_len = byte_len.saturating_add(scales.saturating_mul(8));
-        summary.bytes = summary.bytes.saturating_add(byte_len);
-        summary.objects = summary.objects.saturating_add(1);
+        job.written(object.name(), byte_len, overflow)?;
     }
     plan.write_tables(&tensors, sink)
 }
 
 /// The architecture, which is all that is kept of the file's attributes: the rest of those that
 /// our reader gives is in the header anyway.
-fn arch_id(losses: &mut Losses<'_, '_>, attributes: Option<Attributes>) -> Result<u16> {
-    let target = losses.target;
+fn arch_id(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<u16> {
     let mut arch_id = 0;
     for (key, value) in attributes.iter().flatten() {
         let fields = value.as_map().filter(|_| key.as_str() == Some("squizd"));
         let Some(fields) = fields else {
             let key = display(key);
-            losses.accept(Loss::FileAttribute { target, key }, None)?;
+            job.accept(Loss::FileAttribute { key }, None)?;
             continue;
         };
         let found = fields.get("arch_id").and_then(Value::as_u64);
@@ -93,7 +75,7 @@ fn arch_id(losses: &mut Losses<'_, '_>, attributes: Option<Attributes>) -> Resul
         for (key, _) in fields {
             if !key.as_str().is_some_and(|key| said.contains(&key)) {
                 let key = format!("\"squizd\"/{}", display(key));
-                losses.accept(Loss::FileAttribute { target, key }, None)?;
+                job.accept(Loss::FileAttribute { key }, None)?;
             }
         }
     }
@@ -101,14 +83,13 @@ fn arch_id(losses: &mut Losses<'_, '_>, attributes: Option<Attributes>) -> Resul
 }
 
 /// Names are not stored: one that a reader would not give the tensor by its place is a loss.
-fn name(losses: &mut Losses<'_, '_>, layers: &[&[Tensor<'_>]]) -> Result<()> {
+fn name(job: &mut Job<'_>, layers: &[&[Tensor<'_>]]) -> Result<()> {
     for tensors in layers {
         for (place, tensor) in tensors.iter().enumerate() {
             let becomes = format!("layers.{}.{place}", tensor.place.layer);
             let name = tensor.object.name();
             if name != becomes {
-                let target = losses.target;
-                losses.accept(Loss::Renamed { target, becomes }, Some(name))?;
+                job.accept(Loss::Renamed { becomes }, Some(name))?;
             }
         }
     }
@@ -151,8 +132,8 @@ impl Plan {
             for tensor in *tensors {
                 let added = plan.add(tensor);
                 added.ok_or_else(|| {
-                    let loss = Loss::Shape { target: SQUIZD };
-                    Error::from(Fault::Lossy(loss)).with_object(tensor.object.name())
+                    let (target, loss) = (SQUIZD, Loss::Shape);
+                    Error::from(Fault::Lossy { target, loss }).with_object(tensor.object.name())
                 })?;
             }
             plan.layers.push(Layer {

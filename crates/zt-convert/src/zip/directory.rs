@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use zt::{Error, Limits, Result, Source, Span};
+use zt_foreign::{fields::Fields, repeated};
 
 use super::member::Member;
 use super::{CENTRAL, END, END_64, LOCATOR_64, Violation, is_archive};
-use crate::fields::Fields;
-use crate::names::repeated;
 
 /// Bytes of the end record before the comment.
 const END_LEN: u64 = 22;

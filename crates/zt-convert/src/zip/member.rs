@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use zt::{Digest, Error, Result, Source, Span};
+use zt_foreign::fields::Fields;
 
 use super::inflate::Inflated;
 use super::{LOCAL, LOCAL_LEN, Violation};
-use crate::fields::Fields;
 
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;

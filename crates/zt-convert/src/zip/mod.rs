@@ -22,17 +22,14 @@ mod directory;
 mod inflate;
 mod member;
 mod violation;
-#[cfg(feature = "npz")]
 mod write;
 
 use zt::{Error, FileBuilder, Limits, Result, Source, Span};
+use zt_foreign::fields::Fields;
 
-use crate::fields::Fields;
-#[cfg(feature = "pytorch")]
 pub(crate) use member::Content;
 pub(crate) use member::Member;
 use violation::Violation;
-#[cfg(feature = "npz")]
 pub(crate) use write::ArchiveWriter;
 
 /// The members of an archive.
@@ -86,7 +83,6 @@ impl Archive {
     }
 
     /// As [`Archive::members`], owned.
-    #[cfg(feature = "hdf5")]
     pub(crate) fn into_members(self) -> Vec<Member> {
         self.members
     }

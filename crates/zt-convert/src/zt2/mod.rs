@@ -40,23 +40,34 @@ mod seekable;
 mod shards;
 mod violation;
 
-use zt::Result;
 use zt::container::MAGIC_2;
+use zt::{Kind, Result, Source};
+use zt_foreign::{FileKind, Input, Opening, Probe};
 
-use crate::detect::Probe;
-use crate::member::{Member, ZT2};
+/// Files of zTensor 2. Their extension is `.zt` too.
+pub const ZT2: Kind = Kind::new("zt2");
 
-pub(crate) const MEMBER: Member = Member {
-    kind: ZT2,
-    extensions: &["zt"],
-    recognises,
-    open: read::open,
-    write: None,
-};
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ZTensor2;
+
+impl FileKind for ZTensor2 {
+    fn kind(&self) -> Kind {
+        ZT2
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["zt"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        Ok(probe.head().starts_with(&MAGIC_2))
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        read::open(source, opening)
+    }
+}
 
 /// Every blob begins at a multiple of this, and none before it. Spec: §2.4.
 const ALIGNMENT: u64 = 4096;
-
-fn recognises(probe: &Probe<'_>) -> Result<bool> {
-    Ok(probe.head().starts_with(&MAGIC_2))
-}

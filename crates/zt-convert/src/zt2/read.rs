@@ -9,7 +9,9 @@ use zt::manifest::Text;
 use zt::{
     Blob, Component, Digest, Error, FileBuilder, Object, Result, Source, SourceId, Span, Warning,
 };
+use zt_foreign::{Input, Opening};
 
+use super::ZT2;
 use super::footer::Footer;
 use super::manifest::{Entry, Manifest, abridged};
 use super::object::{COO, CSR, DENSE, F4, Part, outside};
@@ -18,14 +20,12 @@ use super::profiles::{RisingCsr, UniqueCoo};
 use super::seekable::{Kept, Seekable};
 use super::shards::{Home, Homes};
 use super::violation::Violation;
-use crate::input::{Input, Origin};
-use crate::member::ZT2;
 
 /// Opens a file. Cost: two small reads and the manifest; of data, the last byte of packed arrays of
 /// an odd number of elements.
-pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input> {
+pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
-    let mut builder = FileBuilder::new(ZT2, origin.options.clone());
+    let mut builder = opening.builder(ZT2);
     builder.format(RisingCsr);
     builder.format(UniqueCoo);
     let footer = Footer::read(&source, builder.limits())?;
@@ -36,12 +36,8 @@ pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input>
         Footer::check(&bytes, hash).map_err(|error| error.with_span(span))?;
         manifest = Manifest::parse(&bytes, span.offset(), builder.limits())?;
     } else {
-        builder.warning(Warning {
-            object: None,
-            component: None,
-            code: "shard",
-            message: "a shard of another file, which says what its bytes are".into(),
-        });
+        let message = "a shard of another file, which says what its bytes are";
+        builder.warning(Warning::new("shard", message));
     }
     if let Some(attributes) = manifest.attributes.take() {
         builder.attributes(attributes);
@@ -52,7 +48,7 @@ pub(super) fn open(source: Box<dyn Source>, origin: Origin<'_>) -> Result<Input>
         region: footer.data,
     };
     let manifest_span = footer.manifest.map(|(span, _)| span);
-    let homes = Homes::new(root, origin.path, &manifest.shards);
+    let homes = Homes::new(root, opening.path, &manifest.shards);
     let paths = Reader {
         builder: &mut builder,
         homes,
@@ -141,12 +137,10 @@ impl Reader<'_> {
             let home = home.map_err(blame)?;
             if let Some(Digest::Unknown { algorithm, .. }) = &part.digest {
                 let algorithm = abridged(algorithm);
-                self.builder.warning(Warning {
-                    object: Some(entry.name.clone()),
-                    component: Some(role.clone().into_owned()),
-                    code: "unknown-digest",
-                    message: format!("the digest cannot be checked: \"{algorithm}\" is not known"),
-                });
+                let message = format!("the digest cannot be checked: \"{algorithm}\" is not known");
+                let warning = Warning::new("unknown-digest", message);
+                let warning = warning.with_object(&entry.name);
+                self.builder.warning(warning.with_component(&**role));
             }
             let (component, source) = self.component(entry, part, &home).map_err(blame)?;
             components.push((role.clone(), component));

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zt::{Error, FileBuilder, FileSource, Result, Source, SourceId, Span};
+use zt_foreign::Fault;
 
 use super::footer::{Footer, region};
 use super::manifest::Shard;
 use super::violation::Violation;
-use crate::fault::Fault;
 
 /// A file that blobs lie in.
 #[derive(Clone)]

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use zt::{DType, ErrorKind};
-
-use crate::fault::is_an_error;
+use zt_foreign::is_an_error;
 
 /// Why a file, or an object of it, is refused.
 #[derive(Debug)]

@@ -74,7 +74,7 @@ pub(crate) fn try_to(
     let mut bytes = Vec::new();
     let summary = convert(&inputs, &mut bytes, options)?;
     assert_eq!(summary.byte_len, bytes.len() as u64);
-    let file = zt_convert::open_source(zt::Memory::new(bytes), &zt::OpenOptions::new())?;
+    let file = zt_convert::open_source(zt::Memory::new(bytes))?;
     assert_eq!(file.kind(), options.target);
     assert_eq!(file.len() as u64, summary.objects);
     Ok((file, summary))

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 use zt::{ErrorKind, File, HashOptions, Memory, OpenOptions, Value};
-use zt_convert::{ConvertOptions, GGUF, Input, Summary, ZT, convert, open, open_as, open_source};
+use zt_convert::{ConvertOptions, GGUF, Input, Summary, ZT, convert};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus/foreign/gguf")
@@ -43,7 +43,7 @@ fn cases(expect: &str) -> Vec<(String, Json, Vec<u8>)> {
 }
 
 fn opened(bytes: Vec<u8>) -> File {
-    open_source(Memory::new(bytes), &OpenOptions::new()).unwrap()
+    zt_convert::open_source(Memory::new(bytes)).unwrap()
 }
 
 fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary)> {
@@ -178,7 +178,7 @@ fn broken_headers_say_which_rule_they_break() {
     ];
     for (name, _, bytes) in cases("reject") {
         let path = folder().join(&name).with_extension("gguf");
-        match open(&path, &OpenOptions::new()) {
+        match zt_convert::open(&path) {
             Ok(file) => {
                 let expected = of_objects.iter().find(|(case, _)| *case == name);
                 let (_, code) = expected.unwrap_or_else(|| panic!("{name} opens"));
@@ -200,7 +200,13 @@ fn broken_headers_say_which_rule_they_break() {
             }
         }
         // Told that it is GGUF, the reader says what is wrong with it as one.
-        let forced = open_as(&path, GGUF, &OpenOptions::new().strict(true)).unwrap_err();
+        let forced = zt_convert::Kinds::builtin()
+            .open(
+                &path,
+                zt_convert::InputOptions::from(&OpenOptions::new().strict(true)).kind(GGUF),
+            )
+            .map(zt_convert::Input::into_file)
+            .unwrap_err();
         assert_eq!(forced.kind(), ErrorKind::Malformed, "{name}: {forced}");
         drop(bytes);
     }
@@ -237,7 +243,7 @@ fn tensor(name: &str, dimensions: &[u64], id: u32, offset: u64) -> Vec<u8> {
 }
 
 fn refusal(bytes: Vec<u8>) -> (ErrorKind, &'static str, String) {
-    let error = open_source(Memory::new(bytes), &OpenOptions::new()).unwrap_err();
+    let error = zt_convert::open_source(Memory::new(bytes)).unwrap_err();
     (error.kind(), error.code(), error.to_string())
 }
 
@@ -355,7 +361,7 @@ fn a_tensor_behind_one_of_unknown_length_begins_where_it_says() {
         assert_eq!(refusal(file(misplaced)).1, "header");
     }
     // Beyond the end: both are known to be wrong, and each says so.
-    let cut = open_source(Memory::new(file(1 << 40)), &OpenOptions::new()).unwrap();
+    let cut = zt_convert::open_source(Memory::new(file(1 << 40))).unwrap();
     let faults = cut
         .entries()
         .iter()

@@ -453,7 +453,10 @@ fn values_are_no_longer_than_the_caller_allows() {
                 ..Limits::default()
             };
             let options = OpenOptions::new().limits(limits);
-            zt_convert::open_source(Memory::new(bytes.clone()), &options).unwrap()
+            zt_convert::Kinds::builtin()
+                .open_source(Memory::new(bytes.clone()), &options)
+                .map(zt_convert::Input::into_file)
+                .unwrap()
         };
         assert_eq!(read(&opened(limit)), expected);
         let error = opened(limit - 1).tensor("x").unwrap_err();

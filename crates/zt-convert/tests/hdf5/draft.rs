@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use zt::{ErrorKind, File, Memory, OpenOptions, Result, Source};
+use zt::{ErrorKind, File, Memory, Result, Source};
 
 use crate::checksum::lookup3;
 
@@ -185,7 +185,7 @@ pub(crate) fn float(len: u16) -> Vec<u8> {
 }
 
 pub(crate) fn opened(bytes: Vec<u8>) -> Result<File> {
-    zt_convert::open_source(Memory::new(bytes), &OpenOptions::new())
+    zt_convert::open_source(Memory::new(bytes))
 }
 
 /// The bytes of a file of `w`, which is sound, and `x`: a dataset or a group of these messages.

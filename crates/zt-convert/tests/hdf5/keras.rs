@@ -38,7 +38,9 @@ fn value(file: &File) -> u8 {
 fn forced(bytes: Vec<u8>) -> zt::Result<File> {
     let mut options = InputOptions::default();
     options.kind = Some(HDF5);
-    Input::from_source(Memory::new(bytes), &options).map(Input::into_file)
+    zt_convert::Kinds::builtin()
+        .open_source(Memory::new(bytes), &options)
+        .map(Input::into_file)
 }
 
 #[test]
@@ -82,6 +84,9 @@ fn an_archive_that_cannot_be_read_is_not_taken_for_one_that_was_cut() {
     strike_every_read(&archive, |source| zt_convert::detect(&source).map(drop));
     let options = OpenOptions::new();
     strike_every_read(&archive, |source| {
-        zt_convert::open_source(source, &options).map(drop)
+        zt_convert::Kinds::builtin()
+            .open_source(source, &options)
+            .map(zt_convert::Input::into_file)
+            .map(drop)
     });
 }

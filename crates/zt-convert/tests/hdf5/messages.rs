@@ -193,7 +193,10 @@ fn a_read_that_fails_is_an_error_of_the_whole_file() {
     });
     let options = OpenOptions::new();
     strike_every_read(&bytes, |source| {
-        zt_convert::open_source(source, &options).map(drop)
+        zt_convert::Kinds::builtin()
+            .open_source(source, &options)
+            .map(zt_convert::Input::into_file)
+            .map(drop)
     });
 }
 

@@ -1,7 +1,6 @@
 //! Models, written field by field, and what is asked of those that were opened.
 
-use zt::{File, Memory, OpenOptions, Result, VerifyOptions};
-use zt_convert::open_source;
+use zt::{File, Memory, Result, VerifyOptions};
 
 /// Types of `TensorProto`.
 pub(crate) const FLOAT: u64 = 1;
@@ -74,7 +73,7 @@ pub(crate) fn beside(name: &str, pairs: &[(&str, &str)]) -> Vec<u8> {
 }
 
 pub(crate) fn opened(bytes: Vec<u8>) -> Result<File> {
-    open_source(Memory::new(bytes), &OpenOptions::new())
+    zt_convert::open_source(Memory::new(bytes))
 }
 
 /// A `NodeProto` with these attributes.

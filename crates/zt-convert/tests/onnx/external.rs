@@ -4,8 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use zt::OpenOptions;
-use zt_convert::open;
 
 use super::draft::{UINT8, beside, code, external, field, model, opened, tensor};
 
@@ -17,7 +15,7 @@ fn external_data_is_read_from_below_the_folder_of_the_model() {
     write("data/w.bin", &[0, 1, 2, 3, 4, 5]);
     let read = |pairs: &[(&str, &str)]| {
         write("m.onnx", &beside("w", pairs));
-        open(folder.path().join("m.onnx"), &OpenOptions::new()).unwrap()
+        zt_convert::open(folder.path().join("m.onnx")).unwrap()
     };
     let at = ("location", "./data/w.bin");
     for (pairs, values) in [
@@ -74,7 +72,7 @@ fn hundreds_of_external_files_are_read() {
         tensors.push(field(5, tensor(&name, UINT8, &[4], &[values])));
     }
     fs::write(folder.path().join("m.onnx"), model(&tensors)).unwrap();
-    let file = open(folder.path().join("m.onnx"), &OpenOptions::new()).unwrap();
+    let file = zt_convert::open(folder.path().join("m.onnx")).unwrap();
     for at in 0..200u8 {
         let tensor = file.tensor(&format!("w{at}")).unwrap();
         assert_eq!(*tensor.as_slice::<u8>().unwrap(), [at; 4]);
@@ -95,7 +93,7 @@ fn of_many_external_files_64_stay_open() {
         tensors.push(field(5, tensor(name, UINT8, &[4], &[values])));
     }
     fs::write(path("m.onnx"), model(&tensors)).unwrap();
-    let file = open(path("m.onnx"), &OpenOptions::new()).unwrap();
+    let file = zt_convert::open(path("m.onnx")).unwrap();
     for (at, name) in names.iter().enumerate() {
         fs::remove_file(path(name)).unwrap();
         let tensor = file.tensor(name).unwrap();
@@ -120,7 +118,7 @@ fn a_model_in_the_current_folder_may_be_a_link() {
     // No other test here has a relative path.
     let before = std::env::current_dir().unwrap();
     std::env::set_current_dir(folder.path()).unwrap();
-    let file = open("m.onnx", &OpenOptions::new());
+    let file = zt_convert::open("m.onnx");
     std::env::set_current_dir(before).unwrap();
     let file = file.unwrap();
     assert_eq!(
@@ -144,7 +142,7 @@ fn links_are_followed_within_the_folder_and_to_where_the_model_itself_lies() {
     // As the cache of the Hugging Face Hub has it.
     link("../blobs/1f", &path("snapshot/m.onnx"));
     link("../blobs/2e", &path("snapshot/w.bin"));
-    let file = open(path("snapshot/m.onnx"), &OpenOptions::new()).unwrap();
+    let file = zt_convert::open(path("snapshot/m.onnx")).unwrap();
     assert_eq!(
         *file.tensor("w").unwrap().as_slice::<u8>().unwrap(),
         [1, 2, 3, 4]
@@ -153,7 +151,7 @@ fn links_are_followed_within_the_folder_and_to_where_the_model_itself_lies() {
     // A model that is no link, with data that is: who unpacked an archive did not ask for that.
     fs::write(path("elsewhere/m.onnx"), &model).unwrap();
     link("../blobs/2e", &path("elsewhere/w.bin"));
-    let file = open(path("elsewhere/m.onnx"), &OpenOptions::new()).unwrap();
+    let file = zt_convert::open(path("elsewhere/m.onnx")).unwrap();
     assert_eq!(code(&file, "w"), "path");
     let message = file.tensor("w").unwrap_err().to_string();
     assert!(message.contains("a link leads out"), "{message}");

@@ -1,7 +1,6 @@
 //! Models that would cost more than they are.
 
 use zt::{ErrorKind, Limits, Memory, OpenOptions};
-use zt_convert::open_source;
 
 use super::draft::{FLOAT, UINT8, field, initializer, int, model, node, opened, raw, tensor};
 
@@ -11,7 +10,9 @@ fn limits_are_those_of_what_exceeds_them() {
     let limited = |limits: Limits, parts: &[Vec<u8>]| {
         let weight = [initializer("w", &[1.0]), parts.concat()];
         let source = Memory::new(model(&weight));
-        open_source(source, &OpenOptions::new().limits(limits))
+        zt_convert::Kinds::builtin()
+            .open_source(source, OpenOptions::new().limits(limits))
+            .map(zt_convert::Input::into_file)
     };
     let with = |change: fn(&mut Limits)| {
         let mut limits = Limits::default();
@@ -63,10 +64,12 @@ fn limits_may_be_met() {
     let limited = |part: Vec<u8>, change: fn(&mut Limits)| {
         let mut limits = Limits::default();
         change(&mut limits);
-        open_source(
-            Memory::new(model(&[part])),
-            &OpenOptions::new().limits(limits),
-        )
+        zt_convert::Kinds::builtin()
+            .open_source(
+                Memory::new(model(&[part])),
+                OpenOptions::new().limits(limits),
+            )
+            .map(zt_convert::Input::into_file)
     };
     let x = |more: Vec<u8>| field(5, tensor("x", FLOAT, &[1], &[raw(&[1.0]), more]));
     // With what a pair takes beside its texts: 64.
@@ -108,7 +111,9 @@ fn operator_sets_are_metadata() {
             field(8, []).repeat(count),
         ]
         .concat();
-        open_source(Memory::new(bytes), &OpenOptions::new().limits(limits))
+        zt_convert::Kinds::builtin()
+            .open_source(Memory::new(bytes), OpenOptions::new().limits(limits))
+            .map(zt_convert::Input::into_file)
     };
     let error = imports(1000, 4096).unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "header"));

@@ -1,6 +1,6 @@
 //! Values of Python as pickles, in a file of the older form, which needs no archive.
 
-use zt::{File, Memory, OpenOptions, Result};
+use zt::{File, Memory, Result};
 
 /// A value of Python.
 #[derive(Clone)]
@@ -191,7 +191,7 @@ pub(crate) fn f32s(values: &[f32]) -> Vec<u8> {
 }
 
 pub(crate) fn opened(bytes: Vec<u8>) -> Result<File> {
-    zt_convert::open_source(Memory::new(bytes), &OpenOptions::new())
+    zt_convert::open_source(Memory::new(bytes))
 }
 
 /// A file of `w`, which is sound and has to read, and these items beside it. There are two storages:

@@ -85,7 +85,10 @@ fn a_pickle_that_is_wrong_is_read_once() {
     let wrong = file(&Py::Code(vec![0xFF]), &[]);
     let bytes = [wrong, vec![0; 2 << 20]].concat();
     let options = OpenOptions::new();
-    let error = zt_convert::open_source(Windowed(bytes), &options).unwrap_err();
+    let error = zt_convert::Kinds::builtin()
+        .open_source(Windowed(bytes), &options)
+        .map(zt_convert::Input::into_file)
+        .unwrap_err();
     assert_eq!(error.code(), "pickle", "{error}");
 }
 

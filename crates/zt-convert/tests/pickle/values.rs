@@ -509,7 +509,9 @@ fn names_are_as_long_as_the_limit_at_most() {
             ..Limits::default()
         };
         let options = OpenOptions::new().limits(limits);
-        zt_convert::open_source(Memory::new(bytes.clone()), &options)
+        zt_convert::Kinds::builtin()
+            .open_source(Memory::new(bytes.clone()), &options)
+            .map(zt_convert::Input::into_file)
     };
     assert!(opened(3).unwrap().tensor("a.0").is_ok());
     let error = opened(2).unwrap_err();

@@ -5,10 +5,13 @@ use zt::Span;
 
 /// `count` times on: by `from` bytes in the base, by `to` in the band.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Step {
-    pub(crate) count: u64,
-    pub(crate) from: u64,
-    pub(crate) to: u64,
+pub struct Step {
+    /// How often.
+    pub count: u64,
+    /// Bytes from one element to the next in the base.
+    pub from: u64,
+    /// The same in the band.
+    pub to: u64,
 }
 
 impl Step {
@@ -49,15 +52,19 @@ pub(super) struct Piece {
 }
 
 /// Counts through steps, the last the fastest.
-pub(crate) struct Place {
+pub struct Place {
     steps: Vec<Step>,
     at: Vec<u64>,
-    pub(crate) from: u64,
-    pub(crate) to: u64,
+    /// The offset in the base.
+    pub from: u64,
+    /// The offset in the band.
+    pub to: u64,
 }
 
 impl Place {
-    pub(crate) fn new(steps: Vec<Step>, from: u64) -> Self {
+    /// The first place of these steps, outermost first, at `from` in the base.
+    #[must_use]
+    pub fn new(steps: Vec<Step>, from: u64) -> Self {
         Place {
             at: vec![0; steps.len()],
             steps,
@@ -67,7 +74,7 @@ impl Place {
     }
 
     /// Goes on to the next place; false behind the last.
-    pub(crate) fn advance(&mut self) -> bool {
+    pub fn advance(&mut self) -> bool {
         for (step, at) in self.steps.iter().zip(&mut self.at).rev() {
             *at = at.saturating_add(1);
             self.from = self.from.saturating_add(step.from);

@@ -21,20 +21,19 @@ use std::sync::{Arc, OnceLock};
 use zt::container::BlobReader;
 use zt::{Blob, Limits, Result, Source};
 
-pub(crate) use bands::Bands;
-pub(crate) use cut::{Band, Cut};
-#[cfg(feature = "hdf5")]
-pub(crate) use cut::{SEQUENTIAL_BAND, share};
+pub use bands::Bands;
+pub use cut::{Band, Cut};
+pub use cut::{SEQUENTIAL_BAND, share};
 use step::scatter;
-pub(crate) use step::{Place, Step};
-pub(crate) use view::View;
+pub use step::{Place, Step};
+pub use view::View;
 use window::{Window, at_once};
 
 /// Runs from this length on are read one by one, straight to where they belong.
 const LONG_RUN: u64 = 4 << 10;
 
 /// The elements of a view in row-major order.
-pub(crate) struct Strided {
+pub struct Strided {
     base: Arc<dyn Source>,
     view: View,
     bands: Bands,
@@ -51,7 +50,7 @@ impl Strided {
     /// # Errors
     ///
     /// Code `unsupported` where the base is made in order, and would be made again too often.
-    pub(crate) fn new(base: Arc<dyn Source>, view: View, bands: &Bands) -> Result<Self> {
+    pub fn new(base: Arc<dyn Source>, view: View, bands: &Bands) -> Result<Self> {
         let cut = view.cut(&*base);
         let mut is_direct = view.dimensions.is_empty() || view.run >= LONG_RUN;
         if base.is_sequential() {
@@ -76,7 +75,7 @@ impl Strided {
 
     /// Compares the digest of `blob`, bytes of the base, before the last element is given out: the
     /// elements have none in this order.
-    pub(crate) fn checked(mut self, blob: Blob) -> Self {
+    pub fn checked(mut self, blob: Blob) -> Self {
         self.check = Some((blob, OnceLock::new()));
         self
     }

@@ -8,10 +8,12 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use zt::container::bytes_of;
 use zt::{Error, FileSource, Result, Source, Span};
+use zt_foreign::{
+    json::{Pairs, Skipped, parse},
+    repeated,
+};
 
-use super::json::{Pairs, Skipped, parse};
 use super::violation::Violation;
-use crate::names::repeated;
 
 /// The longest index that is read. Those of the largest models, of 100,000 tensors, have some ten
 /// megabytes.
@@ -29,8 +31,8 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Reads the index in `source`; `own_name` is the name of its file.
-    pub(super) fn read(source: &dyn Source, own_name: &str) -> Result<Self> {
+    /// Reads the index in `source`.
+    pub(super) fn read(source: &dyn Source) -> Result<Self> {
         let byte_len = source.byte_len();
         if byte_len > INDEX_MAX {
             return Err(Violation::IndexTooLong {
@@ -41,10 +43,10 @@ impl Index {
         }
         // At most INDEX_MAX bytes, which exist.
         let whole = Span::new(0, byte_len).unwrap_or_default();
-        Self::from_json(index_json(&bytes_of(source, whole)?)?, own_name)
+        Self::from_json(index_json(&bytes_of(source, whole)?)?)
     }
 
-    fn from_json(json: IndexJson, own_name: &str) -> Result<Self> {
+    fn from_json(json: IndexJson) -> Result<Self> {
         let IndexJson { map, metadata } = json;
         let mut names: Vec<&str> = map.iter().map(|(name, _)| name.as_str()).collect();
         if let Some(name) = repeated(&mut names) {
@@ -53,12 +55,9 @@ impl Index {
         let mut shards: Vec<&str> = map.iter().map(|(_, shard)| shard.as_str()).collect();
         shards.sort_unstable();
         shards.dedup();
-        let is_shard = |name: &str| is_plain(name) && name != own_name;
-        if let Some(name) = shards.iter().find(|name| !is_shard(name)) {
-            return Err(Violation::ShardName {
-                name: (*name).to_owned(),
-            }
-            .into());
+        if let Some(name) = shards.iter().find(|name| !is_plain(name)) {
+            let name = (*name).to_owned();
+            return Err(Violation::ShardName { name }.into());
         }
         let shards: Vec<String> = shards.into_iter().map(str::to_owned).collect();
         let owner = |(name, shard)| {
@@ -95,14 +94,14 @@ impl Index {
 }
 
 /// The names of the files that the index at `path` lists.
-pub(crate) fn shards_of(path: &Path) -> Result<Vec<String>> {
+pub(super) fn shards_of(path: &Path) -> Result<Vec<String>> {
     let source = FileSource::open(path)?;
-    Ok(Index::read(&source, "")?.shards)
+    Ok(Index::read(&source)?.shards)
 }
 
 /// Whether `name` is that of a file in the folder of the index, on every system. What it leads to
 /// may be anywhere: caches are folders of symbolic links.
-pub(crate) fn is_plain(name: &str) -> bool {
+pub(super) fn is_plain(name: &str) -> bool {
     let separates = |c: char| matches!(c, '/' | '\\' | ':' | '\0');
     !matches!(name, "" | "." | "..") && !name.contains(separates)
 }
@@ -111,7 +110,8 @@ fn index_json(bytes: &[u8]) -> Result<IndexJson> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| Error::from(Violation::NotUtf8).with_offset(error.valid_up_to() as u64))?;
     parse(text, Fields).map_err(|fault| {
-        Error::from(Violation::Json(fault.error)).with_offset(fault.position as u64)
+        let position = fault.position as u64;
+        Error::from(Violation::Json(fault)).with_offset(position)
     })
 }
 
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn an_index_longer_than_the_limit_is_refused_before_it_is_read() {
-        let code = |byte_len| Index::read(&Unreadable(byte_len), "").map_err(|error| error.code());
+        let code = |byte_len| Index::read(&Unreadable(byte_len)).map_err(|error| error.code());
         assert_eq!(code(INDEX_MAX).unwrap_err(), "io");
         for byte_len in [INDEX_MAX + 1, u64::MAX] {
             assert_eq!(code(byte_len).unwrap_err(), "header");
@@ -248,16 +248,9 @@ mod tests {
     }
 
     #[test]
-    fn an_index_is_no_shard_of_its_own() {
-        let map = || index_json(br#"{"weight_map": {"w": "a"}}"#).unwrap();
-        assert_eq!(Index::from_json(map(), "a").unwrap_err().code(), "path");
-        assert!(Index::from_json(map(), "b").is_ok());
-    }
-
-    #[test]
     fn names_that_are_there_twice_are_refused_however_they_are_spelled() {
         let map = index_json(br#"{"weight_map": {"w": "a", "\u0077": "b"}}"#).unwrap();
-        assert_eq!(Index::from_json(map, "").unwrap_err().code(), "header");
+        assert_eq!(Index::from_json(map).unwrap_err().code(), "header");
         let twice = br#"{"weight_map": {}, "weight_map": {}}"#;
         assert_eq!(index_json(twice).map(drop).unwrap_err().code(), "header");
     }
@@ -280,7 +273,7 @@ mod tests {
     #[test]
     fn owners_are_found_by_name() {
         let map = index_json(br#"{"weight_map": {"b": "y", "a": "x", "c": "y"}}"#).unwrap();
-        let index = Index::from_json(map, "").unwrap();
+        let index = Index::from_json(map).unwrap();
         assert_eq!(index.shards, ["x", "y"]);
         assert_eq!(index.find("c"), Some((2, 1)));
         assert_eq!(index.find("d"), None);

@@ -8,7 +8,7 @@ const REORDER_MAX: u64 = 4 << 30;
 
 /// Why a view of such a base cannot be read.
 #[derive(Debug)]
-pub(crate) struct TooLongToReorder {
+pub struct TooLongToReorder {
     byte_len: u64,
     restarts: u64,
 }

@@ -12,7 +12,7 @@ const CACHE_LINE: u64 = 64;
 
 /// A view of elements: where the first lies, and how far the others are apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct View {
+pub struct View {
     pub(super) offset: u64,
     /// Bytes that lie together: an element, or several that are neighbours in both orders.
     pub(super) run: u64,
@@ -33,12 +33,7 @@ impl View {
     /// Elements of `element_len` bytes, the first at `offset`, `strides` bytes apart; shape and
     /// strides outermost first. `None` where a byte would lie behind 2^64, or where there are other
     /// than as many strides as dimensions.
-    pub(crate) fn new(
-        offset: u64,
-        element_len: u64,
-        shape: &[u64],
-        strides: &[u64],
-    ) -> Option<Self> {
+    pub fn new(offset: u64, element_len: u64, shape: &[u64], strides: &[u64]) -> Option<Self> {
         let elements = shape
             .iter()
             .try_fold(1u64, |n, count| n.checked_mul(*count))?;
@@ -83,7 +78,7 @@ impl View {
     }
 
     /// An array of Fortran: the first dimension is the innermost.
-    pub(crate) fn fortran(offset: u64, element_len: u64, shape: &[u64]) -> Option<Self> {
+    pub fn fortran(offset: u64, element_len: u64, shape: &[u64]) -> Option<Self> {
         let mut strides = Vec::with_capacity(shape.len());
         let mut stride = element_len;
         for count in shape {
@@ -149,7 +144,7 @@ impl View {
     }
 
     /// Where its bytes are, if they lie in row-major order as they are.
-    pub(crate) fn as_span(&self) -> Option<Span> {
+    pub fn as_span(&self) -> Option<Span> {
         let is_plain = self.byte_len == 0 || self.dimensions.is_empty();
         is_plain
             .then(|| Span::new(self.offset, self.byte_len))
@@ -157,13 +152,13 @@ impl View {
     }
 
     /// Bytes of its elements.
-    pub(crate) fn byte_len(&self) -> u64 {
+    pub fn byte_len(&self) -> u64 {
         self.byte_len
     }
 
     /// One past the last byte that it touches.
     #[cfg(test)]
-    pub(crate) fn end(&self) -> u64 {
+    pub fn end(&self) -> u64 {
         self.end
     }
 }

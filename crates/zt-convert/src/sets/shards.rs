@@ -5,26 +5,27 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-use zt::{Attributes, Error, File, FileBuilder, FileSource, Kind, Result, Source, Value, Warning};
+use zt::{
+    Attributes, Error, File, FileBuilder, FileSource, Kind, Result, Value, Warning, WarningKind,
+};
+use zt_foreign::{Fault, Input, Opening};
 
+use super::USUAL;
 use super::index::Index;
 use super::violation::Violation;
-use crate::detect::member_of;
-use crate::fault::Fault;
-use crate::input::{Input, Origin};
-use crate::member::SAFETENSORS;
+use crate::Kinds;
 
-/// Opens the set that the index in `source` lists. Cost: the index and every shard's header are
-/// read; one file stays open per shard.
-pub(crate) fn open(source: &dyn Source, origin: Origin<'_>) -> Result<Input> {
-    let path = origin.path.ok_or(Fault::NeedsPath)?;
+/// Opens the set that `index` lists. Cost: every shard's header is read; one file stays open per
+/// shard.
+pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result<Input> {
+    let path = opening.path.ok_or(Fault::NeedsPath)?;
     let own_name = path.file_name().unwrap_or_default().to_string_lossy();
-    let index = Index::read(source, &own_name)?;
     let mut set = Set {
+        kinds,
         builder: None,
-        origin,
+        opening,
         own_name: &own_name,
-        index: &index,
+        index,
         found: vec![false; index.tensors().len()],
         unlisted: HashMap::new(),
         metadata: Metadata::default(),
@@ -32,6 +33,9 @@ pub(crate) fn open(source: &dyn Source, origin: Origin<'_>) -> Result<Input> {
     };
     let mut paths = vec![path.to_owned()];
     for (position, name) in index.shards.iter().enumerate() {
+        if *name == own_name {
+            return Err(Violation::ShardName { name: name.clone() }.into());
+        }
         let shard = path.with_file_name(name);
         set.add_shard(position, name, &shard)?;
         paths.push(shard);
@@ -41,9 +45,10 @@ pub(crate) fn open(source: &dyn Source, origin: Origin<'_>) -> Result<Input> {
 
 /// A set on its way to becoming a file.
 struct Set<'x> {
+    kinds: &'x Kinds,
     /// Of the kind of the first shard.
     builder: Option<(Kind, FileBuilder)>,
-    origin: Origin<'x>,
+    opening: Opening<'x>,
     /// The name of the index's file.
     own_name: &'x str,
     index: &'x Index,
@@ -57,10 +62,9 @@ struct Set<'x> {
 
 impl<'x> Set<'x> {
     fn add_shard(&mut self, position: usize, name: &'x str, path: &Path) -> Result<()> {
-        let shard = open_shard(name, path, self.origin)?;
+        let shard = self.open_shard(name, path)?;
         let found = shard.kind();
-        let options = self.origin.options;
-        let new = || (found, FileBuilder::new(found, options.clone()));
+        let new = || (found, self.opening.builder(found));
         let (kind, mut builder) = self.builder.take().unwrap_or_else(new);
         if found != kind {
             let (name, found) = (name.to_owned(), found.as_str());
@@ -70,12 +74,14 @@ impl<'x> Set<'x> {
         for tensor in shard.names() {
             match self.index.find(tensor) {
                 Some((place, owner)) if owner == position => {
-                    let found = self.found.get_mut(place);
-                    found.into_iter().for_each(|found| *found = true);
+                    if let Some(found) = self.found.get_mut(place) {
+                        *found = true;
+                    }
                 }
                 Some(_) => {
                     let message = format!("also in {name:?}, where the index does not look for it");
-                    builder.warning(about(tensor, "shadowed", message));
+                    let warning = Warning::new("shadowed", message).with_object(tensor);
+                    builder.warning(warning.with_kind(WarningKind::PassedOver));
                     shadowed.insert(tensor);
                 }
                 None => builder.warning(self.add_unlisted(tensor, name)?),
@@ -92,6 +98,25 @@ impl<'x> Set<'x> {
         Ok(())
     }
 
+    /// A shard is a regular file, or a link to one: opening a pipe would wait for ever. And it is no
+    /// set itself.
+    fn open_shard(&self, name: &str, path: &Path) -> Result<File> {
+        if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+            let name = name.to_owned();
+            return Err(Violation::NoShard { name }.into());
+        }
+        let opening = Opening {
+            path: None,
+            ..self.opening
+        };
+        let open = || {
+            let source = FileSource::open(path)?;
+            self.kinds.open_by_bytes(Box::new(source), opening)
+        };
+        let opened = open().map_err(|error| error.with_path(path))?;
+        Ok(opened.into_file())
+    }
+
     /// Nothing is lost, but of two tensors nothing says which is meant.
     fn add_unlisted(&mut self, tensor: &str, shard: &'x str) -> Result<Warning> {
         match self.unlisted.entry(tensor.to_owned()) {
@@ -103,7 +128,7 @@ impl<'x> Set<'x> {
             Slot::Vacant(place) => place.insert(shard),
         };
         let message = format!("in {shard:?}, and not in the index");
-        Ok(about(tensor, "unlisted", message))
+        Ok(Warning::new("unlisted", message).with_object(tensor))
     }
 
     fn finish(mut self) -> Result<File> {
@@ -113,7 +138,7 @@ impl<'x> Set<'x> {
             return Err(Error::from(Violation::NotInShard { shard }).with_object(name));
         }
         // An index of nothing is of the kind that most are.
-        let empty = || FileBuilder::new(SAFETENSORS, self.origin.options.clone());
+        let empty = || self.opening.builder(USUAL);
         let mut builder = self.builder.map_or_else(empty, |(_, builder)| builder);
         for (key, value) in &self.index.metadata {
             let (key, value) = (Value::from(key.as_str()), Value::from(value.as_str()));
@@ -125,36 +150,6 @@ impl<'x> Set<'x> {
         builder.extra(self.extra.pairs.into_iter().collect());
         builder.build()
     }
-}
-
-fn about(tensor: &str, code: &'static str, message: String) -> Warning {
-    Warning {
-        object: Some(tensor.to_owned()),
-        component: None,
-        code,
-        message,
-    }
-}
-
-/// A shard is a regular file, or a link to one: opening a pipe would wait for ever. And it is no
-/// set itself.
-fn open_shard(name: &str, path: &Path, origin: Origin<'_>) -> Result<File> {
-    if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-        return Err(Violation::NoShard {
-            name: name.to_owned(),
-        }
-        .into());
-    }
-    let open = || {
-        let source = FileSource::open(path)?;
-        let member = member_of(&source)?;
-        let origin = Origin {
-            path: None,
-            ..origin
-        };
-        (member.open)(Box::new(source), origin).map(Input::into_file)
-    };
-    open().map_err(|error| error.with_path(path))
 }
 
 /// The attributes of all shards and of the index, or what else the roots of shards say.
@@ -181,12 +176,10 @@ impl Metadata {
                 let first = self.pairs.get(*place.get());
                 if first.is_some_and(|(_, first)| first != value) {
                     let key = place.key();
-                    builder.warning(Warning {
-                        object: None,
-                        component: None,
-                        code: "attribute-conflict",
-                        message: format!("{shard:?} has another value of {key}: the first is kept"),
-                    });
+                    let message =
+                        format!("{shard:?} has another value of {key}: the first is kept");
+                    let warning = Warning::new("attribute-conflict", message);
+                    builder.warning(warning.with_kind(WarningKind::PassedOver));
                 }
             }
         }

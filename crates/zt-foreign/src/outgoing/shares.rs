@@ -8,9 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use zt::{Component, DType, Tensor};
 
-use crate::merge::Incoming;
-use crate::object::Treatment;
-use crate::overflow::Overflow;
+use super::object::Treatment;
+use super::{Incoming, Overflow};
 
 /// Copies of fewer bytes are not looked for: 100,000 of them would take longer to look at than to
 /// write.
@@ -29,38 +28,40 @@ const MOST_PLACED: usize = 64;
 
 /// Bytes that are written: of which component, and what becomes of them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unit<'i> {
-    pub(crate) tensor: Tensor<'i>,
+pub struct Unit<'i> {
+    pub tensor: Tensor<'i>,
     /// The component that they are made of, and as which they are written; where a value is
     /// decoded, all components and `data`.
-    pub(crate) role: &'i str,
-    pub(crate) treatment: Treatment,
+    pub role: &'i str,
+    pub treatment: Treatment,
     /// Whether they become planes.
-    pub(crate) is_split: bool,
+    pub is_split: bool,
 }
 
 /// What writing a unit, or all of an object, came to.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Written {
-    pub(crate) byte_len: u64,
-    pub(crate) overflow: Option<Overflow>,
+pub struct Written {
+    /// Bytes of its values, before compression.
+    pub byte_len: u64,
+    /// Finite values that a cast has made infinite.
+    pub overflow: Option<Overflow>,
 }
 
 /// A unit that was written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen<'i> {
-    pub(crate) unit: Unit<'i>,
-    pub(crate) written: Written,
+pub struct Seen<'i> {
+    pub unit: Unit<'i>,
+    pub written: Written,
 }
 
 /// What a search for an equal unit has given.
-pub(crate) enum Search<'i> {
+pub enum Search<'i> {
     Found(Seen<'i>),
     Missing(Missing<'i>),
 }
 
 /// A unit that is to be written, and where later ones look for it.
-pub(crate) struct Missing<'i> {
+pub struct Missing<'i> {
     unit: Unit<'i>,
     place: Option<Place>,
     content: Option<Content>,
@@ -84,19 +85,19 @@ struct Content {
 
 /// All that was written so far. By default, nothing is looked for.
 #[derive(Default)]
-pub(crate) struct Shares<'i> {
+pub struct Shares<'i> {
     is_on: bool,
     by_place: HashMap<Place, Vec<Seen<'i>>>,
     by_content: HashMap<Content, Vec<Seen<'i>>>,
     /// How many components have so many bytes: what is alone is not looked at.
     lengths: HashMap<u64, usize>,
     /// Bytes of values that were not written, because they are there already.
-    pub(crate) byte_len: u64,
+    pub byte_len: u64,
 }
 
 impl<'i> Shares<'i> {
     /// Looks for all that is worth it.
-    pub(crate) fn new(objects: &[Incoming<'i>]) -> Self {
+    pub fn new(objects: &[Incoming<'i>]) -> Self {
         let mut shares = Shares {
             is_on: true,
             ..Shares::default()
@@ -112,7 +113,7 @@ impl<'i> Shares<'i> {
     }
 
     /// A unit that was written before and is the same bytes.
-    pub(crate) fn search(&self, unit: Unit<'i>) -> Search<'i> {
+    pub fn search(&self, unit: Unit<'i>) -> Search<'i> {
         let place = unit.place().filter(|_| self.is_on);
         let seen = place.as_ref().and_then(|place| self.by_place.get(place));
         let mut latest = seen.into_iter().flatten().rev().take(MOST_PLACED);
@@ -133,7 +134,7 @@ impl<'i> Shares<'i> {
     }
 
     /// Remembers a unit that was written.
-    pub(crate) fn insert(&mut self, missing: Missing<'i>, written: Written) {
+    pub fn insert(&mut self, missing: Missing<'i>, written: Written) {
         let unit = missing.unit;
         let seen = Seen { unit, written };
         if let Some(place) = missing.place {

@@ -6,10 +6,10 @@ use std::hash::Hash;
 
 /// A tensor on its way to a shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Item<S> {
-    pub(crate) byte_len: u64,
+pub(super) struct Item<S> {
+    pub(super) byte_len: u64,
     /// What says that its bytes are another's too; `None` for bytes of its own.
-    pub(crate) storage: Option<S>,
+    pub(super) storage: Option<S>,
 }
 
 /// The positions of the items of each shard, ascending, and the bytes of all of them.
@@ -18,7 +18,7 @@ pub(crate) struct Item<S> {
 /// taken as they come, and a shard ends before the tensor that would make it larger than `limit`.
 /// One that is larger by itself is a shard by itself, before the one that is being filled. Tensors
 /// of one storage are together and count once.
-pub(crate) fn shards<S: Eq + Hash>(
+pub(super) fn shards<S: Eq + Hash>(
     items: impl IntoIterator<Item = Item<S>>,
     limit: u64,
 ) -> (Vec<Vec<usize>>, u64) {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn random_plans_are_those_of_the_hub() {
-        let hub = include_str!("../tests/data/hub_shards.json");
+        let hub = include_str!("../../tests/data/hub_shards.json");
         let hub: serde_json::Value = serde_json::from_str(hub).unwrap();
         let cases = hub["cases"].as_array().unwrap();
         assert!(cases.len() > 100);

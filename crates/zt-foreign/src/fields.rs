@@ -3,50 +3,64 @@
 
 /// A record that may be cut. `None` for a field that is not there as a whole.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fields<'r>(pub(crate) &'r [u8]);
+pub struct Fields<'r>(pub &'r [u8]);
 
 impl Fields<'_> {
     /// The bytes of a field.
-    pub(crate) fn bytes<const N: usize>(self, at: usize) -> Option<[u8; N]> {
+    pub fn bytes<const N: usize>(self, at: usize) -> Option<[u8; N]> {
         self.0.get(at..)?.first_chunk().copied()
     }
 
-    pub(crate) fn u16(self, at: usize) -> Option<u16> {
+    /// The little-endian field at `at`.
+    #[must_use]
+    pub fn u16(self, at: usize) -> Option<u16> {
         self.bytes(at).map(u16::from_le_bytes)
     }
 
-    pub(crate) fn u32(self, at: usize) -> Option<u32> {
+    /// The little-endian field at `at`.
+    #[must_use]
+    pub fn u32(self, at: usize) -> Option<u32> {
         self.bytes(at).map(u32::from_le_bytes)
     }
 
-    pub(crate) fn u64(self, at: usize) -> Option<u64> {
+    /// The little-endian field at `at`.
+    #[must_use]
+    pub fn u64(self, at: usize) -> Option<u64> {
         self.bytes(at).map(u64::from_le_bytes)
     }
 }
 
 /// A record of a length that its reader knows. A field beyond its end is zero.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Record<'r>(pub(crate) &'r [u8]);
+pub struct Record<'r>(pub &'r [u8]);
 
 impl Record<'_> {
     /// The bytes of a field.
-    pub(crate) fn bytes<const N: usize>(self, at: usize) -> [u8; N] {
+    pub fn bytes<const N: usize>(self, at: usize) -> [u8; N] {
         Fields(self.0).bytes(at).unwrap_or([0; N])
     }
 
-    pub(crate) fn u16(self, at: usize) -> u16 {
+    /// The little-endian field at `at`.
+    #[must_use]
+    pub fn u16(self, at: usize) -> u16 {
         u16::from_le_bytes(self.bytes(at))
     }
 
-    pub(crate) fn u32(self, at: usize) -> u32 {
+    /// The little-endian field at `at`.
+    #[must_use]
+    pub fn u32(self, at: usize) -> u32 {
         u32::from_le_bytes(self.bytes(at))
     }
 
-    pub(crate) fn u64(self, at: usize) -> u64 {
+    /// The little-endian field at `at`.
+    #[must_use]
+    pub fn u64(self, at: usize) -> u64 {
         u64::from_le_bytes(self.bytes(at))
     }
 
-    pub(crate) fn f32(self, at: usize) -> f32 {
+    /// The little-endian field at `at`.
+    #[must_use]
+    pub fn f32(self, at: usize) -> f32 {
         f32::from_le_bytes(self.bytes(at))
     }
 }

@@ -13,7 +13,7 @@ const OF_A_THREAD: usize = 2;
 
 /// The bands of a file's views that are being read.
 #[derive(Clone, Default)]
-pub(crate) struct Bands(Arc<Mutex<Held>>);
+pub struct Bands(Arc<Mutex<Held>>);
 
 #[derive(Default)]
 struct Held {
@@ -31,7 +31,7 @@ struct Entry {
 }
 
 /// A view, and the first byte of the band.
-pub(crate) type Key = (u64, u64);
+pub(super) type Key = (u64, u64);
 
 #[derive(Default)]
 struct Slot {
@@ -50,7 +50,7 @@ pub(super) fn slots() -> usize {
 
 impl Bands {
     /// A number that no other view of the file has: the first half of the keys of its bands.
-    pub(crate) fn next_id(&self) -> u64 {
+    pub fn next_id(&self) -> u64 {
         let mut held = lock(&self.0);
         held.ids = held.ids.saturating_add(1);
         held.ids
@@ -58,7 +58,7 @@ impl Bands {
 
     /// Copies the bytes from `skip` on out of a band of `byte_len` bytes, which whoever comes first
     /// has to `make`; how many there were, up to all of `out`.
-    pub(crate) fn copy(
+    pub fn copy(
         &self,
         key: Key,
         byte_len: u64,

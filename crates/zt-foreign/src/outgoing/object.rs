@@ -11,10 +11,9 @@ use zt::{
     Object, Planes, Progress, Registry, Result, Signature, Tensor,
 };
 
-use crate::fault::Fault;
-use crate::merge::Incoming;
-use crate::overflow::Overflow;
-use crate::shares::{Search, Seen, Shares, Unit, Written};
+use super::shares::{Search, Seen, Shares, Unit, Written};
+use super::{Incoming, Overflow};
+use crate::Fault;
 
 /// Bytes that are read, cast and written at a time.
 const PIECE: usize = 1 << 20;
@@ -22,8 +21,9 @@ const PIECE: usize = 1 << 20;
 const DATA: &str = "data";
 
 /// An object and what becomes of it.
-pub(crate) struct Outgoing<'i> {
-    pub(crate) tensor: Tensor<'i>,
+pub struct Outgoing<'i> {
+    /// The object in its input.
+    pub tensor: Tensor<'i>,
     registry: &'i Registry,
     path: Option<&'i Path>,
     treatment: Treatment,
@@ -34,7 +34,7 @@ type Take<'t> = dyn FnMut(&[u8]) -> ControlFlow<()> + Send + 't;
 
 /// What becomes of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Treatment {
+pub enum Treatment {
     /// Its components as they are.
     Keep,
     /// Its component `data`, cast piece by piece; others as they are.
@@ -45,7 +45,7 @@ pub(crate) enum Treatment {
 
 impl<'i> Outgoing<'i> {
     /// The object as it is; a dense one is cast to `dtype` if its values are floating-point.
-    pub(crate) fn new(incoming: &Incoming<'i>, dtype: Option<DType>) -> Self {
+    pub fn new(incoming: &Incoming<'i>, dtype: Option<DType>) -> Self {
         let mut this = Outgoing {
             tensor: incoming.tensor,
             registry: incoming.registry,
@@ -67,7 +67,7 @@ impl<'i> Outgoing<'i> {
     }
 
     /// The object's dense value instead of itself; `false` where it has none, and stays as it is.
-    pub(crate) fn decode(&mut self, dtype: Option<DType>) -> bool {
+    pub fn decode(&mut self, dtype: Option<DType>) -> bool {
         match self.decoded_type() {
             Some(value) => {
                 self.treatment = Treatment::Decode(self.cast_of(&value, dtype));
@@ -77,36 +77,42 @@ impl<'i> Outgoing<'i> {
         }
     }
 
-    pub(crate) fn name(&self) -> &'i str {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'i str {
         self.tensor.name()
     }
 
-    pub(crate) fn object(&self) -> &'i Object {
+    /// What the manifest of its input has about it.
+    #[must_use]
+    pub fn object(&self) -> &'i Object {
         self.tensor.object()
     }
 
-    pub(crate) fn is_dense(&self) -> bool {
+    /// Whether it is a plain array in its input.
+    #[must_use]
+    pub fn is_dense(&self) -> bool {
         self.tensor.format() == "dense"
     }
 
     /// Whether it is a dense object in all but the order of its bytes.
-    pub(crate) fn is_planes(&self) -> bool {
+    pub fn is_planes(&self) -> bool {
         self.tensor.format() == Planes::FORMAT
     }
 
     /// Whether it is or has a dense value.
-    pub(crate) fn has_dense_value(&self) -> bool {
+    pub fn has_dense_value(&self) -> bool {
         self.is_dense() || self.decoded_type().is_some()
     }
 
     /// Whether it is its dense value that is written.
-    pub(crate) const fn is_decoded(&self) -> bool {
+    pub const fn is_decoded(&self) -> bool {
         matches!(self.treatment, Treatment::Decode(_))
     }
 
     /// Its components, and whether its values are made of them; those of a format that nobody knows
     /// are in `data`, if anywhere.
-    pub(crate) fn components(&self) -> impl Iterator<Item = (&'i str, &'i Component, bool)> {
+    pub fn components(&self) -> impl Iterator<Item = (&'i str, &'i Component, bool)> {
         let object = self.object();
         let (format, signature) = (self.registry.format(&object.format), signature(object));
         object.components.iter().map(move |(role, component)| {
@@ -124,7 +130,7 @@ impl<'i> Outgoing<'i> {
     }
 
     /// The attributes that it is written with. Parameters of a format go with the format.
-    pub(crate) fn attributes(&self) -> Option<Attributes> {
+    pub fn attributes(&self) -> Option<Attributes> {
         let mut attributes = self.object().attributes.clone();
         if let (Treatment::Decode(_), Some(map)) = (self.treatment, &mut attributes) {
             let format = self.registry.format(self.tensor.format());
@@ -140,7 +146,7 @@ impl<'i> Outgoing<'i> {
 
     /// The dtype and the logical type of its values, as they are written; `None` for an object
     /// that is written as something else than a plain array.
-    pub(crate) fn dense_type(&self) -> Option<(DType, Option<Text>)> {
+    pub fn dense_type(&self) -> Option<(DType, Option<Text>)> {
         match self.treatment {
             Treatment::Keep => self.plain_type(),
             Treatment::Cast(dtype) | Treatment::Decode(Some(dtype)) => Some((dtype, None)),
@@ -152,7 +158,7 @@ impl<'i> Outgoing<'i> {
     /// `byte_len` bytes; what a cast has made infinite.
     ///
     /// Streams what is dense or planes; a dense value that must be made first is made in memory.
-    pub(crate) fn write_values(
+    pub fn write_values(
         &self,
         byte_len: u64,
         out: &mut (dyn Write + Send),
@@ -169,7 +175,7 @@ impl<'i> Outgoing<'i> {
 
     /// Writes one component, little-endian and `data` cast where that is the treatment: exactly
     /// `byte_len` bytes; what the cast has made infinite.
-    pub(crate) fn write_role(
+    pub fn write_role(
         &self,
         role: &str,
         byte_len: u64,
@@ -184,7 +190,7 @@ impl<'i> Outgoing<'i> {
 
     /// Writes the object to a `.zt` file, sharing what `shares` finds there already: all of its
     /// components together.
-    pub(crate) fn write_to(
+    pub fn write_to(
         &self,
         writer: &mut zt::Writer<'_>,
         shares: &mut Shares<'i>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use zt::{Error, Result};
 
-use crate::fault::Fault;
+use crate::Fault;
 
 /// The longest list, in bytes: a name for each of a million tensors.
 const LEN_MAX: u64 = 64 << 20;

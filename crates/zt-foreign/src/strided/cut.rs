@@ -9,21 +9,23 @@ const BAND_MIN: u64 = 4 << 20;
 /// Of a band where bytes are fetched by position: runs of a column as long as can be.
 pub(super) const BAND_MAX: u64 = 32 << 20;
 /// Where bytes have to be made in order, a band is a pass over all of them.
-pub(crate) const SEQUENTIAL_BAND: u64 = 256 << 20;
+pub const SEQUENTIAL_BAND: u64 = 256 << 20;
 
 /// Bytes of a band where every thread may hold one.
-pub(crate) fn share() -> u64 {
+pub fn share() -> u64 {
     let share = BANDS.checked_div(slots() as u64);
     share.unwrap_or(BAND_MAX).clamp(BAND_MIN, BAND_MAX)
 }
 
 /// How elements are cut: each band is `rows` of one of the dimensions, and all of those within.
 #[derive(Debug, Clone)]
-pub(crate) struct Cut {
-    pub(crate) axis: usize,
-    pub(crate) rows: u64,
+pub struct Cut {
+    /// The dimension that is cut.
+    pub axis: usize,
+    /// Rows of that dimension in a band.
+    pub rows: u64,
     /// Bytes of one row.
-    pub(crate) row: u64,
+    pub row: u64,
     /// Bytes of all rows.
     plane: u64,
     /// Elements in the dimensions before that one, outermost first, and in it.
@@ -33,18 +35,20 @@ pub(crate) struct Cut {
 
 /// A part of the elements.
 #[derive(Debug, Clone)]
-pub(crate) struct Band {
+pub struct Band {
     /// Its first byte, of those of all elements.
-    pub(crate) start: u64,
-    pub(crate) byte_len: u64,
-    pub(crate) rows: u64,
+    pub start: u64,
+    /// Its bytes.
+    pub byte_len: u64,
+    /// Its rows; fewer than the others have in the last band.
+    pub rows: u64,
     /// Where it begins in the dimensions down to the one that is cut, outermost first.
-    pub(crate) place: Vec<u64>,
+    pub place: Vec<u64>,
 }
 
 impl Cut {
     /// Bands of at most `room` bytes, where a row is no longer; `run` is the bytes of an element.
-    pub(crate) fn within(counts: &[u64], run: u64, room: u64) -> Self {
+    pub fn within(counts: &[u64], run: u64, room: u64) -> Self {
         // From the innermost dimension outwards, as long as all of it fits.
         let mut row = run;
         let mut axis = counts.len().saturating_sub(1);
@@ -66,7 +70,7 @@ impl Cut {
     }
 
     /// The same with other rows.
-    pub(crate) fn with_rows(self, rows: u64) -> Self {
+    pub fn with_rows(self, rows: u64) -> Self {
         let rows = rows.clamp(1, self.count.max(1));
         Cut { rows, ..self }
     }
@@ -78,7 +82,7 @@ impl Cut {
     }
 
     /// The band that holds the byte at `offset`.
-    pub(crate) fn locate(&self, offset: u64) -> Band {
+    pub fn locate(&self, offset: u64) -> Band {
         let plane = offset.checked_div(self.plane).unwrap_or(0);
         let within = offset.checked_rem(self.plane).unwrap_or(0);
         let row = within.checked_div(self.row).unwrap_or(0);

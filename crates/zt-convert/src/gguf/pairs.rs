@@ -6,17 +6,23 @@ use std::collections::HashSet;
 use zt::{Attributes, Value};
 
 /// The attribute with the order and the types of the pairs.
-pub(crate) const TYPES: &str = "gguf.types";
+pub(super) const TYPES: &str = "gguf.types";
 
 /// Of how many files the set is that a file is part of, which of them it is, from 0 on, and how many
 /// tensors they have together: as `gguf-split` of llama.cpp writes it.
-pub(crate) const SPLIT_COUNT: &str = "split.count";
+pub(super) const SPLIT_COUNT: &str = "split.count";
 const SPLIT_NO: &str = "split.no";
 const SPLIT_TENSORS: &str = "split.tensors.count";
 
-/// Takes what only says which file of a set each is out of the attributes of all of them: what is
-/// made of all is no part of a set. `false`, and nothing done, where one is missing.
-pub(crate) fn forgets_set(files: &mut [Attributes]) -> bool {
+/// Prepares the attributes of several files for a merge; `true` for all files of one set.
+pub(super) fn merge(files: &mut [Attributes]) -> bool {
+    join_types(files);
+    forget_set(files)
+}
+
+/// Removes the pairs that only say which file of a set each is: the merged file is no part of a set.
+/// `false`, and nothing is changed, if a file of the set is missing.
+fn forget_set(files: &mut [Attributes]) -> bool {
     let number = |file: &Attributes, key| file.get(key).and_then(Value::as_u64);
     let mut parts: Vec<&mut Attributes> = files
         .iter_mut()
@@ -39,19 +45,30 @@ pub(crate) fn forgets_set(files: &mut [Attributes]) -> bool {
     true
 }
 
-/// Puts the second of two lists of types behind the first, but for keys that this has; `false` where
-/// the attribute is no such list.
-pub(crate) fn joins_types(key: &Value, first: &mut Value, second: &Value) -> bool {
-    let (Some(TYPES), Value::Array(first), Some(second)) = (key.as_str(), first, second.as_array())
-    else {
-        return false;
+/// Moves the lists of types of all files to the end of the first one. A key that this has already
+/// keeps its type.
+fn join_types(files: &mut [Attributes]) {
+    let mut files = files.iter_mut().filter(|file| {
+        file.get(TYPES)
+            .is_some_and(|types| types.as_array().is_some())
+    });
+    let Some(first) = files.next() else {
+        return;
     };
     let key = |item: &Value| {
         item.as_array()
             .and_then(|item| item.first()?.to_cbor().ok())
     };
-    let known: HashSet<Option<Vec<u8>>> = first.iter().map(key).collect();
-    let further = second.iter().filter(|item| !known.contains(&key(item)));
-    first.extend(further.cloned());
-    true
+    let mut types: Vec<Value> = first
+        .get(TYPES)
+        .and_then(Value::as_array)
+        .unwrap_or_default()
+        .to_vec();
+    let mut known: HashSet<Option<Vec<u8>>> = types.iter().map(key).collect();
+    for file in files {
+        if let Some(Value::Array(further)) = file.remove(TYPES) {
+            types.extend(further.into_iter().filter(|item| known.insert(key(item))));
+        }
+    }
+    first.insert(TYPES, Value::Array(types));
 }

@@ -16,7 +16,7 @@ const ASIDE: &str = "replaced";
 ///
 /// If the process is killed while the files take their names, the folder stays: what has been
 /// replaced is in it, below `replaced`, and what has no name yet.
-pub(crate) struct Staging {
+pub(super) struct Staging {
     folder: PathBuf,
     target: PathBuf,
     /// Files that are complete, in the order in which they take their names.
@@ -35,7 +35,7 @@ impl Staging {
     /// # Errors
     ///
     /// [`zt::ErrorKind::Io`] where no folder can be made in `target`.
-    pub(crate) fn new(target: &Path, stem: &str) -> Result<Self> {
+    pub(super) fn new(target: &Path, stem: &str) -> Result<Self> {
         let target = match target.as_os_str().is_empty() {
             true => Path::new("."),
             false => target,
@@ -61,7 +61,7 @@ impl Staging {
     }
 
     /// Writes a file that will have this name, and makes it durable.
-    pub(crate) fn write(
+    pub(super) fn write(
         &mut self,
         name: impl Into<OsString>,
         write: impl FnOnce(&mut AtomicFile) -> Result<()>,
@@ -83,7 +83,7 @@ impl Staging {
     ///
     /// [`zt::ErrorKind::Io`]. Where not even what was there can be put back, the message says where
     /// it is.
-    pub(crate) fn publish(mut self, replaced: &[OsString]) -> Result<()> {
+    pub(super) fn publish(mut self, replaced: &[OsString]) -> Result<()> {
         let Err(error) = self.rename_all(replaced) else {
             self.moves.clear();
             return Ok(());

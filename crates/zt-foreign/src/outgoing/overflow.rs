@@ -9,17 +9,18 @@ const CHUNK: usize = 4096;
 
 /// How many values of a cast have become infinite that were not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Overflow {
+pub struct Overflow {
     /// What they were cast to.
-    pub(crate) dtype: DType,
-    pub(crate) infinite: u64,
+    pub dtype: DType,
+    /// Values that were finite and became infinite.
+    pub infinite: u64,
     /// How many were cast.
-    pub(crate) values: u64,
+    pub values: u64,
 }
 
 impl Overflow {
     /// Of a cast to `dtype` that has not begun.
-    pub(crate) const fn none(dtype: DType) -> Self {
+    pub const fn none(dtype: DType) -> Self {
         Overflow {
             dtype,
             infinite: 0,
@@ -32,12 +33,7 @@ impl Overflow {
     /// # Errors
     ///
     /// As [`Elements::to_dtype`].
-    pub(crate) fn add(
-        &mut self,
-        source: &Elements<'_>,
-        cast: &[u8],
-        registry: &Registry,
-    ) -> Result<()> {
+    pub fn add(&mut self, source: &Elements<'_>, cast: &[u8], registry: &Registry) -> Result<()> {
         let width = self.dtype.byte_len();
         let count = cast.len() / width;
         self.values = self.values.saturating_add(count as u64);
@@ -65,7 +61,7 @@ impl Overflow {
     }
 
     /// What there is to say, if there is anything.
-    pub(crate) fn found(self) -> Option<Self> {
+    pub fn found(self) -> Option<Self> {
         (self.infinite > 0).then_some(self)
     }
 }

@@ -1,0 +1,229 @@
+//! The table of kinds, as a value.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zt::{Kind, Result, Source};
+use zt_foreign::{Fault, FileKind, FileWriter, Input, InputOptions, Opening, Probe};
+
+use crate::native::Zt;
+use crate::sets;
+
+/// The kinds of files that are opened and written.
+///
+/// [`Kinds::builtin`] has all that this build knows; [`Kinds::with`] adds one of your own.
+///
+/// ```
+/// let kinds = zt_convert::Kinds::builtin();
+/// assert_eq!(kinds.of_extension("out/Model.ZT".as_ref()), Some(zt_convert::ZT));
+/// assert_eq!(kinds.of_extension("model.txt".as_ref()), None);
+/// ```
+#[derive(Clone)]
+pub struct Kinds(Vec<Arc<dyn FileKind>>);
+
+/// What the bytes of a file say it is.
+enum Found<'k> {
+    /// The index of a set, read.
+    Set(sets::IndexFile),
+    /// A file of this kind.
+    File(&'k dyn FileKind),
+}
+
+impl Kinds {
+    /// The kinds of this build, one for each feature, and `.zt`.
+    #[must_use]
+    pub fn builtin() -> Self {
+        // In the order in which files are tried: kinds with a magic before those without.
+        Kinds(vec![
+            Arc::new(Zt),
+            #[cfg(feature = "zt2")]
+            Arc::new(crate::zt2::ZTensor2),
+            #[cfg(feature = "gguf")]
+            Arc::new(crate::gguf::Gguf),
+            #[cfg(feature = "pytorch")]
+            Arc::new(crate::pytorch::PyTorch),
+            #[cfg(feature = "npy")]
+            Arc::new(crate::npy::Npy),
+            #[cfg(feature = "npz")]
+            Arc::new(crate::npz::Npz),
+            #[cfg(feature = "squizd")]
+            Arc::new(crate::squizd::Squizd),
+            #[cfg(feature = "slm1")]
+            Arc::new(crate::slm1::Slm1),
+            #[cfg(feature = "hdf5")]
+            Arc::new(crate::hdf5::Hdf5),
+            #[cfg(feature = "onnx")]
+            Arc::new(crate::onnx::Onnx),
+            #[cfg(feature = "safetensors")]
+            Arc::new(crate::safetensors::SafeTensors),
+        ])
+    }
+
+    /// Adds a kind, which is asked before all others. A kind of the same name is replaced.
+    #[must_use]
+    pub fn with(mut self, kind: impl FileKind + 'static) -> Self {
+        self.0.retain(|known| known.kind() != kind.kind());
+        self.0.insert(0, Arc::new(kind));
+        self
+    }
+
+    /// Every kind, in the order in which files are tried.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn FileKind> {
+        self.0.iter().map(|kind| &**kind)
+    }
+
+    /// The kind of that name; `None` if the table has none.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&dyn FileKind> {
+        self.iter().find(|kind| kind.kind().as_str() == name)
+    }
+
+    /// The kind of an output, by the extension of its path in any case: `.zt`, `.safetensors`. What
+    /// an existing file is, only its bytes tell: see [`Kinds::detect`].
+    #[must_use]
+    pub fn of_extension(&self, path: &Path) -> Option<Kind> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        let known = |kind: &&dyn FileKind| kind.extensions().contains(&extension.as_str());
+        self.iter().find(known).map(FileKind::kind)
+    }
+
+    /// The kind of a file, by its bytes; `None` if no kind recognises it.
+    ///
+    /// A broken file has a kind, too: opening it says what is wrong. A sharded set has the kind of
+    /// its shards. Reads the first bytes, and all of a text that may be the index of a set.
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`] if the source cannot be read.
+    pub fn detect(&self, source: &dyn Source) -> Result<Option<Kind>> {
+        let found = self.recognise(&Probe::new(source)?)?;
+        Ok(found.map(|found| match found {
+            Found::Set(index) => index.kind(self),
+            Found::File(kind) => kind.kind(),
+        }))
+    }
+
+    /// Opens the tensor file at `path`. The index of a sharded set opens the whole set.
+    ///
+    /// The file is read by position and never mapped: if it is cut while it is open, reading it is an
+    /// error.
+    ///
+    /// # Errors
+    ///
+    /// Code `unknown-kind` if no kind recognises it; the rule of its kind that it breaks;
+    /// `unsupported` for a kind that the table does not have; `names` for names that do not fit.
+    pub fn open(&self, path: impl AsRef<Path>, options: impl Into<InputOptions>) -> Result<Input> {
+        let (path, options) = (path.as_ref(), &options.into());
+        let opening = Opening {
+            path: Some(path),
+            options,
+        };
+        let open = |source| self.open_at(Box::new(source), opening);
+        zt::open_settled(path, open).map_err(|error| error.with_path(path))
+    }
+
+    /// Opens a tensor file from any source: bytes in memory, a map, one of your own. Components
+    /// that are plain ranges of it are lent from there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kinds::open`]; code `unsupported` for the index of a sharded set, whose shards cannot be
+    /// found without a path.
+    pub fn open_source(
+        &self,
+        source: impl Source + 'static,
+        options: impl Into<InputOptions>,
+    ) -> Result<Input> {
+        let options = &options.into();
+        let opening = Opening {
+            path: None,
+            options,
+        };
+        self.open_at(Box::new(source), opening)
+    }
+
+    fn open_at(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        let Some(wished) = opening.options.kind else {
+            return self.open_by_bytes(source, opening);
+        };
+        let kind = self.known(wished)?;
+        match sets::IndexFile::recognise(&Probe::new(&source)?)? {
+            Some(index) if index.kind(self) == wished => index.open(opening, self),
+            _ => kind.open(source, opening),
+        }
+    }
+
+    /// Opens a source as what its bytes look like, whatever kind the options ask for.
+    pub(crate) fn open_by_bytes(
+        &self,
+        source: Box<dyn Source>,
+        opening: Opening<'_>,
+    ) -> Result<Input> {
+        let probe = Probe::new(&source)?;
+        let found = self.recognise(&probe)?.ok_or_else(|| Fault::UnknownKind {
+            start: probe.head().iter().take(8).copied().collect(),
+            known: self.names(|_| true),
+        })?;
+        drop(probe);
+        match found {
+            Found::Set(index) => index.open(opening, self),
+            Found::File(kind) => kind.open(source, opening),
+        }
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<Option<Found<'_>>> {
+        if let Some(index) = sets::IndexFile::recognise(probe)? {
+            return Ok(Some(Found::Set(index)));
+        }
+        for kind in self.iter() {
+            if kind.recognise(probe)? {
+                return Ok(Some(Found::File(kind)));
+            }
+        }
+        for kind in self.iter() {
+            if kind.recognise_behind(probe)? {
+                return Ok(Some(Found::File(kind)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn known(&self, kind: Kind) -> Result<&dyn FileKind> {
+        let known = self.get(kind.as_str());
+        Ok(known.ok_or_else(|| Fault::NoSuchKind {
+            kind,
+            known: self.names(|_| true),
+        })?)
+    }
+
+    /// How files of `kind` are written.
+    ///
+    /// # Errors
+    ///
+    /// Code `unsupported`.
+    pub(crate) fn writer(&self, kind: Kind) -> Result<&dyn FileWriter> {
+        let writer = self.known(kind)?.writer();
+        Ok(writer.ok_or_else(|| Fault::NotWritable {
+            kind,
+            writable: self.names(|kind| kind.writer().is_some()),
+        })?)
+    }
+
+    fn names(&self, wanted: fn(&dyn FileKind) -> bool) -> Vec<Kind> {
+        let kinds = self.iter().filter(|kind| wanted(*kind));
+        kinds.map(FileKind::kind).collect()
+    }
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Kinds::builtin()
+    }
+}
+
+impl std::fmt::Debug for Kinds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = self.iter().map(|kind| kind.kind().as_str());
+        f.debug_list().entries(names).finish()
+    }
+}

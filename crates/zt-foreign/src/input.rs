@@ -1,0 +1,168 @@
+//! A tensor file of any kind, opened.
+
+use std::path::{Path, PathBuf};
+
+use zt::{Error, File, FileBuilder, Kind, OpenOptions, Result};
+
+use crate::Names;
+
+/// How files of any kind are opened: what every kind obeys, and what only some ask for.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct InputOptions {
+    /// Limits, formats, verification, strictness.
+    pub open: OpenOptions,
+    /// What the file is; `None` for what its bytes look like.
+    pub kind: Option<Kind>,
+    /// Names for the tensors of a kind that stores none. Other kinds ignore them.
+    pub names: Option<Names>,
+    /// Whether NumPy's `V2`, two bytes without a meaning, is bf16. The bfloat16 of `ml_dtypes` is
+    /// saved as that, and so are records of two bytes. This holds for HDF5 too, where bf16 that Keras
+    /// declares needs no option.
+    pub void2_as_bf16: bool,
+}
+
+impl InputOptions {
+    /// The defaults: any kind, by its bytes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets limits, formats, verification and strictness.
+    #[must_use]
+    pub fn open(mut self, open: OpenOptions) -> Self {
+        self.open = open;
+        self
+    }
+
+    /// Opens the file as one of `kind`, whatever its bytes look like.
+    #[must_use]
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.kind = Some(kind);
+        self
+    }
+
+    /// Sets the names for the tensors of a kind that stores none.
+    #[must_use]
+    pub fn names(mut self, names: Names) -> Self {
+        self.names = Some(names);
+        self
+    }
+
+    /// Sets whether NumPy's `V2` is bf16.
+    #[must_use]
+    pub fn void2_as_bf16(mut self, is_bf16: bool) -> Self {
+        self.void2_as_bf16 = is_bf16;
+        self
+    }
+}
+
+/// Options that every kind obeys.
+impl From<&OpenOptions> for InputOptions {
+    fn from(options: &OpenOptions) -> Self {
+        InputOptions::new().open(options.clone())
+    }
+}
+
+impl From<OpenOptions> for InputOptions {
+    fn from(options: OpenOptions) -> Self {
+        InputOptions::new().open(options)
+    }
+}
+
+impl From<&InputOptions> for InputOptions {
+    fn from(options: &InputOptions) -> Self {
+        options.clone()
+    }
+}
+
+/// Where a source comes from, and how it is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    /// The path of the file; `None` for a source that has none.
+    pub path: Option<&'a Path>,
+    /// The options of the caller.
+    pub options: &'a InputOptions,
+}
+
+impl Opening<'_> {
+    /// Starts a file of `kind` that obeys the options.
+    #[must_use]
+    pub fn builder(&self, kind: Kind) -> FileBuilder {
+        FileBuilder::new(kind, self.options.open.clone())
+    }
+
+    /// The file that `builder` has collected, read from the one path that was opened.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileBuilder::build`].
+    pub fn build(&self, builder: FileBuilder) -> Result<Input> {
+        Ok(self.input(builder.build()?))
+    }
+
+    /// A file that is read from the one path that was opened.
+    #[must_use]
+    pub fn input(&self, file: File) -> Input {
+        let paths = self.path.map(ToOwned::to_owned).into_iter().collect();
+        Input::new(file, paths)
+    }
+}
+
+/// An open file, and the paths of everything that it is read from.
+///
+/// A conversion names these paths in its errors, and never writes over them.
+#[derive(Debug, Clone)]
+pub struct Input {
+    file: File,
+    paths: Vec<PathBuf>,
+}
+
+impl Input {
+    /// A file that is read from `paths`, with the path it was opened by first.
+    #[must_use]
+    pub fn new(file: File, paths: Vec<PathBuf>) -> Self {
+        Input { file, paths }
+    }
+
+    /// The file.
+    #[must_use]
+    pub const fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The file, without its paths.
+    #[must_use]
+    pub fn into_file(self) -> File {
+        self.file
+    }
+
+    /// The path that it was opened by; `None` for a file that was not opened by a path.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.paths.first().map(PathBuf::as_path)
+    }
+
+    /// The paths of all files that it is read from: of a sharded set, the index and every shard.
+    #[must_use]
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// `error` with the path of this file.
+    #[must_use]
+    pub fn blame(&self, error: Error) -> Error {
+        match self.path() {
+            Some(path) => error.with_path(path),
+            None => error,
+        }
+    }
+}
+
+/// A file that was not opened by a path.
+impl From<File> for Input {
+    fn from(file: File) -> Self {
+        Input::new(file, Vec::new())
+    }
+}

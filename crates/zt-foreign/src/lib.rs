@@ -1,0 +1,48 @@
+//! The contract of a kind of tensor file, and what all kinds share.
+//!
+//! ```text
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-foreign <- zt-zip <- (each kind) <- zt-convert <- zt-cli
+//!                                                    ^ here
+//! ```
+//!
+//! A kind of file is a type that implements [`FileKind`]: how its files are recognised, opened and,
+//! if it has a [`FileWriter`], written. What it opens is a [`zt::File`] whose components are ranges of
+//! the foreign file, so that listing, reading, verifying, hashing and converting need no code per
+//! kind. `zt-convert` has the table of kinds.
+//!
+//! | module | what is in it |
+//! | --- | --- |
+//! | (root) | the contract: [`FileKind`], [`FileWriter`], [`Probe`], [`Opening`], [`Input`], [`Fault`] |
+//! | [`outgoing`] | objects on their way into a file: [`Job`], [`Merged`], [`Outgoing`], [`Loss`], [`Sink`] |
+//! | [`strided`] | elements in another order than row-major, gathered as they are read |
+//! | [`fields`], [`fnv1a`], [`repeated`] | small tools of several kinds |
+//!
+//! Invariants: the bytes decide what a file is, never its name; no tensor is dropped silently,
+//! neither in reading nor in writing.
+//!
+//! Absent: the kinds themselves, the table of kinds, files of the file system, threads.
+#![forbid(unsafe_code)]
+
+mod fault;
+pub mod fields;
+mod fnv;
+mod input;
+#[cfg(feature = "json")]
+pub mod json;
+mod kind;
+mod names;
+pub mod outgoing;
+mod probe;
+pub mod strided;
+mod unique;
+
+pub use fault::Fault;
+pub use fnv::fnv1a;
+pub use input::{Input, InputOptions, Opening};
+pub use kind::{FileKind, FileWriter};
+pub use names::Names;
+pub use outgoing::{
+    ConvertOptions, Incoming, Job, LOSSY, Loss, Merged, Outgoing, Overflow, Sink, Summary, display,
+};
+pub use probe::Probe;
+pub use unique::repeated;

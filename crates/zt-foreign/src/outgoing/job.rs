@@ -1,0 +1,234 @@
+//! One file that is being written: its options, its losses, its summary.
+
+use zt::formats::dense_byte_len;
+use zt::{Attributes, DType, Error, Kind, Result, Warning};
+
+use super::{ConvertOptions, Incoming, Loss, Outgoing, Overflow, Summary, display};
+use crate::Fault;
+
+/// The code of an error about a loss, and of the warning that takes its place.
+pub const LOSSY: &str = "lossy";
+
+/// One file that is being written.
+///
+/// Decides what becomes of everything that the target may not be able to represent: an error, or a
+/// warning if losses are allowed. What is the same for all targets of plain arrays is here, the rest
+/// is each target's own.
+#[derive(Debug)]
+pub struct Job<'j> {
+    /// The kind that is written.
+    pub target: Kind,
+    /// How.
+    pub options: &'j ConvertOptions<'j>,
+    /// What was done so far.
+    pub summary: Summary,
+}
+
+impl<'j> Job<'j> {
+    /// A job that has done nothing yet.
+    #[must_use]
+    pub fn new(target: Kind, options: &'j ConvertOptions<'j>) -> Self {
+        Job {
+            target,
+            options,
+            summary: Summary::default(),
+        }
+    }
+
+    /// Counts an object whose values, of `byte_len` bytes, were written.
+    ///
+    /// # Errors
+    ///
+    /// Code `lossy` for an overflow, unless losses are allowed. That is early enough for an output
+    /// that is only used whole.
+    pub fn written(
+        &mut self,
+        object: &str,
+        byte_len: u64,
+        overflow: Option<Overflow>,
+    ) -> Result<()> {
+        if let Some(overflow) = overflow {
+            self.accept(Loss::Overflow(overflow), Some(object))?;
+        }
+        self.summary.bytes = self.summary.bytes.saturating_add(byte_len);
+        self.summary.objects = self.summary.objects.saturating_add(1);
+        Ok(())
+    }
+
+    /// A loss is an error; if losses are allowed, it is a warning.
+    ///
+    /// # Errors
+    ///
+    /// Code `lossy`.
+    pub fn accept(&mut self, loss: Loss, object: Option<&str>) -> Result<()> {
+        let target = self.target;
+        self.forgive(Fault::Lossy { target, loss }, object)
+    }
+
+    /// A fault that is a warning where losses are allowed.
+    ///
+    /// # Errors
+    ///
+    /// `fault`, unless losses are allowed.
+    pub fn forgive(&mut self, fault: Fault, object: Option<&str>) -> Result<()> {
+        if self.options.lossy {
+            let mut warning = Warning::new(LOSSY, fault.to_string());
+            warning.object = object.map(str::to_owned);
+            self.summary.warnings.push(warning);
+            return Ok(());
+        }
+        let error = Error::from(fault);
+        Err(match object {
+            Some(object) => error.with_object(object),
+            None => error,
+        })
+    }
+
+    /// Leaves out an object that is at fault in its input.
+    ///
+    /// # Errors
+    ///
+    /// `fault`, unless losses are allowed.
+    pub fn leave_out(&mut self, fault: Error, name: &str) -> Result<()> {
+        if !self.options.lossy {
+            return Err(fault.with_object(name));
+        }
+        self.summary.left_out.push(name.to_owned());
+        let message = format!("left out, {}: {}", fault.code(), fault.message());
+        let mut warning = Warning::new(LOSSY, message).with_object(name);
+        warning.component = fault.component().map(str::to_owned);
+        self.summary.warnings.push(warning);
+        Ok(())
+    }
+
+    /// Makes the object a plain array, decoding it if necessary; `false` if it has no dense value
+    /// and is left out.
+    ///
+    /// # Errors
+    ///
+    /// Code `lossy`.
+    pub fn make_plain(&mut self, object: &mut Outgoing<'_>) -> Result<bool> {
+        let dtype = self.options.dtype;
+        let is_decoded = self.options.dense || object.is_planes();
+        if object.is_dense() || is_decoded && object.decode(dtype) {
+            return Ok(true);
+        }
+        let loss = Loss::Format {
+            format: object.object().format.to_string(),
+            has_dense_value: object.has_dense_value(),
+        };
+        self.accept(loss, Some(object.name()))?;
+        Ok(object.decode(dtype))
+    }
+
+    /// The target's type for the values of a plain array; for their storage, if the target has no
+    /// type for the values and losses are allowed.
+    ///
+    /// # Errors
+    ///
+    /// Code `lossy`.
+    pub fn typed<T>(
+        &mut self,
+        object: &Outgoing<'_>,
+        from_types: impl Fn(DType, Option<&str>) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let Some((dtype, logical_type)) = object.dense_type() else {
+            return Ok(None);
+        };
+        let known = from_types(dtype, logical_type.as_deref());
+        if known.is_some() {
+            return Ok(known);
+        }
+        let loss = Loss::Type {
+            dtype,
+            logical_type: logical_type.map(|name| name.into_owned()),
+        };
+        self.accept(loss, Some(object.name()))?;
+        // Only where one storage element is one value has the shape any meaning without the type.
+        let object = object.object();
+        let data = object.component("data");
+        let stored = data.and_then(|data| data.blob.decoded_len);
+        let plain = dense_byte_len(&object.shape, dtype.byte_len() as u64);
+        Ok(from_types(dtype, None).filter(|_| stored.is_some() && stored == plain))
+    }
+
+    /// Accepts as losses what an object has beside its values and the attributes `known`.
+    ///
+    /// # Errors
+    ///
+    /// Code `lossy`.
+    pub fn rest(&mut self, object: &Outgoing<'_>, known: &[&str]) -> Result<()> {
+        let name = Some(object.name());
+        self.components(object)?;
+        for (key, _) in object.attributes().iter().flatten() {
+            if !key.as_str().is_some_and(|key| known.contains(&key)) {
+                let key = display(key);
+                self.accept(Loss::ObjectAttribute { key }, name)?;
+            }
+        }
+        self.fields(&object.object().extra, name)
+    }
+
+    /// Accepts as losses the components that an object's values are not made of, and the unknown
+    /// fields of the others.
+    ///
+    /// # Errors
+    ///
+    /// Code `lossy`.
+    pub fn components(&mut self, object: &Outgoing<'_>) -> Result<()> {
+        let name = Some(object.name());
+        for (role, component, is_of_value) in object.components() {
+            if is_of_value {
+                self.fields(&component.extra, name)?;
+            } else {
+                let role = role.to_owned();
+                self.accept(Loss::Component { role }, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Accepts as losses the fields that the specification of `.zt` does not know.
+    ///
+    /// # Errors
+    ///
+    /// Code `lossy`.
+    pub fn fields(&mut self, extra: &Attributes, object: Option<&str>) -> Result<()> {
+        for (key, _) in extra {
+            let key = display(key);
+            self.accept(Loss::Field { key }, object)?;
+        }
+        Ok(())
+    }
+
+    /// Accepts as losses all attributes and unknown fields of the file itself.
+    ///
+    /// # Errors
+    ///
+    /// Code `lossy`.
+    pub fn refuse_attributes(
+        &mut self,
+        attributes: Option<&Attributes>,
+        extra: &Attributes,
+    ) -> Result<()> {
+        for (key, _) in attributes.into_iter().flatten() {
+            let key = display(key);
+            self.accept(Loss::FileAttribute { key }, None)?;
+        }
+        self.fields(extra, None)
+    }
+
+    /// Returns what is written of an object. If that is nothing, the object is left out, and the
+    /// last warning, which is the reason, says so.
+    pub fn kept<T>(&mut self, incoming: &Incoming<'_>, written: Option<T>) -> Option<T> {
+        if written.is_none() {
+            let name = incoming.tensor.name();
+            let warning = self.summary.warnings.last_mut();
+            if let Some(warning) = warning.filter(|it| it.object.as_deref() == Some(name)) {
+                warning.message.push_str("; left out");
+            }
+            self.summary.left_out.push(name.to_owned());
+        }
+        written
+    }
+}

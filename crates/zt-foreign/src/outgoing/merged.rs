@@ -1,0 +1,36 @@
+//! Several inputs as one.
+
+use std::path::Path;
+
+use zt::{Attributes, Registry, Tensor, Value};
+
+/// All objects of all inputs, and what the inputs say of themselves.
+#[derive(Debug)]
+pub struct Merged<'i> {
+    /// Input by input, each in the order of its data.
+    pub objects: Vec<Incoming<'i>>,
+    /// The attributes of all files; `None` if no input has any.
+    pub attributes: Option<Attributes>,
+    /// Fields of the files' roots that the specification does not know.
+    pub extra: Attributes,
+}
+
+/// An object of an input.
+#[derive(Debug, Clone, Copy)]
+pub struct Incoming<'i> {
+    /// The object.
+    pub tensor: Tensor<'i>,
+    /// The formats that its input was opened with.
+    pub registry: &'i Registry,
+    /// The path of its input.
+    pub path: Option<&'i Path>,
+}
+
+/// A key of attributes for messages: quoted and escaped.
+#[must_use]
+pub fn display(key: &Value) -> String {
+    match key.as_str() {
+        Some(text) => format!("{text:?}"),
+        None => format!("{key:?}"),
+    }
+}

@@ -1,0 +1,26 @@
+//! The way out: objects of any inputs on their way into a file of one kind.
+//!
+//! ```text
+//! Merged -> Incoming -> Outgoing (its treatment: keep, cast, decode) -> Sink, or a zt::Writer
+//!                       Job (options, losses, summary)                  Shares (equal bytes once)
+//! ```
+//!
+//! Holds what every writer of a kind needs, and knows no kind. It must not open files.
+
+mod job;
+mod loss;
+mod merged;
+mod object;
+mod options;
+mod overflow;
+mod shares;
+mod sink;
+
+pub use job::{Job, LOSSY};
+pub use loss::Loss;
+pub use merged::{Incoming, Merged, display};
+pub use object::Outgoing;
+pub use options::{ConvertOptions, Summary};
+pub use overflow::Overflow;
+pub use shares::{Shares, Written};
+pub use sink::Sink;

@@ -1,0 +1,38 @@
+//! Where a file is written to.
+
+use std::io::{self, BufWriter, Write};
+
+/// What a file is written to: buffered, and counted.
+pub struct Sink<'s> {
+    out: BufWriter<Box<dyn Write + Send + 's>>,
+    byte_len: u64,
+}
+
+impl<'s> Sink<'s> {
+    /// A sink that writes to `out`.
+    #[must_use]
+    pub fn new(out: impl Write + Send + 's) -> Self {
+        Sink {
+            out: BufWriter::with_capacity(1 << 16, Box::new(out)),
+            byte_len: 0,
+        }
+    }
+
+    /// Bytes written so far, including those that are still buffered.
+    #[must_use]
+    pub const fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let len = self.out.write(bytes)?;
+        self.byte_len = self.byte_len.saturating_add(len as u64);
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
