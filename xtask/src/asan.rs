@@ -7,9 +7,8 @@
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 
-/// All that read or write memory of a file's size; the program is the same code once more.
-const PACKAGES: &str = "--package zt-container --package zt-manifest --package zt-formats \
-                        --package zt --package zt-convert --package zt-conformance";
+/// Every library; the program runs the same code once more.
+const PACKAGES: &str = "--workspace --exclude zt-cli --exclude zt-benches --exclude xtask";
 
 pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     let nightly = || shell.program("cargo").arg("+nightly");

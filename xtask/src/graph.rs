@@ -1,11 +1,12 @@
 //! `cargo xtask graph`: the architecture, kept by a program instead of by vigilance.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-foreign <- zt-convert <- zt-cli
-//!                                                                  zt-convert <- zt-conformance <- zt-benches
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-foreign <- zt-zip <- each kind <- zt-convert <- zt-cli
+//!                                                                                         zt-convert <- zt-conformance <- zt-benches
 //! ```
 //!
-//! An arrow points at the dependency, and whatever lies left of it may be used directly too.
+//! An arrow points at the dependency, and a crate may use everything to its left. Two kinds never
+//! depend on each other.
 //! Optional, build and development dependencies count as well: a lower crate that tests itself with
 //! `zt-conformance` would be compiled twice, and its types would not be the types that
 //! `zt-conformance` speaks of.
@@ -21,8 +22,29 @@ pub(crate) const LAYERS: &[&str] = &[
     "zt-formats",
     "zt",
     "zt-foreign",
+    "zt-zip",
+    "zt-gguf",
+    "zt-hdf5",
+    "zt-npy",
+    "zt-onnx",
+    "zt-safetensors",
+    "zt-slm1",
+    "zt-squizd",
+    "zt-ztensor2",
     "zt-convert",
     "zt-cli",
+];
+
+/// The crates of a kind of file each. They are one layer: none depends on another.
+pub(crate) const KINDS: &[&str] = &[
+    "zt-gguf",
+    "zt-hdf5",
+    "zt-npy",
+    "zt-onnx",
+    "zt-safetensors",
+    "zt-slm1",
+    "zt-squizd",
+    "zt-ztensor2",
 ];
 
 pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
@@ -103,6 +125,7 @@ fn allowed(name: &str) -> Option<Vec<&'static str>> {
         "xtask" => Some(Vec::new()),
         "zt-conformance" => Some(below("zt-cli").to_vec()),
         "zt-benches" => Some([below("zt-cli"), &["zt-conformance"]].concat()),
+        kind if KINDS.contains(&kind) => Some(below(KINDS[0]).to_vec()),
         layer if LAYERS.contains(&layer) => Some(below(layer).to_vec()),
         _ => None,
     }
@@ -146,6 +169,14 @@ mod tests {
         assert!(!may("zt", "zt"));
         assert!(!may("zt-container", "zt-manifest"));
         assert!(!may("zt-convert", "zt-cli"));
+    }
+
+    #[test]
+    fn a_kind_may_use_the_contract_and_no_other_kind() {
+        for kind in KINDS {
+            assert!(may(kind, "zt-foreign") && may(kind, "zt-zip") && may("zt-convert", kind));
+            assert!(KINDS.iter().all(|other| !may(kind, other)));
+        }
     }
 
     #[test]

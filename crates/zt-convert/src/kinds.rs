@@ -37,25 +37,25 @@ impl Kinds {
         Kinds(vec![
             Arc::new(Zt),
             #[cfg(feature = "zt2")]
-            Arc::new(crate::zt2::ZTensor2),
+            Arc::new(zt_ztensor2::ZTensor2),
             #[cfg(feature = "gguf")]
-            Arc::new(crate::gguf::Gguf),
+            Arc::new(zt_gguf::Gguf),
             #[cfg(feature = "pytorch")]
             Arc::new(crate::pytorch::PyTorch),
             #[cfg(feature = "npy")]
-            Arc::new(crate::npy::Npy),
-            #[cfg(feature = "npz")]
-            Arc::new(crate::npz::Npz),
+            Arc::new(zt_npy::Npy),
+            #[cfg(feature = "npy")]
+            Arc::new(zt_npy::Npz),
             #[cfg(feature = "squizd")]
-            Arc::new(crate::squizd::Squizd),
+            Arc::new(zt_squizd::Squizd),
             #[cfg(feature = "slm1")]
-            Arc::new(crate::slm1::Slm1),
+            Arc::new(zt_slm1::Slm1),
             #[cfg(feature = "hdf5")]
-            Arc::new(crate::hdf5::Hdf5),
+            Arc::new(zt_hdf5::Hdf5),
             #[cfg(feature = "onnx")]
-            Arc::new(crate::onnx::Onnx),
+            Arc::new(zt_onnx::Onnx),
             #[cfg(feature = "safetensors")]
-            Arc::new(crate::safetensors::SafeTensors),
+            Arc::new(zt_safetensors::SafeTensors),
         ])
     }
 

@@ -1,28 +1,28 @@
 //! Other tensor files opened as a [`zt::File`], and written from one.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
-//!                                                    ^ here
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-foreign <- each kind <- zt-convert <- zt-cli
+//!                                                                               ^ here
 //! ```
 //!
-//! Every kind of tensor file is a *member* of this crate: a module and a feature of its own, which
-//! says how its files are recognised, opened and written. What it opens is a [`zt::File`] whose
-//! components are ranges of the foreign file, so that listing, reading, verifying, hashing and
-//! converting need no code per kind.
+//! Every kind of file has a crate of its own and a feature here; all features are on by default.
+//! [`Kinds`] is the table of kinds, as a value. A file of any kind opens as a [`zt::File`] whose
+//! components are ranges of the foreign file.
 //!
-//! | kind | feature | read | write | notes |
-//! | --- | --- | --- | --- | --- |
-//! | `zt` | always | yes | yes | all generations are read, 1.2.0 is written; sets by their index too (with `safetensors`, whose index they have) |
-//! | `npz` | `npz` (default) | yes | yes | stored members are lent by a map, deflated ones inflated as they are read |
-//! | `npy` | `npy` (default) | yes | one object | big-endian and Fortran-ordered arrays too |
-//! | `pytorch` | `pytorch` (default) | yes | no | `torch.save`, old and new, and sharded sets of it (with `safetensors`, whose index they have); nothing is run; views put in order as they are read |
-//! | `onnx` | `onnx` (default) | yes | no | initializers, constants and tensors of subgraphs; external data beside the model |
-//! | `safetensors` | `safetensors` (default) | yes | yes | sharded sets are opened by their index, and written by `split` |
-//! | `gguf` | `gguf` (default) | yes | yes | versions 1 to 3, either byte order, are read, 3 is written; quantized blocks stay as they are |
-//! | `squizd` | `squizd` (default) | yes | experimental | version 1.0; INT4 and INT2 are `quantized_group` objects, ASTC and TCA-TBE bytes |
-//! | `hdf5` | `hdf5` (default) | yes | no | datasets by their paths, also of the weights in a `.keras` archive; contiguous ones are lent by a map, chunks decoded as they are read |
-//! | `slm1` | `slm1` (default) | yes | no | version 1; its q8_0 and q4_0 are `quantized_group` objects, names come from their hashes |
-//! | `zt2` | `zt2` (default) | yes | no | zTensor 2, another container than `.zt` of 0.1 to 1.2; shards beside the file |
+//! | kind | feature | read | write |
+//! | --- | --- | --- | --- |
+//! | `zt` | always | 0.1 to 1.2 | 1.2.0 |
+//! | `npz`, `npy` | `npy` | yes | yes; `.npy` with one object |
+//! | `pytorch` | `pytorch` | yes | no |
+//! | `onnx` | `onnx` | yes | no |
+//! | `safetensors` | `safetensors` | yes | yes |
+//! | `gguf` | `gguf` | 1 to 3 | 3 |
+//! | `squizd` | `squizd` | yes | as an experiment |
+//! | `hdf5` | `hdf5` | yes | no |
+//! | `slm1` | `slm1` | yes | no |
+//! | `zt2` | `zt2` | yes | no |
+//!
+//! Sets of shards are opened by their index, and written by [`split`].
 //!
 #![cfg_attr(feature = "safetensors", doc = "```")]
 #![cfg_attr(not(feature = "safetensors"), doc = "```ignore")]
@@ -52,32 +52,13 @@
 
 mod append;
 mod convert;
-#[cfg(feature = "gguf")]
-mod gguf;
-#[cfg(feature = "hdf5")]
-mod hdf5;
 mod kinds;
 mod merge;
 mod native;
-#[cfg(feature = "npy")]
-mod npy;
-#[cfg(feature = "npz")]
-mod npz;
-#[cfg(feature = "onnx")]
-mod onnx;
 mod output;
 #[cfg(feature = "pytorch")]
 mod pytorch;
-#[cfg(feature = "safetensors")]
-mod safetensors;
 mod sets;
-#[cfg(feature = "slm1")]
-mod slm1;
-#[cfg(feature = "squizd")]
-mod squizd;
-mod zip;
-#[cfg(feature = "zt2")]
-mod zt2;
 
 use std::io::Write;
 use std::path::Path;
@@ -86,30 +67,28 @@ use zt::{Editor, File, Kind, Result, Source};
 pub use zt_foreign as foreign;
 pub use zt_foreign::{ConvertOptions, FileKind, FileWriter, Input, InputOptions, Names, Summary};
 
-#[cfg(feature = "gguf")]
-pub use gguf::{GGUF, Gguf};
-#[cfg(feature = "hdf5")]
-pub use hdf5::{HDF5, Hdf5};
 pub use kinds::Kinds;
 pub use native::{ZT, Zt};
-#[cfg(feature = "npy")]
-pub use npy::{NPY, Npy};
-#[cfg(feature = "npz")]
-pub use npz::{NPZ, Npz};
-#[cfg(feature = "onnx")]
-pub use onnx::{ONNX, Onnx};
 pub use output::is_same_file;
 #[cfg(feature = "pytorch")]
 pub use pytorch::{PYTORCH, PyTorch};
-#[cfg(feature = "safetensors")]
-pub use safetensors::{SAFETENSORS, SafeTensors};
 pub use sets::{Shard, Split};
+#[cfg(feature = "gguf")]
+pub use zt_gguf::{GGUF, Gguf};
+#[cfg(feature = "hdf5")]
+pub use zt_hdf5::{HDF5, Hdf5};
+#[cfg(feature = "npy")]
+pub use zt_npy::{NPY, NPZ, Npy, Npz};
+#[cfg(feature = "onnx")]
+pub use zt_onnx::{ONNX, Onnx};
+#[cfg(feature = "safetensors")]
+pub use zt_safetensors::{SAFETENSORS, SafeTensors};
 #[cfg(feature = "slm1")]
-pub use slm1::{SLM1, Slm1};
+pub use zt_slm1::{SLM1, Slm1};
 #[cfg(feature = "squizd")]
-pub use squizd::{SQUIZD, Squizd};
+pub use zt_squizd::{SQUIZD, Squizd};
 #[cfg(feature = "zt2")]
-pub use zt2::{ZT2, ZTensor2};
+pub use zt_ztensor2::{ZT2, ZTensor2};
 
 /// Opens the tensor file at `path`, of whatever kind its bytes are; its name does not matter. The
 /// index of a sharded set opens the whole set. [`Kinds::open`] takes options.
@@ -219,3 +198,7 @@ pub fn append(
 ) -> Result<Summary> {
     Kinds::builtin().append(inputs, edit, options)
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,7 +1,7 @@
 //! Zip archives with something before or behind them, as Python's `zipfile` reads them.
 #![cfg(all(
     feature = "hdf5",
-    feature = "npz",
+    feature = "npy",
     feature = "pytorch",
     feature = "safetensors"
 ))]

@@ -1,5 +1,5 @@
 //! Arrays of NumPy: what is read on request, and what is written.
-#![cfg(feature = "npz")]
+#![cfg(feature = "npy")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -20,7 +20,7 @@
 //! | all | the ending decides what a file is (1.2.3) | `output.rs`: `kinds_are_recognised_by_bytes_and_not_by_names` |
 //!
 //! GGUF has its own in `gguf.rs`.
-#![cfg(all(feature = "npz", feature = "onnx", feature = "safetensors"))]
+#![cfg(all(feature = "npy", feature = "onnx", feature = "safetensors"))]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

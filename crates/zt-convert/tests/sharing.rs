@@ -130,7 +130,7 @@ fn copies_and_ties_of_a_zt_file_are_tied() {
     }
 }
 
-#[cfg(any(feature = "npz", feature = "safetensors"))]
+#[cfg(any(feature = "npy", feature = "safetensors"))]
 fn through(kind: zt::Kind) {
     let model = model(WriteOptions::new(), DType::F32);
     let (_, foreign) = to(&ConvertOptions::new(kind), &[model.clone().into()]);
@@ -146,7 +146,7 @@ fn copies_in_safetensors_are_tied() {
 }
 
 #[test]
-#[cfg(feature = "npz")]
+#[cfg(feature = "npy")]
 fn copies_in_npz_are_tied() {
     through(zt_convert::NPZ);
 }

@@ -27,7 +27,7 @@ use super::assemble::{Contents, Graph, Place, assemble};
 use super::global::Global;
 use super::pickle::{self, Pickle};
 use super::violation::Violation;
-use crate::zip::{Archive, Content, Member};
+use zt_zip::{Archive, Content, Member};
 
 const PICKLE: &str = "data.pkl";
 
@@ -269,7 +269,7 @@ mod tests {
     use zt_foreign::{FileKind, InputOptions};
 
     use super::super::PyTorch;
-    use crate::zip::ArchiveWriter;
+    use zt_zip::ArchiveWriter;
 
     fn archive(records: &[(&str, &[u8])]) -> Result<File> {
         let mut bytes = Vec::new();

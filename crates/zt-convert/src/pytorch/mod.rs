@@ -36,9 +36,9 @@ use std::sync::Arc;
 use zt::{Kind, Result, Source};
 use zt_foreign::{FileKind, Input, Opening, Probe};
 
-use crate::zip;
 use archive::is_ours;
 use violation::Violation;
+use zt_zip as zip;
 
 /// What `torch.save` writes: `.pt`, `.pth`, `.bin`.
 pub const PYTORCH: Kind = Kind::new("pytorch");

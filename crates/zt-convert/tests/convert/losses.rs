@@ -62,7 +62,7 @@ fn a_bool_that_is_none_is_written_to_no_kind_of_file() {
         ZT,
         #[cfg(feature = "safetensors")]
         zt_convert::SAFETENSORS,
-        #[cfg(feature = "npz")]
+        #[cfg(feature = "npy")]
         zt_convert::NPZ,
     ];
     for kind in kinds {
@@ -312,7 +312,7 @@ fn values_that_a_cast_makes_infinite_are_a_loss() {
         (zt_convert::SAFETENSORS, zt::WriteOptions::new()),
         #[cfg(feature = "gguf")]
         (zt_convert::GGUF, zt::WriteOptions::new()),
-        #[cfg(feature = "npz")]
+        #[cfg(feature = "npy")]
         (zt_convert::NPZ, zt::WriteOptions::new()),
     ] {
         let mut options = ConvertOptions::new(target);

@@ -1,0 +1,178 @@
+//! The header of a GGUF file, held to every rule.
+
+use zt::{ByteOrder, Error, Result, Source, Span};
+use zt_foreign::repeated;
+
+use crate::cursor::Cursor;
+use crate::metadata::Metadata;
+use crate::tensor_type::TensorType;
+use crate::value_type::VALUES_MAX;
+use crate::violation::Violation;
+use crate::{MAGIC, RANK_MAX};
+
+/// Tensors of one file. Each takes some hundred bytes of memory for what may be 24 of the file.
+const TENSORS_MAX: u64 = 1 << 20;
+
+/// What a header says.
+#[derive(Debug)]
+pub(super) struct Header {
+    pub(super) order: ByteOrder,
+    pub(super) metadata: Metadata,
+    /// In the order of their data. Names are unique.
+    pub(super) tensors: Vec<Tensor>,
+}
+
+/// One tensor. Whether the file goes so far, and whether its bytes are as many as its shape
+/// demands, is for the rules of its format.
+#[derive(Debug)]
+pub(super) struct Tensor {
+    pub(super) name: String,
+    pub(super) tensor_type: TensorType,
+    /// Row-major.
+    pub(super) shape: Vec<u64>,
+    /// Absolute.
+    pub(super) span: Span,
+}
+
+/// A tensor as the header describes it.
+struct Info {
+    name: String,
+    tensor_type: TensorType,
+    shape: Vec<u64>,
+    /// From the first byte of the data.
+    offset: u64,
+}
+
+impl Header {
+    /// Reads and checks the header of the file in `source`.
+    pub(super) fn read(source: &dyn Source) -> Result<Self> {
+        let mut cursor = Cursor::new(source, 0);
+        let magic = cursor.take(4, "the magic")?;
+        if magic != MAGIC {
+            let found = magic.to_vec();
+            return Err(Error::from(Violation::Magic { found }).with_offset(0));
+        }
+        let (version, order) = version(&mut cursor)?;
+        cursor.set_layout(order, version == 1);
+        let length_len = cursor.length_len();
+        // A name or a key, at least empty, and what follows it at least.
+        let (least_tensor, least_pair) =
+            (length_len.saturating_add(16), length_len.saturating_add(5));
+        let tensors = cursor.count("tensors", least_tensor, TENSORS_MAX)?;
+        let pairs = cursor.count("pairs", least_pair, VALUES_MAX)?;
+        let metadata = Metadata::read(&mut cursor, pairs)?;
+        let alignment = metadata.alignment()?;
+        cursor.check_count("tensors", tensors, least_tensor, TENSORS_MAX)?;
+        let infos = (0..tensors).map(|_| info(&mut cursor));
+        let infos = infos.collect::<Result<Vec<Info>>>()?;
+        let mut names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
+        if let Some(name) = repeated(&mut names) {
+            return Err(Error::from(Violation::RepeatedName).with_object(name));
+        }
+        let start = padded(cursor.offset(), alignment);
+        let data = start.ok_or(Violation::Overflow)?;
+        Ok(Header {
+            order,
+            metadata,
+            tensors: place(infos, data, alignment, source.byte_len())?,
+        })
+    }
+}
+
+/// The version, and the byte order in which it is one.
+fn version(cursor: &mut Cursor<'_>) -> Result<(u32, ByteOrder)> {
+    let found = cursor.u32("the version")?;
+    let orders = [
+        (found, ByteOrder::Little),
+        (found.swap_bytes(), ByteOrder::Big),
+    ];
+    let known = orders
+        .into_iter()
+        .find(|(version, _)| (1..=3).contains(version));
+    known.ok_or_else(|| Error::from(Violation::Version { found }).with_offset(4))
+}
+
+fn info(cursor: &mut Cursor<'_>) -> Result<Info> {
+    let name = cursor.text("a name")?;
+    match description(cursor) {
+        Ok((tensor_type, shape, offset)) => Ok(Info {
+            name,
+            tensor_type,
+            shape,
+            offset,
+        }),
+        Err(error) => Err(error.with_object(&name)),
+    }
+}
+
+/// What follows a name: dimensions, fastest first, the type and the offset.
+fn description(cursor: &mut Cursor<'_>) -> Result<(TensorType, Vec<u64>, u64)> {
+    let found = cursor.u32("the number of dimensions")?;
+    let limit = RANK_MAX;
+    if found > limit {
+        return Err(cursor.error(Violation::Rank { found, limit }));
+    }
+    let dimensions = (0..found).map(|_| cursor.length("a dimension"));
+    let mut shape = dimensions.collect::<Result<Vec<u64>>>()?;
+    shape.reverse();
+    let tensor_type = TensorType::from_id(cursor.u32("a type")?);
+    Ok((tensor_type, shape, cursor.u64("an offset")?))
+}
+
+/// Where the tensors lie: one after the other, each at the next multiple of the alignment. Of a
+/// tensor whose length nobody knows, all up to the next one, or to the end of the file.
+fn place(infos: Vec<Info>, data: u64, alignment: u64, byte_len: u64) -> Result<Vec<Tensor>> {
+    let end_of_data = byte_len.saturating_sub(data);
+    if infos.is_empty() && end_of_data > 0 {
+        let error = Error::from(Violation::Unclaimed { len: end_of_data });
+        return Err(error.with_offset(data));
+    }
+    let offsets: Vec<u64> = infos.iter().map(|info| info.offset).collect();
+    let following = offsets.into_iter().skip(1).chain([end_of_data]);
+    let mut tensors = Vec::with_capacity(infos.len());
+    // Where the next tensor begins, or the least place where it may.
+    let (mut expected, mut is_exact) = (0u64, true);
+    for (info, next) in infos.into_iter().zip(following) {
+        let (found, name) = (info.offset, info.name);
+        let blame = |violation: Violation| {
+            let offset = data.saturating_add(found);
+            Error::from(violation)
+                .with_offset(offset)
+                .with_object(&name)
+        };
+        if is_exact && found != expected {
+            return Err(blame(Violation::Misplaced { expected, found }));
+        }
+        if found < expected || !found.is_multiple_of(alignment) {
+            let least = expected;
+            return Err(blame(Violation::Unordered { least, found }));
+        }
+        let known = info.tensor_type.byte_len(&info.shape);
+        let len = known.unwrap_or(next.saturating_sub(found));
+        let start = data.checked_add(found);
+        let span = start.and_then(|start| match len {
+            // Nothing can lie beyond the end: writers leave out padding that nothing follows.
+            0 => Span::new(start.min(byte_len), 0),
+            _ => Span::new(start, len),
+        });
+        let end = known.map_or(Some(found), |len| {
+            padded(found.checked_add(len)?, alignment)
+        });
+        let (Some(span), Some(end)) = (span, end) else {
+            return Err(blame(Violation::Overflow));
+        };
+        (expected, is_exact) = (end, known.is_some());
+        tensors.push(Tensor {
+            name,
+            tensor_type: info.tensor_type,
+            shape: info.shape,
+            span,
+        });
+    }
+    Ok(tensors)
+}
+
+/// The next multiple of `alignment`.
+pub(super) fn padded(offset: u64, alignment: u64) -> Option<u64> {
+    offset.checked_next_multiple_of(alignment)
+}

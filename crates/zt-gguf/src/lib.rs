@@ -1,0 +1,89 @@
+//! GGUF files, of llama.cpp and ggml, read and written as tensors.
+//!
+//! ```text
+//! +--------+---------+---------+-------+--------------+---------------+---------+--------------+
+//! | "GGUF" | version | tensors | pairs | pairs: key,  | tensors: name,| padding | data of the  |
+//! |        | u32     | u64     | u64   | type, value  | shape, type,  |         | tensors, each|
+//! |        |         |         |       |              | offset        |         | padded       |
+//! +--------+---------+---------+-------+--------------+---------------+---------+--------------+
+//! ```
+//!
+//! Versions 1 (whose counts, lengths and dimensions are u32), 2 and 3, in either byte order, which
+//! shows in the version. Offsets count from the first byte of the data, which begins at a multiple
+//! of the alignment: the pair `general.alignment`, or 32. The rules are those of llama.cpp; a header
+//! that breaks one refuses the file, because then nothing says which of its bytes are whose.
+//!
+//! Plain types become `dense`, quantized ones keep their blocks as `gguf.<type>/1`, see
+//! `spec/formats/gguf.md`. The pairs become the file's attributes, and `gguf.types` says their order
+//! and types, so that a file comes back as it was.
+#![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+mod cursor;
+mod header;
+mod metadata;
+mod pairs;
+mod read;
+mod tensor_type;
+mod value_type;
+mod violation;
+mod write;
+
+use zt::{Attributes, Kind, Result, Source};
+use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink};
+
+/// GGUF files, of llama.cpp and others that use ggml.
+pub const GGUF: Kind = Kind::new("gguf");
+
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Gguf;
+
+impl FileKind for Gguf {
+    fn kind(&self) -> Kind {
+        GGUF
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["gguf"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        Ok(probe.head().starts_with(&MAGIC))
+    }
+
+    fn merge_attributes(&self, files: &mut [Attributes]) -> bool {
+        pairs::merge(files)
+    }
+
+    fn own_attributes(&self) -> &'static [&'static str] {
+        &[pairs::TYPES]
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        read::open(source, opening)
+    }
+
+    fn writer(&self) -> Option<&dyn FileWriter> {
+        Some(self)
+    }
+}
+
+impl FileWriter for Gguf {
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        write::write(merged, sink, job)
+    }
+}
+
+const MAGIC: [u8; 4] = *b"GGUF";
+
+/// The pair that says the alignment, and what it is where there is none.
+const ALIGNMENT: &str = "general.alignment";
+const DEFAULT_ALIGNMENT: u64 = 32;
+
+/// A tensor has at most so many dimensions.
+const RANK_MAX: u32 = 4;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,60 @@
+//! A GGUF file as a [`zt::File`].
+
+use zt::{
+    Blob, ByteOrder, Component, DType, FileBuilder, Object, Result, Source, SourceId, Value,
+    Warning, WarningKind,
+};
+use zt_foreign::{Input, Opening};
+
+use crate::GGUF;
+use crate::header::{Header, Tensor};
+use crate::pairs::SPLIT_COUNT;
+use crate::tensor_type::TensorType;
+
+/// Opens a file. Cost: its header is read, and its metadata become values; no data is touched.
+pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+    let header = Header::read(&source)?;
+    let mut builder = opening.builder(GGUF);
+    let source = builder.source(source);
+    for tensor in header.tensors {
+        add(&mut builder, tensor, header.order, source);
+    }
+    if let Some(attributes) = header.metadata.into_attributes() {
+        let files = attributes.get(SPLIT_COUNT).and_then(Value::as_u64);
+        if let Some(files) = files.filter(|files| *files > 1) {
+            let message =
+                format!("one of {files} files of a set, the others of which are not looked at");
+            builder.warning(Warning::new("split", message).with_kind(WarningKind::Part));
+        }
+        builder.attributes(attributes);
+    }
+    opening.build(builder)
+}
+
+/// Adds a tensor as an object: a plain range of the file, whatever its type.
+fn add(builder: &mut FileBuilder, tensor: Tensor, order: ByteOrder, source: SourceId) {
+    let tensor_type = tensor.tensor_type;
+    let dtype = match tensor_type {
+        TensorType::Plain(dtype) => dtype,
+        TensorType::Blocks(_) | TensorType::Unknown(_) => DType::U8,
+    };
+    let mut data = Component::new(dtype, Blob::raw(tensor.span));
+    // Facts about one byte at a time are the same in both orders, and can be lent.
+    if dtype.byte_len() > 1 {
+        data.byte_order = order;
+    }
+    let mut object = Object::new(tensor.shape, tensor_type.format()).with_component("data", data);
+    if order == ByteOrder::Big && tensor_type.has_words() {
+        object.attributes = Some([(BYTE_ORDER, "big")].into());
+    }
+    if let TensorType::Unknown(id) = tensor_type {
+        let message = format!(
+            "type {id} is not known: its bytes are kept, up to the next tensor, padding included"
+        );
+        builder.warning(Warning::new("unknown-type", message).with_object(&tensor.name));
+    }
+    builder.object(tensor.name, object, source);
+}
+
+/// The attribute of an object whose bytes are not little-endian.
+pub(super) const BYTE_ORDER: &str = "byte_order";

@@ -1,0 +1,323 @@
+//! The types of metadata, and their values as attributes and as bytes.
+
+use std::fmt;
+
+use zt::{Error, Result, Value};
+
+use crate::cursor::Cursor;
+use crate::violation::Violation;
+
+/// The type of one pair's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ValueType {
+    One(Scalar),
+    Array(Scalar),
+}
+
+/// The type of a single value. Arrays of arrays are not allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scalar {
+    Uint8,
+    Int8,
+    Uint16,
+    Int16,
+    Uint32,
+    Int32,
+    Float32,
+    Bool,
+    String,
+    Uint64,
+    Int64,
+    Float64,
+}
+
+const ARRAY: u32 = 9;
+
+/// Numbers and names, as GGUF has them.
+const SCALARS: [(u32, Scalar, &str, &str); 12] = [
+    (0, Scalar::Uint8, "uint8", "array[uint8]"),
+    (1, Scalar::Int8, "int8", "array[int8]"),
+    (2, Scalar::Uint16, "uint16", "array[uint16]"),
+    (3, Scalar::Int16, "int16", "array[int16]"),
+    (4, Scalar::Uint32, "uint32", "array[uint32]"),
+    (5, Scalar::Int32, "int32", "array[int32]"),
+    (6, Scalar::Float32, "float32", "array[float32]"),
+    (7, Scalar::Bool, "bool", "array[bool]"),
+    (8, Scalar::String, "string", "array[string]"),
+    (10, Scalar::Uint64, "uint64", "array[uint64]"),
+    (11, Scalar::Int64, "int64", "array[int64]"),
+    (12, Scalar::Float64, "float64", "array[float64]"),
+];
+
+const WHAT: &str = "a value";
+
+/// Values of one file, elements of arrays included. Each takes some 32 bytes of memory for what may
+/// be one byte of the file; the vocabularies of models have less than a million.
+pub(super) const VALUES_MAX: u64 = 1 << 24;
+
+impl ValueType {
+    /// The type of that name.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        SCALARS
+            .iter()
+            .find_map(|(_, scalar, one, array)| match name {
+                name if name == *one => Some(ValueType::One(*scalar)),
+                name if name == *array => Some(ValueType::Array(*scalar)),
+                _ => None,
+            })
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            ValueType::One(scalar) => scalar.row().2,
+            ValueType::Array(scalar) => scalar.row().3,
+        }
+    }
+
+    /// Reads a value with its type. `budget` is how many more values the file may have.
+    pub(super) fn read(cursor: &mut Cursor<'_>, budget: &mut u64) -> Result<(Self, Value)> {
+        let id = cursor.u32(WHAT)?;
+        if id != ARRAY {
+            let scalar = Scalar::from_id(id).ok_or(Violation::ValueType { id });
+            let scalar = scalar.map_err(|violation| cursor.error(violation))?;
+            return Ok((ValueType::One(scalar), scalar.read(cursor)?));
+        }
+        let id = cursor.u32(WHAT)?;
+        let scalar = match Scalar::from_id(id) {
+            Some(scalar) => scalar,
+            None if id == ARRAY => return Err(cursor.error(Violation::Nested)),
+            None => return Err(cursor.error(Violation::ValueType { id })),
+        };
+        let least = scalar.byte_len().unwrap_or(cursor.length_len());
+        let count = cursor.count("values", least, *budget)?;
+        *budget = budget.saturating_sub(count);
+        // As many as there are bytes for; a list that grows would take three times as much.
+        let byte_len = count.saturating_mul(size_of::<Value>() as u64);
+        let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
+        let len = usize::try_from(count).map_err(|_| refused())?;
+        let mut items: Vec<Value> = Vec::new();
+        items.try_reserve_exact(len).map_err(|_| refused())?;
+        for _ in 0..count {
+            items.push(scalar.read(cursor)?);
+        }
+        Ok((ValueType::Array(scalar), Value::Array(items)))
+    }
+
+    /// Writes a value with its type, little-endian; `false`, and nothing, where the value is not of
+    /// this type.
+    pub(super) fn write(self, value: &Value, out: &mut Vec<u8>) -> bool {
+        let start = out.len();
+        let mut write = || match self {
+            ValueType::One(scalar) => {
+                out.extend(scalar.row().0.to_le_bytes());
+                scalar.write(value, out)
+            }
+            ValueType::Array(scalar) => {
+                let items = value.as_array()?;
+                out.extend(ARRAY.to_le_bytes());
+                out.extend(scalar.row().0.to_le_bytes());
+                out.extend((items.len() as u64).to_le_bytes());
+                items.iter().try_for_each(|item| scalar.write(item, out))
+            }
+        };
+        let is_written = write().is_some();
+        if !is_written {
+            out.truncate(start);
+        }
+        is_written
+    }
+
+    /// The type for a value that came without one: the first of the usual ones that holds it.
+    pub(super) fn of(value: &Value) -> Option<Self> {
+        const USUAL: [Scalar; 8] = [
+            Scalar::Uint32,
+            Scalar::Int32,
+            Scalar::Uint64,
+            Scalar::Int64,
+            Scalar::Float32,
+            Scalar::Float64,
+            Scalar::Bool,
+            Scalar::String,
+        ];
+        let is_bytes = |value: &Value| value.as_bytes().is_some();
+        // Bytes are strings only where a file has said so.
+        if is_bytes(value)
+            || value
+                .as_array()
+                .is_some_and(|items| items.iter().any(is_bytes))
+        {
+            return None;
+        }
+        let mut scratch = Vec::new();
+        let mut holds = |value_type: &ValueType| {
+            scratch.clear();
+            value_type.write(value, &mut scratch)
+        };
+        let types: [fn(Scalar) -> ValueType; 2] = [ValueType::One, ValueType::Array];
+        let mut types = types.iter().flat_map(|wrap| USUAL.map(wrap));
+        types.find(|value_type| holds(value_type))
+    }
+}
+
+impl fmt::Display for ValueType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Scalar {
+    fn from_id(id: u32) -> Option<Self> {
+        let row = SCALARS.iter().find(|(known, ..)| *known == id);
+        row.map(|(_, scalar, ..)| *scalar)
+    }
+
+    fn row(self) -> &'static (u32, Scalar, &'static str, &'static str) {
+        let mut rows = SCALARS.iter();
+        // Every scalar has its row.
+        rows.find(|(_, scalar, ..)| *scalar == self)
+            .unwrap_or(&SCALARS[0])
+    }
+
+    /// Bytes of a value; `None` for strings.
+    const fn byte_len(self) -> Option<u64> {
+        Some(match self {
+            Scalar::Uint8 | Scalar::Int8 | Scalar::Bool => 1,
+            Scalar::Uint16 | Scalar::Int16 => 2,
+            Scalar::Uint32 | Scalar::Int32 | Scalar::Float32 => 4,
+            Scalar::Uint64 | Scalar::Int64 | Scalar::Float64 => 8,
+            Scalar::String => return None,
+        })
+    }
+
+    fn read(self, cursor: &mut Cursor<'_>) -> Result<Value> {
+        Ok(match self {
+            Scalar::Uint8 => cursor.u8(WHAT)?.into(),
+            Scalar::Int8 => i64::from(cursor.u8(WHAT)?.cast_signed()).into(),
+            Scalar::Uint16 => cursor.u16(WHAT)?.into(),
+            Scalar::Int16 => i64::from(cursor.u16(WHAT)?.cast_signed()).into(),
+            Scalar::Uint32 => cursor.u32(WHAT)?.into(),
+            Scalar::Int32 => cursor.u32(WHAT)?.cast_signed().into(),
+            Scalar::Float32 => Value::Float(widened(cursor.u32(WHAT)?)),
+            Scalar::Uint64 => cursor.u64(WHAT)?.into(),
+            Scalar::Int64 => cursor.u64(WHAT)?.cast_signed().into(),
+            Scalar::Float64 => Value::Float(f64::from_bits(cursor.u64(WHAT)?)),
+            Scalar::Bool => match cursor.u8(WHAT)? {
+                0 => false.into(),
+                1 => true.into(),
+                value => return Err(cursor.error(Violation::Bool { value })),
+            },
+            // Tokens of a vocabulary may be any bytes, whatever the specification says of strings.
+            Scalar::String => {
+                let bytes = cursor.string("a string")?;
+                let text = str::from_utf8(bytes);
+                text.map_or_else(|_| bytes.to_vec().into(), Value::from)
+            }
+        })
+    }
+
+    /// `None` where the value is of another type, or out of range.
+    fn write(self, value: &Value, out: &mut Vec<u8>) -> Option<()> {
+        let unsigned = || value.as_u64();
+        let signed = || value.as_i64();
+        match self {
+            Scalar::Uint8 => out.extend(u8::try_from(unsigned()?).ok()?.to_le_bytes()),
+            Scalar::Int8 => out.extend(i8::try_from(signed()?).ok()?.to_le_bytes()),
+            Scalar::Uint16 => out.extend(u16::try_from(unsigned()?).ok()?.to_le_bytes()),
+            Scalar::Int16 => out.extend(i16::try_from(signed()?).ok()?.to_le_bytes()),
+            Scalar::Uint32 => out.extend(u32::try_from(unsigned()?).ok()?.to_le_bytes()),
+            Scalar::Int32 => out.extend(i32::try_from(signed()?).ok()?.to_le_bytes()),
+            Scalar::Uint64 => out.extend(unsigned()?.to_le_bytes()),
+            Scalar::Int64 => out.extend(signed()?.to_le_bytes()),
+            Scalar::Float32 => out.extend(narrowed(value.as_f64()?)?.to_le_bytes()),
+            Scalar::Float64 => out.extend(value.as_f64()?.to_bits().to_le_bytes()),
+            Scalar::Bool => out.push(u8::from(value.as_bool()?)),
+            Scalar::String => {
+                let bytes = match value {
+                    Value::Text(text) => text.as_bytes(),
+                    Value::Bytes(bytes) => bytes,
+                    _ => return None,
+                };
+                out.extend((bytes.len() as u64).to_le_bytes());
+                out.extend(bytes);
+            }
+        }
+        Some(())
+    }
+}
+
+/// The f32 of these bits as an f64. Of a NaN, every bit: processors set one of them.
+fn widened(bits: u32) -> f64 {
+    let value = f32::from_bits(bits);
+    if !value.is_nan() {
+        return value.into();
+    }
+    let (sign, payload) = (bits >> 31, bits & 0x007F_FFFF);
+    f64::from_bits(u64::from(sign) << 63 | 0x7FF << 52 | u64::from(payload) << 29)
+}
+
+/// The bits of the f32 that is the same number, or the same NaN; `None` where there is none.
+fn narrowed(value: f64) -> Option<u32> {
+    let bits = if value.is_nan() {
+        let upper = u32::try_from(value.to_bits() >> 32).ok()?;
+        let payload = u32::try_from(value.to_bits() >> 29 & 0x007F_FFFF).ok()?;
+        upper & 0x8000_0000 | 0x7F80_0000 | payload
+    } else {
+        #[expect(clippy::cast_possible_truncation, reason = "compared below")]
+        let narrow = value as f32;
+        narrow.to_bits()
+    };
+    (widened(bits).to_bits() == value.to_bits()).then_some(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_of_an_f32_survives_and_no_other_f64_becomes_one() {
+        for bits in [
+            0,
+            0x8000_0000,
+            1,
+            0x3F80_0000,
+            0x7F80_0000,
+            0xFF80_0001,
+            0x7FC1_2345,
+        ] {
+            assert_eq!(narrowed(widened(bits)), Some(bits), "{bits:08x}");
+        }
+        assert!(widened(0x7F80_0001).is_nan());
+        for value in [
+            0.1,
+            1e300,
+            f64::from_bits(0x7FF8_0000_0000_0001),
+            f64::MIN_POSITIVE,
+        ] {
+            assert_eq!(narrowed(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn values_without_a_type_get_the_first_usual_one_that_holds_them() {
+        let of = |value: Value| ValueType::of(&value).map(ValueType::name);
+        assert_eq!(of(1u64.into()), Some("uint32"));
+        assert_eq!(of((1u64 << 32).into()), Some("uint64"));
+        assert_eq!(of((-1i64).into()), Some("int32"));
+        assert_eq!(of(i64::MIN.into()), Some("int64"));
+        assert_eq!(of(0.5.into()), Some("float32"));
+        assert_eq!(of(0.1.into()), Some("float64"));
+        assert_eq!(of("text".into()), Some("string"));
+        assert_eq!(of(true.into()), Some("bool"));
+        assert_eq!(
+            of(vec![Value::from(1u64), (-1i64).into()].into()),
+            Some("array[int32]")
+        );
+        assert_eq!(
+            of(vec![Value::from(1u64), (-1i64).into(), (1u64 << 40).into()].into()),
+            Some("array[int64]")
+        );
+        assert_eq!(of(vec![Value::from("a"), 1u64.into()].into()), None);
+        assert_eq!(of(vec![1u8].into()), None);
+        assert_eq!(of(Value::Null), None);
+    }
+}

@@ -1,0 +1,385 @@
+//! Attributes of groups and datasets. Spec: IV.A.2.m.
+
+use zt::formats::{F8E4M3Fn, F8E5M2, f16};
+use zt::{ByteOrder, DType, Error, ErrorKind, Result, Value};
+
+use crate::btree2;
+use crate::common::Common;
+use crate::cursor::Cursor;
+use crate::dataspace::Dataspace;
+use crate::datatype::{Class, Datatype, Number, Padding};
+use crate::fractal_heap::FractalHeap;
+use crate::name;
+use crate::object_header::{Body, ObjectHeader, SHARED, kind};
+use crate::store::Store;
+use crate::violation::Violation;
+
+/// Lists within lists, at most: in a manifest the attributes of an object are four levels down.
+const NESTING: usize = 60;
+
+/// Attributes without a value of which one object says why: any number of them may be in a few bytes.
+pub(super) const TOLD: usize = 8;
+
+/// An attribute.
+pub(super) struct Found {
+    /// Empty where not even that can be read.
+    pub(super) name: String,
+    /// The name is written otherwise, because it is not UTF-8.
+    pub(super) is_renamed: bool,
+    /// Or why there is none.
+    pub(super) value: Result<Value>,
+}
+
+/// The attributes of an object.
+#[derive(Default)]
+pub(super) struct AllFound {
+    /// Those with a value, and the first [`TOLD`] of the others.
+    pub(super) found: Vec<Found>,
+    /// How many there are without a value.
+    pub(super) faulty: usize,
+}
+
+impl AllFound {
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`]: what could not be read now is not left out as if it could never be.
+    fn push(&mut self, found: Found) -> Result<()> {
+        match found.value {
+            Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+            Err(_) => self.faulty = self.faulty.saturating_add(1),
+            Ok(_) => {}
+        }
+        if found.value.is_ok() || self.faulty <= TOLD {
+            self.found.push(found);
+        }
+        Ok(())
+    }
+}
+
+/// The attributes of an object: numbers, texts and arrays of them. What cannot be one is an error
+/// beside its name.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`].
+pub(super) fn read_all(
+    store: &Store,
+    header: &ObjectHeader,
+    common: &mut Common,
+) -> Result<AllFound> {
+    let mut all = AllFound::default();
+    for body in header.messages(kind::ATTRIBUTE) {
+        all.push(match body.is_shared {
+            true => in_table(),
+            false => attribute(store, body.cursor, common),
+        })?;
+    }
+    if let Some(message) = header.message(kind::ATTRIBUTE_INFO)
+        && let Err(error) = dense(store, message.cursor, common, &mut all)
+    {
+        all.push(nameless(error))?;
+    }
+    Ok(all)
+}
+
+/// What lies in the file's heap of shared messages, and has only its place there.
+fn in_table() -> Found {
+    let what = "an attribute in the table of shared messages";
+    nameless(Violation::Unsupported { what }.into())
+}
+
+fn nameless(error: Error) -> Found {
+    Found {
+        name: String::new(),
+        is_renamed: false,
+        value: Err(error),
+    }
+}
+
+/// The attributes of an object that has many of them, if it has. Spec: IV.A.2.v.
+fn dense(
+    store: &Store,
+    mut message: Cursor<'_>,
+    common: &mut Common,
+    all: &mut AllFound,
+) -> Result<()> {
+    const ORDER: u8 = 1;
+    /// Records of attributes by the hashes of their names.
+    const BY_NAME: u8 = 8;
+    const ID_LEN: usize = 8;
+    match message.u8()? {
+        0 => {}
+        version => return Err(message.version(version)),
+    }
+    let flags = message.u8()?;
+    message.skip(if flags & ORDER != 0 { 2 } else { 0 })?;
+    let (heap, names) = (message.address()?, message.address()?);
+    let Some((heap, names)) = heap.zip(names) else {
+        return Ok(());
+    };
+    let heap = FractalHeap::open(store, heap)?;
+    btree2::visit(
+        store,
+        names,
+        BY_NAME,
+        "a tree of attributes",
+        |mut record| {
+            let id = record.take(ID_LEN)?;
+            let is_shared = record.u8()? & SHARED != 0;
+            all.push(match is_shared {
+                // The ID is one of another heap.
+                true => in_table(),
+                false => match heap.object(id) {
+                    Ok(block) => attribute(store, block.cursor(), common),
+                    Err(error) => nameless(error),
+                },
+            })
+        },
+    )
+}
+
+/// An attribute message.
+fn attribute(store: &Store, cursor: Cursor<'_>, common: &mut Common) -> Found {
+    let mut stored: &[u8] = &[];
+    let value = content(store, cursor, common, &mut stored);
+    let name = name::text(stored);
+    Found {
+        is_renamed: name.as_bytes() != stored,
+        name,
+        value,
+    }
+}
+
+/// The value of an attribute message; its name as soon as that is known.
+fn content<'b>(
+    store: &Store,
+    mut cursor: Cursor<'b>,
+    common: &mut Common,
+    name: &mut &'b [u8],
+) -> Result<Value> {
+    const SHARED_TYPE: u8 = 1;
+    const SHARED_SPACE: u8 = 2;
+    let version = cursor.u8()?;
+    let flags = cursor.u8()?;
+    let lens = [cursor.u16()?, cursor.u16()?, cursor.u16()?];
+    match version {
+        1 | 2 => {}
+        3 => cursor.skip(1)?,
+        other => return Err(cursor.version(other)),
+    }
+    let mut part = |len: u16, what| {
+        let start = cursor.position();
+        let part = cursor.part(len.into(), what)?;
+        if version == 1 {
+            cursor.align_8(start)?;
+        }
+        Ok::<_, zt::Error>(part)
+    };
+    let [name_len, type_len, space_len] = lens;
+    let text = part(name_len, "the name of an attribute")?.rest();
+    *name = until_zero(text);
+    let datatype = Body {
+        cursor: part(type_len, "a datatype")?,
+        is_shared: version > 1 && flags & SHARED_TYPE != 0,
+    };
+    let mut dataspace = part(space_len, "a dataspace")?;
+    let datatype = common.datatype(store, datatype)?;
+    if version > 1 && flags & SHARED_SPACE != 0 {
+        let what = "a shared dataspace";
+        return Err(Violation::Unsupported { what }.into());
+    }
+    let dataspace = Dataspace::read(&mut dataspace)?;
+    value(store, cursor, &datatype, dataspace, common)
+}
+
+/// The value of an attribute, whose bytes are next.
+fn value(
+    store: &Store,
+    mut cursor: Cursor<'_>,
+    datatype: &Datatype,
+    dataspace: Dataspace,
+    common: &mut Common,
+) -> Result<Value> {
+    let elements = dataspace.elements().ok_or(Violation::Overflow)?;
+    let Some(mut shape) = dataspace.shape else {
+        return Ok(Value::Null);
+    };
+    let len = usize::try_from(datatype.byte_len).unwrap_or(usize::MAX);
+    let count = usize::try_from(elements).unwrap_or(usize::MAX);
+    let needed = count.checked_mul(len).ok_or(Violation::Overflow)?;
+    if let Class::Array(dimensions, _) = &datatype.class {
+        shape.extend(dimensions);
+    }
+    let levels = shape.len().saturating_add(match &datatype.class {
+        Class::Number(number) | Class::Array(_, number) => usize::from(is_complex(number)),
+        _ => 0,
+    });
+    if levels > NESTING {
+        let limit = NESTING;
+        return Err(Violation::Dimensions { levels, limit }.into());
+    }
+    let mut bytes = cursor.part(needed, "the value of an attribute")?;
+    let mut values = Vec::new();
+    match &datatype.class {
+        Class::Number(kind) => {
+            values.extend(
+                bytes
+                    .rest()
+                    .chunks_exact(len)
+                    .map(|bytes| number(kind, bytes)),
+            );
+        }
+        Class::Array(_, kind) => {
+            let width = element_len(kind);
+            values.extend(
+                bytes
+                    .rest()
+                    .chunks_exact(width)
+                    .map(|bytes| number(kind, bytes)),
+            );
+        }
+        Class::Text(padding) => {
+            let texts = bytes.rest().chunks_exact(len);
+            values.extend(texts.map(|bytes| text(padding.strip(bytes))));
+        }
+        Class::LongText => {
+            for _ in 0..count {
+                let mut reference = bytes.part(len, "a reference to a text")?;
+                let bytes = common.heaps.text(store, &mut reference)?;
+                values.push(text(until_zero(&bytes)));
+            }
+        }
+        Class::Opaque | Class::Other(_) => {
+            let what = datatype.describe();
+            return Err(Violation::Element { what }.into());
+        }
+    }
+    common.charge_lists(store, lists(&shape))?;
+    Ok(nested(values, &shape))
+}
+
+/// Lists that the values of a shape are in: no byte need stand for one of them.
+fn lists(shape: &[u64]) -> u64 {
+    let mut lists = 0u64;
+    let mut inner = 1u64;
+    for count in shape {
+        lists = lists.saturating_add(inner);
+        inner = inner.saturating_mul(*count);
+    }
+    lists
+}
+
+/// Lists within lists, by the dimensions of a shape, outermost first.
+fn nested(mut values: Vec<Value>, shape: &[u64]) -> Value {
+    if let Some(zero) = shape.iter().position(|count| *count == 0) {
+        return no_values(shape.get(..zero).unwrap_or_default());
+    }
+    for count in shape.iter().skip(1).rev() {
+        let count = usize::try_from(*count).unwrap_or(usize::MAX);
+        let mut lists = Vec::with_capacity(values.len().div_ceil(count));
+        let mut rest = values.into_iter().peekable();
+        while rest.peek().is_some() {
+            lists.push(Value::Array(rest.by_ref().take(count).collect()));
+        }
+        values = lists;
+    }
+    match shape {
+        [] => values.pop().unwrap_or(Value::Null),
+        _ => Value::Array(values),
+    }
+}
+
+/// Lists of empty lists, by the dimensions before the first that is 0.
+fn no_values(outer: &[u64]) -> Value {
+    let mut value = Value::Array(Vec::new());
+    for count in outer.iter().rev() {
+        let count = usize::try_from(*count).unwrap_or(0);
+        value = Value::Array(vec![value; count]);
+    }
+    value
+}
+
+/// Text, or bytes where they are none.
+fn text(bytes: &[u8]) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => bytes.to_vec().into(),
+    }
+}
+
+impl Padding {
+    /// What a field holds without its padding.
+    fn strip(self, bytes: &[u8]) -> &[u8] {
+        let padding = match self {
+            Padding::Terminated => return until_zero(bytes),
+            Padding::Zeros => 0,
+            Padding::Spaces => b' ',
+        };
+        let end = bytes.iter().rposition(|byte| *byte != padding);
+        let end = end.map_or(0, |last| last.saturating_add(1));
+        bytes.get(..end).unwrap_or_default()
+    }
+}
+
+fn until_zero(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// Bytes of a number, both parts of a complex one.
+pub(super) fn element_len(number: &Number) -> usize {
+    let parts = if is_complex(number) { 2 } else { 1 };
+    number.dtype.byte_len().saturating_mul(parts)
+}
+
+fn is_complex(number: &Number) -> bool {
+    matches!(number.logical_type, Some("complex64" | "complex128"))
+}
+
+/// The value of a number; a complex one is a list of its parts.
+pub(super) fn number(number: &Number, bytes: &[u8]) -> Value {
+    match (number.logical_type, bytes) {
+        (Some("f8_e5m2"), [bits]) => return F8E5M2::from_bits(*bits).to_f32().into(),
+        (Some("f8_e4m3fn"), [bits]) => return F8E4M3Fn::from_bits(*bits).to_f32().into(),
+        _ => {}
+    }
+    let width = number.dtype.byte_len().max(1);
+    let mut parts: Vec<Value> = bytes
+        .chunks_exact(width)
+        .map(|bytes| scalar(number.dtype, number.byte_order, bytes))
+        .collect();
+    match parts.len() {
+        1 => parts.pop().unwrap_or(Value::Null),
+        _ => Value::Array(parts),
+    }
+}
+
+fn scalar(dtype: DType, byte_order: ByteOrder, bytes: &[u8]) -> Value {
+    let mut word = [0; 8];
+    let sorted: Vec<u8> = match byte_order {
+        ByteOrder::Big => bytes.iter().rev().copied().collect(),
+        ByteOrder::Little => bytes.to_vec(),
+    };
+    for (to, from) in word.iter_mut().zip(&sorted) {
+        *to = *from;
+    }
+    let bits = u64::from_le_bytes(word);
+    let low = |shift: u32| {
+        i64::from_le_bytes(word)
+            .wrapping_shl(shift)
+            .wrapping_shr(shift)
+    };
+    let [a, b, c, d, ..] = word;
+    match dtype {
+        DType::I8 => low(56).into(),
+        DType::I16 => low(48).into(),
+        DType::I32 => low(32).into(),
+        DType::I64 => low(0).into(),
+        DType::Bool => (bits != 0).into(),
+        DType::F64 => f64::from_bits(bits).into(),
+        DType::F32 => f32::from_le_bytes([a, b, c, d]).into(),
+        // The upper half of an f32.
+        DType::BF16 => f32::from_le_bytes([0, 0, a, b]).into(),
+        DType::F16 => f16::from_le_bytes([a, b]).to_f32().into(),
+        _ => bits.into(),
+    }
+}

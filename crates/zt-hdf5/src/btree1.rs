@@ -1,0 +1,70 @@
+//! B-trees of version 1: of the names of old groups, and of chunks. Spec: III.A.1.
+//!
+//! ```text
+//! "TREE", type, level, entries, left sibling, right sibling, key, child, key, child, ..., key
+//! ```
+
+use zt::Result;
+
+use crate::cursor::Cursor;
+use crate::store::Store;
+
+/// What a tree is of.
+#[derive(Clone, Copy)]
+pub(super) struct Tree {
+    pub(super) what: &'static str,
+    pub(super) node_type: u8,
+    /// Bytes of a key.
+    pub(super) key_len: usize,
+}
+
+/// Levels that no tree of this file could have.
+const LEVELS: u8 = 64;
+
+impl Tree {
+    /// Hands out the key and the child of every entry of the leaves, in their order.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `bounds`, and what `visit` returns.
+    pub(super) fn visit(
+        self,
+        store: &Store,
+        root: u64,
+        mut visit: impl FnMut(Cursor<'_>, u64) -> Result<()>,
+    ) -> Result<()> {
+        // The level is that of the parent less one: a tree cannot lead back to itself.
+        let mut pending = vec![(root, None)];
+        while let Some((address, expected)) = pending.pop() {
+            let sizes = store.sizes();
+            let offset = usize::from(sizes.offset);
+            let head_len = offset.saturating_mul(2).saturating_add(8);
+            let head = store.fetch(address, head_len as u64, self.what)?;
+            let mut cursor = head.signed(b"TREE")?;
+            let (node_type, level) = (cursor.u8()?, cursor.u8()?);
+            if node_type != self.node_type {
+                return Err(cursor.field("the type of a tree's node", node_type.into()));
+            }
+            if level >= LEVELS || expected.is_some_and(|expected| level != expected) {
+                return Err(cursor.field("the level of a tree's node", level.into()));
+            }
+            let entries = usize::from(cursor.u16()?);
+            let entry_len = self.key_len.saturating_add(offset);
+            let start = address.saturating_add(head_len as u64);
+            let len = entries.saturating_mul(entry_len) as u64;
+            let block = store.fetch(start, len, self.what)?;
+            let mut cursor = block.cursor();
+            let mut children = Vec::with_capacity(if level > 0 { entries } else { 0 });
+            for _ in 0..entries {
+                let key = cursor.part(self.key_len, self.what)?;
+                let child = cursor.defined_address()?;
+                match level.checked_sub(1) {
+                    None => visit(key, child)?,
+                    below => children.push((child, below)),
+                }
+            }
+            pending.extend(children.into_iter().rev());
+        }
+        Ok(())
+    }
+}

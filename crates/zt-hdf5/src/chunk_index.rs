@@ -1,0 +1,212 @@
+//! Where a dataset's chunks are. Spec: III.A, VII and the appendix of chunk indices.
+
+use std::ops::RangeInclusive;
+
+use zt::Result;
+
+use crate::btree1::Tree;
+use crate::btree2;
+use crate::cursor::Cursor;
+use crate::extensible_array;
+use crate::fixed_array;
+use crate::grid::Grid;
+use crate::layout::{Chunking, Index};
+use crate::store::Store;
+use crate::violation::Violation;
+
+/// Bytes that a chunk without an entry in an index counts as, where it has as many: those of an address.
+const IMPLICIT: u64 = 8;
+
+/// A chunk that was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Chunk {
+    /// Its place among all chunks of the dataset, in row-major order.
+    pub(super) number: u64,
+    pub(super) address: u64,
+    /// Bytes as stored.
+    pub(super) byte_len: u64,
+    /// Filters that were left out, the first in the lowest bit.
+    pub(super) mask: u32,
+}
+
+/// The chunks that were written, sorted by their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Chunks(Vec<Chunk>);
+
+impl Chunks {
+    /// Those of `numbers` that were written.
+    pub(super) fn within(&self, numbers: RangeInclusive<u64>) -> &[Chunk] {
+        let start = self
+            .0
+            .partition_point(|chunk| chunk.number < *numbers.start());
+        let end = self
+            .0
+            .partition_point(|chunk| chunk.number <= *numbers.end());
+        self.0.get(start..end).unwrap_or_default()
+    }
+
+    /// Reads the index of a dataset; `is_filtered` says whether its chunks have lengths of their own.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`.
+    pub(super) fn read(
+        store: &Store,
+        chunking: &Chunking,
+        grid: &Grid,
+        is_filtered: bool,
+    ) -> Result<Self> {
+        let Some(address) = chunking.address else {
+            return Ok(Chunks::default());
+        };
+        let mut found = Found {
+            chunks: Vec::new(),
+            grid,
+            left: store.byte_len(),
+        };
+        let element = Element {
+            is_filtered,
+            length_len: chunking.length_len,
+            chunk_len: grid.chunk_len(),
+        };
+        match chunking.index {
+            Index::Tree1 => tree1(store, address, &mut found)?,
+            Index::Single(filtered) => {
+                let (byte_len, mask) = filtered.unwrap_or((grid.chunk_len(), 0));
+                found.add(Some(0), address, byte_len, mask)?;
+            }
+            Index::Implicit => {
+                let count = grid.count_max().unwrap_or(u64::MAX);
+                let all = count.saturating_mul(grid.chunk_len());
+                store.span(address, all, "all chunks")?;
+                // Nothing is read for them, and they are kept all the same.
+                store.charge(count.saturating_mul(grid.chunk_len().min(IMPLICIT)))?;
+                for index in 0..count {
+                    let at = index.saturating_mul(grid.chunk_len());
+                    let number = grid.number_of_fixed(index);
+                    found.add(number, address.saturating_add(at), grid.chunk_len(), 0)?;
+                }
+            }
+            Index::FixedArray => fixed_array::visit(store, address, |index, cursor| {
+                element.add(cursor, grid.number_of_fixed(index), &mut found)
+            })?,
+            Index::ExtensibleArray => extensible_array::visit(store, address, |index, cursor| {
+                element.add(cursor, grid.number_of_extensible(index), &mut found)
+            })?,
+            Index::Tree2 => tree2(store, address, element, &mut found)?,
+        }
+        found.finish()
+    }
+}
+
+/// The chunks that have been found.
+struct Found<'g> {
+    chunks: Vec<Chunk>,
+    grid: &'g Grid,
+    /// Bytes of the file that no chunk has taken. Chunks that share bytes would decode to more than
+    /// the file justifies, and nobody writes them.
+    left: u64,
+}
+
+impl Found<'_> {
+    /// Adds a chunk. One without a number is outside the shape: the dataset was cut later.
+    fn add(&mut self, number: Option<u64>, address: u64, byte_len: u64, mask: u32) -> Result<()> {
+        let Some(number) = number else {
+            return Ok(());
+        };
+        let overlap = Violation::Field {
+            what: "the length of all chunks",
+            value: byte_len,
+        };
+        self.left = self.left.checked_sub(byte_len.max(1)).ok_or(overlap)?;
+        self.chunks.push(Chunk {
+            number,
+            address,
+            byte_len,
+            mask,
+        });
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Chunks> {
+        self.chunks.sort_unstable_by_key(|chunk| chunk.number);
+        let mut pairs = self.chunks.windows(2);
+        let twice = pairs.find_map(|pair| match pair {
+            [first, second] if first.number == second.number => Some(first.number),
+            _ => None,
+        });
+        match twice {
+            Some(value) => {
+                let what = "the number of two chunks";
+                Err(Violation::Field { what, value }.into())
+            }
+            None => Ok(Chunks(self.chunks)),
+        }
+    }
+}
+
+/// What an array or a tree of version 2 says of a chunk.
+#[derive(Clone, Copy)]
+struct Element {
+    is_filtered: bool,
+    length_len: usize,
+    chunk_len: u64,
+}
+
+impl Element {
+    fn read(self, cursor: &mut Cursor<'_>) -> Result<(Option<u64>, u64, u32)> {
+        let address = cursor.address()?;
+        Ok(match self.is_filtered {
+            true => (address, cursor.uint(self.length_len)?, cursor.u32()?),
+            false => (address, self.chunk_len, 0),
+        })
+    }
+
+    fn add(
+        self,
+        cursor: &mut Cursor<'_>,
+        number: Option<u64>,
+        found: &mut Found<'_>,
+    ) -> Result<()> {
+        match self.read(cursor)? {
+            (Some(address), byte_len, mask) => found.add(number, address, byte_len, mask),
+            (None, ..) => Ok(()),
+        }
+    }
+}
+
+/// A tree of version 1: its keys have lengths, masks and the first elements of chunks.
+fn tree1(store: &Store, root: u64, found: &mut Found<'_>) -> Result<()> {
+    let rank = found.grid.rank();
+    let tree = Tree {
+        what: "a tree of chunks",
+        node_type: 1,
+        // And the offset within an element, which is 0.
+        key_len: rank.saturating_add(1).saturating_mul(8).saturating_add(8),
+    };
+    tree.visit(store, root, |mut key, address| {
+        let byte_len = u64::from(key.u32()?);
+        let mask = key.u32()?;
+        let first: Result<Vec<u64>> = (0..rank).map(|_| key.uint(8)).collect();
+        let number = found.grid.number_of_first(&first?);
+        let number = number.map_err(|value| key.field("the place of a chunk", value))?;
+        found.add(number, address, byte_len, mask)
+    })
+}
+
+/// A tree of version 2: its records end with the coordinates of chunks.
+fn tree2(store: &Store, root: u64, element: Element, found: &mut Found<'_>) -> Result<()> {
+    const PLAIN: u8 = 10;
+    const FILTERED: u8 = 11;
+    let node_type = if element.is_filtered { FILTERED } else { PLAIN };
+    let rank = found.grid.rank();
+    btree2::visit(store, root, node_type, "a tree of chunks", |mut record| {
+        let (address, byte_len, mask) = element.read(&mut record)?;
+        let place: Result<Vec<u64>> = (0..rank).map(|_| record.uint(8)).collect();
+        let number = found.grid.number(&place?);
+        match address {
+            Some(address) => found.add(number, address, byte_len, mask),
+            None => Ok(()),
+        }
+    })
+}

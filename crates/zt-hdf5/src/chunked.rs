@@ -1,0 +1,492 @@
+//! The values of a chunked dataset, as a source that gives them in row-major order.
+//!
+//! Rows are scattered over chunks, so they are put together in *bands*: as many of the outermost
+//! rows as fit into a few megabytes, made of all chunks that touch them, in one pass. A band holds
+//! whole rows of chunks wherever that is possible, so that each chunk is decoded once. The index of
+//! the chunks is read when the first value is.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use zt::{Error, ErrorKind, Result, Source};
+use zt_foreign::strided::{self, Cut, Place, Step};
+
+use crate::chunk_index::{Chunk, Chunks};
+use crate::filled;
+use crate::grid::Grid;
+use crate::layout::Chunking;
+use crate::pipeline::Pipeline;
+use crate::store::{self, Store};
+use crate::violation::Violation;
+
+/// Bytes that a band has at least, if there are as many: several rows of small chunks.
+const BAND: u64 = 1 << 20;
+
+/// Times that a chunk is decoded, at most, where a row of chunks does not fit into a band.
+const PASSES: u64 = 64;
+
+/// A chunked dataset.
+pub(super) struct Chunked {
+    store: Store,
+    chunking: Chunking,
+    grid: Grid,
+    pipeline: Pipeline,
+    fill: Vec<u8>,
+    byte_len: u64,
+    bands: Bands,
+    /// Those of the file that are held.
+    held: strided::Bands,
+    id: u64,
+    chunks: Mutex<Option<Result<Arc<Chunks>>>>,
+}
+
+impl Chunked {
+    /// The values of a dataset of `byte_len` bytes, which is not 0. `held` and the budget of `store` are
+    /// shared by the datasets of a file.
+    ///
+    /// # Errors
+    ///
+    /// Code `unsupported` where each chunk would be decoded many times, or one went through a filter that is
+    /// not undone here; where there is such a filter, those of the index.
+    pub(super) fn new(
+        store: &Store,
+        chunking: Chunking,
+        grid: Grid,
+        pipeline: Pipeline,
+        fill: Vec<u8>,
+        byte_len: u64,
+        held: &strided::Bands,
+    ) -> Result<Self> {
+        let bands = Bands::new(&grid, chunking.element_len);
+        if !pipeline.is_empty() {
+            let (passes, limit) = (bands.passes, PASSES);
+            if passes > limit {
+                return Err(Violation::Scattered { passes, limit }.into());
+            }
+        }
+        let chunked = Chunked {
+            store: store.sharing(),
+            chunking,
+            grid,
+            pipeline,
+            fill,
+            byte_len,
+            bands,
+            held: held.clone(),
+            id: held.next_id(),
+            chunks: Mutex::default(),
+        };
+        chunked.check_filters()?;
+        Ok(chunked)
+    }
+
+    /// Bytes that are made to read all values once.
+    pub(super) fn work(&self) -> u64 {
+        match self.pipeline.is_empty() {
+            true => self.byte_len,
+            false => self.grid.covering_len().saturating_mul(self.bands.passes),
+        }
+    }
+
+    /// A filter that is not undone here is no fault where no chunk went through it: then, and only then,
+    /// is it known before the values are read.
+    fn check_filters(&self) -> Result<()> {
+        if !self.pipeline.has_unknown() {
+            return Ok(());
+        }
+        let chunks = self.chunks()?;
+        let mut filtered = chunks.within(0..=u64::MAX).iter();
+        filtered.try_for_each(
+            |chunk| match self.is_plain(&self.grid.place(chunk.number)) {
+                true => Ok(()),
+                false => self.pipeline.check_known(chunk.mask),
+            },
+        )
+    }
+
+    /// Whether the chunk at `place` is stored as its values are.
+    fn is_plain(&self, place: &[u64]) -> bool {
+        let is_plain_edge = || self.chunking.edges_are_plain && self.grid.is_on_edge(place);
+        self.pipeline.is_empty() || is_plain_edge()
+    }
+
+    /// The index, which is read once, and so is one that is at fault. All indices of a file together
+    /// have one budget: datasets that share one would each hold it.
+    fn chunks(&self) -> Result<Arc<Chunks>> {
+        let mut known = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(chunks) = &*known {
+            return chunks.clone();
+        }
+        let is_filtered = !self.pipeline.is_empty();
+        let store = self.store.afresh();
+        let read = Chunks::read(&store, &self.chunking, &self.grid, is_filtered);
+        // What could not be read now may be later, and costs nothing till then.
+        if let Err(error) = &read
+            && error.kind() == ErrorKind::Io
+        {
+            return Err(error.clone());
+        }
+        let charged = self.store.charge(store.spent());
+        known.insert(charged.and(read.map(Arc::new))).clone()
+    }
+
+    /// The values of a band.
+    fn gather(&self, band: &Band) -> Result<Vec<u8>> {
+        let chunks = self.chunks()?;
+        let mut bytes = self.filled(band.byte_len)?;
+        // Those that touch it have numbers without a gap: it is one row wide in the dimensions before
+        // its own, and as wide as the dataset in those behind.
+        let ends = band.ends(&self.grid);
+        let [first, last] = ends.map(|place| self.grid.number(&place));
+        let Some((first, last)) = first.zip(last) else {
+            return Ok(bytes);
+        };
+        // Written ones alone: a few bytes of a file can say that there are any number of chunks.
+        for chunk in chunks.within(first..=last) {
+            let place = self.grid.place(chunk.number);
+            self.scatter(*chunk, &place, band, &mut bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    /// So many bytes of values that were never written.
+    fn filled(&self, byte_len: u64) -> Result<Vec<u8>> {
+        let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
+        let len = usize::try_from(byte_len).map_err(|_| refused())?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).map_err(|_| refused())?;
+        bytes.resize(len, 0);
+        if self.fill.iter().any(|byte| *byte != 0) {
+            filled::repeat(&self.fill, 0, &mut bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// Puts the values of a chunk where they belong in a band.
+    fn scatter(&self, chunk: Chunk, place: &[u64], band: &Band, out: &mut [u8]) -> Result<()> {
+        let Some(overlap) = Overlap::new(&self.grid, place, band, self.chunking.element_len) else {
+            return Ok(());
+        };
+        let (skipped, values) = self.values(chunk, place, &overlap)?;
+        let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let run = size(overlap.run);
+        let mut at = Place::new(overlap.steps, overlap.from);
+        loop {
+            let from = size(at.from.saturating_sub(skipped));
+            let source = values.get(from..).and_then(|values| values.get(..run));
+            let to = size(overlap.to.saturating_add(at.to));
+            let target = out.get_mut(to..).and_then(|out| out.get_mut(..run));
+            if let (Some(source), Some(target)) = (source, target) {
+                target.copy_from_slice(source);
+            }
+            if !at.advance() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The values of a chunk, as far as they are needed, and how many bytes are missing before.
+    fn values(
+        &self,
+        chunk: Chunk,
+        place: &[u64],
+        overlap: &Overlap,
+    ) -> Result<(u64, Cow<'_, [u8]>)> {
+        let expected = self.grid.chunk_len();
+        let what = "a chunk";
+        let span = self.store.span(chunk.address, chunk.byte_len, what)?;
+        if self.is_plain(place) {
+            if chunk.byte_len != expected {
+                let found = chunk.byte_len;
+                return Err(Error::from(Violation::Length { expected, found }).with_span(span));
+            }
+            let needed = overlap.end.saturating_sub(overlap.from);
+            let start = chunk.address.saturating_add(overlap.from);
+            let span = self.store.span(start, needed, what)?;
+            let source = self.store.source();
+            return Ok((
+                overlap.from,
+                match source.slice(span) {
+                    Some(values) => Cow::Borrowed(values),
+                    None => Cow::Owned(store::read(source, span)?),
+                },
+            ));
+        }
+        let stored = store::read(self.store.source(), span)?;
+        let len = usize::try_from(expected).unwrap_or(usize::MAX);
+        let values = self.pipeline.decode(stored, chunk.mask, len);
+        Ok((
+            0,
+            Cow::Owned(values.map_err(|error| error.with_span(span))?),
+        ))
+    }
+
+    fn fill(&self, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
+        while !out.is_empty() {
+            let band = self.bands.band(&self.grid, offset);
+            let skip = offset.saturating_sub(band.start);
+            let key = (self.id, band.start);
+            let make = || Ok(self.gather(&band)?);
+            let len = self.held.copy(key, band.byte_len, skip, out, make)?;
+            if len == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            offset = offset.saturating_add(len as u64);
+            out = out.get_mut(len..).unwrap_or_default();
+        }
+        Ok(())
+    }
+}
+
+impl Source for Chunked {
+    fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.bands.is_sequential
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buf.len() as u64);
+        if end.is_none_or(|end| end > self.byte_len) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.fill(offset, buf)
+    }
+}
+
+/// How a dataset is cut into bands.
+#[derive(Debug, Clone)]
+struct Bands {
+    cut: Cut,
+    /// Bands that touch a chunk, at most.
+    passes: u64,
+    is_sequential: bool,
+}
+
+impl Bands {
+    fn new(grid: &Grid, element_len: u64) -> Self {
+        let parallel = Bands::within(grid, element_len, strided::share());
+        match parallel.passes {
+            1 => parallel,
+            // Where a row of chunks does not fit, bands are made one after the other.
+            _ => Bands {
+                is_sequential: true,
+                ..Bands::within(grid, element_len, strided::SEQUENTIAL_BAND)
+            },
+        }
+    }
+
+    /// Bands of at most `room` bytes, where a row is no longer.
+    fn within(grid: &Grid, element_len: u64, room: u64) -> Self {
+        let cut = Cut::within(&grid.shape, element_len, room);
+        let (axis, fits) = (cut.axis, cut.rows);
+        let count = grid.shape.get(axis).copied().unwrap_or(1);
+        let chunk = grid.chunk.get(axis).copied().unwrap_or(1).min(count).max(1);
+        // Whole rows of chunks, and no more of them than make a band worth its while.
+        let wanted = BAND.checked_div(cut.row).unwrap_or(1).clamp(1, fits);
+        let rows = match fits.checked_div(chunk) {
+            Some(0) | None => fits,
+            Some(_) => wanted.div_ceil(chunk).saturating_mul(chunk).min(fits),
+        };
+        let rows = rows.saturating_sub(
+            rows.checked_rem(chunk)
+                .filter(|_| rows > chunk)
+                .unwrap_or(0),
+        );
+        let outer = grid.shape.iter().zip(&grid.chunk).take(axis);
+        let outer = outer.map(|(count, chunk)| *count.min(chunk));
+        let across = outer.fold(1u64, u64::saturating_mul);
+        Bands {
+            cut: cut.with_rows(rows),
+            passes: across.saturating_mul(chunk.div_ceil(rows.max(1))),
+            is_sequential: false,
+        }
+    }
+
+    /// The band that holds the byte at `offset`.
+    fn band(&self, grid: &Grid, offset: u64) -> Band {
+        let band = self.cut.locate(offset);
+        let mut extents: Vec<(u64, u64)> = grid.shape.iter().map(|count| (0, *count)).collect();
+        for (axis, (extent, first)) in extents.iter_mut().zip(&band.place).enumerate() {
+            let rows = if axis == self.cut.axis { band.rows } else { 1 };
+            *extent = (*first, first.saturating_add(rows));
+        }
+        Band {
+            start: band.start,
+            byte_len: band.byte_len,
+            extents,
+        }
+    }
+}
+
+/// A part of a dataset.
+#[derive(Debug, Clone)]
+struct Band {
+    /// Its first byte, of those of the dataset.
+    start: u64,
+    byte_len: u64,
+    /// The elements that it covers in every dimension: the first, and one past the last.
+    extents: Vec<(u64, u64)>,
+}
+
+impl Band {
+    /// The places of the first chunk that touches it, and of the last.
+    fn ends(&self, grid: &Grid) -> [Vec<u64>; 2] {
+        let extents = self.extents.iter().zip(&grid.chunk);
+        let ends = extents.map(|((first, end), chunk)| {
+            let place = |element: u64| element.checked_div(*chunk).unwrap_or(0);
+            (place(*first), place(end.saturating_sub(1)))
+        });
+        let (first, last) = ends.unzip();
+        [first, last]
+    }
+}
+
+/// What a chunk and a band have in common.
+struct Overlap {
+    /// Bytes that lie together in both.
+    run: u64,
+    /// The other dimensions, outermost first.
+    steps: Vec<Step>,
+    /// The first byte in the chunk, one past the last, and the first in the band.
+    from: u64,
+    end: u64,
+    to: u64,
+}
+
+impl Overlap {
+    fn new(grid: &Grid, place: &[u64], band: &Band, element_len: u64) -> Option<Self> {
+        let mut overlap = Overlap {
+            run: element_len,
+            steps: Vec::with_capacity(grid.rank()),
+            from: 0,
+            end: 0,
+            to: 0,
+        };
+        // Bytes from one element of a dimension to the next, in the chunk and in the band.
+        let (mut chunk_stride, mut band_stride) = (element_len, element_len);
+        let mut reach = 0u64;
+        let axes = grid.chunk.iter().zip(place).zip(&band.extents).enumerate();
+        let axes: Vec<_> = axes.collect();
+        for (axis, ((chunk, at), (first, end))) in axes.into_iter().rev() {
+            let origin = at.checked_mul(*chunk)?;
+            let low = origin.max(*first);
+            let high = origin.checked_add(*chunk)?.min(*end);
+            let count = high.checked_sub(low).filter(|count| *count > 0)?;
+            overlap.from = overlap
+                .from
+                .checked_add(low.checked_sub(origin)?.checked_mul(chunk_stride)?)?;
+            overlap.to = overlap
+                .to
+                .checked_add(low.checked_sub(*first)?.checked_mul(band_stride)?)?;
+            reach = reach.checked_add(count.checked_sub(1)?.checked_mul(chunk_stride)?)?;
+            if axis.checked_add(1) == Some(grid.rank()) {
+                overlap.run = count.checked_mul(element_len)?;
+            } else {
+                overlap.steps.push(Step {
+                    count,
+                    from: chunk_stride,
+                    to: band_stride,
+                });
+            }
+            chunk_stride = chunk_stride.checked_mul(*chunk)?;
+            band_stride = band_stride.checked_mul(end.checked_sub(*first)?)?;
+        }
+        overlap.steps.reverse();
+        overlap.end = overlap.from.checked_add(reach)?.checked_add(element_len)?;
+        Some(overlap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zt::{Memory, Span};
+
+    use super::super::cursor::Sizes;
+    use super::super::layout::Index;
+    use super::*;
+
+    /// Each chunk is decoded once wherever a row of chunks fits.
+    #[test]
+    fn bands_are_whole_rows_of_chunks() {
+        for room in [2, 3, 5, 7, 8, 99] {
+            let grid = Grid::new(vec![100], &[Some(100)], vec![2], 1).unwrap();
+            let bands = Bands::within(&grid, 1, room);
+            assert_eq!(bands.passes, 1, "{room}");
+            let mut at = 0;
+            while at < 100 {
+                let band = bands.band(&grid, at);
+                assert_eq!((band.start, band.start % 2), (at, 0), "{room}");
+                at += band.byte_len;
+            }
+        }
+    }
+
+    /// Then bands are long, and whoever reads them is not to begin many.
+    #[test]
+    fn values_whose_chunks_are_decoded_again_are_read_in_order() {
+        const COLUMNS: u64 = 64 << 10;
+        for (chunks, is_sequential) in [(1, false), (64, true)] {
+            let sizes = Sizes {
+                offset: 8,
+                length: 8,
+            };
+            let file = Arc::new(Memory::new(vec![0u8; 8]));
+            let store = Store::new(file, Span::new(0, 8).unwrap(), 0, sizes);
+            let (shape, chunk) = (vec![16, chunks * COLUMNS], vec![16, COLUMNS]);
+            let byte_len = shape.iter().product();
+            let limits = [None, None];
+            let grid = Grid::new(shape, &limits, chunk.clone(), 1).unwrap();
+            let chunking = Chunking {
+                shape: chunk,
+                element_len: 1,
+                edges_are_plain: false,
+                index: Index::Implicit,
+                address: None,
+                length_len: 8,
+            };
+            let (pipeline, held) = (Pipeline::default(), strided::Bands::default());
+            let chunked =
+                Chunked::new(&store, chunking, grid, pipeline, vec![0], byte_len, &held).unwrap();
+            assert_eq!(chunked.is_sequential(), is_sequential, "{chunks}");
+        }
+    }
+
+    /// However little there is room for, and whatever the chunks are, bands cover a dataset from its
+    /// first byte to its last, and each is the extents that it says.
+    #[test]
+    fn bands_follow_each_other_without_a_gap() {
+        const ELEMENT: u64 = 4;
+        for (shape, chunk) in [
+            (&[7][..], &[3][..]),
+            (&[5, 9], &[2, 4]),
+            (&[3, 4, 5], &[2, 3, 2]),
+            (&[3, 4, 5], &[7, 1, 9]),
+        ] {
+            let limits: Vec<_> = shape.iter().copied().map(Some).collect();
+            let grid = Grid::new(shape.to_vec(), &limits, chunk.to_vec(), ELEMENT).unwrap();
+            let all = shape.iter().product::<u64>() * ELEMENT;
+            for room in [ELEMENT, 9, 20, 64, 100, all] {
+                let bands = Bands::within(&grid, ELEMENT, room);
+                let (mut at, mut seen) = (0, Vec::new());
+                while at < all {
+                    let band = bands.band(&grid, at);
+                    assert_eq!(band.start, at, "{shape:?} {chunk:?} {room}");
+                    assert!((1..=room.max(ELEMENT)).contains(&band.byte_len));
+                    let extents = band.extents.iter().map(|(first, end)| end - first);
+                    assert_eq!(extents.product::<u64>() * ELEMENT, band.byte_len);
+                    // Any byte of a band leads to it.
+                    let last = bands.band(&grid, at + band.byte_len - 1);
+                    assert_eq!((last.start, &last.extents), (at, &band.extents));
+                    at += band.byte_len;
+                    seen.push(band.extents);
+                }
+                assert_eq!(at, all);
+                assert!(seen.iter().is_sorted(), "{seen:?}");
+            }
+        }
+    }
+}

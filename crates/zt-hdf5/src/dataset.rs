@@ -1,0 +1,287 @@
+//! A dataset as an object.
+
+use std::sync::Arc;
+
+use zt::{
+    Attributes, Blob, Component, FileBuilder, Limits, Object, RawComponent, RawObject, Result,
+    SourceId, Span,
+};
+use zt_foreign::strided::Bands;
+
+use crate::chunked::Chunked;
+use crate::common::Common;
+use crate::dataspace::Dataspace;
+use crate::datatype::{Class, Datatype, Number};
+use crate::filled::Filled;
+use crate::grid::Grid;
+use crate::layout::{Chunking, Layout};
+use crate::object_header::{ObjectHeader, kind};
+use crate::pipeline::{self, MAX_RATIO, Pipeline};
+use crate::store::Store;
+use crate::violation::Violation;
+
+/// Bytes that are made to read every dataset once, beside those that what is in the file can stand for:
+/// fill values need no bytes.
+const UNSTORED_MAX: u64 = 64 << 20;
+
+/// Bytes of a filtered chunk, which is decoded as a whole. HDF5 itself goes to 4 GiB; its users
+/// rarely beyond a few megabytes.
+const CHUNK_MAX: u64 = 1 << 30;
+
+/// What the datasets of a file have in common.
+pub(super) struct Datasets {
+    file: SourceId,
+    bands: Bands,
+    /// With the budget of all indices of chunks.
+    indices: Store,
+    /// Bytes that may still be made to read values that are not ranges of the file.
+    left: u64,
+    limit: u64,
+    /// And of one of them.
+    decoded_max: u64,
+}
+
+/// What a listing shows of a dataset that cannot be read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Listed {
+    shape: Option<Vec<u64>>,
+    dtype: Option<&'static str>,
+}
+
+impl Listed {
+    pub(super) fn raw(self) -> RawObject {
+        let mut raw = RawObject::default();
+        raw.format = Some("dense".into());
+        raw.shape = self.shape;
+        if let Some(dtype) = self.dtype {
+            let mut data = RawComponent::default();
+            data.dtype = Some(dtype.into());
+            raw.components = vec![("data".into(), data)];
+        }
+        raw
+    }
+}
+
+/// A dataset, before its values are looked for.
+pub(super) struct Dataset<'h> {
+    header: &'h ObjectHeader,
+    dataspace: Dataspace,
+    datatype: Arc<Datatype>,
+    number: Number,
+    /// Dimensions of an element.
+    inner: Vec<u64>,
+}
+
+impl<'h> Dataset<'h> {
+    /// `opaque_is_bf16` says what two bytes without a meaning are. On an error, `listed` is what is
+    /// known of it all the same.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`; `dtype` for elements that are no numbers; `unsupported`.
+    pub(super) fn read(
+        store: &Store,
+        header: &'h ObjectHeader,
+        common: &mut Common,
+        opaque_is_bf16: bool,
+        listed: &mut Listed,
+    ) -> Result<Self> {
+        let missing = |what| move || zt::Error::from(Violation::Missing { what });
+        let dataspace = header.read_message(store, kind::DATASPACE, Dataspace::read)?;
+        let dataspace = dataspace.ok_or_else(missing("dataspace"))?;
+        listed.shape = dataspace.shape.clone();
+        let datatype = header.message(kind::DATATYPE);
+        let datatype = common.datatype(store, datatype.ok_or_else(missing("datatype"))?)?;
+        listed.dtype = Some(datatype.describe());
+        let (number, inner) = match &datatype.class {
+            Class::Number(number) => (number.clone(), Vec::new()),
+            Class::Array(dimensions, number) => (number.clone(), dimensions.clone()),
+            _ => {
+                let what = datatype.describe();
+                let number = datatype.as_bf16().filter(|_| opaque_is_bf16);
+                let number = number.ok_or(Violation::Element { what })?;
+                listed.dtype = Some(number.dtype.as_str());
+                (number, Vec::new())
+            }
+        };
+        Ok(Dataset {
+            header,
+            dataspace,
+            datatype,
+            number,
+            inner,
+        })
+    }
+
+    /// The names of its values, where they have some, and whether other datasets have them too.
+    pub(super) fn names(&self) -> Option<(Arc<Attributes>, bool)> {
+        let mut datatypes = self.header.messages(kind::DATATYPE);
+        let is_shared = datatypes.any(|body| body.is_shared);
+        let names = self.number.names.clone();
+        names.map(|names| (names, is_shared))
+    }
+}
+
+impl Datasets {
+    pub(super) fn new(file: SourceId, store: &Store, limits: &Limits) -> Self {
+        let limit = store
+            .byte_len()
+            .saturating_mul(MAX_RATIO)
+            .saturating_add(UNSTORED_MAX);
+        Datasets {
+            file,
+            bands: Bands::default(),
+            indices: store.afresh(),
+            left: limit,
+            limit,
+            decoded_max: limits.decoded_len,
+        }
+    }
+
+    /// The object that a dataset is, without attributes, and where its values are.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`, `shape-size-mismatch`, `decompression-limit`,
+    /// `unsupported`.
+    pub(super) fn object(
+        &mut self,
+        builder: &mut FileBuilder,
+        store: &Store,
+        dataset: &Dataset<'_>,
+    ) -> Result<(Object, SourceId)> {
+        let (span, source) = self.place(builder, store, dataset)?;
+        let outer = dataset.dataspace.shape.iter().flatten();
+        let shape: Vec<u64> = outer.chain(&dataset.inner).copied().collect();
+        let number = &dataset.number;
+        let mut data = Component::new(number.dtype, Blob::raw(span));
+        data.logical_type = number.logical_type.map(Into::into);
+        data.byte_order = number.byte_order;
+        let object = Object::new(shape, "dense").with_component("data", data);
+        Ok((object, source))
+    }
+
+    /// Where the values of a dataset are.
+    fn place(
+        &mut self,
+        builder: &mut FileBuilder,
+        store: &Store,
+        known: &Dataset<'_>,
+    ) -> Result<(Span, SourceId)> {
+        if known.header.message(kind::EXTERNAL_FILES).is_some() {
+            let what = "data in other files";
+            return Err(Violation::Unsupported { what }.into());
+        }
+        if known.dataspace.shape.is_none() {
+            let what = "none: the dataspace is null";
+            return Err(Violation::Element { what }.into());
+        }
+        let layout = known
+            .header
+            .read_message(store, kind::LAYOUT, Layout::read)?;
+        let layout = layout.ok_or(Violation::Missing { what: "layout" })?;
+        let elements = known.dataspace.elements();
+        let byte_len = elements.and_then(|count| count.checked_mul(known.datatype.byte_len));
+        let byte_len = byte_len.filter(|len| i64::try_from(*len).is_ok());
+        let byte_len = byte_len.ok_or(Violation::Overflow)?;
+        let whole = |found: u64| match found >= byte_len {
+            true => Ok(()),
+            false => Err(Violation::Length {
+                expected: byte_len,
+                found,
+            }),
+        };
+        let empty = (Span::default(), self.file);
+        match layout {
+            Layout::Virtual => {
+                let what = "data in other datasets";
+                Err(Violation::Unsupported { what }.into())
+            }
+            _ if byte_len == 0 => Ok(empty),
+            Layout::Compact(span) => {
+                whole(span.byte_len())?;
+                let span = Span::new(span.offset(), byte_len);
+                Ok((span.ok_or(Violation::Overflow)?, self.file))
+            }
+            Layout::Contiguous {
+                address: Some(address),
+                byte_len: found,
+            } => {
+                whole(found.unwrap_or(byte_len))?;
+                let span = store.span(address, byte_len, "the data")?;
+                Ok((span, self.file))
+            }
+            Layout::Contiguous { address: None, .. }
+            | Layout::Chunked(Chunking { address: None, .. }) => {
+                self.check_len(byte_len)?;
+                self.charge_made(byte_len)?;
+                let fill = super::fill_value::read(store, known.header, known.datatype.byte_len)?;
+                let source = builder.derived(Filled::new(fill, byte_len));
+                Ok((Span::new(0, byte_len).unwrap_or_default(), source))
+            }
+            Layout::Chunked(chunking) => self.chunked(builder, store, known, chunking, byte_len),
+        }
+    }
+
+    fn chunked(
+        &mut self,
+        builder: &mut FileBuilder,
+        store: &Store,
+        known: &Dataset<'_>,
+        chunking: Chunking,
+        byte_len: u64,
+    ) -> Result<(Span, SourceId)> {
+        let pipeline = known
+            .header
+            .read_message(store, kind::FILTERS, Pipeline::read)?
+            .unwrap_or_default();
+        let element_len = known.datatype.byte_len;
+        let fill = super::fill_value::read(store, known.header, element_len)?;
+        let shape = known.dataspace.shape.clone().unwrap_or_default();
+        let limits = &known.dataspace.limits;
+        let field = |what, value| Err(Violation::Field { what, value }.into());
+        if chunking.element_len != element_len {
+            return field("the length of a chunk's element", chunking.element_len);
+        }
+        if chunking.shape.len() != shape.len() {
+            return field("the rank of a chunk", chunking.shape.len() as u64);
+        }
+        let grid = Grid::new(shape, limits, chunking.shape.clone(), element_len);
+        let grid = grid.ok_or(Violation::Overflow)?;
+        if !pipeline.is_empty() {
+            let limit = CHUNK_MAX.min(pipeline::reach(store.byte_len()));
+            let (byte_len, limit) = (grid.chunk_len(), limit.min(self.decoded_max));
+            if byte_len > limit {
+                return Err(Violation::ChunkSize { byte_len, limit }.into());
+            }
+        }
+        self.check_len(byte_len)?;
+        let place = chunking.address.map_or(0, |address| store.offset(address));
+        let (indices, bands) = (&self.indices, &self.bands);
+        let values = Chunked::new(indices, chunking, grid, pipeline, fill, byte_len, bands)?;
+        // Chunks are made as a whole, however little of them is within the shape, and maybe again.
+        self.charge_made(values.work())?;
+        let source = builder.derived_from(values, self.file, place);
+        Ok((Span::new(0, byte_len).unwrap_or_default(), source))
+    }
+
+    /// Refuses values that take more bytes than the caller allows.
+    fn check_len(&self, byte_len: u64) -> Result<(), Violation> {
+        let limit = self.decoded_max;
+        match byte_len > limit {
+            true => Err(Violation::Decoded { byte_len, limit }),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts bytes that are made when they are read, and refuses those that the file cannot stand for.
+    fn charge_made(&mut self, byte_len: u64) -> Result<(), Violation> {
+        let (left, limit) = (self.left, self.limit);
+        self.left = left.checked_sub(byte_len).ok_or(Violation::Sparse {
+            byte_len,
+            left,
+            limit,
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! The shape of a dataset or an attribute. Spec: IV.A.2.b.
+
+use zt::Result;
+
+use crate::cursor::Cursor;
+
+/// Dimensions that HDF5 allows: `H5S_MAX_RANK`.
+const RANK_MAX: u8 = 32;
+
+/// A shape, and how far it may grow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dataspace {
+    /// Outermost first; `None` for a dataspace without elements and without a shape.
+    pub(super) shape: Option<Vec<u64>>,
+    /// Of the same rank; `None` where a dimension is unlimited.
+    pub(super) limits: Vec<Option<u64>>,
+}
+
+impl Dataspace {
+    /// Reads the message.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`.
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+        const HAS_LIMITS: u8 = 1;
+        const NULL: u8 = 2;
+        let version = cursor.u8()?;
+        let rank = cursor.u8()?;
+        let flags = cursor.u8()?;
+        let is_null = match version {
+            1 => {
+                cursor.skip(1 + 4)?;
+                false
+            }
+            2 => cursor.u8()? == NULL,
+            other => return Err(cursor.version(other)),
+        };
+        if rank > RANK_MAX {
+            return Err(cursor.field("the rank of a dataspace", rank.into()));
+        }
+        let shape: Vec<u64> = dimensions(cursor, rank)?;
+        let limits = match flags & HAS_LIMITS {
+            0 => shape.iter().copied().map(Some).collect(),
+            _ => {
+                let width = u32::from(cursor.sizes().length).saturating_mul(8);
+                let unlimited = u64::MAX.checked_shr(64u32.saturating_sub(width));
+                let limits = dimensions(cursor, rank)?.into_iter();
+                limits
+                    .map(|limit| Some(limit).filter(|_| Some(limit) != unlimited))
+                    .collect()
+            }
+        };
+        let shape = if is_null { None } else { Some(shape) };
+        Ok(Dataspace { shape, limits })
+    }
+
+    /// Elements; `None` where there are more than can be counted.
+    pub(super) fn elements(&self) -> Option<u64> {
+        let mut counts = self.shape.as_deref().unwrap_or(&[0]).iter();
+        counts.try_fold(1u64, |product, count| product.checked_mul(*count))
+    }
+}
+
+fn dimensions(cursor: &mut Cursor<'_>, rank: u8) -> Result<Vec<u64>> {
+    (0..rank).map(|_| cursor.length()).collect()
+}

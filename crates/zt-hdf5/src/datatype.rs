@@ -1,0 +1,391 @@
+//! What the elements of a dataset or an attribute are. Spec: IV.A.2.d.
+
+use std::sync::Arc;
+
+use zt::{Attributes, ByteOrder, DType, Result, Value};
+
+use crate::cursor::Cursor;
+use crate::name;
+use crate::violation::Violation;
+
+/// Types within types, at most: arrays of enumerations of integers.
+const DEPTH: usize = 8;
+
+/// Dimensions of an array that HDF5 allows: `H5S_MAX_RANK`.
+const RANK_MAX: u8 = 32;
+/// And of arrays within arrays together: those that an object may have.
+const DIMENSIONS_MAX: usize = 64;
+
+/// A datatype.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Datatype {
+    /// Bytes of an element.
+    pub(super) byte_len: u64,
+    pub(super) class: Class,
+}
+
+/// What an element is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Class {
+    /// A number of ours.
+    Number(Number),
+    /// An array of numbers, its dimensions outermost first.
+    Array(Vec<u64>, Number),
+    /// Text of a fixed length.
+    Text(Padding),
+    /// Text of any length, in the global heap.
+    LongText,
+    /// Bytes without a meaning.
+    Opaque,
+    /// Anything else: what it is.
+    Other(&'static str),
+}
+
+/// What follows a text that is shorter than its field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Padding {
+    /// A zero ends it, and anything may follow.
+    Terminated,
+    /// Zeros: those within belong to it.
+    Zeros,
+    Spaces,
+}
+
+/// A number that has a meaning here.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Number {
+    pub(super) dtype: DType,
+    pub(super) logical_type: Option<&'static str>,
+    pub(super) byte_order: ByteOrder,
+    /// The names that an enumeration has for its values.
+    pub(super) names: Option<Arc<Attributes>>,
+}
+
+/// What stands before the properties of a type.
+struct Head {
+    version: u8,
+    bits: u32,
+    byte_len: u32,
+}
+
+impl Datatype {
+    /// Reads the message.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `structure-limit`. A type that is no number is none.
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+        read(cursor, DEPTH)
+    }
+
+    /// What there is to say of it in a listing.
+    pub(super) fn describe(&self) -> &'static str {
+        match &self.class {
+            Class::Number(number) | Class::Array(_, number) => {
+                number.logical_type.unwrap_or(number.dtype.as_str())
+            }
+            Class::Text(_) | Class::LongText => "strings",
+            Class::Opaque if self.byte_len == 2 => {
+                "two bytes without a meaning (bf16 where that is asked for)"
+            }
+            Class::Opaque => "bytes without a meaning",
+            Class::Other(what) => what,
+        }
+    }
+
+    /// The number that two bytes without a meaning are, where one knows that they are bf16: h5py writes
+    /// the bfloat16 of `ml_dtypes` so.
+    pub(super) fn as_bf16(&self) -> Option<Number> {
+        let is_opaque = matches!(self.class, Class::Opaque) && self.byte_len == 2;
+        is_opaque.then_some(Number {
+            dtype: DType::BF16,
+            logical_type: None,
+            byte_order: ByteOrder::Little,
+            names: None,
+        })
+    }
+}
+
+fn read(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype> {
+    let Some(depth) = depth.checked_sub(1) else {
+        return Err(cursor.field("the depth of a datatype", DEPTH as u64));
+    };
+    let first = cursor.u8()?;
+    let head = Head {
+        version: first >> 4,
+        bits: u32::try_from(cursor.uint(3)?).unwrap_or(0),
+        byte_len: cursor.u32()?,
+    };
+    if !(1..=5).contains(&head.version) {
+        return Err(cursor.version(head.version));
+    }
+    if head.byte_len == 0 {
+        return Err(cursor.field("the length of an element", 0));
+    }
+    let class = match first & 0x0F {
+        0 => integer(cursor, &head, true)?,
+        1 => float(cursor, &head)?,
+        2 => Class::Other("points in time"),
+        3 => Class::Text(padding(cursor, &head)?),
+        // Bits without a meaning: PyTables writes bools so.
+        4 => integer(cursor, &head, false)?,
+        5 => Class::Opaque,
+        6 => compound(cursor, &head, depth)?,
+        7 => Class::Other("references"),
+        8 => enumeration(cursor, &head, depth)?,
+        9 if head.bits & 0x0F == 1 => Class::LongText,
+        9 => Class::Other("sequences of any length"),
+        10 => array(cursor, &head, depth)?,
+        11 => complex(cursor, &head, depth)?,
+        other => return Err(cursor.field("the class of a datatype", other.into())),
+    };
+    Ok(Datatype {
+        byte_len: head.byte_len.into(),
+        class,
+    })
+}
+
+fn padding(cursor: &Cursor<'_>, head: &Head) -> Result<Padding> {
+    match head.bits & 0x0F {
+        0 => Ok(Padding::Terminated),
+        1 => Ok(Padding::Zeros),
+        2 => Ok(Padding::Spaces),
+        other => Err(cursor.field("the padding of a text", other.into())),
+    }
+}
+
+/// The byte order of a type with one bit for it.
+fn byte_order(head: &Head) -> ByteOrder {
+    match head.bits & 1 {
+        1 if head.byte_len > 1 => ByteOrder::Big,
+        _ => ByteOrder::Little,
+    }
+}
+
+fn number(dtype: DType, byte_order: ByteOrder) -> Class {
+    Class::Number(Number {
+        dtype,
+        logical_type: None,
+        byte_order,
+        names: None,
+    })
+}
+
+fn integer(cursor: &mut Cursor<'_>, head: &Head, may_be_signed: bool) -> Result<Class> {
+    const SIGNED: u32 = 1 << 3;
+    let (offset, precision) = (cursor.u16()?, cursor.u16()?);
+    if offset != 0 || u32::from(precision) != head.byte_len.saturating_mul(8) {
+        return Ok(Class::Other("integers of which not all bits are used"));
+    }
+    let is_signed = may_be_signed && head.bits & SIGNED != 0;
+    let dtype = match (head.byte_len, is_signed) {
+        (1, true) => DType::I8,
+        (2, true) => DType::I16,
+        (4, true) => DType::I32,
+        (8, true) => DType::I64,
+        (1, false) => DType::U8,
+        (2, false) => DType::U16,
+        (4, false) => DType::U32,
+        (8, false) => DType::U64,
+        _ => return Ok(Class::Other("integers of an odd width")),
+    };
+    Ok(number(dtype, byte_order(head)))
+}
+
+/// Widths and places of a float's parts, in bits, and the bias of its exponent.
+#[derive(PartialEq, Eq)]
+struct Parts {
+    byte_len: u32,
+    exponent: u8,
+    mantissa: u8,
+    bias: u32,
+}
+
+impl Parts {
+    const fn new(byte_len: u32, exponent: u8, mantissa: u8, bias: u32) -> Self {
+        Parts {
+            byte_len,
+            exponent,
+            mantissa,
+            bias,
+        }
+    }
+}
+
+/// The floats that have a meaning here.
+const FLOATS: [(Parts, DType, Option<&str>); 6] = [
+    (Parts::new(2, 5, 10, 15), DType::F16, None),
+    (Parts::new(2, 8, 7, 127), DType::BF16, None),
+    (Parts::new(4, 8, 23, 127), DType::F32, None),
+    (Parts::new(8, 11, 52, 1023), DType::F64, None),
+    (Parts::new(1, 5, 2, 15), DType::U8, Some("f8_e5m2")),
+    (Parts::new(1, 4, 3, 7), DType::U8, Some("f8_e4m3fn")),
+];
+
+fn float(cursor: &mut Cursor<'_>, head: &Head) -> Result<Class> {
+    const VAX: u32 = 1 << 6 | 1;
+    const NORMALIZATION: u32 = 3 << 4;
+    const IMPLIED: u32 = 2 << 4;
+    let (offset, precision) = (cursor.u16()?, u32::from(cursor.u16()?));
+    let (exponent_at, exponent) = (cursor.u8()?, cursor.u8()?);
+    let (mantissa_at, mantissa) = (cursor.u8()?, cursor.u8()?);
+    let parts = Parts::new(head.byte_len, exponent, mantissa, cursor.u32()?);
+    let sign = head.bits >> 8 & 0xFF;
+    // The sign above the exponent above the mantissa, and nothing else.
+    let is_ieee = offset == 0
+        && precision == head.byte_len.saturating_mul(8)
+        && precision == sign.saturating_add(1)
+        && mantissa_at == 0
+        && exponent_at == mantissa
+        && head.bits & NORMALIZATION == IMPLIED
+        && head.bits & VAX != VAX;
+    let known = FLOATS.iter().find(|(known, ..)| is_ieee && *known == parts);
+    let Some((_, dtype, logical_type)) = known else {
+        return Ok(Class::Other("floats of an odd form"));
+    };
+    Ok(Class::Number(Number {
+        dtype: *dtype,
+        logical_type: *logical_type,
+        byte_order: byte_order(head),
+        names: None,
+    }))
+}
+
+/// Names of the two parts of a complex number: h5py's, and those that others have.
+const COMPLEX: [(&[u8], &[u8]); 3] = [(b"r", b"i"), (b"re", b"im"), (b"real", b"imag")];
+
+fn compound(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
+    let other = Class::Other("records");
+    if head.bits & 0xFFFF != 2 || depth == 0 {
+        return Ok(other);
+    }
+    let half = u64::from(head.byte_len / 2);
+    let (first_name, first_at, first) = member(cursor, head, depth)?;
+    let (second_name, second_at, second) = member(cursor, head, depth)?;
+    let is_complex = first_at == 0
+        && second_at == half
+        && first == second
+        && first.byte_len == half
+        && COMPLEX.iter().any(|(real, imaginary)| {
+            first_name.eq_ignore_ascii_case(real) && second_name.eq_ignore_ascii_case(imaginary)
+        });
+    Ok(if is_complex {
+        pair(first).unwrap_or(other)
+    } else {
+        other
+    })
+}
+
+/// The name, the offset and the type of a field.
+fn member<'b>(
+    cursor: &mut Cursor<'b>,
+    head: &Head,
+    depth: usize,
+) -> Result<(&'b [u8], u64, Datatype)> {
+    let start = cursor.position();
+    let name = cursor.c_string()?;
+    let at = match head.version {
+        1 | 2 => {
+            cursor.align_8(start)?;
+            cursor.uint(4)?
+        }
+        _ => cursor.uint(super::cursor::encoded_len(head.byte_len.into()))?,
+    };
+    if head.version == 1 {
+        // Dimensions, of which fields have none since.
+        cursor.skip(1 + 3 + 4 + 4 + 16)?;
+    }
+    Ok((name, at, read(cursor, depth)?))
+}
+
+/// A number whose two parts are of a type.
+fn pair(part: Datatype) -> Option<Class> {
+    let Class::Number(mut number) = part.class else {
+        return None;
+    };
+    number.logical_type = match (number.dtype, number.logical_type) {
+        (DType::F32, None) => Some("complex64"),
+        (DType::F64, None) => Some("complex128"),
+        _ => return None,
+    };
+    Some(Class::Number(number))
+}
+
+/// Complex numbers since HDF5 2.0.
+fn complex(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
+    let part = read(cursor, depth)?;
+    let is_pair = part.byte_len.checked_mul(2) == Some(head.byte_len.into());
+    let class = Some(part).filter(|_| is_pair).and_then(pair);
+    Ok(class.unwrap_or(Class::Other("complex numbers of an odd form")))
+}
+
+fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
+    let base = read(cursor, depth)?;
+    let other = Class::Other("names");
+    let count = usize::try_from(head.bits & 0xFFFF).unwrap_or(0);
+    let Class::Number(mut number) = base.class else {
+        return Ok(other);
+    };
+    let mut names = Vec::new();
+    for _ in 0..count {
+        let start = cursor.position();
+        names.push(name::text(cursor.c_string()?));
+        if head.version < 3 {
+            cursor.align_8(start)?;
+        }
+    }
+    let mut values = Vec::with_capacity(count.min(cursor.remaining()));
+    for _ in 0..count {
+        let bytes = cursor.take(usize::try_from(base.byte_len).unwrap_or(usize::MAX))?;
+        values.push(super::attribute::number(&number, bytes));
+    }
+    let named: Vec<(String, Value)> = names.into_iter().zip(values).collect();
+    if base.byte_len == 1 && is_bool(&named) {
+        number.dtype = DType::Bool;
+    } else {
+        number.names = Some(Arc::new(named.into_iter().collect()));
+    }
+    Ok(Class::Number(number))
+}
+
+/// h5py's bools, whose names may come in either order.
+fn is_bool(named: &[(String, Value)]) -> bool {
+    let has = |name: &str, number: u64| {
+        let mut named = named.iter();
+        named.any(|(found, value)| found == name && *value == Value::Unsigned(number))
+    };
+    named.len() == 2 && has("FALSE", 0) && has("TRUE", 1)
+}
+
+fn array(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
+    let rank = cursor.u8()?;
+    if rank > RANK_MAX {
+        return Err(cursor.field("the rank of an array", rank.into()));
+    }
+    if head.version < 3 {
+        cursor.skip(3)?;
+    }
+    let dimensions: Result<Vec<u64>> = (0..rank).map(|_| cursor.uint(4)).collect();
+    let dimensions = dimensions?;
+    if head.version < 3 {
+        cursor.skip(usize::from(rank).saturating_mul(4))?;
+    }
+    let base = read(cursor, depth)?;
+    let mut counts = dimensions.iter();
+    let byte_len = counts.try_fold(base.byte_len, |len, count| len.checked_mul(*count));
+    if byte_len != Some(head.byte_len.into()) {
+        return Err(cursor.field("the length of an array", head.byte_len.into()));
+    }
+    Ok(match base.class {
+        Class::Number(number) => Class::Array(dimensions, number),
+        Class::Array(inner, number) => {
+            let dimensions: Vec<u64> = dimensions.into_iter().chain(inner).collect();
+            let (levels, limit) = (dimensions.len(), DIMENSIONS_MAX);
+            if levels > limit {
+                return Err(cursor.error(Violation::Dimensions { levels, limit }));
+            }
+            Class::Array(dimensions, number)
+        }
+        _ => Class::Other("arrays of no numbers"),
+    })
+}

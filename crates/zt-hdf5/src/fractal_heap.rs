@@ -1,0 +1,280 @@
+//! Fractal heaps: where links and attributes are once there are many. Spec: III.G.
+//!
+//! Managed objects lie in direct blocks, which a table finds by their offsets in the heap: rows of
+//! `width` blocks, the first two rows of the starting size, each further one of twice the size;
+//! from some row on, blocks are tables of their own.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use zt::{Error, Result};
+
+use crate::btree2;
+use crate::cursor::{Cursor, encoded_len};
+use crate::store::{Block, Store};
+use crate::violation::Violation;
+
+const WHAT: &str = "a heap";
+
+/// Tables within tables, at most: each has half the rows of the one around it.
+const TABLES: usize = 64;
+
+/// A heap whose header has been read.
+pub(super) struct FractalHeap<'s> {
+    store: &'s Store,
+    /// Bytes of an offset in the heap, and of a length.
+    offset_len: usize,
+    length_len: usize,
+    huge: Huge,
+    width: u64,
+    first_len: u64,
+    direct_max: u64,
+    root: Option<u64>,
+    /// Rows of the root; 0 where it is a direct block.
+    root_rows: u16,
+}
+
+impl<'s> FractalHeap<'s> {
+    /// Reads the header at `address`.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`; `unsupported` for filtered heaps.
+    pub(super) fn open(store: &'s Store, address: u64) -> Result<Self> {
+        let sizes = store.sizes();
+        let (offset, length) = (usize::from(sizes.offset), usize::from(sizes.length));
+        let len = offset
+            .saturating_mul(3)
+            .saturating_add(length.saturating_mul(12))
+            .saturating_add(4 + 1 + 2 + 2 + 1 + 4 + 2 + 2 + 2 + 2 + 4);
+        let header = store.fetch_checked(address, len as u64, WHAT);
+        let header = match header {
+            Err(error) => return Err(unless_filtered(store, address, error)),
+            Ok(header) => header,
+        };
+        let mut cursor = header.signed(b"FRHP")?;
+        match cursor.u8()? {
+            0 => {}
+            version => return Err(cursor.version(version)),
+        }
+        let id_len = usize::from(cursor.u16()?);
+        cursor.skip(2 + 1)?;
+        let object_max = u64::from(cursor.u32()?);
+        cursor.skip(length)?;
+        let huge = Huge {
+            tree: cursor.address()?,
+            is_in_id: offset.saturating_add(length) < id_len,
+            known: RefCell::default(),
+        };
+        // Free space and statistics.
+        cursor.skip(length.saturating_mul(9).saturating_add(offset))?;
+        let width = u64::from(cursor.u16()?);
+        let first_len = cursor.length()?;
+        let direct_max = cursor.length()?;
+        let bits = cursor.u16()?;
+        cursor.skip(2)?;
+        let root = cursor.address()?;
+        let root_rows = cursor.u16()?;
+        let is_max = direct_max.is_power_of_two() && direct_max >= first_len;
+        cursor.check_fields(&[
+            (width.is_power_of_two(), "the width of a heap", width),
+            (
+                first_len.is_power_of_two(),
+                "a heap's least block",
+                first_len,
+            ),
+            (is_max, "a heap's largest direct block", direct_max),
+            (bits <= 64, "the bits of a heap's offsets", bits.into()),
+        ])?;
+        Ok(FractalHeap {
+            store,
+            offset_len: usize::from(bits.div_ceil(8)),
+            // As wide as an offset within the largest direct block: `H5HF_SIZEOF_OFFSET_LEN`.
+            length_len: direct_len(direct_max).min(encoded_len(object_max)),
+            huge,
+            width,
+            first_len,
+            direct_max,
+            root,
+            root_rows,
+        })
+    }
+
+    /// The object of that ID.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `bounds`; `unsupported` where it is in the ID itself.
+    pub(super) fn object(&self, id: &[u8]) -> Result<Block> {
+        const OBJECT: &str = "an object of a heap";
+        const HUGE: u8 = 1;
+        const TINY: u8 = 2;
+        let mut cursor = Cursor::new(id, 0, self.store.sizes(), "an ID of a heap");
+        match cursor.u8()? >> 4 {
+            0 => {}
+            HUGE => {
+                let (address, len) = self.huge.place(self.store, &mut cursor)?;
+                return self.store.fetch(address, len, OBJECT);
+            }
+            TINY => {
+                let what = "an object within its heap's ID";
+                return Err(Violation::Unsupported { what }.into());
+            }
+            other => {
+                return Err(cursor.field("the kind of an ID of a heap", other.into()));
+            }
+        }
+        let offset = cursor.uint(self.offset_len)?;
+        let len = cursor.uint(self.length_len)?;
+        let address = self.address(offset, len)?;
+        self.store.fetch(address, len, OBJECT)
+    }
+
+    /// Where the `len` bytes at `offset` of the heap are.
+    fn address(&self, offset: u64, len: u64) -> Result<u64> {
+        let wrong = || {
+            Error::from(Violation::Field {
+                what: "the offset of an object in a heap",
+                value: offset,
+            })
+        };
+        let mut block = self.root.ok_or_else(wrong)?;
+        let mut rows = u64::from(self.root_rows);
+        let mut start = 0u64;
+        let mut block_len = self.first_len;
+        for _ in 0..TABLES {
+            if rows == 0 {
+                let within = offset.checked_sub(start).ok_or_else(wrong)?;
+                let fits = within.checked_add(len).is_some_and(|end| end <= block_len);
+                return match block.checked_add(within).filter(|_| fits) {
+                    Some(address) => Ok(address),
+                    None => Err(wrong()),
+                };
+            }
+            let (row, column);
+            (row, column, start, block_len) = self.place(offset, start).ok_or_else(wrong)?;
+            if row >= rows {
+                return Err(wrong());
+            }
+            block = self.child(block, row, column)?;
+            rows = match block_len <= self.direct_max {
+                true => 0,
+                false => self.rows_of(block_len).ok_or_else(wrong)?,
+            };
+        }
+        Err(wrong())
+    }
+
+    /// The row and the column of the block that holds `offset`, in a table that begins at `start`;
+    /// where that block begins, and its length.
+    fn place(&self, offset: u64, start: u64) -> Option<(u64, u64, u64, u64)> {
+        let within = offset.checked_sub(start)?;
+        let row_len = self.width.checked_mul(self.first_len)?;
+        // All rows before row n > 0 together are as long as row n.
+        let row = match within.checked_div(row_len)? {
+            0 => 0,
+            rows => u64::from(rows.ilog2()).checked_add(1)?,
+        };
+        let (doubled, row_start) = match row.checked_sub(1) {
+            None => (self.first_len, 0),
+            Some(shift) => {
+                let shift = u32::try_from(shift).ok()?;
+                let factor = 1u64.checked_shl(shift)?;
+                (
+                    self.first_len.checked_mul(factor)?,
+                    row_len.checked_mul(factor)?,
+                )
+            }
+        };
+        let column = within.checked_sub(row_start)?.checked_div(doubled)?;
+        let begin = column.checked_mul(doubled)?.checked_add(row_start)?;
+        Some((row, column, start.checked_add(begin)?, doubled))
+    }
+
+    /// Rows of a table that covers `len` bytes.
+    fn rows_of(&self, len: u64) -> Option<u64> {
+        let first = self.width.checked_mul(self.first_len)?;
+        let rows = len.checked_div(first)?.checked_ilog2()?;
+        Some(u64::from(rows).saturating_add(1))
+    }
+
+    /// The address of a block, from the table that holds it.
+    fn child(&self, table: u64, row: u64, column: u64) -> Result<u64> {
+        let offset = u64::from(self.store.sizes().offset);
+        let head = (4 + 1u64)
+            .saturating_add(offset)
+            .saturating_add(self.offset_len as u64);
+        let entry = row.saturating_mul(self.width).saturating_add(column);
+        let at = head.saturating_add(entry.saturating_mul(offset));
+        let address = table.saturating_add(at);
+        let block = self.store.fetch(address, offset, WHAT)?;
+        block.cursor().defined_address()
+    }
+}
+
+/// The objects that are larger than blocks may be: each lies alone, and a tree of version 2 says where.
+/// Spec: III.G, "Huge Objects".
+struct Huge {
+    tree: Option<u64>,
+    /// IDs are wide enough to say it themselves.
+    is_in_id: bool,
+    /// Addresses and lengths by their numbers, once they are asked for.
+    known: RefCell<Option<HashMap<u64, (u64, u64)>>>,
+}
+
+impl Huge {
+    /// The address and the length of the object whose ID goes on in `id`.
+    fn place(&self, store: &Store, id: &mut Cursor<'_>) -> Result<(u64, u64)> {
+        if self.is_in_id {
+            return Ok((id.defined_address()?, id.length()?));
+        }
+        let number = id.uint(id.remaining().min(store.sizes().length.into()))?;
+        let mut known = self.known.borrow_mut();
+        let known = match &mut *known {
+            Some(known) => known,
+            None => known.insert(self.read(store)?),
+        };
+        let wrong = || {
+            let (what, value) = ("the number of a huge object", number);
+            Error::from(Violation::Field { what, value })
+        };
+        known.get(&number).copied().ok_or_else(wrong)
+    }
+
+    fn read(&self, store: &Store) -> Result<HashMap<u64, (u64, u64)>> {
+        /// Records of objects without filters, by numbers.
+        const NUMBERED: u8 = 1;
+        let mut found = HashMap::new();
+        if let Some(tree) = self.tree {
+            btree2::visit(store, tree, NUMBERED, WHAT, |mut record| {
+                let place = (record.defined_address()?, record.length()?);
+                found.insert(record.length()?, place);
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+}
+
+/// Bytes of an offset in a direct block of that length, which is a power of two.
+fn direct_len(direct_max: u64) -> usize {
+    let bits = direct_max.checked_ilog2().unwrap_or(0);
+    usize::try_from(bits.div_ceil(8)).unwrap_or(0)
+}
+
+/// Filtered heaps have longer headers, whose checksums are elsewhere.
+fn unless_filtered(store: &Store, address: u64, error: Error) -> Error {
+    let filters_len = || {
+        let head = store.fetch(address, 9, WHAT).ok()?;
+        let mut cursor = head.signed(b"FRHP").ok()?;
+        cursor.skip(1 + 2).ok()?;
+        cursor.u16().ok()
+    };
+    match filters_len() {
+        Some(1..) => Violation::Unsupported {
+            what: "a filtered heap",
+        }
+        .into(),
+        _ => error,
+    }
+}

@@ -1,0 +1,188 @@
+//! The chunks of a dataset, counted.
+
+/// A shape, and the chunks that cover it.
+#[derive(Debug, Clone)]
+pub(super) struct Grid {
+    /// Elements in every dimension, outermost first.
+    pub(super) shape: Vec<u64>,
+    /// Elements of a chunk in every dimension.
+    pub(super) chunk: Vec<u64>,
+    /// Chunks in every dimension.
+    counts: Vec<u64>,
+    /// As many as there may become; `None` where that is unlimited.
+    limits: Vec<Option<u64>>,
+    chunk_len: u64,
+}
+
+impl Grid {
+    /// The chunks of a shape that may grow to `limits`; `None` where the ranks differ, or the bytes
+    /// of a chunk cannot be counted.
+    pub(super) fn new(
+        shape: Vec<u64>,
+        limits: &[Option<u64>],
+        chunk: Vec<u64>,
+        element_len: u64,
+    ) -> Option<Self> {
+        if shape.len() != chunk.len() || limits.len() != chunk.len() || chunk.contains(&0) {
+            return None;
+        }
+        let mut factors = chunk.iter();
+        let chunk_len = factors.try_fold(element_len, |len, count| len.checked_mul(*count))?;
+        let counts = shape.iter().zip(&chunk);
+        let counts = counts
+            .map(|(count, chunk)| count.div_ceil(*chunk))
+            .collect();
+        let limits = limits.iter().zip(&chunk);
+        let limits = limits.map(|(limit, chunk)| limit.map(|limit| limit.div_ceil(*chunk)));
+        Some(Grid {
+            limits: limits.collect(),
+            shape,
+            chunk,
+            counts,
+            chunk_len,
+        })
+    }
+
+    pub(super) fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Bytes of a chunk.
+    pub(super) fn chunk_len(&self) -> u64 {
+        self.chunk_len
+    }
+
+    /// Bytes of all chunks that cover the shape, with what of them is beyond it.
+    pub(super) fn covering_len(&self) -> u64 {
+        let counts = self.counts.iter().copied();
+        counts.fold(self.chunk_len, u64::saturating_mul)
+    }
+
+    /// Chunks of the shape at its largest; `None` where that is unlimited or uncountable.
+    pub(super) fn count_max(&self) -> Option<u64> {
+        let mut limits = self.limits.iter();
+        limits.try_fold(1u64, |product, count| product.checked_mul((*count)?))
+    }
+
+    /// The row-major number of the chunk at `place`, in chunks; `None` outside the shape.
+    pub(super) fn number(&self, place: &[u64]) -> Option<u64> {
+        let mut number = 0u64;
+        for (at, count) in place.iter().zip(&self.counts) {
+            if at >= count {
+                return None;
+            }
+            number = number.checked_mul(*count)?.checked_add(*at)?;
+        }
+        Some(number)
+    }
+
+    /// The place of the chunk of a number, in chunks: what [`Grid::number`] counts.
+    pub(super) fn place(&self, number: u64) -> Vec<u64> {
+        let mut place = vec![0; self.rank()];
+        let mut rest = number;
+        for (at, count) in place.iter_mut().zip(&self.counts).rev() {
+            *at = rest.checked_rem(*count).unwrap_or(0);
+            rest = rest.checked_div(*count).unwrap_or(0);
+        }
+        place
+    }
+
+    /// Whether the chunk at `place`, in chunks, reaches beyond the shape.
+    pub(super) fn is_on_edge(&self, place: &[u64]) -> bool {
+        let mut axes = place.iter().zip(&self.chunk).zip(&self.shape);
+        axes.any(|((at, chunk), count)| {
+            let end = at.saturating_add(1).saturating_mul(*chunk);
+            end > *count
+        })
+    }
+
+    /// The number of the chunk whose first element is at `first`.
+    ///
+    /// # Errors
+    ///
+    /// A coordinate where no chunk begins.
+    pub(super) fn number_of_first(&self, first: &[u64]) -> Result<Option<u64>, u64> {
+        let mut place = Vec::with_capacity(first.len());
+        for (at, chunk) in first.iter().zip(&self.chunk) {
+            match at.checked_rem(*chunk) {
+                Some(0) => place.push(at.checked_div(*chunk).unwrap_or(0)),
+                _ => return Err(*at),
+            }
+        }
+        Ok(self.number(&place))
+    }
+
+    /// The number of the chunk at an index of an array for the shape at its largest.
+    pub(super) fn number_of_fixed(&self, index: u64) -> Option<u64> {
+        let all: Vec<usize> = (0..self.rank()).collect();
+        self.number_of_order(index, &all)
+    }
+
+    /// The same where one dimension is unlimited: it is the outermost of the array.
+    pub(super) fn number_of_extensible(&self, index: u64) -> Option<u64> {
+        let unlimited = self.limits.iter().position(Option::is_none)?;
+        let others = (0..self.rank()).filter(|axis| *axis != unlimited);
+        let order: Vec<usize> = std::iter::once(unlimited).chain(others).collect();
+        self.number_of_order(index, &order)
+    }
+
+    /// Axes are given outermost first.
+    fn number_of_order(&self, index: u64, order: &[usize]) -> Option<u64> {
+        let mut place = vec![0; self.rank()];
+        let mut rest = index;
+        for (position, axis) in order.iter().enumerate().rev() {
+            let count = self.limits.get(*axis).copied().flatten();
+            let slot = place.get_mut(*axis)?;
+            if position == 0 {
+                *slot = rest;
+            } else {
+                *slot = rest.checked_rem(count?)?;
+                rest = rest.checked_div(count?)?;
+            }
+        }
+        self.number(&place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_row_major_in_the_shape_as_it_is() {
+        let grid = Grid::new(vec![5, 7], &[Some(20), None], vec![2, 3], 4).unwrap();
+        assert_eq!(grid.chunk_len(), 24);
+        assert_eq!(grid.number(&[2, 2]), Some(8));
+        assert_eq!(grid.number(&[3, 0]), None);
+        assert_eq!(grid.place(8), [2, 2]);
+        assert_eq!(grid.number_of_first(&[4, 6]), Ok(Some(8)));
+        assert_eq!(grid.number_of_first(&[4, 5]), Err(5));
+        assert_eq!(grid.count_max(), None);
+        // Ten rows of chunks may be; the columns are the outer ones.
+        assert_eq!(grid.number_of_extensible(10 * 2 + 1), Some(5));
+        assert_eq!(grid.number_of_extensible(3), None);
+    }
+
+    #[test]
+    fn arrays_count_chunks_that_may_become() {
+        let grid = Grid::new(vec![3, 3], &[Some(3), Some(9)], vec![1, 3], 1).unwrap();
+        assert_eq!(grid.count_max(), Some(9));
+        assert_eq!(grid.number_of_fixed(6), Some(2));
+        assert_eq!(grid.number_of_fixed(7), None);
+    }
+
+    #[test]
+    fn a_chunk_that_ends_with_the_shape_is_not_on_its_edge() {
+        let grid = Grid::new(vec![5, 6], &[None, None], vec![2, 3], 1).unwrap();
+        assert!(!grid.is_on_edge(&[0, 0]));
+        assert!(!grid.is_on_edge(&[1, 1]));
+        assert!(grid.is_on_edge(&[2, 1]));
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_no_grid() {
+        assert!(Grid::new(vec![3], &[None], vec![1 << 61], 8).is_none());
+        assert!(Grid::new(vec![3, 3], &[None], vec![1], 8).is_none());
+        assert!(Grid::new(vec![3], &[None], vec![0], 8).is_none());
+    }
+}

@@ -1,0 +1,266 @@
+//! The links of a group, in each of the three ways in which they are kept.
+//!
+//! Old groups have a tree of symbol nodes, and their names in a heap (Spec: III.A to III.D). New ones
+//! have a message for each link, or, where there are many, a fractal heap of such messages (IV.A.2.g).
+
+use zt::{Error, Result};
+
+use crate::btree1::Tree;
+use crate::btree2;
+use crate::cursor::Cursor;
+use crate::fractal_heap::FractalHeap;
+use crate::object_header::{ObjectHeader, kind};
+use crate::store::{Block, Store};
+use crate::violation::Violation;
+
+/// A name in a group, and what it leads to.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// Any bytes.
+    pub(super) name: Vec<u8>,
+    pub(super) target: Target,
+}
+
+/// What a link leads to.
+#[derive(Debug, Clone)]
+pub(super) enum Target {
+    /// The object whose header is at that address.
+    Hard(u64),
+    /// A path of this file.
+    Soft(Vec<u8>),
+    /// Another file, or something else that is not here.
+    Elsewhere,
+}
+
+/// The links of a group. Their names differ, and none is empty.
+#[derive(Debug)]
+pub(super) struct Links {
+    /// As they are in the file.
+    all: Vec<Link>,
+    /// Their places, sorted by their names.
+    by_name: Vec<usize>,
+}
+
+impl Links {
+    /// Reads the links of a group.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`.
+    pub(super) fn read(store: &Store, header: &ObjectHeader) -> Result<Self> {
+        let all = links(store, header)?;
+        let name = |at: &usize| all.get(*at).map(|link| link.name.as_slice());
+        let mut by_name: Vec<usize> = (0..all.len()).collect();
+        by_name.sort_unstable_by_key(name);
+        let twice = by_name.windows(2).find_map(|pair| match pair {
+            [first, second] if name(first) == name(second) => name(first),
+            _ => None,
+        });
+        // Sorted, an empty one is the first.
+        let empty = by_name
+            .first()
+            .and_then(name)
+            .filter(|name| name.is_empty());
+        if let Some(name) = twice.or(empty) {
+            let name = super::name::text(name);
+            return Err(Violation::LinkName { name }.into());
+        }
+        Ok(Links { all, by_name })
+    }
+
+    /// The link at a place, in the order of the file.
+    pub(super) fn at(&self, place: usize) -> Option<&Link> {
+        self.all.get(place)
+    }
+
+    /// What a name leads to.
+    pub(super) fn get(&self, name: &[u8]) -> Option<&Target> {
+        let link = |at: &usize| self.all.get(*at);
+        let name_of = |at: &usize| link(at).map(|link| link.name.as_slice());
+        let found = self
+            .by_name
+            .binary_search_by_key(&Some(name), name_of)
+            .ok()?;
+        self.by_name
+            .get(found)
+            .and_then(link)
+            .map(|link| &link.target)
+    }
+}
+
+/// Whether an object is a group.
+pub(super) fn is_group(header: &ObjectHeader) -> bool {
+    let says = |kind| header.message(kind).is_some();
+    says(kind::SYMBOL_TABLE) || says(kind::LINK_INFO) || says(kind::LINK)
+}
+
+/// In each of the three ways.
+fn links(store: &Store, header: &ObjectHeader) -> Result<Vec<Link>> {
+    if let Some(message) = header.message(kind::SYMBOL_TABLE) {
+        return symbols(store, message.cursor);
+    }
+    let mut links = Vec::new();
+    for message in header.messages(kind::LINK) {
+        links.push(link(message.cursor)?);
+    }
+    if let Some(message) = header.message(kind::LINK_INFO) {
+        dense(store, message.cursor, &mut links)?;
+    }
+    Ok(links)
+}
+
+/// The links of an old group.
+fn symbols(store: &Store, mut message: Cursor<'_>) -> Result<Vec<Link>> {
+    let tree = message.defined_address()?;
+    let heap = LocalHeap::read(store, message.defined_address()?)?;
+    let sizes = store.sizes();
+    let names = Tree {
+        what: "a tree of names",
+        node_type: 0,
+        key_len: sizes.length.into(),
+    };
+    let mut links = Vec::new();
+    names.visit(store, tree, |_, node| {
+        let what = "a symbol node";
+        let offset = u64::from(sizes.offset);
+        let head = store.fetch(node, 8, what)?;
+        let mut cursor = head.signed(b"SNOD")?;
+        match cursor.u8()? {
+            1 => {}
+            version => return Err(cursor.version(version)),
+        }
+        cursor.skip(1)?;
+        let count = u64::from(cursor.u16()?);
+        let entry_len = offset
+            .saturating_add(sizes.length.into())
+            .saturating_add(4 + 4 + 16);
+        let entries = store.fetch(
+            node.saturating_add(8),
+            count.saturating_mul(entry_len),
+            what,
+        )?;
+        let mut cursor = entries.cursor();
+        for _ in 0..count {
+            let link = symbol(&mut cursor, &heap)?;
+            // Any number of them may have one text of the heap.
+            let text_len = match &link.target {
+                Target::Soft(path) => path.len(),
+                _ => 0,
+            };
+            store.charge(link.name.len().saturating_add(text_len) as u64)?;
+            links.push(link);
+        }
+        Ok(())
+    })?;
+    Ok(links)
+}
+
+/// An entry of a symbol node. Spec: III.C.
+fn symbol(cursor: &mut Cursor<'_>, heap: &LocalHeap) -> Result<Link> {
+    const SOFT: u32 = 2;
+    // An offset in the heap, which HDF5 writes as wide as a length.
+    let name = cursor.length()?;
+    let address = cursor.address()?;
+    let cached = cursor.u32()?;
+    cursor.skip(4)?;
+    let mut scratch = cursor.part(16, "a symbol")?;
+    let target = match address {
+        _ if cached == SOFT => Target::Soft(heap.text(scratch.u32()?.into())?),
+        Some(address) => Target::Hard(address),
+        None => {
+            return Err(cursor.error(Violation::Missing {
+                what: "object of a name",
+            }));
+        }
+    };
+    let name = heap.text(name)?;
+    Ok(Link { name, target })
+}
+
+/// The names of an old group. Spec: III.D.
+struct LocalHeap(Block);
+
+impl LocalHeap {
+    fn read(store: &Store, address: u64) -> Result<Self> {
+        let what = "a heap of names";
+        let sizes = store.sizes();
+        let words = u64::from(sizes.length).saturating_mul(2);
+        let len = words.saturating_add(sizes.offset.into()).saturating_add(8);
+        let head = store.fetch(address, len, what)?;
+        let mut cursor = head.signed(b"HEAP")?;
+        match cursor.u8()? {
+            0 => {}
+            version => return Err(cursor.version(version)),
+        }
+        cursor.skip(3)?;
+        let len = cursor.length()?;
+        cursor.length()?;
+        let data = cursor.defined_address()?;
+        Ok(LocalHeap(store.fetch(data, len, what)?))
+    }
+
+    fn text(&self, offset: u64) -> Result<Vec<u8>> {
+        let mut cursor = self.0.cursor();
+        cursor.skip(usize::try_from(offset).unwrap_or(usize::MAX))?;
+        Ok(cursor.c_string()?.to_vec())
+    }
+}
+
+/// A link message. Spec: IV.A.2.g.
+fn link(mut cursor: Cursor<'_>) -> Result<Link> {
+    const ORDER: u8 = 1 << 2;
+    const TYPE: u8 = 1 << 3;
+    const CHARSET: u8 = 1 << 4;
+    match cursor.u8()? {
+        1 => {}
+        version => return Err(cursor.version(version)),
+    }
+    let flags = cursor.u8()?;
+    let link_type = if flags & TYPE != 0 { cursor.u8()? } else { 0 };
+    cursor.skip(if flags & ORDER != 0 { 8 } else { 0 })?;
+    cursor.skip(if flags & CHARSET != 0 { 1 } else { 0 })?;
+    let len = cursor.uint(1 << (flags & 3))?;
+    let name = cursor.take(usize::try_from(len).unwrap_or(usize::MAX))?;
+    let target = match link_type {
+        0 => Target::Hard(cursor.defined_address()?),
+        1 => {
+            let len = cursor.u16()?;
+            let path = cursor.take(len.into())?;
+            Target::Soft(path.to_vec())
+        }
+        _ => Target::Elsewhere,
+    };
+    let name = name.to_vec();
+    Ok(Link { name, target })
+}
+
+/// The links of a new group that has many of them, if it has. Spec: IV.A.2.c.
+fn dense(store: &Store, mut message: Cursor<'_>, links: &mut Vec<Link>) -> Result<()> {
+    const ORDER: u8 = 1;
+    /// Records of links by the hashes of their names.
+    const BY_NAME: u8 = 5;
+    match message.u8()? {
+        0 => {}
+        version => return Err(message.version(version)),
+    }
+    let flags = message.u8()?;
+    message.skip(if flags & ORDER != 0 { 8 } else { 0 })?;
+    let (heap, names) = (message.address()?, message.address()?);
+    let Some((heap, names)) = heap.zip(names) else {
+        return Ok(());
+    };
+    let heap = FractalHeap::open(store, heap)?;
+    btree2::visit(store, names, BY_NAME, "a tree of links", |mut record| {
+        // The hash of the name.
+        record.skip(4)?;
+        let message = heap.object(record.rest())?;
+        links.push(link(message.cursor())?);
+        Ok(())
+    })
+}
+
+/// The error of a link that leads to nothing.
+pub(super) fn dangling(path: &[u8]) -> Error {
+    let path = super::name::text(path);
+    Violation::Dangling { path }.into()
+}

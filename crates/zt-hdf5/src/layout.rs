@@ -1,0 +1,215 @@
+//! Where a dataset's values are. Spec: IV.A.2.i.
+
+use zt::{Result, Span};
+
+use crate::cursor::Cursor;
+
+/// Where a dataset's values are.
+#[derive(Debug, Clone)]
+pub(super) enum Layout {
+    /// In the object header, which is this range of the file.
+    Compact(Span),
+    /// In one piece, or nowhere where there is no address. The length is not said before version 3.
+    Contiguous {
+        address: Option<u64>,
+        byte_len: Option<u64>,
+    },
+    Chunked(Chunking),
+    /// In other datasets.
+    Virtual,
+}
+
+/// How a dataset is cut into chunks.
+#[derive(Debug, Clone)]
+pub(super) struct Chunking {
+    /// Elements of a chunk in every dimension, outermost first.
+    pub(super) shape: Vec<u64>,
+    /// Bytes of an element.
+    pub(super) element_len: u64,
+    /// Chunks on the edge are not filtered.
+    pub(super) edges_are_plain: bool,
+    /// What finds the chunks, and where; nothing was written where there is no address.
+    pub(super) index: Index,
+    pub(super) address: Option<u64>,
+    /// Bytes of the length of a filtered chunk, in indices of version 4 and later.
+    pub(super) length_len: usize,
+}
+
+/// What finds the chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Index {
+    /// A B-tree of version 1.
+    Tree1,
+    /// There is one; with its length and the filters that were left out, where there are filters.
+    Single(Option<(u64, u32)>),
+    /// All lie one behind the other, in their order.
+    Implicit,
+    FixedArray,
+    ExtensibleArray,
+    /// A B-tree of version 2.
+    Tree2,
+}
+
+impl Layout {
+    /// Reads the message.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`.
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+        match cursor.u8()? {
+            1 | 2 => old(cursor),
+            version @ 3..=5 => new(cursor, version),
+            version => Err(cursor.version(version)),
+        }
+    }
+}
+
+const COMPACT: u8 = 0;
+const CONTIGUOUS: u8 = 1;
+const CHUNKED: u8 = 2;
+const VIRTUAL: u8 = 3;
+
+/// Versions 1 and 2.
+fn old(cursor: &mut Cursor<'_>) -> Result<Layout> {
+    let rank = cursor.u8()?;
+    let class = cursor.u8()?;
+    cursor.skip(5)?;
+    let address = if class == COMPACT {
+        None
+    } else {
+        cursor.address()?
+    };
+    let dimensions = dimensions(cursor, rank, 4)?;
+    match class {
+        COMPACT => {
+            let len = cursor.u32()?;
+            compact(cursor, len)
+        }
+        CONTIGUOUS => Ok(Layout::Contiguous {
+            address,
+            byte_len: None,
+        }),
+        CHUNKED => tree1(cursor, dimensions, address),
+        other => Err(cursor.field("the class of a layout", other.into())),
+    }
+}
+
+/// Versions 3 to 5.
+fn new(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
+    match cursor.u8()? {
+        COMPACT => {
+            let len = cursor.u16()?;
+            compact(cursor, len.into())
+        }
+        CONTIGUOUS => Ok(Layout::Contiguous {
+            address: cursor.address()?,
+            byte_len: Some(cursor.length()?),
+        }),
+        CHUNKED if version == 3 => {
+            let rank = cursor.u8()?;
+            let address = cursor.address()?;
+            let dimensions = dimensions(cursor, rank, 4)?;
+            tree1(cursor, dimensions, address)
+        }
+        CHUNKED => indexed(cursor, version),
+        VIRTUAL if version > 3 => Ok(Layout::Virtual),
+        other => Err(cursor.field("the class of a layout", other.into())),
+    }
+}
+
+fn dimensions(cursor: &mut Cursor<'_>, rank: u8, width: usize) -> Result<Vec<u64>> {
+    (0..rank).map(|_| cursor.uint(width)).collect()
+}
+
+fn compact(cursor: &mut Cursor<'_>, len: u32) -> Result<Layout> {
+    let offset = cursor.offset();
+    cursor.skip(usize::try_from(len).unwrap_or(usize::MAX))?;
+    let span = Span::new(offset, len.into());
+    span.map(Layout::Compact)
+        .ok_or_else(|| cursor.field("the length of compact values", len.into()))
+}
+
+fn tree1(cursor: &Cursor<'_>, dimensions: Vec<u64>, address: Option<u64>) -> Result<Layout> {
+    chunking(cursor, dimensions, address, Index::Tree1, 0, false)
+}
+
+/// Chunks found by one of the indices of version 4.
+fn indexed(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
+    const PLAIN_EDGES: u8 = 1;
+    const SINGLE_IS_FILTERED: u8 = 2;
+    let flags = cursor.u8()?;
+    let rank = cursor.u8()?;
+    let width = cursor.u8()?;
+    if !(1..=8).contains(&width) {
+        return Err(cursor.field("the width of a chunk's dimensions", width.into()));
+    }
+    let dimensions = dimensions(cursor, rank, width.into())?;
+    let index = match cursor.u8()? {
+        1 if flags & SINGLE_IS_FILTERED != 0 => {
+            Index::Single(Some((cursor.length()?, cursor.u32()?)))
+        }
+        1 => Index::Single(None),
+        2 => Index::Implicit,
+        3 => {
+            cursor.skip(1)?;
+            Index::FixedArray
+        }
+        4 => {
+            cursor.skip(5)?;
+            Index::ExtensibleArray
+        }
+        5 => {
+            cursor.skip(4 + 1 + 1)?;
+            Index::Tree2
+        }
+        other => return Err(cursor.field("the type of an index of chunks", other.into())),
+    };
+    let address = cursor.address()?;
+    let mut factors = dimensions.iter();
+    let byte_len = factors.try_fold(1u64, |product, count| product.checked_mul(*count));
+    let bits = byte_len.and_then(u64::checked_ilog2).unwrap_or(0);
+    // `H5D_FARRAY_FILT_COMPUTE_CHUNK_SIZE_LEN` and its likes.
+    let needed = usize::try_from(bits / 8)
+        .unwrap_or(0)
+        .saturating_add(2)
+        .min(8);
+    let length_len = match version {
+        4 => needed,
+        _ => usize::from(cursor.sizes().length),
+    };
+    let edges_are_plain = flags & PLAIN_EDGES != 0;
+    chunking(
+        cursor,
+        dimensions,
+        address,
+        index,
+        length_len,
+        edges_are_plain,
+    )
+}
+
+/// The last dimension of a chunk is that of its elements' bytes.
+fn chunking(
+    cursor: &Cursor<'_>,
+    mut shape: Vec<u64>,
+    address: Option<u64>,
+    index: Index,
+    length_len: usize,
+    edges_are_plain: bool,
+) -> Result<Layout> {
+    let element_len = shape.pop().unwrap_or(0);
+    cursor.check_fields(&[
+        (!shape.is_empty(), "the rank of a chunk", 0),
+        (element_len != 0, "the length of a chunk's element", 0),
+        (!shape.contains(&0), "a dimension of a chunk", 0),
+    ])?;
+    Ok(Layout::Chunked(Chunking {
+        shape,
+        element_len,
+        edges_are_plain,
+        index,
+        address,
+        length_len,
+    }))
+}

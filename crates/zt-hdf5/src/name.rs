@@ -1,0 +1,101 @@
+//! Names as text. HDF5 says that they are ASCII or UTF-8, and writes any bytes but zero.
+//!
+//! Bytes that are no UTF-8 are written as `\xE9`, and so is what would be read as one of those: two
+//! names are never the same text.
+
+use std::fmt::Write as _;
+
+use zt::Warning;
+
+/// A name that is kept as it is.
+pub(super) fn text(name: &[u8]) -> String {
+    escaped(name, |_| false)
+}
+
+/// A name that is a part of a path: no file of the library has a slash in one.
+pub(super) fn part(name: &[u8]) -> String {
+    escaped(name, |char| char == '/')
+}
+
+fn escaped(name: &[u8], is_special: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(name.len());
+    let escape = |out: &mut String, byte: u8| {
+        // Writing to a string does not fail.
+        let _ = write!(out, "\\x{byte:02X}");
+    };
+    for chunk in name.utf8_chunks() {
+        let valid = chunk.valid();
+        for (at, char) in valid.char_indices() {
+            let rest = valid.as_bytes().get(at..).unwrap_or_default();
+            match u8::try_from(char) {
+                Ok(byte) if is_special(char) || is_escape(rest) => escape(&mut out, byte),
+                _ => out.push(char),
+            }
+        }
+        for byte in chunk.invalid() {
+            escape(&mut out, *byte);
+        }
+    }
+    out
+}
+
+/// Whether text goes on with what stands for a byte.
+fn is_escape(text: &[u8]) -> bool {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
+    match text {
+        [b'\\', b'x', high, low, ..] => is_digit(high) && is_digit(low),
+        _ => false,
+    }
+}
+
+/// The code of warnings of such names.
+pub(super) const CODE: &str = "name";
+
+/// What to say of a name of which some bytes were written otherwise.
+pub(super) fn stands_for_another(name: &str) -> String {
+    format!("\"{name}\" stands for a name of other bytes: it is not UTF-8, or would read so")
+}
+
+/// The same as a warning.
+pub(super) fn renamed(object: Option<&str>, name: &str) -> Warning {
+    Warning {
+        object: object.map(ToOwned::to_owned),
+        ..Warning::new(CODE, stands_for_another(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{part, text};
+
+    #[test]
+    fn names_of_other_bytes_are_other_texts() {
+        let names: [&[u8]; 12] = [
+            b"caf\xE9",
+            b"caf\xE8",
+            b"caf\\xE9",
+            b"caf\\x5CxE9",
+            b"caf\\\xE9",
+            b"caf\\x\xE9",
+            b"caf\\xE\xE9",
+            b"caf\xC3\xA9",
+            b"caf\xC3",
+            b"a/b",
+            b"a\\x2Fb",
+            b"a\\b",
+        ];
+        let texts: std::collections::HashSet<String> =
+            names.iter().map(|name| part(name)).collect();
+        assert_eq!(texts.len(), names.len());
+        assert_eq!(text(b"caf\xE9"), "caf\\xE9");
+        assert_eq!(text(b"caf\\xE9"), "caf\\x5CxE9");
+        assert_eq!(part(b"a/b"), "a\\x2Fb");
+    }
+
+    #[test]
+    fn other_names_are_as_they_are() {
+        for name in ["kernel:0", "a\\b", "\\x", "\\xe9", "é/ü", "日本"] {
+            assert_eq!(text(name.as_bytes()), name);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The header of an object: the messages that say what it is. Spec: IV.A.
+//!
+//! ```text
+//! version 1: version, -, number of messages, links, length, -, messages, padded to 8
+//! version 2: "OHDR", version, flags, [times], [attribute limits], length, messages, checksum
+//! ```
+//!
+//! A header may go on in other places, each named by a message.
+
+use std::ops::Range;
+
+use zt::Result;
+
+use crate::cursor::Cursor;
+use crate::store::{Block, Store};
+use crate::violation::Violation;
+
+/// The types of messages. Spec: IV.A.2.
+pub(super) mod kind {
+    pub(crate) const DATASPACE: u16 = 0x01;
+    pub(crate) const LINK_INFO: u16 = 0x02;
+    pub(crate) const DATATYPE: u16 = 0x03;
+    pub(crate) const OLD_FILL_VALUE: u16 = 0x04;
+    pub(crate) const FILL_VALUE: u16 = 0x05;
+    pub(crate) const LINK: u16 = 0x06;
+    pub(crate) const EXTERNAL_FILES: u16 = 0x07;
+    pub(crate) const LAYOUT: u16 = 0x08;
+    pub(crate) const FILTERS: u16 = 0x0B;
+    pub(crate) const ATTRIBUTE: u16 = 0x0C;
+    pub(crate) const CONTINUATION: u16 = 0x10;
+    pub(crate) const SYMBOL_TABLE: u16 = 0x11;
+    pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
+    /// The last one that there is.
+    pub(crate) const LAST: u16 = 0x18;
+}
+
+/// The content of the message lies elsewhere.
+pub(super) const SHARED: u8 = 1 << 1;
+/// Whoever does not know the message must not read the object.
+const MUST_BE_KNOWN: u8 = 1 << 7;
+
+/// The messages of an object, which are only looked for where they are asked for: a file of little else
+/// has one for every four bytes.
+pub(super) struct ObjectHeader {
+    form: Form,
+    /// And where in them the messages are.
+    blocks: Vec<(Block, Range<usize>)>,
+    /// A bit for each kind that there is.
+    kinds: u32,
+}
+
+/// How messages are written.
+#[derive(Clone, Copy)]
+struct Form {
+    is_new: bool,
+    /// Each has the order in which it was made.
+    has_order: bool,
+}
+
+impl ObjectHeader {
+    /// Reads the header at `address`, and what it goes on with.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`; `unsupported` for a message that has
+    /// to be known and is not.
+    pub(super) fn read(store: &Store, address: u64) -> Result<Self> {
+        let what = "an object header";
+        let head = store.fetch(address, 1, what)?;
+        let (first, form) = match head.cursor().u8()? {
+            1 => old(store, address, what)?,
+            b'O' => new(store, address, what)?,
+            version => return Err(head.cursor().version(version)),
+        };
+        let mut header = ObjectHeader {
+            form,
+            blocks: Vec::new(),
+            kinds: 0,
+        };
+        let mut more = header.add(first)?;
+        // Ends, because the store's budget does.
+        while let Some((address, len)) = more.pop() {
+            let what = "a continued object header";
+            let mut block = store.fetch(address, len, what)?;
+            if form.is_new {
+                block.check()?;
+            }
+            let start = if form.is_new {
+                block.signed(b"OCHK")?.position()
+            } else {
+                0
+            };
+            let end = start.saturating_add(block.cursor().remaining().saturating_sub(start));
+            more.extend(header.add((block, start..end))?);
+        }
+        Ok(header)
+    }
+
+    /// Adds the messages of a block; the places where the header goes on.
+    fn add(&mut self, (block, range): (Block, Range<usize>)) -> Result<Vec<(u64, u64)>> {
+        let mut more = Vec::new();
+        let mut messages = Messages::new(&block, &range, self.form)?;
+        while let Some((kind, flags, mut body)) = messages.read()? {
+            if kind > kind::LAST && flags & MUST_BE_KNOWN != 0 {
+                let what = "a message that has to be known";
+                return Err(body.error(Violation::Unsupported { what }));
+            }
+            self.kinds |= bit(kind);
+            if kind == kind::CONTINUATION {
+                more.push((body.defined_address()?, body.length()?));
+            }
+        }
+        self.blocks.push((block, range));
+        Ok(more)
+    }
+
+    /// The messages of a kind, or where they lie.
+    pub(super) fn messages(&self, wanted: u16) -> impl Iterator<Item = Body<'_>> {
+        let is_there = self.kinds & bit(wanted) != 0;
+        let blocks = self.blocks.iter().filter(move |_| is_there);
+        let all = blocks.flat_map(move |(block, range)| {
+            let mut messages = Messages::new(block, range, self.form).ok();
+            // All of them have been read once.
+            std::iter::from_fn(move || messages.as_mut()?.read().ok().flatten())
+        });
+        let found = all.filter(move |(kind, ..)| *kind == wanted);
+        found.map(|(_, flags, cursor)| Body {
+            cursor,
+            is_shared: flags & SHARED != 0,
+        })
+    }
+
+    /// The first message of a kind.
+    pub(super) fn message(&self, kind: u16) -> Option<Body<'_>> {
+        self.messages(kind).next()
+    }
+
+    /// Reads the first message of a kind, wherever it lies; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`place_of_shared`] and [`shared`], and what `read` returns.
+    pub(super) fn read_message<T>(
+        &self,
+        store: &Store,
+        kind: u16,
+        read: impl FnOnce(&mut Cursor<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let Some(mut body) = self.message(kind) else {
+            return Ok(None);
+        };
+        let value = match body.is_shared {
+            true => shared(store, place_of_shared(&mut body.cursor)?, kind, read),
+            false => read(&mut body.cursor),
+        };
+        value.map(Some)
+    }
+}
+
+/// That of a kind; none for those that nobody looks for.
+fn bit(kind: u16) -> u32 {
+    1u32.checked_shl(kind.into()).unwrap_or(0)
+}
+
+/// The messages of a block, one after the other.
+struct Messages<'b> {
+    cursor: Cursor<'b>,
+    end: usize,
+    form: Form,
+}
+
+impl<'b> Messages<'b> {
+    fn new(block: &'b Block, range: &Range<usize>, form: Form) -> Result<Self> {
+        let mut cursor = block.cursor();
+        cursor.skip(range.start)?;
+        let end = range.end;
+        Ok(Messages { cursor, end, form })
+    }
+
+    /// The kind of the next one, its flags and its body.
+    fn read(&mut self) -> Result<Option<(u16, u8, Cursor<'b>)>> {
+        let cursor = &mut self.cursor;
+        let head_len = match (self.form.is_new, self.form.has_order) {
+            (false, _) => 8,
+            (true, false) => 4,
+            (true, true) => 6,
+        };
+        // What is shorter than a message's head is a gap.
+        if self.end.saturating_sub(cursor.position()) < head_len {
+            return Ok(None);
+        }
+        let (kind, len, flags);
+        if self.form.is_new {
+            kind = u16::from(cursor.u8()?);
+            len = cursor.u16()?;
+            flags = cursor.u8()?;
+            cursor.skip(if self.form.has_order { 2 } else { 0 })?;
+        } else {
+            kind = cursor.u16()?;
+            len = cursor.u16()?;
+            flags = cursor.u8()?;
+            cursor.skip(3)?;
+        }
+        let body = cursor.part(usize::from(len), "a message")?;
+        Ok(Some((kind, flags, body)))
+    }
+}
+
+/// The content of a message, or where it lies.
+pub(super) struct Body<'h> {
+    pub(super) cursor: Cursor<'h>,
+    pub(super) is_shared: bool,
+}
+
+/// The address of the header that has a message which others share: a datatype with a name of its
+/// own. Spec: IV.A.2, "Shared Message".
+///
+/// # Errors
+///
+/// Codes `header`, `version`; `unsupported` for messages in the file's table of them.
+pub(super) fn place_of_shared(place: &mut Cursor<'_>) -> Result<u64> {
+    const IN_TABLE: u8 = 1;
+    let version = place.u8()?;
+    let shared_type = place.u8()?;
+    match version {
+        // And the offset of a name, as in a symbol table's entry.
+        1 => place.skip(usize::from(place.sizes().length).saturating_add(6))?,
+        2 => {}
+        3 if shared_type == IN_TABLE => {
+            let what = "a message in the table of shared ones";
+            return Err(place.error(Violation::Unsupported { what }));
+        }
+        3 => {}
+        other => return Err(place.version(other)),
+    }
+    place.defined_address()
+}
+
+/// Reads the message of the header at `address`, which others share.
+///
+/// # Errors
+///
+/// Codes `header`, `version`, `bounds`.
+pub(super) fn shared<T>(
+    store: &Store,
+    address: u64,
+    kind: u16,
+    read: impl FnOnce(&mut Cursor<'_>) -> Result<T>,
+) -> Result<T> {
+    let header = ObjectHeader::read(store, address)?;
+    match header.message(kind) {
+        Some(mut body) if !body.is_shared => read(&mut body.cursor),
+        _ => {
+            let what = "message where a shared one is said to be";
+            Err(Violation::Missing { what }.into())
+        }
+    }
+}
+
+/// The first block of version 1.
+fn old(store: &Store, address: u64, what: &'static str) -> Result<((Block, Range<usize>), Form)> {
+    /// Bytes before the messages, padding included.
+    const HEAD: u64 = 16;
+    let head = store.fetch(address, HEAD, what)?;
+    let mut cursor = head.cursor();
+    cursor.skip(1 + 1 + 2 + 4)?;
+    let len = u64::from(cursor.u32()?);
+    let block = store.fetch(address, HEAD.saturating_add(len), what)?;
+    let range = HEAD..HEAD.saturating_add(len);
+    let form = Form {
+        is_new: false,
+        has_order: false,
+    };
+    Ok(((block, as_usize(range)), form))
+}
+
+/// The first block of version 2.
+fn new(store: &Store, address: u64, what: &'static str) -> Result<((Block, Range<usize>), Form)> {
+    const TIMES: u8 = 1 << 5;
+    const ATTRIBUTE_LIMITS: u8 = 1 << 4;
+    const ORDER: u8 = 1 << 2;
+    let head = store.fetch(address, 6, what)?;
+    let mut cursor = head.signed(b"OHDR")?;
+    match cursor.u8()? {
+        2 => {}
+        version => return Err(cursor.version(version)),
+    }
+    let flags = cursor.u8()?;
+    let times = if flags & TIMES != 0 { 16 } else { 0 };
+    let limits = if flags & ATTRIBUTE_LIMITS != 0 { 4 } else { 0 };
+    let width = 1u64 << (flags & 3);
+    let start = 6u64
+        .saturating_add(times)
+        .saturating_add(limits)
+        .saturating_add(width);
+    let head = store.fetch(address, start, what)?;
+    let mut cursor = head.cursor();
+    cursor.skip(cursor.remaining().saturating_sub(as_usize(0..width).end))?;
+    let len = cursor.uint(as_usize(0..width).end)?;
+    let end = start
+        .checked_add(len)
+        .ok_or_else(|| cursor.field("the length of an object header", len))?;
+    let block = store.fetch_checked(address, end.saturating_add(4), what)?;
+    let form = Form {
+        is_new: true,
+        has_order: flags & ORDER != 0,
+    };
+    Ok(((block, as_usize(start..end)), form))
+}
+
+/// A range of bytes that are in memory.
+fn as_usize(range: Range<u64>) -> Range<usize> {
+    let size = |number| usize::try_from(number).unwrap_or(usize::MAX);
+    size(range.start)..size(range.end)
+}

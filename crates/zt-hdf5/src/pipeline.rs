@@ -1,0 +1,324 @@
+//! The filters of a dataset's chunks, and how they are undone. Spec: IV.A.2.l.
+
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+use zt::{Error, Result};
+
+use crate::checksum::fletcher32;
+use crate::cursor::Cursor;
+use crate::lzf;
+use crate::violation::Violation;
+
+/// The filters that a writer applied, in its order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pipeline {
+    filters: Vec<Filter>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filter {
+    Deflate,
+    /// Bytes of an element.
+    Shuffle(usize),
+    Fletcher32,
+    Lzf,
+    /// One that is not undone here. Chunks may do without it.
+    Unknown {
+        id: u16,
+        name: &'static str,
+    },
+}
+
+/// Bytes of a chunk that may be any that deflate reaches, and what every stored byte stands for at most
+/// beyond: a chunk is decoded as a whole. Those of real files are some megabytes, tens at most.
+const LARGE: u64 = 64 << 20;
+const LARGE_RATIO: u64 = 64;
+
+/// What deflate can reach: every stored byte stands for so many at most. Filters may follow each other, and
+/// two that compress would multiply it; nobody stores values so.
+pub(super) const MAX_RATIO: u64 = 1032;
+
+/// Filters that HDF5 allows: `H5Z_MAX_NFILTERS`.
+const FILTERS_MAX: u8 = 32;
+
+/// Filters that are met, undone here or not.
+const NAMES: [(u16, &str); 14] = [
+    (1, "deflate"),
+    (2, "shuffle"),
+    (3, "fletcher32"),
+    (4, "szip"),
+    (5, "nbit"),
+    (6, "scaleoffset"),
+    (307, "bzip2"),
+    (32000, "lzf"),
+    (32001, "blosc"),
+    (32004, "lz4"),
+    (32008, "bitshuffle"),
+    (32013, "zfp"),
+    (32015, "zstd"),
+    (32026, "blosc2"),
+];
+
+/// Bytes of a chunk that so many stored bytes may stand for.
+pub(super) fn reach(stored: u64) -> u64 {
+    let large = stored.saturating_mul(LARGE_RATIO).saturating_add(LARGE);
+    stored.saturating_mul(MAX_RATIO).min(large)
+}
+
+impl Pipeline {
+    /// Reads the message.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`; `unsupported` for a filter that is not undone here and that every chunk
+    /// went through, and for one that is there twice.
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+        let version = cursor.u8()?;
+        let count = cursor.u8()?;
+        match version {
+            1 => cursor.skip(6)?,
+            2 => {}
+            other => return Err(cursor.version(other)),
+        }
+        if count > FILTERS_MAX {
+            return Err(cursor.field("the number of filters", count.into()));
+        }
+        let (mut ids, mut filters) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let (id, filter) = filter(cursor, version)?;
+            // Writers apply each once. Each goes over the whole chunk, whatever it has stored.
+            if ids.contains(&id) {
+                let name = name(id);
+                return Err(Violation::RepeatedFilter { id, name }.into());
+            }
+            ids.push(id);
+            filters.push(filter);
+        }
+        Ok(Pipeline { filters })
+    }
+
+    /// Whether stored chunks are their values.
+    pub(super) fn is_empty(&self) -> bool {
+        self.filters.is_empty()
+    }
+
+    /// Whether there is a filter that is not undone here.
+    pub(super) fn has_unknown(&self) -> bool {
+        let mut filters = self.filters.iter();
+        filters.any(|filter| matches!(filter, Filter::Unknown { .. }))
+    }
+
+    /// Refuses a chunk that went through such a filter; those in `mask` were left out.
+    ///
+    /// # Errors
+    ///
+    /// Code `unsupported`.
+    pub(super) fn check_known(&self, mask: u32) -> Result<()> {
+        self.applied(mask).try_for_each(|filter| match filter {
+            Filter::Unknown { id, name } => Err(Violation::Filter { id, name }.into()),
+            _ => Ok(()),
+        })
+    }
+
+    /// The filters but those in `mask`, the first in the lowest bit; the last one applied first.
+    fn applied(&self, mask: u32) -> impl Iterator<Item = Filter> {
+        let is_left_out = move |at: usize| {
+            let mask = u32::try_from(at).ok().and_then(|at| mask.checked_shr(at));
+            mask.is_some_and(|mask| mask & 1 == 1)
+        };
+        let filters = self.filters.iter().copied().enumerate().rev();
+        filters.filter_map(move |(at, filter)| (!is_left_out(at)).then_some(filter))
+    }
+
+    /// Undoes the filters but those in `mask`, the first in the lowest bit. What comes out has
+    /// `byte_len` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Codes `deflate`, `digest-mismatch`, `shape-size-mismatch`, `unsupported`; `decompression-limit` where so few bytes
+    /// cannot stand for as many.
+    pub(super) fn decode(&self, stored: Vec<u8>, mask: u32, byte_len: usize) -> Result<Vec<u8>> {
+        let reached = reach(stored.len() as u64);
+        if byte_len as u64 > reached {
+            let (byte_len, limit) = (byte_len as u64, reached);
+            return Err(Violation::ChunkSize { byte_len, limit }.into());
+        }
+        // Filters add little to what they cannot compress.
+        let limit = byte_len
+            .saturating_add(byte_len / 8)
+            .saturating_add(4 << 10)
+            .min(usize::try_from(reached).unwrap_or(usize::MAX));
+        let mut bytes = stored;
+        for filter in self.applied(mask) {
+            bytes = filter.undo(bytes, limit)?;
+        }
+        if bytes.len() != byte_len {
+            let (expected, found) = (byte_len as u64, bytes.len() as u64);
+            return Err(Violation::Length { expected, found }.into());
+        }
+        Ok(bytes)
+    }
+}
+
+/// What a filter is called; empty where it is not known.
+fn name(id: u16) -> &'static str {
+    let known = NAMES.iter().find(|(known, _)| *known == id);
+    known.map_or("", |(_, name)| name)
+}
+
+/// A filter and its number.
+fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<(u16, Filter)> {
+    /// Filters of the library itself have no names since version 2.
+    const OWN: u16 = 256;
+    /// Where it could not be applied, it was left out.
+    const OPTIONAL: u16 = 1;
+    let id = cursor.u16()?;
+    let name_len = match version {
+        1 => cursor.u16()?,
+        _ if id >= OWN => cursor.u16()?,
+        _ => 0,
+    };
+    let flags = cursor.u16()?;
+    let count = usize::from(cursor.u16()?);
+    let start = cursor.position();
+    cursor.skip(name_len.into())?;
+    if version == 1 {
+        cursor.align_8(start)?;
+    }
+    let mut values = cursor.part(count.saturating_mul(4), "a filter")?;
+    if version == 1 && count % 2 == 1 {
+        cursor.skip(4)?;
+    }
+    let filter = match id {
+        1 => Filter::Deflate,
+        2 => {
+            let element_len = values.u32()?;
+            Filter::Shuffle(usize::try_from(element_len).unwrap_or(usize::MAX))
+        }
+        3 => Filter::Fletcher32,
+        32000 => Filter::Lzf,
+        _ => {
+            let name = name(id);
+            if flags & OPTIONAL == 0 {
+                return Err(Violation::Filter { id, name }.into());
+            }
+            Filter::Unknown { id, name }
+        }
+    };
+    Ok((id, filter))
+}
+
+impl Filter {
+    fn undo(self, bytes: Vec<u8>, limit: usize) -> Result<Vec<u8>> {
+        match self {
+            Filter::Deflate => decompress_to_vec_zlib_with_limit(&bytes, limit)
+                .map_err(|_| Violation::Chunk { filter: "deflate" }.into()),
+            Filter::Shuffle(element_len) => unshuffle(bytes, element_len),
+            Filter::Fletcher32 => check(bytes),
+            Filter::Lzf => lzf::decompress(&bytes, limit)
+                .ok_or_else(|| Violation::Chunk { filter: "lzf" }.into()),
+            Filter::Unknown { id, name } => Err(Violation::Filter { id, name }.into()),
+        }
+    }
+}
+
+/// Puts the bytes of an element together: they came as all first bytes, all second bytes, ...
+fn unshuffle(bytes: Vec<u8>, element_len: usize) -> Result<Vec<u8>> {
+    let count = bytes.len().checked_div(element_len).unwrap_or(0);
+    if element_len <= 1 || count <= 1 {
+        return Ok(bytes);
+    }
+    let mut out = Vec::new();
+    out.try_reserve_exact(bytes.len()).map_err(|_| {
+        let byte_len = bytes.len() as u64;
+        Error::from(zt::formats::Error::Allocation { byte_len })
+    })?;
+    out.resize(bytes.len(), 0);
+    let whole = count.saturating_mul(element_len);
+    let (planes, rest) = bytes.split_at_checked(whole).unwrap_or((&bytes, &[]));
+    let (elements, tail) = out.split_at_mut_checked(whole).unwrap_or_default();
+    transpose(planes, elements, count, element_len);
+    // Bytes that make no element stay where they are.
+    for (to, from) in tail.iter_mut().zip(rest) {
+        *to = *from;
+    }
+    Ok(out)
+}
+
+/// Puts planes of `count` bytes together to elements of `element_len`. It goes by tiles, of which both
+/// sides stay in the cache: plane by plane, every byte of long elements is a miss, and some 30 times slower.
+fn transpose(planes: &[u8], elements: &mut [u8], count: usize, element_len: usize) {
+    /// Bytes of a tile, and planes in it: of each, a line of the cache or more.
+    const TILE: usize = 16 << 10;
+    const WIDTH: usize = 64;
+    let width = element_len.clamp(1, WIDTH);
+    let height = TILE.checked_div(width).unwrap_or(1);
+    let mut tile = [0; TILE];
+    let blocks = elements.chunks_mut(height.saturating_mul(element_len));
+    for (block, rows) in blocks.enumerate() {
+        let first = block.saturating_mul(height);
+        let tiles = planes.chunks(width.saturating_mul(count));
+        for (at, planes) in tiles.enumerate() {
+            // Short elements are a tile where they belong.
+            let is_short = element_len == width;
+            let target = if is_short { &mut *rows } else { &mut tile[..] };
+            for (byte, plane) in planes.chunks_exact(count).enumerate() {
+                let places = target.iter_mut().skip(byte).step_by(width);
+                let run = plane.get(first..).unwrap_or_default();
+                for (to, from) in places.zip(run) {
+                    *to = *from;
+                }
+            }
+            if is_short {
+                continue;
+            }
+            let start = at.saturating_mul(width);
+            let rows = rows.chunks_exact_mut(element_len);
+            for (row, values) in rows.zip(tile.chunks_exact(width)) {
+                let row = row.get_mut(start..).unwrap_or_default();
+                for (to, from) in row.iter_mut().zip(values) {
+                    *to = *from;
+                }
+            }
+        }
+    }
+}
+
+/// Compares the checksum at the end, and leaves it out. HDF5 before 1.6.3 wrote it with the bytes of each half
+/// the other way round on some machines, and its library takes either.
+fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+    let Some((content, stored)) = bytes.split_last_chunk::<4>() else {
+        return Err(Violation::Chunk {
+            filter: "fletcher32",
+        }
+        .into());
+    };
+    let expected = u32::from_le_bytes(*stored);
+    let found = fletcher32(content);
+    let swapped = (found & 0x00FF_00FF) << 8 | found >> 8 & 0x00FF_00FF;
+    if found != expected && swapped != expected {
+        return Err(Violation::ChunkChecksum { expected, found }.into());
+    }
+    bytes.truncate(content.len());
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of every length: within a tile, over its edges, and with bytes that make no element.
+    #[test]
+    fn elements_are_put_together_from_their_planes() {
+        for element_len in [2, 3, 8, 63, 64, 65, 128, 200, 4096] {
+            for (count, rest) in [(2, 0), (63, 1), (64, 0), (65, 1), (700, 1)] {
+                let whole = count * element_len;
+                let bytes: Vec<u8> = (0..=250).cycle().take(whole + rest).collect();
+                let found = unshuffle(bytes.clone(), element_len).unwrap();
+                let source = |at: usize| at % element_len * count + at / element_len;
+                let expected = (0..whole).map(source).chain(whole..whole + rest);
+                let expected: Vec<u8> = expected.filter_map(|at| bytes.get(at).copied()).collect();
+                assert!(found == expected, "{count} of {element_len} and {rest}");
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The structures of a file, fetched by their addresses and bounded.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use zt::{Error, Result, Source, Span};
+
+use crate::checksum::lookup3;
+use crate::cursor::{Cursor, Sizes};
+use crate::violation::Violation;
+
+/// Bytes of structures that are read, in lengths of the file. Each is read once, and some have their
+/// first bytes read again; a file whose structures hold each other would be read for ever.
+const BUDGET: u64 = 4;
+
+/// A file whose superblock has been read.
+pub(super) struct Store {
+    source: Arc<dyn Source>,
+    /// The file: all of the source, or a member of an archive.
+    within: Span,
+    /// Where in the source the superblock is: addresses count from there.
+    base: u64,
+    sizes: Sizes,
+    spent: Arc<AtomicU64>,
+}
+
+impl Store {
+    pub(super) fn new(source: Arc<dyn Source>, within: Span, base: u64, sizes: Sizes) -> Self {
+        Store {
+            source,
+            within,
+            base,
+            sizes,
+            spent: Arc::default(),
+        }
+    }
+
+    /// The same file, with a budget of its own: for what is read later, and maybe again.
+    pub(super) fn afresh(&self) -> Self {
+        Store {
+            spent: Arc::default(),
+            ..self.sharing()
+        }
+    }
+
+    /// The same file, with the same budget.
+    pub(super) fn sharing(&self) -> Self {
+        Store {
+            source: Arc::clone(&self.source),
+            spent: Arc::clone(&self.spent),
+            ..*self
+        }
+    }
+
+    /// Bytes of the budget that are spent.
+    pub(super) fn spent(&self) -> u64 {
+        self.spent.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn source(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
+    pub(super) fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    /// Bytes of the file.
+    pub(super) fn byte_len(&self) -> u64 {
+        self.within.byte_len()
+    }
+
+    /// Where in the source an address is.
+    pub(super) fn offset(&self, address: u64) -> u64 {
+        self.base.saturating_add(address)
+    }
+
+    /// The range of the source that is `byte_len` bytes from `address` on.
+    ///
+    /// # Errors
+    ///
+    /// Code `bounds` where the file ends before.
+    pub(super) fn span(&self, address: u64, byte_len: u64, what: &'static str) -> Result<Span> {
+        let end = self.within.end();
+        let span = self.base.checked_add(address);
+        let span = span.and_then(|offset| Span::new(offset, byte_len));
+        let within = span.filter(|span| span.end() <= end);
+        within.ok_or_else(|| {
+            Violation::Outside {
+                what,
+                address,
+                byte_len,
+                end,
+            }
+            .into()
+        })
+    }
+
+    /// The bytes of a structure.
+    pub(super) fn fetch(&self, address: u64, len: u64, what: &'static str) -> Result<Block> {
+        let span = self.span(address, len, what)?;
+        self.charge(len)?;
+        Ok(Block {
+            bytes: read(&*self.source, span)?,
+            origin: span.offset(),
+            sizes: self.sizes,
+            what,
+        })
+    }
+
+    /// Counts bytes that are made out of structures; not those that it refuses, which are not made.
+    ///
+    /// # Errors
+    ///
+    /// Code `structure-limit` where there are more than the file's length justifies.
+    pub(super) fn charge(&self, len: u64) -> Result<()> {
+        let limit = self.byte_len().saturating_mul(BUDGET);
+        let spend = |spent: u64| spent.checked_add(len).filter(|spent| *spent <= limit);
+        let order = Ordering::Relaxed;
+        match self.spent.fetch_update(order, order, spend) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Violation::Budget { limit }.into()),
+        }
+    }
+
+    /// A structure that ends with its checksum, which is compared and left out.
+    pub(super) fn fetch_checked(
+        &self,
+        address: u64,
+        len: u64,
+        what: &'static str,
+    ) -> Result<Block> {
+        let mut block = self.fetch(address, len, what)?;
+        block.check()?;
+        Ok(block)
+    }
+}
+
+/// The bytes of `span`, which exist.
+pub(super) fn read(source: &dyn Source, span: Span) -> Result<Vec<u8>> {
+    let byte_len = span.byte_len();
+    let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
+    let len = usize::try_from(byte_len).map_err(|_| refused())?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| refused())?;
+    bytes.resize(len, 0);
+    source.read_at(span.offset(), &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The bytes of a structure.
+pub(super) struct Block {
+    bytes: Vec<u8>,
+    origin: u64,
+    sizes: Sizes,
+    what: &'static str,
+}
+
+impl Block {
+    pub(super) fn cursor(&self) -> Cursor<'_> {
+        Cursor::new(&self.bytes, self.origin, self.sizes, self.what)
+    }
+
+    /// Behind the signature that it has to begin with.
+    pub(super) fn signed(&self, signature: &[u8; 4]) -> Result<Cursor<'_>> {
+        let mut cursor = self.cursor();
+        let found = cursor.take(4)?.first_chunk().copied().unwrap_or_default();
+        let what = self.what;
+        match found == *signature {
+            true => Ok(cursor),
+            false => Err(Error::from(Violation::Magic { what, found }).with_offset(self.origin)),
+        }
+    }
+
+    /// Compares the checksum at the end with the bytes before it, and leaves it out.
+    pub(super) fn check(&mut self) -> Result<()> {
+        let (what, offset) = (self.what, self.origin);
+        let len = self.bytes.len().saturating_sub(4);
+        let stored = self.bytes.get(len..).and_then(|bytes| bytes.first_chunk());
+        let expected = stored.map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        self.bytes.truncate(len);
+        let found = lookup3(&self.bytes);
+        if found != expected {
+            let violation = Violation::Checksum {
+                what,
+                expected,
+                found,
+            };
+            return Err(Error::from(violation).with_offset(offset));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! The superblock: where the root group is, and how wide addresses are. Spec: II.
+//!
+//! ```text
+//! version 0, 1: signature, versions, sizes, B-tree ranks, flags, base, free space, end, driver,
+//!               symbol table entry of the root group
+//! version 2, 3: signature, version, sizes, flags, base, extension, end, root group, checksum
+//! ```
+
+use std::sync::Arc;
+
+use zt::{Error, Result, Source, Span};
+
+use crate::cursor::{Cursor, Sizes};
+use crate::store::{self, Store};
+use crate::violation::Violation;
+
+/// What the superblock begins with.
+pub(super) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+
+/// Where it may be: at the beginning, or behind a user block of a power of two.
+const FIRST: u64 = 512;
+
+/// Bytes of the longest superblock there is, that of version 1 with 8-byte addresses.
+const LEN_MAX: u64 = 8 + 16 + 4 + 4 * 8 + 40;
+
+/// Finds and reads the superblock of the file that is `within` a source; the file, and the address of
+/// the root group's object header.
+///
+/// # Errors
+///
+/// Codes `header`, `version`, `bounds`.
+pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)> {
+    let base = locate(&*source, within)?.ok_or(Violation::Signature)?;
+    let len = within.end().saturating_sub(base).min(LEN_MAX);
+    let span = Span::new(base, len).unwrap_or_default();
+    let bytes = store::read(&*source, span)?;
+    let sizes = Sizes {
+        offset: 8,
+        length: 8,
+    };
+    let mut cursor = Cursor::new(&bytes, base, sizes, "the superblock");
+    cursor.skip(SIGNATURE.len())?;
+    let found = match cursor.u8()? {
+        0 => old(&mut cursor, 0)?,
+        1 => old(&mut cursor, 4)?,
+        2 | 3 => new(&mut cursor, &bytes)?,
+        version => return Err(cursor.version(version)),
+    };
+    // A file behind bytes that were put before it later has moved as a whole.
+    let moved = found.end.checked_sub(found.base);
+    let expected = moved.and_then(|len| base.checked_add(len));
+    let expected = expected.ok_or_else(|| cursor.field("the end of the file", found.end))?;
+    if within.end() < expected {
+        let expected = expected.saturating_sub(within.offset());
+        let found = within.byte_len();
+        return Err(Violation::Cut { expected, found }.into());
+    }
+    Ok((Store::new(source, within, base, found.sizes), found.root))
+}
+
+/// Where in a source the superblock of the file `within` it is: at its beginning, or behind a power of
+/// two from 512 on.
+pub(super) fn locate(source: &dyn Source, within: Span) -> Result<Option<u64>> {
+    let mut at = 0u64;
+    let mut head = [0; SIGNATURE.len()];
+    while at.saturating_add(SIGNATURE.len() as u64) <= within.byte_len() {
+        let place = within.offset().saturating_add(at);
+        source.read_at(place, &mut head)?;
+        if head == SIGNATURE {
+            return Ok(Some(place));
+        }
+        at = at.saturating_mul(2).max(FIRST);
+    }
+    Ok(None)
+}
+
+struct Found {
+    sizes: Sizes,
+    base: u64,
+    end: u64,
+    root: u64,
+}
+
+fn sizes(cursor: &mut Cursor<'_>) -> Result<Sizes> {
+    let mut size = |name| match cursor.u8()? {
+        size @ (2 | 4 | 8) => Ok(size),
+        size => Err(cursor.field(name, size.into())),
+    };
+    Ok(Sizes {
+        offset: size("the width of addresses")?,
+        length: size("the width of lengths")?,
+    })
+}
+
+/// Versions 0 and 1, which have `more` bytes behind the flags.
+fn old(cursor: &mut Cursor<'_>, more: usize) -> Result<Found> {
+    // Versions of parts, of which there is one each.
+    cursor.skip(4)?;
+    let sizes = sizes(cursor)?;
+    // A byte for later, the ranks of B-trees and the flags.
+    cursor.skip(1 + 2 + 2 + 4)?;
+    cursor.skip(more)?;
+    let offset = usize::from(sizes.offset);
+    let base = cursor.uint(offset)?;
+    cursor.skip(offset)?;
+    let end = cursor.uint(offset)?;
+    // The driver's block, and the offset of the root group's name, which it has not: as wide as a length.
+    cursor.skip(offset)?;
+    cursor.skip(sizes.length.into())?;
+    let root = cursor.uint(offset)?;
+    Ok(Found {
+        sizes,
+        base,
+        end,
+        root,
+    })
+}
+
+/// Versions 2 and 3.
+fn new(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<Found> {
+    let sizes = sizes(cursor)?;
+    cursor.skip(1)?;
+    let offset = usize::from(sizes.offset);
+    let base = cursor.uint(offset)?;
+    cursor.skip(offset)?;
+    let end = cursor.uint(offset)?;
+    let root = cursor.uint(offset)?;
+    let covered = bytes.get(..cursor.position()).unwrap_or_default();
+    let expected = cursor.u32()?;
+    let found = super::checksum::lookup3(covered);
+    if found != expected {
+        let violation = Violation::Checksum {
+            what: "the superblock",
+            expected,
+            found,
+        };
+        return Err(Error::from(violation).with_offset(cursor.offset()));
+    }
+    Ok(Found {
+        sizes,
+        base,
+        end,
+        root,
+    })
+}

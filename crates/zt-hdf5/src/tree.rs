@@ -1,0 +1,396 @@
+//! The groups of a file, and the datasets in them, by their paths.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use zt::{
+    Attributes, Error, ErrorKind, FileBuilder, Limits, Object, RawObject, Result, SourceId, Value,
+};
+
+use crate::attribute::{self, AllFound};
+use crate::common::Common;
+use crate::dataset::{Dataset, Datasets, Listed};
+use crate::group::{Links, Target, dangling, is_group};
+use crate::object_header::{ObjectHeader, kind};
+use crate::said::{self, ENUM, Told};
+use crate::store::Store;
+use crate::violation::Violation;
+use crate::{name, weight};
+
+/// Bytes of all paths, in lengths of the file; a path takes some bytes beside its text. In sound files,
+/// too, hundreds of links lead to a group of hundreds.
+const PATHS: u64 = 32;
+const PATH: u64 = 64;
+/// And so many in any file.
+const PATHS_MIN: u64 = 1 << 20;
+
+/// Soft links that lead to each other, at most: HDF5's own default.
+const SOFT_LINKS: usize = 16;
+
+/// Adds everything below the group at `root` to a file.
+pub(super) struct Tree<'s> {
+    store: &'s Store,
+    root: u64,
+    datasets: Datasets,
+    common: Common,
+    void2_as_bf16: bool,
+    /// What is at the addresses of headers: links that lead to one share it.
+    known: HashMap<u64, Known>,
+    /// Those of all groups.
+    attributes: Vec<(String, Value)>,
+    /// Bytes of paths that there may still be.
+    left: u64,
+    limit: u64,
+    /// The first dataset that has the names of a datatype which others have too, by where these are
+    /// in memory: the datatype is kept.
+    named: HashMap<*const Attributes, String>,
+}
+
+/// What is at an address.
+enum Known {
+    Group(Group),
+    Dataset(Object, SourceId),
+    /// A datatype with a name, which is no tensor.
+    Datatype,
+    Fault(Listed, Error),
+}
+
+struct Group {
+    links: Rc<Links>,
+    attributes: GroupAttributes,
+}
+
+enum GroupAttributes {
+    /// No path to the group has been listed.
+    Read(AllFound),
+    /// These are those of the first path to it, whose names begin behind so many bytes.
+    Listed(Range<usize>, usize),
+}
+
+/// A group that is being listed.
+struct Open {
+    path: String,
+    address: u64,
+    links: Rc<Links>,
+    next: usize,
+}
+
+impl<'s> Tree<'s> {
+    /// `file` is the source that the structures are in; of `void2_as_bf16`, see [`crate::InputOptions`].
+    pub(super) fn new(
+        store: &'s Store,
+        root: u64,
+        file: SourceId,
+        limits: &Limits,
+        void2_as_bf16: bool,
+    ) -> Self {
+        let limit = store
+            .byte_len()
+            .saturating_mul(PATHS)
+            .saturating_add(PATHS_MIN);
+        Tree {
+            store,
+            root,
+            datasets: Datasets::new(file, store, limits),
+            common: Common::default(),
+            void2_as_bf16,
+            known: HashMap::new(),
+            attributes: Vec::new(),
+            left: limit,
+            limit,
+            named: HashMap::new(),
+        }
+    }
+
+    /// Adds every dataset, and every link that leads to none, under its path.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the root group, or with the tree as a whole.
+    pub(super) fn add_to(mut self, builder: &mut FileBuilder) -> Result<()> {
+        let header = ObjectHeader::read(self.store, self.root)?;
+        if !is_group(&header) {
+            return Err(Violation::Missing { what: "root group" }.into());
+        }
+        let root = self.group(&header)?;
+        self.known.insert(self.root, Known::Group(root));
+        let mut open: Vec<Open> = Vec::new();
+        open.extend(self.open(builder, String::new(), self.root)?);
+        while let Some(group) = open.last_mut() {
+            let links = Rc::clone(&group.links);
+            let Some(link) = links.at(group.next) else {
+                open.pop();
+                continue;
+            };
+            group.next = group.next.saturating_add(1);
+            let part = name::part(&link.name);
+            let is_renamed = part.as_bytes() != link.name;
+            let path = match group.path.as_str() {
+                "" => part,
+                parent => format!("{parent}/{part}"),
+            };
+            self.spend(path.len())?;
+            let from = group.address;
+            let parents: Vec<u64> = open.iter().map(|group| group.address).collect();
+            let depth = open.len();
+            let followed = self.follow(builder, &path, &link.target, from, &parents);
+            if is_renamed {
+                let object = (!matches!(followed, Ok(Some(_)))).then_some(path.as_str());
+                builder.warning(name::renamed(object, &path));
+            }
+            match followed {
+                Ok(Some(_)) if depth >= builder.limits().nesting => {
+                    let limit = builder.limits().nesting;
+                    builder.fault(
+                        path,
+                        RawObject::default(),
+                        Violation::Depth { limit }.into(),
+                    );
+                }
+                Ok(Some(group)) => open.push(group),
+                Ok(None) => {}
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                Err(error) => builder.fault(path, RawObject::default(), error),
+            }
+        }
+        if !self.attributes.is_empty() {
+            let attributes = said::distinct(builder, &mut Told::of(None), self.attributes);
+            builder.attributes(attributes);
+        }
+        Ok(())
+    }
+
+    /// Adds what a link leads to, or returns the group that it is.
+    fn follow(
+        &mut self,
+        builder: &mut FileBuilder,
+        path: &str,
+        target: &Target,
+        from: u64,
+        parents: &[u64],
+    ) -> Result<Option<Open>> {
+        let address = match target {
+            Target::Hard(address) => *address,
+            Target::Soft(target) => {
+                self.spend_bytes(target.len() as u64)?;
+                self.resolve(from, target)?
+            }
+            Target::Elsewhere => {
+                let what = "a link to another file";
+                return Err(Violation::Unsupported { what }.into());
+            }
+        };
+        let is_first = !self.known.contains_key(&address);
+        if is_first {
+            let known = match self.read(builder, path, address) {
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                Err(error) => Known::Fault(Listed::default(), error),
+                Ok(known) => known,
+            };
+            self.known.insert(address, known);
+        }
+        match self.known.get(&address) {
+            // A group that holds itself has nothing that is not listed.
+            Some(Known::Group(_)) if parents.contains(&address) => {}
+            Some(Known::Group(_)) => return self.open(builder, path.to_owned(), address),
+            Some(Known::Dataset(object, source)) => {
+                let (object, source) = (object.clone(), *source);
+                if !is_first {
+                    // Each link has a copy of its own, and takes a few bytes of the file.
+                    self.spend_bytes(object.attributes.as_ref().map_or(0, weight::of_all))?;
+                }
+                builder.object(path, object, source);
+            }
+            Some(Known::Fault(listed, error)) => {
+                builder.fault(path, listed.clone().raw(), error.clone());
+            }
+            Some(Known::Datatype) | None => {}
+        }
+        Ok(None)
+    }
+
+    /// What is at an address, which `path` is the first to lead to.
+    fn read(&mut self, builder: &mut FileBuilder, path: &str, address: u64) -> Result<Known> {
+        let header = ObjectHeader::read(self.store, address)?;
+        if is_group(&header) {
+            return self.group(&header).map(Known::Group);
+        }
+        if header.message(kind::LAYOUT).is_none() && header.message(kind::DATASPACE).is_none() {
+            return match header.message(kind::DATATYPE) {
+                Some(_) => Ok(Known::Datatype),
+                None => Err(Violation::Missing { what: "dataset" }.into()),
+            };
+        }
+        let mut listed = Listed::default();
+        match self.dataset(builder, path, &header, &mut listed) {
+            Ok((object, source)) => Ok(Known::Dataset(object, source)),
+            Err(error) if error.kind() == ErrorKind::Io => Err(error),
+            Err(error) => Ok(Known::Fault(listed, error)),
+        }
+    }
+
+    fn group(&mut self, header: &ObjectHeader) -> Result<Group> {
+        let links = Rc::new(Links::read(self.store, header)?);
+        let found = attribute::read_all(self.store, header, &mut self.common)?;
+        let attributes = GroupAttributes::Read(found);
+        Ok(Group { links, attributes })
+    }
+
+    fn dataset(
+        &mut self,
+        builder: &mut FileBuilder,
+        path: &str,
+        header: &ObjectHeader,
+        listed: &mut Listed,
+    ) -> Result<(Object, SourceId)> {
+        let found = attribute::read_all(self.store, header, &mut self.common)?;
+        let mut told = Told::of(Some(path));
+        let mut pairs = said::values(builder, &mut told, "", found);
+        // Keras says so where it writes bf16, which h5py has no type for.
+        let is_bf16 =
+            |(name, value): &(String, Value)| name == "dtype" && value.as_str() == Some("bfloat16");
+        let is_bf16 = self.void2_as_bf16 || pairs.iter().any(is_bf16);
+        let dataset = Dataset::read(self.store, header, &mut self.common, is_bf16, listed)?;
+        let (mut object, source) = self.datasets.object(builder, self.store, &dataset)?;
+        if let Some((names, is_shared)) = dataset.names() {
+            pairs.push((ENUM.to_owned(), self.names(path, &names, is_shared)?));
+        }
+        let attributes = said::distinct(builder, &mut told, pairs);
+        self.spend_bytes(told.byte_len)?;
+        object.attributes = Some(attributes).filter(|attributes| !attributes.is_empty());
+        Ok((object, source))
+    }
+
+    /// The names of a dataset's values; or, where they are those of a datatype that others have too, the
+    /// name of the first of these: hundreds of copies would be more than the file justifies.
+    fn names(&mut self, path: &str, names: &Arc<Attributes>, is_shared: bool) -> Result<Value> {
+        if is_shared {
+            if let Some(first) = self.named.get(&Arc::as_ptr(names)) {
+                let first = first.clone();
+                self.spend_bytes(first.len() as u64)?;
+                return Ok(first.into());
+            }
+            self.named.insert(Arc::as_ptr(names), path.to_owned());
+        }
+        Ok(Value::Map(names.as_ref().clone()))
+    }
+
+    /// The links of the group at an address. Its attributes become attributes of the file: those of
+    /// the root under their names, others as `path@name`.
+    fn open(
+        &mut self,
+        builder: &mut FileBuilder,
+        path: String,
+        address: u64,
+    ) -> Result<Option<Open>> {
+        let Some(Known::Group(group)) = self.known.get_mut(&address) else {
+            return Ok(None);
+        };
+        let links = Rc::clone(&group.links);
+        let prefix = match path.as_str() {
+            "" => String::new(),
+            path => format!("{path}@"),
+        };
+        let start = self.attributes.len();
+        let none = GroupAttributes::Read(AllFound::default());
+        let listed = match std::mem::replace(&mut group.attributes, none) {
+            GroupAttributes::Read(found) => {
+                let mut told = Told::of(None);
+                let values = said::values(builder, &mut told, &prefix, found);
+                self.spend_bytes(told.byte_len)?;
+                for (name, value) in values {
+                    self.spend(prefix.len().saturating_add(name.len()))?;
+                    self.attributes.push((format!("{prefix}{name}"), value));
+                }
+                GroupAttributes::Listed(start..self.attributes.len(), prefix.len())
+            }
+            GroupAttributes::Listed(range, skipped) => {
+                for at in range.clone() {
+                    let Some((key, value)) = self.attributes.get(at) else {
+                        continue;
+                    };
+                    let name = key.get(skipped..).unwrap_or_default();
+                    let (key, value) = (format!("{prefix}{name}"), value.clone());
+                    self.spend(key.len())?;
+                    self.spend_bytes(weight::of(&value))?;
+                    self.attributes.push((key, value));
+                }
+                GroupAttributes::Listed(range, skipped)
+            }
+        };
+        if let Some(Known::Group(group)) = self.known.get_mut(&address) {
+            group.attributes = listed;
+        }
+        Ok(Some(Open {
+            path,
+            address,
+            links,
+            next: 0,
+        }))
+    }
+
+    /// Counts a path.
+    fn spend(&mut self, len: usize) -> Result<()> {
+        self.spend_bytes(PATH.saturating_add(len as u64))
+    }
+
+    fn spend_bytes(&mut self, byte_len: u64) -> Result<()> {
+        let limit = self.limit;
+        let left = self.left.checked_sub(byte_len);
+        self.left = left.ok_or(Violation::Paths { limit })?;
+        Ok(())
+    }
+
+    /// The object that a path leads to, from a group on.
+    fn resolve(&mut self, from: u64, path: &[u8]) -> Result<u64> {
+        let mut at = from;
+        let mut hops = SOFT_LINKS;
+        // What is left to go, the next part last.
+        let mut parts: Vec<Vec<u8>> = Vec::new();
+        let root = self.root;
+        let go = |at: &mut u64, path: &[u8], parts: &mut Vec<Vec<u8>>| {
+            if path.starts_with(b"/") {
+                *at = root;
+            }
+            let named = path.split(|byte| *byte == b'/');
+            let named = named.filter(|part| !matches!(*part, b"" | b"."));
+            parts.extend(named.rev().map(ToOwned::to_owned));
+        };
+        go(&mut at, path, &mut parts);
+        while let Some(part) = parts.pop() {
+            match self.look_up(at, &part)? {
+                Some(Target::Hard(address)) => at = address,
+                Some(Target::Soft(further)) => {
+                    hops = hops.checked_sub(1).ok_or_else(|| dangling(path))?;
+                    self.store.charge(further.len() as u64)?;
+                    go(&mut at, &further, &mut parts);
+                }
+                Some(Target::Elsewhere) | None => return Err(dangling(path)),
+            }
+        }
+        Ok(at)
+    }
+
+    /// What a name in the group at `address` leads to.
+    fn look_up(&mut self, address: u64, name: &[u8]) -> Result<Option<Target>> {
+        if !self.known.contains_key(&address) {
+            let header = ObjectHeader::read(self.store, address)?;
+            if !is_group(&header) {
+                return Ok(None);
+            }
+            let group = match self.group(&header) {
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                Err(error) => Known::Fault(Listed::default(), error),
+                Ok(group) => Known::Group(group),
+            };
+            self.known.insert(address, group);
+        }
+        match self.known.get(&address) {
+            Some(Known::Group(group)) => Ok(group.links.get(name).cloned()),
+            Some(Known::Fault(_, error)) => Err(error.clone()),
+            _ => Ok(None),
+        }
+    }
+}

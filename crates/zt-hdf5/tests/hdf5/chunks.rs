@@ -1,0 +1,562 @@
+//! Chunks, and what finds them.
+
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use zt::{File, Limits, Memory, OpenOptions};
+
+use crate::checksum::fletcher32;
+use crate::draft::{
+    Draft, FILL_VALUE, FILTERS, LAYOUT, Message, UNDEFINED, beside, bytes, bytes_beside, code, int,
+    link, message, opened, opened_with,
+};
+
+/// Two chunks of two `i32`.
+fn values(draft: &mut Draft) -> [u64; 2] {
+    [draft.put(bytes!(1i32, 2i32)), draft.put(bytes!(3i32, 4i32))]
+}
+
+/// The layout of such chunks with one of the newer indices, and what it is told.
+fn indexed(index: u8, parameters: &[u8], address: u64) -> Vec<u8> {
+    let head = bytes!(4u8, 2u8, 0u8, 2u8, 1u8, 2u8, 4u8, index);
+    [head, parameters.to_vec(), bytes!(address)].concat()
+}
+
+fn read(file: &File) -> Vec<i32> {
+    file.tensor("x").unwrap().to_vec().unwrap()
+}
+
+/// A file of three values that a tree of version 1 finds: the type and the level of its root, and the
+/// first elements of its entries.
+fn tree1(node_type: u8, level: u8, entries: &[u64], len: u32) -> File {
+    beside(|draft| {
+        let chunks = values(draft);
+        let count = u16::try_from(entries.len()).unwrap();
+        let mut node = [
+            b"TREE".to_vec(),
+            bytes!(node_type, level, count, UNDEFINED, UNDEFINED),
+        ]
+        .concat();
+        for (first, chunk) in entries.iter().zip(chunks) {
+            node.extend(bytes!(len, 0u32, *first, 0u64, chunk));
+        }
+        node.extend(bytes!(0u64, 4u64, 0u64));
+        let root = draft.put(node);
+        draft.chunked(bytes!(3u8, 2u8, 2u8, root, 2u32, 4u32))
+    })
+}
+
+#[test]
+fn a_tree_says_what_it_is_and_where_every_chunk_is_once() {
+    assert_eq!(read(&tree1(1, 0, &[0, 2], 8)), [1, 2, 3]);
+    // A chunk beyond the shape was cut off later.
+    assert_eq!(read(&tree1(1, 0, &[0, 4], 8)), [1, 2, 0]);
+    for (file, expected) in [
+        (tree1(0, 0, &[0, 2], 8), "header"),
+        (tree1(1, 64, &[0, 2], 8), "header"),
+        // Chunks are no nodes.
+        (tree1(1, 1, &[0, 2], 8), "header"),
+        // Two of one place, one within another, and one that is shorter than its values.
+        (tree1(1, 0, &[2, 2], 8), "header"),
+        (tree1(1, 0, &[0, 1], 8), "header"),
+        (tree1(1, 0, &[0, 2], 7), "shape-size-mismatch"),
+    ] {
+        assert_eq!(code(&file, "x"), expected);
+    }
+}
+
+#[test]
+fn a_node_is_one_level_below_its_parent() {
+    let nested = |above: u8, level: u8| {
+        beside(|draft| {
+            let [first, second] = values(draft);
+            let node = |level: u8, child: u64, more: &[u8]| {
+                let head = bytes!(1u8, level, 1u16, UNDEFINED, UNDEFINED);
+                let entry = bytes!(8u32, 0u32, 0u64, 0u64, child);
+                [b"TREE", &*head, &entry, more, &bytes!(0u64, 4u64, 0u64)].concat()
+            };
+            let leaf = draft.put(node(level, first, &[]));
+            let root = draft.put(node(above, leaf, &bytes!(second)));
+            draft.chunked(bytes!(3u8, 2u8, 2u8, root, 2u32, 4u32))
+        })
+    };
+    assert_eq!(read(&nested(1, 0)), [1, 2, 0]);
+    assert_eq!(code(&nested(1, 1), "x"), "header");
+    // The leaf is sound, and not where one can be.
+    assert_eq!(code(&nested(2, 0), "x"), "header");
+}
+
+#[test]
+fn a_single_chunk_needs_no_index() {
+    let file = beside(|draft| {
+        let [first, _] = values(draft);
+        let mut messages = draft.dataset(int(4, 8), &[2], &[]);
+        messages[2] = message(LAYOUT, indexed(1, &[], first));
+        messages
+    });
+    assert_eq!(read(&file), [1, 2]);
+}
+
+/// Elements of an array of fixed length: the versions and the clients of its two structures.
+fn fixed_array(header: [u8; 2], block: [u8; 2], is_written: bool) -> File {
+    beside(|draft| {
+        let [first, second] = values(draft);
+        let body = [&block[..], &bytes!(0u64, first, second)].concat();
+        let block = draft.put_checked(&[b"FADB", &body]);
+        let block = if is_written { block } else { UNDEFINED };
+        let body = [&header[..], &bytes!(8u8, 10u8, 2u64, block)].concat();
+        let array = draft.put_checked(&[b"FAHD", &body]);
+        draft.chunked(indexed(3, &[10], array))
+    })
+}
+
+#[test]
+fn structures_of_a_fixed_array_agree() {
+    assert_eq!(read(&fixed_array([0, 0], [0, 0], true)), [1, 2, 3]);
+    assert_eq!(read(&fixed_array([0, 0], [0, 0], false)), [0, 0, 0]);
+    for (header, block, expected) in [
+        ([1, 0], [0, 0], "version"),
+        ([0, 0], [1, 0], "version"),
+        ([0, 0], [0, 1], "header"),
+    ] {
+        assert_eq!(code(&fixed_array(header, block, true), "x"), expected);
+    }
+}
+
+#[test]
+fn an_extensible_array_has_sizes_that_can_be() {
+    // Bits of an index, elements in the index block, elements of a data block, pointers, bits of a page.
+    let array = |sizes: [u8; 5], is_written: bool| {
+        beside(|draft| {
+            let [first, second] = values(draft);
+            let pointers = vec![u8::MAX; 8 * (2 * 3 + 27)];
+            let elements = bytes!(0u8, 0u8, 0u64, first, second);
+            let block = draft.put_checked(&[b"EAIB", &elements, &pointers]);
+            let block = if is_written { block } else { UNDEFINED };
+            let head = [
+                &[0, 0, 8][..],
+                &sizes,
+                &bytes!(0u128, 0u128, 2u64, 2u64, block),
+            ];
+            let array = draft.put_checked(&[b"EAHD", &head.concat()]);
+            let mut messages = draft.chunked(indexed(4, &sizes, array));
+            // It may grow without end.
+            messages[0].body = bytes!(1u8, 1u8, 1u8, 0u8, 0u32, 3u64, u64::MAX);
+            messages
+        })
+    };
+    let sizes = [32, 2, 4, 4, 10];
+    assert_eq!(read(&array(sizes, true)), [1, 2, 3]);
+    assert_eq!(read(&array(sizes, false)), [0, 0, 0]);
+    for (at, size) in [(0, 65), (0, 1), (2, 3), (2, 0), (3, 3), (4, 64)] {
+        let mut sizes = sizes;
+        sizes[at] = size;
+        assert_eq!(code(&array(sizes, true), "x"), "header", "{sizes:?}");
+    }
+}
+
+/// An array whose data blocks hold one element and more, with pages of so many bits; none is in the index
+/// block itself.
+fn extensible(
+    page_bits: u8,
+    end: u64,
+    blocks: impl FnOnce(&mut Draft, [u64; 2]) -> Vec<u64>,
+) -> File {
+    beside(|draft| {
+        let chunks = values(draft);
+        let blocks = blocks(draft, chunks);
+        let sizes = [32, 0, 1, 4, page_bits];
+        let mut pointers: Vec<u8> = blocks.iter().flat_map(|it| it.to_le_bytes()).collect();
+        pointers.resize(8 * (2 * 3 + 29), u8::MAX);
+        let block = draft.put_checked(&[b"EAIB", &bytes!(0u8, 0u8, 0u64), &pointers]);
+        let statistics = bytes!(0u128, 0u128, end, 2u64, block);
+        let array = draft.put_checked(&[b"EAHD", &[0, 0, 8], &sizes, &statistics]);
+        let mut messages = draft.chunked(indexed(4, &sizes, array));
+        messages[0].body = bytes!(1u8, 1u8, 1u8, 0u8, 0u32, 3u64, u64::MAX);
+        messages
+    })
+}
+
+#[test]
+fn data_blocks_of_an_extensible_array_end_where_it_does() {
+    let data = |draft: &mut Draft, elements: Vec<u8>| {
+        draft.put_checked(&[b"EADB", &bytes!(0u8, 0u8, 0u64, 0u32), &elements])
+    };
+    // As long as a page, a block has none.
+    let file = extensible(0, 1, |draft, [first, _]| vec![data(draft, bytes!(first))]);
+    assert_eq!(read(&file), [1, 2, 0]);
+    // Behind the last element nothing is looked for.
+    let file = extensible(10, 5, |draft, [first, second]| {
+        let one = data(draft, bytes!(first));
+        let two = data(draft, bytes!(second, UNDEFINED));
+        vec![one, two, UNDEFINED, 1 << 40]
+    });
+    assert_eq!(read(&file), [1, 2, 3]);
+}
+
+#[test]
+fn a_tree_of_version_2_says_what_it_is() {
+    const PLAIN: u8 = 10;
+    let tree = |make: fn(&mut Draft, &[Vec<u8>]) -> u64| {
+        beside(|draft| {
+            let [first, _] = values(draft);
+            let records = [bytes!(first, 0u64), bytes!(UNDEFINED, 1u64)];
+            let root = make(draft, &records);
+            draft.chunked(indexed(5, &[0, 0, 0, 0, 0, 0], root))
+        })
+    };
+    let sound = |draft: &mut Draft, records: &[Vec<u8>]| draft.tree2(PLAIN, records);
+    // The second chunk was never written.
+    assert_eq!(read(&tree(sound)), [1, 2, 0]);
+    let head = |version: u8, node_type: u8, len: u16, depth: u16| {
+        bytes!(version, node_type, 512u32, len, depth, 0u16)
+    };
+    let empty = |draft: &mut Draft, head: Vec<u8>| draft.tree2_of(&head, UNDEFINED, 0);
+    let file = |head: Vec<u8>| {
+        beside(|draft| {
+            let root = empty(draft, head);
+            draft.chunked(indexed(5, &[0, 0, 0, 0, 0, 0], root))
+        })
+    };
+    assert_eq!(read(&file(head(0, PLAIN, 16, 0))), [0, 0, 0]);
+    for (head, expected) in [
+        (head(1, PLAIN, 16, 0), "version"),
+        (head(0, 11, 16, 0), "header"),
+        (head(0, PLAIN, 0, 0), "header"),
+        (head(0, PLAIN, 16, 33), "header"),
+    ] {
+        assert_eq!(code(&file(head), "x"), expected);
+    }
+}
+
+/// One chunk of two values, through a filter.
+fn filtered(filter: &[u8], stored: &[u8], chunk: u32) -> File {
+    through(&[filter], stored, chunk, 0)
+}
+
+/// The same through several, but for those that the mask leaves out.
+fn through(filters: &[&[u8]], stored: &[u8], chunk: u32, mask: u32) -> File {
+    beside(|draft| single(draft, filters, stored, chunk, mask))
+}
+
+fn single(
+    draft: &mut Draft,
+    filters: &[&[u8]],
+    stored: &[u8],
+    chunk: u32,
+    mask: u32,
+) -> Vec<Message> {
+    const SINGLE_IS_FILTERED: u8 = 2;
+    let address = draft.put(stored);
+    let len = stored.len() as u64;
+    let layout = bytes!(
+        4u8,
+        2u8,
+        SINGLE_IS_FILTERED,
+        2u8,
+        4u8,
+        chunk,
+        4u32,
+        1u8,
+        len,
+        mask,
+        address
+    );
+    let mut messages: Vec<Message> = draft.dataset(int(4, 8), &[2], &[]);
+    messages[2] = message(LAYOUT, layout);
+    let count = u8::try_from(filters.len()).unwrap();
+    messages.push(message(FILTERS, [&[2, count], &*filters.concat()].concat()));
+    messages
+}
+
+#[test]
+fn chunks_are_what_their_filters_make() {
+    const VALUES: [i32; 2] = [0x0403_0201, 0x0807_0605];
+    let plain = VALUES.map(i32::to_le_bytes).concat();
+    let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
+    let fletcher = bytes!(3u16, 0u16, 0u16);
+    assert_eq!(read(&filtered(&fletcher, &checksummed, 2)), VALUES);
+    // As HDF5 before 1.6.3 has it.
+    let [a, b, c, d] = fletcher32(&plain).to_le_bytes();
+    let swapped = [&plain[..], &[b, a, d, c]].concat();
+    assert_eq!(read(&filtered(&fletcher, &swapped, 2)), VALUES);
+    let reversed = [&plain[..], &[d, c, b, a]].concat();
+    assert_eq!(
+        code(&filtered(&fletcher, &reversed, 2), "x"),
+        "digest-mismatch"
+    );
+    // Of one element, or of bytes, nothing is in another order.
+    for element_len in [8u32, 1] {
+        let shuffle = bytes!(2u16, 0u16, 1u16, element_len);
+        assert_eq!(read(&filtered(&shuffle, &plain, 2)), VALUES);
+    }
+    for (file, expected) in [
+        (filtered(&fletcher, &checksummed[..3], 2), "deflate"),
+        (
+            filtered(
+                &fletcher,
+                &[checksummed[..8].to_vec(), vec![0; 4]].concat(),
+                2,
+            ),
+            "digest-mismatch",
+        ),
+        (filtered(&fletcher, &checksummed, 3), "shape-size-mismatch"),
+        (filtered(&bytes!(1u16, 0u16, 0u16), &plain, 2), "deflate"),
+        (
+            filtered(&fletcher, &checksummed, 1 << 29),
+            "decompression-limit",
+        ),
+    ] {
+        assert_eq!(code(&file, "x"), expected);
+    }
+}
+
+/// What is optional may have been left out of every chunk, and then says nothing of them.
+#[test]
+fn a_filter_that_no_chunk_went_through_need_not_be_known() {
+    const OPTIONAL: u16 = 1;
+    let plain = bytes!(5i32, 6i32);
+    let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
+    let fletcher = bytes!(3u16, 0u16, 0u16);
+    let blosc = |flags: u16| bytes!(32001u16, 0u16, flags, 0u16);
+    let file = |flags, mask| through(&[&fletcher, &blosc(flags)], &checksummed, 2, mask);
+    assert_eq!(read(&file(OPTIONAL, 0b10)), [5, 6]);
+    for (flags, mask) in [(OPTIONAL, 0), (OPTIONAL, 0b01), (0, 0b10)] {
+        let file = file(flags, mask);
+        assert_eq!(code(&file, "x"), "unsupported");
+        assert!(file.tensor("x").is_err(), "told before it is read");
+    }
+}
+
+/// Each goes over all of a chunk: of 65 KB that shuffle 64 MiB thirty times, a minute.
+#[test]
+fn a_filter_is_in_a_pipeline_once() {
+    const OPTIONAL: u16 = 1;
+    let plain = bytes!(5i32, 6i32);
+    let shuffle = bytes!(2u16, 0u16, 1u16, 8u32);
+    let unknown = bytes!(300u16, 0u16, OPTIONAL, 0u16);
+    for (filter, name) in [(shuffle, "shuffle (2)"), (unknown, "300")] {
+        let file = through(&[&filter, &filter], &plain, 2, 0b11);
+        assert_eq!(code(&file, "x"), "unsupported");
+        let error = file.tensor("x").unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("the filter {name} twice")),
+            "{error}"
+        );
+    }
+}
+
+/// As many as HDF5 allows; all were left out.
+#[test]
+fn a_pipeline_has_32_filters_at_most() {
+    const OPTIONAL: u16 = 1;
+    let plain = bytes!(5i32, 6i32);
+    let unknown = |id: u16| bytes!(id, 0u16, OPTIONAL, 0u16);
+    let filters: Vec<_> = (300..332).map(unknown).collect();
+    let filters: Vec<_> = filters.iter().map(Vec::as_slice).collect();
+    assert_eq!(read(&through(&filters, &plain, 2, u32::MAX)), [5, 6]);
+}
+
+/// What is compressed may be a little longer than the values: the output of other filters.
+#[test]
+fn what_a_filter_makes_is_little_longer_than_the_chunk() {
+    let deflate = bytes!(1u16, 0u16, 0u16);
+    let deflated = |bytes: &[u8]| compress_to_vec_zlib(bytes, 6);
+    let plain = bytes!(5i32, 6i32);
+    let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
+    let fletcher = bytes!(3u16, 0u16, 0u16);
+    let file = through(&[&fletcher, &deflate], &deflated(&checksummed), 2, 0);
+    assert_eq!(read(&file), [5, 6]);
+    // Bytes that LZF has as they are, 32 at a time.
+    let lzf = bytes!(32000u16, 0u16, 0u16, 0u16);
+    let bytes: Vec<u8> = (1..=251).cycle().take(1 << 18).collect();
+    let pieces = bytes.chunks(32).map(|piece| [&[31], piece].concat());
+    let stored = deflated(&pieces.collect::<Vec<_>>().concat());
+    let file = through(&[&lzf, &deflate], &stored, 1 << 16, 0);
+    assert_eq!(read(&file), [0x0403_0201, 0x0807_0605]);
+    // Twice as many are no longer asked for.
+    let file = filtered(&deflate, &deflated(&vec![0; 2 << 16]), 1 << 14);
+    assert_eq!(code(&file, "x"), "deflate");
+}
+
+/// As LZF has so many zeros: one, and then the same again, 264 at a time.
+fn lzf_zeros(count: usize) -> Vec<u8> {
+    let again = [0xE0, 255, 0].repeat((count - 1) / 264);
+    let rest = u8::try_from((count - 1) % 264).unwrap();
+    let end = vec![0; usize::from(rest)];
+    let end: Vec<u8> = end.iter().flat_map(|zero| [0, *zero]).collect();
+    [vec![0, 0], again, end].concat()
+}
+
+/// Two compressions of zeros would make 16 MiB of some hundred bytes.
+#[test]
+fn a_chunk_is_no_larger_than_one_compression_makes_it() {
+    let deflate = bytes!(1u16, 0u16, 0u16);
+    let once = |values: u32| compress_to_vec_zlib(&vec![0; 4 * values as usize], 9);
+    let file = filtered(&deflate, &once(1 << 20), 1 << 20);
+    assert_eq!(read(&file), [0, 0]);
+    let lzf = bytes!(32000u16, 0u16, 0u16, 0u16);
+    let twice = |values: usize| compress_to_vec_zlib(&lzf_zeros(4 * values), 9);
+    let file = through(&[&lzf, &deflate], &twice(1 << 10), 1 << 10, 0);
+    assert_eq!(read(&file), [0, 0]);
+    let file = through(&[&lzf, &deflate], &twice(1 << 22), 1 << 22, 0);
+    assert_eq!(code(&file, "x"), "decompression-limit");
+    // What is made of a chunk counts, though the shape has but two of its values.
+    let file = filtered(&deflate, &once(2), 24 << 20);
+    assert_eq!(code(&file, "x"), "decompression-limit");
+    assert!(file.tensor("x").is_err());
+}
+
+/// What so few bytes cannot be is told when the file is opened; what they could be, of its chunk.
+#[test]
+fn a_filtered_chunk_is_within_what_its_bytes_reach() {
+    let deflate = bytes!(1u16, 0u16, 0u16);
+    let error = filtered(&deflate, &[0; 4], 1 << 20)
+        .tensor("x")
+        .unwrap_err();
+    assert_eq!(error.code(), "decompression-limit");
+    assert!(error.to_string().contains("a chunk of 4194304 bytes"));
+    for (values, expected) in [(1032, "deflate"), (1033, "decompression-limit")] {
+        let file = filtered(&deflate, &[0; 4], values);
+        assert!(file.tensor("x").is_ok());
+        assert_eq!(code(&file, "x"), expected);
+    }
+    // One without filters is read as far as it is needed, and this was never written.
+    let file = beside(|draft| {
+        let head = bytes!(1u8, 0u8, 0u16, UNDEFINED, UNDEFINED, 0u64, 4u64, 0u64);
+        let root = draft.put([b"TREE", &*head].concat());
+        draft.chunked(bytes!(3u8, 2u8, 2u8, root, 1u32 << 20, 4u32))
+    });
+    assert_eq!(read(&file), [0, 0, 0]);
+}
+
+/// Values that are made, and chunks that are: each may be as long as is allowed.
+#[test]
+fn values_are_no_longer_than_the_caller_allows() {
+    let plain = bytes!(5i32, 6i32);
+    let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
+    let fletcher = bytes!(3u16, 0u16, 0u16);
+    let piped = bytes_beside(|draft| single(draft, &[&fletcher], &checksummed, 2, 0));
+    let unpiped = bytes_beside(|draft| {
+        let chunks = values(draft);
+        let tree = bytes!(1u8, 0u8, 1u16, UNDEFINED, UNDEFINED, 8u32, 0u32);
+        let tree = [
+            b"TREE",
+            &*tree,
+            &bytes!(0u64, 0u64, chunks[0], 0u64, 4u64, 0u64),
+        ];
+        let root = draft.put(tree.concat());
+        draft.chunked(bytes!(3u8, 2u8, 2u8, root, 2u32, 4u32))
+    });
+    for (bytes, limit, expected) in [(piped, 8, &[5, 6][..]), (unpiped, 12, &[1, 2, 0])] {
+        let opened = |decoded_len: u64| {
+            let limits = Limits {
+                decoded_len,
+                ..Limits::default()
+            };
+            let options = OpenOptions::new().limits(limits);
+            opened_with(Memory::new(bytes.clone()), options).unwrap()
+        };
+        assert_eq!(read(&opened(limit)), expected);
+        let error = opened(limit - 1).tensor("x").unwrap_err();
+        assert_eq!(error.code(), "decompression-limit");
+        let said = format!("of {limit} bytes, the limit is {}", limit - 1);
+        assert!(error.to_string().contains(&said), "{error}");
+    }
+}
+
+/// They are where their index is, among what is not made.
+#[test]
+fn chunked_values_are_listed_in_the_order_of_the_file() {
+    let mut draft = Draft::new();
+    let first = draft.dataset(int(4, 8), &[1], &[0; 4]);
+    let [_, chunk] = values(&mut draft);
+    let mut chunked = draft.dataset(int(4, 8), &[2], &[]);
+    chunked[2].body = indexed(1, &[], chunk);
+    let last = draft.dataset(int(4, 8), &[1], &[0; 4]);
+    let objects = [last, chunked, first].map(|messages| draft.object(&messages));
+    let links = ["last", "chunked", "first"].map(String::from).into_iter();
+    let links: Vec<_> = links
+        .zip(objects)
+        .map(|(name, at)| link(&name, at))
+        .collect();
+    let file = opened(draft.finish(&links)).unwrap();
+    let names: Vec<_> = file.entries().iter().map(|entry| entry.name()).collect();
+    assert_eq!(names, ["first", "chunked", "last"]);
+}
+
+/// Writers may leave the chunks that reach beyond the shape as they are.
+#[test]
+fn chunks_on_the_edge_may_be_plain() {
+    const PLAIN_EDGES: u8 = 1;
+    let file = beside(|draft| {
+        let inner = bytes!(1i32, 2i32);
+        let inner = [inner.clone(), bytes!(fletcher32(&inner))].concat();
+        let (inner, edge) = (draft.put(inner), draft.put(bytes!(3i32, 4i32)));
+        // Lengths of a chunk take two bytes.
+        let elements = bytes!(inner, 12u16, 0u32, edge, 8u16, 0u32);
+        let block = draft.put_checked(&[b"FADB", &[0, 1], &bytes!(0u64), &elements]);
+        let array = bytes!(0u8, 1u8, 14u8, 10u8, 2u64, block);
+        let array = draft.put_checked(&[b"FAHD", &array]);
+        let mut layout = indexed(3, &[10], array);
+        layout[2] = PLAIN_EDGES;
+        let mut messages = draft.chunked(layout);
+        messages.push(message(FILTERS, bytes!(2u8, 1u8, 3u16, 0u16, 0u16)));
+        messages.push(message(FILL_VALUE, bytes!(3u8, 0u8)));
+        messages
+    });
+    assert_eq!(read(&file), [1, 2, 3]);
+}
+
+/// A dataset of 16 rows of so many bytes, in chunks of 64 MiB, none of which is written, and a file of at
+/// least so many bytes.
+fn wide(columns: u64, file_len: usize) -> File {
+    const COLUMNS: u32 = 4 << 20;
+    let chunks = usize::try_from(columns / u64::from(COLUMNS)).unwrap();
+    beside(|draft| {
+        draft.put(vec![0; file_len]);
+        let block = draft.put_checked(&[b"FADB", &[0, 1], &bytes!(0u64), &vec![0xFF; 16 * chunks]]);
+        let array =
+            draft.put_checked(&[b"FAHD", &bytes!(0u8, 1u8, 16u8, 10u8, chunks as u64, block)]);
+        let head = bytes!(4u8, 2u8, 0u8, 3u8, 4u8, 16u32, COLUMNS, 1u32, 3u8, 10u8);
+        let mut messages = draft.dataset(int(1, 0), &[16, columns], &[]);
+        messages[2] = message(LAYOUT, [head, bytes!(array)].concat());
+        messages.push(message(FILTERS, bytes!(2u8, 1u8, 1u16, 0u16, 0u16)));
+        messages
+    })
+}
+
+/// Rows of 256 MiB and more are put in order one by one, from chunks that are decoded for each: of 4 MB that
+/// were 4 GiB, 64 GiB would be made.
+#[test]
+fn chunks_that_are_decoded_again_count_as_often() {
+    const FILE: usize = 5 << 20;
+    // A row of chunks is a band of 256 MiB: each chunk is decoded once.
+    let once = wide(16 << 20, FILE);
+    let tensor = once.tensor("x").unwrap();
+    assert_eq!(tensor.shape(), [16, 16 << 20]);
+    // Sixteen times, the bytes of the file stand for a few of them.
+    let often = wide(256 << 20, FILE);
+    let error = often.tensor("x").unwrap_err();
+    assert_eq!(error.code(), "decompression-limit");
+    assert!(error.to_string().contains("68719476736 bytes"), "{error}");
+}
+
+/// One that is larger is some 64 times its bytes and not a thousand: it is decoded as a whole.
+#[test]
+fn a_chunk_of_64_mib_is_what_deflate_reaches_and_larger_ones_have_more_bytes() {
+    const MIB: u32 = 1 << 18;
+    let deflate = bytes!(1u16, 0u16, 0u16);
+    let zeros = |mib: usize| compress_to_vec_zlib(&vec![0; mib << 20], 6);
+    assert_eq!(read(&filtered(&deflate, &zeros(64), 64 * MIB)), [0, 0]);
+    let large = filtered(&deflate, &[0; 130 << 10], 128 * MIB);
+    assert_eq!(code(&large, "x"), "decompression-limit");
+    // Told of each chunk where the file is long enough for one.
+    let stored = zeros(72);
+    let padded = beside(|draft| {
+        draft.put(vec![0; 1 << 20]);
+        single(draft, &[&deflate], &stored, 72 * MIB, 0)
+    });
+    assert!(padded.tensor("x").is_ok());
+    assert_eq!(code(&padded, "x"), "decompression-limit");
+    let stored = [stored, vec![0; 512 << 10]].concat();
+    assert_eq!(read(&filtered(&deflate, &stored, 72 * MIB)), [0, 0]);
+}

@@ -1,0 +1,177 @@
+//! An array becomes an object.
+
+use std::sync::Arc;
+
+use zt::{
+    Blob, Component, Digest, Error, ErrorKind, FileBuilder, Object, RawComponent, RawObject,
+    Result, Source, SourceId, Span,
+};
+use zt_foreign::strided::{Bands, Strided, View};
+
+use crate::descr::{Descr, ElementType, RECORDS};
+use crate::header::Header;
+use crate::violation::Violation;
+
+/// The bytes of an array, from its magic on: a file, a member of an archive, what one inflates to.
+pub(crate) struct Data<'d> {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) span: Span,
+    /// The source, as the builder knows it.
+    pub(crate) id: SourceId,
+    /// Where in the file this lies: the file, and an offset in it.
+    pub(crate) archive: (SourceId, u64),
+    /// The digest of the bytes behind those, up to the end of the span.
+    pub(crate) digest_behind: &'d dyn Fn(&[u8]) -> Option<Digest>,
+    /// Whether two bytes without a meaning are bf16.
+    pub(crate) void2_is_bf16: bool,
+}
+
+impl Data<'_> {
+    /// Adds the array as a dense object; one that has no meaning here, or is broken, with its
+    /// fault. `bands` is shared by the arrays of a file.
+    ///
+    /// # Errors
+    ///
+    /// The array's fault, where it is of a kind that `refuses` the file.
+    pub(crate) fn add_to(
+        &self,
+        builder: &mut FileBuilder,
+        name: &str,
+        bands: &Bands,
+        refuses: impl Fn(ErrorKind) -> bool,
+    ) -> Result<()> {
+        let mut raw = RawObject::default();
+        match self.build(&mut raw, builder, bands, name) {
+            Err(error) if refuses(error.kind()) => return Err(error),
+            Err(error) => builder.fault(name, raw, error),
+            Ok((object, source)) => builder.object(name, object, source),
+        }
+        Ok(())
+    }
+
+    /// The object, and where its component is. What is known of it is left in `raw`.
+    fn build(
+        &self,
+        raw: &mut RawObject,
+        builder: &mut FileBuilder,
+        bands: &Bands,
+        name: &str,
+    ) -> Result<(Object, SourceId)> {
+        raw.format = Some("dense".into());
+        let header = Header::read(&self.source, self.span)?;
+        let start = self.span.offset().saturating_add(header.bytes.len() as u64);
+        let data = Span::between(start, self.span.end()).unwrap_or_default();
+        raw.shape = Some(header.shape.clone());
+        raw.components = vec![("data".into(), described(&header, data))];
+        let blame = |violation: Violation| {
+            Error::from(violation)
+                .with_component("data")
+                .with_span(data)
+        };
+
+        let descr = header.descr.as_deref().ok_or_else(|| {
+            blame(Violation::Opaque {
+                descr: "[...]".into(),
+                what: RECORDS,
+            })
+        })?;
+        let element = match Descr::parse(descr, self.void2_is_bf16) {
+            Descr::Elements(element) => element,
+            Descr::Opaque(what) => {
+                let descr = descr.to_owned();
+                return Err(blame(Violation::Opaque { descr, what }));
+            }
+            Descr::Unknown => {
+                let descr = descr.to_owned();
+                return Err(blame(Violation::Descr { descr }));
+            }
+        };
+        let expected =
+            byte_len(element.byte_len, &header.shape).ok_or_else(|| blame(Violation::Overflow))?;
+        let found = data.byte_len();
+        let stored = Span::new(start, expected).filter(|stored| data.contains(*stored));
+        let stored = stored.ok_or_else(|| blame(Violation::Cut { expected, found }))?;
+        let behind = found.saturating_sub(expected);
+        let mut blob = Blob::raw(stored);
+        if behind == 0 {
+            blob.digest = (self.digest_behind)(&header.bytes);
+        } else {
+            // `numpy.load` passes over it, too.
+            let rest = Span::between(stored.end(), data.end()).unwrap_or_default();
+            let error = Error::from(Violation::Behind { bytes: behind });
+            builder.tolerated(error.with_object(name).with_span(rest));
+        }
+        let (blob, source) = match header.fortran_order {
+            true => self.reordered(blob, &element, &header.shape, builder, bands)?,
+            false => (blob, self.id),
+        };
+        let mut component = Component::new(element.dtype, blob);
+        component.logical_type = element.logical_type.map(Into::into);
+        component.byte_order = element.byte_order;
+        Ok((
+            Object::new(header.shape, "dense").with_component("data", component),
+            source,
+        ))
+    }
+
+    /// Elements of a column-major array in row-major order.
+    fn reordered(
+        &self,
+        blob: Blob,
+        element: &ElementType,
+        shape: &[u64],
+        builder: &mut FileBuilder,
+        bands: &Bands,
+    ) -> Result<(Blob, SourceId)> {
+        let view = View::fortran(blob.span.offset(), element.byte_len, shape);
+        let view = view.ok_or(Violation::Overflow)?;
+        let byte_len = view.byte_len();
+        if view.as_span().is_some() {
+            return Ok((blob, self.id));
+        }
+        let has_digest = blob.digest.is_some();
+        let mut strided = Strided::new(Arc::clone(&self.source), view, bands)?;
+        if has_digest {
+            strided = strided.checked(blob);
+        }
+        let (file, offset) = self.archive;
+        let source = builder.derived_from(strided, file, offset);
+        let all = Span::new(0, byte_len).unwrap_or_default();
+        Ok((Blob::raw(all), source))
+    }
+}
+
+/// What a listing shows of an array that cannot be read.
+fn described(header: &Header, data: Span) -> RawComponent {
+    let mut component = RawComponent::default();
+    component.dtype = header.descr.clone().map(Into::into);
+    component.offset = Some(data.offset());
+    component.length = Some(data.byte_len());
+    component
+}
+
+/// Bytes of elements of so many bytes each; `None` for a shape that NumPy does not have: it makes no
+/// array whose other dimensions overflow beside a zero.
+pub(super) fn byte_len(element_len: u64, shape: &[u64]) -> Option<u64> {
+    let multiply = |product: u64, dimension: &u64| product.checked_mul(*dimension);
+    let others = shape.iter().filter(|dimension| **dimension > 0);
+    let byte_len = others.clone().try_fold(element_len, multiply)?;
+    i64::try_from(byte_len).ok()?;
+    Some(if others.count() < shape.len() {
+        0
+    } else {
+        byte_len
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::byte_len;
+
+    #[test]
+    fn no_dimension_beside_a_zero_is_as_long_as_it_likes() {
+        assert_eq!(byte_len(4, &[2, 3]), Some(24));
+        assert_eq!(byte_len(4, &[0, 3]), Some(0));
+        assert_eq!(byte_len(4, &[0, 1 << 62, 1 << 62]), None);
+    }
+}

@@ -1,0 +1,273 @@
+//! The header of an array.
+
+use zt::{Result, Source, Span};
+
+use crate::literal::{self, Literal};
+use crate::violation::Violation;
+
+pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// Characters of a header. NumPy's own limit, `max_header_size`.
+pub(super) const LEN_MAX: usize = 10_000;
+
+/// Bytes of a header of so many characters.
+const BYTES_MAX: u64 = 40_000;
+
+/// What a header says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Header {
+    /// The dtype; `None` for a structured one.
+    pub(super) descr: Option<String>,
+    pub(super) fortran_order: bool,
+    pub(super) shape: Vec<u64>,
+    /// All bytes before the elements.
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Header {
+    /// Reads the header that `span` begins with.
+    pub(super) fn read(source: &dyn Source, span: Span) -> Result<Self> {
+        // As much as most headers are, so that one read will do.
+        let mut bytes = start_of(source, span, 128)?;
+        let is_array = bytes.starts_with(MAGIC) || MAGIC.starts_with(&bytes);
+        is_array.then_some(()).ok_or(Violation::Magic)?;
+        let (start, len) = extent(&bytes)?;
+        let end = start.saturating_add(len);
+        let bytes_max = BYTES_MAX.min(span.byte_len());
+        let end_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        if end > end_max {
+            // Too long even if every character took four bytes; or simply not there.
+            return Err(match end as u64 > span.byte_len() {
+                true => Violation::Short.into(),
+                false => Violation::TooLong { characters: len }.into(),
+            });
+        }
+        if bytes.len() < end {
+            bytes = start_of(source, span, end)?;
+        }
+        bytes.truncate(end);
+        let text = bytes.get(start..).unwrap_or_default();
+        let text = match bytes.get(6) {
+            Some(3) => std::str::from_utf8(text)
+                .map_err(|_| Violation::NotUtf8)?
+                .to_owned(),
+            // Latin-1: every byte is the character of its number.
+            _ => text.iter().map(|byte| char::from(*byte)).collect(),
+        };
+        let characters = text.chars().count();
+        if characters > LEN_MAX {
+            return Err(Violation::TooLong { characters }.into());
+        }
+        let (descr, fortran_order, shape) = fields(&text)?;
+        Ok(Header {
+            descr,
+            fortran_order,
+            shape,
+            bytes,
+        })
+    }
+}
+
+/// Where the text begins, and how long it is said to be.
+fn extent(bytes: &[u8]) -> Result<(usize, usize), Violation> {
+    let version = (bytes.get(6), bytes.get(7));
+    let (Some(major), Some(minor)) = version else {
+        return Err(Violation::Short);
+    };
+    let len = bytes.get(8..).unwrap_or_default();
+    let (start, len) = match (major, minor) {
+        (1, 0) => (
+            10,
+            len.first_chunk()
+                .map(|len| u32::from(u16::from_le_bytes(*len))),
+        ),
+        (2 | 3, 0) => (12, len.first_chunk().map(|len| u32::from_le_bytes(*len))),
+        (&major, &minor) => return Err(Violation::Version { major, minor }),
+    };
+    let len = len.and_then(|len| usize::try_from(len).ok());
+    Ok((start, len.ok_or(Violation::Short)?))
+}
+
+/// The three values, each once and nothing else.
+fn fields(text: &str) -> Result<(Option<String>, bool, Vec<u64>), Violation> {
+    let literal = literal::parse(text).map_err(|at| Violation::Literal { at })?;
+    let Literal::Dict(pairs) = literal else {
+        return Err(Violation::Keys);
+    };
+    let (mut descr, mut order, mut shape) = (None, None, None);
+    for (key, value) in pairs {
+        let is_new = match key {
+            Literal::Text("descr") => descr.replace(descr_of(value)?).is_none(),
+            Literal::Text("fortran_order") => order.replace(order_of(&value)?).is_none(),
+            Literal::Text("shape") => shape.replace(shape_of(value)?).is_none(),
+            _ => false,
+        };
+        is_new.then_some(()).ok_or(Violation::Keys)?;
+    }
+    let all = descr.zip(order).zip(shape);
+    all.map(|((descr, order), shape)| (descr, order, shape))
+        .ok_or(Violation::Keys)
+}
+
+fn descr_of(value: Literal<'_>) -> Result<Option<String>, Violation> {
+    match value {
+        Literal::Text(text) => Ok(Some(text.to_owned())),
+        // Fields, or an array within every element.
+        Literal::List(_) | Literal::Tuple(_) => Ok(None),
+        _ => Err(Violation::Value { key: "descr" }),
+    }
+}
+
+fn order_of(value: &Literal<'_>) -> Result<bool, Violation> {
+    match value {
+        Literal::Bool(order) => Ok(*order),
+        _ => Err(Violation::Value {
+            key: "fortran_order",
+        }),
+    }
+}
+
+fn shape_of(value: Literal<'_>) -> Result<Vec<u64>, Violation> {
+    let fault = || Violation::Value { key: "shape" };
+    let Literal::Tuple(dimensions) = value else {
+        return Err(fault());
+    };
+    let dimension = |value| match value {
+        Literal::Unsigned(dimension) => Ok(dimension),
+        _ => Err(fault()),
+    };
+    dimensions.into_iter().map(dimension).collect()
+}
+
+/// The first bytes of a span, up to `len`.
+fn start_of(source: &dyn Source, span: Span, len: usize) -> Result<Vec<u8>> {
+    let len = usize::try_from(span.byte_len())
+        .unwrap_or(usize::MAX)
+        .min(len);
+    let mut bytes = vec![0; len];
+    source.read_at(span.offset(), &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The header of row-major elements, as NumPy writes it: version 1.0, padded so that what follows
+/// begins at a multiple of 64. `None` where 65535 bytes are too few for so many dimensions.
+pub(super) fn render(descr: &str, shape: &[u64]) -> Option<Vec<u8>> {
+    const PREFIX: usize = 10;
+    let dimensions: Vec<String> = shape.iter().map(u64::to_string).collect();
+    // A tuple of one has a comma.
+    let comma = if shape.len() == 1 { "," } else { "" };
+    let dimensions = dimensions.join(", ");
+    let text =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dimensions}{comma}), }}");
+    let len = text
+        .len()
+        .checked_add(PREFIX)?
+        .checked_add(1)?
+        .next_multiple_of(64);
+    let text_len = u16::try_from(len.checked_sub(PREFIX)?).ok()?;
+    let mut bytes = [MAGIC, b"\x01\x00", &text_len.to_le_bytes(), text.as_bytes()].concat();
+    bytes.resize(len.checked_sub(1)?, b' ');
+    bytes.push(b'\n');
+    Some(bytes)
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "small numbers"
+)]
+mod tests {
+    use super::*;
+    use zt::{ErrorKind, Memory};
+
+    fn read(bytes: &[u8]) -> Result<Header> {
+        let span = Span::new(0, bytes.len() as u64).unwrap();
+        Header::read(&Memory::new(bytes), span)
+    }
+
+    #[test]
+    fn what_is_rendered_reads_back_and_is_padded() {
+        for shape in [&[][..], &[7], &[2, 3], &[u64::MAX; 64]] {
+            let bytes = render("<f4", shape).unwrap();
+            assert_eq!(bytes.len() % 64, 0);
+            let header = read(&bytes).unwrap();
+            assert_eq!(
+                (header.descr.as_deref(), &*header.shape),
+                (Some("<f4"), shape)
+            );
+            assert!(!header.fortran_order);
+            assert_eq!(header.bytes, bytes);
+        }
+        assert!(render("<f4", &[u64::MAX; 4000]).is_none());
+    }
+
+    #[test]
+    fn the_header_is_that_of_numpy() {
+        let bytes = render("<f4", &[2, 3]).unwrap();
+        assert_eq!(bytes.len(), 128);
+        assert_eq!(&bytes[..10], b"\x93NUMPY\x01\x00\x76\x00");
+        let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
+        assert_eq!(&bytes[10..10 + text.len()], text.as_bytes());
+    }
+
+    /// A header of that version that is padded to so many bytes.
+    fn padded(version: u8, text: &[u8], len: u32) -> Vec<u8> {
+        let prefix = match version {
+            1 => u16::try_from(len).unwrap().to_le_bytes().to_vec(),
+            _ => len.to_le_bytes().to_vec(),
+        };
+        let mut bytes = [MAGIC, &[version, 0], &*prefix, text].concat();
+        bytes.resize(8 + prefix.len() + len as usize, b' ');
+        bytes
+    }
+
+    const SOUND: &[u8] = b"{'descr': '<f4', 'fortran_order': False, 'shape': ()}";
+
+    #[test]
+    fn headers_have_a_limit_and_end_within_the_file() {
+        let kind = |bytes: &[u8]| read(bytes).map_err(|error| error.kind());
+        for version in [1, 2, 3] {
+            assert!(kind(&padded(version, SOUND, 10_000)).is_ok());
+            let long = kind(&padded(version, SOUND, 10_001));
+            assert_eq!(long, Err(ErrorKind::Limit));
+        }
+        // Too long to be read at all: there is as much, there is more, or there is not.
+        let mut long = padded(2, SOUND, 50_000);
+        assert_eq!(kind(&long), Err(ErrorKind::Limit));
+        assert_eq!(kind(&long[..49_000]), Err(ErrorKind::Malformed));
+        long.push(0);
+        assert_eq!(kind(&long), Err(ErrorKind::Limit));
+    }
+
+    #[test]
+    fn version_3_is_utf_8() {
+        let text = b"{'descr': [('\xFF', '<f4')], 'fortran_order': False, 'shape': ()}";
+        assert!(read(&padded(2, text, 100)).is_ok());
+        assert_eq!(read(&padded(3, text, 100)).unwrap_err().code(), "header");
+    }
+
+    #[test]
+    fn keys_are_there_once() {
+        let header = |text: &str| {
+            let len = u16::try_from(text.len()).unwrap().to_le_bytes();
+            read(&[MAGIC, b"\x01\x00", &len, text.as_bytes()].concat())
+        };
+        let sound = "{'shape': (1,), 'fortran_order': True, 'descr': [('a', '<f4')]}";
+        assert_eq!(header(sound).unwrap().descr, None);
+        for (from, to) in [
+            ("'descr'", "'shape'"),
+            ("'descr'", "'other'"),
+            ("'descr'", "1"),
+            ("True", "1"),
+            ("(1,)", "[1]"),
+            ("(1,)", "(True,)"),
+            ("(1,)", "(-1,)"),
+            ("[('a', '<f4')]", "None"),
+            ("{", "{'shape': (1,), "),
+        ] {
+            let error = header(&sound.replacen(from, to, 1)).unwrap_err();
+            assert_eq!(error.code(), "header", "{from} {to}");
+        }
+    }
+}

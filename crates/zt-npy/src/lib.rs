@@ -1,0 +1,19 @@
+//! Arrays of NumPy as tensors: `.npy` files, which hold one, and `.npz` archives, which hold many.
+#![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+mod array;
+mod descr;
+mod header;
+mod literal;
+mod npy;
+mod npz;
+mod violation;
+mod write;
+
+pub use npy::{NPY, Npy};
+pub use npz::{NPZ, Npz};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,84 @@
+//! The kind `npy`: one array, as `numpy.save` writes it.
+//!
+//! ```text
+//! 0          6       8                            64 * k
+//! +----------+-------+--------------+--------------+------------------------------------------+
+//! | \x93     | major | length of    | header: a    | elements, row-major or, with             |
+//! | "NUMPY"  | minor | header: u16  | dict of      | fortran_order, column-major; in the byte |
+//! |          |       | or (2.0) u32 | Python, text | order that descr says                    |
+//! +----------+-------+--------------+--------------+------------------------------------------+
+//! ```
+//!
+//! The header looks like Python and is read as data: a dict of a text or a list, a bool and a
+//! tuple of integers, and nothing else. Elements that lie row-major stay a range of the file, of
+//! either byte order; those of `fortran_order` are put in order as they are read. Reference:
+//! NumPy's `numpy.lib.format`, versions 1.0 to 3.0.
+//!
+//! The array has no name in the file: it is named after the file.
+
+use std::sync::Arc;
+
+use zt::{ErrorKind, Kind, Result, Source, Span};
+use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink, strided::Bands};
+
+use crate::array::Data;
+use crate::header::MAGIC;
+use crate::write;
+
+/// One array of NumPy.
+pub const NPY: Kind = Kind::new("npy");
+
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Npy;
+
+impl FileKind for Npy {
+    fn kind(&self) -> Kind {
+        NPY
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["npy"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        Ok(probe.head().starts_with(MAGIC))
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        open(source, opening)
+    }
+
+    fn writer(&self) -> Option<&dyn FileWriter> {
+        Some(self)
+    }
+}
+
+impl FileWriter for Npy {
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        write::write(merged, sink, job)
+    }
+}
+
+/// The name of an array in a file that has no name.
+const NAMELESS: &str = "tensor";
+
+fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+    let source: Arc<dyn Source> = source.into();
+    let mut builder = opening.builder(NPY);
+    let id = builder.source(Arc::clone(&source));
+    let data = Data {
+        span: Span::new(0, source.byte_len()).unwrap_or_default(),
+        source,
+        id,
+        archive: (id, 0),
+        digest_behind: &|_| None,
+        void2_is_bf16: opening.options.void2_as_bf16,
+    };
+    let stem = opening.path.and_then(|path| path.file_stem());
+    let name = stem.map_or(NAMELESS.into(), |stem| stem.to_string_lossy().into_owned());
+    // Broken, there is nothing else in the file; without a meaning it is listed as what it is.
+    let refuses = |kind| kind != ErrorKind::Unsupported;
+    data.add_to(&mut builder, &name, &Bands::default(), refuses)?;
+    opening.build(builder)
+}

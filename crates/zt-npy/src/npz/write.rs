@@ -1,0 +1,56 @@
+//! Plain arrays as an archive that `numpy.load` opens.
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use zt::Result;
+use zt_foreign::{Job, Loss, Merged, Sink};
+use zt_zip::ArchiveWriter;
+
+use super::ENDING;
+use crate::write::Array;
+
+/// An array with the name and the length of its member; `None` where no member can have its name,
+/// or NumPy would give another array by it, and that is allowed. `taken` are the names of arrays.
+fn member<'i>(
+    job: &mut Job<'_>,
+    array: Array<'i>,
+    taken: &mut HashSet<&'i str>,
+) -> Result<Option<(String, u64, Array<'i>)>> {
+    let name = format!("{}{ENDING}", array.name());
+    // NumPy looks for the name of a member first, and then for one that the ending was taken from.
+    let short = array.name().strip_suffix(ENDING);
+    let is_own = !taken.contains(&*name) && !short.is_some_and(|short| taken.contains(short));
+    match array.byte_len() {
+        Some(byte_len) if is_own && ArchiveWriter::<Sink<'_>>::takes(&name) => {
+            taken.insert(array.name());
+            Ok(Some((name, byte_len, array)))
+        }
+        _ => {
+            job.accept(Loss::Name, Some(array.name()))?;
+            Ok(None)
+        }
+    }
+}
+
+/// Writes every object as a stored member, its elements at a multiple of 64, in the order of the
+/// inputs. There is no date and nothing else that changes: the same objects give the same bytes.
+pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+    job.refuse_attributes(merged.attributes.as_ref(), &merged.extra)?;
+    let mut arrays = Vec::with_capacity(merged.objects.len());
+    let mut taken = HashSet::new();
+    for incoming in &merged.objects {
+        let array = Array::new(incoming, job)?;
+        let member = array.map(|array| member(job, array, &mut taken));
+        let member = member.transpose()?;
+        arrays.extend(job.kept(incoming, member.flatten()));
+    }
+    let mut archive = ArchiveWriter::new(sink);
+    for (name, byte_len, array) in arrays {
+        let mut member = archive.begin(name, byte_len)?;
+        array.write(&mut member, job)?;
+        member.finish()?;
+    }
+    archive.finish()?.flush()?;
+    Ok(())
+}

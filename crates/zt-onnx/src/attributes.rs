@@ -1,0 +1,96 @@
+//! What a model says about itself and its tensors, as attributes.
+//!
+//! Pairs of `metadata_props` keep their keys, as users chose them. Fields of ONNX are called
+//! `onnx.` and the field's name.
+
+use std::collections::HashSet;
+
+use zt::{Attributes, Result, Span, Value};
+
+use crate::tensor::pair_of;
+use crate::violation::Violation;
+use crate::wire::Window;
+
+/// Bytes that a pair takes beside its texts, when a manifest has it.
+const OVERHEAD: u64 = 18;
+
+/// Attributes, as they come.
+pub(super) struct Pairs {
+    keys: HashSet<String>,
+    pairs: Vec<(String, Value)>,
+    byte_len: u64,
+    limit: u64,
+    /// A key that is there twice: the first value is kept.
+    repeated: Option<String>,
+}
+
+impl Pairs {
+    /// None yet, and of at most `limit` bytes.
+    pub(super) fn new(limit: u64) -> Self {
+        Pairs {
+            keys: HashSet::new(),
+            pairs: Vec::new(),
+            byte_len: 0,
+            limit,
+            repeated: None,
+        }
+    }
+
+    pub(super) fn add(&mut self, key: &str, value: Value) {
+        if self.keys.insert(key.to_owned()) {
+            self.pairs.push((key.to_owned(), value));
+        } else {
+            self.repeated.get_or_insert_with(|| key.to_owned());
+        }
+    }
+
+    /// Adds a field of ONNX that is a text. An empty one is as good as none.
+    pub(super) fn text(&mut self, window: &mut Window<'_>, key: &str, text: Span) -> Result<()> {
+        if text.is_empty() || !self.has_room(text.byte_len()) {
+            return Ok(());
+        }
+        let text = window.text(text, "a text", self.limit)?;
+        self.add(key, text.into());
+        Ok(())
+    }
+
+    /// Adds a pair of `metadata_props`.
+    pub(super) fn pair(&mut self, window: &mut Window<'_>, pair: Span) -> Result<()> {
+        let (key, value) = pair_of(window, pair)?;
+        if self.has_room(key.byte_len().saturating_add(value.byte_len())) {
+            let key = window.text(key, "a key", self.limit)?;
+            let value = window.text(value, "a text", self.limit)?;
+            self.add(&key, value.into());
+        }
+        Ok(())
+    }
+
+    /// Counts a pair, and says whether there was room for it.
+    pub(super) fn has_room(&mut self, byte_len: u64) -> bool {
+        let byte_len = byte_len.saturating_add(OVERHEAD);
+        self.byte_len = self.byte_len.saturating_add(byte_len);
+        self.byte_len <= self.limit
+    }
+
+    /// A key that is there twice.
+    pub(super) fn repeated(&self) -> Option<&str> {
+        self.repeated.as_deref()
+    }
+
+    /// The attributes; `None` where there are no pairs.
+    ///
+    /// # Errors
+    ///
+    /// More than the limit.
+    pub(super) fn finish(self) -> Result<Option<Attributes>, Violation> {
+        if self.byte_len > self.limit {
+            return Err(Violation::TooLong {
+                what: "metadata",
+                byte_len: self.byte_len,
+                limit: self.limit,
+            });
+        }
+        let has_pairs = !self.pairs.is_empty();
+        Ok(has_pairs.then(|| self.pairs.into_iter().collect()))
+    }
+}

@@ -1,0 +1,145 @@
+//! What a `Constant` gives that is no tensor in the model: a number, or a list of numbers, in an
+//! attribute of its own kind.
+//!
+//! Operator `Constant` of `ai.onnx`, since version 12: the attribute's name says what the tensor is.
+
+use zt::{Limits, Result, Span};
+
+use crate::element::Values;
+use crate::tensor::{Place, Tensor};
+use crate::typed::{RUNS_MAX, Runs};
+use crate::violation::Violation;
+use crate::wire::{Field, Fields, Window};
+
+/// Numbers of the fields of an `AttributeProto`.
+mod field {
+    pub(super) const FLOAT: u32 = 2;
+    pub(super) const INT: u32 = 3;
+    pub(super) const STRING: u32 = 4;
+    pub(super) const FLOATS: u32 = 7;
+    pub(super) const INTS: u32 = 8;
+    pub(super) const STRINGS: u32 = 9;
+    pub(super) const TYPE: u32 = 20;
+    pub(super) const REFERENCE: u32 = 21;
+}
+
+/// An attribute that a `Constant` may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Constant {
+    /// The field that its value is in.
+    field: u32,
+    /// Its `AttributeProto.AttributeType`.
+    kind: i64,
+    is_list: bool,
+    /// The `TensorProto.DataType` of what the node gives.
+    data_type: i64,
+    /// How it is stored; `None` for texts, which are not looked at.
+    values: Option<Values>,
+}
+
+impl Constant {
+    /// The attribute of that name.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        let (field, kind, is_list) = match name {
+            "value_float" => (field::FLOAT, 1, false),
+            "value_int" => (field::INT, 2, false),
+            "value_string" => (field::STRING, 3, false),
+            "value_floats" => (field::FLOATS, 6, true),
+            "value_ints" => (field::INTS, 7, true),
+            "value_strings" => (field::STRINGS, 8, true),
+            _ => return None,
+        };
+        let (data_type, values) = match field {
+            field::FLOAT | field::FLOATS => (1, Some(Values::Float)),
+            field::INT | field::INTS => (7, Some(Values::Int64)),
+            _ => (8, None),
+        };
+        Some(Constant {
+            field,
+            kind,
+            is_list,
+            data_type,
+            values,
+        })
+    }
+
+    /// The tensor that the attribute in `span` stands for; `None` where a function is to be given it
+    /// when it is called.
+    ///
+    /// # Errors
+    ///
+    /// Code `header`, where the message breaks off or is of another kind.
+    pub(super) fn read(
+        self,
+        window: &mut Window<'_>,
+        span: Span,
+        limits: &Limits,
+    ) -> Result<Option<Tensor>> {
+        let mut runs = self.values.map(Runs::new);
+        let (mut count, mut fault) = (0u64, None);
+        let mut fields = Fields::of(span);
+        while let Some(field) = fields.next(window)? {
+            match field.number {
+                field::REFERENCE if !field.bytes()?.is_empty() => return Ok(None),
+                field::TYPE if field.integer()? != self.kind => fault = Some(Violation::Fields),
+                number if number == self.field => {
+                    if !self.is_list {
+                        // Of a field that is there twice, the last counts.
+                        (runs, count) = (self.values.map(Runs::new), 0);
+                    }
+                    count = count.saturating_add(self.count(window, &field)?);
+                    let is_kept = runs.as_mut().map(|runs| runs.push(&field)).transpose()?;
+                    if is_kept == Some(false) {
+                        let limit = RUNS_MAX;
+                        fault.get_or_insert(Violation::Scattered { limit });
+                    }
+                }
+                field::FLOAT..=field::STRING | field::FLOATS..=field::STRINGS => {
+                    fault = Some(Violation::Fields);
+                }
+                _ => {}
+            }
+        }
+        let shape = if self.is_list {
+            vec![count]
+        } else {
+            Vec::new()
+        };
+        if shape.len() > limits.rank {
+            let limit = limits.rank;
+            fault.get_or_insert(Violation::Rank { limit });
+        }
+        let place = match runs {
+            // Writers of proto3 leave a number out that is 0.
+            Some(_) if !self.is_list && count == 0 => Place::Zero,
+            Some(runs) => Place::Typed(runs),
+            None => Place::Nowhere,
+        };
+        Ok(Some(Tensor {
+            name: String::new(),
+            shape,
+            data_type: self.data_type,
+            place,
+            attributes: None,
+            repeated: None,
+            span,
+            fault,
+        }))
+    }
+
+    /// How many values a field of them has: packed ones, or one. What follows the last whole one is
+    /// found when they are read.
+    fn count(self, window: &mut Window<'_>, field: &Field) -> Result<u64> {
+        let Some(values) = self.values else {
+            return field.bytes().map(|_| 1);
+        };
+        if !self.is_list || field.wire == values.wire() {
+            return field.expect(values.wire()).map(|()| 1);
+        }
+        let packed = field.bytes()?;
+        match values {
+            Values::Float => Ok(packed.byte_len() / 4),
+            _ => window.varints(packed),
+        }
+    }
+}

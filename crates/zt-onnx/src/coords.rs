@@ -1,0 +1,155 @@
+//! Coordinates of a sparse tensor, as `sparse_coo` has them.
+//!
+//! ONNX gives every value one index, as if the tensor were flat, or one for each dimension;
+//! `sparse_coo` has all indices of the first dimension, then all of the second, and so on.
+
+use std::io;
+use std::sync::Arc;
+
+use zt::{Error, Source};
+
+use crate::violation::Violation;
+
+/// Bytes of an index.
+const WIDTH: u64 = 8;
+
+/// Indices that are fetched at a time.
+const PIECE: u64 = 8 << 10;
+
+/// Coordinates, `u64`, made of flat indices as they are read.
+pub(super) struct Unravelled {
+    /// Indices: `i64`, one for each value.
+    flat: Arc<dyn Source>,
+    offset: u64,
+    count: u64,
+    /// Outermost first: how many there are, and how far one is from the next in the flat tensor.
+    dimensions: Vec<(u64, u64)>,
+}
+
+impl Unravelled {
+    /// Those of `count` indices, from `offset` of `flat` on; `None` where the shape has too many
+    /// elements to be counted, or no dimensions.
+    pub(super) fn new(
+        flat: Arc<dyn Source>,
+        offset: u64,
+        count: u64,
+        shape: &[u64],
+    ) -> Option<Self> {
+        let mut stride = 1u64;
+        let mut dimensions = Vec::with_capacity(shape.len());
+        for dimension in shape.iter().rev() {
+            dimensions.push((*dimension, stride));
+            stride = stride.checked_mul(*dimension)?;
+        }
+        dimensions.reverse();
+        count
+            .checked_mul(WIDTH)?
+            .checked_mul(dimensions.len() as u64)?;
+        let coords = Unravelled {
+            flat,
+            offset,
+            count,
+            dimensions,
+        };
+        (!coords.dimensions.is_empty()).then_some(coords)
+    }
+
+    /// The coordinates, in one dimension, of so many values from `first` on.
+    fn coordinates(&self, axis: usize, first: u64, count: u64) -> io::Result<Vec<u8>> {
+        let byte_len = usize::try_from(count.saturating_mul(WIDTH)).unwrap_or(0);
+        let mut bytes = vec![0; byte_len];
+        let offset = first.saturating_mul(WIDTH).saturating_add(self.offset);
+        self.flat.read_at(offset, &mut bytes)?;
+        let (size, stride) = self.dimensions.get(axis).copied().unwrap_or((0, 1));
+        // The outermost dimension is the one that an index can leave.
+        let limit = if axis == 0 { size } else { u64::MAX };
+        let (indices, _) = bytes.as_chunks_mut::<8>();
+        for index in indices {
+            let value = i64::from_le_bytes(*index);
+            let row = u64::try_from(value)
+                .ok()
+                .and_then(|value| value.checked_div(stride));
+            let row = row.filter(|row| *row < limit);
+            let row = row.ok_or_else(|| Error::from(Violation::Index { value }))?;
+            *index = row.checked_rem(size).unwrap_or(0).to_le_bytes();
+        }
+        Ok(bytes)
+    }
+}
+
+impl Source for Unravelled {
+    fn byte_len(&self) -> u64 {
+        let count = self.count.saturating_mul(self.dimensions.len() as u64);
+        count.saturating_mul(WIDTH)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset.saturating_add(buf.len() as u64);
+        if end > self.byte_len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut number = offset.checked_div(WIDTH).unwrap_or(0);
+        let mut skip = usize::try_from(offset.checked_rem(WIDTH).unwrap_or(0)).unwrap_or(0);
+        let mut out = buf;
+        while !out.is_empty() {
+            let axis = number.checked_div(self.count).unwrap_or(0);
+            let first = number.checked_rem(self.count).unwrap_or(0);
+            let wanted = (out.len().saturating_add(skip) as u64).div_ceil(WIDTH);
+            let count = wanted.min(PIECE).min(self.count.saturating_sub(first));
+            let axis = usize::try_from(axis).unwrap_or(usize::MAX);
+            let bytes = self.coordinates(axis, first, count)?;
+            let bytes = bytes.get(skip..).unwrap_or_default();
+            let len = bytes.len().min(out.len());
+            let (here, rest) = std::mem::take(&mut out).split_at_mut(len);
+            here.copy_from_slice(bytes.get(..len).unwrap_or_default());
+            (out, skip) = (rest, 0);
+            number = number.saturating_add(count);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "small numbers")]
+mod tests {
+    use super::*;
+    use zt::Memory;
+
+    fn unravelled(indices: &[i64], shape: &[u64]) -> Unravelled {
+        let bytes: Vec<u8> = indices
+            .iter()
+            .flat_map(|index| index.to_le_bytes())
+            .collect();
+        let source: Arc<dyn Source> = Arc::new(Memory::new(bytes));
+        Unravelled::new(source, 0, indices.len() as u64, shape).unwrap()
+    }
+
+    #[test]
+    fn indices_become_coordinates_wherever_reading_begins() {
+        let source = unravelled(&[0, 5, 23], &[2, 3, 4]);
+        let expected: Vec<u8> = [0u64, 0, 1, 0, 1, 2, 0, 1, 3]
+            .iter()
+            .flat_map(|coordinate| coordinate.to_le_bytes())
+            .collect();
+        assert_eq!(source.byte_len(), expected.len() as u64);
+        for start in 0..expected.len() {
+            for end in start..=expected.len() {
+                let mut bytes = vec![0; end - start];
+                source.read_at(start as u64, &mut bytes).unwrap();
+                assert_eq!(bytes, expected[start..end]);
+            }
+        }
+    }
+
+    #[test]
+    fn indices_outside_the_shape_are_refused() {
+        for index in [-1, 24, i64::MAX] {
+            let source = unravelled(&[0, index], &[2, 3, 4]);
+            let error = source.read_at(0, &mut [0; 48]).unwrap_err();
+            let error = error.downcast::<Error>().unwrap();
+            assert_eq!(error.code(), "index-value");
+        }
+        let empty: Arc<dyn Source> = Arc::new(Memory::new([]));
+        assert!(Unravelled::new(empty, 0, 0, &[u64::MAX, 2]).is_none());
+    }
+}

@@ -1,0 +1,123 @@
+//! The tensors of ONNX models.
+//!
+//! ```text
+//! ModelProto
+//! +------------+-----------+----------+-------------------------------------------+------------+
+//! | ir_version | producer, | graph 7: | nodes 1, initializers 5, sparse ones 15,  | opset 8,   |
+//! | 1          | ... 2-6   | length   | inputs, outputs, ...                      | metadata 14|
+//! +------------+-----------+----------+-------------------------------------------+------------+
+//! ```
+//!
+//! A model is one message of Protocol Buffers, which has no magic: fields in any order, each with
+//! its number and its length. All of it is walked through once, and nothing of it is kept but what
+//! the tensors are and where their values lie: `raw_data` stays a range of the file, the values of
+//! typed fields are decoded as they are read, and those of other files stay ranges of these.
+//!
+//! A location of external data is a path below the folder of the model, and what it leads to has
+//! to lie there, too, or beside the file that the model is a link to: a cache keeps models as links
+//! to files that lie together. Nothing else is ever opened, whatever the model says.
+//!
+//! Reference: `onnx.proto`, of ONNX 1.23 (IR version 14).
+#![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+mod attributes;
+mod constant;
+mod coords;
+mod element;
+mod external;
+mod model;
+mod read;
+mod tensor;
+mod typed;
+mod violation;
+mod wire;
+
+use zt::{Kind, Result, Source, Span};
+use zt_foreign::{FileKind, Input, Opening, Probe};
+
+use model::field;
+use wire::{Fields, Window, Wire};
+
+/// Models of ONNX.
+pub const ONNX: Kind = Kind::new("onnx");
+
+/// The kind: recognises, opens and, if it has a writer, writes such files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Onnx;
+
+impl FileKind for Onnx {
+    fn kind(&self) -> Kind {
+        ONNX
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["onnx"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        recognise(probe)
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        read::open(source, opening)
+    }
+}
+
+/// The attribute of a model, or of a tensor, that has its documentation.
+const DOC_STRING: &str = "onnx.doc_string";
+
+/// Fields that are looked at before a file is taken for something else. Functions are some dozens.
+const FIELDS_MAX: usize = 4096;
+
+/// A message with a graph in it and nothing that a model does not have: all of it, or, because it
+/// may be broken, all up to the graph, where the version comes first, as every writer has it.
+fn recognise(probe: &Probe<'_>) -> Result<bool> {
+    let Some(file) = Span::new(0, probe.byte_len()) else {
+        return Ok(false);
+    };
+    let mut window = Window::new(probe.source());
+    let mut fields = Fields::of(file);
+    let (mut has_version, mut has_graph) = (false, false);
+    for _ in 0..FIELDS_MAX {
+        let begins_graph = fields.offset();
+        let field = match fields.next(&mut window) {
+            Ok(Some(field)) => field,
+            Ok(None) => return Ok(has_graph),
+            Err(error) if error.kind() == zt::ErrorKind::Io => return Err(error),
+            // Cut within the graph, as a file that was not fetched whole is.
+            Err(_) => {
+                let mut at = begins_graph;
+                let tag = window.varint(&mut at, file.end()).ok();
+                return Ok(has_version && tag == Some(GRAPH_TAG));
+            }
+        };
+        let wire = match field.number {
+            field::IR_VERSION | field::MODEL_VERSION => Wire::Varint,
+            field::PRODUCER_NAME..=field::DOC_STRING
+            | field::GRAPH
+            | field::OPSET_IMPORT
+            | field::METADATA_PROPS
+            | field::TRAINING_INFO
+            | field::FUNCTIONS
+            | field::CONFIGURATION => Wire::Bytes,
+            _ => return Ok(false),
+        };
+        if field.wire != wire {
+            return Ok(false);
+        }
+        has_version |= field.number == field::IR_VERSION;
+        has_graph |= field.number == field::GRAPH;
+        if has_version && has_graph {
+            return Ok(true);
+        }
+    }
+    Ok(has_graph)
+}
+
+/// What a graph begins with: its number, and that bytes follow.
+const GRAPH_TAG: u64 = (field::GRAPH as u64) << 3 | 2;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

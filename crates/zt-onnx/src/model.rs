@@ -1,0 +1,539 @@
+//! A `ModelProto`: every tensor that it holds, wherever, and what it says about itself.
+//!
+//! Weights are the initializers of the graph. Other tensors hide in the attributes of nodes (the
+//! value of a `Constant`), in graphs within graphs (the branches of an `If`), in functions and in
+//! what says how to train. All of them are found; those that have no name of their own get one from
+//! where they are.
+
+use zt::{Attributes, Error, Limits, Result, Span};
+
+use crate::attributes::Pairs;
+use crate::constant::Constant;
+use crate::tensor::Tensor;
+use crate::violation::Violation;
+use crate::wire::{Field, Fields, Window};
+
+/// Levels of graphs within graphs. Protocol Buffers read 100 levels of messages, and a graph within
+/// a graph is three.
+const GRAPHS_MAX: usize = 32;
+
+/// Tensors of a model. The largest that are published have some ten thousand.
+const TENSORS_MAX: u64 = 1 << 20;
+
+/// Bytes of the file for every tensor, and tensors that any file may have. One that is listed takes
+/// some 1.4 KiB, and is two bytes where it says nothing; with a name, a type and a value it is 12 at
+/// least, and some 17 in a model of ten thousand.
+const PER_TENSOR: u64 = 12;
+const TENSORS_MIN: u64 = 4096;
+
+/// Bytes of all names that are made of others, for every byte of the file, and at least.
+const NAMES: u64 = 16;
+const NAMES_MIN: u64 = 64 << 10;
+
+/// The attribute of a model that has the versions of the operators that it is written in, by domain.
+const OPSET_IMPORT: &str = "onnx.opset_import";
+
+/// Numbers of the fields of a `ModelProto`.
+pub(super) mod field {
+    pub(in super::super) const IR_VERSION: u32 = 1;
+    pub(in super::super) const PRODUCER_NAME: u32 = 2;
+    pub(in super::super) const PRODUCER_VERSION: u32 = 3;
+    pub(in super::super) const DOMAIN: u32 = 4;
+    pub(in super::super) const MODEL_VERSION: u32 = 5;
+    pub(in super::super) const DOC_STRING: u32 = 6;
+    pub(in super::super) const GRAPH: u32 = 7;
+    pub(in super::super) const OPSET_IMPORT: u32 = 8;
+    pub(in super::super) const METADATA_PROPS: u32 = 14;
+    pub(in super::super) const TRAINING_INFO: u32 = 20;
+    pub(in super::super) const FUNCTIONS: u32 = 25;
+    pub(in super::super) const CONFIGURATION: u32 = 26;
+}
+
+/// A model.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) tensors: Vec<Found>,
+    pub(super) attributes: Option<Attributes>,
+    /// Keys of the metadata that are there twice.
+    pub(super) repeated: Vec<String>,
+}
+
+/// A tensor of a model.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) name: Name,
+    pub(super) content: Content,
+}
+
+/// What a tensor is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Name {
+    /// As the model says: the name of an initializer, which no other has.
+    Own(String),
+    /// By where it is. Nothing keeps another from being called so.
+    Made(String),
+}
+
+/// What a tensor is.
+#[derive(Debug)]
+pub(super) enum Content {
+    Dense(Box<Tensor>),
+    Sparse(Box<Sparse>),
+}
+
+/// A `SparseTensorProto`.
+#[derive(Debug)]
+pub(super) struct Sparse {
+    pub(super) values: Tensor,
+    pub(super) indices: Tensor,
+    pub(super) shape: Vec<u64>,
+    pub(super) fault: Option<Violation>,
+}
+
+impl Model {
+    /// Reads all of a file but the values.
+    ///
+    /// # Errors
+    ///
+    /// Code `header`.
+    pub(super) fn read(window: &mut Window<'_>, file: Span, limits: &Limits) -> Result<Self> {
+        let mut walk = Walk {
+            window,
+            limits,
+            found: Vec::new(),
+            tensors: 0,
+            tensors_max: (file.byte_len() / PER_TENSOR).clamp(TENSORS_MIN, TENSORS_MAX),
+            names: file.byte_len().saturating_mul(NAMES).max(NAMES_MIN),
+            pairs: Pairs::new(limits.manifest_len),
+        };
+        let mut imports = Pairs::new(limits.manifest_len);
+        let (mut has_graph, mut trainings) = (false, 0u64);
+        let mut fields = Fields::of(file);
+        while let Some(field) = fields.next(walk.window)? {
+            match field.number {
+                field::GRAPH => {
+                    has_graph = true;
+                    walk.graph(field.bytes()?, "", GRAPHS_MAX)?;
+                }
+                field::OPSET_IMPORT => walk.import(field.bytes()?, &mut imports)?,
+                field::METADATA_PROPS => walk.pairs.pair(walk.window, field.bytes()?)?,
+                field::TRAINING_INFO => {
+                    walk.training(field.bytes()?, trainings)?;
+                    trainings = trainings.saturating_add(1);
+                }
+                field::FUNCTIONS => walk.function(field.bytes()?)?,
+                _ => walk.about_model(&field)?,
+            }
+        }
+        if !has_graph {
+            return Err(Violation::NoGraph.into());
+        }
+        let mut repeated = Vec::new();
+        repeated.extend(
+            imports
+                .repeated()
+                .map(|key| format!("{OPSET_IMPORT}.{key}")),
+        );
+        if let Some(imports) = imports.finish()? {
+            walk.pairs.add(OPSET_IMPORT, imports.into());
+        }
+        repeated.extend(walk.pairs.repeated().map(ToOwned::to_owned));
+        Ok(Model {
+            tensors: walk.found,
+            attributes: walk.pairs.finish()?,
+            repeated,
+        })
+    }
+}
+
+/// The way through a model.
+struct Walk<'w, 's> {
+    window: &'w mut Window<'s>,
+    limits: &'w Limits,
+    found: Vec<Found>,
+    /// How many there are, a sparse one as two, and may be.
+    tensors: u64,
+    tensors_max: u64,
+    /// Bytes that names may still take which are made of others.
+    names: u64,
+    pairs: Pairs,
+}
+
+impl Walk<'_, '_> {
+    /// The fields of a model that are one value.
+    fn about_model(&mut self, field: &Field) -> Result<()> {
+        let key = match field.number {
+            field::IR_VERSION => "onnx.ir_version",
+            field::PRODUCER_NAME => "onnx.producer_name",
+            field::PRODUCER_VERSION => "onnx.producer_version",
+            field::DOMAIN => "onnx.domain",
+            field::MODEL_VERSION => "onnx.model_version",
+            field::DOC_STRING => super::DOC_STRING,
+            _ => return Ok(()),
+        };
+        match field.number {
+            field::IR_VERSION | field::MODEL_VERSION => {
+                self.pairs.add(key, field.integer()?.into());
+                Ok(())
+            }
+            _ => self.pairs.text(self.window, key, field.bytes()?),
+        }
+    }
+
+    /// An `OperatorSetIdProto`: a domain, which is empty for ONNX's own, and a version.
+    fn import(&mut self, import: Span, imports: &mut Pairs) -> Result<()> {
+        const DOMAIN: u32 = 1;
+        const VERSION: u32 = 2;
+        let mut version = 0;
+        let mut fields = Fields::of(import);
+        while let Some(field) = fields.next(self.window)? {
+            if field.number == VERSION {
+                version = field.integer()?;
+            }
+        }
+        let domain = self.place(import, DOMAIN)?;
+        if self.pairs.has_room(domain.byte_len()) {
+            let domain = self
+                .window
+                .text(domain, "a name", self.limits.name_len as u64)?;
+            imports.add(&domain, version.into());
+        }
+        Ok(())
+    }
+
+    /// A `TrainingInfoProto`.
+    fn training(&mut self, training: Span, number: u64) -> Result<()> {
+        let mut fields = Fields::of(training);
+        while let Some(field) = fields.next(self.window)? {
+            let step = match field.number {
+                1 => "initialization",
+                2 => "algorithm",
+                _ => continue,
+            };
+            let scope = format!("training_info.{number}.{step}.");
+            self.graph(field.bytes()?, &scope, GRAPHS_MAX)?;
+        }
+        Ok(())
+    }
+
+    /// A `FunctionProto`, whose nodes have values of their own names, and whose attributes may have
+    /// tensors that count where a call gives none.
+    fn function(&mut self, function: Span) -> Result<()> {
+        const NAME: u32 = 1;
+        const NODE: u32 = 7;
+        const ATTRIBUTE_PROTO: u32 = 11;
+        let scope = format!("{}.", self.name(function, NAME)?);
+        let mut fields = Fields::of(function);
+        while let Some(field) = fields.next(self.window)? {
+            match field.number {
+                NODE => self.node(field.bytes()?, &scope, GRAPHS_MAX)?,
+                ATTRIBUTE_PROTO => self.default(field.bytes()?, &scope)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What an attribute of a function is where a call gives none.
+    fn default(&mut self, attribute: Span, scope: &str) -> Result<()> {
+        if !self.has_tensors(attribute)? {
+            return Ok(());
+        }
+        let key = self.name(attribute, attribute::NAME)?;
+        let len = scope.len().saturating_add(key.len());
+        let name = self.made(len, || format!("{scope}{key}"))?;
+        self.attribute(attribute, &name, GRAPHS_MAX)
+    }
+
+    /// A `GraphProto`. What is in it is called `scope` and its name; initializers of the outermost
+    /// one have theirs.
+    fn graph(&mut self, graph: Span, scope: &str, levels: usize) -> Result<()> {
+        let Some(levels) = levels.checked_sub(1) else {
+            let limit = GRAPHS_MAX;
+            return Err(Error::from(Violation::Nested { limit }).with_span(graph));
+        };
+        let mut fields = Fields::of(graph);
+        let mut unnamed = 0u64;
+        while let Some(field) = fields.next(self.window)? {
+            let content = match field.number {
+                graph::NODE => {
+                    self.node(field.bytes()?, scope, levels)?;
+                    continue;
+                }
+                graph::INITIALIZER => self.dense(field.bytes()?)?,
+                graph::SPARSE_INITIALIZER => self.sparse(field.bytes()?)?,
+                _ if scope.is_empty() => {
+                    self.about_graph(&field)?;
+                    continue;
+                }
+                _ => continue,
+            };
+            let name = match content.name() {
+                "" => {
+                    let name = || format!("{scope}initializer.{unnamed}");
+                    let name = self.made(scope.len(), name)?;
+                    unnamed = unnamed.saturating_add(1);
+                    Name::Made(name)
+                }
+                name if scope.is_empty() => Name::Own(name.to_owned()),
+                name => {
+                    let len = scope.len().saturating_add(name.len());
+                    Name::Made(self.made(len, || format!("{scope}{name}"))?)
+                }
+            };
+            self.add(name, content)?;
+        }
+        Ok(())
+    }
+
+    /// What the graph says about itself.
+    fn about_graph(&mut self, field: &Field) -> Result<()> {
+        match field.number {
+            graph::NAME => self.pairs.text(self.window, "onnx.graph", field.bytes()?),
+            graph::DOC_STRING => {
+                let key = "onnx.graph.doc_string";
+                self.pairs.text(self.window, key, field.bytes()?)
+            }
+            graph::METADATA_PROPS => self.pairs.pair(self.window, field.bytes()?),
+            _ => Ok(()),
+        }
+    }
+
+    /// A `NodeProto`.
+    fn node(&mut self, node: Span, scope: &str, levels: usize) -> Result<()> {
+        let mut attributes = Fields::of(node);
+        let (mut label, mut gives_numbers) = (None, None);
+        while let Some(field) = attributes.next(self.window)? {
+            if field.number != node::ATTRIBUTE {
+                continue;
+            }
+            let attribute = field.bytes()?;
+            let number = match self.has_tensors(attribute)? {
+                true => None,
+                false => match self.number(node, &mut gives_numbers, attribute)? {
+                    Some(number) => Some(Content::Dense(Box::new(number))),
+                    None => continue,
+                },
+            };
+            if label.is_none() {
+                let operator = self.name(node, node::OP_TYPE)?;
+                let output = self.name(node, node::OUTPUT)?;
+                let is_constant = operator == "Constant";
+                let name = match self.name(node, node::NAME)? {
+                    // What a Constant gives is what other nodes call it by.
+                    _ if is_constant && !output.is_empty() => output,
+                    name if !name.is_empty() => name,
+                    _ if !output.is_empty() => output,
+                    _ => operator,
+                };
+                label = Some((name, is_constant));
+            }
+            let (name, is_constant) = label.as_ref().map_or(("", false), |(n, c)| (n, *c));
+            let key = self.name(attribute, attribute::NAME)?;
+            let len = scope.len().saturating_add(name.len());
+            let name = self.made(len.saturating_add(key.len()), || match is_constant {
+                true => format!("{scope}{name}"),
+                false => format!("{scope}{name}.{key}"),
+            })?;
+            match number {
+                Some(number) => self.add(Name::Made(name), number)?,
+                None => self.attribute(attribute, &name, levels)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What a `Constant` gives by an attribute without tensors. Whether the node is one is kept: of
+    /// many attributes, each would have to look for it among all of them.
+    fn number(
+        &mut self,
+        node: Span,
+        is_constant: &mut Option<bool>,
+        attribute: Span,
+    ) -> Result<Option<Tensor>> {
+        let is_constant = match *is_constant {
+            Some(known) => known,
+            None => *is_constant.insert(self.is_constant(node)?),
+        };
+        if !is_constant {
+            return Ok(None);
+        }
+        match Constant::of(&self.name(attribute, attribute::NAME)?) {
+            Some(constant) => constant.read(self.window, attribute, self.limits),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a node is a `Constant` of ONNX's own.
+    fn is_constant(&mut self, node: Span) -> Result<bool> {
+        let (operator, domain) = (
+            self.place(node, node::OP_TYPE)?,
+            self.place(node, node::DOMAIN)?,
+        );
+        let is_own = domain.is_empty() || self.window.is(domain, "ai.onnx")?;
+        Ok(is_own && self.window.is(operator, "Constant")?)
+    }
+
+    /// Whether an `AttributeProto` has tensors, or graphs, which may have some.
+    fn has_tensors(&mut self, attribute: Span) -> Result<bool> {
+        let mut fields = Fields::of(attribute);
+        while let Some(field) = fields.next(self.window)? {
+            if attribute::WITH_TENSORS.contains(&field.number) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The tensors of an `AttributeProto`, the first of which is called `name`.
+    fn attribute(&mut self, attribute: Span, name: &str, levels: usize) -> Result<()> {
+        let mut fields = Fields::of(attribute);
+        let mut number = 0u64;
+        while let Some(field) = fields.next(self.window)? {
+            let is_one_of_many = match field.number {
+                attribute::TENSORS | attribute::GRAPHS | attribute::SPARSE_TENSORS => true,
+                attribute::TENSOR | attribute::GRAPH | attribute::SPARSE_TENSOR => false,
+                _ => continue,
+            };
+            let mut name = self.made(name.len(), || name.to_owned())?;
+            if is_one_of_many {
+                name.push_str(&format!(".{number}"));
+                number = number.saturating_add(1);
+            }
+            let content = match field.number {
+                attribute::TENSOR | attribute::TENSORS => self.dense(field.bytes()?)?,
+                attribute::SPARSE_TENSOR | attribute::SPARSE_TENSORS => {
+                    self.sparse(field.bytes()?)?
+                }
+                _ => {
+                    name.push('.');
+                    self.graph(field.bytes()?, &name, levels)?;
+                    continue;
+                }
+            };
+            self.add(Name::Made(name), content)?;
+        }
+        Ok(())
+    }
+
+    /// A name that is made of others, which may be long: as long as the file is long enough for it.
+    fn made(&mut self, len: usize, make: impl FnOnce() -> String) -> Result<String> {
+        let byte_len = len as u64;
+        let rest = self.names.checked_sub(byte_len);
+        let too_long = || Violation::TooLong {
+            what: "a name made of others",
+            byte_len,
+            limit: self.names,
+        };
+        self.names = rest.ok_or_else(too_long)?;
+        Ok(make())
+    }
+
+    /// Adds a tensor, unless there are too many.
+    fn add(&mut self, name: Name, content: Content) -> Result<()> {
+        self.tensors = self.tensors.saturating_add(match &content {
+            Content::Dense(_) => 1,
+            Content::Sparse(_) => 2,
+        });
+        if self.tensors > self.tensors_max {
+            let limit = self.tensors_max;
+            return Err(Violation::TooMany { limit }.into());
+        }
+        self.found.push(Found { name, content });
+        Ok(())
+    }
+
+    fn dense(&mut self, tensor: Span) -> Result<Content> {
+        let tensor = Tensor::read(self.window, tensor, self.limits)?;
+        Ok(Content::Dense(Box::new(tensor)))
+    }
+
+    fn sparse(&mut self, sparse: Span) -> Result<Content> {
+        const VALUES: u32 = 1;
+        const INDICES: u32 = 2;
+        const DIMS: u32 = 3;
+        let (mut values, mut indices) = (Span::default(), Span::default());
+        let mut shape = super::tensor::Shape::new(self.limits);
+        let mut fields = Fields::of(sparse);
+        while let Some(field) = fields.next(self.window)? {
+            match field.number {
+                VALUES => values = field.bytes()?,
+                INDICES => indices = field.bytes()?,
+                DIMS => shape.take(self.window, &field)?,
+                _ => {}
+            }
+        }
+        Ok(Content::Sparse(Box::new(Sparse {
+            values: Tensor::read(self.window, values, self.limits)?,
+            indices: Tensor::read(self.window, indices, self.limits)?,
+            shape: shape.dimensions,
+            fault: shape.fault,
+        })))
+    }
+
+    /// The first text that a message has in a field; empty where it has none.
+    fn name(&mut self, message: Span, number: u32) -> Result<String> {
+        let place = self.place(message, number)?;
+        let limit = self.limits.name_len as u64;
+        self.window.text(place, "a name", limit)
+    }
+
+    /// Where that text is.
+    fn place(&mut self, message: Span, number: u32) -> Result<Span> {
+        let mut fields = Fields::of(message);
+        while let Some(field) = fields.next(self.window)? {
+            if field.number == number {
+                return field.bytes();
+            }
+        }
+        Ok(Span::default())
+    }
+}
+
+impl Content {
+    /// What the model calls it.
+    fn name(&self) -> &str {
+        match self {
+            Content::Dense(tensor) => &tensor.name,
+            Content::Sparse(sparse) => &sparse.values.name,
+        }
+    }
+}
+
+/// Numbers of the fields of a `GraphProto`.
+mod graph {
+    pub(super) const NODE: u32 = 1;
+    pub(super) const NAME: u32 = 2;
+    pub(super) const INITIALIZER: u32 = 5;
+    pub(super) const DOC_STRING: u32 = 10;
+    pub(super) const SPARSE_INITIALIZER: u32 = 15;
+    pub(super) const METADATA_PROPS: u32 = 16;
+}
+
+/// Numbers of the fields of a `NodeProto`.
+mod node {
+    pub(super) const OUTPUT: u32 = 2;
+    pub(super) const NAME: u32 = 3;
+    pub(super) const OP_TYPE: u32 = 4;
+    pub(super) const ATTRIBUTE: u32 = 5;
+    pub(super) const DOMAIN: u32 = 7;
+}
+
+/// Numbers of the fields of an `AttributeProto`.
+mod attribute {
+    pub(super) const NAME: u32 = 1;
+    pub(super) const TENSOR: u32 = 5;
+    pub(super) const GRAPH: u32 = 6;
+    pub(super) const TENSORS: u32 = 10;
+    pub(super) const GRAPHS: u32 = 11;
+    pub(super) const SPARSE_TENSOR: u32 = 22;
+    pub(super) const SPARSE_TENSORS: u32 = 23;
+    pub(super) const WITH_TENSORS: [u32; 6] = [
+        TENSOR,
+        GRAPH,
+        TENSORS,
+        GRAPHS,
+        SPARSE_TENSOR,
+        SPARSE_TENSORS,
+    ];
+}

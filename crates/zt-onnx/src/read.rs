@@ -1,0 +1,289 @@
+//! A model as a [`zt::File`].
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use zt::formats::dense_byte_len;
+use zt::manifest::Text;
+use zt::{
+    Blob, Component, DType, Error, FileBuilder, Memory, Object, RawComponent, RawObject, Result,
+    Source, SourceId, Span, Warning, WarningKind,
+};
+use zt_foreign::{
+    Input, Opening, repeated as repeated_name,
+    strided::{Bands, Strided, View},
+};
+
+use crate::ONNX;
+use crate::coords::Unravelled;
+use crate::element::{DataType, Element};
+use crate::external::Folder;
+use crate::model::{Content, Model, Name, Sparse};
+use crate::tensor::{Place, Tensor};
+use crate::typed::Typed;
+use crate::violation::Violation;
+use crate::wire::Window;
+
+/// Opens a model. Cost: all of it is read but the values.
+pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+    let source: Arc<dyn Source> = source.into();
+    let mut builder = opening.builder(ONNX);
+    let file = Span::new(0, source.byte_len()).unwrap_or_default();
+    let model = Model::read(&mut Window::new(&source), file, builder.limits())?;
+    let id = builder.source(Arc::clone(&source));
+    if let Some(attributes) = model.attributes {
+        builder.attributes(attributes);
+    }
+    for key in model.repeated {
+        builder.warning(repeated(None, &key));
+    }
+    let mut names = Names::new(model.tensors.iter().map(|found| &found.name))?;
+    let mut assembler = Assembler {
+        builder,
+        file: (source, id),
+        folder: Folder::of(opening.path),
+        bands: Bands::default(),
+    };
+    for found in model.tensors {
+        let name = names.of(found.name);
+        match found.content {
+            Content::Dense(tensor) => assembler.dense(name, *tensor),
+            Content::Sparse(sparse) => assembler.sparse(name, *sparse),
+        }
+    }
+    let mut paths: Vec<_> = opening.path.map(ToOwned::to_owned).into_iter().collect();
+    paths.append(&mut assembler.folder.paths);
+    Ok(Input::new(assembler.builder.build()?, paths))
+}
+
+fn repeated(object: Option<&str>, key: &str) -> Warning {
+    let message = format!("the metadata has {key:?} twice: the first value is kept");
+    Warning {
+        object: object.map(ToOwned::to_owned),
+        ..Warning::new("attribute-conflict", message).with_kind(WarningKind::PassedOver)
+    }
+}
+
+/// The names of the objects.
+struct Names {
+    taken: HashSet<String>,
+    /// By a name that is taken: the number to try next behind it.
+    next: HashMap<String, u64>,
+}
+
+impl Names {
+    /// Names that the model itself gives are not given to anything else.
+    fn new<'n>(names: impl Iterator<Item = &'n Name>) -> Result<Self> {
+        let own = names.filter_map(|name| match name {
+            Name::Own(name) => Some(name.as_str()),
+            Name::Made(_) => None,
+        });
+        let mut own: Vec<&str> = own.collect();
+        if let Some(name) = repeated_name(&mut own) {
+            return Err(Error::from(Violation::RepeatedName).with_object(name));
+        }
+        Ok(Names {
+            taken: own.into_iter().map(ToOwned::to_owned).collect(),
+            next: HashMap::new(),
+        })
+    }
+
+    /// The name itself; of a made one that another has, the first of `NAME.2`, `NAME.3`, ... that
+    /// is free.
+    fn of(&mut self, name: Name) -> String {
+        let name = match name {
+            Name::Own(name) => return name,
+            Name::Made(name) => name,
+        };
+        if self.taken.insert(name.clone()) {
+            return name;
+        }
+        let next = self.next.entry(name.clone()).or_insert(2);
+        loop {
+            let numbered = format!("{name}.{next}");
+            *next = next.saturating_add(1);
+            if self.taken.insert(numbered.clone()) {
+                return numbered;
+            }
+        }
+    }
+}
+
+/// Tensors on their way to becoming objects.
+struct Assembler<'p> {
+    builder: FileBuilder,
+    /// The model.
+    file: (Arc<dyn Source>, SourceId),
+    folder: Folder<'p>,
+    bands: Bands,
+}
+
+/// Elements, wherever they are.
+struct Located {
+    element: Element,
+    blob: Blob,
+    id: SourceId,
+    /// What they can be read from, where that is not another file.
+    source: Option<Arc<dyn Source>>,
+}
+
+impl Assembler<'_> {
+    fn dense(&mut self, name: String, tensor: Tensor) {
+        match self.locate(&tensor, &name) {
+            Err(error) => self.builder.fault(name, raw(tensor, "dense"), error),
+            Ok(located) => {
+                if let Some(key) = &tensor.repeated {
+                    self.builder.warning(repeated(Some(&name), key));
+                }
+                let mut object = Object::new(tensor.shape, "dense");
+                object = object.with_component("data", located.component());
+                object.attributes = tensor.attributes;
+                self.builder.object(name, object, located.id);
+            }
+        }
+    }
+
+    /// Where the values of a tensor are, as elements.
+    fn locate(&mut self, tensor: &Tensor, name: &str) -> Result<Located> {
+        if let Some(fault) = tensor.fault.clone() {
+            return Err(fault.into());
+        }
+        let number = tensor.data_type;
+        let (data_type, element) = match DataType::from_number(number) {
+            DataType::Element(name, element) => (name, element),
+            DataType::Without(name) => return Err(Violation::Without { name }.into()),
+            DataType::Unknown => return Err(Violation::DataType { number }.into()),
+        };
+        let expected = dense_byte_len(&tensor.shape, element.byte_len());
+        let expected = expected.ok_or(Violation::Overflow)?;
+        let (file, id) = (Arc::clone(&self.file.0), self.file.1);
+        let (blob, id, source) = match &tensor.place {
+            Place::External(external) => {
+                let builder = &mut self.builder;
+                let (blob, id) = self.folder.find(external, expected, builder, name)?;
+                (blob, id, None)
+            }
+            Place::Raw(span) => (within(*span, expected)?, id, Some(file)),
+            Place::Nowhere => (within(Span::default(), expected)?, id, Some(file)),
+            Place::Zero => {
+                let zero: Arc<dyn Source> = Arc::new(Memory::new([0; 8]));
+                let offset = tensor.span.offset();
+                let id = (self.builder).derived_from(Arc::clone(&zero), self.file.1, offset);
+                let one = Span::new(0, element.width()).unwrap_or_default();
+                (within(one, expected)?, id, Some(zero))
+            }
+            Place::Typed(runs) => {
+                if runs.values() != element.values {
+                    return Err(Violation::Fields.into());
+                }
+                if let Some(span) = runs.as_span() {
+                    (within(span, expected)?, id, Some(file))
+                } else {
+                    let count = expected.checked_div(element.width()).unwrap_or(0);
+                    runs.expect(count)?;
+                    let typed = Typed::new(file, runs.clone(), (data_type, element), count);
+                    let typed: Arc<dyn Source> = Arc::new(typed);
+                    let offset = tensor.span.offset();
+                    let made = Arc::clone(&typed);
+                    let id = self.builder.derived_from(made, self.file.1, offset);
+                    let all = Span::new(0, expected).unwrap_or_default();
+                    (Blob::raw(all), id, Some(typed))
+                }
+            }
+        };
+        Ok(Located {
+            element,
+            blob,
+            id,
+            source,
+        })
+    }
+
+    fn sparse(&mut self, name: String, sparse: Sparse) {
+        match self.coo(&sparse, &name) {
+            Err(error) => {
+                let mut raw = raw(sparse.values, "sparse_coo");
+                raw.shape = Some(sparse.shape);
+                self.builder.fault(name, raw, error);
+            }
+            Ok((object, sources)) => self.builder.object_across(name, object, sources),
+        }
+    }
+
+    /// The parts of a sparse tensor.
+    fn coo(&mut self, sparse: &Sparse, name: &str) -> Result<(Object, [SourceId; 2])> {
+        if let Some(fault) = sparse.fault.clone() {
+            return Err(fault.into());
+        }
+        let values = self.locate(&sparse.values, name)?;
+        let indices = self.locate(&sparse.indices, name)?;
+        let rank = sparse.shape.len() as u64;
+        let [count] = *sparse.values.shape else {
+            return Err(Violation::Indices.into());
+        };
+        let flat = match *sparse.indices.shape {
+            [indices] if indices == count => true,
+            [indices, axes] if indices == count && axes == rank => false,
+            _ => return Err(Violation::Indices.into()),
+        };
+        // Indices in another file, which nobody writes, would have to be read from there.
+        let Some(source) = indices
+            .source
+            .filter(|_| indices.element.dtype == DType::I64)
+        else {
+            return Err(Violation::Indices.into());
+        };
+        let offset = indices.blob.span.offset();
+        let coords: Arc<dyn Source> = if flat {
+            let coords = Unravelled::new(source, offset, count, &sparse.shape);
+            Arc::new(coords.ok_or(Violation::Overflow)?)
+        } else {
+            let width = indices.element.width();
+            let view = View::fortran(offset, width, &[rank, count]).ok_or(Violation::Overflow)?;
+            Arc::new(Strided::new(source, view, &self.bands)?)
+        };
+        let all = Span::new(0, coords.byte_len()).unwrap_or_default();
+        let begins = sparse.indices.span.offset();
+        let id = self.builder.derived_from(coords, self.file.1, begins);
+        let mut object = Object::new(sparse.shape.clone(), "sparse_coo");
+        object = object.with_component("values", values.component());
+        // The same bits; a negative one is beyond every shape, and found there. Decision D10.
+        object = object.with_component("coords", Component::new(DType::U64, Blob::raw(all)));
+        object.attributes.clone_from(&sparse.values.attributes);
+        Ok((object, [values.id, id]))
+    }
+}
+
+impl Located {
+    fn component(&self) -> Component {
+        let mut component = Component::new(self.element.dtype, self.blob.clone());
+        component.logical_type = self.element.logical_type.map(Text::Borrowed);
+        component
+    }
+}
+
+/// Plain elements that have to be so many bytes.
+fn within(span: Span, expected: u64) -> Result<Blob, Violation> {
+    let found = span.byte_len();
+    match found == expected {
+        true => Ok(Blob::raw(span)),
+        false => Err(Violation::Bytes { expected, found }),
+    }
+}
+
+/// What a listing shows of a tensor that cannot be read.
+fn raw(tensor: Tensor, format: &'static str) -> RawObject {
+    let mut data = RawComponent::default();
+    data.dtype = DataType::from_number(tensor.data_type)
+        .name()
+        .map(Text::Borrowed);
+    data.offset = Some(tensor.span.offset());
+    data.length = Some(tensor.span.byte_len());
+    let mut raw = RawObject::default();
+    raw.shape = Some(tensor.shape);
+    raw.format = Some(format.into());
+    raw.attributes = tensor.attributes;
+    let role = if format == "dense" { "data" } else { "values" };
+    raw.components = vec![(role.into(), data)];
+    raw
+}

@@ -1,0 +1,282 @@
+//! A `TensorProto`: what it says of its values, and where they are.
+
+use zt::{Attributes, Error, Limits, Result, Span};
+
+use crate::attributes::Pairs;
+use crate::element::Values;
+use crate::typed::{RUNS_MAX, Runs};
+use crate::violation::Violation;
+use crate::wire::{Field, Fields, Window, Wire};
+
+/// Numbers of its fields.
+mod field {
+    pub(super) const DIMS: u32 = 1;
+    pub(super) const DATA_TYPE: u32 = 2;
+    pub(super) const SEGMENT: u32 = 3;
+    pub(super) const FLOAT_DATA: u32 = 4;
+    pub(super) const INT32_DATA: u32 = 5;
+    pub(super) const INT64_DATA: u32 = 7;
+    pub(super) const NAME: u32 = 8;
+    pub(super) const RAW_DATA: u32 = 9;
+    pub(super) const DOUBLE_DATA: u32 = 10;
+    pub(super) const UINT64_DATA: u32 = 11;
+    pub(super) const DOC_STRING: u32 = 12;
+    pub(super) const EXTERNAL_DATA: u32 = 13;
+    pub(super) const DATA_LOCATION: u32 = 14;
+    pub(super) const METADATA_PROPS: u32 = 16;
+}
+
+/// The key and the value of a `StringStringEntryProto`.
+const KEY: u32 = 1;
+const VALUE: u32 = 2;
+
+/// Bytes of a location, and of the numbers beside it.
+const LOCATION_MAX: u64 = 4096;
+
+/// A tensor. Values are not read.
+#[derive(Debug, Clone)]
+pub(super) struct Tensor {
+    pub(super) name: String,
+    /// Dimensions, as far as they are any.
+    pub(super) shape: Vec<u64>,
+    /// Its `TensorProto.DataType`.
+    pub(super) data_type: i64,
+    pub(super) place: Place,
+    pub(super) attributes: Option<Attributes>,
+    /// A key of the metadata that is there twice.
+    pub(super) repeated: Option<String>,
+    /// The message.
+    pub(super) span: Span,
+    /// What is wrong with the tensor, and with nothing else.
+    pub(super) fault: Option<Violation>,
+}
+
+/// Where values are.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// Plain elements in the model.
+    Raw(Span),
+    /// The field of their type, in the model.
+    Typed(Runs),
+    /// Plain elements in another file.
+    External(External),
+    /// There is one, which is 0, and nothing is stored.
+    Zero,
+    /// There are none.
+    Nowhere,
+}
+
+/// Where in which other file. The values of its pairs are as they stand there.
+#[derive(Debug, Clone, Default)]
+pub(super) struct External {
+    pub(super) location: String,
+    pub(super) offset: Option<String>,
+    pub(super) length: Option<String>,
+    pub(super) checksum: Option<String>,
+}
+
+impl Tensor {
+    /// Reads the message in `span`.
+    ///
+    /// # Errors
+    ///
+    /// Code `header`, where the message breaks off or is of another kind.
+    pub(super) fn read(window: &mut Window<'_>, span: Span, limits: &Limits) -> Result<Self> {
+        let mut reader = Reader::new(limits);
+        let mut fields = Fields::of(span);
+        while let Some(field) = fields.next(window)? {
+            reader.take(window, &field)?;
+        }
+        Ok(reader.finish(span))
+    }
+}
+
+/// Dimensions, as they come.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub(super) dimensions: Vec<u64>,
+    pub(super) fault: Option<Violation>,
+    limit: usize,
+}
+
+impl Shape {
+    pub(super) const fn new(limits: &Limits) -> Self {
+        Shape {
+            dimensions: Vec::new(),
+            fault: None,
+            limit: limits.rank,
+        }
+    }
+
+    /// Adds a field of dimensions: packed, or one.
+    pub(super) fn take(&mut self, window: &mut Window<'_>, field: &Field) -> Result<()> {
+        if field.wire == Wire::Varint {
+            self.add(field.integer()?);
+            return Ok(());
+        }
+        let packed = field.bytes()?;
+        let mut at = packed.offset();
+        while at < packed.end() {
+            let dimension = window.varint(&mut at, packed.end())?;
+            self.add(dimension.cast_signed());
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, value: i64) {
+        let limit = self.limit;
+        let fault = match u64::try_from(value) {
+            Ok(_) if self.dimensions.len() >= limit => Violation::Rank { limit },
+            Ok(dimension) => return self.dimensions.push(dimension),
+            Err(_) => Violation::Dimension { value },
+        };
+        self.fault.get_or_insert(fault);
+    }
+}
+
+/// A tensor, as far as its fields have been read. Of a field that is there twice, the last counts.
+struct Reader<'l> {
+    limits: &'l Limits,
+    name: String,
+    shape: Shape,
+    data_type: i64,
+    raw: Option<Span>,
+    typed: Option<Runs>,
+    external: External,
+    is_external: bool,
+    attributes: Pairs,
+    fault: Option<Violation>,
+}
+
+impl<'l> Reader<'l> {
+    fn new(limits: &'l Limits) -> Self {
+        Reader {
+            limits,
+            name: String::new(),
+            shape: Shape::new(limits),
+            data_type: 0,
+            raw: None,
+            typed: None,
+            external: External::default(),
+            is_external: false,
+            attributes: Pairs::new(limits.attributes_len as u64),
+            fault: None,
+        }
+    }
+
+    fn take(&mut self, window: &mut Window<'_>, field: &Field) -> Result<()> {
+        match field.number {
+            field::DIMS => self.shape.take(window, field)?,
+            field::DATA_TYPE => self.data_type = field.integer()?,
+            field::SEGMENT => self.blame(Violation::Segment),
+            field::NAME => {
+                let limit = self.limits.name_len as u64;
+                self.name = window.text(field.bytes()?, "a name", limit)?;
+            }
+            field::RAW_DATA => self.raw = Some(field.bytes()?),
+            field::FLOAT_DATA => self.values(Values::Float, field)?,
+            field::INT32_DATA => self.values(Values::Int32, field)?,
+            field::INT64_DATA => self.values(Values::Int64, field)?,
+            field::DOUBLE_DATA => self.values(Values::Double, field)?,
+            field::UINT64_DATA => self.values(Values::Uint64, field)?,
+            field::DOC_STRING => {
+                let span = field.bytes()?;
+                self.attributes.text(window, super::DOC_STRING, span)?;
+            }
+            field::METADATA_PROPS => self.attributes.pair(window, field.bytes()?)?,
+            field::EXTERNAL_DATA => self.external(window, field.bytes()?)?,
+            field::DATA_LOCATION => self.is_external = field.integer()? == 1,
+            // `string_data` among them, whose type has no elements here: it is never looked for.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn values(&mut self, values: Values, field: &Field) -> Result<()> {
+        // Packed values that are none: as if the field were not there.
+        if field.wire == Wire::Bytes && field.span.is_empty() {
+            return Ok(());
+        }
+        let typed = self.typed.get_or_insert_with(|| Runs::new(values));
+        if typed.values() != values {
+            self.blame(Violation::Fields);
+        } else if !typed.push(field)? {
+            let limit = RUNS_MAX;
+            self.blame(Violation::Scattered { limit });
+        }
+        Ok(())
+    }
+
+    /// A pair of `external_data`. Keys that ONNX does not know are passed over, as it does.
+    fn external(&mut self, window: &mut Window<'_>, pair: Span) -> Result<()> {
+        let (key, value) = pair_of(window, pair)?;
+        if key.byte_len() > LOCATION_MAX {
+            return Ok(());
+        }
+        let key = window.text(key, "a key", LOCATION_MAX)?;
+        let mut value = |what| window.text(value, what, LOCATION_MAX);
+        let external = &mut self.external;
+        match &*key {
+            "location" => external.location = value("a location")?,
+            "offset" => external.offset = Some(value("an offset")?),
+            "length" => external.length = Some(value("a length")?),
+            "checksum" => external.checksum = Some(value("a checksum")?),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The first fault is the one that is told.
+    fn blame(&mut self, violation: Violation) {
+        self.fault.get_or_insert(violation);
+    }
+
+    fn finish(mut self, span: Span) -> Tensor {
+        let place = match (self.is_external, self.raw, self.typed.take()) {
+            // Whatever else there is, ONNX does not look at it.
+            (true, ..) => Place::External(std::mem::take(&mut self.external)),
+            (false, Some(_), Some(_)) => {
+                self.blame(Violation::Fields);
+                Place::Nowhere
+            }
+            (false, Some(raw), None) => Place::Raw(raw),
+            (false, None, Some(typed)) => Place::Typed(typed),
+            (false, None, None) => Place::Nowhere,
+        };
+        if let Some(violation) = self.shape.fault.take() {
+            self.blame(violation);
+        }
+        let repeated = self.attributes.repeated().map(ToOwned::to_owned);
+        let attributes = match self.attributes.finish() {
+            Ok(attributes) => attributes,
+            Err(violation) => {
+                self.fault.get_or_insert(violation);
+                None
+            }
+        };
+        Tensor {
+            name: self.name,
+            shape: self.shape.dimensions,
+            data_type: self.data_type,
+            place,
+            attributes,
+            repeated,
+            span,
+            fault: self.fault,
+        }
+    }
+}
+
+/// The bytes of key and value of a pair.
+pub(super) fn pair_of(window: &mut Window<'_>, pair: Span) -> Result<(Span, Span), Error> {
+    let (mut key, mut value) = (Span::default(), Span::default());
+    let mut fields = Fields::of(pair);
+    while let Some(field) = fields.next(window)? {
+        match field.number {
+            KEY => key = field.bytes()?,
+            VALUE => value = field.bytes()?,
+            _ => {}
+        }
+    }
+    Ok((key, value))
+}

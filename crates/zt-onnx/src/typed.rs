@@ -1,0 +1,405 @@
+//! Values in the fields of their type, as a source that gives them as plain elements.
+//!
+//! Of `float_data` and `double_data` the bytes are those already, where they lie in one piece.
+//! Everything else is varints, which have an order and no addresses: they are decoded as they are
+//! read, and the place of every so many of them is kept, so that they are looked for only once.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use zt::{Error, Result, Source, Span};
+
+use crate::element::{Element, Values};
+use crate::violation::Violation;
+use crate::wire::{Field, VARINT_MAX, Window, Wire};
+
+/// Pieces that the values of one tensor may lie in. Writers make one.
+pub(super) const RUNS_MAX: usize = 4096;
+
+/// Values between two places that are kept.
+const STEP: u64 = 64 << 10;
+
+/// The values of a tensor, where they lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Runs {
+    values: Values,
+    runs: Vec<Run>,
+}
+
+/// Values that lie together: packed, or each behind its tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Run {
+    span: Span,
+    /// Bytes of the tag in front of every value.
+    tag: u64,
+}
+
+impl Runs {
+    pub(super) const fn new(values: Values) -> Self {
+        let runs = Vec::new();
+        Runs { values, runs }
+    }
+
+    pub(super) const fn values(&self) -> Values {
+        self.values
+    }
+
+    /// Adds a field: packed values, or one value. Says whether there was room for it.
+    ///
+    /// # Errors
+    ///
+    /// Code `header`, where a value of that type is stored otherwise.
+    pub(super) fn push(&mut self, field: &Field) -> Result<bool> {
+        let offset = field.span.offset();
+        let run = if field.wire == self.values.wire() {
+            Run {
+                span: Span::between(field.tag, field.span.end()).unwrap_or(field.span),
+                tag: offset.saturating_sub(field.tag),
+            }
+        } else {
+            let span = field.bytes()?;
+            Run { span, tag: 0 }
+        };
+        if run.span.is_empty() {
+            return Ok(true);
+        }
+        // Packed values never are: their own tag and length lie before them.
+        let is_next = |last: &&mut Run| run.tag == last.tag && run.span.offset() == last.span.end();
+        if let Some(last) = self.runs.last_mut().filter(is_next) {
+            let span = Span::between(last.span.offset(), run.span.end());
+            last.span = span.unwrap_or(last.span);
+            return Ok(true);
+        }
+        let has_room = self.runs.len() < RUNS_MAX;
+        if has_room {
+            self.runs.push(run);
+        }
+        Ok(has_room)
+    }
+
+    /// Where the values lie as plain elements.
+    pub(super) fn as_span(&self) -> Option<Span> {
+        match (self.values.wire(), &*self.runs) {
+            (_, []) => Some(Span::default()),
+            (Wire::Fixed32 | Wire::Fixed64, [run]) if run.tag == 0 => Some(run.span),
+            _ => None,
+        }
+    }
+
+    /// Refuses what cannot be so many values: that varints are too many or too few shows, mostly,
+    /// when they are read.
+    pub(super) fn expect(&self, count: u64) -> Result<(), Violation> {
+        let (least, most) = match self.values.wire() {
+            Wire::Fixed32 => (4, 4),
+            Wire::Fixed64 => (8, 8),
+            Wire::Varint | Wire::Bytes => (1, VARINT_MAX),
+        };
+        let (mut fewest, mut highest) = (0u64, 0u64);
+        for run in &self.runs {
+            let byte_len = run.span.byte_len();
+            let (least, most) = (run.tag.saturating_add(least), run.tag.saturating_add(most));
+            fewest = fewest.saturating_add(byte_len.div_ceil(most));
+            highest = highest.saturating_add(byte_len.checked_div(least).unwrap_or(0));
+        }
+        match (fewest..=highest).contains(&count) {
+            true => Ok(()),
+            false => Err(Violation::Count {
+                expected: count,
+                is_more: count < fewest,
+            }),
+        }
+    }
+}
+
+impl Values {
+    /// How one value is stored.
+    pub(super) const fn wire(self) -> Wire {
+        match self {
+            Values::Float => Wire::Fixed32,
+            Values::Double => Wire::Fixed64,
+            Values::Int32 | Values::Int64 | Values::Uint64 => Wire::Varint,
+        }
+    }
+}
+
+/// The plain elements of values that do not lie as such.
+pub(super) struct Typed {
+    base: Arc<dyn Source>,
+    runs: Runs,
+    element: Element,
+    data_type: &'static str,
+    count: u64,
+    places: Mutex<Places>,
+}
+
+/// Places that are known.
+#[derive(Debug, Default)]
+struct Places {
+    /// That of the value `STEP`, of twice that, and so on, as far as values have been read.
+    steps: Vec<Place>,
+    /// Behind what was read last, and the number of the value there: whoever reads on in pieces,
+    /// however short, decodes nothing twice.
+    last: (Place, u64),
+}
+
+/// Where the next value begins.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    run: usize,
+    /// Bytes into it.
+    at: u64,
+}
+
+impl Typed {
+    /// `count` values, halves of complex numbers among them, of a type that is called `data_type`.
+    pub(super) fn new(
+        base: Arc<dyn Source>,
+        runs: Runs,
+        (data_type, element): (&'static str, Element),
+        count: u64,
+    ) -> Self {
+        Typed {
+            base,
+            runs,
+            element,
+            data_type,
+            count,
+            places: Mutex::default(),
+        }
+    }
+
+    /// The place that is known nearest before the value `number`, and the number of its value.
+    fn nearest(&self, number: u64) -> (Place, u64) {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let steps = number.checked_div(STEP).unwrap_or(0);
+        let known = steps.min(places.steps.len() as u64);
+        let step = usize::try_from(known).unwrap_or(0).checked_sub(1);
+        let nearest = match step.and_then(|step| places.steps.get(step)) {
+            Some(place) => (*place, known.saturating_mul(STEP)),
+            None => (Place::default(), 0),
+        };
+        match places.last {
+            last if (nearest.1..=number).contains(&last.1) => last,
+            _ => nearest,
+        }
+    }
+
+    /// Keeps the place of the value `number`, where it is due.
+    fn keep(&self, place: Place, number: u64) {
+        if number.is_multiple_of(STEP) {
+            let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = (places.steps.len() as u64).saturating_add(1);
+            if number == next.saturating_mul(STEP) {
+                places.steps.push(place);
+            }
+        }
+    }
+
+    fn keep_last(&self, last: (Place, u64)) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.last = last;
+    }
+
+    /// The value at `place`, which moves behind it, as bytes in little-endian.
+    fn value(&self, window: &mut Window<'_>, place: &mut Place, number: u64) -> Result<[u8; 8]> {
+        let run = self.run(place).ok_or_else(|| self.miscounted(false))?;
+        let (start, end) = (run.span.offset(), run.span.end());
+        let mut at = start.saturating_add(place.at).saturating_add(run.tag);
+        let bytes = match self.runs.values.wire() {
+            Wire::Varint | Wire::Bytes => {
+                let varint = window.varint(&mut at, end)?;
+                self.element.bytes_of(varint).map_err(|value| {
+                    let (at, data_type) = (number, self.data_type);
+                    Error::from(Violation::Range {
+                        at,
+                        value,
+                        data_type,
+                    })
+                })?
+            }
+            Wire::Fixed32 | Wire::Fixed64 => {
+                let span = Span::new(at, self.element.width()).unwrap_or_default();
+                at = span.end();
+                window.fixed(span)?.to_le_bytes()
+            }
+        };
+        place.at = at.saturating_sub(start);
+        Ok(bytes)
+    }
+
+    /// The run that the next value is in; `None` behind the last.
+    fn run(&self, place: &mut Place) -> Option<Run> {
+        let run = *self.runs.runs.get(place.run)?;
+        if place.at < run.span.byte_len() {
+            return Some(run);
+        }
+        *place = Place {
+            run: place.run.saturating_add(1),
+            at: 0,
+        };
+        self.runs.runs.get(place.run).copied()
+    }
+
+    fn miscounted(&self, is_more: bool) -> Error {
+        let expected = self.count;
+        Violation::Count { expected, is_more }.into()
+    }
+}
+
+impl Source for Typed {
+    fn byte_len(&self) -> u64 {
+        self.count.saturating_mul(self.element.width())
+    }
+
+    fn is_sequential(&self) -> bool {
+        true
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let width = self.element.width();
+        let end = offset.saturating_add(buf.len() as u64);
+        if end > self.byte_len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let first = offset.checked_div(width).unwrap_or(0);
+        let (mut place, mut number) = self.nearest(first);
+        // Of the first value, the bytes in front of the offset are left out.
+        let mut skip = usize::try_from(offset.checked_rem(width).unwrap_or(0)).unwrap_or(0);
+        let mut window = Window::new(&*self.base);
+        let mut out = buf;
+        let mut last = (place, number);
+        while !out.is_empty() {
+            last = (place, number);
+            let value = self.value(&mut window, &mut place, number)?;
+            if number >= first {
+                let value = value.get(..self.element.dtype.byte_len());
+                let value = value.and_then(|value| value.get(skip..)).unwrap_or(&[]);
+                let len = value.len().min(out.len());
+                let (here, rest) = std::mem::take(&mut out).split_at_mut(len);
+                here.copy_from_slice(value.get(..len).unwrap_or_default());
+                (out, skip) = (rest, 0);
+            }
+            number = number.saturating_add(1);
+            self.keep(place, number);
+        }
+        // A value that is cut by the end of this piece begins the next.
+        let is_whole = end.checked_rem(width) == Some(0);
+        self.keep_last(if is_whole { (place, number) } else { last });
+        if number == self.count && self.run(&mut place).is_some() {
+            return Err(self.miscounted(true).into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::element::DataType;
+    use zt::Memory;
+
+    /// INT64, packed in two pieces.
+    fn typed(values: &[u64], middle: usize) -> Typed {
+        let DataType::Element(name, element) = DataType::from_number(7) else {
+            unreachable!()
+        };
+        let mut bytes = Vec::new();
+        let mut runs = Runs::new(element.values);
+        let (first, second) = values.split_at(middle);
+        for values in [first, second] {
+            let start = bytes.len() as u64;
+            for value in values {
+                let mut rest = *value;
+                while rest >= 0x80 {
+                    bytes.push(rest.to_le_bytes()[0] | 0x80);
+                    rest >>= 7;
+                }
+                bytes.push(rest.to_le_bytes()[0]);
+            }
+            let span = Span::between(start, bytes.len() as u64).unwrap();
+            runs.runs.push(Run { span, tag: 0 });
+        }
+        let count = values.len() as u64;
+        Typed::new(Arc::new(Memory::new(bytes)), runs, (name, element), count)
+    }
+
+    /// Counts the bytes that are read.
+    struct Counted(Memory<Vec<u8>>, AtomicU64);
+
+    impl Source for Counted {
+        fn byte_len(&self) -> u64 {
+            self.0.byte_len()
+        }
+
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+            self.0.read_at(offset, buf)
+        }
+    }
+
+    /// So many values of ten bytes each, over a source that counts.
+    fn counted(count: usize) -> (Typed, Arc<Counted>) {
+        let mut source = typed(&vec![u64::MAX; count], 1);
+        let mut bytes = vec![0; usize::try_from(source.base.byte_len()).unwrap()];
+        source.base.read_at(0, &mut bytes).unwrap();
+        let base = Arc::new(Counted(Memory::new(bytes), AtomicU64::new(0)));
+        source.base = Arc::clone(&base) as Arc<dyn Source>;
+        (source, base)
+    }
+
+    /// And whoever wants them in another order hears that they are made in this one.
+    #[test]
+    fn places_that_were_passed_are_known() {
+        let step = usize::try_from(STEP).unwrap();
+        let (source, base) = counted(3 * step + 5);
+        assert!(source.is_sequential());
+        let mut value = [0; 8];
+        source.read_at(source.byte_len() - 8, &mut value).unwrap();
+        for number in [2 * STEP, STEP + 3, 3 * STEP] {
+            let before = base.1.load(Ordering::Relaxed);
+            source.read_at(number * 8, &mut value).unwrap();
+            assert_eq!(value, [0xFF; 8]);
+            assert!(base.1.load(Ordering::Relaxed) - before < STEP, "{number}");
+        }
+    }
+
+    /// As those who make coordinates of indices read.
+    #[test]
+    fn reading_on_in_short_pieces_decodes_nothing_twice() {
+        let (source, base) = counted(60_000);
+        // Pieces that end within values.
+        let mut piece = [0; 8004];
+        for offset in (0..source.byte_len() - 8004).step_by(8004) {
+            source.read_at(offset, &mut piece).unwrap();
+            assert_eq!(piece, [0xFF; 8004]);
+        }
+        assert!(base.1.load(Ordering::Relaxed) < 3 * 600_000);
+    }
+
+    #[test]
+    fn values_are_found_wherever_reading_begins() {
+        let values: Vec<u64> = (0..3 * STEP + 5).map(|at| u64::MAX / (at + 1)).collect();
+        let source = typed(&values, 100_000);
+        let expected: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();
+        let len = usize::try_from(source.byte_len()).unwrap();
+        assert_eq!(expected.len(), len);
+        let step = usize::try_from(STEP).unwrap() * 8;
+        // Behind all places that are known first, then at them, and within values.
+        for (start, end) in [
+            (len - 11, len),
+            (step, step + 9),
+            (2 * step - 3, 2 * step + 3),
+            (800_000 - 8, 800_000 + 8),
+            (5, 6),
+            (len, len),
+        ] {
+            let mut bytes = vec![0; end - start];
+            source.read_at(start as u64, &mut bytes).unwrap();
+            assert_eq!(Some(&*bytes), expected.get(start..end), "{start}..{end}");
+        }
+        let error = source.read_at(len as u64 - 1, &mut [0; 2]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

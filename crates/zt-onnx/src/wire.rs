@@ -1,0 +1,251 @@
+//! The wire format of Protocol Buffers, as much of it as ONNX has: fields of a number and a value,
+//! which is a varint, 4 or 8 bytes, or bytes of a given length; messages are such bytes.
+//!
+//! Nothing is read but what is looked at: of a field of two gigabytes, its length.
+
+use zt::{Error, Result, Source, Span};
+
+use crate::violation::Violation;
+
+/// Bytes that are read at a time: few behind a jump, more the longer what is read goes on.
+const NEAR: u64 = 4 << 10;
+const FAR: u64 = 256 << 10;
+
+/// Bytes of the longest varint: seven bits in each.
+pub(super) const VARINT_MAX: u64 = 10;
+
+/// Bytes of a file around the place that is being read.
+pub(super) struct Window<'s> {
+    source: &'s dyn Source,
+    bytes: Vec<u8>,
+    /// Absolute, of the first byte.
+    start: u64,
+}
+
+impl<'s> Window<'s> {
+    pub(super) const fn new(source: &'s dyn Source) -> Self {
+        Window {
+            source,
+            bytes: Vec::new(),
+            start: 0,
+        }
+    }
+
+    /// The bytes from `at` on, at least one of them, up to `end`, which is within the source.
+    fn from(&mut self, at: u64, end: u64) -> Result<&[u8]> {
+        let held = self.start..self.start.saturating_add(self.bytes.len() as u64);
+        if !held.contains(&at) {
+            let held = self.bytes.len() as u64;
+            let goes_on = at == self.start.saturating_add(held);
+            let len = if goes_on { held.saturating_mul(2) } else { 0 };
+            let rest = self.source.byte_len().saturating_sub(at);
+            let len = len.clamp(NEAR, FAR).min(rest);
+            self.bytes.resize(usize::try_from(len).unwrap_or(0), 0);
+            // Where reading fails, nothing is held.
+            self.start = u64::MAX;
+            self.source.read_at(at, &mut self.bytes)?;
+            self.start = at;
+        }
+        let skipped = usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
+        let bytes = self.bytes.get(skipped..).unwrap_or_default();
+        let wanted = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX);
+        Ok(bytes.get(..wanted).unwrap_or(bytes))
+    }
+
+    /// The varint at `at`, which moves behind it.
+    pub(super) fn varint(&mut self, at: &mut u64, end: u64) -> Result<u64> {
+        let start = *at;
+        let fault = |violation: Violation| Error::from(violation).with_offset(start);
+        let mut value = 0u64;
+        for shift in (0..u64::BITS).step_by(7) {
+            if *at >= end {
+                return Err(fault(Violation::Ends));
+            }
+            let byte = self.from(*at, end)?.first().copied().unwrap_or(0);
+            *at = at.saturating_add(1);
+            // The tenth byte has room for one bit; more of them are dropped, as everywhere.
+            let bits = u64::from(byte & 0x7F).checked_shl(shift).unwrap_or(0);
+            value |= bits;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(fault(Violation::Varint))
+    }
+
+    /// Whether the bytes are those of a text.
+    pub(super) fn is(&mut self, span: Span, text: &str) -> Result<bool> {
+        let mut rest = text.as_bytes();
+        let mut at = span.offset();
+        if span.byte_len() != rest.len() as u64 {
+            return Ok(false);
+        }
+        while at < span.end() {
+            let bytes = self.from(at, span.end())?;
+            let Some(behind) = rest.strip_prefix(bytes) else {
+                return Ok(false);
+            };
+            at = at.saturating_add(bytes.len() as u64);
+            rest = behind;
+        }
+        Ok(true)
+    }
+
+    /// How many varints end in `span`.
+    pub(super) fn varints(&mut self, span: Span) -> Result<u64> {
+        let (mut at, mut count) = (span.offset(), 0u64);
+        while at < span.end() {
+            let bytes = self.from(at, span.end())?;
+            let ends = bytes.iter().filter(|byte| **byte < 0x80).count();
+            count = count.saturating_add(ends as u64);
+            at = at.saturating_add(bytes.len() as u64);
+        }
+        Ok(count)
+    }
+
+    /// Four or eight bytes as a little-endian number; `span` is as long as its wire type says.
+    pub(super) fn fixed(&mut self, span: Span) -> Result<u64> {
+        let mut bytes = [0; 8];
+        for (at, byte) in (span.offset()..span.end()).zip(&mut bytes) {
+            *byte = self.from(at, span.end())?.first().copied().unwrap_or(0);
+        }
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Text of at most `limit` bytes, which is `what`.
+    pub(super) fn text(&mut self, span: Span, what: &'static str, limit: u64) -> Result<String> {
+        let byte_len = span.byte_len();
+        let fault = |violation: Violation| Error::from(violation).with_span(span);
+        if byte_len > limit {
+            return Err(fault(Violation::TooLong {
+                what,
+                byte_len,
+                limit,
+            }));
+        }
+        let mut text = Vec::new();
+        let mut at = span.offset();
+        while at < span.end() {
+            let bytes = self.from(at, span.end())?;
+            text.extend_from_slice(bytes);
+            at = at.saturating_add(bytes.len() as u64);
+        }
+        String::from_utf8(text).map_err(|_| fault(Violation::NotUtf8 { what }))
+    }
+}
+
+/// How a value is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wire {
+    Varint,
+    Fixed64,
+    Bytes,
+    Fixed32,
+}
+
+/// A field of a message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    pub(super) number: u32,
+    pub(super) wire: Wire,
+    /// Where its tag begins.
+    pub(super) tag: u64,
+    /// The value, without tag and length.
+    pub(super) span: Span,
+    /// The value of a varint.
+    pub(super) varint: u64,
+}
+
+/// The fields of a message that are still to come.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fields {
+    at: u64,
+    end: u64,
+}
+
+impl Fields {
+    /// Those of a message that lies within the source.
+    pub(super) const fn of(message: Span) -> Self {
+        Fields {
+            at: message.offset(),
+            end: message.end(),
+        }
+    }
+
+    /// Where the next one begins.
+    pub(super) const fn offset(&self) -> u64 {
+        self.at
+    }
+
+    /// The next field; `None` where the message ends.
+    ///
+    /// # Errors
+    ///
+    /// Code `header`: nothing behind such a field can be told.
+    pub(super) fn next(&mut self, window: &mut Window<'_>) -> Result<Option<Field>> {
+        if self.at >= self.end {
+            return Ok(None);
+        }
+        let tag = self.at;
+        let fault = |violation: Violation| Error::from(violation).with_offset(tag);
+        let key = window.varint(&mut self.at, self.end)?;
+        let number = u32::try_from(key >> 3).ok().filter(|number| *number > 0);
+        let number = number.ok_or_else(|| fault(Violation::Tag { key }))?;
+        let mut varint = 0;
+        let mut start = self.at;
+        let (wire, byte_len) = match key & 7 {
+            0 => {
+                varint = window.varint(&mut self.at, self.end)?;
+                (Wire::Varint, self.at.saturating_sub(start))
+            }
+            1 => (Wire::Fixed64, 8),
+            2 => {
+                let byte_len = window.varint(&mut self.at, self.end)?;
+                start = self.at;
+                (Wire::Bytes, byte_len)
+            }
+            5 => (Wire::Fixed32, 4),
+            // Groups, which proto3 and ONNX do not have.
+            _ => return Err(fault(Violation::Tag { key })),
+        };
+        let available = self.end.saturating_sub(start);
+        let span = Span::new(start, byte_len).filter(|_| byte_len <= available);
+        let span = span.ok_or_else(|| {
+            fault(Violation::Field {
+                number,
+                byte_len,
+                available,
+            })
+        })?;
+        self.at = span.end();
+        Ok(Some(Field {
+            number,
+            wire,
+            tag,
+            span,
+            varint,
+        }))
+    }
+}
+
+impl Field {
+    /// The bytes, of a field that has to have them.
+    pub(super) fn bytes(&self) -> Result<Span> {
+        self.expect(Wire::Bytes).map(|()| self.span)
+    }
+
+    /// The number, of a field that has to be one.
+    pub(super) fn integer(&self) -> Result<i64> {
+        self.expect(Wire::Varint)
+            .map(|()| self.varint.cast_signed())
+    }
+
+    /// Refuses a value that is stored in another way.
+    pub(super) fn expect(&self, wire: Wire) -> Result<()> {
+        if self.wire == wire {
+            return Ok(());
+        }
+        let number = self.number;
+        Err(Error::from(Violation::WireType { number }).with_offset(self.tag))
+    }
+}

@@ -1,0 +1,13 @@
+//! ONNX models, written here field by field; those of its own library are in `conformance`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod constants;
+mod draft;
+mod external;
+mod graphs;
+mod limits;
+mod values;

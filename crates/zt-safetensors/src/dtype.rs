@@ -1,0 +1,210 @@
+//! The 22 element types of safetensors 0.8, and what they are here.
+
+use std::fmt;
+
+use zt::DType;
+
+/// An element type. The order is that of the official library, by which its writer sorts: of
+/// alignment, then of history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Dtype {
+    Bool,
+    F4,
+    F6E2M3,
+    F6E3M2,
+    U8,
+    I8,
+    F8E5M2,
+    F8E4M3,
+    F8E8M0,
+    F8E4M3FnUz,
+    F8E5M2FnUz,
+    I16,
+    U16,
+    F16,
+    BF16,
+    I32,
+    U32,
+    F32,
+    C64,
+    F64,
+    I64,
+    U64,
+}
+
+/// A dtype, its spelling, its width in bits, and its meaning: storage and logical type.
+type Row = (
+    Dtype,
+    &'static str,
+    u64,
+    Option<(DType, Option<&'static str>)>,
+);
+
+const TABLE: [Row; 22] = [
+    (Dtype::Bool, "BOOL", 8, Some((DType::Bool, None))),
+    (Dtype::F4, "F4", 4, None),
+    (Dtype::F6E2M3, "F6_E2M3", 6, None),
+    (Dtype::F6E3M2, "F6_E3M2", 6, None),
+    (Dtype::U8, "U8", 8, Some((DType::U8, None))),
+    (Dtype::I8, "I8", 8, Some((DType::I8, None))),
+    (
+        Dtype::F8E5M2,
+        "F8_E5M2",
+        8,
+        Some((DType::U8, Some("f8_e5m2"))),
+    ),
+    (
+        Dtype::F8E4M3,
+        "F8_E4M3",
+        8,
+        Some((DType::U8, Some("f8_e4m3fn"))),
+    ),
+    // No logical type of zTensor 1.2: it keeps its bytes under PyTorch's name of it.
+    (
+        Dtype::F8E8M0,
+        "F8_E8M0",
+        8,
+        Some((DType::U8, Some("f8_e8m0fnu"))),
+    ),
+    (
+        Dtype::F8E4M3FnUz,
+        "F8_E4M3FNUZ",
+        8,
+        Some((DType::U8, Some("f8_e4m3fnuz"))),
+    ),
+    (
+        Dtype::F8E5M2FnUz,
+        "F8_E5M2FNUZ",
+        8,
+        Some((DType::U8, Some("f8_e5m2fnuz"))),
+    ),
+    (Dtype::I16, "I16", 16, Some((DType::I16, None))),
+    (Dtype::U16, "U16", 16, Some((DType::U16, None))),
+    (Dtype::F16, "F16", 16, Some((DType::F16, None))),
+    (Dtype::BF16, "BF16", 16, Some((DType::BF16, None))),
+    (Dtype::I32, "I32", 32, Some((DType::I32, None))),
+    (Dtype::U32, "U32", 32, Some((DType::U32, None))),
+    (Dtype::F32, "F32", 32, Some((DType::F32, None))),
+    (Dtype::C64, "C64", 64, Some((DType::F32, Some("complex64")))),
+    (Dtype::F64, "F64", 64, Some((DType::F64, None))),
+    (Dtype::I64, "I64", 64, Some((DType::I64, None))),
+    (Dtype::U64, "U64", 64, Some((DType::U64, None))),
+];
+
+impl Dtype {
+    /// The dtype of exactly that spelling.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        TABLE
+            .iter()
+            .find_map(|(dtype, known, ..)| (*known == name).then_some(*dtype))
+    }
+
+    /// The dtype of elements of that storage and logical type; `None` where there is none.
+    pub(super) fn from_types(dtype: DType, logical_type: Option<&str>) -> Option<Self> {
+        let mut rows = TABLE.iter();
+        rows.find_map(|(this, .., meaning)| {
+            (*meaning == Some((dtype, logical_type))).then_some(*this)
+        })
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        self.row().1
+    }
+
+    /// Its storage and logical type; `None` where zTensor 1.2 has no such elements.
+    pub(super) fn to_types(self) -> Option<(DType, Option<&'static str>)> {
+        self.row().3
+    }
+
+    /// Bytes of an array of `shape`.
+    ///
+    /// The product is taken in order and in bits, as the official library takes it: a shape that
+    /// overflows before it reaches a dimension of zero is refused there, and must be here.
+    pub(super) fn byte_len(self, shape: &[u64]) -> Result<u64, SizeFault> {
+        let elements = shape
+            .iter()
+            .try_fold(1u64, |count, dimension| count.checked_mul(*dimension));
+        let bits = elements.and_then(|elements| elements.checked_mul(self.row().2));
+        match bits {
+            Some(bits) if bits.is_multiple_of(8) => Ok(bits / 8),
+            Some(_) => Err(SizeFault::PartialByte),
+            None => Err(SizeFault::Overflow),
+        }
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "one row for each variant")]
+    fn row(self) -> &'static Row {
+        // The table is in the order of the enum; a test holds it to that.
+        static ROWS: [Row; 22] = TABLE;
+        &ROWS[self as usize]
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Why an array has no length in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SizeFault {
+    /// It passes 2^64 bits.
+    Overflow,
+    /// Its last byte is not whole.
+    PartialByte,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dtype, SizeFault, TABLE};
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_enum() {
+        for (dtype, name, ..) in TABLE {
+            assert_eq!(dtype.as_str(), name);
+            assert_eq!(Dtype::from_name(name), Some(dtype));
+        }
+        assert!(TABLE.is_sorted_by_key(|(dtype, ..)| *dtype));
+    }
+
+    #[test]
+    fn every_dtype_with_a_meaning_is_found_by_it() {
+        for (dtype, _, bits, meaning) in TABLE {
+            let Some((storage, logical)) = meaning else {
+                continue;
+            };
+            assert_eq!(Dtype::from_types(storage, logical), Some(dtype));
+            let values = if dtype == Dtype::C64 { 2 } else { 1 };
+            assert_eq!(storage.byte_len() as u64 * 8 * values, bits);
+        }
+        assert_eq!(
+            TABLE
+                .iter()
+                .filter(|(.., meaning)| meaning.is_none())
+                .count(),
+            3
+        );
+    }
+
+    #[test]
+    fn spellings_are_exact() {
+        for name in ["f32", "F33", "", "F32 ", "BFLOAT16"] {
+            assert_eq!(Dtype::from_name(name), None);
+        }
+    }
+
+    #[test]
+    fn sizes_are_counted_in_bits_and_in_order() {
+        assert_eq!(Dtype::F4.byte_len(&[2, 8]), Ok(8));
+        assert_eq!(Dtype::F6E2M3.byte_len(&[4]), Ok(3));
+        assert_eq!(Dtype::F4.byte_len(&[3]), Err(SizeFault::PartialByte));
+        assert_eq!(Dtype::F32.byte_len(&[]), Ok(4));
+        assert_eq!(Dtype::F32.byte_len(&[0, 1 << 63, 4]), Ok(0));
+        assert_eq!(
+            Dtype::F32.byte_len(&[1 << 63, 4, 0]),
+            Err(SizeFault::Overflow)
+        );
+        assert_eq!(Dtype::U8.byte_len(&[1 << 61]), Err(SizeFault::Overflow));
+    }
+}

@@ -1,0 +1,183 @@
+//! The header of a safetensors file, held to every rule.
+
+use zt::container::bytes_of;
+use zt::{Error, Result, Source, Span};
+use zt_foreign::repeated;
+
+use crate::dtype::{Dtype, SizeFault};
+use crate::json::{Entry, HeaderJson};
+use crate::violation::Violation;
+
+/// The longest header, as in the official library.
+pub(super) const HEADER_MAX: u64 = 100_000_000;
+
+/// Bytes of the header's length.
+const LEN: u64 = 8;
+
+/// What a header says. Every tensor is where it says and as long as its shape demands.
+#[derive(Debug)]
+pub(super) struct Header {
+    /// In the order of their data.
+    pub(super) tensors: Vec<Tensor>,
+    /// Keys are unique. In the order of the header.
+    pub(super) metadata: Option<Vec<(String, String)>>,
+}
+
+/// One tensor.
+#[derive(Debug)]
+pub(super) struct Tensor {
+    pub(super) name: String,
+    pub(super) dtype: Dtype,
+    pub(super) shape: Vec<u64>,
+    /// Absolute.
+    pub(super) span: Span,
+}
+
+impl Header {
+    /// Reads and checks the header of the file in `source`.
+    pub(super) fn read(source: &dyn Source) -> Result<Self> {
+        let byte_len = source.byte_len();
+        let Some(available) = byte_len.checked_sub(LEN) else {
+            return Err(Violation::TooShort { byte_len }.into());
+        };
+        let mut declared = [0; 8];
+        source.read_at(0, &mut declared)?;
+        let declared = u64::from_le_bytes(declared);
+        if declared > HEADER_MAX {
+            let limit = HEADER_MAX;
+            return Err(at(Violation::HeaderTooLong { declared, limit }, 0));
+        }
+        let Some(data_len) = available.checked_sub(declared) else {
+            return Err(at(
+                Violation::HeaderPastEnd {
+                    declared,
+                    available,
+                },
+                0,
+            ));
+        };
+        // At most HEADER_MAX bytes, which exist.
+        let header = Span::new(LEN, declared).unwrap_or_default();
+        let json = parse(&bytes_of(source, header)?)?;
+        let data = Span::new(LEN.saturating_add(declared), data_len);
+        check(json, data.unwrap_or_default())
+    }
+}
+
+/// A violation at a byte of the file.
+fn at(violation: Violation, offset: u64) -> Error {
+    Error::from(violation).with_offset(offset)
+}
+
+/// A violation at a byte of the header.
+fn within(violation: Violation, position: usize) -> Error {
+    at(violation, LEN.saturating_add(position as u64))
+}
+
+/// The JSON of a header: UTF-8 from `{` to `}`, then spaces alone.
+fn parse(bytes: &[u8]) -> Result<HeaderJson> {
+    match bytes.first() {
+        None => return Err(within(Violation::NoHeader, 0)),
+        Some(b'{') => {}
+        Some(&found) => return Err(within(Violation::Start { found }, 0)),
+    }
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| within(Violation::NotUtf8, error.valid_up_to()))?;
+    let text = text.trim_end_matches(' ');
+    // The parser would take any white space.
+    if let Some(&found) = text.as_bytes().last().filter(|last| **last != b'}') {
+        return Err(within(
+            Violation::Padding { found },
+            text.len().saturating_sub(1),
+        ));
+    }
+    HeaderJson::parse(text).map_err(|fault| {
+        let (name, position) = (fault.name.clone(), fault.position);
+        let error = within(Violation::Json(fault), position);
+        match name {
+            Some(name) => error.with_object(&name),
+            None => error,
+        }
+    })
+}
+
+/// Holds names and offsets to the rules.
+fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
+    check_names(&json)?;
+    // Stable, so that empty tensors at one place stay in the order of the header.
+    json.tensors.sort_by_key(|(_, entry)| entry.offsets);
+    let mut tensors = Vec::with_capacity(json.tensors.len());
+    let mut expected = 0;
+    for (name, entry) in json.tensors {
+        let span = place(&entry, expected, data).map_err(|violation| {
+            let offset = data.offset().saturating_add(entry.offsets.0);
+            at(violation, offset).with_object(&name)
+        })?;
+        expected = entry.offsets.1;
+        tensors.push(Tensor {
+            name,
+            dtype: entry.dtype,
+            shape: entry.shape,
+            span,
+        });
+    }
+    if expected != data.byte_len() {
+        let violation = Violation::End {
+            tensors: expected,
+            data: data.byte_len(),
+        };
+        return Err(at(violation, data.offset().saturating_add(expected)));
+    }
+    Ok(Header {
+        tensors,
+        metadata: json.metadata,
+    })
+}
+
+fn check_names(json: &HeaderJson) -> Result<()> {
+    let mut names: Vec<&str> = json.tensors.iter().map(|(name, _)| name.as_str()).collect();
+    if let Some(name) = repeated(&mut names) {
+        return Err(Error::from(Violation::RepeatedName).with_object(name));
+    }
+    let metadata = json.metadata.iter().flatten();
+    let mut keys: Vec<&str> = metadata.map(|(key, _)| key.as_str()).collect();
+    match repeated(&mut keys) {
+        Some(key) => Err(Violation::RepeatedKey {
+            key: key.to_owned(),
+        }
+        .into()),
+        None => Ok(()),
+    }
+}
+
+/// Where the bytes are, if they begin at `expected` and are as many as the shape demands.
+fn place(entry: &Entry, expected: u64, data: Span) -> Result<Span, Violation> {
+    let (start, end) = entry.offsets;
+    let Some(found) = end.checked_sub(start) else {
+        return Err(Violation::Backwards { start, end });
+    };
+    if start != expected {
+        return Err(Violation::Misplaced {
+            expected,
+            found: start,
+        });
+    }
+    let dtype = entry.dtype;
+    let byte_len = dtype.byte_len(&entry.shape).map_err(|fault| match fault {
+        SizeFault::Overflow => Violation::Overflow { dtype },
+        SizeFault::PartialByte => Violation::PartialByte { dtype },
+    })?;
+    if byte_len != found {
+        return Err(Violation::Size {
+            expected: byte_len,
+            found,
+        });
+    }
+    let offset = data.offset().checked_add(start);
+    let span = offset.and_then(|offset| Span::new(offset, byte_len));
+    let past_end = Violation::End {
+        tensors: end,
+        data: data.byte_len(),
+    };
+    span.filter(|span| data.contains(*span)).ok_or(past_end)
+}

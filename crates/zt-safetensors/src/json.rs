@@ -1,0 +1,221 @@
+//! The JSON of headers: well-formed, of its schema, and nothing twice.
+//!
+//! Visitors by hand, because serde's own take more than the format has: an array for a struct,
+//! `{"F32": null}` for a dtype, the last of two equal fields.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use zt_foreign::json::{JsonFault, Pairs, Skipped, parse};
+
+use crate::METADATA;
+use crate::dtype::Dtype;
+
+/// What a header's JSON says. Names may be there twice, offsets anywhere.
+#[derive(Default)]
+pub(super) struct HeaderJson {
+    /// In the order of the header.
+    pub(super) tensors: Vec<(String, Entry)>,
+    pub(super) metadata: Option<Vec<(String, String)>>,
+    /// The name of the entry that is being read, for the error.
+    current: Option<String>,
+}
+
+/// What is said of one tensor.
+pub(super) struct Entry {
+    pub(super) dtype: Dtype,
+    pub(super) shape: Vec<u64>,
+    pub(super) offsets: (u64, u64),
+}
+
+impl HeaderJson {
+    pub(super) fn parse(text: &str) -> Result<Self, JsonFault> {
+        let mut header = HeaderJson::default();
+        match parse(text, &mut header) {
+            Ok(()) => Ok(header),
+            Err(fault) => Err(JsonFault {
+                name: header.current,
+                ..fault
+            }),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut HeaderJson {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut HeaderJson {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut has_metadata = false;
+        while let Some(name) = map.next_key::<String>()? {
+            let name = self.current.insert(name);
+            if name != METADATA {
+                let entry = map.next_value::<Entry>()?;
+                let name = self.current.take().unwrap_or_default();
+                self.tensors.push((name, entry));
+            } else if std::mem::replace(&mut has_metadata, true) {
+                return Err(A::Error::custom("a second __metadata__"));
+            } else {
+                // `null` is none: the official library takes an `Option`.
+                let pairs = map.next_value::<Option<Pairs<_>>>()?;
+                self.metadata = pairs.map(|Pairs(texts)| texts);
+            }
+        }
+        self.current = None;
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Field {
+    Dtype,
+    Shape,
+    DataOffsets,
+    #[serde(other)]
+    Unknown,
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntryVisitor;
+
+        impl<'de> Visitor<'de> for EntryVisitor {
+            type Value = Entry;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with dtype, shape and data_offsets")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entry, A::Error> {
+                let (mut dtype, mut shape, mut offsets) = (None, None, None);
+                while let Some(field) = map.next_key()? {
+                    let (name, is_repeated) = match field {
+                        Field::Dtype => ("dtype", dtype.replace(map.next_value()?).is_some()),
+                        Field::Shape => {
+                            let Shape(extents) = map.next_value()?;
+                            ("shape", shape.replace(extents).is_some())
+                        }
+                        Field::DataOffsets => {
+                            let Offsets(pair) = map.next_value()?;
+                            ("data_offsets", offsets.replace(pair).is_some())
+                        }
+                        Field::Unknown => {
+                            map.next_value::<Skipped>()?;
+                            continue;
+                        }
+                    };
+                    if is_repeated {
+                        return Err(A::Error::duplicate_field(name));
+                    }
+                }
+                Ok(Entry {
+                    dtype: dtype.ok_or_else(|| A::Error::missing_field("dtype"))?,
+                    shape: shape.ok_or_else(|| A::Error::missing_field("shape"))?,
+                    offsets: offsets.ok_or_else(|| A::Error::missing_field("data_offsets"))?,
+                })
+            }
+        }
+
+        deserializer.deserialize_map(EntryVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Dtype {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct DtypeVisitor;
+
+        impl Visitor<'_> for DtypeVisitor {
+            type Value = Dtype;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a dtype")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Dtype, E> {
+                let unknown = || E::invalid_value(serde::de::Unexpected::Str(name), &self);
+                Dtype::from_name(name).ok_or_else(unknown)
+            }
+        }
+
+        deserializer.deserialize_str(DtypeVisitor)
+    }
+}
+
+/// Dimensions beyond any limit that is set on them. An extent is two bytes of JSON and eight of
+/// memory, so a header that is one shape would take many times its length.
+const RANK_MAX: usize = 1 << 12;
+
+struct Shape(Vec<u64>);
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ShapeVisitor;
+
+        impl<'de> Visitor<'de> for ShapeVisitor {
+            type Value = Shape;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a shape of at most {RANK_MAX} dimensions")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape, A::Error> {
+                let mut extents = Vec::new();
+                while let Some(extent) = seq.next_element()? {
+                    if extents.len() == RANK_MAX {
+                        return Err(A::Error::invalid_length(RANK_MAX.saturating_add(1), &self));
+                    }
+                    extents.push(extent);
+                }
+                Ok(Shape(extents))
+            }
+        }
+
+        deserializer.deserialize_seq(ShapeVisitor)
+    }
+}
+
+struct Offsets((u64, u64));
+
+impl<'de> Deserialize<'de> for Offsets {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OffsetsVisitor;
+
+        impl<'de> Visitor<'de> for OffsetsVisitor {
+            type Value = Offsets;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("two offsets")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Offsets, A::Error> {
+                let start = seq
+                    .next_element()?
+                    .ok_or_else(|| A::Error::invalid_length(0, &self))?;
+                let end = seq
+                    .next_element()?
+                    .ok_or_else(|| A::Error::invalid_length(1, &self))?;
+                match seq.next_element::<IgnoredAny>()? {
+                    None => Ok(Offsets((start, end))),
+                    Some(_) => Err(A::Error::invalid_length(3, &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_seq(OffsetsVisitor)
+    }
+}

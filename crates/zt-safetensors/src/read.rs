@@ -1,0 +1,68 @@
+//! A safetensors file as a [`zt::File`].
+
+use zt::manifest::Text;
+use zt::{
+    Attributes, Blob, Component, Error, ErrorKind, FileBuilder, Object, RawComponent, RawObject,
+    Result, Source, SourceId,
+};
+use zt_foreign::{Input, Opening};
+
+use crate::SAFETENSORS;
+use crate::dtype::Dtype;
+use crate::header::{Header, Tensor};
+
+/// Opens a single file. Cost: its header is read; no data is touched.
+pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+    let header = Header::read(&source)?;
+    let mut builder = opening.builder(SAFETENSORS);
+    let source = builder.source(source);
+    for tensor in header.tensors {
+        add(&mut builder, tensor, source);
+    }
+    if let Some(metadata) = header.metadata {
+        builder.attributes(metadata.into_iter().collect::<Attributes>());
+    }
+    opening.build(builder)
+}
+
+/// Adds a tensor as a dense object: a plain range of the file.
+pub(super) fn add(builder: &mut FileBuilder, tensor: Tensor, source: SourceId) {
+    let Tensor {
+        name,
+        dtype,
+        shape,
+        span,
+    } = tensor;
+    let Some((storage, logical)) = dtype.to_types() else {
+        let mut data = RawComponent::default();
+        data.dtype = Some(dtype.as_str().into());
+        data.offset = Some(span.offset());
+        data.length = Some(span.byte_len());
+        let mut raw = RawObject::default();
+        raw.shape = Some(shape);
+        raw.format = Some("dense".into());
+        raw.components = vec![("data".into(), data)];
+        let error = Error::new(ErrorKind::Unsupported, "dtype", NoSuchElements(dtype));
+        builder.fault(name, raw, error.with_component("data").with_span(span));
+        return;
+    };
+    let mut data = Component::new(storage, Blob::raw(span));
+    data.logical_type = logical.map(Text::Borrowed);
+    builder.object(
+        name,
+        Object::new(shape, "dense").with_component("data", data),
+        source,
+    );
+}
+
+/// A dtype of safetensors that zTensor 1.2 has no elements for.
+#[derive(Debug)]
+struct NoSuchElements(Dtype);
+
+impl std::error::Error for NoSuchElements {}
+
+impl std::fmt::Display for NoSuchElements {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "elements of {} have no dtype in zTensor 1.2", self.0)
+    }
+}

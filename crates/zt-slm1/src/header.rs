@@ -1,0 +1,265 @@
+//! The header: 108 bytes, and whatever a later writer adds.
+
+use zt::container::bytes_of;
+use zt::{Attributes, Error, Result, Source, Span, Value};
+use zt_foreign::fields::Record;
+
+use crate::violation::{Violation, What};
+
+/// What every file begins with.
+pub(super) const MAGIC: [u8; 4] = *b"SLM1";
+
+/// Bytes of the fields that version 1 has.
+pub(super) const FIELDS_LEN: usize = 108;
+
+/// The grid on which writers put what they write.
+pub(super) const GRID: u64 = 64;
+
+/// Bytes after the fields that are kept as an attribute; of more, only their number.
+const EXTENSION_MAX: u64 = 64 << 10;
+
+/// Bytes of a directory entry.
+pub(super) const ENTRY_LEN: usize = 64;
+
+/// A header, held to its rules.
+#[derive(Debug)]
+pub(super) struct Header {
+    /// Header and extension.
+    pub(super) span: Span,
+    /// Within the file.
+    pub(super) tokenizer: Span,
+    /// Within the file, a whole number of entries.
+    pub(super) directory: Span,
+    /// At which tensors are said to begin.
+    pub(super) data_offset: u64,
+    pub(super) layer_count: u32,
+    vocab_size: u32,
+    /// Not zero. The algorithm is unpublished, so that is all there is to check.
+    pub(super) checksum: u64,
+    fields: [u8; FIELDS_LEN],
+    extension: Vec<u8>,
+}
+
+/// The u32 fields that say what the model is like: name, place, whether it must not be zero.
+const MODEL: [(&str, usize, bool); 11] = [
+    ("model_type", 12, false),
+    ("flags", 16, false),
+    ("vocab_size", 20, false),
+    ("special_token_count", 24, false),
+    ("hidden_size", 28, true),
+    ("layer_count", 32, true),
+    ("head_count", 36, true),
+    ("kv_head_count", 40, true),
+    ("head_dim", 44, true),
+    ("ffn_size", 48, true),
+    ("max_context", 52, true),
+];
+
+/// The f32 fields.
+const NUMBERS: [(&str, usize); 2] = [("rope_theta", 56), ("rms_norm_epsilon", 60)];
+
+impl Header {
+    /// Reads the header; what strict readers mind goes to `tolerated`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever makes the rest of the file meaningless.
+    pub(super) fn read(source: &dyn Source, tolerated: &mut Vec<Error>) -> Result<Self> {
+        let byte_len = source.byte_len();
+        if byte_len < FIELDS_LEN as u64 {
+            return Err(Violation::TooShort { byte_len }.into());
+        }
+        let mut fields = [0; FIELDS_LEN];
+        source.read_at(0, &mut fields)?;
+        let record = Record(&fields);
+        let magic = record.bytes(0);
+        if magic != MAGIC {
+            return Err(Violation::Magic { found: magic }.at(0));
+        }
+        let version = record.u32(4);
+        if version != 1 {
+            return Err(Violation::Version { found: version }.at(4));
+        }
+        let header_len = record.u32(8);
+        if !(FIELDS_LEN as u64..=byte_len).contains(&header_len.into()) {
+            let found = header_len;
+            return Err(Violation::HeaderLength { found, byte_len }.at(8));
+        }
+        let flags = record.u32(16);
+        if flags & !1 != 0 {
+            return Err(Violation::Flags { found: flags }.at(16));
+        }
+        for (field, at, is_needed) in MODEL {
+            if is_needed && record.u32(at) == 0 {
+                return Err(Violation::Zero { field }.at(at as u64));
+            }
+        }
+        let checksum = record.u64(100);
+        if checksum == 0 {
+            return Err(Violation::NoChecksum.at(100));
+        }
+        model(record, tolerated);
+        let header_len = u64::from(header_len);
+        let extension = Span::between(FIELDS_LEN as u64, header_len).unwrap_or_default();
+        let extension = if extension.byte_len() > EXTENSION_MAX {
+            Vec::new()
+        } else {
+            bytes_of(source, extension)?.into_owned()
+        };
+        Ok(Header {
+            span: Span::new(0, header_len).unwrap_or_default(),
+            tokenizer: tokenizer(record, byte_len)?,
+            directory: directory(record, byte_len, tolerated)?,
+            data_offset: data_offset(record, byte_len)?,
+            layer_count: record.u32(32),
+            vocab_size: record.u32(20),
+            checksum,
+            fields,
+            extension,
+        })
+    }
+
+    /// Looks at the tokenizer, which only the model's runtime needs.
+    pub(super) fn check_tokenizer(
+        &self,
+        source: &dyn Source,
+        tolerated: &mut Vec<Error>,
+    ) -> Result<()> {
+        let (start, length) = (self.tokenizer.offset(), self.tokenizer.byte_len());
+        if length == 0 {
+            tolerated.push(Violation::NoTokenizer.at(72));
+            return Ok(());
+        }
+        let mut head = [0; 36];
+        let len = usize::try_from(length.min(36)).unwrap_or(0);
+        source.read_at(start, head.get_mut(..len).unwrap_or_default())?;
+        let record = Record(&head);
+        let (found, section) = (record.bytes(0), record.u32(8));
+        let is_whole = match &found {
+            // The byte tokenizer is all head; the other goes on with tokens and merges.
+            b"BTOK" => length == 28,
+            b"BPE1" => length >= 36,
+            _ => {
+                tolerated.push(Violation::TokenizerMagic { found }.at(start));
+                return Ok(());
+            }
+        };
+        let header = self.vocab_size;
+        if !is_whole {
+            tolerated.push(Violation::TokenizerShort { length }.at(start));
+        } else if section != header {
+            tolerated.push(Violation::TokenizerVocabulary { header, section }.at(start));
+        }
+        Ok(())
+    }
+
+    /// What the header says of the model. The checksum is not kept: it is of this file alone.
+    pub(super) fn to_attributes(&self) -> Attributes {
+        let record = Record(&self.fields);
+        let mut fields: Attributes = MODEL
+            .into_iter()
+            .map(|(field, at, _)| (field, Value::from(record.u32(at))))
+            .collect();
+        for (field, at) in NUMBERS {
+            fields.insert(field, f64::from(record.f32(at)));
+        }
+        if !self.extension.is_empty() {
+            fields.insert("header_extension", self.extension.clone());
+        }
+        Attributes::from([("slm1", fields)])
+    }
+
+    /// Bytes after the fields that are too many to keep.
+    pub(super) fn lost_extension(&self) -> Option<u64> {
+        let len = self.span.byte_len().saturating_sub(FIELDS_LEN as u64);
+        (len > EXTENSION_MAX).then_some(len)
+    }
+}
+
+/// The rules about running the model.
+fn model(record: Record<'_>, tolerated: &mut Vec<Error>) {
+    // A byte tokenizer has 256 tokens and 4 special ones.
+    let fields = [
+        ("model_type", 12, 1..=1, "1"),
+        ("vocab_size", 20, 260..=u32::MAX, "at least 260"),
+        ("special_token_count", 24, 4..=u32::MAX, "at least 4"),
+    ];
+    for (field, at, allowed, expected) in fields {
+        let found = record.u32(at);
+        if !allowed.contains(&found) {
+            let violation = Violation::Field {
+                field,
+                found,
+                expected,
+            };
+            tolerated.push(violation.at(at as u64));
+        }
+    }
+    let [hidden, heads, kv_heads, head_dim] = [28, 36, 40, 44].map(|at| record.u32(at));
+    if u64::from(heads).checked_mul(head_dim.into()) != Some(hidden.into()) {
+        let violation = Violation::HeadCount {
+            heads,
+            head_dim,
+            hidden,
+        };
+        tolerated.push(violation.at(44));
+    }
+    // One description wants them equal, the newer one allows groups.
+    if heads.checked_rem(kv_heads) != Some(0) {
+        tolerated.push(Violation::KeyValueHeads { heads, kv_heads }.at(40));
+    }
+    for (field, at) in NUMBERS {
+        let found = record.f32(at);
+        if !(found.is_finite() && found > 0.0) {
+            tolerated.push(Violation::Number { field, found }.at(at as u64));
+        }
+    }
+}
+
+fn tokenizer(record: Record<'_>, byte_len: u64) -> Result<Span> {
+    let (offset, length) = (record.u64(64), record.u64(72));
+    let span = Span::new(offset, length).filter(|span| span.end() <= byte_len);
+    let what = What::Tokenizer;
+    let outside = || Violation::Range {
+        what,
+        offset,
+        length,
+        byte_len,
+    };
+    span.ok_or_else(|| outside().at(64))
+}
+
+fn directory(record: Record<'_>, byte_len: u64, tolerated: &mut Vec<Error>) -> Result<Span> {
+    let (offset, tensors) = (record.u64(80), record.u32(88));
+    let length = (ENTRY_LEN as u64).saturating_mul(tensors.into());
+    let span = Span::new(offset, length).filter(|span| span.end() <= byte_len);
+    if !offset.is_multiple_of(GRID) {
+        let field = "tensor_directory_offset";
+        tolerated.push(Violation::Misaligned { field, offset }.at(80));
+    }
+    let outside = || Violation::Directory {
+        tensors,
+        offset,
+        byte_len,
+    };
+    span.ok_or_else(|| outside().at(80))
+}
+
+fn data_offset(record: Record<'_>, byte_len: u64) -> Result<u64> {
+    let offset = record.u64(92);
+    if !offset.is_multiple_of(GRID) {
+        let field = "tensor_data_offset";
+        return Err(Violation::Misaligned { field, offset }.at(92));
+    }
+    if offset > byte_len {
+        let (what, length) = (What::Data, 0);
+        let outside = Violation::Range {
+            what,
+            offset,
+            length,
+            byte_len,
+        };
+        return Err(outside.at(92));
+    }
+    Ok(offset)
+}

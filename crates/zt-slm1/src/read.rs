@@ -1,0 +1,202 @@
+//! An SLM1 file as a [`zt::File`].
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use zt::container::bytes_of;
+use zt::formats::{Packing, Quantization};
+use zt::{
+    Blob, Component, DType, Error, FileBuilder, Object, RawComponent, RawObject, Result, Source,
+    SourceId, Span, ValueRule, Warning,
+};
+use zt_foreign::{Input, Opening, fields::Record};
+
+use crate::SLM1;
+use crate::entry::{Entry, Raw, Storage};
+use crate::header::{ENTRY_LEN, Header};
+use crate::names::Resolver;
+use crate::violation::Violation;
+
+/// Opens a file. Cost: header and directory are read, and the first bytes of the tokenizer.
+pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+    let source: Arc<dyn Source> = Arc::from(source);
+    let mut tolerated = Vec::new();
+    let header = Header::read(&source, &mut tolerated)?;
+    header.check_tokenizer(&source, &mut tolerated)?;
+    let mut builder = opening.builder(SLM1);
+    builder.attributes(header.to_attributes());
+    remarks(&mut builder, &header);
+    for problem in tolerated {
+        builder.tolerated(problem);
+    }
+    let file = builder.source(Arc::clone(&source));
+
+    // As long as the file is, at most.
+    let directory = bytes_of(&source, header.directory)?;
+    let (records, _) = directory.as_chunks::<ENTRY_LEN>();
+    let raw = |record| Raw(Record(record));
+    expect_unique(records.iter().map(|record| raw(record).name_hash()))?;
+    let hashes = records.iter().map(|record| raw(record).name_hash());
+    let resolver = Resolver::new(hashes, header.layer_count, opening.options.names.as_ref());
+    let mut tensors = Vec::with_capacity(records.len());
+    let places = (header.directory.offset()..).step_by(ENTRY_LEN);
+    for (record, at) in records.iter().zip(places) {
+        let record = raw(record);
+        let mut problems = Vec::new();
+        let entry = record.check(source.byte_len(), &mut problems);
+        tensors.push(Tensor {
+            name: resolver.name(record.name_hash()),
+            record,
+            entry: entry.map_err(|error| error.with_offset(at)),
+            problems,
+            at,
+        });
+    }
+    blame_overlaps(&mut tensors);
+    for tensor in tensors {
+        tensor.add(&mut builder, file, &header);
+    }
+    if !header.tokenizer.is_empty() {
+        let span = header.tokenizer;
+        let data = Component::new(DType::U8, Blob::raw(span));
+        let object = Object::new([span.byte_len()], "slm1.tokenizer/1");
+        builder.object("tokenizer", object.with_component("data", data), file);
+    }
+    opening.build(builder)
+}
+
+fn remarks(builder: &mut FileBuilder, header: &Header) {
+    let mut remark = |code, message: String| {
+        builder.warning(Warning::new(code, message));
+    };
+    let checksum = header.checksum;
+    let message = format!("the checksum {checksum:#018x} is of an unpublished algorithm");
+    remark("unknown-digest", message);
+    if let Some(len) = header.lost_extension() {
+        let message = format!("{len} bytes of unknown header fields are not kept");
+        remark("ambiguous", message);
+    }
+}
+
+/// Two tensors of one hash are two of one name, and no name could tell them apart.
+fn expect_unique(hashes: impl Iterator<Item = u64>) -> Result<()> {
+    let mut seen = HashSet::new();
+    for hash in hashes {
+        if !seen.insert(hash) {
+            return Err(Violation::SameHash { hash }.into());
+        }
+    }
+    Ok(())
+}
+
+/// A tensor on its way to its object.
+struct Tensor<'r> {
+    name: String,
+    record: Raw<'r>,
+    entry: Result<Entry>,
+    /// What strict readers mind.
+    problems: Vec<Violation>,
+    /// Where its entry is.
+    at: u64,
+}
+
+impl Tensor<'_> {
+    fn add(self, builder: &mut FileBuilder, file: SourceId, header: &Header) {
+        let Tensor {
+            name,
+            record,
+            entry,
+            mut problems,
+            at,
+        } = self;
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                builder.fault(name, described(record), error);
+                return;
+            }
+        };
+        let offset = entry.payload.offset();
+        if entry.payload.overlaps(header.span) || entry.payload.overlaps(header.directory) {
+            problems.push(Violation::InDirectory);
+        }
+        for violation in problems {
+            builder.tolerated(violation.at(at).with_object(&name));
+        }
+        if offset < header.data_offset {
+            let data = header.data_offset;
+            let message = Violation::BeforeData { offset, data }.to_string();
+            builder.warning(Warning::new("ambiguous", message).with_object(&name));
+        }
+        let (role, rule) = match entry.storage {
+            Storage::F32 => ("data", ValueRule::Finite),
+            _ => ("scales", ValueRule::Positive),
+        };
+        builder.strict_values(name.clone(), role, rule);
+        builder.object(name, object(entry, record.name_hash()), file);
+    }
+}
+
+/// What a listing shows of a broken tensor.
+fn described(record: Raw<'_>) -> RawObject {
+    let mut data = RawComponent::default();
+    data.offset = Some(record.0.u64(32));
+    data.length = Some(record.0.u64(40));
+    let mut raw = RawObject::default();
+    raw.shape = Some(record.shape());
+    raw.components = vec![("data".into(), data)];
+    raw
+}
+
+/// The tensor as an object: plain, or groups that are rows or parts of rows.
+fn object(entry: Entry, name_hash: u64) -> Object {
+    let part = |dtype, span| Component::new(dtype, Blob::raw(span));
+    let (bits, group_size, per_word, dtype) = match entry.storage {
+        Storage::F32 => {
+            let data = part(DType::F32, entry.payload);
+            let mut object = Object::new(entry.shape, "dense").with_component("data", data);
+            object.attributes = Some([("slm1.name_hash", name_hash)].into());
+            return object;
+        }
+        Storage::Q8 => (8, entry.columns, 1, DType::I8),
+        Storage::Q4 { block_size } => (4, block_size.into(), 2, DType::U8),
+    };
+    // Rows are whole numbers of groups, so that groups over the flat order are those of the rows.
+    let mut quantization = Quantization::new(bits, group_size, Packing { per_word, dtype });
+    quantization.signed = true;
+    let mut attributes = quantization.to_attributes();
+    attributes.insert("slm1.name_hash", name_hash);
+    let mut object = Object::new(entry.shape, "quantized_group")
+        .with_component("packed_weight", part(dtype, entry.payload))
+        .with_component("scales", part(DType::F32, entry.scales.unwrap_or_default()));
+    object.attributes = Some(attributes);
+    object
+}
+
+/// A range that begins within another is the fault of the later one's tensor. The same range twice
+/// is shared, as tied weights are.
+fn blame_overlaps(tensors: &mut [Tensor<'_>]) {
+    let mut spans: Vec<(Span, usize)> = Vec::new();
+    for (tensor, place) in tensors.iter().zip(0..) {
+        if let Ok(entry) = &tensor.entry {
+            spans.extend([(entry.payload, place)]);
+            spans.extend(entry.scales.map(|scales| (scales, place)));
+        }
+    }
+    spans.sort_by_key(|(span, place)| (span.offset(), span.byte_len(), *place));
+    spans.dedup_by_key(|(span, _)| *span);
+    let mut last: Option<(Span, usize)> = None;
+    for (span, place) in spans {
+        if let Some((_, owner)) = last.filter(|(other, _)| other.overlaps(span)) {
+            let name = tensors.get(owner).map_or("", |tensor| &tensor.name);
+            let other = name.to_owned();
+            if let Some(tensor) = tensors.get_mut(place) {
+                tensor.entry = Err(Error::from(Violation::Overlap { other }).with_span(span));
+            }
+        }
+        // The one that reaches furthest, so that none within it is missed.
+        if last.is_none_or(|(other, _)| span.end() > other.end()) {
+            last = Some((span, place));
+        }
+    }
+}

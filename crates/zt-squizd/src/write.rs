@@ -1,0 +1,235 @@
+//! Any objects as a SQUIZD file: plain, INT4 and INT2 tensors, as an experiment.
+//!
+//! Of two ways to say a thing, the one is taken in which the readings that the specification allows
+//! agree: blocks without gaps, layers ascending, all `scale_offset` at the first table, tensors'
+//! entries in one table and those of sub-blocks in the next.
+
+use std::io::Write;
+
+use zt::{Attributes, Error, Result, Value, Warning};
+use zt_foreign::{Fault, Job, Loss, Merged, Outgoing, Sink, display};
+
+use crate::SQUIZD;
+use crate::block::Encoding;
+use crate::header::{Flags, HEADER_LEN, MAGIC};
+use crate::index::ENTRY_LEN as INDEX_ENTRY_LEN;
+use crate::outgoing::{Ids, PACKED, Tensor};
+use crate::scales::{ENTRY_LEN, HEAD_LEN, MAGIC as TABLE_MAGIC, SUB_BLOCK};
+
+/// The code of the warning that every file comes with.
+const EXPERIMENTAL: &str = "experimental";
+
+/// Writes a file that our own reader reads strictly, if its layers have no gaps.
+pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+    let message = "writing SQUIZD is an experiment: no other program is known to read such files";
+    let warning = Warning::new(EXPERIMENTAL, message);
+    job.summary.warnings.push(warning);
+    let arch_id = arch_id(job, merged.attributes)?;
+    job.fields(&merged.extra, None)?;
+    let mut tensors = Vec::with_capacity(merged.objects.len());
+    let mut ids = Ids::default();
+    for incoming in &merged.objects {
+        let object = Outgoing::new(incoming, job.options.dtype);
+        let tensor = Tensor::new(job, object, &mut ids)?;
+        tensors.extend(job.kept(incoming, tensor));
+    }
+    // Stable: tensors whose names do not number them stay in the order of their data.
+    tensors.sort_by_key(|tensor| tensor.place.sort_key());
+    let layers: Vec<&[Tensor<'_>]> = tensors
+        .chunk_by(|a, b| a.place.layer == b.place.layer)
+        .collect();
+    name(job, &layers)?;
+    let plan = Plan::new(&layers)?;
+    sink.write_all(&plan.header(arch_id))?;
+    for tensor in &tensors {
+        sink.write_all(&tensor.head())?;
+        let (object, byte_len) = (&tensor.object, tensor.payload_len);
+        let overflow = match tensor.scales {
+            None => object.write_values(byte_len, sink, job.options.progress)?,
+            Some(_) => object.write_role(PACKED, byte_len, sink, job.options.progress)?,
+        };
+        let scales = tensor.scales.map_or(0, |scales| scales.sub_blocks.max(1));
+        // A scale and a zero each.
+        let byte_len = byte_len.saturating_add(scales.saturating_mul(8));
+        job.written(object.name(), byte_len, overflow)?;
+    }
+    plan.write_tables(&tensors, sink)
+}
+
+/// The architecture, which is all that is kept of the file's attributes: the rest of those that
+/// our reader gives is in the header anyway.
+fn arch_id(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<u16> {
+    let mut arch_id = 0;
+    for (key, value) in attributes.iter().flatten() {
+        let fields = value.as_map().filter(|_| key.as_str() == Some("squizd"));
+        let Some(fields) = fields else {
+            let key = display(key);
+            job.accept(Loss::FileAttribute { key }, None)?;
+            continue;
+        };
+        let found = fields.get("arch_id").and_then(Value::as_u64);
+        let found = found.and_then(|id| u16::try_from(id).ok());
+        arch_id = found.unwrap_or(0);
+        let said = ["version", "flags", "layer_count", "arch_id", "arch"];
+        for (key, _) in fields {
+            if !key.as_str().is_some_and(|key| said.contains(&key)) {
+                let key = format!("\"squizd\"/{}", display(key));
+                job.accept(Loss::FileAttribute { key }, None)?;
+            }
+        }
+    }
+    Ok(arch_id)
+}
+
+/// Names are not stored: one that a reader would not give the tensor by its place is a loss.
+fn name(job: &mut Job<'_>, layers: &[&[Tensor<'_>]]) -> Result<()> {
+    for tensors in layers {
+        for (place, tensor) in tensors.iter().enumerate() {
+            let becomes = format!("layers.{}.{place}", tensor.place.layer);
+            let name = tensor.object.name();
+            if name != becomes {
+                job.accept(Loss::Renamed { becomes }, Some(name))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where everything will be.
+struct Plan {
+    flags: u32,
+    layers: Vec<Layer>,
+    /// Where the last block ends, and the tables begin.
+    end: u64,
+    /// Entries of tensors, and of their sub-blocks.
+    entries: [u32; 2],
+}
+
+struct Layer {
+    idx: u32,
+    offset: u64,
+    byte_len: u64,
+}
+
+impl Plan {
+    /// # Errors
+    ///
+    /// Code `lossy` for tensors that are too large together, and where there is none.
+    fn new(layers: &[&[Tensor<'_>]]) -> Result<Self> {
+        if layers.is_empty() {
+            return Err(Fault::NothingToWrite { kind: SQUIZD }.into());
+        }
+        let index_len = layers.len().saturating_mul(INDEX_ENTRY_LEN);
+        let mut plan = Plan {
+            flags: 0,
+            layers: Vec::with_capacity(layers.len()),
+            end: HEADER_LEN.saturating_add(index_len) as u64,
+            entries: [0; 2],
+        };
+        for tensors in layers {
+            let offset = plan.end;
+            for tensor in *tensors {
+                let added = plan.add(tensor);
+                added.ok_or_else(|| {
+                    let (target, loss) = (SQUIZD, Loss::Shape);
+                    Error::from(Fault::Lossy { target, loss }).with_object(tensor.object.name())
+                })?;
+            }
+            plan.layers.push(Layer {
+                idx: tensors.first().map_or(0, |tensor| tensor.place.layer),
+                offset,
+                byte_len: plan.end.saturating_sub(offset),
+            });
+        }
+        Ok(plan)
+    }
+
+    /// Makes room for a tensor; `None` where there is none.
+    fn add(&mut self, tensor: &Tensor<'_>) -> Option<()> {
+        let head_len = tensor.head().len() as u64;
+        let end = self.end.checked_add(head_len)?;
+        self.end = end.checked_add(tensor.payload_len)?;
+        if let Some(scales) = tensor.scales {
+            let [tensors, sub_blocks] = self.entries;
+            let added = u32::try_from(scales.sub_blocks).ok()?;
+            self.entries = [tensors.checked_add(1)?, sub_blocks.checked_add(added)?];
+        }
+        self.flags |= match tensor.encoding {
+            Encoding::Int4 => Flags::INT4.0,
+            Encoding::Int2 { .. } => Flags::INT2.0,
+            _ => 0,
+        };
+        Some(())
+    }
+
+    /// Header and layer index.
+    fn header(&self, arch_id: u16) -> Vec<u8> {
+        // Layers have numbers below 512.
+        let layer_count = u16::try_from(self.layers.len()).unwrap_or(u16::MAX);
+        let [tensors, _] = self.entries;
+        let scale_offset = if tensors > 0 { self.end } else { 0 };
+        let mut out = MAGIC.to_vec();
+        out.extend(1u16.to_le_bytes());
+        out.extend(self.flags.to_le_bytes());
+        out.extend(layer_count.to_le_bytes());
+        out.extend(arch_id.to_le_bytes());
+        out.resize(HEADER_LEN, 0);
+        for layer in &self.layers {
+            out.extend(layer.idx.to_le_bytes());
+            out.extend(layer.offset.to_le_bytes());
+            out.extend(layer.byte_len.to_le_bytes());
+            out.extend(scale_offset.to_le_bytes());
+            out.extend([0; 4]);
+        }
+        out
+    }
+
+    /// The tensors' table, and that of their sub-blocks where there are any.
+    fn write_tables(&self, tensors: &[Tensor<'_>], sink: &mut Sink<'_>) -> Result<()> {
+        let [tensor_count, sub_block_count] = self.entries;
+        if tensor_count > 0 {
+            sink.write_all(&table_head(tensor_count))?;
+        }
+        let quantized = || {
+            tensors
+                .iter()
+                .filter_map(|tensor| Some((tensor, tensor.scales?)))
+        };
+        for (tensor, scales) in quantized() {
+            let pair = match scales.pair {
+                Some(pair) => pair.map(f32::to_le_bytes),
+                None => tensor.pairs()?.next()?,
+            };
+            sink.write_all(&entry(scales.tensor_id, pair))?;
+        }
+        if sub_block_count > 0 {
+            sink.write_all(&table_head(sub_block_count))?;
+        }
+        for (tensor, scales) in quantized().filter(|(_, scales)| scales.sub_blocks > 0) {
+            let mut pairs = tensor.pairs()?;
+            for _ in 0..scales.sub_blocks {
+                sink.write_all(&entry(scales.tensor_id | SUB_BLOCK, pairs.next()?))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn table_head(entries: u32) -> [u8; HEAD_LEN] {
+    let mut head = [0; HEAD_LEN];
+    let fields = TABLE_MAGIC.into_iter().chain(entries.to_le_bytes());
+    head.iter_mut()
+        .zip(fields)
+        .for_each(|(to, byte)| *to = byte);
+    head
+}
+
+fn entry(tensor_id: u64, [scale, zero]: [[u8; 4]; 2]) -> [u8; ENTRY_LEN] {
+    let mut entry = [0; ENTRY_LEN];
+    let fields = tensor_id.to_le_bytes().into_iter().chain(scale).chain(zero);
+    entry
+        .iter_mut()
+        .zip(fields)
+        .for_each(|(to, byte)| *to = byte);
+    entry
+}

@@ -1,0 +1,353 @@
+//! CBOR in the one spelling that zTensor 2 allows, item by item. Spec: §3.1, RFC 8949 §4.2.1.
+//!
+//! Its own reader beside that of `zt-manifest`, because how a head is spelled is a rule here: every
+//! length and float as short as it can be, keys in the order of their bytes, nothing tagged and
+//! nothing of indefinite length. In return two keys that mean the same are the same bytes, and a
+//! repeated key stands beside the first.
+
+use half::f16;
+use zt::{Attributes, Error, Result, Value};
+
+use crate::violation::{Rule, Violation};
+
+/// Levels below the root. Spec: §3.1.
+const DEPTH: u32 = 32;
+
+/// An item: a value, or the head of one that holds others, and how many.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Item<'m> {
+    Unsigned(u64),
+    /// The integer `-1 - n`.
+    Negative(u64),
+    Bytes(&'m [u8]),
+    Text(&'m str),
+    Array(u64),
+    Map(u64),
+    Bool(bool),
+    Null,
+    Float(f64),
+}
+
+/// A key of a map.
+#[derive(Clone, Copy)]
+pub(super) struct Key<'m> {
+    /// `None` where it is no text.
+    pub(super) text: Option<&'m str>,
+    spelled: &'m [u8],
+}
+
+/// A place in a manifest.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor<'m> {
+    rest: &'m [u8],
+    /// Bytes of the manifest.
+    byte_len: usize,
+    /// Where the manifest begins in the file.
+    base: u64,
+    depth: u32,
+}
+
+impl<'m> Cursor<'m> {
+    /// Before the root of a manifest that begins at `base`.
+    pub(super) const fn new(manifest: &'m [u8], base: u64) -> Self {
+        Cursor {
+            rest: manifest,
+            byte_len: manifest.len(),
+            base,
+            depth: 0,
+        }
+    }
+
+    /// The absolute offset of the next item.
+    pub(super) fn offset(&self) -> u64 {
+        let passed = self.byte_len.saturating_sub(self.rest.len());
+        self.base.saturating_add(passed as u64)
+    }
+
+    /// Bytes between this place and a later one.
+    pub(super) fn until(&self, later: &Self) -> usize {
+        self.rest.len().saturating_sub(later.rest.len())
+    }
+
+    /// Whether nothing follows.
+    pub(super) const fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next item; of an array or a map its head. There is at least a byte for every item that
+    /// it holds.
+    pub(super) fn item(&mut self) -> Result<Item<'m>> {
+        let at = self.offset();
+        let broken = |rule| Error::from(Violation::Cbor(rule)).with_offset(at);
+        if self.depth > DEPTH {
+            return Err(broken(Rule::Depth { limit: DEPTH }));
+        }
+        let [initial] = self.take(at)?;
+        let info = initial & 0x1F;
+        if initial >> 5 == 7 {
+            return self.simple(at, info);
+        }
+        let (argument, least) = match info {
+            0..=23 => (u64::from(info), 0),
+            24 => (u8::from_be_bytes(self.take(at)?).into(), 24),
+            25 => (u16::from_be_bytes(self.take(at)?).into(), 1 << 8),
+            26 => (u32::from_be_bytes(self.take(at)?).into(), 1 << 16),
+            27 => (u64::from_be_bytes(self.take(at)?), 1 << 32),
+            31 => return Err(broken(Rule::Indefinite)),
+            _ => return Err(broken(Rule::Reserved)),
+        };
+        if argument < least {
+            return Err(broken(Rule::Long));
+        }
+        // What a declared length takes at least.
+        let fits = |unit: u64| match argument.checked_mul(unit) {
+            Some(needed) if needed <= self.rest.len() as u64 => Ok(argument),
+            _ => Err(broken(Rule::Cut)),
+        };
+        match initial >> 5 {
+            0 => Ok(Item::Unsigned(argument)),
+            1 => Ok(Item::Negative(argument)),
+            2 => Ok(Item::Bytes(self.bytes(fits(1)?, at)?)),
+            3 => {
+                let text = std::str::from_utf8(self.bytes(fits(1)?, at)?);
+                text.map(Item::Text).map_err(|_| broken(Rule::Utf8))
+            }
+            4 => Ok(Item::Array(fits(1)?)),
+            5 => Ok(Item::Map(fits(2)?)),
+            _ => Err(broken(Rule::Tag)),
+        }
+    }
+
+    /// Truth values, null and floats: each as short as its value allows, and one NaN.
+    fn simple(&mut self, at: u64, info: u8) -> Result<Item<'m>> {
+        let broken = |rule| Error::from(Violation::Cbor(rule)).with_offset(at);
+        let (value, is_shortest) = match info {
+            20 | 21 => return Ok(Item::Bool(info == 21)),
+            22 => return Ok(Item::Null),
+            25 => {
+                let half = f16::from_bits(u16::from_be_bytes(self.take(at)?));
+                let is_the_nan = half.to_bits() == 0x7E00;
+                (half.to_f64(), is_the_nan || !half.is_nan())
+            }
+            26 => {
+                let single = f32::from_bits(u32::from_be_bytes(self.take(at)?));
+                let is_half = f16::from_f32(single).to_f32() == single;
+                (single.into(), !is_half && !single.is_nan())
+            }
+            27 => {
+                let double = f64::from_bits(u64::from_be_bytes(self.take(at)?));
+                #[expect(clippy::cast_possible_truncation, reason = "whether it does is asked")]
+                let is_single = f64::from(double as f32) == double;
+                (double, !is_single && !double.is_nan())
+            }
+            31 => return Err(broken(Rule::Indefinite)),
+            _ => return Err(broken(Rule::Reserved)),
+        };
+        match is_shortest {
+            true => Ok(Item::Float(value)),
+            false => Err(broken(Rule::Long)),
+        }
+    }
+
+    /// Calls `each` with the pairs of a map whose head was the last item. It takes the value.
+    pub(super) fn pairs(
+        &mut self,
+        count: u64,
+        mut each: impl FnMut(&mut Self, Key<'m>) -> Result<()>,
+    ) -> Result<()> {
+        self.enter();
+        let mut before: Option<&[u8]> = None;
+        for _ in 0..count {
+            let start = *self;
+            let text = match self.item()? {
+                Item::Text(text) => Some(text),
+                other => self.pass(other).map(|()| None)?,
+            };
+            let spelled = start.rest.get(..start.until(self)).unwrap_or_default();
+            if let Some(before) = before.filter(|before| *before >= spelled) {
+                let rule = match before == spelled {
+                    true => Rule::Repeated,
+                    false => Rule::Unsorted,
+                };
+                return Err(Error::from(Violation::Cbor(rule)).with_offset(start.offset()));
+            }
+            before = Some(spelled);
+            each(self, Key { text, spelled })?;
+        }
+        self.leave();
+        Ok(())
+    }
+
+    /// Calls `each` before every item of an array whose head was the last item. It takes the item.
+    pub(super) fn items(
+        &mut self,
+        count: u64,
+        mut each: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.enter();
+        for _ in 0..count {
+            each(self)?;
+        }
+        self.leave();
+        Ok(())
+    }
+
+    /// Passes over the next item and all within.
+    pub(super) fn skip(&mut self) -> Result<()> {
+        let item = self.item()?;
+        self.pass(item)
+    }
+
+    /// Passes over what is within `item`, the last one.
+    pub(super) fn pass(&mut self, item: Item<'m>) -> Result<()> {
+        match item {
+            Item::Array(count) => self.items(count, Self::skip),
+            Item::Map(count) => self.pairs(count, |cursor, _| cursor.skip()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The next item and all within, as a value.
+    pub(super) fn value(&mut self) -> Result<Value> {
+        Ok(match self.item()? {
+            Item::Unsigned(value) => Value::Unsigned(value),
+            Item::Negative(value) => Value::Negative(value),
+            Item::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+            Item::Text(text) => Value::Text(text.to_owned()),
+            Item::Bool(value) => Value::Bool(value),
+            Item::Null => Value::Null,
+            Item::Float(value) => Value::Float(value),
+            Item::Array(count) => {
+                let mut values = Vec::new();
+                self.items(count, |cursor| {
+                    values.push(cursor.value()?);
+                    Ok(())
+                })?;
+                Value::Array(values)
+            }
+            Item::Map(count) => Value::Map(self.map(count)?),
+        })
+    }
+
+    /// The pairs of a map whose head was the last item, as values.
+    pub(super) fn map(&mut self, count: u64) -> Result<Attributes> {
+        let mut pairs: Vec<(Value, Value)> = Vec::new();
+        self.pairs(count, |cursor, key| {
+            // Already seen to be sound, as deep as it is.
+            let name = Cursor::new(key.spelled, 0).value()?;
+            pairs.push((name, cursor.value()?));
+            Ok(())
+        })?;
+        Ok(pairs.into_iter().collect())
+    }
+
+    fn enter(&mut self) {
+        self.depth = self.depth.saturating_add(1);
+    }
+
+    fn leave(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    fn take<const N: usize>(&mut self, at: u64) -> Result<[u8; N]> {
+        let cut = || Error::from(Violation::Cbor(Rule::Cut)).with_offset(at);
+        let (bytes, rest) = self.rest.split_first_chunk::<N>().ok_or_else(cut)?;
+        self.rest = rest;
+        Ok(*bytes)
+    }
+
+    fn bytes(&mut self, len: u64, at: u64) -> Result<&'m [u8]> {
+        let cut = || Error::from(Violation::Cbor(Rule::Cut)).with_offset(at);
+        let len = usize::try_from(len).map_err(|_| cut())?;
+        let (bytes, rest) = self.rest.split_at_checked(len).ok_or_else(cut)?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(bytes: &[u8]) -> Result<Value> {
+        let mut cursor = Cursor::new(bytes, 0);
+        let value = cursor.value()?;
+        assert!(cursor.is_at_end(), "{bytes:02x?}");
+        Ok(value)
+    }
+
+    #[test]
+    fn reads_the_shortest_spelling_of_each_type() {
+        let cases: [(&[u8], Value); 12] = [
+            (b"\x17", Value::Unsigned(23)),
+            (b"\x18\x18", Value::Unsigned(24)),
+            (
+                b"\x1b\x00\x00\x00\x01\x00\x00\x00\x00",
+                Value::Unsigned(1 << 32),
+            ),
+            (
+                b"\x3b\xff\xff\xff\xff\xff\xff\xff\xff",
+                Value::Negative(u64::MAX),
+            ),
+            (b"\x42\x01\x02", Value::Bytes(vec![1, 2])),
+            (b"\x62\xc3\xa9", Value::from("\u{e9}")),
+            (
+                b"\x82\xf5\xf6",
+                Value::Array(vec![Value::Bool(true), Value::Null]),
+            ),
+            (b"\xf9\x7e\x00", Value::Float(f64::NAN)),
+            (b"\xf9\x80\x00", Value::Float(-0.0)),
+            (b"\xfa\x47\xc3\x50\x00", Value::Float(100_000.0)),
+            (b"\xfb\x3f\xf1\x99\x99\x99\x99\x99\x9a", Value::Float(1.1)),
+            (b"\xa2\x01\x02\x61a\xa0", {
+                let pairs = [(Value::Unsigned(1), Value::Unsigned(2))];
+                let mut map: Attributes = pairs.into_iter().collect();
+                map.insert("a", Attributes::new());
+                Value::Map(map)
+            }),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(value(bytes).unwrap(), expected, "{bytes:02x?}");
+        }
+    }
+
+    #[test]
+    fn refuses_every_other_spelling() {
+        let cases: [&[u8]; 24] = [
+            b"",
+            b"\x18\x17",                             // 23 in two bytes
+            b"\x19\x00\xff",                         // 255 in three
+            b"\x1a\x00\x00\xff\xff",                 // 65535 in five
+            b"\x1b\x00\x00\x00\x00\xff\xff\xff\xff", // 2^32 - 1 in nine
+            b"\x58\x01\x00",                         // a length in two bytes
+            b"\x1c",                                 // reserved
+            b"\x5f\xff",                             // indefinite bytes
+            b"\x9f\xff",                             // an indefinite array
+            b"\xbf\xff",                             // an indefinite map
+            b"\xff",                                 // a break
+            b"\xc0\x00",                             // a tag
+            b"\xf7",                                 // undefined
+            b"\xf8\x20",                             // a simple value
+            b"\xf9\x7e\x01",                         // another NaN
+            b"\xfa\x7f\xc0\x00\x00",                 // a NaN in five bytes
+            b"\xfa\x3f\x80\x00\x00",                 // 1.0 in five bytes
+            b"\xfb\x47\xef\xff\xff\xe0\x00\x00\x00", // the greatest f32 in nine
+            b"\x62\xc3\x28",                         // not UTF-8
+            b"\x62a",                                // cut
+            b"\x9b\xff\xff\xff\xff\xff\xff\xff\xff", // more items than bytes
+            b"\xa2\x61b\x00\x61a\x00",               // unsorted
+            b"\xa2\x61a\x00\x61a\x00",               // repeated
+            b"\xa2\x62aa\x00\x61b\x00",              // by content, not by bytes
+        ];
+        for bytes in cases {
+            assert_eq!(value(bytes).unwrap_err().code(), "cbor", "{bytes:02x?}");
+        }
+    }
+
+    #[test]
+    fn goes_no_deeper_than_32_levels() {
+        let nested = |levels: usize| [vec![0x81; levels], vec![0]].concat();
+        assert!(value(&nested(32)).is_ok());
+        assert_eq!(value(&nested(33)).unwrap_err().code(), "cbor");
+    }
+}

@@ -1,0 +1,409 @@
+//! What a manifest says, as it spells it. Spec: §3.
+
+use zt::manifest::{LimitExceeded, Text};
+use zt::{Attributes, Error, Limits, RawComponent, RawObject, Result};
+
+use crate::cbor::{Cursor, Item};
+use crate::violation::Violation;
+
+/// Dimensions. Spec: §3.3.
+const RANK_MAX: u64 = 64;
+
+/// Bytes of a name. Spec: §3.5.
+const NAME_MAX: usize = 1024;
+
+/// A manifest whose root is sound.
+#[derive(Debug, Default)]
+pub(super) struct Manifest {
+    pub(super) attributes: Option<Attributes>,
+    /// In the order of their names.
+    pub(super) shards: Vec<Shard>,
+    /// In the order of the manifest.
+    pub(super) objects: Vec<Entry>,
+}
+
+/// A file that blobs may lie in, by its identity. Spec: §7.1.
+#[derive(Debug)]
+pub(super) struct Shard {
+    pub(super) name: String,
+    pub(super) byte_len: u64,
+}
+
+/// An object's map, before it is judged.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) raw: RawObject,
+    /// By component: the shard that its blob is in.
+    pub(super) shards: Vec<Option<String>>,
+    /// The first field that is wrong or missing.
+    pub(super) fault: Option<Error>,
+}
+
+impl Manifest {
+    /// Reads a manifest that begins at `base`. Fields that are not known are passed over.
+    ///
+    /// # Errors
+    ///
+    /// Codes `cbor` and `schema`: faults of the CBOR, of the root or of a name. Others are the
+    /// entries'.
+    pub(super) fn parse(bytes: &[u8], base: u64, limits: &Limits) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, base);
+        let mut manifest = Manifest::default();
+        let mut has_objects = false;
+        let pairs = cursor.root()?;
+        cursor.pairs(pairs, |cursor, key| match key.text {
+            Some("attributes") => {
+                manifest.attributes = Some(attributes(cursor, limits)?);
+                Ok(())
+            }
+            Some("shards") => {
+                let pairs = cursor.expect_map("shards")?;
+                cursor.pairs(pairs, |cursor, key| {
+                    manifest.shards.push(shard(cursor, key.text)?);
+                    Ok(())
+                })
+            }
+            Some("objects") => {
+                has_objects = true;
+                let pairs = cursor.expect_map("objects")?;
+                cursor.pairs(pairs, |cursor, key| {
+                    let at = cursor.offset();
+                    let name = key.text.ok_or(Violation::KeyNotText { field: "objects" });
+                    let name = name.and_then(checked_name);
+                    let name = name.map_err(|fault| Error::from(fault).with_offset(at))?;
+                    manifest.objects.push(Entry::read(cursor, name, limits)?);
+                    Ok(())
+                })
+            }
+            _ => cursor.skip(),
+        })?;
+        if !cursor.is_at_end() {
+            return Err(Error::from(Violation::Behind).with_offset(cursor.offset()));
+        }
+        if !has_objects {
+            return Err(Error::from(Violation::Missing { field: "objects" }).with_offset(base));
+        }
+        Ok(manifest)
+    }
+}
+
+impl Cursor<'_> {
+    fn root(&mut self) -> Result<u64> {
+        self.expect_map("manifest")
+    }
+
+    fn expect_map(&mut self, field: &'static str) -> Result<u64> {
+        let at = self.offset();
+        let expected = "a map";
+        match self.item()? {
+            Item::Map(pairs) => Ok(pairs),
+            _ => Err(Error::from(Violation::Type { field, expected }).with_offset(at)),
+        }
+    }
+}
+
+/// A map of attributes. Spec: §3.1, §3.5.
+fn attributes(cursor: &mut Cursor<'_>, limits: &Limits) -> Result<Attributes> {
+    let field = "attributes";
+    let start = *cursor;
+    let pairs = cursor.expect_map(field)?;
+    let mut fault = None;
+    cursor.pairs(pairs, |cursor, key| {
+        let name = key.text.ok_or(Violation::KeyNotText { field });
+        fault = fault.take().or(name.and_then(checked_name).err());
+        cursor.skip()
+    })?;
+    if let Some(fault) = fault {
+        return Err(Error::from(fault).with_offset(start.offset()));
+    }
+    // A value takes up to 32 times its bytes.
+    let (limit, found) = (limits.attributes_len, start.until(cursor));
+    if found > limit {
+        let exceeded = LimitExceeded::Attributes { limit, found };
+        return Err(zt::manifest::Error::Limit(exceeded).into());
+    }
+    let mut again = start;
+    let pairs = again.expect_map(field)?;
+    again.map(pairs)
+}
+
+fn shard(cursor: &mut Cursor<'_>, name: Option<&str>) -> Result<Shard> {
+    let at = cursor.offset();
+    let broken = |violation| Error::from(violation).with_offset(at);
+    let name = name.ok_or_else(|| broken(Violation::KeyNotText { field: "shards" }))?;
+    if !is_shard_name(name) {
+        let name = abridged(name);
+        return Err(broken(Violation::ShardName { name }));
+    }
+    let pairs = cursor.expect_map("shard")?;
+    let (mut byte_len, mut digest) = (None, None);
+    cursor.pairs(pairs, |cursor, key| {
+        let item = cursor.item()?;
+        match (key.text, item) {
+            (Some("size"), Item::Unsigned(size)) => byte_len = Some(size),
+            (Some("digest"), Item::Text(text)) => digest = Some(text),
+            _ => {}
+        }
+        cursor.pass(item)
+    })?;
+    let byte_len = byte_len.ok_or_else(|| broken(Violation::Missing { field: "size" }))?;
+    let digest = digest.ok_or_else(|| broken(Violation::Missing { field: "digest" }))?;
+    if !is_digest(digest) {
+        let text = abridged(digest);
+        return Err(broken(Violation::Digest { text }));
+    }
+    Ok(Shard {
+        name: name.to_owned(),
+        byte_len,
+    })
+}
+
+/// So narrow that a name can never be a path to elsewhere. Spec: §7.1.
+fn is_shard_name(name: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    (1..=64).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(is_allowed)
+}
+
+/// An algorithm, a colon and lower-case digits. Spec: §3.4.
+pub(super) fn is_digest(text: &str) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let is_letter = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'z');
+    text.split_once(':').is_some_and(|(algorithm, digits)| {
+        !algorithm.is_empty()
+            && !digits.is_empty()
+            && algorithm.bytes().all(is_letter)
+            && digits.bytes().all(is_digit)
+    })
+}
+
+/// Spec: §3.5.
+fn checked_name(name: &str) -> Result<&str, Violation> {
+    match name.is_empty() || name.len() > NAME_MAX || name.contains('\0') {
+        true => Err(Violation::Name {
+            name: abridged(name),
+        }),
+        false => Ok(name),
+    }
+}
+
+/// A text of the file may be as long as the manifest; an error message may not.
+pub(super) fn abridged(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+impl Entry {
+    fn read(cursor: &mut Cursor<'_>, name: &str, limits: &Limits) -> Result<Self> {
+        let mut entry = Entry {
+            name: name.to_owned(),
+            ..Entry::default()
+        };
+        let at = cursor.offset();
+        let item = cursor.item()?;
+        let Item::Map(pairs) = item else {
+            entry.note(None, at, wrong("object", "a map"));
+            return cursor.pass(item).map(|()| entry);
+        };
+        let mut has_parts = false;
+        cursor.pairs(pairs, |cursor, key| match key.text {
+            Some("shape") => entry.shape(cursor),
+            Some("layout") => {
+                entry.raw.format = entry.text(cursor, None, "layout")?;
+                Ok(())
+            }
+            Some("attributes") => entry.attributes(cursor, limits),
+            Some("parts") => {
+                has_parts = true;
+                entry.parts(cursor)
+            }
+            _ => cursor.skip(),
+        })?;
+        let missing = [
+            ("shape", entry.raw.shape.is_none()),
+            ("layout", entry.raw.format.is_none()),
+            ("parts", !has_parts),
+        ];
+        for (field, _) in missing.into_iter().filter(|(_, is_missing)| *is_missing) {
+            entry.note(None, at, Violation::Missing { field });
+        }
+        if entry.raw.components.is_empty() {
+            entry.note(None, at, Violation::NoParts);
+        }
+        Ok(entry)
+    }
+
+    fn shape(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
+        let at = cursor.offset();
+        let item = cursor.item()?;
+        match item {
+            Item::Array(rank) if rank > RANK_MAX => {
+                let (found, limit) = (rank, RANK_MAX);
+                self.note(None, at, Violation::Rank { found, limit });
+                cursor.pass(item)
+            }
+            Item::Array(rank) => {
+                self.raw.shape = self.numbers(cursor, rank, None, "shape")?;
+                Ok(())
+            }
+            _ => {
+                self.note(None, at, wrong("shape", "an array"));
+                cursor.pass(item)
+            }
+        }
+    }
+
+    /// What is wrong with the attributes of one object is its own affair, but for CBOR.
+    fn attributes(&mut self, cursor: &mut Cursor<'_>, limits: &Limits) -> Result<()> {
+        let mut ahead = *cursor;
+        cursor.skip()?;
+        match attributes(&mut ahead, limits) {
+            Ok(map) => self.raw.attributes = Some(map),
+            Err(error) => {
+                self.fault.get_or_insert(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn parts(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
+        let at = cursor.offset();
+        let item = cursor.item()?;
+        let Item::Map(pairs) = item else {
+            self.note(None, at, wrong("parts", "a map"));
+            return cursor.pass(item);
+        };
+        cursor.pairs(pairs, |cursor, key| {
+            let at = cursor.offset();
+            let name = key.text.ok_or(Violation::KeyNotText { field: "parts" });
+            match name.and_then(checked_name) {
+                Ok(role) => self.part(cursor, role),
+                Err(fault) => {
+                    self.note(None, at, fault);
+                    cursor.skip()
+                }
+            }
+        })
+    }
+
+    fn part(&mut self, cursor: &mut Cursor<'_>, name: &str) -> Result<()> {
+        let at = cursor.offset();
+        let role = Some(name);
+        let mut part = RawComponent::default();
+        let mut shard = None;
+        let item = cursor.item()?;
+        let Item::Map(pairs) = item else {
+            self.note(role, at, wrong("part", "a map"));
+            return cursor.pass(item);
+        };
+        let mut has_blob = false;
+        cursor.pairs(pairs, |cursor, key| {
+            match key.text {
+                Some("dtype") => part.dtype = self.text(cursor, role, "dtype")?,
+                Some("type") => part.logical_type = self.text(cursor, role, "type")?,
+                Some("encoding") => part.encoding = self.text(cursor, role, "encoding")?,
+                Some("digest") => part.digest = self.text(cursor, role, "digest")?,
+                Some("shard") => shard = self.text(cursor, role, "shard")?.map(Text::into_owned),
+                Some("decoded_length") => {
+                    part.decoded_len = self.number(cursor, role, "decoded_length")?;
+                }
+                Some("blob") => {
+                    has_blob = true;
+                    if let Some((offset, length)) = self.blob(cursor, role)? {
+                        part.offset = Some(offset);
+                        part.length = Some(length);
+                    }
+                }
+                _ => cursor.skip()?,
+            }
+            Ok(())
+        })?;
+        let missing = [("dtype", part.dtype.is_none()), ("blob", !has_blob)];
+        for (field, _) in missing.into_iter().filter(|(_, is_missing)| *is_missing) {
+            self.note(role, at, Violation::Missing { field });
+        }
+        self.raw
+            .components
+            .push((Text::Owned(name.to_owned()), part));
+        self.shards.push(shard);
+        Ok(())
+    }
+
+    /// `[offset, length]`, and nothing else.
+    fn blob(&mut self, cursor: &mut Cursor<'_>, role: Option<&str>) -> Result<Option<(u64, u64)>> {
+        let at = cursor.offset();
+        let item = cursor.item()?;
+        if item != Item::Array(2) {
+            self.note(role, at, wrong("blob", "an array of two numbers"));
+            return cursor.pass(item).map(|()| None);
+        }
+        let numbers = self.numbers(cursor, 2, role, "blob")?;
+        Ok(match numbers.as_deref() {
+            Some([offset, length]) => Some((*offset, *length)),
+            _ => None,
+        })
+    }
+
+    fn numbers(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: u64,
+        role: Option<&str>,
+        field: &'static str,
+    ) -> Result<Option<Vec<u64>>> {
+        let mut numbers = Vec::new();
+        let mut is_sound = true;
+        cursor.items(count, |cursor| {
+            match self.number(cursor, role, field)? {
+                Some(number) => numbers.push(number),
+                None => is_sound = false,
+            }
+            Ok(())
+        })?;
+        Ok(is_sound.then_some(numbers))
+    }
+
+    fn number(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        role: Option<&str>,
+        field: &'static str,
+    ) -> Result<Option<u64>> {
+        let at = cursor.offset();
+        match cursor.item()? {
+            Item::Unsigned(number) => Ok(Some(number)),
+            other => {
+                self.note(role, at, wrong(field, "an unsigned number"));
+                cursor.pass(other).map(|()| None)
+            }
+        }
+    }
+
+    fn text(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        role: Option<&str>,
+        field: &'static str,
+    ) -> Result<Option<Text>> {
+        let at = cursor.offset();
+        match cursor.item()? {
+            Item::Text(text) => Ok(Some(Text::Owned(text.to_owned()))),
+            other => {
+                self.note(role, at, wrong(field, "text"));
+                cursor.pass(other).map(|()| None)
+            }
+        }
+    }
+
+    /// Keeps the first fault.
+    fn note(&mut self, role: Option<&str>, at: u64, violation: Violation) {
+        let error = || {
+            let error = Error::from(violation).with_offset(at);
+            role.into_iter().fold(error, Error::with_component)
+        };
+        self.fault.get_or_insert_with(error);
+    }
+}
+
+const fn wrong(field: &'static str, expected: &'static str) -> Violation {
+    Violation::Type { field, expected }
+}

@@ -1,0 +1,225 @@
+//! An object's map, judged: what a reader may rely on. Spec: §3.3 to §5, Appendix A.
+
+use zt::manifest::Text;
+use zt::{DType, Digest, Error, RawComponent, Result, Span};
+
+use crate::ALIGNMENT;
+use crate::manifest::{Entry, abridged, is_digest};
+use crate::violation::Violation;
+
+/// The layouts that this module interprets. Spec: §5.1; the profiles of these names.
+pub(super) const DENSE: &str = "dense";
+pub(super) const CSR: &str = "zt.sparse_csr/1";
+pub(super) const COO: &str = "zt.sparse_coo/1";
+
+/// The encoding that this module decodes.
+const SEEKABLE: &str = "zt.zstd-seekable/1";
+
+/// An exponent in a byte.
+const E8M0: &str = "f8_e8m0";
+/// Two elements in a byte.
+pub(super) const F4: &str = "f4_e2m1";
+
+/// A part of a sound object.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) dtype: DType,
+    pub(super) logical_type: Option<Text>,
+    pub(super) stored: Span,
+    /// `None` where it is stored as it is.
+    pub(super) decoded_len: Option<u64>,
+    /// Of the decoded bytes.
+    pub(super) digest: Option<Digest>,
+}
+
+impl Part {
+    /// Bytes of its elements.
+    pub(super) fn byte_len(&self) -> u64 {
+        self.decoded_len.unwrap_or(self.stored.byte_len())
+    }
+
+    fn is_plain_index(&self) -> bool {
+        self.logical_type.is_none() && matches!(self.dtype, DType::U32 | DType::U64)
+    }
+
+    /// Whether the part has the bytes of `count` elements, where its type is one that only this
+    /// module knows the size of. The registry sees to the others.
+    fn check_packed(&self, count: u64) -> Result<(), Violation> {
+        let expected = match self.logical_type.as_deref() {
+            Some(F4) => count.div_ceil(2),
+            Some(E8M0) => count,
+            _ => return Ok(()),
+        };
+        match self.byte_len() {
+            found if found == expected => Ok(()),
+            found => Err(Violation::Size { expected, found }),
+        }
+    }
+}
+
+impl Entry {
+    /// The parts in the order of the components.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that the object breaks; that blobs lie where data may lie is not looked at.
+    pub(super) fn judge(&self) -> Result<Vec<Part>> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        let shape = self.raw.shape.as_deref().unwrap_or_default();
+        // In the order of the dimensions: zTensor's own reader refuses a product that overflows
+        // before it comes to a zero.
+        let mut dimensions = shape.iter();
+        let count = dimensions.try_fold(1u64, |count, dimension| count.checked_mul(*dimension));
+        let count = count.ok_or(Violation::Overflow)?;
+        let mut parts = Vec::with_capacity(self.raw.components.len());
+        for (role, raw) in &self.raw.components {
+            parts.push(part(raw).map_err(|error| error.with_component(role))?);
+        }
+        let roles = self.raw.components.iter().map(|(role, _)| &**role);
+        let named: Vec<(&str, &Part)> = roles.zip(&parts).collect();
+        match self.raw.format.as_deref() {
+            Some(DENSE) => check_dense(&named, count)?,
+            Some(CSR) => check_csr(&named)?,
+            Some(COO) => check_coo(&named, shape.len() as u64)?,
+            _ => {}
+        }
+        Ok(parts)
+    }
+}
+
+fn part(raw: &RawComponent) -> Result<Part> {
+    let stored = raw.dtype.as_deref().unwrap_or_default();
+    // `bool` is a logical type here, and no dtype. Spec: §4.1.
+    let known = |dtype: &&DType| dtype.as_str() == stored && **dtype != DType::Bool;
+    let unknown = || Violation::DType {
+        found: abridged(stored),
+    };
+    let mut dtype = *DType::ALL.iter().find(known).ok_or_else(unknown)?;
+    let mut logical_type = raw.logical_type.clone();
+    if let Some(name) = raw.logical_type.as_deref() {
+        // The registry sees to the others. Spec: Appendix A.
+        if matches!(name, "bool" | E8M0 | F4) && dtype != DType::U8 {
+            let (name, found) = (name.to_owned(), dtype);
+            return Err(Violation::LogicalType { name, found }.into());
+        }
+        if name == "bool" {
+            dtype = DType::Bool;
+            logical_type = None;
+        }
+    }
+    let offset = raw.offset.unwrap_or_default();
+    if !offset.is_multiple_of(ALIGNMENT) || offset < ALIGNMENT {
+        return Err(Error::from(Violation::Alignment { offset }).with_offset(offset));
+    }
+    let length = raw.length.unwrap_or_default();
+    let stored =
+        Span::new(offset, length).ok_or_else(|| outside(offset, length, Span::default()))?;
+    match (raw.encoding.as_deref(), raw.decoded_len) {
+        (None, Some(_)) => {
+            let has_encoding = false;
+            return Err(Violation::DecodedLen { has_encoding }.into());
+        }
+        (Some(_), None) => {
+            let has_encoding = true;
+            return Err(Violation::DecodedLen { has_encoding }.into());
+        }
+        (Some(found), _) if found != SEEKABLE => {
+            let found = abridged(found);
+            return Err(Violation::Encoding { found }.into());
+        }
+        _ => {}
+    }
+    Ok(Part {
+        dtype,
+        logical_type,
+        stored,
+        decoded_len: raw.decoded_len,
+        digest: raw.digest.as_deref().map(digest).transpose()?,
+    })
+}
+
+/// The error of a blob that leaves the bytes that may hold data.
+pub(super) fn outside(offset: u64, byte_len: u64, region: Span) -> Error {
+    let violation = zt::container::Violation::Bounds {
+        offset,
+        byte_len,
+        region,
+    };
+    zt::container::Error::Malformed(violation).into()
+}
+
+/// Spec: §3.4. An algorithm that nobody knows is no error: the field is open.
+fn digest(text: &str) -> Result<Digest> {
+    let malformed = || Violation::Digest {
+        text: abridged(text),
+    };
+    let (algorithm, digits) = text.split_once(':').ok_or_else(malformed)?;
+    if !is_digest(text) {
+        return Err(malformed().into());
+    }
+    match algorithm {
+        "xxh3" => {
+            let sum = u64::from_str_radix(digits, 16).ok();
+            let sum = sum.filter(|_| digits.len() == 16);
+            Ok(Digest::Xxh3(sum.ok_or_else(malformed)?))
+        }
+        "sha256" => Ok(text.parse()?),
+        _ => Ok(Digest::Unknown {
+            algorithm: algorithm.to_owned(),
+            value: digits.to_owned(),
+        }),
+    }
+}
+
+fn check_dense(parts: &[(&str, &Part)], count: u64) -> Result<()> {
+    let [("data", data)] = parts else {
+        return Err(Violation::Parts {
+            layout: DENSE,
+            expected: "data",
+        }
+        .into());
+    };
+    Ok(data.check_packed(count)?)
+}
+
+/// `zt.sparse_csr-1.md`, "Validation".
+fn check_csr(parts: &[(&str, &Part)]) -> Result<()> {
+    // In the order of the manifest: shorter names first.
+    let [("indptr", indptr), ("values", values), ("indices", indices)] = parts else {
+        return Err(Violation::Parts {
+            layout: CSR,
+            expected: "values, indices and indptr",
+        }
+        .into());
+    };
+    if !indices.is_plain_index() || !indptr.is_plain_index() || indices.dtype != indptr.dtype {
+        return Err(Violation::IndexType.into());
+    }
+    let width = indices.dtype.byte_len() as u64;
+    let stored = indices.byte_len().checked_div(width).unwrap_or(0);
+    Ok(values.check_packed(stored)?)
+}
+
+/// `zt.sparse_coo-1.md`, "Validation".
+fn check_coo(parts: &[(&str, &Part)], rank: u64) -> Result<()> {
+    let [("coords", coords), ("values", values)] = parts else {
+        return Err(Violation::Parts {
+            layout: COO,
+            expected: "values and coords",
+        }
+        .into());
+    };
+    if !coords.is_plain_index() {
+        return Err(Violation::IndexType.into());
+    }
+    let byte_len = coords.byte_len();
+    let width = coords.dtype.byte_len() as u64;
+    let row = rank.checked_mul(width);
+    let is_whole = row.is_some_and(|row| byte_len.is_multiple_of(row));
+    match row.and_then(|row| byte_len.checked_div(row)) {
+        Some(stored) if is_whole => Ok(values.check_packed(stored)?),
+        _ => Err(Violation::Coords { rank, byte_len }.into()),
+    }
+}

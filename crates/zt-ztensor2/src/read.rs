@@ -1,0 +1,210 @@
+//! A file of zTensor 2 as a [`zt::File`].
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use zt::container::bytes_of;
+use zt::manifest::Text;
+use zt::{
+    Blob, Component, Digest, Error, FileBuilder, Object, Result, Source, SourceId, Span, Warning,
+};
+use zt_foreign::{Input, Opening};
+
+use crate::ZT2;
+use crate::footer::Footer;
+use crate::manifest::{Entry, Manifest, abridged};
+use crate::object::{COO, CSR, DENSE, F4, Part, outside};
+use crate::overlap::overlapping;
+use crate::profiles::{RisingCsr, UniqueCoo};
+use crate::seekable::{Kept, Seekable};
+use crate::shards::{Home, Homes};
+use crate::violation::Violation;
+
+/// Opens a file. Cost: two small reads and the manifest; of data, the last byte of packed arrays of
+/// an odd number of elements.
+pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+    let source: Arc<dyn Source> = source.into();
+    let mut builder = opening.builder(ZT2);
+    builder.format(RisingCsr);
+    builder.format(UniqueCoo);
+    let footer = Footer::read(&source, builder.limits())?;
+    let id = builder.source(Arc::clone(&source));
+    let mut manifest = Manifest::default();
+    if let Some((span, hash)) = footer.manifest {
+        let bytes = bytes_of(&source, span)?;
+        Footer::check(&bytes, hash).map_err(|error| error.with_span(span))?;
+        manifest = Manifest::parse(&bytes, span.offset(), builder.limits())?;
+    } else {
+        let message = "a shard of another file, which says what its bytes are";
+        builder.warning(Warning::new("shard", message));
+    }
+    if let Some(attributes) = manifest.attributes.take() {
+        builder.attributes(attributes);
+    }
+    let root = Home {
+        id,
+        source,
+        region: footer.data,
+    };
+    let manifest_span = footer.manifest.map(|(span, _)| span);
+    let homes = Homes::new(root, opening.path, &manifest.shards);
+    let paths = Reader {
+        builder: &mut builder,
+        homes,
+        kept: Kept::default(),
+    }
+    .add(manifest.objects, manifest_span);
+    Ok(Input::new(builder.build()?, paths))
+}
+
+struct Reader<'a> {
+    builder: &'a mut FileBuilder,
+    homes: Homes<'a>,
+    kept: Kept,
+}
+
+/// The components of an object, and the source of each.
+type Placed = (Vec<(Text, Component)>, Vec<SourceId>);
+
+/// The partly overlapping ranges of each file, by shard.
+type Overlaps = HashMap<Option<String>, HashMap<Span, u64>>;
+
+impl Reader<'_> {
+    /// Adds all objects; the paths of all files that they are in.
+    fn add(mut self, entries: Vec<Entry>, manifest: Option<Span>) -> Vec<std::path::PathBuf> {
+        let judged = entries.into_iter().map(|entry| {
+            let parts = entry.judge();
+            (entry, parts)
+        });
+        let judged: Vec<(Entry, Result<Vec<Part>>)> = judged.collect();
+        let overlaps = self.overlaps(&judged, manifest);
+        for (mut entry, parts) in judged {
+            let placed = parts.and_then(|parts| self.place(&entry, parts, &overlaps));
+            match placed {
+                Ok((components, sources)) => {
+                    let mut object = Object::new(
+                        entry.raw.shape.take().unwrap_or_default(),
+                        format_of(entry.raw.format.take().unwrap_or_default()),
+                    );
+                    object.attributes = entry.raw.attributes.take();
+                    object.components = components;
+                    self.builder.object_across(entry.name, object, sources);
+                }
+                Err(error) => self.builder.fault(entry.name, entry.raw, error),
+            }
+        }
+        self.homes.into_paths()
+    }
+
+    /// Blobs that leave their file are refused for that, and are no fault of those within.
+    fn overlaps(&self, judged: &[(Entry, Result<Vec<Part>>)], manifest: Option<Span>) -> Overlaps {
+        let mut by_shard: HashMap<Option<String>, Vec<Span>> = HashMap::new();
+        by_shard.insert(None, manifest.into_iter().collect());
+        for (entry, parts) in judged {
+            for (shard, part) in entry.shards.iter().zip(parts.iter().flatten()) {
+                let region = self.homes.region(shard.as_deref());
+                if !region.is_some_and(|region| region.contains(part.stored)) {
+                    continue;
+                }
+                match by_shard.get_mut(shard) {
+                    Some(spans) => spans.push(part.stored),
+                    None => {
+                        by_shard.insert(shard.clone(), vec![part.stored]);
+                    }
+                }
+            }
+        }
+        let found = by_shard.into_iter();
+        found
+            .map(|(shard, spans)| (shard, overlapping(spans)))
+            .collect()
+    }
+
+    /// Finds the file of each part, and makes components of them.
+    fn place(&mut self, entry: &Entry, parts: Vec<Part>, overlaps: &Overlaps) -> Result<Placed> {
+        let mut components = Vec::with_capacity(parts.len());
+        let mut sources = Vec::with_capacity(parts.len());
+        let described = entry.raw.components.iter().zip(&entry.shards);
+        for (((role, _), shard), part) in described.zip(parts) {
+            let blame = |error: Error| error.with_component(role);
+            let others = overlaps.get(shard);
+            if let Some(other) = others.and_then(|others| others.get(&part.stored)) {
+                let overlap = Violation::Overlap { other: *other };
+                return Err(blame(overlap.into()).with_span(part.stored));
+            }
+            let home = self.homes.get(shard.as_deref(), self.builder);
+            let home = home.map_err(blame)?;
+            if let Some(Digest::Unknown { algorithm, .. }) = &part.digest {
+                let algorithm = abridged(algorithm);
+                let message = format!("the digest cannot be checked: \"{algorithm}\" is not known");
+                let warning = Warning::new("unknown-digest", message);
+                let warning = warning.with_object(&entry.name);
+                self.builder.warning(warning.with_component(&**role));
+            }
+            let (component, source) = self.component(entry, part, &home).map_err(blame)?;
+            components.push((role.clone(), component));
+            sources.push(source);
+        }
+        Ok((components, sources))
+    }
+
+    fn component(
+        &mut self,
+        entry: &Entry,
+        part: Part,
+        home: &Home,
+    ) -> Result<(Component, SourceId)> {
+        let (stored, is_packed) = (part.stored, part.logical_type.as_deref() == Some(F4));
+        if !home.region.contains(stored) {
+            return Err(outside(stored.offset(), stored.byte_len(), home.region));
+        }
+        let (span, source, id) = match part.decoded_len {
+            None => (stored, Arc::clone(&home.source), home.id),
+            Some(decoded_len) => {
+                let limits = self.builder.limits();
+                let base = Arc::clone(&home.source);
+                let decoded = Seekable::new(base, stored, decoded_len, limits, &self.kept)?;
+                let decoded: Arc<dyn Source> = Arc::new(decoded);
+                let builder = &mut self.builder;
+                let id = builder.derived_from(Arc::clone(&decoded), home.id, stored.offset());
+                (Span::new(0, decoded_len).unwrap_or_default(), decoded, id)
+            }
+        };
+        if is_packed && entry.raw.format.as_deref() == Some(DENSE) && entry.is_odd() {
+            check_nibble(&source, span)?;
+        }
+        let mut component = Component::new(part.dtype, Blob::raw(span));
+        component.logical_type = part.logical_type;
+        component.blob.digest = part.digest;
+        Ok((component, id))
+    }
+}
+
+impl Entry {
+    fn is_odd(&self) -> bool {
+        let shape = self.raw.shape.as_deref().unwrap_or_default();
+        shape.iter().all(|dimension| dimension % 2 == 1)
+    }
+}
+
+/// The last byte of an odd number of packed elements has an unused half. Spec: Appendix A.
+fn check_nibble(source: &dyn Source, span: Span) -> Result<()> {
+    let Some(at) = span.end().checked_sub(1).filter(|_| !span.is_empty()) else {
+        return Ok(());
+    };
+    let mut last = [0];
+    source.read_at(at, &mut last)?;
+    match last {
+        [byte] if byte > 0x0F => Err(Error::from(Violation::Nibble { byte }).with_offset(at)),
+        _ => Ok(()),
+    }
+}
+
+/// What a layout is called here.
+fn format_of(layout: Text) -> Text {
+    match &*layout {
+        CSR => "sparse_csr".into(),
+        COO => "sparse_coo".into(),
+        _ => layout,
+    }
+}

@@ -1,0 +1,227 @@
+//! `zt.zstd-seekable/1`: the decoded bytes of a part, as a source that decodes what is read.
+//!
+//! A source rather than a blob of our encoding `zstd`, because the digests of zTensor 2 are of
+//! decoded bytes: over this source they are digests of all its bytes, which reading, streaming and
+//! verification compare as they compare ours. Frames are independent and of equal content, so a
+//! place is found by division, cores decode different frames, and a slice decodes its frames alone.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use zt::container::codec::{Frame, decode_into, frames};
+use zt::container::{bytes_of, check_declared};
+use zt::{Blob, Encoding, Error, Limits, Result, Source, Span};
+
+use crate::violation::Violation;
+
+/// Content of a frame. `zt.zstd-seekable-1.md`, "Rules".
+const FRAME_MAX: u64 = 16 << 20;
+
+/// Frames that are kept while parts of them are read, for all parts of a file together.
+const KEPT: usize = 8;
+
+/// The decoded bytes of one part.
+pub(super) struct Seekable {
+    stored: Arc<dyn Source>,
+    blob: Blob,
+    limits: Limits,
+    frames: OnceLock<Vec<Frame>>,
+    kept: Kept,
+}
+
+impl Seekable {
+    /// The part whose stored bytes are `span` of `stored`. Reads nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// Code `decompression-limit`, where the declared length is more than the limit or than the
+    /// stored bytes can hold.
+    pub(super) fn new(
+        stored: Arc<dyn Source>,
+        span: Span,
+        decoded_len: u64,
+        limits: &Limits,
+        kept: &Kept,
+    ) -> Result<Self> {
+        let blob = Blob {
+            encoding: Encoding::Zstd,
+            decoded_len: Some(decoded_len),
+            ..Blob::raw(span)
+        };
+        check_declared(&blob, limits)?;
+        Ok(Seekable {
+            stored,
+            blob,
+            limits: *limits,
+            frames: OnceLock::new(),
+            kept: kept.clone(),
+        })
+    }
+
+    /// The table, read once. What it claims of a frame is seen to be true when that is decoded.
+    fn frames(&self) -> Result<&[Frame]> {
+        if let Some(known) = self.frames.get() {
+            return Ok(known);
+        }
+        let refused = |rule| Error::from(Violation::SeekTable(rule)).with_span(self.blob.span);
+        let found = frames(&self.stored, &self.blob)?.unwrap_or_default();
+        // Frames that were found without the table reach to the end, where it should be.
+        let end = found
+            .last()
+            .map_or(self.blob.span.offset(), |last| last.stored.end());
+        let declared = self.blob.decoded_len.unwrap_or_default();
+        let content_end = found.last().map_or(0, |last| last.content.end());
+        if end == self.blob.span.end() || content_end != declared {
+            return Err(refused("does not end with a table of its frames"));
+        }
+        let content_len = frame_len(&found);
+        let full = found.split_last().map_or(&[][..], |(_, full)| full);
+        if full
+            .iter()
+            .any(|frame| frame.content.byte_len() != content_len)
+        {
+            return Err(refused(
+                "has frames of different content before the last one",
+            ));
+        }
+        for frame in &found {
+            if frame.content.byte_len() > FRAME_MAX.min(content_len) {
+                return Err(refused(
+                    "has a frame of more than 16 MiB, or of more than the first",
+                ));
+            }
+            // Before memory is asked for it.
+            let blob = Blob {
+                span: frame.stored,
+                decoded_len: Some(frame.content.byte_len()),
+                ..self.blob.clone()
+            };
+            check_declared(&blob, &self.limits)?;
+        }
+        Ok(self.frames.get_or_init(|| found))
+    }
+
+    /// Fills `out` with what is at `offset` of the content, as far as one frame goes; how far.
+    fn fill(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let frames = self.frames()?;
+        let at = offset.checked_div(frame_len(frames));
+        let at = at.and_then(|at| usize::try_from(at).ok());
+        let frame = at.and_then(|at| frames.get(at));
+        let ended = || Error::from(Violation::SeekTable("ends early")).with_span(self.blob.span);
+        let frame = frame.ok_or_else(ended)?;
+        let skip = offset.saturating_sub(frame.content.offset());
+        let rest = frame.content.end().saturating_sub(offset);
+        let len = usize::try_from(rest).map_or(out.len(), |rest| rest.min(out.len()));
+        let out = out.get_mut(..len).unwrap_or_default();
+        if skip == 0 && len as u64 == frame.content.byte_len() {
+            self.decode(frame, out)?;
+            return Ok(len);
+        }
+        let slot = self.kept.slot(self.key(frame));
+        let mut held = lock(&slot);
+        if held.bytes.is_empty() {
+            let mut bytes = zeroed(frame.content.byte_len())?;
+            self.decode(frame, &mut bytes)?;
+            *held = Held {
+                left: bytes.len(),
+                bytes,
+            };
+        }
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        let bytes = held.bytes.get(skip..).and_then(|bytes| bytes.get(..len));
+        out.copy_from_slice(bytes.ok_or_else(ended)?);
+        held.left = held.left.saturating_sub(len);
+        if held.left == 0 {
+            self.kept.release(self.key(frame));
+        }
+        Ok(len)
+    }
+
+    fn decode(&self, frame: &Frame, out: &mut [u8]) -> Result<()> {
+        let stored = bytes_of(&self.stored, frame.stored)?;
+        let decoded = decode_into(&stored, out);
+        decoded.map_err(|error| Error::from(error).with_span(frame.stored))
+    }
+
+    /// Parts of one blob share its frames.
+    fn key(&self, frame: &Frame) -> Key {
+        let place: *const dyn Source = Arc::as_ptr(&self.stored);
+        (place.addr(), frame.stored.offset())
+    }
+}
+
+impl Source for Seekable {
+    fn byte_len(&self) -> u64 {
+        self.blob.decoded_len.unwrap_or_default()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buf.len() as u64);
+        if end.is_none_or(|end| end > self.byte_len()) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let (mut offset, mut rest) = (offset, buf);
+        while !rest.is_empty() {
+            let len = self.fill(offset, rest)?;
+            offset = offset.saturating_add(len as u64);
+            rest = rest.get_mut(len..).unwrap_or_default();
+        }
+        Ok(())
+    }
+}
+
+/// Content of every frame but the last.
+fn frame_len(frames: &[Frame]) -> u64 {
+    frames.first().map_or(0, |first| first.content.byte_len())
+}
+
+fn zeroed(byte_len: u64) -> Result<Vec<u8>> {
+    let exceeded = zt::container::LimitExceeded::Allocation { byte_len };
+    let refused = || Error::from(zt::container::Error::Limit(exceeded));
+    let len = usize::try_from(byte_len).map_err(|_| refused())?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| refused())?;
+    bytes.resize(len, 0);
+    Ok(bytes)
+}
+
+/// A source, and where a frame begins in it.
+type Key = (usize, u64);
+
+/// Decoded frames of which parts are being read. A clone keeps the same.
+#[derive(Clone, Default)]
+pub(super) struct Kept(Arc<Mutex<Vec<(Key, Slot)>>>);
+
+type Slot = Arc<Mutex<Held>>;
+
+#[derive(Default)]
+struct Held {
+    bytes: Vec<u8>,
+    /// Bytes that nobody has read yet, if each is read once.
+    left: usize,
+}
+
+impl Kept {
+    /// The slot of a frame, to be filled by whoever locks it first.
+    fn slot(&self, key: Key) -> Slot {
+        let mut slots = lock(&self.0);
+        let slot = match slots.iter().position(|(known, _)| *known == key) {
+            Some(at) => slots.remove(at).1,
+            None => Slot::default(),
+        };
+        if slots.len() >= KEPT {
+            slots.remove(0);
+        }
+        slots.push((key, Arc::clone(&slot)));
+        slot
+    }
+
+    fn release(&self, key: Key) {
+        lock(&self.0).retain(|(known, _)| *known != key);
+    }
+}
+
+/// What a panic left behind is empty, or whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
