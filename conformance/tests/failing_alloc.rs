@@ -23,7 +23,6 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Debug;
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -261,10 +260,10 @@ fn sum(bytes: &[u8]) -> String {
 struct Sums(Vec<String>);
 
 impl Sums {
-    fn take(&mut self) -> impl FnMut(&[u8]) -> ControlFlow<()> + Send {
+    fn take(&mut self) -> impl FnMut(&[u8]) -> zt::Result<()> + Send {
         |piece| {
             self.0.push(sum(piece));
-            ControlFlow::Continue(())
+            Ok(())
         }
     }
 }

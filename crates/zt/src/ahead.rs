@@ -1,10 +1,9 @@
 //! Bytes that are handed on piece by piece, while the next pieces are read.
 
-use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::scratch::zeroed;
 
 /// Bytes that are read ahead, but at least one piece and at most four: with fewer, one side waits for
@@ -15,20 +14,18 @@ const MOST: usize = 4;
 /// Shorter pieces are read sooner than another thread is there.
 const WORTH_IT: usize = 256 << 10;
 
-/// Hands on what `read` gives, `piece_len` bytes at a time, until there is no more or `take` breaks.
-/// Where there is more than one, a thread reads ahead, if there is one to be had: those that compute
-/// have other work.
-pub(crate) fn for_each_piece(
+/// Calls `take` with what `read` gives, `piece_len` bytes at a time, until the end or an error. If
+/// there are several pieces, and a thread can be had, it reads ahead. It is a thread of its own
+/// because the threads of the pool compute.
+pub(crate) fn for_each_piece<E: From<Error>>(
     mut read: impl FnMut(&mut [u8]) -> Result<usize> + Send,
     piece_len: usize,
-    mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
-) -> Result<()> {
-    let mut piece = zeroed(piece_len)?;
+    mut take: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut piece = zeroed(piece_len).map_err(Error::from)?;
     let mut len = read(&mut piece)?;
     if len == piece_len && len >= WORTH_IT {
-        if take(&piece).is_break() {
-            return Ok(());
-        }
+        take(&piece)?;
         match for_each_ahead(&mut read, piece, &mut take)? {
             Some(unused) => piece = unused,
             None => return Ok(()),
@@ -37,9 +34,7 @@ pub(crate) fn for_each_piece(
     }
     // A piece that is not full is the last one, and the end is still to be reported.
     while let Some(bytes) = piece.get(..len).filter(|bytes| !bytes.is_empty()) {
-        if take(bytes).is_break() {
-            return Ok(());
-        }
+        take(bytes)?;
         len = read(&mut piece)?;
     }
     Ok(())
@@ -47,11 +42,11 @@ pub(crate) fn for_each_piece(
 
 /// The pieces behind the first, whose memory is used again; or that memory where no thread can be had
 /// and nothing was read.
-fn for_each_ahead(
+fn for_each_ahead<E: From<Error>>(
     read: &mut (impl FnMut(&mut [u8]) -> Result<usize> + Send),
     first: Vec<u8>,
-    take: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
-) -> Result<Option<Vec<u8>>> {
+    take: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<Option<Vec<u8>>, E> {
     let piece_len = first.len();
     let ahead = (AHEAD / piece_len.max(1)).clamp(1, MOST);
     let (send_full, full) = sync_channel(ahead);
@@ -73,14 +68,15 @@ fn for_each_ahead(
         }
         let _ = send_empty.send(first);
         for _ in 0..ahead {
-            let _ = send_empty.send(zeroed(piece_len)?);
+            let _ = send_empty.send(zeroed(piece_len).map_err(Error::from)?);
         }
         for found in full {
             let (piece, len): (Vec<u8>, usize) = found?;
             let bytes = piece.get(..len).unwrap_or_default();
-            if bytes.is_empty() || take(bytes).is_break() {
+            if bytes.is_empty() {
                 break;
             }
+            take(bytes)?;
             let _ = send_empty.send(piece);
         }
         Ok(None)
@@ -107,9 +103,9 @@ mod tests {
         for len in [0, 1, 1000, WORTH_IT, 1 << 20, (1 << 20) + 1, content.len()] {
             for piece_len in [1000, 1 << 20] {
                 let (content, mut found) = (&content[..len], Vec::new());
-                let take = |bytes: &[u8]| {
+                let take = |bytes: &[u8]| -> Result<()> {
                     found.extend_from_slice(bytes);
-                    ControlFlow::Continue(())
+                    Ok(())
                 };
                 for_each_piece(reader(content), piece_len, take).unwrap();
                 assert!(found == content, "{len} by {piece_len}");
@@ -118,15 +114,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_after_a_break_and_errors_come_in_their_place() {
+    fn nothing_comes_after_an_error_and_errors_come_in_their_place() {
         let content = vec![7; 3 << 20];
         for piece_len in [1000, 1 << 20] {
             let mut count = 0;
-            let take = |_: &[u8]| {
+            let take = |_: &[u8]| -> Result<()> {
                 count += 1;
-                ControlFlow::Break(())
+                Err(crate::error::Fault::Interrupted.into())
             };
-            for_each_piece(reader(&content), piece_len, take).unwrap();
+            for_each_piece(reader(&content), piece_len, take).unwrap_err();
             assert_eq!(count, 1);
 
             let (mut sound, mut count) = (reader(&content[..2 * piece_len]), 0);
@@ -134,9 +130,9 @@ mod tests {
                 0 => Err(crate::error::Fault::Interrupted.into()),
                 len => Ok(len),
             };
-            let take = |_: &[u8]| {
+            let take = |_: &[u8]| -> Result<()> {
                 count += 1;
-                ControlFlow::Continue(())
+                Ok(())
             };
             for_each_piece(failing, piece_len, take).unwrap_err();
             assert_eq!(count, 2, "what was read before the error is handed on");
@@ -154,25 +150,25 @@ mod tests {
                     len => Ok(len),
                 }
             };
-            let found = for_each_piece(read, 1 << 20, |_| ControlFlow::Continue(()));
+            let found = for_each_piece(read, 1 << 20, |_| Ok::<(), Error>(()));
             assert_eq!((found.is_err(), reads), (fails, 2));
         }
     }
 
     /// One that could go on for ever, whether or not the next pieces have been read by then.
     #[test]
-    fn a_break_behind_any_piece_ends_the_reader() {
+    fn an_error_behind_any_piece_ends_the_reader() {
         for piece_len in [1000, 1 << 20] {
             for last in 1..6 {
                 let mut taken = 0;
-                let take = |_: &[u8]| {
+                let take = |_: &[u8]| -> Result<()> {
                     taken += 1;
-                    match taken == last {
-                        true => ControlFlow::Break(()),
-                        false => ControlFlow::Continue(()),
+                    if taken == last {
+                        return Err(crate::error::Fault::Interrupted.into());
                     }
+                    Ok(())
                 };
-                for_each_piece(|out| Ok(out.len()), piece_len, take).unwrap();
+                for_each_piece(|out| Ok(out.len()), piece_len, take).unwrap_err();
                 assert_eq!(taken, last);
             }
         }

@@ -1,12 +1,10 @@
 //! Dense values, streamed.
 
-use std::ops::ControlFlow;
-
 use zt_formats::Dense;
 
 use crate::ahead::for_each_piece;
 use crate::encode::out_of_order;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::planes::{Tally, Tiled};
 use crate::scratch::resize;
 use crate::tensor::{ComponentReader, Tensor, whole_elements};
@@ -89,19 +87,19 @@ impl DenseReader<'_> {
         }
     }
 
-    /// Hands on all that is left, `piece_len` bytes at a time, until `take` breaks. Where pieces have
-    /// 256 KiB or more and the first is full, a thread reads the next ones while `take` has one: so
-    /// reading takes no time beside writing or computing. Digests have been checked when this returns
-    /// unbroken.
+    /// Calls `take` with all that is left, `piece_len` bytes at a time. If pieces have 256 KiB or
+    /// more and the first is full, a thread reads the next ones while `take` runs. Digests have been
+    /// checked when this returns `Ok`.
     ///
     /// # Errors
     ///
-    /// As [`DenseReader::read`]. What was read before was handed on.
-    pub fn for_each_piece(
+    /// As [`DenseReader::read`], after `take` has had every piece before; the error of `take`, which ends
+    /// the loop. `E` may be [`Error`], [`std::io::Error`] or your own.
+    pub fn for_each_piece<E: From<Error>>(
         &mut self,
         piece_len: usize,
-        take: impl FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<()> {
+        take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         for_each_piece(|piece| self.read(piece), piece_len, take)
     }
 }

@@ -489,9 +489,13 @@ impl From<zt_formats::Error> for Error {
     }
 }
 
+/// An error of ours that passed through an [`io::Write`](std::io::Write) comes back as it was.
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
-        Self::from(zt_container::Error::Io(error))
+        match error.downcast::<Error>() {
+            Ok(error) => error,
+            Err(error) => Self::from(zt_container::Error::Io(error)),
+        }
     }
 }
 

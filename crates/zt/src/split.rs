@@ -10,7 +10,7 @@ use crate::encode::{Made, Placed};
 use crate::error::Result;
 use crate::options::ObjectOptions;
 use crate::share::{Content, SplitKey};
-use crate::stream::{ComponentWriter, ObjectWriter, unwrapped};
+use crate::stream::{ComponentWriter, ObjectWriter};
 use crate::writer::Writer;
 
 /// Objects of fewer bytes stay dense: what compression saves of them, the manifest takes for each
@@ -164,7 +164,7 @@ impl ObjectWriter<'_, '_> {
     fn split(&mut self, codec: &PlaneCodec, elements: &[u8]) -> Result<()> {
         let width = codec.plane_count();
         if elements.len() / width <= SINGLE_FRAME_MAX {
-            return self.planes(codec, |out| out.write_all(elements).map_err(unwrapped));
+            return self.planes(codec, |out| Ok(out.write_all(elements)?));
         }
         let fills: Vec<_> = (0..width)
             .map(|plane| {

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 
 use zt_container::Limits;
 use zt_formats::{PlaneCodec, check_bools_from};
@@ -323,26 +322,12 @@ impl Writer<'_> {
             out.set_extra(component.extra.clone());
             out.expect_len(component.blob.decoded_len.unwrap_or(0));
             let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
-            let mut written = Ok(());
             reader.for_each_piece(part.piece_len(), |bytes| {
-                let wrote = out.write_all(bytes).map_err(unwrapped);
-                written = wrote.and_then(|()| report(progress, bytes.len() as u64));
-                match written {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(_) => ControlFlow::Break(()),
-                }
+                out.write_all(bytes)?;
+                report(progress, bytes.len() as u64)
             })?;
-            written?;
             out.finish()?;
         }
         object.finish()
-    }
-}
-
-/// Our own error back out of the `io::Error` that [`Write`] asks for.
-pub(crate) fn unwrapped(error: io::Error) -> Error {
-    match error.downcast::<Error>() {
-        Ok(error) => error,
-        Err(error) => error.into(),
     }
 }

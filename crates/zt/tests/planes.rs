@@ -8,7 +8,6 @@
 mod common;
 
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 #[cfg(feature = "rayon")]
 use std::sync::{Arc, Barrier};
@@ -438,9 +437,9 @@ fn complex_values_keep_their_type_through_tiles_and_pieces() {
         assert!(tensor.to_dense().unwrap() == pairs);
 
         let (mut reader, mut found) = (tensor.dense_reader().unwrap(), Vec::new());
-        let take = |piece: &[u8]| {
+        let take = |piece: &[u8]| -> zt::Result<()> {
             found.extend_from_slice(piece);
-            ControlFlow::Continue(())
+            Ok(())
         };
         reader.for_each_piece(300 << 10, take).unwrap();
         assert!(found == **bytes);

@@ -10,11 +10,13 @@
 mod job;
 mod loss;
 mod merged;
+mod native;
 mod object;
 mod options;
 mod overflow;
 mod shares;
 mod sink;
+mod values;
 
 pub use job::{Job, LOSSY};
 pub use loss::Loss;

@@ -1,13 +1,11 @@
 //! The bytes of one component, in order and in bounded memory.
 
-use std::ops::ControlFlow;
-
 use zt_container::BlobReader;
 use zt_manifest::DType;
 
 use super::{Located, Tensor, to_little_endian};
 use crate::ahead::for_each_piece;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Yields the decoded little-endian bytes of one component in order. See [`Tensor::reader`].
 #[derive(Debug)]
@@ -51,19 +49,19 @@ impl<'f> ComponentReader<'f> {
         Ok(len)
     }
 
-    /// Hands on all that is left, `piece_len` bytes at a time, until `take` breaks. Where pieces have
-    /// 256 KiB or more and the first is full, a thread reads the next ones while `take` has one: so
-    /// reading takes no time beside writing or computing. Digests have been checked when this returns
-    /// unbroken.
+    /// Calls `take` with all that is left, `piece_len` bytes at a time. If pieces have 256 KiB or
+    /// more and the first is full, a thread reads the next ones while `take` runs. Digests have been
+    /// checked when this returns `Ok`.
     ///
     /// # Errors
     ///
-    /// As [`ComponentReader::read`]. What was read before was handed on.
-    pub fn for_each_piece(
+    /// As [`ComponentReader::read`], after `take` has had every piece before; the error of `take`, which ends
+    /// the loop. `E` may be [`Error`], [`std::io::Error`] or your own.
+    pub fn for_each_piece<E: From<Error>>(
         &mut self,
         piece_len: usize,
-        take: impl FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<()> {
+        take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         for_each_piece(|piece| self.read(piece), piece_len, take)
     }
 }

@@ -1,0 +1,188 @@
+//! An object on its way into a `.zt` file: its components, its dense value, or planes of it.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use zt::formats::{PlaneCodec, View, dense_byte_len};
+use zt::manifest::Text;
+use zt::{Component, ComponentWriter, DType, Encoding, Error, Planes, Progress, Result};
+
+use super::object::{DATA, Outgoing, Treatment};
+use super::shares::{Search, Seen, Shares, Unit, Written};
+use super::values::report;
+
+impl<'i> Outgoing<'i> {
+    /// Writes the object to a `.zt` file, sharing what `shares` finds there already: all of its
+    /// components together.
+    pub fn write_to(
+        &self,
+        writer: &mut zt::Writer<'_>,
+        shares: &mut Shares<'i>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<Written> {
+        if let Some((codec, byte_len)) = self.codec(writer) {
+            return self.write_planes(writer, &codec, byte_len, shares, progress);
+        }
+        let object = self.object();
+        let mut out = writer.begin(self.name(), &object.shape, self.format())?;
+        if let Some(attributes) = self.attributes() {
+            out.set_attributes(attributes);
+        }
+        out.set_extra(object.extra.clone());
+        let mut total = Written::default();
+        if let Treatment::Decode(cast) = self.treatment {
+            let (dtype, logical_type) = self.dense_type().unwrap_or((DType::U8, None));
+            let data = out.component(DATA, dtype, logical_type)?;
+            total = self.store(data, self.unit(DATA, false), shares, progress, |out| {
+                self.write_decoded(cast, out, progress)
+            })?;
+        } else {
+            // In the order of their data: a `.zt` comes out as it went in.
+            let mut components: Vec<_> = object.components.iter().collect();
+            components.sort_by_key(|(_, component)| component.blob.span.offset());
+            for (role, component) in components {
+                let (dtype, logical_type) = self.component_type(role, component)?;
+                let mut data = out.component(role.clone(), dtype, logical_type)?;
+                data.set_extra(component.extra.clone());
+                data.expect_len(component.blob.decoded_len.unwrap_or(0));
+                let unit = self.unit(role, false);
+                let written = self.store(data, unit, shares, progress, |out| {
+                    self.write_component(role, out, progress)
+                })?;
+                total.byte_len += written.byte_len;
+                total.overflow = total.overflow.or(written.overflow);
+            }
+        }
+        out.finish()?;
+        Ok(total)
+    }
+
+    /// What is written of a component, or of the value.
+    fn unit(&self, role: &'i str, is_split: bool) -> Unit<'i> {
+        Unit {
+            tensor: self.tensor,
+            role,
+            treatment: match self.treatment {
+                Treatment::Cast(_) if role != DATA => Treatment::Keep,
+                treatment => treatment,
+            },
+            is_split,
+        }
+    }
+
+    /// Ends a component with the bytes that `write` writes, or with the blob of those that are the
+    /// same.
+    fn store(
+        &self,
+        mut component: ComponentWriter<'_, '_, '_>,
+        unit: Unit<'i>,
+        shares: &mut Shares<'i>,
+        progress: Option<Progress<'_>>,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<Written>,
+    ) -> Result<Written> {
+        let missing = match shares.search(unit) {
+            Search::Missing(missing) => missing,
+            Search::Found(seen) => {
+                component.share(seen.unit.tensor.name(), seen.unit.role)?;
+                skip(&seen, shares, progress)?;
+                return Ok(seen.written);
+            }
+        };
+        let written = write(&mut component)?;
+        let finished = component.finish();
+        finished.map_err(|error| error.with_object(self.name()))?;
+        shares.insert(missing, written);
+        Ok(written)
+    }
+
+    /// How the object is written as planes, and the bytes of its values; `None` where the writer
+    /// writes none, and where planes have no place for something that the object has.
+    fn codec(&self, writer: &zt::Writer<'_>) -> Option<(PlaneCodec, u64)> {
+        let (dtype, logical_type) = self.dense_type()?;
+        let object = self.object();
+        let is_whole = match (self.treatment, &object.components[..]) {
+            (Treatment::Decode(_), _) => true,
+            (_, [(_, data)]) => data.extra.is_empty(),
+            _ => false,
+        };
+        let (shape, logical_type) = (&object.shape, logical_type.as_deref());
+        let attributes = self.attributes();
+        let codec = writer.planes_of(shape, dtype, logical_type, attributes.as_ref());
+        let codec = codec.filter(|_| is_whole)?;
+        let value_len = self.registry.value_len(dtype, logical_type).ok()??;
+        Some((codec, dense_byte_len(shape, value_len)?))
+    }
+
+    /// Writes the values of a plain array as planes, with a pass over the values for each.
+    fn write_planes(
+        &self,
+        writer: &mut zt::Writer<'_>,
+        codec: &PlaneCodec,
+        byte_len: u64,
+        shares: &mut Shares<'i>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<Written> {
+        /// Values that cost more to make than to read are kept, up to here.
+        const KEPT: u64 = 64 << 20;
+        let object = self.object();
+        let mut out = writer.begin(self.name(), &object.shape, Planes::FORMAT)?;
+        if let Some(attributes) = self.attributes() {
+            out.set_attributes(attributes);
+        }
+        out.set_extra(object.extra.clone());
+        let unit = self.unit(DATA, true);
+        let missing = match shares.search(unit) {
+            Search::Missing(missing) => missing,
+            Search::Found(seen) => {
+                out.share_planes(codec, seen.unit.tensor.name())?;
+                skip(&seen, shares, progress)?;
+                out.finish()?;
+                return Ok(seen.written);
+            }
+        };
+        let is_raw = |(_, component): &(_, Component)| component.blob.encoding == Encoding::Raw;
+        let is_kept = match self.treatment {
+            Treatment::Keep if object.components.iter().all(is_raw) => false,
+            // Made in memory anew for each pass otherwise.
+            Treatment::Decode(_) if !self.is_planes() => true,
+            _ => byte_len <= KEPT,
+        };
+        let mut overflow = None;
+        if is_kept {
+            let mut values = Vec::new();
+            overflow = self.write_values(byte_len, &mut values, progress)?;
+            out.planes(codec, |out| {
+                let wrote = out.write_all(&values);
+                wrote.map_err(|error| Error::from(error).with_object(self.name()))
+            })?;
+        } else {
+            let passes = codec.plane_count() as u64;
+            let share = |len| progress.map_or(ControlFlow::Continue(()), |tell| tell(len / passes));
+            out.planes(codec, |out| {
+                overflow = self.write_values(byte_len, out, Some(&share))?;
+                Ok(())
+            })?;
+        }
+        let written = Written { byte_len, overflow };
+        shares.insert(missing, written);
+        out.finish()?;
+        Ok(written)
+    }
+
+    /// The type that a component is written with.
+    fn component_type(&self, role: &str, component: &Component) -> Result<(DType, Option<Text>)> {
+        if let Some(dtype) = self.cast_of_role(role) {
+            return Ok((dtype, None));
+        }
+        let dtype = self.tensor.dtype_to_write(role);
+        let dtype = dtype.map_err(|error| self.blame(error))?;
+        Ok((dtype, component.logical_type.clone()))
+    }
+}
+
+/// Reports what is shared as done.
+fn skip(seen: &Seen<'_>, shares: &mut Shares<'_>, progress: Option<Progress<'_>>) -> Result<()> {
+    let byte_len = seen.written.byte_len;
+    shares.byte_len += byte_len;
+    report(progress, byte_len)
+}

@@ -1,0 +1,229 @@
+//! The values of an object as a stream of bytes: read piece by piece, cast, and written.
+
+use std::io::Write;
+
+use zt::formats::{check_bools_from, dense_byte_len};
+use zt::manifest::Text;
+use zt::{Bytes, DType, Elements, Error, Progress, Result};
+
+use super::object::{DATA, Outgoing, Treatment};
+use super::overflow::Overflow;
+use super::shares::Written;
+use crate::Fault;
+
+/// Bytes that are read, cast and written at a time.
+const PIECE: usize = 1 << 20;
+
+/// The same for planes, which all cores put together: a mebi of elements for each.
+const LONG_PIECE: usize = 16 << 20;
+
+impl Outgoing<'_> {
+    /// Writes the values of a plain array, little-endian and in row-major order: exactly
+    /// `byte_len` bytes. Returns the values that a cast has made infinite.
+    ///
+    /// Dense objects and planes are streamed. Any other dense value is made in memory first.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the object; an error of `out`; code `interrupted`.
+    pub fn write_values(
+        &self,
+        byte_len: u64,
+        out: &mut (dyn Write + Send),
+        progress: Option<Progress<'_>>,
+    ) -> Result<Option<Overflow>> {
+        let written = match self.treatment {
+            Treatment::Decode(cast) => self.write_decoded(cast, out, progress)?,
+            _ => self.write_component(DATA, out, progress)?,
+        };
+        self.expect_len(byte_len, written)
+    }
+
+    /// Writes one component, little-endian: exactly `byte_len` bytes. `data` is cast if the object
+    /// is. Returns the values that the cast has made infinite.
+    ///
+    /// # Errors
+    ///
+    /// As [`Outgoing::write_values`].
+    pub fn write_role(
+        &self,
+        role: &str,
+        byte_len: u64,
+        out: &mut (dyn Write + Send),
+        progress: Option<Progress<'_>>,
+    ) -> Result<Option<Overflow>> {
+        let written = self.write_component(role, out, progress)?;
+        self.expect_len(byte_len, written)
+    }
+
+    /// Lengths were checked when the file was opened. Only a foreign format gives another number
+    /// of bytes.
+    fn expect_len(&self, expected: u64, written: Written) -> Result<Option<Overflow>> {
+        let found = written.byte_len;
+        if found != expected {
+            return Err(self.blame(Fault::Length { expected, found }.into()));
+        }
+        Ok(written.overflow)
+    }
+
+    /// Streams one component; `data` is cast if the object is.
+    pub(super) fn write_component(
+        &self,
+        role: &str,
+        out: &mut (dyn Write + Send),
+        progress: Option<Progress<'_>>,
+    ) -> Result<Written> {
+        let source = self.tensor.component(role)?;
+        let reader = self.tensor.reader(role);
+        let mut reader = reader.map_err(|error| self.blame(error))?;
+        let mut stream = Stream {
+            object: self,
+            role,
+            dtype: source.dtype.unwrap_or(DType::U8),
+            logical_type: source.logical_type.clone(),
+            overflow: self.cast_of_role(role).map(Overflow::none),
+            read: 0,
+            written: 0,
+            out,
+            progress,
+        };
+        let piece_len = stream.piece_len(source.blob.decoded_len, PIECE);
+        let end = reader.for_each_piece(piece_len, |piece| stream.write(piece));
+        end.map_err(|end| end.into_error(self))?;
+        Ok(stream.finish())
+    }
+
+    /// Streams the object's dense value.
+    pub(super) fn write_decoded(
+        &self,
+        cast: Option<DType>,
+        out: &mut (dyn Write + Send),
+        progress: Option<Progress<'_>>,
+    ) -> Result<Written> {
+        let (dtype, logical_type) = self.decoded_type().unwrap_or((DType::U8, None));
+        let value_len = self.registry.value_len(dtype, logical_type.as_deref());
+        let byte_len = value_len.ok().flatten();
+        let byte_len = byte_len.and_then(|len| dense_byte_len(&self.object().shape, len));
+        let reader = self.tensor.dense_reader();
+        let mut reader = reader.map_err(|error| self.blame(error))?;
+        let mut stream = Stream {
+            object: self,
+            role: DATA,
+            dtype,
+            logical_type,
+            overflow: cast.map(Overflow::none),
+            read: 0,
+            written: 0,
+            out,
+            progress,
+        };
+        let most = if self.is_planes() { LONG_PIECE } else { PIECE };
+        let piece_len = stream.piece_len(byte_len, most);
+        let end = reader.for_each_piece(piece_len, |piece| stream.write(piece));
+        end.map_err(|end| end.into_error(self))?;
+        Ok(stream.finish())
+    }
+}
+
+/// Values of one type on their way from a reader to `out`.
+struct Stream<'s, 'i> {
+    object: &'s Outgoing<'i>,
+    role: &'s str,
+    /// The type that is read.
+    dtype: DType,
+    logical_type: Option<Text>,
+    /// The type that is written, if that is another one.
+    overflow: Option<Overflow>,
+    /// Bytes so far.
+    read: u64,
+    written: u64,
+    out: &'s mut (dyn Write + Send),
+    progress: Option<Progress<'s>>,
+}
+
+/// Why a stream ended early.
+enum End {
+    /// The object is at fault, or its file.
+    Input(Error),
+    /// The output is at fault, or the work was interrupted.
+    Output(Error),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        End::Input(error)
+    }
+}
+
+impl End {
+    fn into_error(self, object: &Outgoing<'_>) -> Error {
+        match self {
+            End::Input(error) => object.blame(error),
+            End::Output(error) => error,
+        }
+    }
+}
+
+impl Stream<'_, '_> {
+    /// Bytes to read at a time, of `byte_len` in all. A piece ends where a value ends, so that it
+    /// can be cast alone. It is no longer than necessary: most of many objects are small.
+    fn piece_len(&self, byte_len: Option<u64>, most: usize) -> usize {
+        let registry = self.object.registry;
+        let known = registry.value_len(self.dtype, self.logical_type.as_deref());
+        let value_len = known
+            .ok()
+            .flatten()
+            .and_then(|len| usize::try_from(len).ok())
+            .filter(|len| (1..=most).contains(len))
+            .unwrap_or(self.dtype.byte_len());
+        let most = most - most % value_len;
+        let byte_len = byte_len.and_then(|len| usize::try_from(len).ok());
+        byte_len.map_or(most, |len| len.clamp(value_len, most))
+    }
+
+    fn write(&mut self, piece: &[u8]) -> Result<(), End> {
+        let converted = self.convert(piece)?;
+        let wrote = self.out.write_all(&converted);
+        let name = self.object.name();
+        wrote.map_err(|error| End::Output(Error::from(error).with_object(name)))?;
+        self.written += converted.len() as u64;
+        self.read += piece.len() as u64;
+        report(self.progress, piece.len() as u64).map_err(End::Output)
+    }
+
+    /// Checks bools, for every kind of file: no output has values that its own reader refuses.
+    fn convert<'p>(&mut self, piece: &'p [u8]) -> Result<Bytes<'p>> {
+        let blame = |error: zt::formats::Error| Error::from(error.with_role(self.role.to_owned()));
+        if self.dtype == DType::Bool {
+            check_bools_from(self.read, piece).map_err(blame)?;
+        }
+        let Some(overflow) = &mut self.overflow else {
+            return Ok(Bytes::Borrowed(piece));
+        };
+        let registry = self.object.registry;
+        let elements = Elements {
+            dtype: self.dtype,
+            logical_type: self.logical_type.clone(),
+            bytes: Bytes::Borrowed(piece),
+        };
+        let cast = elements.to_dtype(overflow.dtype, registry).map_err(blame)?;
+        let counted = overflow.add(&elements, &cast.bytes, registry);
+        counted.map_err(blame)?;
+        Ok(cast.bytes)
+    }
+
+    fn finish(self) -> Written {
+        Written {
+            byte_len: self.written,
+            overflow: self.overflow.and_then(Overflow::found),
+        }
+    }
+}
+
+/// Reports bytes that are done.
+pub(super) fn report(progress: Option<Progress<'_>>, byte_len: u64) -> Result<()> {
+    match progress.map(|progress| progress(byte_len)) {
+        Some(std::ops::ControlFlow::Break(())) => Err(Fault::Interrupted.into()),
+        _ => Ok(()),
+    }
+}
