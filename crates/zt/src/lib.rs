@@ -44,78 +44,43 @@
 //! Features: `mmap` (default) for `Map`, `rayon` (default) for work on all cores.
 #![forbid(unsafe_code)]
 
-mod access;
-mod ahead;
-mod announce;
-mod blocks;
-mod builder;
-mod catalog;
-mod chain;
-mod choice;
-pub mod codes;
-mod contents;
-mod dense_reader;
+// The rooms: each may use those before it, and `cargo xtask graph` refuses any other arrow.
+// error, cores, disk, file, read, check, write, edit, diff, repair
+mod check;
+mod cores;
 mod diff;
-mod directory;
+mod disk;
 mod edit;
-mod encode;
 mod error;
 mod file;
-mod hash;
-mod kind;
-mod many;
-mod open;
-mod options;
-mod overlap;
-mod parallel;
-mod pieces;
-mod planes;
-mod progress;
-mod publish;
-mod region;
+mod read;
 mod repair;
-mod reserve;
-mod scan;
-mod scratch;
-mod share;
-mod slice;
-mod sparse;
-mod split;
-mod stream;
-mod sums;
-mod survey;
-mod tensor;
-mod tolerated;
-mod tools;
-mod unnamed;
-mod verified;
-mod verify;
-mod window;
-mod work;
-mod writer;
+mod write;
 
-pub use access::keep_access;
-pub use builder::{FileBuilder, SourceId};
-pub use dense_reader::DenseReader;
+pub use check::hash::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};
+pub use check::verify::{Report, VerifyOptions};
+pub use cores::progress::Progress;
 pub use diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, ValueDiff, diff};
+pub use disk::access::keep_access;
+pub use disk::publish::AtomicFile;
 pub use edit::{Editor, Storage, compact, compacted_len};
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Result, codes};
+pub use file::builder::{FileBuilder, SourceId};
+pub use file::kind::Kind;
+pub use file::open::{OpenOptions, Verify, open_settled};
+pub use file::tensor::{ComponentReader, Tensor};
+pub use file::value_rule::ValueRule;
 pub use file::{Entry, File, Warning, WarningKind};
-pub use hash::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};
-pub use kind::Kind;
-pub use open::{OpenOptions, Verify, open_settled};
-pub use options::{ComponentOptions, Compression, DEFAULT_LEVEL, ObjectOptions, WriteOptions};
-pub use progress::Progress;
-pub use publish::AtomicFile;
+pub use read::dense_reader::DenseReader;
 pub use repair::{
     Fate, Generation, Recovered, RecoveredComponent, Recovery, RepairOptions, Standing, Verdict,
     examine, repair, repair_storage,
 };
-pub use stream::{ComponentWriter, ObjectWriter};
-pub use tensor::{ComponentReader, Tensor};
-pub use tolerated::ValueRule;
-pub use verify::{Report, VerifyOptions};
-pub use writer::Writer;
+pub use write::options::{
+    ComponentOptions, Compression, DEFAULT_LEVEL, ObjectOptions, WriteOptions,
+};
+pub use write::stream::{ComponentWriter, ObjectWriter};
+pub use write::writer::Writer;
 
 #[cfg(feature = "mmap")]
 pub use zt_container::Map;

@@ -10,13 +10,13 @@ use std::collections::hash_map::Entry as Slot;
 use zt_container::Limits;
 use zt_manifest::{DType, Map, Value};
 
-use crate::contents::{Key, key};
+use crate::cores::parallel;
+use crate::cores::progress::{Gauge, Progress};
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::overlap::Allowance;
+use crate::file::tensor::Tensor;
 use crate::file::{Entry, File};
-use crate::overlap::Allowance;
-use crate::parallel;
-use crate::progress::{Gauge, Progress};
-use crate::tensor::Tensor;
+use crate::read::contents::{Key, key};
 
 /// How two files are compared.
 #[derive(Clone, Copy, Default)]

@@ -6,9 +6,9 @@ use zt_manifest::{DType, Text, Value};
 use super::number::Rule;
 use super::stream::{Reader, Stream, difference};
 use super::{Change, DiffOptions, Side, attributes, unless_interrupted};
+use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
-use crate::progress::Gauge;
-use crate::tensor::{Located, Tensor};
+use crate::file::tensor::{Located, Tensor};
 
 /// What differs. Only an interruption is an error.
 pub(super) fn changes(
@@ -192,7 +192,7 @@ impl Pair<'_, '_> {
 fn dense_type(tensor: &Tensor<'_>) -> Option<Type> {
     let format = tensor.registry().format(tensor.format())?;
     format.dense_type(
-        &crate::catalog::signature(tensor.object()),
+        &crate::file::catalog::signature(tensor.object()),
         tensor.registry(),
     )
 }

@@ -5,12 +5,12 @@ use zt_manifest::{DType, Text};
 
 use super::number::{Rule, Values, compare};
 use super::{Side, ValueDiff};
-use crate::dense_reader::DenseReader;
+use crate::cores::parallel;
+use crate::cores::progress::Gauge;
+use crate::cores::scratch::resize;
 use crate::error::{Error, Result};
-use crate::parallel;
-use crate::progress::Gauge;
-use crate::scratch::resize;
-use crate::tensor::ComponentReader;
+use crate::file::tensor::ComponentReader;
+use crate::read::dense_reader::DenseReader;
 
 /// Bytes of the longer side that are in memory at a time.
 const PIECE: usize = 8 << 20;

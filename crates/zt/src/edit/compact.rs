@@ -10,12 +10,12 @@ use zt_manifest::Manifest;
 use super::extent::{Extent, Moved, Mover, PIECE, Stored, extents};
 use super::storage::{Before, LockedFile, Storage};
 use super::trailer_of;
+use crate::cores::progress::Progress;
+use crate::cores::scratch::zeroed;
+use crate::disk::publish::AtomicFile;
 use crate::error::{Error, Result};
 use crate::file::File;
-use crate::open::OpenOptions;
-use crate::progress::Progress;
-use crate::publish::AtomicFile;
-use crate::scratch::zeroed;
+use crate::file::open::OpenOptions;
 
 /// The manifest's size and the footer magic.
 pub(crate) const FOOTER_LEN: u64 = 16;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use zt_container::{ALIGNMENT, Blob, BlobReader, ContainerWriter, Digest, Limits, Source, Span};
 
-use crate::encode::alignment_of;
+use crate::cores::progress::{Progress, report};
+use crate::cores::scratch::zeroed;
 use crate::error::{Error, Result};
-use crate::overlap::Allowance;
-use crate::progress::{Progress, report};
-use crate::scratch::zeroed;
+use crate::file::overlap::Allowance;
+use crate::write::encode::alignment_of;
 
 /// Bytes are moved in pieces of this size.
 pub(crate) const PIECE: usize = 1 << 20;

@@ -12,9 +12,9 @@
 use zt_container::Span;
 
 use super::Storage;
+use crate::cores::scratch::zeroed;
 use crate::error::Result;
 use crate::file::File;
-use crate::scratch::zeroed;
 
 const MAGIC: [u8; 8] = *b"ZT-EDIT\0";
 

@@ -18,15 +18,15 @@ pub use compact::{compact, compacted_len};
 pub(crate) use extent::{Moved, Mover, Stored, extents};
 pub use storage::Storage;
 pub(crate) use storage::{Before, LockedFile};
-pub(crate) use tail::Tail;
+use tail::GrowingTail;
 
-use crate::directory::Directory;
+use crate::cores::scratch::zeroed;
 use crate::error::{Error, Fault, Result};
 use crate::file::File;
-use crate::open::OpenOptions;
-use crate::options::{Compression, WriteOptions};
-use crate::scratch::zeroed;
-use crate::writer::{Sink, Writer};
+use crate::file::open::OpenOptions;
+use crate::write::directory::Directory;
+use crate::write::options::{Compression, WriteOptions};
+use crate::write::writer::{Sink, Writer};
 
 /// Changes a `.zt` file where it is: what is added goes behind its end, and between any two calls to
 /// the system there is nothing else to be read than the old file or the new one, by any reader.
@@ -136,7 +136,7 @@ impl Editor {
                 }
             }
         }
-        let tail = Tail::new(storage, byte_len, &trailer)?;
+        let tail = GrowingTail::new(storage, byte_len, &trailer)?;
         let sink = Sink::Tail(Box::new(tail));
         let mut writer = Writer::resume(sink, byte_len, objects, options)?;
         *writer.attributes_mut() = before.attributes()?;

@@ -19,13 +19,14 @@ use std::sync::Arc;
 
 use super::leftover;
 use super::storage::Storage;
+use crate::cores::scratch::zeroed;
+use crate::disk::publish::BUFFER;
 use crate::error::{Error, Result};
-use crate::publish::BUFFER;
-use crate::scratch::zeroed;
+use crate::write::writer::Tail;
 
 /// Writes into the room between the old end of a file and the copy of its trailer, and moves the
 /// copy away where the room runs out. Dropped before [`Tail::commit`], it undoes all of it.
-pub(crate) struct Tail {
+pub(crate) struct GrowingTail {
     storage: Arc<dyn Storage>,
     /// The manifest and footer as they are, which readers look for at the end, behind a note.
     copy: Vec<u8>,
@@ -57,7 +58,7 @@ const LEAST: u64 = 1 << 20;
 /// Of memory: what systems write at a time, and make a file longer by.
 const PAGE: u64 = 4096;
 
-impl Tail {
+impl GrowingTail {
     /// `trailer` are the last bytes of the storage. Nothing is changed yet.
     pub(super) fn new(storage: Arc<dyn Storage>, old_len: u64, trailer: &[u8]) -> Result<Self> {
         let note = leftover::note(old_len);
@@ -65,7 +66,7 @@ impl Tail {
         let (first, behind) = copy.split_at_mut(note.len());
         first.copy_from_slice(&note);
         behind.copy_from_slice(trailer);
-        Ok(Tail {
+        Ok(GrowingTail {
             storage,
             copy,
             trailer_len: trailer.len(),
@@ -75,12 +76,6 @@ impl Tail {
             copy_at: None,
             state: State::Growing,
         })
-    }
-
-    /// Makes room for so many bytes behind those that were written and gathered.
-    pub(super) fn make_room(&mut self, byte_len: u64) -> io::Result<()> {
-        let len = add(self.gathered.len() as u64, byte_len)?;
-        self.attempt(|tail| tail.make_room_for(len))
     }
 
     /// Does it, unless something has failed before.
@@ -148,13 +143,21 @@ impl Tail {
         self.gathered = gathered;
         Ok(())
     }
+}
+
+impl Tail for GrowingTail {
+    /// Makes room for so many bytes behind those that were written and gathered.
+    fn make_room(&mut self, byte_len: u64) -> io::Result<()> {
+        let len = add(self.gathered.len() as u64, byte_len)?;
+        self.attempt(|tail| tail.make_room_for(len))
+    }
 
     /// Makes what was written the file: all of it durable, the copy cut off, the old trailer
     /// cleared.
     ///
     /// After an error before the cut the old file is back; after one behind it the new file is
     /// there, and nobody knows whether it is durable.
-    pub(super) fn commit(&mut self) -> io::Result<()> {
+    fn commit(&mut self) -> io::Result<()> {
         self.attempt(|tail| {
             // Before anything has changed: later there is nobody to tell that there is no memory.
             let zeros = zeroed(tail.trailer_len).map_err(Error::from)?;
@@ -171,7 +174,7 @@ impl Tail {
     }
 }
 
-impl Write for Tail {
+impl Write for GrowingTail {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.attempt(|tail| {
             if tail.gathered.len().saturating_add(bytes.len()) <= BUFFER {
@@ -193,7 +196,7 @@ impl Write for Tail {
     }
 }
 
-impl Drop for Tail {
+impl Drop for GrowingTail {
     fn drop(&mut self) {
         if self.state != State::Committed {
             // Also where there is no copy yet: reserved space goes back. There is nobody to tell.

@@ -13,10 +13,10 @@ use super::options::RepairOptions;
 use super::places::{Places, Root};
 use super::recovery::{Chosen, Recovery};
 use super::view::{View, header_of};
+use crate::cores::progress::Gauge;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::File;
-use crate::open::OpenOptions;
-use crate::progress::Gauge;
+use crate::file::open::OpenOptions;
 
 /// Manifests that are judged, from the end of the file on. An edited file has two or three.
 const MOST: usize = 64;
@@ -32,7 +32,7 @@ struct Examination<'e> {
 
 /// Finds the manifest that is the file's, and what of it is there. Changes nothing.
 pub(super) fn examine(source: &Arc<dyn Source>, options: &RepairOptions<'_>) -> Result<Recovery> {
-    crate::parallel::on(options.threads, || {
+    crate::cores::parallel::on(options.threads, || {
         let gauge = Gauge::new(options.progress);
         let header_len = source.byte_len().min(HEADER_LEN);
         let mut header = vec![0; usize::try_from(header_len).unwrap_or(0)];

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use zt_container::{Blob, BlobReader, Encoding, Limits, Source};
 
+use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
-use crate::overlap::Allowance;
-use crate::progress::Gauge;
-use crate::tensor::believed_len;
+use crate::file::overlap::Allowance;
+use crate::file::tensor::believed_len;
 
 /// Stored bytes are read, and decoded, in pieces of this size.
 const PIECE: usize = 256 << 10;
@@ -103,7 +103,7 @@ impl<'l> Ledger<'l> {
                 order.push(blob);
             }
         }
-        let proofs = crate::parallel::map(&order, |blob| self.look(blob))?;
+        let proofs = crate::cores::parallel::map(&order, |blob| self.look(blob))?;
         for (blob, proof) in order.into_iter().zip(proofs) {
             self.known.insert(blob.clone(), proof);
         }
@@ -129,7 +129,7 @@ impl<'l> Ledger<'l> {
             }
             order.push((blob, count));
         }
-        let proofs = crate::parallel::map(&order, |(blob, _)| self.look(blob))?;
+        let proofs = crate::cores::parallel::map(&order, |(blob, _)| self.look(blob))?;
         let right = order.iter().zip(&proofs);
         let right = right.filter(|(_, proof)| matches!(proof, Proof::Digest));
         Ok(Some(right.map(|((_, count), _)| count).sum()))

@@ -2,7 +2,7 @@
 
 use zt_container::Limits;
 
-use crate::progress::Progress;
+use crate::cores::progress::Progress;
 
 /// How a file is looked at to be repaired.
 #[derive(Clone, Copy, Default)]

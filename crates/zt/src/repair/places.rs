@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use zt_container::{ALIGNMENT, HEADER_LEN, MAGIC, SIZE_LEN, Source, Span, bytes_of};
 
 use super::needles::Needles;
+use crate::cores::progress::{Progress, report};
 use crate::error::Result;
-use crate::progress::{Progress, report};
 
 /// Bytes that are looked at at a time.
 const PIECE: u64 = 1 << 20;

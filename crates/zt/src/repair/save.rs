@@ -9,14 +9,14 @@ use zt_manifest::{ByteOrder, Component, DType, Manifest, Map, Object, Value};
 
 use super::fate::{Fate, Recovered};
 use super::recovery::Recovery;
+use crate::cores::progress::{Progress, report};
+use crate::cores::scratch::zeroed;
+use crate::disk::publish::AtomicFile;
 use crate::edit::{FOOTER_LEN, Moved, Mover, Stored, extents};
-use crate::encode::alignment_of;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::Entry;
-use crate::progress::{Progress, report};
-use crate::publish::AtomicFile;
-use crate::scratch::zeroed;
-use crate::tensor::{Located, Tensor};
+use crate::file::tensor::{Located, Tensor};
+use crate::write::encode::alignment_of;
 
 /// What some components of an object are: no value of its format, and nothing that passes for one.
 const PARTIAL: &str = "zt.partial/1";

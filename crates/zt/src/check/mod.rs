@@ -1,0 +1,18 @@
+//! Room `check`: work on all bytes of a file.
+//!
+//! | module | does |
+//! | --- | --- |
+//! | `verify` | checks digests, contents and the rules of the format: `File::verify` |
+//! | `hash` | computes the identity of tensors: `File::hash` |
+//! | `survey` | lists the stored ranges of all components, each range once |
+//!
+//! Both calls read each stored range once, even if many components share it, and both report
+//! their progress and can be interrupted.
+//!
+//! It knows the rooms `error`, `cores`, `file` and `read`.
+//!
+//! It must not know how files are written or repaired: it changes no byte.
+
+pub(crate) mod hash;
+mod survey;
+pub(crate) mod verify;

@@ -1,0 +1,256 @@
+//! Which stored bytes the components of a file have, each range once.
+
+use zt_container::{Digest, DigestAlgorithm, Encoding, Span, ZstdFault, check_declared};
+use zt_manifest::{ByteOrder, DType};
+
+use crate::cores::progress::Gauge;
+use crate::cores::scan::{Job, Outcome, scan};
+use crate::error::Result;
+use crate::file::overlap::Allowance;
+use crate::file::tensor::{Located, Tensor};
+use crate::file::{Entry, File};
+
+/// Every component of every sound object, and what was found in its bytes.
+///
+/// Tied weights share a blob, and a manifest of a few bytes can give one blob to any number of
+/// components: however many there are, its bytes are looked at once. Memory: the number of
+/// components.
+pub(crate) struct Survey<'f> {
+    /// By entry: its fault, or its handle and the first of its components in `outcome_of`.
+    objects: Vec<Result<(Tensor<'f>, usize)>>,
+    /// By component: its outcome; `None` where what it declares is refused without a look.
+    outcome_of: Vec<Option<u32>>,
+    outcomes: Vec<Outcome>,
+}
+
+/// What a survey is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    /// Whether the file's own policy on digests does not matter.
+    pub(crate) every_digest: bool,
+    /// Whether bools are looked at.
+    pub(crate) bools: bool,
+    /// Whether the content is hashed.
+    pub(crate) content: bool,
+}
+
+/// Components of one key have the same content.
+type Key = (usize, Span, Encoding, usize);
+
+impl<'f> Survey<'f> {
+    /// Looks at the bytes of all components, on the pool that this runs on.
+    ///
+    /// # Errors
+    ///
+    /// Interruption alone.
+    pub(crate) fn of(
+        file: &'f File,
+        entries: &[Entry<'f>],
+        wanted: Wanted,
+        gauge: &Gauge<'_>,
+    ) -> Result<Self> {
+        let mut objects = Vec::with_capacity(entries.len());
+        let mut parts = Vec::new();
+        for entry in entries {
+            let first = parts.len();
+            objects.push(entry.tensor().map(|tensor| (tensor, first)));
+            if let Some(Ok((tensor, _))) = objects.last() {
+                parts.extend(tensor.located().map(|part| (*tensor, part)));
+            }
+        }
+        let limits = &file.inner.limits;
+        let mut order: Vec<(Key, u32)> = Vec::with_capacity(parts.len());
+        for ((tensor, part), at) in parts.iter().zip(0..) {
+            if check_declared(&part.component.blob, limits).is_ok() {
+                order.push((key(tensor, *part), at));
+            }
+        }
+        order.sort_unstable_by_key(|((source, span, encoding, width), at)| {
+            let (offset, byte_len) = (span.offset(), span.byte_len());
+            (*source, offset, byte_len, *encoding as u8, *width, *at)
+        });
+        let mut outcome_of = vec![None; parts.len()];
+        let mut jobs: Vec<Job<'f>> = Vec::new();
+        // Ranges that overlap have each to be read: a file may ask for only so much of that.
+        let mut allowance: Option<(usize, Allowance)> = None;
+        let mut refused: Vec<u32> = Vec::new();
+        let mut last = None;
+        for (key, at) in order {
+            let Some(((tensor, part), outcome)) =
+                place(&parts, at).zip(place_mut(&mut outcome_of, at))
+            else {
+                continue;
+            };
+            if last != Some(key) {
+                let (source, span, ..) = key;
+                let of_source = allowance.filter(|(known, _)| *known == source);
+                let (_, mut left) = of_source.unwrap_or_else(|| {
+                    let byte_len = tensor.source(*part).byte_len();
+                    (source, Allowance::of(byte_len, limits))
+                });
+                let spent = left.spend(span.byte_len());
+                allowance = Some((source, left));
+                if spent.is_err() {
+                    refused.push(at);
+                    continue;
+                }
+                jobs.push(new_job(tensor, *part, wanted));
+                last = Some(key);
+            }
+            *outcome = u32::try_from(jobs.len().saturating_sub(1)).ok();
+            if let Some(job) = jobs.last_mut() {
+                add(job, tensor, *part, wanted);
+            }
+        }
+        let mut outcomes = scan(&jobs, limits, gauge)?;
+        if let Some((_, allowance)) = allowance.filter(|_| !refused.is_empty()) {
+            let is_refused = u32::try_from(outcomes.len()).ok();
+            outcomes.push(Outcome::failed(allowance.exceeded()));
+            for at in refused {
+                if let Some(outcome) = place_mut(&mut outcome_of, at) {
+                    *outcome = is_refused;
+                }
+            }
+        }
+        Ok(Survey {
+            objects,
+            outcome_of,
+            outcomes,
+        })
+    }
+
+    /// Bytes of content that were decoded, those that components share once.
+    pub(crate) fn decoded_len(&self) -> u64 {
+        let lens = self.outcomes.iter().flat_map(|outcome| &outcome.decoded);
+        lens.fold(0, |all, len| all.saturating_add(*len))
+    }
+
+    /// The handle of an entry, or its fault, and what was found in each of its components: in the
+    /// order of [`Tensor::located`].
+    pub(crate) fn object(
+        &self,
+        at: usize,
+    ) -> Result<(Tensor<'f>, impl Iterator<Item = Option<&Outcome>>)> {
+        let object = self.objects.get(at).cloned();
+        let (tensor, first) =
+            object.unwrap_or_else(|| Err(crate::error::Fault::NoSuchObject.into()))?;
+        let outcomes = self.outcome_of.get(first..).unwrap_or_default().iter();
+        let outcomes = outcomes.map(|outcome| {
+            let at = usize::try_from((*outcome)?).ok()?;
+            self.outcomes.get(at)
+        });
+        Ok((tensor, outcomes))
+    }
+}
+
+fn place<T>(items: &[T], at: u32) -> Option<&T> {
+    items.get(usize::try_from(at).ok()?)
+}
+
+fn place_mut<T>(items: &mut [T], at: u32) -> Option<&mut T> {
+    items.get_mut(usize::try_from(at).ok()?)
+}
+
+fn key(tensor: &Tensor<'_>, part: Located<'_>) -> Key {
+    let component = part.component;
+    let width = match component.byte_order {
+        ByteOrder::Big => component.dtype.map_or(1, DType::byte_len),
+        _ => 1,
+    };
+    let blob = &component.blob;
+    (tensor.source_index(part), blob.span, blob.encoding, width)
+}
+
+fn new_job<'f>(tensor: &Tensor<'f>, part: Located<'f>, wanted: Wanted) -> Job<'f> {
+    let (_, span, encoding, width) = key(tensor, part);
+    Job {
+        source: tensor.source(part),
+        span,
+        encoding,
+        declared: part.component.blob.decoded_len,
+        width,
+        sum: None,
+        sha256: false,
+        xxh3: false,
+        content: wanted.content,
+        bools: false,
+        is_disputed: false,
+        uses: 0,
+    }
+}
+
+/// One more component that has these bytes.
+fn add(job: &mut Job<'_>, tensor: &Tensor<'_>, part: Located<'_>, wanted: Wanted) {
+    let blob = &part.component.blob;
+    if wanted.every_digest || tensor.must_verify(part) {
+        let algorithm = blob.digest.as_ref().and_then(Digest::algorithm);
+        job.sha256 |= algorithm == Some(DigestAlgorithm::Sha256);
+        job.xxh3 |= algorithm == Some(DigestAlgorithm::Xxh3);
+        // The digests of one range are of one algorithm, but for chains beside a checksum: files
+        // that we do not know use one for all.
+        job.sum = job
+            .sum
+            .or(algorithm.filter(|algorithm| algorithm.combines()));
+    }
+    job.bools |= wanted.bools && part.component.dtype == Some(DType::Bool);
+    job.is_disputed |= job.declared != blob.decoded_len;
+    job.declared = job.declared.max(blob.decoded_len);
+    job.uses = job.uses.saturating_add(1);
+}
+
+/// What one component makes of what was found in its bytes: the length of its content, where the
+/// digest is right (if `verify`), the content is whole, and no bool is another byte.
+///
+/// A wrong digest explains whatever a decoder stumbles over, and is reported instead.
+pub(crate) fn judge(
+    tensor: &Tensor<'_>,
+    part: Located<'_>,
+    outcome: Option<&Outcome>,
+    verify: bool,
+) -> Result<u64> {
+    let blob = &part.component.blob;
+    let limits = tensor.limits();
+    check_declared(blob, limits).map_err(|error| tensor.blame(error, part))?;
+    // More than 2^32 components, or more bytes than a checksum can be combined over: neither
+    // exists, and neither passes unverified in silence.
+    let unknown = || zt_container::Error::Misuse(zt_container::Misuse::TooLong);
+    let Some(outcome) = outcome else {
+        return Err(tensor.blame(unknown(), part));
+    };
+    let digest = blob.digest.as_ref().filter(|_| verify);
+    let digest = digest.and_then(|expected| Some((expected, expected.algorithm()?)));
+    if let Some((expected, algorithm)) = digest {
+        match outcome.digest(algorithm) {
+            Some(found) if found == expected => {}
+            Some(found) => {
+                let (expected, found) = (expected.clone(), found.clone());
+                let mismatch = zt_container::Error::DigestMismatch { expected, found };
+                return Err(tensor.blame(mismatch, part));
+            }
+            None if outcome.decoded.is_ok() => return Err(tensor.blame(unknown(), part)),
+            None => {}
+        }
+    }
+    let decoded = outcome.decoded.clone();
+    let found = decoded.map_err(|error| tensor.blame(error, part))?;
+    match blob.decoded_len {
+        Some(expected) if expected < found => {
+            let fault = zt_container::Error::from(ZstdFault::Long { expected });
+            return Err(tensor.blame(fault, part));
+        }
+        Some(expected) if expected > found => {
+            let fault = zt_container::Error::from(ZstdFault::Short { expected, found });
+            return Err(tensor.blame(fault, part));
+        }
+        _ => {}
+    }
+    if digest.is_some() {
+        tensor.set_verified(part);
+    }
+    if let Some(error) = &outcome.wrong_bool
+        && part.component.dtype == Some(DType::Bool)
+    {
+        return Err(tensor.blame_format(error.as_ref().clone().with_role(part.role.clone())));
+    }
+    Ok(found)
+}

@@ -1,0 +1,289 @@
+//! Everything that can be checked of a file, checked.
+
+use zt_container::{BlobReader, Span};
+
+use crate::check::survey::{Survey, Wanted, judge};
+use crate::cores::progress::{Gauge, Progress};
+use crate::error::{Error, Fault, Result};
+use crate::file::overlap::Allowance;
+use crate::file::tensor::{Located, Tensor};
+use crate::file::{Entry, File, Warning};
+
+/// How a file is verified.
+#[derive(Clone, Copy, Default)]
+pub struct VerifyOptions<'p> {
+    /// Whether what a reader tolerates and a writer must not do is a problem too: padding that is
+    /// not zero, blobs that overlap in part, indices that are not u64, blobs off the grid.
+    pub strict: bool,
+    /// Threads; all cores where `None`.
+    pub threads: Option<usize>,
+    /// Told of decoded bytes.
+    pub progress: Option<Progress<'p>>,
+}
+
+impl std::fmt::Debug for VerifyOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("VerifyOptions");
+        debug
+            .field("strict", &self.strict)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What verifying a file has found.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// Objects, faulty ones included.
+    pub objects: u64,
+    /// Components that were decoded, whether rightly or not.
+    pub components: u64,
+    /// Decoded bytes that were checked.
+    pub bytes: u64,
+    /// Components without a digest that can be checked: object and role.
+    pub unverified: Vec<(String, String)>,
+    /// Objects of formats that nobody has registered: their digests were compared, but whether their
+    /// contents keep the format's rules, nobody here knows.
+    pub unchecked: Vec<String>,
+    /// Every fault, in the order of the data.
+    pub problems: Vec<Error>,
+    /// Remarks that are no faults.
+    pub warnings: Vec<Warning>,
+}
+
+impl Report {
+    /// Whether there are no problems.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+impl File {
+    /// Checks every object against its format, decodes every component, compares every digest and
+    /// looks at indices and bools. On all cores, also within one large component; memory is a few
+    /// pieces of 1 MiB for each core, and the index components of one sparse object.
+    ///
+    /// Bytes that several components share are looked at once. Where ranges overlap so that reading
+    /// each takes more than [`Limits::overlap`](crate::Limits::overlap) times the file, the last ones
+    /// are a problem of code `overlap`. What is reported does not depend on the number of threads.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Interrupted`] alone: problems of the file are in the report.
+    pub fn verify(&self, options: &VerifyOptions<'_>) -> Result<Report> {
+        crate::cores::parallel::on(options.threads, || self.verify_here(options))
+    }
+
+    fn verify_here(&self, options: &VerifyOptions<'_>) -> Result<Report> {
+        let gauge = Gauge::new(options.progress);
+        let entries = self.entries();
+        let wanted = Wanted {
+            every_digest: true,
+            bools: true,
+            content: false,
+        };
+        let survey = Survey::of(self, &entries, wanted, &gauge)?;
+        let mut report = Report {
+            warnings: self.warnings(),
+            ..Report::default()
+        };
+        report.objects = entries.len() as u64;
+        let allowance = Allowance::of(survey.decoded_len(), &self.inner.limits);
+        // Contents are looked at once their bytes are known to be right.
+        let mut contents = Vec::new();
+        let mut problems = Vec::with_capacity(entries.len());
+        for (at, entry) in entries.iter().enumerate() {
+            let mut findings = Findings::default();
+            if let Some(tensor) = findings.check(entry, at, &survey, options.strict) {
+                contents.push((at, tensor));
+            }
+            report.components = report.components.saturating_add(findings.components);
+            report.bytes = report.bytes.saturating_add(findings.bytes);
+            report.unverified.extend(findings.unverified);
+            if findings.is_unchecked {
+                report.unchecked.push(entry.name().to_owned());
+            }
+            problems.push(findings.problems);
+        }
+        let checked = crate::read::contents::check(&contents, allowance, &gauge)?;
+        for ((at, _), error) in contents.iter().zip(checked) {
+            if let Some(problems) = problems.get_mut(*at) {
+                problems.extend(error);
+            }
+        }
+        report.problems = problems.into_iter().flatten().collect();
+        if options.strict {
+            report.problems.extend(self.placement_problems(&entries));
+            let tolerated = &self.inner.tolerated;
+            let problems = tolerated.verify(self, &gauge)?;
+            report.problems.extend(problems);
+            for warning in report
+                .warnings
+                .iter()
+                .filter(|warning| warning.code == "alignment")
+            {
+                let error = Error::new(
+                    crate::ErrorKind::Malformed,
+                    "alignment",
+                    warning.message.clone(),
+                );
+                let error = error.with_object(warning.object.as_deref().unwrap_or_default());
+                report
+                    .problems
+                    .push(error.with_component(warning.component.as_deref().unwrap_or("")));
+            }
+        }
+        Ok(report)
+    }
+
+    /// Blobs that overlap in part, and bytes between blobs that are not zero. Spec: §4.
+    fn placement_problems(&self, entries: &[Entry<'_>]) -> Vec<Error> {
+        let Some(region) = self.data_region() else {
+            return Vec::new();
+        };
+        let mut blobs: Vec<(Span, &str, &str)> = Vec::new();
+        // Bytes that seem to be nobody's may be those of an object at fault.
+        let mut is_known = true;
+        for entry in entries {
+            let Ok(object) = entry.object() else {
+                is_known = false;
+                continue;
+            };
+            let components = object.components.iter();
+            blobs.extend(components.map(|(role, c)| (c.blob.span, entry.name(), role.as_ref())));
+        }
+        blobs.retain(|(span, ..)| !span.is_empty());
+        blobs.sort_by_key(|(span, ..)| (span.offset(), span.byte_len()));
+
+        let padding = |start, end| match is_known {
+            true => self.padding_problem(Span::between(start, end)?),
+            false => None,
+        };
+        let mut problems = Vec::new();
+        let mut end = region.offset();
+        let mut last: Option<(Span, &str, &str)> = None;
+        for (span, name, role) in blobs {
+            match last {
+                // The same range may have several names: tied weights.
+                Some((other, ..)) if other == span => {}
+                Some((other, name_of_other, role_of_other)) if other.overlaps(span) => {
+                    let fault = Fault::Overlap {
+                        other: format!("{name_of_other}/{role_of_other}"),
+                    };
+                    let error = Error::from(fault).with_object(name).with_component(role);
+                    problems.push(error.with_span(span));
+                }
+                _ => problems.extend(padding(end, span.offset())),
+            }
+            if span.end() >= end {
+                end = span.end();
+                last = Some((span, name, role));
+            }
+        }
+        problems.extend(padding(end, region.end()));
+        problems
+    }
+
+    fn padding_problem(&self, gap: Span) -> Option<Error> {
+        if gap.is_empty() {
+            return None;
+        }
+        let source = self.inner.sources.first()?;
+        let blob = zt_container::Blob::raw(gap);
+        let mut reader = match BlobReader::unverified(source, &blob, &self.inner.limits) {
+            Ok(reader) => reader,
+            Err(error) => return Some(error.into()),
+        };
+        let mut piece = vec![0; 64 << 10];
+        let mut offset = gap.offset();
+        loop {
+            let len = match reader.read(&mut piece) {
+                Ok(0) => return None,
+                Ok(len) => len,
+                Err(error) => return Some(Error::from(error).with_span(gap)),
+            };
+            let bytes = piece.get(..len).unwrap_or_default();
+            if let Some(at) = bytes.iter().position(|byte| *byte != 0) {
+                let offset = offset.saturating_add(at as u64);
+                return Some(Error::from(Fault::Padding { offset }).with_offset(offset));
+            }
+            offset = offset.saturating_add(len as u64);
+        }
+    }
+}
+
+/// What was found in one object.
+#[derive(Default)]
+struct Findings {
+    components: u64,
+    bytes: u64,
+    unverified: Vec<(String, String)>,
+    /// Of a format that is not known.
+    is_unchecked: bool,
+    problems: Vec<Error>,
+}
+
+impl Findings {
+    /// The tensor, where its contents are to be looked at as well.
+    fn check<'f>(
+        &mut self,
+        entry: &Entry<'f>,
+        at: usize,
+        survey: &Survey<'f>,
+        strict: bool,
+    ) -> Option<Tensor<'f>> {
+        let (tensor, outcomes) = match survey.object(at) {
+            Ok(object) => object,
+            Err(fault) => {
+                self.problems.push(fault);
+                return None;
+            }
+        };
+        let format = tensor.registry().format(tensor.format());
+        self.is_unchecked = format.is_none();
+        if strict && let Some(format) = format {
+            let signature = crate::file::catalog::signature(tensor.object());
+            let strict = format.check_strict(&signature, tensor.registry());
+            self.problems
+                .extend(strict.err().map(|error| tensor.blame_format(error)));
+        }
+        let mut lengths = Vec::new();
+        let mut is_sound = true;
+        for (part, outcome) in tensor.located().zip(outcomes) {
+            let digest = part.component.blob.digest.as_ref();
+            if digest.is_none_or(|digest| digest.algorithm().is_none()) {
+                let name = entry.name().to_owned();
+                self.unverified.push((name, part.role.to_string()));
+            }
+            self.components = self.components.saturating_add(1);
+            let decoded = outcome.and_then(|outcome| outcome.decoded.as_ref().ok());
+            self.bytes = self.bytes.saturating_add(decoded.copied().unwrap_or(0));
+            // Whatever the file was opened with: comparing digests is what this is for.
+            match judge(&tensor, part, outcome, true) {
+                Ok(byte_len) => lengths.push(byte_len),
+                Err(error) => {
+                    is_sound = false;
+                    self.problems.push(error);
+                }
+            }
+        }
+        // Lengths that an old file leaves out are known by now, and held to the same rules.
+        let unknown = |part: Located<'_>| part.component.blob.decoded_len.is_none();
+        if is_sound && tensor.located().any(unknown) {
+            let mut object = tensor.object().clone();
+            for ((_, component), byte_len) in object.components.iter_mut().zip(lengths) {
+                component.blob.decoded_len = Some(byte_len);
+            }
+            if let Err(error) = crate::file::catalog::check(&mut object, tensor.registry()) {
+                is_sound = false;
+                let error = crate::file::catalog::blame_blob(error, &object);
+                self.problems.push(error.with_object(entry.name()));
+            }
+        }
+        let roles = format.filter(|_| is_sound)?.data_roles();
+        let is_wanted = roles.is_none_or(|roles| !roles.is_empty());
+        is_wanted.then_some(tensor)
+    }
+}

@@ -1,0 +1,222 @@
+//! Large components read and decoded on all cores, piece by piece, straight into their place.
+//!
+//! A piece is a frame of a zstd blob, or a stretch of a raw one: it is fetched, hashed and decoded
+//! on one core without a look at its neighbours. Without the feature `rayon`, and for small
+//! components, the container's own reader does the same on one.
+
+use zt_container::{Blob, Limits, Source, read_into};
+
+#[cfg(feature = "rayon")]
+use crate::cores::parallel::threads;
+use crate::error::Result;
+
+/// Reads and decodes all of `blob` into `out`, which has exactly its decoded length; compares the
+/// digest where `verify` says so and there is one.
+pub(crate) fn read(
+    source: &dyn Source,
+    blob: &Blob,
+    verify: bool,
+    limits: &Limits,
+    out: &mut [u8],
+) -> Result<()> {
+    #[cfg(feature = "rayon")]
+    if threads() > 1
+        && let Some(pieces) = parallel::plan(source, blob, limits, out)?
+    {
+        return parallel::read(source, blob, verify, &pieces, out);
+    }
+    Ok(read_into(source, blob, verify, limits, out)?)
+}
+
+/// Compares the digest of a blob that is resident.
+pub(crate) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
+    #[cfg(feature = "rayon")]
+    if stored.len() >= parallel::WORTH_IT && threads() > 1 {
+        return parallel::check_digest(blob, stored);
+    }
+    Ok(zt_container::check_digest(blob, stored)?)
+}
+
+#[cfg(feature = "rayon")]
+mod parallel {
+    use rayon::prelude::*;
+    use zt_container::codec::{decode_into, frames};
+    use zt_container::{
+        Blob, Digest, DigestAlgorithm, Encoding, Error, Limits, Misuse, Source, Span, bytes_of,
+        check_declared,
+    };
+
+    use crate::cores::announce::announce;
+    use crate::cores::scratch::fetch;
+    use crate::cores::sums::{compare, explained, hash};
+    use crate::error::Result;
+
+    /// Below this, waking other cores costs more than they save.
+    pub(super) const WORTH_IT: usize = 4 << 20;
+
+    /// Raw bytes that one core takes at a time: small enough to stay in its cache between being
+    /// read and being hashed.
+    const STRETCH: u64 = 1 << 20;
+
+    /// Stored bytes, and how many of the decoded ones they are.
+    #[derive(Debug, Clone, Copy)]
+    pub(super) struct Piece {
+        stored: Span,
+        content_len: u64,
+    }
+
+    /// The pieces of `blob`, or `None` where it has to be, or had better be, read in one go.
+    pub(super) fn plan(
+        source: &dyn Source,
+        blob: &Blob,
+        limits: &Limits,
+        out: &[u8],
+    ) -> Result<Option<Vec<Piece>>> {
+        let is_whole = blob.decoded_len == Some(out.len() as u64);
+        if out.len() < WORTH_IT || !is_whole || source.is_sequential() {
+            return Ok(None);
+        }
+        check_declared(blob, limits)?;
+        match blob.encoding {
+            Encoding::Raw => Ok(Some(stretches(blob.span))),
+            Encoding::Zstd => {
+                let frames = frames(source, blob)?.filter(|frames| frames.len() > 1);
+                let pieces = frames.map(|frames| {
+                    let piece = |frame: &zt_container::codec::Frame| Piece {
+                        stored: frame.stored,
+                        content_len: frame.content.byte_len(),
+                    };
+                    frames.iter().map(piece).collect()
+                });
+                Ok(pieces)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn stretches(span: Span) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut offset = span.offset();
+        while offset < span.end() {
+            let content_len = STRETCH.min(span.end().saturating_sub(offset));
+            let stored = Span::new(offset, content_len).unwrap_or_default();
+            pieces.push(Piece {
+                stored,
+                content_len,
+            });
+            offset = stored.end();
+        }
+        pieces
+    }
+
+    pub(super) fn read(
+        source: &dyn Source,
+        blob: &Blob,
+        verify: bool,
+        pieces: &[Piece],
+        out: &mut [u8],
+    ) -> Result<()> {
+        let digest = blob.digest.as_ref().filter(|_| verify);
+        match digest.and_then(|digest| Some((digest, digest.algorithm()?))) {
+            None => decode(source, blob, pieces, out, None).map(drop),
+            // A chain of blocks: one core hashes while the others decode.
+            Some((_, algorithm)) if !algorithm.combines() => {
+                let hash = || hash(source, blob);
+                let decode = || decode(source, blob, pieces, out, None);
+                let (hashed, decoded) = rayon::join(hash, decode);
+                hashed?;
+                decoded.map(drop)
+            }
+            Some((expected, sum)) => match decode(source, blob, pieces, out, Some(sum)) {
+                Ok(found) => compare(expected, found),
+                Err(error) => Err(explained(source, blob, error)),
+            },
+        }
+    }
+
+    /// Fetches and decodes every piece into its part of `out`. The checksum of all stored bytes,
+    /// where one is wanted.
+    fn decode(
+        source: &dyn Source,
+        blob: &Blob,
+        pieces: &[Piece],
+        out: &mut [u8],
+        wanted: Option<DigestAlgorithm>,
+    ) -> Result<Option<Digest>> {
+        let mut rest = out;
+        let mut work = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let len = usize::try_from(piece.content_len).unwrap_or(usize::MAX);
+            // The plan covers the component exactly, or it is none.
+            let Some((part, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
+                return Err(Error::Misuse(Misuse::UnknownLength).into());
+            };
+            work.push((work.len(), piece.stored, part));
+            rest = behind;
+        }
+        let one = |scratch: &mut Vec<u8>, (at, stored, part): (usize, Span, &mut [u8])| {
+            announce(source, at, |at| Some(pieces.get(at)?.stored));
+            let sum = decode_one(source, blob.encoding, stored, part, scratch, wanted)?;
+            Ok((sum, stored.byte_len()))
+        };
+        let sums: Result<Vec<(Option<Digest>, u64)>> =
+            work.into_par_iter().map_init(Vec::new, one).collect();
+        let mut sums = sums?;
+
+        let end = pieces
+            .last()
+            .map_or(blob.span.offset(), |piece| piece.stored.end());
+        let table = Span::between(end, blob.span.end()).unwrap_or_default();
+        if let Some(algorithm) = wanted.filter(|_| !table.is_empty()) {
+            let sum = algorithm.digest(&bytes_of(source, table)?)?;
+            sums.push((Some(sum), table.byte_len()));
+        }
+        Ok(combined(sums))
+    }
+
+    /// One piece: the checksum of its stored bytes, if wanted, its content in `part`.
+    fn decode_one(
+        source: &dyn Source,
+        encoding: Encoding,
+        stored: Span,
+        part: &mut [u8],
+        scratch: &mut Vec<u8>,
+        wanted: Option<DigestAlgorithm>,
+    ) -> Result<Option<Digest>> {
+        let sum = |bytes: &[u8]| wanted.map(|algorithm| algorithm.digest(bytes)).transpose();
+        if encoding == Encoding::Raw {
+            source.read_at(stored.offset(), part)?;
+            return Ok(sum(part)?);
+        }
+        let bytes = match source.slice(stored) {
+            Some(bytes) => bytes,
+            None => fetch(scratch, source, stored)?,
+        };
+        let sum = sum(bytes)?;
+        decode_into(bytes, part)?;
+        Ok(sum)
+    }
+
+    pub(super) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
+        let digest = blob.digest.as_ref();
+        let sum = digest.and_then(|digest| Some((digest, digest.algorithm()?)));
+        let Some((expected, algorithm)) = sum.filter(|(_, algorithm)| algorithm.combines()) else {
+            return Ok(zt_container::check_digest(blob, stored)?);
+        };
+        let stretches = stored.par_chunks(usize::try_from(STRETCH).unwrap_or(WORTH_IT));
+        let sums: Result<Vec<(Option<Digest>, u64)>> = stretches
+            .map(|bytes| {
+                let sum = algorithm.digest(bytes)?;
+                Ok((Some(sum), bytes.len() as u64))
+            })
+            .collect();
+        compare(expected, combined(sums?))
+    }
+
+    /// The digest of stretches one behind the other, each with its length.
+    fn combined(sums: Vec<(Option<Digest>, u64)>) -> Option<Digest> {
+        let mut sums = sums.into_iter();
+        let (first, _) = sums.next()?;
+        sums.fold(first, |total, (sum, len)| total?.followed_by(&sum?, len))
+    }
+}

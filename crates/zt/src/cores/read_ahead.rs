@@ -1,0 +1,176 @@
+//! Bytes that are handed on piece by piece, while the next pieces are read.
+
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use crate::cores::scratch::zeroed;
+use crate::error::{Error, Result};
+
+/// Bytes that are read ahead, but at least one piece and at most four: with fewer, one side waits for
+/// the other to wake up.
+const AHEAD: usize = 4 << 20;
+const MOST: usize = 4;
+
+/// Shorter pieces are read sooner than another thread is there.
+const WORTH_IT: usize = 256 << 10;
+
+/// Calls `take` with what `read` gives, `piece_len` bytes at a time, until the end or an error. If
+/// there are several pieces, and a thread can be had, it reads ahead. It is a thread of its own
+/// because the threads of the pool compute.
+pub(crate) fn for_each_piece<E: From<Error>>(
+    mut read: impl FnMut(&mut [u8]) -> Result<usize> + Send,
+    piece_len: usize,
+    mut take: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut piece = zeroed(piece_len).map_err(Error::from)?;
+    let mut len = read(&mut piece)?;
+    if len == piece_len && len >= WORTH_IT {
+        take(&piece)?;
+        match for_each_ahead(&mut read, piece, &mut take)? {
+            Some(unused) => piece = unused,
+            None => return Ok(()),
+        }
+        len = read(&mut piece)?;
+    }
+    // A piece that is not full is the last one, and the end is still to be reported.
+    while let Some(bytes) = piece.get(..len).filter(|bytes| !bytes.is_empty()) {
+        take(bytes)?;
+        len = read(&mut piece)?;
+    }
+    Ok(())
+}
+
+/// The pieces behind the first, whose memory is used again; or that memory where no thread can be had
+/// and nothing was read.
+fn for_each_ahead<E: From<Error>>(
+    read: &mut (impl FnMut(&mut [u8]) -> Result<usize> + Send),
+    first: Vec<u8>,
+    take: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<Option<Vec<u8>>, E> {
+    let piece_len = first.len();
+    let ahead = (AHEAD / piece_len.max(1)).clamp(1, MOST);
+    let (send_full, full) = sync_channel(ahead);
+    let (send_empty, empty) = sync_channel::<Vec<u8>>(ahead + 1);
+    // What is moved here is dropped at its end, which ends the reader, too.
+    thread::scope(move |scope| {
+        let reader = move || {
+            // Once nobody takes them any more, no more are read.
+            while let Ok(mut piece) = empty.recv() {
+                let found = read(&mut piece);
+                let is_end = !matches!(found, Ok(1..));
+                if send_full.send(found.map(|len| (piece, len))).is_err() || is_end {
+                    return;
+                }
+            }
+        };
+        if thread::Builder::new().spawn_scoped(scope, reader).is_err() {
+            return Ok(Some(first));
+        }
+        let _ = send_empty.send(first);
+        for _ in 0..ahead {
+            let _ = send_empty.send(zeroed(piece_len).map_err(Error::from)?);
+        }
+        for found in full {
+            let (piece, len): (Vec<u8>, usize) = found?;
+            let bytes = piece.get(..len).unwrap_or_default();
+            if bytes.is_empty() {
+                break;
+            }
+            take(bytes)?;
+            let _ = send_empty.send(piece);
+        }
+        Ok(None)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader(content: &[u8]) -> impl FnMut(&mut [u8]) -> Result<usize> + Send {
+        let mut rest = content.to_vec();
+        move |out| {
+            let len = out.len().min(rest.len());
+            out[..len].copy_from_slice(&rest[..len]);
+            rest.drain(..len);
+            Ok(len)
+        }
+    }
+
+    #[test]
+    fn pieces_come_whole_and_in_order() {
+        let content: Vec<u8> = (0..5_000_003u32).map(|at| at.to_le_bytes()[1]).collect();
+        for len in [0, 1, 1000, WORTH_IT, 1 << 20, (1 << 20) + 1, content.len()] {
+            for piece_len in [1000, 1 << 20] {
+                let (content, mut found) = (&content[..len], Vec::new());
+                let take = |bytes: &[u8]| -> Result<()> {
+                    found.extend_from_slice(bytes);
+                    Ok(())
+                };
+                for_each_piece(reader(content), piece_len, take).unwrap();
+                assert!(found == content, "{len} by {piece_len}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_comes_after_an_error_and_errors_come_in_their_place() {
+        let content = vec![7; 3 << 20];
+        for piece_len in [1000, 1 << 20] {
+            let mut count = 0;
+            let take = |_: &[u8]| -> Result<()> {
+                count += 1;
+                Err(crate::error::Fault::Interrupted.into())
+            };
+            for_each_piece(reader(&content), piece_len, take).unwrap_err();
+            assert_eq!(count, 1);
+
+            let (mut sound, mut count) = (reader(&content[..2 * piece_len]), 0);
+            let failing = |out: &mut [u8]| match sound(out)? {
+                0 => Err(crate::error::Fault::Interrupted.into()),
+                len => Ok(len),
+            };
+            let take = |_: &[u8]| -> Result<()> {
+                count += 1;
+                Ok(())
+            };
+            for_each_piece(failing, piece_len, take).unwrap_err();
+            assert_eq!(count, 2, "what was read before the error is handed on");
+        }
+    }
+
+    #[test]
+    fn nothing_is_read_behind_the_end_or_an_error() {
+        for fails in [false, true] {
+            let (mut whole, mut reads) = (reader(&[7; 1 << 20]), 0);
+            let read = |out: &mut [u8]| {
+                reads += 1;
+                match whole(out)? {
+                    0 if fails => Err(crate::error::Fault::Interrupted.into()),
+                    len => Ok(len),
+                }
+            };
+            let found = for_each_piece(read, 1 << 20, |_| Ok::<(), Error>(()));
+            assert_eq!((found.is_err(), reads), (fails, 2));
+        }
+    }
+
+    /// One that could go on for ever, whether or not the next pieces have been read by then.
+    #[test]
+    fn an_error_behind_any_piece_ends_the_reader() {
+        for piece_len in [1000, 1 << 20] {
+            for last in 1..6 {
+                let mut taken = 0;
+                let take = |_: &[u8]| -> Result<()> {
+                    taken += 1;
+                    if taken == last {
+                        return Err(crate::error::Fault::Interrupted.into());
+                    }
+                    Ok(())
+                };
+                for_each_piece(|out| Ok(out.len()), piece_len, take).unwrap_err();
+                assert_eq!(taken, last);
+            }
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Stored bytes looked at once: fetched, summed and decoded, on all cores and in bounded memory.
+//!
+//! A [`Job`] is one range of stored bytes, however many components it is the blob of. Small ones
+//! that lie close together are one unit of work, and one read; a large one is cut into pieces of
+//! about 1 MiB, which are as many. Memory: a few pieces for each thread.
+
+mod job;
+mod piece;
+
+use zt_container::codec::{Frame, frames};
+use zt_container::{Blob, BlobReader, DigestAlgorithm, Encoding, Hasher, Limits, Source, Span};
+
+pub(crate) use self::job::{Job, Outcome};
+use self::piece::{Cut, Piece, STRETCH, is_piece, look, update, wrong_bool};
+use crate::cores::announce::announce;
+use crate::cores::parallel;
+use crate::cores::progress::Gauge;
+use crate::cores::region::{Region, bundles};
+use crate::cores::scratch::{Pool, Scratch};
+use crate::error::Result;
+
+/// Pieces that are made ready while others go through a chain: each holds memory.
+const AHEAD: usize = 2;
+
+/// Does every job. They are in the order of their sources and offsets; so are the outcomes.
+///
+/// # Errors
+///
+/// Interruption alone: all else is in the outcomes.
+pub(crate) fn scan(jobs: &[Job<'_>], limits: &Limits, gauge: &Gauge<'_>) -> Result<Vec<Outcome>> {
+    let scan = Scan {
+        limits,
+        gauge,
+        pool: Pool::default(),
+    };
+    let bundles = bundles(jobs, |job| (job.source, job.span));
+    let outcomes = parallel::map(&bundles, |bundle| match bundle {
+        [job] => Ok(vec![scan.one(job)?]),
+        jobs => scan.bundle(jobs),
+    })?;
+    Ok(outcomes.into_iter().flatten().collect())
+}
+
+struct Scan<'s> {
+    limits: &'s Limits,
+    gauge: &'s Gauge<'s>,
+    pool: Pool,
+}
+
+/// Sums that need all bytes in order.
+#[derive(Default)]
+struct Chains {
+    /// SHA-256.
+    stored: Option<Hasher>,
+    xxh3: Option<Hasher>,
+    content: Option<Hasher>,
+}
+
+impl Scan<'_> {
+    /// Small jobs whose bytes lie together, with one read for all of them.
+    fn bundle(&self, jobs: &[Job<'_>]) -> Result<Vec<Outcome>> {
+        let mut scratch = self.pool.take();
+        let mut fetched = std::mem::take(&mut scratch.stored);
+        let spans = jobs.iter().map(|job| job.span);
+        let first = jobs.first();
+        let region = first.and_then(|job| Region::around(job.source, spans, &mut fetched));
+        // Where the region cannot be read, as in a file that was cut, each job finds out by itself.
+        let outcomes = jobs.iter().map(|job| match &region {
+            Some(region) => self.small(region, job, &mut scratch),
+            None => self.small(job.source, job, &mut scratch),
+        });
+        let outcomes: Result<Vec<Outcome>> = outcomes.collect();
+        scratch.stored = fetched;
+        self.pool.give(scratch);
+        outcomes
+    }
+
+    fn one(&self, job: &Job<'_>) -> Result<Outcome> {
+        if job.is_disputed {
+            return self.one(&self.settled(job)?);
+        }
+        if job.is_small() {
+            return self
+                .pool
+                .with(|scratch| self.small(job.source, job, scratch));
+        }
+        let is_in_order = job.source.is_sequential();
+        if is_in_order && job.sum.is_none() && !job.is_chained() {
+            return self.decode(job);
+        }
+        let cut = match job.encoding {
+            Encoding::Raw => Cut::Stretches(job.span),
+            _ => match frames(job.source, &job.blob()) {
+                Ok(Some(frames)) if frames.iter().all(|frame| is_piece(frame, job)) => {
+                    Cut::Frames(frames)
+                }
+                Ok(_) => return self.streamed(job),
+                Err(error) => return Ok(Outcome::failed(error)),
+            },
+        };
+        if job.is_chained() || job.content || is_in_order {
+            self.chained(job, &cut)
+        } else {
+            self.scattered(job, &cut)
+        }
+    }
+
+    /// All of a job on this core.
+    fn small(&self, source: &dyn Source, job: &Job<'_>, scratch: &mut Scratch) -> Result<Outcome> {
+        if !job.is_small() {
+            return self.one(job);
+        }
+        let outcome = look(source, job, scratch).unwrap_or_else(Outcome::failed);
+        let decoded = *outcome.decoded.as_ref().unwrap_or(&0);
+        self.gauge.report(decoded.saturating_mul(job.uses))?;
+        Ok(outcome)
+    }
+
+    /// Pieces in any order: nothing is wanted that depends on it.
+    fn scattered(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
+        let one = |at: &usize| self.pool.with(|scratch| self.piece(job, cut, *at, scratch));
+        let places: Vec<usize> = (0..cut.len()).collect();
+        let pieces = parallel::map(&places, one)?;
+        Ok(self.sum(job, pieces, Chains::default()))
+    }
+
+    /// Pieces in order, because SHA-256 and XXH3 are chains: while one goes through it, the next ones are
+    /// fetched and decoded on the other cores.
+    fn chained(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
+        let wanted = |wanted: bool| {
+            let hasher = wanted.then(|| Hasher::new(DigestAlgorithm::Sha256));
+            hasher.transpose()
+        };
+        // The content of raw little-endian bytes is what is stored.
+        let is_same = job.encoding == Encoding::Raw && job.width == 1;
+        let stored = wanted(job.sha256 || (is_same && job.content));
+        let content = wanted(job.content && !is_same);
+        let xxh3 = job.xxh3.then(|| Hasher::new(DigestAlgorithm::Xxh3));
+        let mut chains = match (stored, xxh3.transpose(), content) {
+            (Ok(stored), Ok(xxh3), Ok(content)) => Chains {
+                stored,
+                xxh3,
+                content,
+            },
+            (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
+                return Ok(Outcome::failed(error));
+            }
+        };
+        // One is a batch in order.
+        let ahead = if job.source.is_sequential() { 1 } else { AHEAD };
+        let prepare = |from: usize| {
+            let places = (from..cut.len()).take(ahead).collect();
+            parallel::map_owned(places, |at| {
+                let mut scratch = self.pool.take();
+                let piece = self.piece(job, cut, at, &mut scratch)?;
+                Ok((at, piece, scratch))
+            })
+        };
+        let mut pieces = Vec::new();
+        let mut ready = prepare(0)?;
+        let mut next = ready.len();
+        while !ready.is_empty() {
+            let chain = || {
+                for (at, piece, scratch) in ready {
+                    if let Some(place) = cut.get(at) {
+                        chains.take(job, place, &piece, &scratch);
+                    }
+                    pieces.push(piece);
+                    self.pool.give(scratch);
+                }
+            };
+            let (following, ()) = parallel::join(|| prepare(next), chain);
+            ready = following?;
+            next = next.saturating_add(ready.len());
+        }
+        let mut outcome = self.sum(job, pieces, chains);
+        if is_same && job.content {
+            outcome.content.clone_from(&outcome.sha256);
+        }
+        Ok(outcome)
+    }
+
+    /// Fetches, sums and decodes one piece. What is wrong with it is in the piece.
+    fn piece(&self, job: &Job<'_>, cut: &Cut, at: usize, scratch: &mut Scratch) -> Result<Piece> {
+        let place = cut.get(at).unwrap_or_default();
+        announce(job.source, at, |at| Some(cut.get(at)?.stored));
+        let piece = Piece::look(job, place, scratch);
+        self.gauge
+            .report(piece.content_len.saturating_mul(job.uses))?;
+        Ok(piece)
+    }
+
+    /// The outcome of pieces in order. The bytes behind the last one, a table of frames, are looked
+    /// at here.
+    fn sum(&self, job: &Job<'_>, pieces: Vec<Piece>, mut chains: Chains) -> Outcome {
+        let mut outcome = Outcome {
+            sum: job.sum.and_then(|algorithm| algorithm.digest(&[]).ok()),
+            ..Outcome::default()
+        };
+        let (mut end, mut decoded) = (job.span.offset(), 0u64);
+        let mut unread = false;
+        for piece in pieces {
+            outcome.append(piece.sum.as_ref(), piece.stored.byte_len());
+            end = piece.stored.end();
+            decoded = decoded.saturating_add(piece.content_len);
+            outcome.wrong_bool = outcome.wrong_bool.or(piece.wrong_bool);
+            if let (Some(fault), Ok(_)) = (piece.fault, &outcome.decoded) {
+                unread |= fault.kind() == crate::ErrorKind::Io;
+                outcome.decoded = Err(fault);
+            }
+        }
+        let table = Span::between(end, job.span.end()).unwrap_or_default();
+        if !table.is_empty() && (job.sum.is_some() || job.is_chained()) {
+            match zt_container::bytes_of(job.source, table) {
+                Ok(bytes) => {
+                    let digest = job.sum.and_then(|algorithm| algorithm.digest(&bytes).ok());
+                    outcome.append(digest.as_ref(), table.byte_len());
+                    chains.update_stored(&bytes);
+                }
+                Err(error) => {
+                    unread = true;
+                    outcome.decoded = Err(error.into());
+                }
+            }
+        }
+        if unread {
+            // No sum of bytes that could not be read.
+            chains.stored = None;
+            chains.xxh3 = None;
+            outcome.sum = None;
+        }
+        if outcome.decoded.is_ok() {
+            outcome.decoded = Ok(decoded);
+            outcome.content = chains.content.map(Hasher::finish);
+        }
+        outcome.sha256 = chains.stored.map(Hasher::finish);
+        outcome.xxh3 = chains.xxh3.map(Hasher::finish);
+        outcome
+    }
+
+    /// One stream that cannot be cut: decoded on this core, while others sum its stored bytes.
+    fn streamed(&self, job: &Job<'_>) -> Result<Outcome> {
+        let stored = Job {
+            encoding: Encoding::Raw,
+            declared: Some(job.span.byte_len()),
+            content: false,
+            bools: false,
+            uses: 0,
+            ..job.clone()
+        };
+        let sums = || {
+            if stored.sum.is_some() || stored.is_chained() {
+                return self.one(&stored).map(Some);
+            }
+            Ok(None)
+        };
+        let (decoded, sums) = if job.source.is_sequential() {
+            (self.decode(job), sums())
+        } else {
+            parallel::join(|| self.decode(job), sums)
+        };
+        let mut outcome = decoded?;
+        if let Some(sums) = sums? {
+            outcome.sum = sums.sum;
+            outcome.sha256 = sums.sha256;
+            outcome.xxh3 = sums.xxh3;
+        }
+        Ok(outcome)
+    }
+
+    /// The job with the length that its stream has, of those that are declared. Decoding it once
+    /// for each of them would let a manifest cost more than its bytes and the blob's.
+    fn settled<'f>(&self, job: &Job<'f>) -> Result<Job<'f>> {
+        let most = job.declared.unwrap_or(self.limits.decoded_len);
+        let limits = Limits {
+            decoded_len: most,
+            ..*self.limits
+        };
+        let blob = Blob {
+            decoded_len: None,
+            ..job.blob()
+        };
+        let mut declared = most;
+        if let Ok(mut reader) = BlobReader::unverified(job.source, &blob, &limits) {
+            let mut piece = vec![0; 64 << 10];
+            while let Ok(1..) = reader.read(&mut piece) {
+                self.gauge.report(0)?;
+            }
+            declared = most.min(reader.produced());
+        }
+        Ok(Job {
+            declared: Some(declared),
+            is_disputed: false,
+            ..job.clone()
+        })
+    }
+
+    fn decode(&self, job: &Job<'_>) -> Result<Outcome> {
+        let blob = job.blob();
+        let opened = BlobReader::unverified(job.source, &blob, self.limits);
+        let hasher = job
+            .content
+            .then(|| Hasher::new(DigestAlgorithm::Sha256))
+            .transpose();
+        let (mut reader, mut hasher) = match (opened, hasher) {
+            (Ok(reader), Ok(hasher)) => (reader, hasher),
+            (Err(error), _) | (_, Err(error)) => return Ok(Outcome::failed(error)),
+        };
+        let mut wrong = None;
+        let mut piece = self.pool.take();
+        let decoded = loop {
+            if let Err(error) = crate::cores::scratch::resize(&mut piece.content, STRETCH) {
+                break Err(error.into());
+            }
+            let start = reader.produced();
+            match reader.read(&mut piece.content) {
+                Ok(0) => break Ok(start),
+                Ok(len) => {
+                    let bytes = piece.content.get(..len).unwrap_or_default();
+                    wrong = wrong.or_else(|| wrong_bool(job, start, bytes));
+                    if let Some(hasher) = &mut hasher {
+                        update(hasher, bytes, job.width);
+                    }
+                    self.gauge.report((len as u64).saturating_mul(job.uses))?;
+                }
+                Err(error) => break Err(error.into()),
+            }
+        };
+        self.pool.give(piece);
+        Ok(Outcome {
+            content: hasher.filter(|_| decoded.is_ok()).map(Hasher::finish),
+            decoded,
+            wrong_bool: wrong,
+            ..Outcome::default()
+        })
+    }
+}
+
+impl Chains {
+    fn update_stored(&mut self, bytes: &[u8]) {
+        let hashers = self.stored.iter_mut().chain(&mut self.xxh3);
+        hashers.for_each(|hasher| hasher.update(bytes));
+    }
+
+    /// The next piece, whose bytes are lent or in `scratch`.
+    fn take(&mut self, job: &Job<'_>, place: Frame, piece: &Piece, scratch: &Scratch) {
+        let stored = job.source.slice(place.stored).unwrap_or(&scratch.stored);
+        self.update_stored(stored);
+        let content = match job.encoding {
+            Encoding::Raw => stored,
+            _ => &scratch.content,
+        };
+        if let Some(hasher) = self.content.as_mut().filter(|_| piece.fault.is_none()) {
+            update(hasher, content, job.width);
+        }
+    }
+}

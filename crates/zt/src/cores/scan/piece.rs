@@ -1,0 +1,180 @@
+//! Pieces of blobs: how one is cut, and what is made of each.
+
+use zt_container::codec::Frame;
+use zt_container::{Digest, DigestAlgorithm, Encoding, Hasher, Source, Span};
+use zt_formats::check_bools_from;
+
+use super::{Job, Outcome};
+use crate::cores::scratch::Scratch;
+use crate::error::Error;
+
+/// Raw bytes that one core takes at a time: they stay in its cache from being read to being summed.
+pub(super) const STRETCH: u64 = 1 << 20;
+
+/// Frames with more content than this are streamed: they are no pieces that memory is bounded by.
+const LARGEST_FRAME: u64 = 8 << 20;
+
+/// A piece that has been fetched and decoded.
+pub(super) struct Piece {
+    pub(super) stored: Span,
+    pub(super) sum: Option<Digest>,
+    pub(super) content_len: u64,
+    pub(super) fault: Option<Error>,
+    pub(super) wrong_bool: Option<Box<zt_formats::Error>>,
+}
+
+impl Piece {
+    /// Fetches, sums and decodes one piece of a job. What is wrong with it is in the piece.
+    pub(super) fn look(job: &Job<'_>, place: Frame, scratch: &mut Scratch) -> Piece {
+        let mut piece = Piece {
+            stored: place.stored,
+            sum: None,
+            content_len: 0,
+            fault: None,
+            wrong_bool: None,
+        };
+        let fault = piece.fill(job, place, scratch).err();
+        piece.fault = fault.map(Error::from);
+        piece
+    }
+
+    fn fill(
+        &mut self,
+        job: &Job<'_>,
+        place: Frame,
+        scratch: &mut Scratch,
+    ) -> zt_container::Result<()> {
+        let mut fetched = std::mem::take(&mut scratch.stored);
+        let stored = match job.source.slice(place.stored) {
+            Some(lent) => lent,
+            None => crate::cores::scratch::fetch(&mut fetched, job.source, place.stored)?,
+        };
+        if let Some(algorithm) = job.sum {
+            self.sum = Some(algorithm.digest(stored)?);
+        }
+        let decoded = decode_piece(job, stored, place.content.byte_len(), scratch).map(|content| {
+            self.content_len = content.len() as u64;
+            self.wrong_bool = wrong_bool(job, place.content.offset(), content);
+        });
+        scratch.stored = fetched;
+        decoded
+    }
+}
+
+/// How a blob is cut.
+pub(super) enum Cut {
+    Stretches(Span),
+    Frames(Vec<Frame>),
+}
+
+impl Cut {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Cut::Stretches(span) => {
+                usize::try_from(span.byte_len().div_ceil(STRETCH)).unwrap_or(usize::MAX)
+            }
+            Cut::Frames(frames) => frames.len(),
+        }
+    }
+
+    /// Stored bytes, and which of the decoded ones they are.
+    pub(super) fn get(&self, at: usize) -> Option<Frame> {
+        match self {
+            Cut::Frames(frames) => frames.get(at).copied(),
+            Cut::Stretches(span) => {
+                let start = (at as u64).checked_mul(STRETCH)?;
+                let len = span.byte_len().checked_sub(start)?.min(STRETCH);
+                Some(Frame {
+                    stored: Span::new(span.offset().checked_add(start)?, len)?,
+                    content: Span::new(start, len)?,
+                })
+            }
+        }
+    }
+}
+
+/// Whether a frame is no more than a piece. What it claims to hold is no better than what a
+/// manifest claims, and an element that lies in two frames cannot be turned in either.
+pub(super) fn is_piece(frame: &Frame, job: &Job<'_>) -> bool {
+    frame.content.byte_len() <= LARGEST_FRAME
+        && frame.stored.byte_len() <= LARGEST_FRAME.saturating_mul(2)
+        && frame
+            .content
+            .offset()
+            .is_multiple_of(job.width.max(1) as u64)
+}
+
+/// All of a small job.
+pub(super) fn look(
+    source: &dyn Source,
+    job: &Job<'_>,
+    scratch: &mut Scratch,
+) -> zt_container::Result<Outcome> {
+    let mut fetched = std::mem::take(&mut scratch.stored);
+    let stored = match source.slice(job.span) {
+        Some(lent) => lent,
+        None => crate::cores::scratch::fetch(&mut fetched, source, job.span)?,
+    };
+    let digest = |wanted: Option<DigestAlgorithm>| {
+        let digest = wanted.map(|algorithm| algorithm.digest(stored));
+        digest.transpose()
+    };
+    let mut outcome = Outcome {
+        sum: digest(job.sum)?,
+        sha256: digest(job.sha256.then_some(DigestAlgorithm::Sha256))?,
+        xxh3: digest(job.xxh3.then_some(DigestAlgorithm::Xxh3))?,
+        ..Outcome::default()
+    };
+    match decode_piece(job, stored, job.declared.unwrap_or(0), scratch) {
+        Ok(content) => {
+            outcome.decoded = Ok(content.len() as u64);
+            outcome.wrong_bool = wrong_bool(job, 0, content);
+            if job.content {
+                let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
+                update(&mut hasher, content, job.width);
+                outcome.content = Some(hasher.finish());
+            }
+        }
+        Err(error) => outcome.decoded = Err(error.into()),
+    }
+    scratch.stored = fetched;
+    Ok(outcome)
+}
+
+/// The content of stored bytes: themselves, or decoded in `scratch`.
+fn decode_piece<'a>(
+    job: &Job<'_>,
+    stored: &'a [u8],
+    content_len: u64,
+    scratch: &'a mut Scratch,
+) -> zt_container::Result<&'a [u8]> {
+    if job.encoding == Encoding::Raw {
+        return Ok(stored);
+    }
+    scratch.decode_here(stored, content_len)?;
+    Ok(&scratch.content)
+}
+
+pub(super) fn wrong_bool(
+    job: &Job<'_>,
+    start: u64,
+    content: &[u8],
+) -> Option<Box<zt_formats::Error>> {
+    let checked = job.bools.then(|| check_bools_from(start, content))?;
+    checked.err().map(Box::new)
+}
+
+/// Hashes elements of `width` bytes in the other byte order. Pieces hold whole elements.
+pub(super) fn update(hasher: &mut Hasher, bytes: &[u8], width: usize) {
+    if width <= 1 {
+        return hasher.update(bytes);
+    }
+    let mut turned = [0; 4096]; // A multiple of every width.
+    for stretch in bytes.chunks(turned.len()) {
+        let turned = turned.get_mut(..stretch.len()).unwrap_or_default();
+        turned.copy_from_slice(stretch);
+        // A partial element at the end, which its format has refused before, is left alone.
+        turned.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+        hasher.update(turned);
+    }
+}

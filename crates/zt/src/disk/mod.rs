@@ -1,0 +1,18 @@
+//! Room `disk`: how a new file gets onto the disk completely, or not at all.
+//!
+//! | module | does |
+//! | --- | --- |
+//! | `publish` | writes a temporary file and renames it when it is durable: [`AtomicFile`](crate::AtomicFile) |
+//! | `temporary` | creates a file without a name, where the system supports it |
+//! | `reserve` | reserves disk space ahead of the writes |
+//! | `access` | copies permissions and owner of the file that is replaced |
+//!
+//! It knows paths, permissions, `fsync` and the calls of the system, and the room `error`.
+//!
+//! It must not know what the bytes mean. No `.zt` format, manifest or object appears here, and no
+//! thread starts here.
+
+pub(crate) mod access;
+pub(crate) mod publish;
+mod reserve;
+mod temporary;

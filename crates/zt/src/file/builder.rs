@@ -1,0 +1,317 @@
+//! How the readers of other formats make a [`File`].
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use zt_container::{Limits, Source, Span, check_declared};
+use zt_formats::ObjectFormat;
+use zt_manifest::{LimitExceeded, Map, Object, RawComponent, RawObject, check_attributes_len};
+
+use crate::error::{Error, Result};
+use crate::file::File;
+use crate::file::catalog::{Catalog, Faulty, Home, Place, Resolved, blame_blob, check};
+use crate::file::kind::Kind;
+use crate::file::open::OpenOptions;
+use crate::file::value_rule::ValueRule;
+use crate::file::{Origin, Warning};
+
+/// Assembles a [`File`] from objects whose components lie in other files.
+///
+/// A component's span is a range of the source it is added with, so a plain little-endian range of
+/// a foreign file is read, lent, streamed and verified like one of our own. Objects are held to the
+/// rules of their formats like those of a manifest.
+///
+/// ```
+/// use zt::{Blob, Component, DType, FileBuilder, Kind, Memory, Object, OpenOptions, Span};
+///
+/// let mut builder = FileBuilder::new(Kind::new("two-floats"), OpenOptions::new());
+/// let source = builder.source(Memory::new([0, 0, 128, 63, 0, 0, 0, 64]));
+/// let blob = Blob::raw(Span::new(0, 8).unwrap());
+/// let object = Object::new([2], "dense").with_component("data", Component::new(DType::F32, blob));
+/// builder.object("pair", object, source);
+/// let file = builder.build()?;
+/// assert_eq!(*file.tensor("pair")?.as_slice::<f32>()?, [1.0, 2.0]);
+/// # Ok::<(), zt::Error>(())
+/// ```
+pub struct FileBuilder {
+    kind: Kind,
+    options: OpenOptions,
+    registry: zt_formats::Registry,
+    /// All but the catalog.
+    origin: Origin,
+    /// Of each source.
+    places: Vec<Place>,
+    objects: Vec<(String, Resolved)>,
+    attributes: Option<Map>,
+    extra: Map,
+}
+
+/// One of the files that an object's bytes are in. See [`FileBuilder::source`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceId(usize);
+
+impl FileBuilder {
+    /// A file of `kind` without objects.
+    #[must_use]
+    pub fn new(kind: Kind, options: OpenOptions) -> Self {
+        FileBuilder {
+            kind,
+            registry: options.registry_or_builtin(),
+            options,
+            origin: Origin::default(),
+            places: Vec::new(),
+            objects: Vec::new(),
+            attributes: None,
+            extra: Map::new(),
+        }
+    }
+
+    /// The limits that the file is held to.
+    #[must_use]
+    pub const fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
+    /// Adds a file that objects may lie in.
+    pub fn source(&mut self, source: impl Source + 'static) -> SourceId {
+        let byte_len = &mut self.origin.byte_len;
+        *byte_len = byte_len.saturating_add(source.byte_len());
+        self.place(source, Place::File)
+    }
+
+    /// Adds bytes that objects may lie in and that are no file: made of one, on demand or in
+    /// memory. They do not count towards [`File::byte_len`], and offsets in them are of no file.
+    pub fn derived(&mut self, source: impl Source + 'static) -> SourceId {
+        self.place(source, Place::Made)
+    }
+
+    /// As [`FileBuilder::derived`], of bytes that are made out of those of `from`, from `offset` on:
+    /// inflated, put into row-major order. Objects are listed in the order of their data, and the
+    /// data of these objects is there.
+    pub fn derived_from(
+        &mut self,
+        source: impl Source + 'static,
+        from: SourceId,
+        offset: u64,
+    ) -> SourceId {
+        self.place(source, Place::MadeOf(from.0, offset))
+    }
+
+    fn place(&mut self, source: impl Source + 'static, place: Place) -> SourceId {
+        self.origin.sources.push(Arc::new(source));
+        self.places.push(place);
+        SourceId(self.origin.sources.len() - 1)
+    }
+
+    /// Adds an object format, or puts it in the place of the one of its id: for this file alone. A
+    /// kind of file may ask more of a format's contents than `.zt` does.
+    pub fn format(&mut self, format: impl ObjectFormat + 'static) {
+        self.registry = self.registry.clone().with_format(format);
+        self.options.registry = Some(self.registry.clone());
+    }
+
+    /// Sets the file's attributes.
+    pub fn attributes(&mut self, attributes: Map) {
+        self.attributes = Some(attributes);
+    }
+
+    /// Sets the fields that [`File::extra`] gives: those of a manifest that is one of several.
+    pub fn extra(&mut self, extra: Map) {
+        self.extra = extra;
+    }
+
+    /// Adds a remark that is no error.
+    pub fn warning(&mut self, warning: Warning) {
+        self.origin.remarks.push(warning);
+    }
+
+    /// Adds something that the file's format forbids to writers and that can be read all the same:
+    /// a warning, and a problem to [`OpenOptions::strict`] and to strict verification.
+    pub fn tolerated(&mut self, problem: Error) {
+        self.origin.tolerated.problems.push(problem);
+    }
+
+    /// Holds the values of an f32 component to a rule that reading does not need: strict
+    /// verification looks at them. A component of that name that cannot be read is passed over.
+    pub fn strict_values(&mut self, name: impl Into<String>, role: &'static str, rule: ValueRule) {
+        let values = &mut self.origin.tolerated.values;
+        values.push((name.into(), role, rule));
+    }
+
+    /// Adds an object whose components lie in `source`. Spans outside it, and objects that their
+    /// format refuses, become faults of the object.
+    pub fn object(&mut self, name: impl Into<String>, object: Object, source: SourceId) {
+        self.add(name.into(), object, Home::One(source.0));
+    }
+
+    /// Adds an object of which each component lies in a source of its own, in the order of its
+    /// components: some in the file, some decoded from it. A component without a source is outside
+    /// of all. Otherwise as [`FileBuilder::object`].
+    pub fn object_across(
+        &mut self,
+        name: impl Into<String>,
+        object: Object,
+        sources: impl IntoIterator<Item = SourceId>,
+    ) {
+        let sources = sources.into_iter().map(|source| source.0).collect();
+        self.add(name.into(), object, Home::Each(sources));
+    }
+
+    fn add(&mut self, name: String, mut object: Object, home: Home) {
+        let checked = match self
+            .beyond_limits(&name, &object)
+            .or(self.outside(&object, &home))
+        {
+            Some(error) => Err(error),
+            None => check(&mut object, &self.registry),
+        };
+        let result = match checked {
+            Ok(()) => Ok(object),
+            Err(error) => {
+                let error = blame_blob(error, &object).with_object(&name);
+                Err(Arc::new(Faulty {
+                    error,
+                    raw: raw_of(object),
+                }))
+            }
+        };
+        self.objects.push((name, Resolved::new(result, home)));
+    }
+
+    /// Adds the objects of another file whose names `keep` takes, as they are there: what they lie
+    /// in, their faults, and what is to be said of them. What is said of the file as a whole comes
+    /// along, but for its attributes.
+    pub fn include(&mut self, file: &File, mut keep: impl FnMut(&str) -> bool) {
+        let (inner, base) = (&file.inner, self.origin.sources.len());
+        let byte_len = &mut self.origin.byte_len;
+        *byte_len = byte_len.saturating_add(file.byte_len());
+        for (at, source) in inner.sources.iter().enumerate() {
+            let place = match inner.catalog.place(at) {
+                Place::MadeOf(from, offset) => Place::MadeOf(base + from, offset),
+                place => place,
+            };
+            self.place(Arc::clone(source), place);
+        }
+        let mut left_out = HashSet::new();
+        for at in 0..inner.catalog.len() {
+            let name = inner.catalog.name(at);
+            match inner.catalog.resolve(at, &inner.registry) {
+                Some(resolved) if keep(name) => {
+                    self.objects.push((name.to_owned(), resolved.moved(base)));
+                }
+                _ => drop(left_out.insert(name)),
+            }
+        }
+        let is_kept = |name: Option<&str>| name.is_none_or(|name| !left_out.contains(name));
+        let (remarks, tolerated) = (inner.remarks.iter(), &inner.tolerated);
+        let remarks = remarks.filter(|warning| is_kept(warning.object.as_deref()));
+        self.origin.remarks.extend(remarks.cloned());
+        let problems = tolerated.problems.iter();
+        let problems = problems.filter(|error| is_kept(error.object()));
+        self.origin.tolerated.problems.extend(problems.cloned());
+        let values = tolerated.values.iter();
+        let values = values.filter(|(name, ..)| is_kept(Some(name)));
+        self.origin.tolerated.values.extend(values.cloned());
+    }
+
+    /// Adds an object that cannot be read: it lists with what is known of it, and every attempt to
+    /// read it gives `error`.
+    pub fn fault(&mut self, name: impl Into<String>, raw: RawObject, error: Error) {
+        let name = name.into();
+        let error = error.with_object(&name);
+        self.objects.push((
+            name,
+            Resolved::new(Err(Arc::new(Faulty { error, raw })), Home::One(0)),
+        ));
+    }
+
+    /// The file.
+    ///
+    /// # Errors
+    ///
+    /// Code `duplicate-name` where two objects have one name; with [`OpenOptions::strict`], the
+    /// first fault of an object, and the first of what is [tolerated](FileBuilder::tolerated).
+    pub fn build(self) -> Result<File> {
+        let catalog =
+            Catalog::from_objects(self.objects, self.places, self.attributes, self.extra)?;
+        File::from_catalog(self.kind, catalog, self.origin, &self.options)
+    }
+
+    /// The limits that the manifest's reader applies to our own files.
+    fn beyond_limits(&self, name: &str, object: &Object) -> Option<Error> {
+        let limits = &self.options.limits;
+        let exceeded = if name.len() > limits.name_len {
+            LimitExceeded::Name {
+                limit: limits.name_len,
+                found: name.len(),
+            }
+        } else if object.shape.len() > limits.rank {
+            LimitExceeded::Rank {
+                limit: limits.rank,
+                found: object.shape.len(),
+            }
+        } else {
+            let checked = check_attributes_len(object.attributes_len(), limits);
+            return checked.err().map(Error::from);
+        };
+        Some(zt_manifest::Error::Limit(exceeded).into())
+    }
+
+    /// What cannot be read: spans outside the source, lengths that the stored bytes do not have.
+    fn outside(&self, object: &Object, home: &Home) -> Option<Error> {
+        let mut components = object.components.iter().enumerate();
+        components.find_map(|(at, (role, component))| {
+            let source = self.origin.sources.get(home.of(at));
+            let region = Span::between(0, source.map_or(0, |source| source.byte_len()))?;
+            let (blob, span) = (&component.blob, component.blob.span);
+            let error = if region.contains(span) {
+                check_declared(blob, &self.options.limits).err()?
+            } else {
+                let (offset, byte_len) = (span.offset(), span.byte_len());
+                let violation = zt_container::Violation::Bounds {
+                    offset,
+                    byte_len,
+                    region,
+                };
+                zt_container::Error::Malformed(violation)
+            };
+            Some(Error::from(error).with_component(role))
+        })
+    }
+}
+
+impl std::fmt::Debug for FileBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("FileBuilder");
+        debug
+            .field("kind", &self.kind)
+            .field("objects", &self.objects.len());
+        debug.finish_non_exhaustive()
+    }
+}
+
+/// What a listing shows of an object that is refused.
+fn raw_of(object: Object) -> RawObject {
+    let mut raw = RawObject::default();
+    raw.shape = Some(object.shape);
+    raw.format = Some(object.format);
+    raw.attributes = object.attributes;
+    raw.extra = object.extra;
+    for (role, component) in object.components {
+        let mut described = RawComponent::default();
+        described.dtype = component.dtype.map(|dtype| dtype.as_str().into());
+        described.logical_type = component.logical_type;
+        described.offset = Some(component.blob.span.offset());
+        described.length = Some(component.blob.span.byte_len());
+        described.encoding = Some(component.blob.encoding.as_str().into());
+        described.decoded_len = component.blob.decoded_len;
+        described.digest = component
+            .blob
+            .digest
+            .map(|digest| digest.to_string().into());
+        described.byte_order = component.byte_order;
+        described.extra = component.extra;
+        raw.components.push((role, described));
+    }
+    raw
+}

@@ -1,0 +1,453 @@
+//! The objects of an open file: an index of names, and each object decoded when asked for.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use zt_container::{Container, LimitExceeded, Limits, Source, Span};
+use zt_formats::{ComponentSignature, Registry, Signature};
+use zt_manifest::{Component, Index, Map, Object, Placement, RawObject, Version, Warning};
+
+use crate::error::{Error, Result};
+
+/// Names in some order, and what is behind each.
+pub(crate) struct Catalog {
+    origin: Origin,
+    /// One per name. Decoding is idempotent, so two threads that race here do no harm.
+    slots: Box<[OnceLock<Box<Resolved>>]>,
+}
+
+enum Origin {
+    /// A `.zt` file: objects are decoded from its manifest.
+    Manifest {
+        index: Box<Index<ManifestBytes>>,
+        placement: Placement,
+        manifest: Span,
+    },
+    /// Another file, whose reader made every object; `order` sorts them by name.
+    Built {
+        names: Vec<String>,
+        order: Vec<u32>,
+        /// By source.
+        places: Vec<Place>,
+        attributes: Option<Map>,
+        extra: Map,
+    },
+}
+
+/// What the bytes of a source are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A file's.
+    File,
+    /// Made, and of no place in a file.
+    Made,
+    /// Made out of those of a source, from an offset on.
+    MadeOf(usize, u64),
+}
+
+/// From so many components on, the one of a role is not looked for among all of them: whoever asks
+/// for each of an object's asks often.
+const MANY: usize = 64;
+
+/// An object, or why there is none.
+pub(crate) struct Resolved {
+    pub(crate) object: Result<Object, Arc<Faulty>>,
+    home: Home,
+    /// The places of the components in the order of their roles, where there are [`MANY`].
+    by_role: Box<[usize]>,
+    /// By component: whether its digest has been found right.
+    verified: Box<[AtomicBool]>,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// Which of the file's sources the components are in.
+pub(crate) enum Home {
+    /// All in one.
+    One(usize),
+    /// Each in its own, in the order of the components.
+    Each(Box<[usize]>),
+}
+
+impl Home {
+    /// The source of a component, by its place; no source where it has none.
+    pub(crate) fn of(&self, component: usize) -> usize {
+        match self {
+            Home::One(source) => *source,
+            Home::Each(sources) => sources.get(component).copied().unwrap_or(usize::MAX),
+        }
+    }
+}
+
+pub(crate) struct Faulty {
+    pub(crate) error: Error,
+    /// What is known of it all the same.
+    pub(crate) raw: RawObject,
+}
+
+impl Resolved {
+    pub(crate) fn new(object: Result<Object, Arc<Faulty>>, home: Home) -> Self {
+        let components = object.as_ref().map_or(&[][..], |object| &object.components);
+        let verified = components.iter().map(|_| AtomicBool::new(false)).collect();
+        let mut by_role = Vec::new();
+        if components.len() >= MANY {
+            by_role.extend(0..components.len());
+            by_role.sort_by_key(|at| components.get(*at).map(|(role, _)| role));
+        }
+        Resolved {
+            by_role: by_role.into(),
+            object,
+            home,
+            verified,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The same object where the sources are counted from `base`; its digests are compared anew.
+    pub(crate) fn moved(&self, base: usize) -> Self {
+        let moved = |source: usize| source.saturating_add(base);
+        let home = match &self.home {
+            Home::One(source) => Home::One(moved(*source)),
+            Home::Each(sources) => Home::Each(sources.iter().copied().map(moved).collect()),
+        };
+        Resolved {
+            warnings: self.warnings.clone(),
+            ..Resolved::new(self.object.clone(), home)
+        }
+    }
+
+    /// The place of a role's component.
+    pub(crate) fn component(&self, role: &str) -> Option<usize> {
+        let components = self.object.as_ref().ok()?.components.as_slice();
+        if self.by_role.is_empty() {
+            return components.iter().position(|(name, _)| name == role);
+        }
+        let name = |at: &usize| components.get(*at).map(|(name, _)| name.as_ref());
+        let found = self
+            .by_role
+            .binary_search_by(|at| name(at).cmp(&Some(role)));
+        self.by_role.get(found.ok()?).copied()
+    }
+
+    /// The source that a component is in.
+    pub(crate) fn source(&self, component: usize) -> usize {
+        self.home.of(component)
+    }
+
+    pub(crate) fn is_verified(&self, component: usize) -> bool {
+        self.verified
+            .get(component)
+            .is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_verified(&self, component: usize) {
+        if let Some(flag) = self.verified.get(component) {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Where the data begins, for listing objects in the order of their data: a source, an offset in
+    /// it, and whether there are any bytes: a component without bytes shares its offset with the one
+    /// that was written after it. What is made out of another source begins where that is.
+    fn beginning(&self, places: &[Place]) -> (usize, u64, bool) {
+        let place = |(at, (offset, byte_len)): (usize, (Option<u64>, Option<u64>))| {
+            let source = self.source(at);
+            let has_bytes = byte_len != Some(0);
+            match places.get(source) {
+                Some(Place::MadeOf(from, start)) => Some((*from, *start, has_bytes)),
+                _ => offset.map(|offset| (source, offset, has_bytes)),
+            }
+        };
+        let first = match &self.object {
+            Ok(object) => {
+                let spans = object.components.iter().map(|(_, part)| part.blob.span);
+                let spans = spans.map(|span| (Some(span.offset()), Some(span.byte_len())));
+                spans.enumerate().filter_map(place).min()
+            }
+            Err(faulty) => {
+                let components = faulty.raw.components.iter();
+                let spans = components.map(|(_, part)| (part.offset, part.length));
+                spans.enumerate().filter_map(place).min()
+            }
+        };
+        first.unwrap_or((self.source(0), u64::MAX, true))
+    }
+}
+
+/// The manifest where the source lends it, else a copy.
+pub(crate) enum ManifestBytes {
+    Lent(Arc<dyn Source>, Span),
+    Owned(Vec<u8>),
+}
+
+impl AsRef<[u8]> for ManifestBytes {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            // The source has lent this span before, and its answer never changes.
+            ManifestBytes::Lent(source, span) => source.slice(*span).unwrap_or_default(),
+            ManifestBytes::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl Catalog {
+    /// One pass over the manifest of a `.zt` file.
+    pub(crate) fn from_zt(source: &Arc<dyn Source>, limits: &Limits) -> Result<Self> {
+        let container = Container::open(source, limits)?;
+        let manifest = container.footer().manifest();
+        let data = container.footer().data();
+        let bytes = match container.manifest_bytes()? {
+            std::borrow::Cow::Borrowed(_) => ManifestBytes::Lent(Arc::clone(source), manifest),
+            std::borrow::Cow::Owned(bytes) => ManifestBytes::Owned(bytes),
+        };
+        let layout = container.layout();
+        let index = Index::parse(bytes, layout, limits)
+            .map_err(|error| Error::in_manifest(error, manifest))?;
+        let placement = Placement {
+            layout,
+            data,
+            limits: *limits,
+        };
+        let mut slots: Vec<OnceLock<Box<Resolved>>> = Vec::new();
+        let reserved = slots.try_reserve_exact(index.len());
+        reserved.map_err(|_| {
+            let byte_len = index
+                .len()
+                .saturating_mul(size_of::<OnceLock<Box<Resolved>>>());
+            let byte_len = byte_len as u64;
+            zt_container::Error::Limit(LimitExceeded::Allocation { byte_len })
+        })?;
+        slots.resize_with(index.len(), OnceLock::new);
+        Ok(Catalog {
+            origin: Origin::Manifest {
+                index: Box::new(index),
+                placement,
+                manifest,
+            },
+            slots: slots.into(),
+        })
+    }
+
+    /// The objects that a reader of another format has made, in the order of their data.
+    pub(crate) fn from_objects(
+        objects: Vec<(String, Resolved)>,
+        places: Vec<Place>,
+        attributes: Option<Map>,
+        extra: Map,
+    ) -> Result<Self> {
+        let (mut names, mut slots) = (Vec::with_capacity(objects.len()), Vec::new());
+        for (name, resolved) in objects {
+            names.push(name);
+            slots.push(OnceLock::from(Box::new(resolved)));
+        }
+        let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        let mut order: Vec<u32> = (0..count).collect();
+        let name = |at: &u32| names.get(*at as usize).map(String::as_str);
+        order.sort_by_key(name);
+        let mut neighbours = order.iter().zip(order.iter().skip(1));
+        if let Some((first, _)) = neighbours.find(|(a, b)| name(a) == name(b)) {
+            let error = Error::from(crate::error::Fault::DuplicateName);
+            return Err(error.with_object(name(first).unwrap_or_default()));
+        }
+        let origin = Origin::Built {
+            names,
+            order,
+            places,
+            attributes,
+            extra,
+        };
+        Ok(Catalog {
+            origin,
+            slots: slots.into(),
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(crate) fn name(&self, at: usize) -> &str {
+        match &self.origin {
+            Origin::Manifest { index, .. } => index.name(at),
+            Origin::Built { names, .. } => names.get(at).map_or("", String::as_str),
+        }
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        match &self.origin {
+            Origin::Manifest { index, .. } => index.find(name),
+            Origin::Built { names, order, .. } => {
+                let key = |at: &u32| names.get(*at as usize).map_or("", String::as_str);
+                let found = order.binary_search_by(|at| key(at).cmp(name)).ok()?;
+                order.get(found).map(|at| *at as usize)
+            }
+        }
+    }
+
+    pub(crate) fn attributes(&self) -> Result<Option<Map>> {
+        match &self.origin {
+            Origin::Manifest {
+                index, manifest, ..
+            } => index
+                .attributes()
+                .map_err(|error| Error::in_manifest(error, *manifest)),
+            Origin::Built { attributes, .. } => Ok(attributes.clone()),
+        }
+    }
+
+    pub(crate) fn extra(&self) -> Result<Map> {
+        match &self.origin {
+            Origin::Manifest {
+                index, manifest, ..
+            } => index
+                .extra()
+                .map_err(|error| Error::in_manifest(error, *manifest)),
+            Origin::Built { extra, .. } => Ok(extra.clone()),
+        }
+    }
+
+    pub(crate) fn warnings(&self) -> &[Warning] {
+        match &self.origin {
+            Origin::Manifest { index, .. } => index.warnings(),
+            Origin::Built { .. } => &[],
+        }
+    }
+
+    /// What the bytes of a source are.
+    pub(crate) fn place(&self, source: usize) -> Place {
+        match &self.origin {
+            Origin::Manifest { .. } => Place::File,
+            Origin::Built { places, .. } => places.get(source).copied().unwrap_or(Place::Made),
+        }
+    }
+
+    /// Layout and version of a `.zt` file.
+    pub(crate) fn placement(&self) -> Option<(&Placement, Option<&Version>)> {
+        match &self.origin {
+            Origin::Manifest {
+                index, placement, ..
+            } => Some((placement, index.version())),
+            Origin::Built { .. } => None,
+        }
+    }
+
+    /// The object, decoded and checked the first time.
+    pub(crate) fn resolve(&self, at: usize, registry: &Registry) -> Option<&Resolved> {
+        let slot = self.slots.get(at)?;
+        let resolved = slot.get_or_init(|| match &self.origin {
+            Origin::Manifest {
+                index,
+                placement,
+                manifest,
+            } => Box::new(decode(index, at, placement, *manifest, registry)),
+            // Every slot of another file is filled when it is built.
+            Origin::Built { .. } => Box::new(Resolved::new(Ok(Object::new([], "")), Home::One(0))),
+        });
+        Some(resolved)
+    }
+
+    /// Every position, in the order of the objects' data. Decodes every object.
+    pub(crate) fn in_data_order(&self, registry: &Registry) -> Vec<usize> {
+        // Decoding is most of the work, and goes to all cores where there are many objects.
+        const AT_A_TIME: usize = 4096;
+        let places: &[_] = match &self.origin {
+            Origin::Manifest { .. } => &[],
+            Origin::Built { places, .. } => places,
+        };
+        let key = |at| {
+            let resolved = self.resolve(at, registry);
+            (resolved.map(|resolved| resolved.beginning(places)), at)
+        };
+        let starts: Vec<usize> = (0..self.len()).step_by(AT_A_TIME).collect();
+        let keys = crate::cores::parallel::map(&starts, |start| {
+            let stretch = (*start..self.len()).take(AT_A_TIME);
+            Ok(stretch.map(key).collect::<Vec<_>>())
+        });
+        // No stretch fails: faults are in the objects.
+        let mut keys: Vec<_> = keys.unwrap_or_default().into_iter().flatten().collect();
+        keys.sort_unstable();
+        keys.into_iter().map(|(_, at)| at).collect()
+    }
+}
+
+fn decode(
+    index: &Index<ManifestBytes>,
+    at: usize,
+    placement: &Placement,
+    manifest: Span,
+    registry: &Registry,
+) -> Resolved {
+    let mut warnings = Vec::new();
+    let object = match index.object(at).validate(placement, &mut warnings) {
+        Ok(mut object) => match check(&mut object, registry) {
+            Ok(()) => Ok(object),
+            Err(error) => Err(blame_blob(error, &object)),
+        },
+        Err(fault) => {
+            let error = Error::in_manifest(fault.error, manifest);
+            Err(match &fault.role {
+                Some(role) => error.with_component(role),
+                None => error,
+            })
+        }
+    };
+    let object = object.map_err(|error| {
+        let error = error.with_object(index.name(at));
+        // Decoded a second time, because validating a sound object consumes it.
+        Arc::new(Faulty {
+            error,
+            raw: index.object(at),
+        })
+    });
+    Resolved {
+        warnings,
+        ..Resolved::new(object, Home::One(0))
+    }
+}
+
+/// The error, and where the blob is that it is about.
+pub(crate) fn blame_blob(error: Error, object: &Object) -> Error {
+    let component = error.component().and_then(|role| object.component(role));
+    match component.map(|component| component.blob.span) {
+        Some(span) => error.with_span(span),
+        None => error,
+    }
+}
+
+/// Whether the object's format agrees to it. Lengths that a legacy file leaves out and the format
+/// knows are filled in.
+pub(crate) fn check(object: &mut Object, registry: &Registry) -> Result<()> {
+    registry.check(&object.format, &signature(object))?;
+    let unknown = |(_, component): &(_, Component)| component.blob.decoded_len.is_none();
+    if object.components.iter().any(unknown)
+        && let Some(format) = registry.format(&object.format)
+    {
+        let signature = signature(object);
+        let roles = object.components.iter().map(|(role, _)| role);
+        let lengths: Vec<Option<u64>> = roles
+            .map(|role| format.expected_len(role, &signature, registry))
+            .collect();
+        for ((_, component), length) in object.components.iter_mut().zip(lengths) {
+            component.blob.decoded_len = component.blob.decoded_len.or(length);
+        }
+    }
+    Ok(())
+}
+
+/// What formats check: shape, attributes and, by role, type and decoded length.
+pub(crate) fn signature(object: &Object) -> Signature<'_> {
+    let components = object
+        .components
+        .iter()
+        .map(|(role, component)| ComponentSignature {
+            role,
+            dtype: component.dtype,
+            logical_type: component.logical_type.as_deref(),
+            byte_len: component.blob.decoded_len,
+        });
+    Signature {
+        shape: &object.shape,
+        attributes: object.attributes(),
+        components: components.collect(),
+    }
+}

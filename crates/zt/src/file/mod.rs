@@ -1,0 +1,479 @@
+//! Room `file`: an open file, its objects and their bytes.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | this one | [`File`], [`Entry`] and [`Warning`] |
+//! | `open` | [`OpenOptions`], and how `.zt` files are opened |
+//! | `builder`, `value_rule` | how crates for other kinds of files build a `File` |
+//! | `kind` | the name of a kind of file |
+//! | `catalog` | the index of names, and the objects, decoded when they are asked for |
+//! | `tensor` | [`Tensor`]: metadata and components of one object |
+//! | `overlap` | the limit for bytes that many blobs share |
+//! | `verified_blobs` | the blobs whose digest was already checked |
+//!
+//! It knows the rooms `error` and `cores`, and the three crates below.
+//!
+//! It must not know the rooms after it. Slices, dense values and checks are `impl` blocks in `read`
+//! and `check`; `File::edit` is one in `edit`.
+
+pub(crate) mod builder;
+pub(crate) mod catalog;
+pub(crate) mod kind;
+pub(crate) mod open;
+pub(crate) mod overlap;
+pub(crate) mod tensor;
+pub(crate) mod value_rule;
+mod verified_blobs;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zt_container::{Layout, Limits, Source, Span};
+use zt_formats::Registry;
+use zt_manifest::{Map, Object, RawObject};
+
+use crate::cores::scratch::Pool;
+use crate::error::{Error, Fault, Result};
+use crate::file::catalog::{Catalog, Resolved};
+use crate::file::kind::Kind;
+use crate::file::open::{OpenOptions, Verify};
+use crate::file::tensor::Tensor;
+use crate::file::value_rule::Tolerated;
+use crate::file::verified_blobs::Verified;
+
+/// An open tensor file: named objects, each with a shape, a format and typed components.
+///
+/// Cheap to clone, `Send` and `Sync`: one file serves any number of threads. Everything that
+/// another format's reader opens is a `File` too, and every call works on it.
+///
+/// ```
+/// use zt::{Dense, File, Writer};
+///
+/// let mut bytes = Vec::new();
+/// let mut writer = Writer::new(&mut bytes)?;
+/// writer.add("weight", &Dense::from_slice(&[2, 2], &[1.0f32, 2.0, 3.0, 4.0])?)?;
+/// writer.finish()?;
+///
+/// let file = File::from_bytes(bytes)?;
+/// let weight = file.tensor("weight")?;
+/// assert_eq!(weight.shape(), [2, 2]);
+/// assert_eq!(*weight.as_slice::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
+/// # Ok::<(), zt::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct File {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) kind: Kind,
+    pub(crate) catalog: Catalog,
+    pub(crate) sources: Vec<Arc<dyn Source>>,
+    /// Of all files together; some sources are none.
+    byte_len: u64,
+    pub(crate) registry: Registry,
+    pub(crate) limits: Limits,
+    pub(crate) verify: Verify,
+    /// The blobs whose digests were found right.
+    pub(crate) verified: Verified,
+    /// Memory that decoding pieces takes, for the next ones.
+    pub(crate) pool: Pool,
+    /// Remarks of another format's reader.
+    pub(crate) remarks: Vec<Warning>,
+    /// What another format's reader puts up with.
+    pub(crate) tolerated: Tolerated,
+}
+
+/// What a file is read from, and what there is to say about it.
+#[derive(Default)]
+pub(crate) struct Origin {
+    pub(crate) sources: Vec<Arc<dyn Source>>,
+    pub(crate) byte_len: u64,
+    pub(crate) remarks: Vec<Warning>,
+    pub(crate) tolerated: Tolerated,
+}
+
+/// Something about a file that its user should know and that is no error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// The object it is about.
+    pub object: Option<String>,
+    /// The component it is about.
+    pub component: Option<String>,
+    /// A stable kebab-case word.
+    pub code: &'static str,
+    /// What there is to know.
+    pub message: String,
+    /// What the warning means for a copy of the file.
+    pub kind: WarningKind,
+}
+
+/// What a warning about a file means for a copy of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum WarningKind {
+    /// The objects of the file are all that it holds.
+    #[default]
+    Note,
+    /// The file has another value or tensor of the same name, and the reader passed over it.
+    PassedOver,
+    /// The file is one part of a set, and the reader looks at this part alone.
+    Part,
+}
+
+impl Warning {
+    /// A note about the file as a whole. `code` is a stable kebab-case word.
+    #[must_use]
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Warning {
+            object: None,
+            component: None,
+            code,
+            message: message.into(),
+            kind: WarningKind::Note,
+        }
+    }
+
+    /// The same about an object.
+    #[must_use]
+    pub fn with_object(mut self, name: impl Into<String>) -> Self {
+        self.object = Some(name.into());
+        self
+    }
+
+    /// The same about a component of the object.
+    #[must_use]
+    pub fn with_component(mut self, role: impl Into<String>) -> Self {
+        self.component = Some(role.into());
+        self
+    }
+
+    /// The same of another kind.
+    #[must_use]
+    pub fn with_kind(mut self, kind: WarningKind) -> Self {
+        self.kind = kind;
+        self
+    }
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.object, &self.component) {
+            (Some(object), Some(role)) => write!(f, "{object}/{role}: ")?,
+            (Some(object), None) => write!(f, "{object}: ")?,
+            _ => {}
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl File {
+    /// Opens the `.zt` file at `path` with the defaults of [`OpenOptions`]. Files of other kinds are
+    /// opened as a [`File`] by `zt_convert::open`, which looks at their bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenOptions::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        OpenOptions::new().open(path)
+    }
+
+    /// Opens a `.zt` file that is in memory, without copying it.
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenOptions::open_source`].
+    pub fn from_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Self> {
+        OpenOptions::new().open_bytes(bytes)
+    }
+
+    pub(crate) fn from_zt(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
+        let catalog = Catalog::from_zt(&source, &options.limits)?;
+        let origin = Origin {
+            byte_len: source.byte_len(),
+            sources: vec![source],
+            ..Origin::default()
+        };
+        Self::from_catalog(Kind::ZT, catalog, origin, options)
+    }
+
+    pub(crate) fn from_catalog(
+        kind: Kind,
+        catalog: Catalog,
+        origin: Origin,
+        options: &OpenOptions,
+    ) -> Result<Self> {
+        let inner = Inner {
+            kind,
+            catalog,
+            sources: origin.sources,
+            byte_len: origin.byte_len,
+            registry: options.registry_or_builtin(),
+            limits: options.limits,
+            verify: options.verify,
+            remarks: origin.remarks,
+            tolerated: origin.tolerated,
+            verified: Verified::default(),
+            pool: Pool::default(),
+        };
+        let file = File {
+            inner: Arc::new(inner),
+        };
+        if options.strict {
+            file.entries()
+                .iter()
+                .try_for_each(|entry| entry.object().map(drop))?;
+            if let Some(problem) = file.inner.tolerated.problems.first() {
+                return Err(problem.clone());
+            }
+        }
+        Ok(file)
+    }
+
+    /// The file's format.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.inner.kind
+    }
+
+    /// The generation of a `.zt` file: `0.1`, `1.0`, `1.1` or `1.2`; `None` for other kinds.
+    #[must_use]
+    pub fn layout(&self) -> Option<&'static str> {
+        let (placement, version) = self.inner.catalog.placement()?;
+        Some(match placement.layout {
+            Layout::V0_1 => "0.1",
+            Layout::V1_0 => "1.0",
+            // One framing; the manifest says which of the two.
+            _ if version.is_some_and(|version| version.minor < 2) => "1.1",
+            _ => "1.2",
+        })
+    }
+
+    /// The version text of a `.zt` manifest, as it stands there; 0.1 has none.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        let (_, version) = self.inner.catalog.placement()?;
+        version.map(|version| version.text.as_str())
+    }
+
+    /// Bytes of the file; of all files, where it is a set of several.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        self.inner.byte_len
+    }
+
+    /// Where the blobs of a `.zt` file may lie; `None` for other kinds.
+    #[must_use]
+    pub fn data_region(&self) -> Option<Span> {
+        self.inner
+            .catalog
+            .placement()
+            .map(|(placement, _)| placement.data)
+    }
+
+    /// The file's attributes, decoded anew at each call; `None` where there is no such field.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Limit`] where there is no memory for them.
+    pub fn attributes(&self) -> Result<Option<Map>> {
+        self.inner.catalog.attributes()
+    }
+
+    /// Fields of the manifest's root that the specification does not know.
+    ///
+    /// # Errors
+    ///
+    /// As [`File::attributes`].
+    pub fn extra(&self) -> Result<Map> {
+        self.inner.catalog.extra()
+    }
+
+    /// What a user should know and is no error. Decodes every object.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        let of_file = |warning: &zt_manifest::Warning| warning_of(None, warning);
+        let mut warnings: Vec<Warning> = self.inner.remarks.clone();
+        warnings.extend(self.inner.tolerated.warnings());
+        warnings.extend(self.inner.catalog.warnings().iter().map(of_file));
+        for entry in self.entries() {
+            let of_object = |warning| warning_of(Some(entry.name()), warning);
+            warnings.extend(entry.resolved.warnings.iter().map(of_object));
+        }
+        warnings
+    }
+
+    /// How many objects there are, faulty ones included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.inner.catalog.len()
+    }
+
+    /// Whether there are no objects.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The objects' names, in the order of the index. Nothing is decoded.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).map(|at| self.inner.catalog.name(at))
+    }
+
+    /// The object of that name, `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// The object's fault, where it has one: `Some(Err(_))`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Result<Tensor<'_>>> {
+        let at = self.inner.catalog.find(name)?;
+        Some(self.entry_at(at)?.tensor())
+    }
+
+    /// The object of that name. Only this object is decoded and checked; no data is touched.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found` where there is none, else the object's fault.
+    pub fn tensor(&self, name: &str) -> Result<Tensor<'_>> {
+        let missing = || Err(Error::from(Fault::NoSuchObject).with_object(name));
+        self.get(name).unwrap_or_else(missing)
+    }
+
+    /// Every object in the order of [`File::names`], each decoded when it comes.
+    ///
+    /// # Errors
+    ///
+    /// The faults of objects, each in the place of its object.
+    ///
+    /// ```
+    /// # use zt::{Dense, File, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// # writer.add("bias", &Dense::from_slice(&[3], &[0.5f32, 1.0, 1.5])?)?;
+    /// # writer.finish()?;
+    /// let file = File::from_bytes(bytes)?;
+    /// for tensor in file.tensors() {
+    ///     let tensor = tensor?;
+    ///     assert_eq!((tensor.name(), tensor.shape()), ("bias", &[3][..]));
+    ///     assert_eq!(tensor.dtype(), Some(zt::DType::F32));
+    /// }
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    pub fn tensors(&self) -> impl Iterator<Item = Result<Tensor<'_>>> {
+        (0..self.len()).filter_map(|at| Some(self.entry_at(at)?.tensor()))
+    }
+
+    /// Every object in the order of its data, faulty ones included. Decodes every object.
+    #[must_use]
+    pub fn entries(&self) -> Vec<Entry<'_>> {
+        let order = self.inner.catalog.in_data_order(&self.inner.registry);
+        order
+            .into_iter()
+            .filter_map(|at| self.entry_at(at))
+            .collect()
+    }
+
+    fn entry_at(&self, at: usize) -> Option<Entry<'_>> {
+        let catalog = &self.inner.catalog;
+        let resolved = catalog.resolve(at, &self.inner.registry)?;
+        Some(Entry {
+            file: &self.inner,
+            name: catalog.name(at),
+            resolved,
+        })
+    }
+
+    /// The formats and logical types that this file is read with.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.inner.registry
+    }
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("File");
+        debug
+            .field("kind", &self.inner.kind)
+            .field("objects", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// An object of a file, which may be at fault.
+#[derive(Clone, Copy)]
+pub struct Entry<'f> {
+    file: &'f Inner,
+    name: &'f str,
+    resolved: &'f Resolved,
+}
+
+impl<'f> Entry<'f> {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'f str {
+        self.name
+    }
+
+    /// Why it cannot be read.
+    #[must_use]
+    pub fn fault(&self) -> Option<&'f Error> {
+        self.resolved
+            .object
+            .as_ref()
+            .err()
+            .map(|faulty| &faulty.error)
+    }
+
+    /// What its manifest entry says, validated.
+    ///
+    /// # Errors
+    ///
+    /// Its fault.
+    pub fn object(&self) -> Result<&'f Object> {
+        self.resolved
+            .object
+            .as_ref()
+            .map_err(|faulty| faulty.error.clone())
+    }
+
+    /// What is known of a faulty object all the same; `None` where there is no fault.
+    #[must_use]
+    pub fn raw(&self) -> Option<&'f RawObject> {
+        self.resolved
+            .object
+            .as_ref()
+            .err()
+            .map(|faulty| &faulty.raw)
+    }
+
+    /// The handle to read it with.
+    ///
+    /// # Errors
+    ///
+    /// Its fault.
+    pub fn tensor(&self) -> Result<Tensor<'f>> {
+        let object = self.object()?;
+        Ok(Tensor::new(self.file, self.name, self.resolved, object))
+    }
+}
+
+impl std::fmt::Debug for Entry<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("Entry");
+        debug
+            .field("name", &self.name)
+            .field("fault", &self.fault())
+            .finish_non_exhaustive()
+    }
+}
+
+fn warning_of(object: Option<&str>, warning: &zt_manifest::Warning) -> Warning {
+    Warning {
+        object: object.map(str::to_owned),
+        component: warning.role().map(str::to_owned),
+        ..Warning::new(warning.code(), warning.to_string())
+    }
+}

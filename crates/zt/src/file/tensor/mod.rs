@@ -1,0 +1,526 @@
+//! A handle on one object of a file, and the ways to read it.
+
+mod component;
+mod component_reader;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use zt_container::{Blob, BlobReader, Encoding, Source, Span};
+use zt_formats::{Buffer, Bytes, Element, Elements, Parts, Typed, View, element_count};
+use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
+
+pub(crate) use self::component::{Located, elements_in, to_little_endian};
+pub use self::component_reader::ComponentReader;
+pub(crate) use self::component_reader::whole_elements;
+
+use crate::cores::pieces;
+use crate::error::{Error, Fault, Result};
+use crate::file::Inner;
+use crate::file::catalog::{Place, Resolved};
+use crate::file::open::Verify;
+
+/// One object of an open file, decoded and checked against its format. Copying the handle is free.
+///
+/// Whatever borrows from the file (`'f`) outlives the handle.
+#[derive(Clone, Copy)]
+pub struct Tensor<'f> {
+    file: &'f Inner,
+    name: &'f str,
+    resolved: &'f Resolved,
+    object: &'f Object,
+}
+
+/// What is said of a blob's bytes after decoding, where that is believed. Real weights compress a few
+/// times; a claim beyond this is either all zeros, which decode at the speed of memory, or a lie that
+/// must not be given memory.
+pub(crate) fn believed_len(blob: &Blob) -> Option<u64> {
+    const BELIEVED_RATIO: u64 = 64;
+    let most = match blob.encoding {
+        Encoding::Raw => u64::MAX,
+        _ => blob.span.byte_len().saturating_mul(BELIEVED_RATIO),
+    };
+    blob.decoded_len.filter(|len| *len <= most)
+}
+
+impl<'f> Tensor<'f> {
+    pub(crate) fn new(
+        file: &'f Inner,
+        name: &'f str,
+        resolved: &'f Resolved,
+        object: &'f Object,
+    ) -> Self {
+        Tensor {
+            file,
+            name,
+            resolved,
+            object,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'f str {
+        self.name
+    }
+
+    /// Its dimensions, outermost first; empty for a scalar.
+    #[must_use]
+    pub fn shape(&self) -> &'f [u64] {
+        &self.object.shape
+    }
+
+    /// Its format's id: `dense`, `sparse_csr`, ...
+    #[must_use]
+    pub fn format(&self) -> &'f str {
+        &self.object.format
+    }
+
+    /// How many elements it has; `None` where they pass 2^64.
+    #[must_use]
+    pub fn element_count(&self) -> Option<u64> {
+        element_count(self.shape())
+    }
+
+    /// The storage type of its values as [`Tensor::to_dense`] gives them, for a dense object that of
+    /// `data`; `None` where its format is not registered, or has no dense value.
+    #[must_use]
+    pub fn dtype(&self) -> Option<DType> {
+        let registry = &self.file.registry;
+        let format = registry.format(self.format())?;
+        let dense_type = format.dense_type(&crate::file::catalog::signature(self.object), registry);
+        dense_type.map(|(dtype, _)| dtype)
+    }
+
+    /// The name of the type of its values, for people, as its format says: `f32`, `f8_e4m3fn`,
+    /// `4-bit`, `q4_0`; `None` where the file does not say.
+    #[must_use]
+    pub fn value_type(&self) -> Option<Text> {
+        let signature = crate::file::catalog::signature(self.object);
+        self.file.registry.value_type(self.format(), &signature)
+    }
+
+    /// Its attributes; an empty map where it has none.
+    #[must_use]
+    pub fn attributes(&self) -> &'f Map {
+        self.object.attributes()
+    }
+
+    /// All that the manifest says of it.
+    #[must_use]
+    pub fn object(&self) -> &'f Object {
+        self.object
+    }
+
+    /// Its components by role, in the order of the file.
+    pub fn components(&self) -> impl Iterator<Item = (&'f str, &'f Component)> + use<'f> {
+        self.object
+            .components
+            .iter()
+            .map(|(role, component)| (role.as_ref(), component))
+    }
+
+    /// Where the stored bytes of each component are in their file, in the order of
+    /// [`Tensor::components`]; `None` for bytes that are made out of a file's: inflated, put into
+    /// row-major order.
+    pub fn file_spans(&self) -> impl Iterator<Item = Option<Span>> + use<'f> {
+        let (file, resolved) = (self.file, self.resolved);
+        let components = self.object.components.iter().enumerate();
+        components.map(move |(at, (_, component))| {
+            let place = file.catalog.place(resolved.source(at));
+            (place == Place::File).then_some(component.blob.span)
+        })
+    }
+
+    /// The component of that role.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found` where there is none.
+    pub fn component(&self, role: &str) -> Result<&'f Component> {
+        self.locate(role).map(|part| part.component)
+    }
+
+    /// The decoded little-endian bytes of one component: borrowed where they are raw, little-endian
+    /// and the source lends them, else read and decoded into memory aligned to 8 bytes.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`; damage of the stored bytes; [`crate::ErrorKind::Io`].
+    pub fn bytes(&self, role: &str) -> Result<Bytes<'f>> {
+        self.bytes_of(self.locate(role)?)
+    }
+
+    /// Reads and decodes one component into `out`, which has exactly its decoded length.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::bytes`]; [`crate::ErrorKind::Misuse`] where `out` has another length. After an
+    /// error the contents of `out` are unspecified.
+    pub fn read_into(&self, role: &str, out: &mut [u8]) -> Result<()> {
+        let part = self.locate(role)?;
+        self.read_from(part, self.source(part), out)
+    }
+
+    /// As [`Tensor::read_into`], from `source`: the component's, or a region of it.
+    pub(crate) fn read_from(
+        &self,
+        part: Located<'f>,
+        source: &dyn Source,
+        out: &mut [u8],
+    ) -> Result<()> {
+        // Asked first: counting compares the digest as well, and what is returned is read anew.
+        let verify = self.must_verify(part);
+        let byte_len = match part.component.blob.decoded_len {
+            Some(byte_len) => byte_len,
+            None => self.count(part)?,
+        };
+        self.fill(part, byte_len, verify, source, out)
+    }
+
+    /// Streams the decoded little-endian bytes of one component in bounded memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::bytes`].
+    pub fn reader(&self, role: &str) -> Result<ComponentReader<'f>> {
+        let part = self.locate(role)?;
+        self.reader_of(part, self.must_verify(part))
+    }
+
+    /// Whether one component and one of another object, of this or of another file, are the same
+    /// stored bytes, so that they decode to the same. Nothing is read: two copies are not the same.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`.
+    pub fn has_blob_of(&self, role: &str, other: &Tensor<'_>, other_role: &str) -> Result<bool> {
+        let (this, that) = (self.locate(role)?, other.locate(other_role)?);
+        let (a, b) = (this.component, that.component);
+        let is_alike = match a.byte_order {
+            ByteOrder::Little => b.byte_order == ByteOrder::Little,
+            // Which bytes are swapped depends on the width of the elements.
+            ByteOrder::Big => b.byte_order == ByteOrder::Big && a.dtype == b.dtype,
+        };
+        let source = |tensor: &Tensor<'_>, part: Located<'_>| {
+            let source = tensor.file.sources.get(tensor.resolved.source(part.at));
+            source.map(Arc::as_ptr)
+        };
+        let sources = source(self, this).zip(source(other, that));
+        let is_same_source = sources.is_some_and(|(a, b)| std::ptr::addr_eq(a, b));
+        Ok(is_alike && is_same_source && a.blob == b.blob)
+    }
+
+    /// Bytes of one component after decoding. Where the file does not say (zstd of old layouts),
+    /// or says so much that the stored bytes are not believed, they are decoded once to count.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::bytes`].
+    pub fn decoded_len(&self, role: &str) -> Result<u64> {
+        self.decoded_len_of(self.locate(role)?)
+    }
+
+    /// The elements of one component, as stored: bytes, dtype, logical type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::bytes`].
+    pub fn elements(&self, role: &str) -> Result<Elements<'f>> {
+        self.elements_of(self.locate(role)?)
+    }
+
+    /// Whether the digest of one component has been compared with all of its stored bytes, by an
+    /// earlier full read through this file or a clone of it. Slices and `Verify::Never` leave it.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`.
+    pub fn is_verified(&self, role: &str) -> Result<bool> {
+        let part = self.locate(role)?;
+        let digest = part.component.blob.digest.as_ref();
+        let can_be = digest.is_some_and(|digest| digest.algorithm().is_some());
+        Ok(can_be && self.is_verified_part(part))
+    }
+
+    /// All components read, for a [`View`] or for a format's own code.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::bytes`].
+    pub fn parts(&self) -> Result<Parts<'f>> {
+        self.parts_of(|_| true)
+    }
+
+    /// The components whose role is `wanted`, read.
+    pub(crate) fn parts_of(&self, wanted: impl Fn(&str) -> bool) -> Result<Parts<'f>> {
+        let mut elements: Vec<(Text, Elements<'f>)> = Vec::new();
+        for part in self.located().filter(|part| wanted(part.role)) {
+            elements.push((part.role.clone(), self.elements_of(part)?));
+        }
+        Ok(Parts {
+            shape: Cow::Borrowed(&self.object.shape),
+            attributes: Cow::Borrowed(self.object.attributes()),
+            elements,
+        })
+    }
+
+    /// The object as its format's typed view, indices checked. Raw components are borrowed where the
+    /// source lends them. A `bool` is checked where it is read as one.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Misuse`] where the object is of another format; faults of the contents;
+    /// as [`Tensor::bytes`].
+    pub fn view<V: View<'f>>(&self) -> Result<V> {
+        self.expect_format(V::FORMAT)?;
+        V::from_parts(self.parts()?).map_err(|error| self.blame_format(error))
+    }
+
+    /// The elements of a dense object, borrowed where they are raw, aligned, in the host's byte
+    /// order and lent by the source; copied else. [`Typed::is_borrowed`] tells.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Misuse`] where the object is not dense or holds another type; as
+    /// [`Tensor::bytes`]; code `bool-value` for a `bool` that is neither 0 nor 1.
+    pub fn as_slice<T: Element>(&self) -> Result<Typed<'f, T>> {
+        self.expect_format("dense")?;
+        self.elements("data")?
+            .into_typed()
+            .map_err(|error| self.blame_format(error))
+    }
+
+    /// The elements of a dense object, copied.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::as_slice`].
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        Ok(self.as_slice()?.try_into_vec()?)
+    }
+
+    /// The dtype to write a component with. Files of 1.0 leave some out, which 1.2 may not: there
+    /// the format's typed reading decides, and what that does not know is bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::decoded_len`].
+    pub fn dtype_to_write(&self, role: &str) -> Result<DType> {
+        self.dtype_to_write_of(self.locate(role)?)
+    }
+
+    pub(crate) fn dtype_to_write_of(&self, part: Located<'f>) -> Result<DType> {
+        if let Some(dtype) = part.component.dtype {
+            return Ok(dtype);
+        }
+        let rows = self.object.shape.first().copied().unwrap_or(1);
+        let byte_len = self.decoded_len_of(part)?;
+        Ok(match (self.format(), byte_len.checked_div(rows)) {
+            ("quantized_4bit", Some(4)) => DType::F32,
+            ("quantized_4bit", Some(2)) => DType::F16,
+            _ => DType::U8,
+        })
+    }
+
+    pub(crate) fn locate(&self, role: &str) -> Result<Located<'f>> {
+        let part = self.resolved.component(role).and_then(|at| {
+            let (role, component) = self.object.components.get(at)?;
+            Some(Located {
+                at,
+                role,
+                component,
+            })
+        });
+        part.ok_or_else(|| {
+            let fault = Fault::NoSuchComponent {
+                role: role.to_owned(),
+            };
+            Error::from(fault).with_object(self.name)
+        })
+    }
+
+    /// Every component with its place, for work on all of them.
+    pub(crate) fn located(&self) -> impl Iterator<Item = Located<'f>> + use<'f> {
+        let components = self.object.components.iter().enumerate();
+        components.map(|(at, (role, component))| Located {
+            at,
+            role,
+            component,
+        })
+    }
+
+    pub(crate) fn bytes_of(&self, part: Located<'f>) -> Result<Bytes<'f>> {
+        let blob = &part.component.blob;
+        // Asked once: counting an unknown length compares the digest as well, and the bytes that
+        // are returned have to be those that were hashed.
+        let verify = self.must_verify(part);
+        if blob.encoding == Encoding::Raw
+            && part.component.byte_order == ByteOrder::Little
+            && let Some(lent) = self.source(part).slice(blob.span)
+        {
+            if verify {
+                pieces::check_digest(blob, lent).map_err(|error| self.blame(error, part))?;
+                self.set_verified(part);
+            }
+            return Ok(Bytes::Borrowed(lent));
+        }
+        self.copy_of(part, verify, self.source(part))
+            .map(Bytes::Owned)
+    }
+
+    /// The decoded bytes in memory of their own, from `source`: the component's, or a region of it.
+    pub(crate) fn copy_of(
+        &self,
+        part: Located<'f>,
+        verify: bool,
+        source: &dyn Source,
+    ) -> Result<Buffer> {
+        let byte_len = self.decoded_len_of(part)?;
+        let mut buffer = Buffer::try_zeroed(byte_len)?;
+        self.fill(part, byte_len, verify, source, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    pub(crate) fn elements_of(&self, part: Located<'f>) -> Result<Elements<'f>> {
+        Ok(elements_in(part, self.bytes_of(part)?))
+    }
+
+    pub(crate) fn reader_of(&self, part: Located<'f>, verify: bool) -> Result<ComponentReader<'f>> {
+        let open = if verify {
+            BlobReader::new
+        } else {
+            BlobReader::unverified
+        };
+        let blob = open(self.source(part), &part.component.blob, &self.file.limits)
+            .map_err(|error| self.blame(error, part))?;
+        Ok(ComponentReader::new(*self, part, blob, verify))
+    }
+
+    pub(crate) fn decoded_len_of(&self, part: Located<'f>) -> Result<u64> {
+        believed_len(&part.component.blob).map_or_else(|| self.count(part), Ok)
+    }
+
+    /// Decodes the component for the number of its bytes alone. A wrong digest is reported before
+    /// whatever the decoder stumbles over, here too (§6).
+    fn count(&self, part: Located<'f>) -> Result<u64> {
+        let mut reader = self.reader_of(part, self.must_verify(part))?;
+        let (mut scratch, mut total) = (vec![0; 64 << 10], 0u64);
+        loop {
+            match reader.read(&mut scratch)? {
+                0 => return Ok(total),
+                len => total = total.saturating_add(len as u64),
+            }
+        }
+    }
+
+    pub(crate) fn source(&self, part: Located<'_>) -> &'f dyn Source {
+        // The builder has seen to it that there is one.
+        static NONE: zt_container::Memory<&[u8]> = zt_container::Memory::new(&[]);
+        self.file
+            .sources
+            .get(self.resolved.source(part.at))
+            .map_or(&NONE, |source| &**source)
+    }
+
+    pub(crate) fn must_verify(&self, part: Located<'_>) -> bool {
+        match self.file.verify {
+            Verify::Always => true,
+            Verify::OnRead => !self.is_verified_part(part),
+            Verify::Never => false,
+        }
+    }
+
+    /// Whether the digest was found right, of this component or of another with the same bytes.
+    fn is_verified_part(&self, part: Located<'_>) -> bool {
+        self.resolved.is_verified(part.at)
+            || self
+                .file
+                .verified
+                .has(self.source_index(part), &part.component.blob)
+    }
+
+    pub(crate) fn set_verified(&self, part: Located<'_>) {
+        self.resolved.set_verified(part.at);
+        self.file
+            .verified
+            .insert(self.source_index(part), &part.component.blob);
+    }
+
+    pub(crate) fn source_index(&self, part: Located<'_>) -> usize {
+        self.resolved.source(part.at)
+    }
+
+    pub(crate) fn limits(&self) -> &'f zt_container::Limits {
+        &self.file.limits
+    }
+
+    fn fill(
+        &self,
+        part: Located<'f>,
+        byte_len: u64,
+        verify: bool,
+        source: &dyn Source,
+        out: &mut [u8],
+    ) -> Result<()> {
+        let counted;
+        let blob = match part.component.blob.decoded_len {
+            Some(_) => &part.component.blob,
+            None => {
+                let decoded_len = Some(byte_len);
+                counted = Blob {
+                    decoded_len,
+                    ..part.component.blob.clone()
+                };
+                &counted
+            }
+        };
+        pieces::read(source, blob, verify, &self.file.limits, out)
+            .map_err(|error| self.blame(error, part))?;
+        if verify {
+            self.set_verified(part);
+        }
+        to_little_endian(part.component, out);
+        Ok(())
+    }
+
+    pub(crate) fn expect_format(&self, expected: &'static str) -> Result<()> {
+        if self.object.format == expected {
+            return Ok(());
+        }
+        let fault = Fault::WrongFormat {
+            expected,
+            found: self.object.format.to_string(),
+        };
+        Err(Error::from(fault).with_object(self.name))
+    }
+
+    pub(crate) fn blame(&self, error: impl Into<Error>, part: Located<'_>) -> Error {
+        let error = error
+            .into()
+            .with_object(self.name)
+            .with_component(part.role);
+        error.with_span(part.component.blob.span)
+    }
+
+    pub(crate) fn blame_format(&self, error: zt_formats::Error) -> Error {
+        crate::file::catalog::blame_blob(Error::from(error).with_object(self.name), self.object)
+    }
+
+    pub(crate) fn pool(&self) -> &'f crate::cores::scratch::Pool {
+        &self.file.pool
+    }
+
+    pub(crate) fn registry(&self) -> &'f zt_formats::Registry {
+        &self.file.registry
+    }
+}
+
+impl std::fmt::Debug for Tensor<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tensor")
+            .field("name", &self.name)
+            .field("object", self.object)
+            .finish()
+    }
+}

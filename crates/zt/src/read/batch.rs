@@ -1,0 +1,164 @@
+//! Many components in one call: read in the order of the file, on all cores.
+
+use zt_container::Source;
+use zt_formats::{Dense, Elements};
+
+use crate::cores::region::{Region, bundles};
+use crate::cores::scratch::Pool;
+use crate::error::Result;
+use crate::file::File;
+use crate::file::tensor::{Located, Tensor, elements_in};
+
+impl File {
+    /// The elements of many components, each as [`Tensor::elements`] gives them, in the order in
+    /// which they are asked for: borrowed where the source lends them, else in memory of their own.
+    ///
+    /// Read in the order of their offsets and on all cores: large components in pieces, small ones
+    /// that lie close together in one read. What cannot be read is an error in its place, and the
+    /// others are read. The tensors may be of several files.
+    ///
+    /// ```
+    /// # use zt::{Dense, File, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// # writer.add("a", &Dense::from_slice(&[2], &[1.0f32, 2.0])?)?;
+    /// # writer.add("b", &Dense::from_slice(&[1], &[3.0f32])?)?;
+    /// # writer.finish()?;
+    /// # let file = File::from_bytes(bytes)?;
+    /// let wanted = [(file.tensor("b")?, "data"), (file.tensor("a")?, "data")];
+    /// for elements in file.read_many(&wanted) {
+    ///     println!("{:?}", elements?.as_slice::<f32>()?);
+    /// }
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    #[must_use]
+    pub fn read_many<'f>(&'f self, wanted: &[(Tensor<'f>, &str)]) -> Vec<Result<Elements<'f>>> {
+        let wanted = wanted.iter().map(|(tensor, role)| (*tensor, *role, ()));
+        in_order_of_offsets(wanted, |tensor, part, region, ()| match region {
+            Some(region) => {
+                let buffer = tensor.copy_of(part, tensor.must_verify(part), region)?;
+                Ok(elements_in(part, buffer))
+            }
+            None => tensor.elements_of(part),
+        })
+    }
+
+    /// As [`File::read_many`], into the caller's memory: each component into a slice of exactly its
+    /// decoded length, as [`Tensor::read_into`] does it.
+    ///
+    /// After an error the contents of its slice are unspecified.
+    #[must_use]
+    pub fn read_many_into<'f>(
+        &'f self,
+        wanted: Vec<(Tensor<'f>, &str, &mut [u8])>,
+    ) -> Vec<Result<()>> {
+        in_order_of_offsets(wanted.into_iter(), |tensor, part, region, out| {
+            let source = region.unwrap_or_else(|| tensor.source(part));
+            tensor.read_from(part, source, out)
+        })
+    }
+}
+
+impl File {
+    /// The dense values of many objects, each as [`Tensor::to_dense`] gives it, in the order in which
+    /// they are asked for: on all cores, several small objects at a time. What cannot be read is an
+    /// error in its place.
+    ///
+    /// ```
+    /// # use zt::{Dense, File, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// # writer.add("a", &Dense::from_slice(&[2], &[1.0f32, 2.0])?)?;
+    /// # writer.finish()?;
+    /// # let file = File::from_bytes(bytes)?;
+    /// let tensors: Vec<_> = file.names().map(|name| file.tensor(name)).collect::<Result<_, _>>()?;
+    /// for dense in file.to_dense_many(&tensors) {
+    ///     println!("{:?}", dense?.shape());
+    /// }
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    #[must_use]
+    pub fn to_dense_many<'f>(&'f self, wanted: &[Tensor<'f>]) -> Vec<Result<Dense<'static>>> {
+        // No work fails: what is wrong is in the results.
+        crate::cores::parallel::map(wanted, |tensor| Ok(tensor.to_dense())).unwrap_or_default()
+    }
+}
+
+/// A component that is asked for, and its place among those.
+struct Item<'f, T> {
+    at: usize,
+    tensor: Tensor<'f>,
+    part: Located<'f>,
+    target: T,
+}
+
+/// `read` for every component, with the region of its source that is in memory already, if there is
+/// one. The results in the order of `wanted`.
+fn in_order_of_offsets<'f, 'r, T: Send, R: Send>(
+    wanted: impl Iterator<Item = (Tensor<'f>, &'r str, T)>,
+    read: impl Fn(&Tensor<'f>, Located<'f>, Option<&dyn Source>, T) -> Result<R> + Sync + Send,
+) -> Vec<Result<R>> {
+    let (mut items, mut results) = (Vec::new(), Vec::new());
+    for (at, (tensor, role, target)) in wanted.enumerate() {
+        let located = tensor.locate(role);
+        results.push(located.as_ref().err().cloned().map(Err));
+        if let Ok(part) = located {
+            items.push(Item {
+                at,
+                tensor,
+                part,
+                target,
+            });
+        }
+    }
+    items.sort_by_key(|item| {
+        let source = std::ptr::from_ref(item.tensor.source(item.part)).addr();
+        (source, item.part.component.blob.span.offset())
+    });
+    let place = |item: &Item<'f, T>| {
+        let source = item.tensor.source(item.part);
+        (source, item.part.component.blob.span)
+    };
+    let counts: Vec<usize> = bundles(&items, place)
+        .into_iter()
+        .map(<[Item<'f, T>]>::len)
+        .collect();
+    let mut items = items.into_iter();
+    let bundles = counts
+        .into_iter()
+        .map(|count| items.by_ref().take(count).collect());
+    let pool = Pool::default();
+    let read_bundle = |bundle: Vec<Item<'f, T>>| {
+        let memory = &mut pool.take();
+        let region = match &bundle[..] {
+            // What is lent is not copied, and one blob by itself is read where it belongs.
+            [first, _, ..] if place(first).0.slice(place(first).1).is_none() => {
+                let spans = bundle.iter().map(|item| place(item).1);
+                Region::around(place(first).0, spans, &mut memory.stored)
+            }
+            _ => None,
+        };
+        let region = region.as_ref().map(|region| region as &dyn Source);
+        let found = bundle.into_iter().map(|item| {
+            let Item {
+                at,
+                tensor,
+                part,
+                target,
+            } = item;
+            (at, read(&tensor, part, region, target))
+        });
+        let found: Vec<(usize, Result<R>)> = found.collect();
+        pool.give(std::mem::take(memory));
+        Ok(found)
+    };
+    // No bundle fails: what is wrong is in the results.
+    let read =
+        crate::cores::parallel::map_owned(bundles.collect(), read_bundle).unwrap_or_default();
+    for (at, result) in read.into_iter().flatten() {
+        if let Some(place) = results.get_mut(at) {
+            *place = Some(result);
+        }
+    }
+    results.into_iter().flatten().collect()
+}

@@ -1,0 +1,150 @@
+//! What formats check of contents: indices within their dimensions, pointers that do not fall.
+
+use std::collections::HashMap;
+
+use zt_container::{Encoding, Span};
+use zt_formats::ObjectFormat;
+use zt_manifest::{ByteOrder, DType};
+
+use crate::cores::progress::Gauge;
+use crate::error::{Error, Result};
+use crate::file::overlap::Allowance;
+use crate::file::tensor::Tensor;
+
+impl Tensor<'_> {
+    /// Checks what the object's format says of its contents: indices within the shape, pointers that
+    /// do not fall. Reads the components that the format asks for, those of indices, and no others:
+    /// as long as it runs, they are in memory. Of an unknown format nothing is known to be wrong.
+    ///
+    /// Whoever hands an object's components on without a look at them asks this first.
+    ///
+    /// # Errors
+    ///
+    /// Malformed, with the role, the position and the rule; as [`Tensor::bytes`].
+    pub fn check_data(&self) -> Result<()> {
+        check_one(self).map_err(|fault| fault.of(self))
+    }
+}
+
+/// All that the contents of an object depend on. Objects of one key are looked at once: a manifest
+/// can give the same bytes to any number of objects.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Key<'f> {
+    format: &'f str,
+    shape: &'f [u64],
+    /// CBOR.
+    attributes: Vec<u8>,
+    components: Vec<ComponentKey<'f>>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct ComponentKey<'f> {
+    role: &'f str,
+    source: usize,
+    span: Span,
+    encoding: Encoding,
+    dtype: Option<DType>,
+    logical_type: Option<&'f str>,
+    byte_order: ByteOrder,
+}
+
+/// The fault of each tensor's contents, where it has one. Their bytes are known to be right. What
+/// has more of them than `allowance`, as many objects have that give the same indices to another
+/// shape each, is not looked at.
+///
+/// # Errors
+///
+/// Interruption; no attributes that a file has are without an encoding.
+pub(crate) fn check(
+    tensors: &[(usize, Tensor<'_>)],
+    mut allowance: Allowance,
+    gauge: &Gauge<'_>,
+) -> Result<Vec<Option<Error>>> {
+    let mut distinct: Vec<(Tensor<'_>, Result<()>)> = Vec::new();
+    let mut places: HashMap<Key<'_>, usize> = HashMap::new();
+    let mut place_of = Vec::with_capacity(tensors.len());
+    for (_, tensor) in tensors {
+        place_of.push(*places.entry(key(tensor)?).or_insert_with(|| {
+            distinct.push((*tensor, allowance.spend(byte_len(tensor))));
+            distinct.len() - 1
+        }));
+    }
+    let checked = crate::cores::parallel::map(&distinct, |(tensor, allowed)| {
+        gauge.report(0)?;
+        Ok(match allowed {
+            Ok(()) => check_one(tensor).err(),
+            Err(error) => Some(Fault::Unreadable(error.clone().with_object(tensor.name()))),
+        })
+    })?;
+    let verdicts = tensors.iter().zip(place_of).map(|((_, tensor), place)| {
+        let fault = checked.get(place)?.as_ref()?;
+        Some(fault.of(tensor))
+    });
+    Ok(verdicts.collect())
+}
+
+/// What is wrong with contents, whichever of the objects that have them is asked.
+pub(crate) enum Fault {
+    OfFormat(zt_formats::Error),
+    /// Changed since its bytes were found right, or more than the memory holds.
+    Unreadable(Error),
+}
+
+impl Fault {
+    /// As the error of one object.
+    pub(crate) fn of(&self, tensor: &Tensor<'_>) -> Error {
+        match self {
+            Fault::OfFormat(error) => tensor.blame_format(error.clone()),
+            Fault::Unreadable(error) => error.clone(),
+        }
+    }
+}
+
+/// Looks at the contents of one object, for as long in memory as the format has to see them.
+fn check_one(tensor: &Tensor<'_>) -> std::result::Result<(), Fault> {
+    let Some(format) = tensor.registry().format(tensor.format()) else {
+        return Ok(());
+    };
+    if format.data_roles().is_some_and(<[&str]>::is_empty) {
+        return Ok(());
+    }
+    let parts = tensor.parts_of(|role| is_asked(format, role));
+    let parts = parts.map_err(Fault::Unreadable)?;
+    format.check_data(&parts).map_err(Fault::OfFormat)
+}
+
+/// Bytes that are looked at.
+fn byte_len(tensor: &Tensor<'_>) -> u64 {
+    let Some(format) = tensor.registry().format(tensor.format()) else {
+        return 0;
+    };
+    let parts = tensor
+        .components()
+        .filter(|(role, _)| is_asked(format, role));
+    let lens = parts.map(|(_, component)| component.blob.decoded_len.unwrap_or(0));
+    lens.fold(0, u64::saturating_add)
+}
+
+fn is_asked(format: &dyn ObjectFormat, role: &str) -> bool {
+    format
+        .data_roles()
+        .is_none_or(|roles| roles.contains(&role))
+}
+
+pub(crate) fn key<'f>(tensor: &Tensor<'f>) -> Result<Key<'f>> {
+    let components = tensor.located().map(|part| ComponentKey {
+        role: part.role,
+        source: tensor.source_index(part),
+        span: part.component.blob.span,
+        encoding: part.component.blob.encoding,
+        dtype: part.component.dtype,
+        logical_type: part.component.logical_type.as_deref(),
+        byte_order: part.component.byte_order,
+    });
+    Ok(Key {
+        format: tensor.format(),
+        shape: tensor.shape(),
+        attributes: tensor.attributes().to_cbor()?,
+        components: components.collect(),
+    })
+}

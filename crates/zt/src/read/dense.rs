@@ -1,0 +1,64 @@
+//! The dense value of an object.
+
+use zt_formats::{Dense, ObjectFormat, dense_byte_len};
+
+use super::{blocks, planes};
+use crate::error::{Error, Fault, Result};
+use crate::file::catalog::signature;
+use crate::file::tensor::Tensor;
+
+impl Tensor<'_> {
+    /// The object's dense value: a dense object itself, a sparse one filled in, a quantized one
+    /// dequantized to f32.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Unsupported`] where its format is not registered or has no dense value;
+    /// faults of the contents; as [`Tensor::bytes`].
+    pub fn to_dense(&self) -> Result<Dense<'static>> {
+        let Some(format) = self.registry().format(self.format()) else {
+            let fault = Fault::UnknownFormat {
+                format: self.format().to_owned(),
+            };
+            return Err(Error::from(fault).with_object(self.name()));
+        };
+        self.check_dense_len(format, self.shape())?;
+        if let Some(dense) = planes::to_dense(self)? {
+            return Ok(dense);
+        }
+        if let Some(dense) = blocks::to_dense(self)? {
+            return Ok(dense);
+        }
+        format
+            .to_dense(self.parts()?)
+            .map_err(|error| self.blame_format(error))
+    }
+
+    /// As [`Tensor::to_dense`] does it, for a part of this shape.
+    pub(crate) fn check_dense_len_of(&self, shape: &[u64]) -> Result<()> {
+        let format = self.registry().format(self.format());
+        format.map_or(Ok(()), |format| self.check_dense_len(format, shape))
+    }
+
+    /// A sparse object of a few bytes can have any shape: what its dense value costs is held
+    /// against the limit before it is made.
+    fn check_dense_len(&self, format: &dyn ObjectFormat, shape: &[u64]) -> Result<()> {
+        let registry = self.registry();
+        let signature = signature(self.object());
+        let Some((dtype, logical_type)) = format.dense_type(&signature, registry) else {
+            return Ok(());
+        };
+        // Values of an unknown logical type are at least one element each.
+        let value_len = registry.value_len(dtype, logical_type.as_deref())?;
+        let value_len = value_len.unwrap_or(dtype.byte_len() as u64);
+        let limit = self.limits().decoded_len;
+        match dense_byte_len(shape, value_len) {
+            Some(found) if found <= limit => Ok(()),
+            found => {
+                let found = found.unwrap_or(u64::MAX);
+                let limit = zt_container::LimitExceeded::Decoded { limit, found };
+                Err(Error::from(zt_container::Error::Limit(limit)).with_object(self.name()))
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Dense values, streamed.
+
+use zt_formats::Dense;
+
+use crate::cores::read_ahead::for_each_piece;
+use crate::cores::scratch::resize;
+use crate::error::{Error, Result};
+use crate::file::tensor::{ComponentReader, Tensor, whole_elements};
+use crate::read::planes::{Tally, Tiled};
+
+/// Yields the little-endian bytes of an object's dense value, in row-major order. See
+/// [`Tensor::dense_reader`].
+pub struct DenseReader<'f>(Progress<'f>);
+
+enum Progress<'f> {
+    /// The object is dense.
+    Streamed(ComponentReader<'f>),
+    /// The object is made of planes, and long.
+    Tiled(Box<TileReader<'f>>),
+    /// The value is in memory, and read so far.
+    Whole(Dense<'static>, usize),
+}
+
+struct TileReader<'f> {
+    tiled: Tiled<'f>,
+    /// The next tile.
+    next: usize,
+    /// `None` once all digests were compared.
+    tallies: Option<Vec<Tally>>,
+    /// After an error nothing is read any more, and no end is reported.
+    has_failed: bool,
+    /// A tile that did not fit where it was wanted, and how much of it was taken.
+    held: Vec<u8>,
+    taken: usize,
+}
+
+impl<'f> Tensor<'f> {
+    /// Streams the object's dense value, as [`Tensor::to_dense`] gives it: a dense object in bounded
+    /// memory, an object of `zt.planes/1` tile by tile and on all cores. Others are made in memory.
+    /// Planes with a sha256, which goes from front to back, are read once before for it alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::to_dense`].
+    pub fn dense_reader(&self) -> Result<DenseReader<'f>> {
+        if self.format() == "dense" {
+            return Ok(DenseReader(Progress::Streamed(self.reader("data")?)));
+        }
+        let progress = match Tiled::new(self)? {
+            Some(tiled) => {
+                tiled.compare_chained()?;
+                Progress::Tiled(Box::new(TileReader {
+                    next: 0,
+                    tallies: Some(tiled.tallies()),
+                    tiled,
+                    has_failed: false,
+                    held: Vec::new(),
+                    taken: 0,
+                }))
+            }
+            None => Progress::Whole(self.to_dense()?, 0),
+        };
+        Ok(DenseReader(progress))
+    }
+}
+
+impl DenseReader<'_> {
+    /// Reads whole elements into `out`, as many as fit; how many bytes, 0 at the end. Digests have
+    /// been checked when the end is reported. With an `out` of many MiB, all cores have work.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::to_dense`]; [`crate::ErrorKind::Misuse`] where not one element fits, and after
+    /// an error.
+    pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        match &mut self.0 {
+            Progress::Streamed(reader) => reader.read(out),
+            Progress::Tiled(reader) => reader.read(out),
+            Progress::Whole(dense, taken) => {
+                let elements = dense.elements();
+                let out = whole_elements(out, elements.dtype.byte_len())?;
+                let len = copy(&elements.bytes, *taken, out);
+                *taken = taken.saturating_add(len);
+                Ok(len)
+            }
+        }
+    }
+
+    /// Calls `take` with all that is left, `piece_len` bytes at a time. If pieces have 256 KiB or
+    /// more and the first is full, a thread reads the next ones while `take` runs. Digests have been
+    /// checked when this returns `Ok`.
+    ///
+    /// # Errors
+    ///
+    /// As [`DenseReader::read`], after `take` has had every piece before; the error of `take`, which ends
+    /// the loop. `E` may be [`Error`], [`std::io::Error`] or your own.
+    pub fn for_each_piece<E: From<Error>>(
+        &mut self,
+        piece_len: usize,
+        take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for_each_piece(|piece| self.read(piece), piece_len, take)
+    }
+}
+
+impl TileReader<'_> {
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        let out = whole_elements(out, self.tiled.element_len())?;
+        if self.has_failed {
+            return Err(Error::out_of_order());
+        }
+        let read = self.read_tiles(out);
+        self.has_failed = read.is_err();
+        read
+    }
+
+    fn read_tiles(&mut self, out: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        while let Some(room) = out.get_mut(filled..).filter(|room| !room.is_empty()) {
+            if self.taken < self.held.len() {
+                let len = copy(&self.held, self.taken, room);
+                self.taken = self.taken.saturating_add(len);
+                filled = filled.saturating_add(len);
+                continue;
+            }
+            let fits = |count: &usize| {
+                let byte_len = self
+                    .tiled
+                    .byte_len_of(self.next..self.next.saturating_add(*count));
+                byte_len <= room.len() as u64
+            };
+            let left = self.tiled.tile_count().saturating_sub(self.next);
+            let count = (1..=left).take_while(fits).last().unwrap_or(0);
+            let Some(tallies) = self.tallies.as_mut().filter(|_| left > 0) else {
+                break;
+            };
+            let next = self.next.saturating_add(count.max(1));
+            let len = self.tiled.byte_len_of(self.next..next);
+            if count > 0 {
+                let len = usize::try_from(len).unwrap_or(usize::MAX).min(room.len());
+                self.tiled
+                    .read(self.next..next, tallies, &mut room[..len])?;
+                filled = filled.saturating_add(len);
+            } else {
+                resize(&mut self.held, len)?;
+                self.tiled.read(self.next..next, tallies, &mut self.held)?;
+                self.taken = 0;
+            }
+            self.next = next;
+        }
+        // The end is reported once the digests were found right.
+        if filled == 0
+            && let Some(tallies) = self.tallies.take()
+        {
+            self.tiled.compare_sums(tallies)?;
+        }
+        Ok(filled)
+    }
+}
+
+/// Copies what is in `bytes` from `start` on, as far as it fits; how many bytes.
+fn copy(bytes: &[u8], start: usize, out: &mut [u8]) -> usize {
+    let rest = bytes.get(start..).unwrap_or_default();
+    let len = rest.len().min(out.len());
+    out[..len].copy_from_slice(&rest[..len]);
+    len
+}
+
+impl std::fmt::Debug for DenseReader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DenseReader").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,28 @@
+//! Room `read`: the ways to read a tensor that need more than the bytes of its components.
+//!
+//! | module | gives |
+//! | --- | --- |
+//! | `dense` | the dense value: `Tensor::to_dense` |
+//! | `planes`, `blocks` | the same for `zt.planes/1` and for ggml's blocks, on all cores |
+//! | `slice`, `sparse` | parts of dense and sparse objects |
+//! | `window` | parts of one component |
+//! | `dense_reader` | the dense value as a stream: [`DenseReader`] |
+//! | `batch` | many components in one call, in the order of the file |
+//! | `contents` | the format's check of indices and pointers: `Tensor::check_data` |
+//!
+//! It knows the rooms `error`, `cores` and `file`. Its calls are `impl` blocks of `Tensor` and
+//! `File`, so that users find them there.
+//!
+//! It must not know how files are checked as a whole, written, edited or repaired.
+//!
+//! [`DenseReader`]: crate::DenseReader
+
+mod batch;
+mod blocks;
+pub(crate) mod contents;
+mod dense;
+pub(crate) mod dense_reader;
+mod planes;
+mod slice;
+mod sparse;
+mod window;

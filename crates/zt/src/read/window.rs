@@ -1,0 +1,238 @@
+//! Parts of a component, read without the rest of it.
+
+use zt_container::codec::{Frame, frames};
+use zt_container::{Encoding, Source, Span, check_declared};
+use zt_formats::Bytes;
+use zt_manifest::{ByteOrder, DType};
+
+use crate::cores::scratch::{Scratch, fetch, resize};
+use crate::error::Result;
+use crate::file::tensor::{ComponentReader, Located, Tensor, to_little_endian};
+
+/// Raw bytes that are fetched at a time, at multiples of this from the start: small runs that lie
+/// close together, in either direction, share a read.
+const WINDOW: u64 = 64 << 10;
+
+/// The same where bytes are made in order: going back costs what lies before, so it has to be rare.
+const SEQUENTIAL_WINDOW: u64 = 4 << 20;
+
+/// Frames with more content than this are streamed and not held. Nor would one be given memory by
+/// what it says of itself.
+const LARGEST_FRAME: u64 = 8 << 20;
+
+/// Decoded bytes that a stream holds.
+const STREAM_WINDOW: u64 = 256 << 10;
+
+/// The decoded little-endian bytes of a component, of which a window is in memory.
+///
+/// | stored | what a part costs |
+/// | --- | --- |
+/// | raw, lent by the source | itself |
+/// | raw | the 64 KiB around it |
+/// | frames that can be told apart | the frames that it is in |
+/// | one large frame, or frames of unknown lengths | all before it; all, to go back |
+/// | zstd of unknown length, from before 1.2 | all |
+///
+/// Nothing is verified, unless all is decoded.
+pub(crate) struct Window<'f> {
+    tensor: Tensor<'f>,
+    part: Located<'f>,
+    byte_len: u64,
+    backing: Backing<'f>,
+    /// Which of the decoded bytes `scratch.content` is.
+    held: Span,
+    scratch: Scratch,
+}
+
+enum Backing<'f> {
+    /// All of it, lent or decoded.
+    Whole(Bytes<'f>),
+    /// Raw bytes, fetched so many at a time.
+    Raw(u64),
+    Frames(Vec<Frame>),
+    /// A stream that has been read up to the end of what is held.
+    Stream(Box<ComponentReader<'f>>),
+}
+
+impl<'f> Window<'f> {
+    pub(crate) fn new(tensor: &Tensor<'f>, part: Located<'f>) -> Result<Self> {
+        let component = part.component;
+        let blob = &component.blob;
+        let source = tensor.source(part);
+        let blame = |error| tensor.blame(error, part);
+        check_declared(blob, tensor.limits()).map_err(blame)?;
+        let is_little = component.byte_order == ByteOrder::Little;
+        let backing = match (blob.encoding, blob.decoded_len) {
+            (Encoding::Raw, _) => match source.slice(blob.span).filter(|_| is_little) {
+                Some(lent) => Backing::Whole(lent.into()),
+                None if source.is_sequential() => Backing::Raw(SEQUENTIAL_WINDOW),
+                None => Backing::Raw(WINDOW),
+            },
+            (_, None) => Backing::Whole(tensor.bytes_of(part)?),
+            _ => {
+                let frames = frames(source, blob).map_err(blame)?;
+                // A frame may end within an element, which could not be turned there.
+                let is_held = |frame: &Frame| frame.content.byte_len() <= LARGEST_FRAME;
+                match frames.filter(|frames| is_little && frames.iter().all(is_held)) {
+                    Some(frames) => Backing::Frames(frames),
+                    None => Backing::Stream(Box::new(tensor.reader_of(part, false)?)),
+                }
+            }
+        };
+        let byte_len = match &backing {
+            Backing::Whole(bytes) => bytes.len() as u64,
+            _ => blob.decoded_len.unwrap_or(blob.span.byte_len()),
+        };
+        Ok(Window {
+            tensor: *tensor,
+            part,
+            byte_len,
+            backing,
+            held: Span::default(),
+            scratch: Scratch::default(),
+        })
+    }
+
+    /// Decoded bytes.
+    pub(crate) fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    /// The object that it is of.
+    pub(crate) fn tensor(&self) -> Tensor<'f> {
+        self.tensor
+    }
+
+    /// The component that these are the bytes of.
+    pub(crate) fn part(&self) -> Located<'f> {
+        self.part
+    }
+
+    /// Bytes of one value; `None` where the dtype or the logical type is not known.
+    pub(crate) fn value_len(&self) -> Result<Option<u64>> {
+        let component = self.part.component;
+        let Some(dtype) = component.dtype else {
+            return Ok(None);
+        };
+        let registry = self.tensor.registry();
+        Ok(registry.value_len(dtype, component.logical_type.as_deref())?)
+    }
+
+    /// Copies the decoded bytes from `at` on.
+    pub(crate) fn copy(&mut self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
+        while !out.is_empty() {
+            if let Backing::Raw(window) = self.backing
+                && self.is_turned_apart(at, out.len())
+                && out.len() as u64 >= window
+            {
+                let read = self.source().read_at(self.stored_at(at), out);
+                read.map_err(|error| self.tensor.blame(error, self.part))?;
+                to_little_endian(self.part.component, out);
+                return Ok(());
+            }
+            if !(self.held.offset()..self.held.end()).contains(&at) {
+                self.load(at)?;
+            }
+            let held = match &self.backing {
+                // Also a stream that had to go back, or a table that lied.
+                Backing::Whole(bytes) => from(bytes, at),
+                _ => from(&self.scratch.content, at.saturating_sub(self.held.offset())),
+            };
+            let len = held.len().min(out.len());
+            let (part, behind) = out.split_at_mut(len);
+            part.copy_from_slice(&held[..len]);
+            if len == 0 {
+                // The component ends before what was asked for.
+                let error = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+                return Err(self.tensor.blame(error, self.part));
+            }
+            (at, out) = (at.saturating_add(len as u64), behind);
+        }
+        Ok(())
+    }
+
+    /// Whether these bytes are whole elements, which can be turned by themselves.
+    fn is_turned_apart(&self, at: u64, len: usize) -> bool {
+        let component = self.part.component;
+        let width = component.dtype.map_or(1, DType::byte_len);
+        component.byte_order == ByteOrder::Little
+            || (at.is_multiple_of(width as u64) && len.is_multiple_of(width))
+    }
+
+    fn source(&self) -> &'f dyn Source {
+        self.tensor.source(self.part)
+    }
+
+    fn stored_at(&self, at: u64) -> u64 {
+        self.part.component.blob.span.offset().saturating_add(at)
+    }
+
+    /// Makes the window hold the byte `at`, if there is one.
+    fn load(&mut self, at: u64) -> Result<()> {
+        let held = std::mem::take(&mut self.held);
+        let source = self.source();
+        let blame = |error| self.tensor.blame(error, self.part);
+        match &mut self.backing {
+            Backing::Whole(_) => {}
+            Backing::Raw(window) => {
+                let start = at - at % *window;
+                let end = start.saturating_add(*window).min(self.byte_len);
+                let span = Span::between(start, end).unwrap_or_default();
+                let stored = self.part.component.blob.span.offset().checked_add(start);
+                let stored = stored.and_then(|offset| Span::new(offset, span.byte_len()));
+                let content = &mut self.scratch.content;
+                fetch(content, source, stored.unwrap_or_default()).map_err(blame)?;
+                // Windows are whole elements, as far as the component is.
+                to_little_endian(self.part.component, content);
+                self.held = span;
+            }
+            Backing::Frames(frames) => {
+                let place = frames.partition_point(|frame| frame.content.end() <= at);
+                let Some(frame) = frames.get(place) else {
+                    return Ok(());
+                };
+                let mut fetched = std::mem::take(&mut self.scratch.stored);
+                let decoded = match source.slice(frame.stored) {
+                    Some(stored) => Ok(stored),
+                    None => fetch(&mut fetched, source, frame.stored),
+                };
+                let content_len = frame.content.byte_len();
+                let decoded =
+                    decoded.and_then(|stored| self.scratch.decode_here(stored, content_len));
+                self.scratch.stored = fetched;
+                let content = frame.content;
+                if decoded.is_err() {
+                    // Not what the table says: it lies, or the digest tells what is damaged.
+                    self.backing = Backing::Whole(self.tensor.bytes_of(self.part)?);
+                    return Ok(());
+                }
+                self.held = content;
+            }
+            Backing::Stream(reader) => {
+                if at < held.offset() {
+                    self.backing = Backing::Whole(self.tensor.bytes_of(self.part)?);
+                    return Ok(());
+                }
+                let mut held = held;
+                while held.end() <= at {
+                    let content = &mut self.scratch.content;
+                    resize(content, STREAM_WINDOW).map_err(blame)?;
+                    let len = reader.read(content)? as u64;
+                    resize(content, len).map_err(blame)?;
+                    held = Span::new(held.end(), len).unwrap_or_default();
+                    if len == 0 {
+                        return Ok(());
+                    }
+                }
+                self.held = held;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bytes from `at` on; none past the end.
+fn from(bytes: &[u8], at: u64) -> &[u8] {
+    let start = usize::try_from(at).ok();
+    start.and_then(|at| bytes.get(at..)).unwrap_or_default()
+}

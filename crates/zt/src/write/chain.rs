@@ -1,0 +1,179 @@
+//! Digests that only go from front to back, away from the thread that writes.
+//!
+//! SHA-256 cannot be split, so one core bounds what one component takes; but several components'
+//! chains run side by side, each on what has been written of it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+
+use zt_container::{Digest, DigestAlgorithm, Hasher};
+
+use crate::cores::work::{Workers, lock, wait};
+use crate::error::Result;
+use crate::write::tools::{BACKLOG, Tools};
+
+/// The digest of one blob in the making.
+pub(crate) struct Chain(Arc<Link>);
+
+struct Link {
+    state: Mutex<State>,
+    /// A piece was hashed, or the hasher is back.
+    changed: Condvar,
+    /// Bytes that wait, of all chains.
+    backlog: Arc<AtomicUsize>,
+    tools: Arc<Tools>,
+}
+
+struct State {
+    pieces: VecDeque<Vec<u8>>,
+    /// With the thread that hashes, while one does.
+    hasher: Option<Hasher>,
+    /// A thread was asked to hash and has not begun.
+    is_called: bool,
+}
+
+/// All chains of one writer.
+pub(crate) struct Chains {
+    links: Vec<Arc<Link>>,
+    backlog: Arc<AtomicUsize>,
+}
+
+impl Chains {
+    pub(crate) fn new() -> Self {
+        Chains {
+            links: Vec::new(),
+            backlog: Arc::default(),
+        }
+    }
+
+    /// Begins the digest of a blob.
+    pub(crate) fn begin(
+        &mut self,
+        algorithm: DigestAlgorithm,
+        tools: &Arc<Tools>,
+    ) -> Result<Chain> {
+        let link = Arc::new(Link {
+            state: Mutex::new(State {
+                pieces: VecDeque::new(),
+                hasher: Some(Hasher::new(algorithm)?),
+                is_called: false,
+            }),
+            changed: Condvar::new(),
+            backlog: Arc::clone(&self.backlog),
+            tools: Arc::clone(tools),
+        });
+        self.links.retain(|link| link.has_work());
+        self.links.push(Arc::clone(&link));
+        Ok(Chain(link))
+    }
+
+    /// Takes in the next bytes of a blob. Waits where too many are waiting, and hashes itself where
+    /// no thread does.
+    pub(crate) fn push(&mut self, chain: &Chain, workers: &Workers, piece: Vec<u8>) {
+        self.backlog.fetch_add(piece.len(), Ordering::Relaxed);
+        let must_call = {
+            let mut state = lock(&chain.0.state);
+            state.pieces.push_back(piece);
+            let must_call = state.hasher.is_some() && !state.is_called;
+            state.is_called |= must_call;
+            must_call
+        };
+        if must_call {
+            let link = Arc::clone(&chain.0);
+            workers.spawn(move || link.run());
+        }
+        while self.backlog.load(Ordering::Relaxed) > BACKLOG {
+            match self.links.iter().find(|link| link.has_work()) {
+                Some(link) => link.advance(),
+                None => return,
+            }
+        }
+    }
+}
+
+impl Chain {
+    /// The digest of everything pushed, as soon as it is hashed.
+    pub(crate) fn finish(self) -> Option<Digest> {
+        self.0.run();
+        let mut state = lock(&self.0.state);
+        loop {
+            if state.pieces.is_empty()
+                && let Some(hasher) = state.hasher.take()
+            {
+                return Some(hasher.finish());
+            }
+            state = wait(&self.0.changed, state);
+        }
+    }
+}
+
+impl Link {
+    /// Whether any bytes wait or are being hashed.
+    fn has_work(&self) -> bool {
+        let state = lock(&self.state);
+        !state.pieces.is_empty() || state.hasher.is_none()
+    }
+
+    /// Hashes what there is, unless another thread does.
+    fn run(&self) {
+        let mut state = lock(&self.state);
+        state.is_called = false;
+        let Some(mut hasher) = state.hasher.take() else {
+            return;
+        };
+        while let Some(piece) = state.pieces.pop_front() {
+            drop(state);
+            hasher.update(&piece);
+            self.backlog.fetch_sub(piece.len(), Ordering::Relaxed);
+            self.tools.give_back(piece);
+            state = lock(&self.state);
+            self.changed.notify_all();
+        }
+        state.hasher = Some(hasher);
+        self.changed.notify_all();
+    }
+
+    /// Returns when fewer bytes wait than before.
+    fn advance(&self) {
+        let state = lock(&self.state);
+        if state.hasher.is_none() {
+            drop(wait(&self.changed, state));
+        } else {
+            drop(state);
+            self.run();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With one thread nobody hashes but who writes; with more, whoever comes first.
+    #[test]
+    fn no_more_waits_than_there_is_room_for_and_the_digest_is_of_all() {
+        const PIECE: usize = BACKLOG / 4 + 1;
+        for threads in [1, 3] {
+            let workers = Workers::new(Some(threads)).unwrap();
+            let tools = Arc::new(Tools::new(threads));
+            let mut chains = Chains::new();
+            let mut begun = Vec::new();
+            // A chain begins when the one before has all its pieces, hashed or not.
+            for at in 0..2u8 {
+                let chain = chains.begin(DigestAlgorithm::Sha256, &tools).unwrap();
+                let mut all = Vec::new();
+                for piece in 0..5 {
+                    let piece = vec![at ^ piece; PIECE];
+                    all.extend_from_slice(&piece);
+                    chains.push(&chain, &workers, piece);
+                    assert!(chains.backlog.load(Ordering::Relaxed) <= BACKLOG);
+                }
+                begun.push((chain, DigestAlgorithm::Sha256.digest(&all).unwrap()));
+            }
+            for (chain, expected) in begun {
+                assert_eq!(chain.finish(), Some(expected));
+            }
+        }
+    }
+}

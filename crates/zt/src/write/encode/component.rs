@@ -1,0 +1,236 @@
+//! One component on its way: gathered into chunks, which are written, hashed or compressed.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use zt_container::DigestAlgorithm;
+use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
+
+use super::{Begin, Encoder, HASHED_AT_ONCE, Item, Placed, Stored};
+use crate::error::Result;
+use crate::write::choice::{Method, choose};
+use crate::write::options::{ComponentOptions, Compression};
+use crate::write::tools::Effort;
+
+/// A component on its way into a file: what has been decided, and what is not yet a chunk.
+pub(crate) struct Component {
+    options: ComponentOptions,
+    /// Decoded bytes as far as they are known beforehand, for the placement alone.
+    expected_len: u64,
+    decoded_len: u64,
+    stage: Stage,
+    /// Content that has not been handed on: less than a chunk.
+    gathered: Vec<u8>,
+    is_begun: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// To be compressed, perhaps, and as one frame, perhaps.
+    Undecided,
+    Raw,
+    Frames(Effort),
+}
+
+impl Component {
+    pub(crate) fn new(options: ComponentOptions, expected_len: u64) -> Self {
+        let stage = match options.compression {
+            Compression::None => Stage::Raw,
+            _ => Stage::Undecided,
+        };
+        Component {
+            options,
+            expected_len,
+            decoded_len: 0,
+            stage,
+            gathered: Vec::new(),
+            is_begun: false,
+        }
+    }
+
+    /// Decoded bytes that are to come, where the caller knows better than the shape.
+    pub(crate) fn expect_len(&mut self, byte_len: u64) {
+        self.expected_len = byte_len;
+    }
+
+    /// Stores the next bytes.
+    pub(crate) fn write<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        content: &[u8],
+    ) -> Result<()> {
+        self.decoded_len = self.decoded_len.saturating_add(content.len() as u64);
+        let mut content = content;
+        if self.stage == Stage::Undecided {
+            content = self.decide(encoder, content)?;
+        }
+        match self.stage {
+            Stage::Undecided => Ok(()),
+            Stage::Raw => self.write_raw(encoder, content),
+            Stage::Frames(effort) => self.write_frames(encoder, content, effort),
+        }
+    }
+
+    /// Gathers until there is more than a single frame holds; then the first bytes decide for all.
+    /// Returns what is left of `content`.
+    fn decide<'c, W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        content: &'c [u8],
+    ) -> Result<&'c [u8]> {
+        let room = SINGLE_FRAME_MAX.saturating_sub(self.gathered.len());
+        let Some((head, rest)) = content
+            .split_at_checked(room)
+            .filter(|(_, rest)| !rest.is_empty())
+        else {
+            self.gather(encoder, content, SINGLE_FRAME_MAX)?;
+            return Ok(&[]);
+        };
+        let is_at_once = self.gathered.is_empty();
+        if !is_at_once {
+            self.gather(encoder, head, SINGLE_FRAME_MAX)?;
+        }
+        let gathered = std::mem::take(&mut self.gathered);
+        let decisive = if is_at_once { head } else { &gathered };
+        self.stage = match choose(&encoder.tools, self.options.compression, decisive)? {
+            Method::Raw => Stage::Raw,
+            Method::Frames(effort) => Stage::Frames(effort),
+        };
+        match self.stage {
+            Stage::Frames(effort) => self.write_frames(encoder, &gathered, effort)?,
+            _ => self.write_raw(encoder, &gathered)?,
+        }
+        encoder.tools.give_back(gathered);
+        Ok(if is_at_once { content } else { rest })
+    }
+
+    fn write_raw<W: Write>(&mut self, encoder: &mut Encoder<W>, mut content: &[u8]) -> Result<()> {
+        let is_chained =
+            encoder.workers.threads() > 1 && self.options.digest == Some(DigestAlgorithm::Sha256);
+        if self.gathered.is_empty() && encoder.writes_at_once() && !is_chained {
+            self.begin(encoder, false)?;
+            return encoder.write_raw(content);
+        }
+        while !content.is_empty() {
+            let room = FRAME_CONTENT.saturating_sub(self.gathered.len());
+            let (head, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
+            self.gather(encoder, head, FRAME_CONTENT)?;
+            content = rest;
+            if self.gathered.len() == FRAME_CONTENT {
+                self.begin(encoder, false)?;
+                self.submit_raw(encoder)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn submit_raw<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<()> {
+        let bytes = std::mem::take(&mut self.gathered);
+        let cost = bytes.capacity();
+        encoder.submit(Item::Raw(bytes), cost)
+    }
+
+    fn write_frames<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        mut content: &[u8],
+        effort: Effort,
+    ) -> Result<()> {
+        while !content.is_empty() {
+            let room = FRAME_CONTENT.saturating_sub(self.gathered.len());
+            let (head, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
+            self.gather(encoder, head, FRAME_CONTENT)?;
+            content = rest;
+            if self.gathered.len() == FRAME_CONTENT {
+                self.submit_frame(encoder, effort)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has one of several frames made of what is gathered.
+    fn submit_frame<W: Write>(&mut self, encoder: &mut Encoder<W>, effort: Effort) -> Result<()> {
+        self.begin(encoder, false)?;
+        let content = std::mem::take(&mut self.gathered);
+        let cost = content.capacity();
+        let tools = Arc::clone(&encoder.tools);
+        let digest = self.options.digest;
+        let method = Method::Frames(effort);
+        let start = move || Stored::part(&tools, content, method, digest);
+        let task = encoder.workers.start(start);
+        encoder.submit(Item::Frame(task), cost)
+    }
+
+    /// Has all of the component made into one frame, unless it does not shrink.
+    fn submit_alone<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<()> {
+        self.begin(encoder, true)?;
+        let content = std::mem::take(&mut self.gathered);
+        let cost = content.capacity().max(HASHED_AT_ONCE);
+        let tools = Arc::clone(&encoder.tools);
+        let options = self.options;
+        let start = move || Stored::alone(&tools, content, options);
+        let task = encoder.workers.start(start);
+        encoder.submit(Item::Frame(task), cost)
+    }
+
+    /// Ends the component.
+    pub(crate) fn finish<W: Write>(mut self, encoder: &mut Encoder<W>) -> Result<Placed> {
+        match self.stage {
+            _ if self.gathered.is_empty() => self.begin(encoder, false)?,
+            Stage::Undecided => self.submit_alone(encoder)?,
+            Stage::Frames(effort) => self.submit_frame(encoder, effort)?,
+            Stage::Raw => {
+                self.begin(encoder, false)?;
+                self.submit_raw(encoder)?;
+            }
+        }
+        let decoded_len = self.decoded_len;
+        if encoder.writes_at_once() {
+            return encoder.end(decoded_len).map(|(blob, _)| Placed::At(blob));
+        }
+        let ticket = encoder.tickets;
+        encoder.tickets = ticket.saturating_add(1);
+        encoder.submit(Item::End { decoded_len }, 0)?;
+        Ok(Placed::Later {
+            ticket,
+            decoded_len,
+        })
+    }
+
+    fn gather<W: Write>(
+        &mut self,
+        encoder: &Encoder<W>,
+        content: &[u8],
+        most: usize,
+    ) -> Result<()> {
+        if content.is_empty() {
+            return Ok(());
+        }
+        let len = self.gathered.len().saturating_add(content.len());
+        if self.gathered.capacity() < len {
+            // What is expected may be wrong: then memory grows as the content does.
+            let expected = usize::try_from(self.expected_len).unwrap_or(most);
+            let wanted = expected.max(len.saturating_mul(2)).min(most).max(len);
+            let mut larger = encoder.tools.buffer(wanted)?;
+            larger.extend_from_slice(&self.gathered);
+            let smaller = std::mem::replace(&mut self.gathered, larger);
+            encoder.tools.give_back(smaller);
+        }
+        self.gathered.extend_from_slice(content);
+        Ok(())
+    }
+
+    fn begin<W: Write>(&mut self, encoder: &mut Encoder<W>, is_alone: bool) -> Result<()> {
+        if std::mem::replace(&mut self.is_begun, true) {
+            return Ok(());
+        }
+        let begin = Begin {
+            alignment: encoder.alignment_of(self.expected_len),
+            digest: self.options.digest,
+            has_table: matches!(self.stage, Stage::Frames(_)),
+            is_alone,
+            is_long: self.decoded_len > HASHED_AT_ONCE as u64,
+        };
+        encoder.submit(Item::Begin(begin), 0)
+    }
+}

@@ -1,0 +1,450 @@
+//! From decoded bytes to stored blobs: chunks of all components on all cores, written in order.
+//!
+//! ```text
+//! caller:   gather a chunk | hand it out | write what is done, oldest first | wait if too much is out
+//! workers:  sample, compress, crc32c, sha256 of what is whole
+//! ```
+//!
+//! What is stored raw and finds nothing before it is written at once, from the caller's memory.
+
+mod component;
+mod maker;
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::Arc;
+
+use zt_container::codec::{SINGLE_FRAME_MAX, SeekTable};
+use zt_container::{
+    ALIGNMENT, Blob, ContainerWriter, Digest, DigestAlgorithm, Encoding, Hasher, Misuse, Span,
+};
+
+pub(crate) use self::component::Component;
+pub(crate) use self::maker::Made;
+
+use crate::cores::work::{Task, Workers};
+use crate::error::{Error, Result};
+use crate::write::chain::{Chain, Chains};
+use crate::write::choice::{Method, choose};
+use crate::write::options::{ComponentOptions, Compression};
+use crate::write::tools::Tools;
+
+/// Components of at least this many bytes begin on a page.
+const LARGE: u64 = 1 << 20;
+const PAGE: u64 = 4096;
+
+/// Raw bytes that are hashed and written at a time: few enough to stay in the core's cache.
+const PIECE: usize = 256 << 10;
+
+/// From here on, raw bytes are worth a thread that sums them while they are written.
+const SUMMED_ASIDE: usize = 4 << 20;
+
+/// Bytes that are summed at a time, where the writer may take over.
+const STRETCH: usize = 1 << 20;
+
+/// Up to here sha256 takes less than handing the bytes to another thread.
+const HASHED_AT_ONCE: usize = 32 << 10;
+
+/// Compresses, hashes and lays out the components of one file, in the order in which they come.
+pub(crate) struct Encoder<W> {
+    pub(crate) container: ContainerWriter<W>,
+    alignment: Option<u64>,
+    pub(crate) workers: Arc<Workers>,
+    tools: Arc<Tools>,
+    chains: Chains,
+    /// What could not be written yet, and what each takes of the budget.
+    queue: VecDeque<(Item, usize)>,
+    /// Bytes of content in the queue, and how many there may be.
+    queued: usize,
+    budget: usize,
+    /// The blob that is being written.
+    current: Option<Placing>,
+    /// Blobs that were not there yet when their component ended, by ticket.
+    placed: Vec<(Blob, Option<Chain>)>,
+    tickets: usize,
+}
+
+/// At a multiple of what a component of `byte_len` decoded bytes begins, where nobody says.
+pub(crate) const fn alignment_of(byte_len: u64) -> u64 {
+    if byte_len >= LARGE { PAGE } else { ALIGNMENT }
+}
+
+/// Where a component's blob is.
+#[derive(Debug, Clone)]
+pub(crate) enum Placed {
+    At(Blob),
+    /// Known once the file is written: [`Encoder::finish`] gives the blobs by their tickets.
+    Later {
+        ticket: usize,
+        decoded_len: u64,
+    },
+}
+
+impl Placed {
+    /// The blob as far as it is known: its decoded length is.
+    pub(crate) fn blob(&self) -> Blob {
+        match self {
+            Placed::At(blob) => blob.clone(),
+            Placed::Later { decoded_len, .. } => Blob {
+                decoded_len: Some(*decoded_len),
+                ..Blob::raw(Span::default())
+            },
+        }
+    }
+}
+
+/// The next thing to be written.
+enum Item {
+    Begin(Begin),
+    Raw(Vec<u8>),
+    Frame(Task<'static, Result<Stored>>),
+    End { decoded_len: u64 },
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Begin {
+    alignment: u64,
+    digest: Option<DigestAlgorithm>,
+    /// Whether frames are to be found by a table behind them.
+    has_table: bool,
+    /// Whether the digest comes with the only frame.
+    is_alone: bool,
+    /// Whether sha256 is better left to other threads.
+    is_long: bool,
+}
+
+/// What a worker has made of a chunk.
+struct Stored {
+    bytes: Vec<u8>,
+    encoding: Encoding,
+    content_len: usize,
+    digest: Option<Digest>,
+}
+
+impl Stored {
+    fn new(
+        bytes: Vec<u8>,
+        encoding: Encoding,
+        content_len: usize,
+        digest: Option<DigestAlgorithm>,
+    ) -> Result<Self> {
+        let digest = digest
+            .map(|algorithm| algorithm.digest(&bytes))
+            .transpose()?;
+        Ok(Stored {
+            bytes,
+            encoding,
+            content_len,
+            digest,
+        })
+    }
+
+    /// All of a component: one frame, unless it does not shrink.
+    fn alone(tools: &Tools, content: Vec<u8>, options: ComponentOptions) -> Result<Self> {
+        let content_len = content.len();
+        if let Method::Frames(effort) = choose(tools, options.compression, content.as_slice())? {
+            let frame = tools.compress(effort, &content)?;
+            if frame.len() < content_len {
+                tools.give_back(content);
+                return Stored::new(frame, Encoding::Zstd, content_len, options.digest);
+            }
+            tools.give_back(frame);
+        }
+        Stored::new(content, Encoding::Raw, content_len, options.digest)
+    }
+
+    /// Part of a component, by the method that was chosen for all of it.
+    fn part(
+        tools: &Tools,
+        content: Vec<u8>,
+        method: Method,
+        digest: Option<DigestAlgorithm>,
+    ) -> Result<Self> {
+        // Only a checksum of a part is of use for the whole.
+        let digest = digest.filter(|algorithm| *algorithm == DigestAlgorithm::Crc32c);
+        let content_len = content.len();
+        let Method::Frames(effort) = method else {
+            return Stored::new(content, Encoding::Raw, content_len, digest);
+        };
+        let frame = tools.compress(effort, &content)?;
+        tools.give_back(content);
+        Stored::new(frame, Encoding::Zstd, content_len, digest)
+    }
+}
+
+/// A blob that was begun.
+struct Placing {
+    encoding: Encoding,
+    table: Option<SeekTable>,
+    digester: Digester,
+}
+
+/// How the digest of a blob comes about.
+enum Digester {
+    Off,
+    Here(Hasher),
+    Elsewhere(Chain),
+    /// Its worker has it.
+    Whole(Option<Digest>),
+}
+
+impl<W: Write> Encoder<W> {
+    pub(crate) fn new(
+        container: ContainerWriter<W>,
+        alignment: Option<u64>,
+        threads: Option<usize>,
+    ) -> Result<Self> {
+        /// Beyond this, padding is larger than what it pads.
+        const MOST: u64 = 1 << 30;
+        if let Some(alignment) = alignment
+            && !(alignment.is_power_of_two() && (ALIGNMENT..=MOST).contains(&alignment))
+        {
+            let misuse = Misuse::Alignment(alignment);
+            return Err(zt_container::Error::Misuse(misuse).into());
+        }
+        let workers = Arc::new(Workers::new(threads)?);
+        let threads = workers.threads();
+        // Enough for each thread to have one chunk in work and one waiting, whatever their size.
+        let budget = threads.saturating_add(2).saturating_mul(SINGLE_FRAME_MAX);
+        Ok(Encoder {
+            container,
+            alignment,
+            tools: Arc::new(Tools::new(threads)),
+            workers,
+            chains: Chains::new(),
+            queue: VecDeque::new(),
+            queued: 0,
+            budget,
+            current: None,
+            placed: Vec::new(),
+            tickets: 0,
+        })
+    }
+
+    /// Where a component of `byte_len` decoded bytes may begin.
+    fn alignment_of(&self, byte_len: u64) -> u64 {
+        self.alignment.unwrap_or(alignment_of(byte_len))
+    }
+
+    /// Stores a component that is in memory.
+    pub(crate) fn encode(&mut self, content: &[u8], options: ComponentOptions) -> Result<Placed> {
+        let is_raw = options.compression == Compression::None || content.is_empty();
+        if is_raw && content.len() <= HASHED_AT_ONCE && self.queue.is_empty() {
+            // Most components of most files: nothing but their bytes is worth memory.
+            let alignment = self.alignment_of(content.len() as u64);
+            self.container.begin_blob(alignment, options.digest)?;
+            self.container.write(content)?;
+            let (span, digest) = self.container.end_blob()?;
+            return Ok(Placed::At(Blob {
+                digest,
+                ..Blob::raw(span)
+            }));
+        }
+        let mut component = Component::new(options, content.len() as u64);
+        component.write(self, content)?;
+        component.finish(self)
+    }
+
+    /// Writes everything that is left; then the sink, and the blobs by their tickets.
+    pub(crate) fn finish(mut self) -> Result<(ContainerWriter<W>, Vec<Blob>)> {
+        self.write_queue()?;
+        let finished = self.placed.into_iter().map(|(blob, chain)| match chain {
+            Some(chain) => Blob {
+                digest: chain.finish(),
+                ..blob
+            },
+            None => blob,
+        });
+        Ok((self.container, finished.collect()))
+    }
+
+    /// Writes what is in the queue, and waits for what is in work.
+    fn write_queue(&mut self) -> Result<()> {
+        while let Some((item, cost)) = self.queue.pop_front() {
+            self.queued = self.queued.saturating_sub(cost);
+            self.place(item)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the next bytes can be written from where they are.
+    fn writes_at_once(&self) -> bool {
+        let hashes_here = |placing: &Placing| !matches!(placing.digester, Digester::Elsewhere(_));
+        self.queue.is_empty() && self.current.as_ref().is_none_or(hashes_here)
+    }
+
+    /// Writes `item` now if nothing is before it, else after that.
+    fn submit(&mut self, item: Item, cost: usize) -> Result<()> {
+        let is_ready = !matches!(item, Item::Frame(_)) || self.workers.threads() == 1;
+        if self.queue.is_empty() && is_ready {
+            return self.place(item);
+        }
+        self.queue.push_back((item, cost));
+        self.queued = self.queued.saturating_add(cost);
+        while let Some((item, cost)) = self.queue.pop_front() {
+            let can_wait = self.queued <= self.budget;
+            if can_wait && matches!(&item, Item::Frame(task) if !task.is_done()) {
+                self.queue.push_front((item, cost));
+                break;
+            }
+            self.queued = self.queued.saturating_sub(cost);
+            self.place(item)?;
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, item: Item) -> Result<()> {
+        match item {
+            Item::Begin(begin) => {
+                self.container.begin_blob(begin.alignment, None)?;
+                let digester = self.digester(begin)?;
+                self.current = Some(Placing {
+                    encoding: Encoding::Raw,
+                    table: begin.has_table.then(SeekTable::default),
+                    digester,
+                });
+            }
+            Item::Raw(bytes) => {
+                self.write_raw(&bytes)?;
+                self.release(bytes);
+            }
+            Item::Frame(task) => {
+                let stored = task.wait().ok_or_else(Error::out_of_order)??;
+                self.write_frame(stored)?;
+            }
+            Item::End { decoded_len } => {
+                let ended = self.end(decoded_len)?;
+                self.placed.push(ended);
+            }
+        }
+        Ok(())
+    }
+
+    fn digester(&mut self, begin: Begin) -> Result<Digester> {
+        Ok(match begin.digest {
+            None => Digester::Off,
+            Some(_) if begin.is_alone => Digester::Whole(None),
+            Some(algorithm @ DigestAlgorithm::Sha256)
+                if begin.is_long && self.workers.threads() > 1 =>
+            {
+                Digester::Elsewhere(self.chains.begin(algorithm, &self.tools)?)
+            }
+            Some(algorithm) => Digester::Here(Hasher::new(algorithm)?),
+        })
+    }
+
+    fn write_raw(&mut self, bytes: &[u8]) -> Result<()> {
+        let placing = self.current.as_mut().ok_or_else(Error::out_of_order)?;
+        let Digester::Here(hasher) = &mut placing.digester else {
+            return Ok(self.container.write(bytes)?);
+        };
+        if bytes.len() >= SUMMED_ASIDE
+            && hasher.algorithm().combines()
+            && self.workers.threads() > 1
+        {
+            return write_and_sum(&mut self.container, hasher, &self.workers, bytes);
+        }
+        for piece in bytes.chunks(PIECE) {
+            hasher.update(piece);
+            self.container.write(piece)?;
+        }
+        Ok(())
+    }
+
+    fn write_frame(&mut self, stored: Stored) -> Result<()> {
+        let placing = self.current.as_mut().ok_or_else(Error::out_of_order)?;
+        placing.encoding = stored.encoding;
+        if let Some(table) = &mut placing.table {
+            table.push(stored.bytes.len(), stored.content_len)?;
+        }
+        match (&mut placing.digester, stored.digest) {
+            (Digester::Here(hasher), Some(digest)) => {
+                if !hasher.append(&digest, stored.bytes.len() as u64) {
+                    hasher.update(&stored.bytes);
+                }
+            }
+            (Digester::Here(hasher), None) => hasher.update(&stored.bytes),
+            (Digester::Whole(whole), digest) => *whole = digest,
+            (Digester::Off | Digester::Elsewhere(_), _) => {}
+        }
+        self.container.write(&stored.bytes)?;
+        self.release(stored.bytes);
+        Ok(())
+    }
+
+    /// Hands on memory that was written: to be hashed, or to be used again.
+    fn release(&mut self, written: Vec<u8>) {
+        match &self.current {
+            Some(Placing {
+                digester: Digester::Elsewhere(chain),
+                ..
+            }) => self.chains.push(chain, &self.workers, written),
+            _ => self.tools.give_back(written),
+        }
+    }
+
+    /// Ends the blob, of which the digest may be there later.
+    fn end_placed(&mut self, decoded_len: u64) -> Result<Placed> {
+        let (blob, chain) = self.end(decoded_len)?;
+        if chain.is_none() {
+            return Ok(Placed::At(blob));
+        }
+        let ticket = self.tickets;
+        self.tickets = ticket.saturating_add(1);
+        self.placed.push((blob, chain));
+        Ok(Placed::Later {
+            ticket,
+            decoded_len,
+        })
+    }
+
+    fn end(&mut self, decoded_len: u64) -> Result<(Blob, Option<Chain>)> {
+        if let Some(table) = self
+            .current
+            .as_mut()
+            .and_then(|placing| placing.table.take())
+        {
+            let table = table.to_frame();
+            self.write_raw(&table)?;
+            self.release(table);
+        }
+        let placing = self.current.take().ok_or_else(Error::out_of_order)?;
+        let (span, _) = self.container.end_blob()?;
+        let (digest, chain) = match placing.digester {
+            Digester::Off => (None, None),
+            Digester::Here(hasher) => (Some(hasher.finish()), None),
+            Digester::Elsewhere(chain) => (None, Some(chain)),
+            Digester::Whole(digest) => (digest, None),
+        };
+        let blob = Blob {
+            span,
+            encoding: placing.encoding,
+            decoded_len: Some(decoded_len),
+            digest,
+        };
+        Ok((blob, chain))
+    }
+}
+
+/// Writes raw bytes while another thread sums them, which takes a fraction of that time; the caller
+/// sums what that thread has not begun.
+fn write_and_sum<W: Write>(
+    container: &mut ContainerWriter<W>,
+    hasher: &mut Hasher,
+    workers: &Workers,
+    bytes: &[u8],
+) -> Result<()> {
+    let algorithm = hasher.algorithm();
+    workers.scope(1, |scope| {
+        let sum = |piece| scope.start(move || algorithm.digest(piece));
+        let sums: Vec<_> = bytes.chunks(STRETCH).map(sum).collect();
+        container.write(bytes)?;
+        for (piece, sum) in bytes.chunks(STRETCH).zip(sums) {
+            let sum = sum.wait().ok_or_else(Error::out_of_order)??;
+            if !hasher.append(&sum, piece.len() as u64) {
+                hasher.update(piece);
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,286 @@
+//! Dense objects written as `zt.planes/1`.
+
+use std::io::{self, Write};
+
+use zt_container::codec::SINGLE_FRAME_MAX;
+use zt_formats::{NewObject, PlaneCodec, Planes, SizeMismatch, View, dense_byte_len};
+use zt_manifest::{DType, Map, Object};
+
+use crate::error::Result;
+use crate::write::encode::{Made, Placed};
+use crate::write::options::ObjectOptions;
+use crate::write::share::{Content, SplitKey};
+use crate::write::stream::{ComponentWriter, ObjectWriter};
+use crate::write::writer::Writer;
+
+/// Objects of fewer bytes stay dense: what compression saves of them, the manifest takes for each
+/// plane's entry.
+const WORTH_IT: u64 = 16 << 10;
+
+/// Elements that are split at a time: few enough to stay in the core's cache until they are copied.
+const STRETCH: usize = 64 << 10;
+
+impl Writer<'_> {
+    /// How a dense object of this kind is written as planes; `None` where it is to stay dense.
+    ///
+    /// It stays where [`WriteOptions::planes`](crate::WriteOptions::planes) was not asked for, where
+    /// its values are not f64, f32, f16 or bf16 (or complex numbers of these), where it has fewer
+    /// than 16 KiB, and where it has attributes already that planes need for themselves.
+    #[must_use]
+    pub fn planes_of(
+        &self,
+        shape: &[u64],
+        dtype: DType,
+        logical_type: Option<&str>,
+        attributes: Option<&Map>,
+    ) -> Option<PlaneCodec> {
+        let codec = PlaneCodec::new(dtype, logical_type).ok();
+        let codec = codec.filter(|_| self.writes_planes)?;
+        let value_len = self.registry.value_len(dtype, logical_type).ok()??;
+        let byte_len = dense_byte_len(shape, value_len)?;
+        let is_free = |name: &&str| attributes.is_none_or(|map| map.get(name).is_none());
+        let is_whole = PlaneCodec::ATTRIBUTES.iter().all(is_free);
+        (byte_len >= WORTH_IT && is_whole).then_some(codec)
+    }
+
+    /// As [`Writer::planes_of`], of an object in memory. With components other than its data, it
+    /// stays dense.
+    pub(crate) fn planes_of_new(&self, new: &NewObject<'_>) -> Option<PlaneCodec> {
+        let [(role, data)] = &new.components[..] else {
+            return None;
+        };
+        let is_dense = new.format == "dense" && role == "data";
+        let codec = || {
+            let attributes = new.attributes.as_ref();
+            self.planes_of(&new.shape, data.dtype, data.logical_type(), attributes)
+        };
+        is_dense.then(codec).flatten()
+    }
+
+    /// `None` where nothing is to be shared.
+    fn split_key(&self, new: &NewObject<'_>, options: &ObjectOptions) -> Result<Option<SplitKey>> {
+        let data = new.components.first().map(|(_, data)| data);
+        let Some((_, data)) = self.shares.as_ref().zip(data) else {
+            return Ok(None);
+        };
+        Ok(Some(SplitKey {
+            content: Content::of(&data.bytes, &self.encoder.workers)?,
+            dtype: data.dtype,
+            logical_type: data.logical_type.clone(),
+            options: options.clone(),
+        }))
+    }
+
+    pub(crate) fn add_split(
+        &mut self,
+        name: &str,
+        new: &NewObject<'_>,
+        codec: &PlaneCodec,
+        options: &ObjectOptions,
+    ) -> Result<()> {
+        let key = self.split_key(new, options)?;
+        let shares = self.shares.as_ref().zip(key.as_ref());
+        let earlier = shares.and_then(|(shares, key)| shares.split.get(key));
+        let earlier = earlier.cloned();
+        let object = Object::new(new.shape.to_vec(), Planes::FORMAT);
+        let mut object = ObjectWriter::new(self, name, object).options(options.clone());
+        if let Some(attributes) = &new.attributes {
+            object.set_attributes(attributes.clone());
+        }
+        match earlier {
+            Some(planes) => object.place_planes(codec, planes)?,
+            None => {
+                let mut data = new.components.iter();
+                data.try_for_each(|(_, data)| object.split(codec, &data.bytes))?;
+            }
+        }
+        let planes = object.placed();
+        object.finish()?;
+        if let Some((shares, key)) = self.shares.as_mut().zip(key) {
+            shares.split.insert(key, planes);
+        }
+        Ok(())
+    }
+}
+
+impl ObjectWriter<'_, '_> {
+    /// Writes all components of an object of `zt.planes/1`, and the attributes that say its type.
+    ///
+    /// `pass` is called for each plane, and writes all elements of the dense value, little-endian:
+    /// so an object takes no more memory than one of its components would.
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use zt::formats::{PlaneCodec, View};
+    /// use zt::{DType, File, Planes, Writer};
+    ///
+    /// let mut bytes = Vec::new();
+    /// let mut writer = Writer::new(&mut bytes)?;
+    /// let mut object = writer.begin("ramp", &[1000], Planes::FORMAT)?;
+    /// object.planes(&PlaneCodec::new(DType::F32, None)?, |out| {
+    ///     for value in 0..1000u16 {
+    ///         out.write_all(&f32::from(value).to_le_bytes())?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// object.finish()?;
+    /// writer.finish()?;
+    /// let file = File::from_bytes(bytes)?;
+    /// assert_eq!(file.tensor("ramp")?.to_dense()?.as_slice::<f32>()?[999], 999.0);
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of `pass`; as [`ObjectWriter::component`].
+    pub fn planes(
+        &mut self,
+        codec: &PlaneCodec,
+        mut pass: impl FnMut(&mut (dyn Write + Send)) -> Result<()>,
+    ) -> Result<()> {
+        self.add_attributes(codec.to_attributes());
+        // For the placement alone; what is written is held to the shape when the object ends.
+        let len = self.plane_len(codec);
+        for (plane, role) in codec.roles().iter().enumerate() {
+            let mut component = self.component(*role, DType::U8, None)?;
+            component.expect_len(len);
+            let mut splitter = Splitter {
+                codec,
+                plane,
+                partial: Vec::new(),
+                split: vec![0; STRETCH],
+                component: &mut component,
+            };
+            pass(&mut splitter)?;
+            splitter.finish()?;
+            component.finish()?;
+        }
+        Ok(())
+    }
+}
+
+impl ObjectWriter<'_, '_> {
+    /// As [`ObjectWriter::planes`], for elements in memory: workers split what they store.
+    fn split(&mut self, codec: &PlaneCodec, elements: &[u8]) -> Result<()> {
+        let width = codec.plane_count();
+        if elements.len() / width <= SINGLE_FRAME_MAX {
+            return self.planes(codec, |out| Ok(out.write_all(elements)?));
+        }
+        let fills: Vec<_> = (0..width)
+            .map(|plane| {
+                move |start: usize, out: &mut [u8]| {
+                    let elements = elements.get(start.saturating_mul(width)..);
+                    codec.split(plane, elements.unwrap_or_default(), out);
+                }
+            })
+            .collect();
+        let roles = codec.roles();
+        let made = roles.iter().zip(&fills).map(|(role, fill)| Made {
+            options: self.options_of(role),
+            byte_len: elements.len() / width,
+            fill,
+        });
+        let made: Vec<_> = made.collect();
+        let placed = self.writer.encoder.encode_made(&made)?;
+        self.place_planes(codec, placed)
+    }
+
+    /// The planes of `codec` in places that are known, and the attributes that say its type.
+    fn place_planes(&mut self, codec: &PlaneCodec, planes: Vec<Placed>) -> Result<()> {
+        self.add_attributes(codec.to_attributes());
+        for (role, placed) in codec.roles().iter().zip(planes) {
+            self.component(*role, DType::U8, None)?.place(placed);
+        }
+        Ok(())
+    }
+
+    /// Where the blobs of the components so far are.
+    fn placed(&self) -> Vec<Placed> {
+        let (writer, at) = (&self.writer, self.writer.object_count());
+        let components = self.object.components.iter().enumerate();
+        components
+            .map(|(component, (_, found))| writer.placed(at, component, &found.blob))
+            .collect()
+    }
+
+    /// As [`ObjectWriter::planes`], for the values of `object`, which was written as planes of the
+    /// same `codec` and which all components share their blobs with.
+    ///
+    /// # Errors
+    ///
+    /// As [`ComponentWriter::share`].
+    pub fn share_planes(&mut self, codec: &PlaneCodec, object: &str) -> Result<()> {
+        self.add_attributes(codec.to_attributes());
+        for role in codec.roles() {
+            self.component(*role, DType::U8, None)?
+                .share(object, role)?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes elements and hands on one plane of them.
+struct Splitter<'s, 'o, 'a, 'w> {
+    codec: &'s PlaneCodec,
+    plane: usize,
+    /// The beginning of an element whose end is not here yet.
+    partial: Vec<u8>,
+    split: Vec<u8>,
+    component: &'s mut ComponentWriter<'o, 'a, 'w>,
+}
+
+impl Splitter<'_, '_, '_, '_> {
+    /// What is left of an element that never became whole would be in no plane: as many as the shape
+    /// demands could be there, and nothing else tell of it.
+    fn finish(self) -> Result<()> {
+        if self.partial.is_empty() {
+            return Ok(());
+        }
+        let value_len = self.codec.plane_count() as u64;
+        let whole = self.component.written.saturating_mul(value_len);
+        let byte_len = whole.saturating_add(self.partial.len() as u64);
+        let partial = SizeMismatch::Partial {
+            byte_len,
+            value_len,
+        };
+        let role = self.codec.roles().get(self.plane).copied();
+        Err(partial.of(role.unwrap_or_default()).into())
+    }
+
+    fn split(&mut self, elements: &[u8]) -> io::Result<()> {
+        let width = self.codec.plane_count();
+        for stretch in elements.chunks(STRETCH * width) {
+            let out = self.split.get_mut(..stretch.len() / width);
+            let out = out.unwrap_or_default();
+            self.codec.split(self.plane, stretch, out);
+            self.component.write_all(out)?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for Splitter<'_, '_, '_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let width = self.codec.plane_count();
+        let mut rest = bytes;
+        if !self.partial.is_empty() {
+            let missing = width.saturating_sub(self.partial.len()).min(rest.len());
+            let (head, tail) = rest.split_at(missing);
+            self.partial.extend_from_slice(head);
+            rest = tail;
+            if self.partial.len() < width {
+                return Ok(bytes.len());
+            }
+            let element = std::mem::take(&mut self.partial);
+            self.split(&element)?;
+        }
+        let (elements, partial) = rest.split_at(rest.len() - rest.len() % width);
+        self.split(elements)?;
+        self.partial.extend_from_slice(partial);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

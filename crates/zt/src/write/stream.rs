@@ -1,0 +1,333 @@
+//! Objects larger than memory, written component by component.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io::{self, Write};
+
+use zt_container::Limits;
+use zt_formats::{PlaneCodec, check_bools_from};
+use zt_manifest::{DType, Map, Object, Text, check_attributes_len};
+
+use crate::cores::progress::{Progress, report};
+use crate::error::{Error, Fault, Result};
+use crate::file::tensor::Tensor;
+use crate::write::encode::{Component, Placed};
+use crate::write::options::{ComponentOptions, ObjectOptions};
+use crate::write::writer::{Writer, component};
+
+/// An object on its way into a file. See [`Writer::begin`].
+///
+/// Dropped before [`ObjectWriter::finish`], it leaves its writer unable to finish: the bytes are
+/// in the file, and nothing would say whose they are. Contents are checked as far as they can be
+/// without holding them: bools are, the indices of sparse objects are not.
+///
+/// ```
+/// use std::io::Write;
+/// use zt::{DType, File, Writer};
+///
+/// let mut bytes = Vec::new();
+/// let mut writer = Writer::new(&mut bytes)?;
+/// let mut object = writer.begin("ramp", &[1000], "dense")?;
+/// let mut data = object.component("data", DType::U16, None)?;
+/// for value in 0..1000u16 {
+///     data.write_all(&value.to_le_bytes())?;
+/// }
+/// data.finish()?;
+/// object.finish()?;
+/// writer.finish()?;
+/// assert_eq!(File::from_bytes(bytes)?.tensor("ramp")?.as_slice::<u16>()?[999], 999);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ObjectWriter<'a, 'w> {
+    pub(crate) writer: &'a mut Writer<'w>,
+    pub(crate) name: String,
+    pub(crate) object: Object,
+    options: ObjectOptions,
+    /// A component was begun and not finished.
+    is_open: bool,
+    /// And the places of their components.
+    roles: HashMap<Text, usize>,
+}
+
+impl<'a, 'w> ObjectWriter<'a, 'w> {
+    pub(crate) fn new(writer: &'a mut Writer<'w>, name: &str, object: Object) -> Self {
+        let options = writer.options_for(&object.format);
+        // Until it is finished: a value that is forgotten is not dropped.
+        writer.abandoned = true;
+        let name = name.to_owned();
+        ObjectWriter {
+            writer,
+            name,
+            object,
+            options,
+            is_open: false,
+            roles: HashMap::new(),
+        }
+    }
+
+    /// Stores the components that follow as `options` say.
+    #[must_use]
+    pub fn options(mut self, options: ObjectOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// How the component of this role is stored.
+    pub(crate) fn options_of(&self, role: &str) -> ComponentOptions {
+        self.options.of(role)
+    }
+
+    /// Sets the object's attributes.
+    pub fn set_attributes(&mut self, attributes: Map) {
+        self.object.attributes = Some(attributes);
+    }
+
+    /// Bytes of each plane that `codec` makes of the object's values, as far as they are known.
+    pub(crate) fn plane_len(&self, codec: &PlaneCodec) -> u64 {
+        let len = codec.plane_len(&self.object.shape, &self.writer.registry);
+        len.ok().flatten().unwrap_or(0)
+    }
+
+    /// Sets attributes beside those that there are.
+    pub(crate) fn add_attributes(&mut self, attributes: Map) {
+        let all = self.object.attributes.get_or_insert_with(Map::new);
+        for (key, value) in attributes {
+            all.insert(key, value);
+        }
+    }
+
+    /// Sets fields of the object that the specification does not know.
+    pub fn set_extra(&mut self, extra: Map) {
+        self.object.extra = extra;
+    }
+
+    /// Begins a component of elements of `dtype`, with a logical type where that means more.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Misuse`] where the object has a component of that role, or where the one
+    /// before was not finished.
+    pub fn component(
+        &mut self,
+        role: impl Into<Text>,
+        dtype: DType,
+        logical_type: Option<Text>,
+    ) -> Result<ComponentWriter<'_, 'a, 'w>> {
+        let role = role.into();
+        let fault = match self.roles.entry(role.clone()) {
+            _ if self.is_open => Some(Fault::UnfinishedObject),
+            Entry::Vacant(entry) => {
+                entry.insert(self.object.components.len());
+                None
+            }
+            Entry::Occupied(_) => Some(Fault::DuplicateRole),
+        };
+        if let Some(fault) = fault {
+            let error = Error::from(fault).with_object(&self.name);
+            return Err(error.with_component(&role));
+        }
+        self.is_open = true;
+        let options = self.options.of(&role);
+        let expected_len = self.expected_len(dtype);
+        Ok(ComponentWriter {
+            role,
+            dtype,
+            logical_type,
+            extra: Map::new(),
+            component: Component::new(options, expected_len),
+            written: 0,
+            object: self,
+        })
+    }
+
+    /// Where a component of this object is that was finished, and its type.
+    pub(crate) fn shared(&self, role: &str) -> Result<(Option<DType>, Placed)> {
+        let found = self.roles.get(role).and_then(|at| {
+            let (_, component) = self.object.components.get(*at)?;
+            Some((*at, component))
+        });
+        let (at, component) = found.ok_or_else(|| Fault::NoSuchComponent {
+            role: role.to_owned(),
+        })?;
+        let (writer, object) = (&self.writer, self.writer.object_count());
+        Ok((component.dtype, writer.placed(object, at, &component.blob)))
+    }
+
+    /// Ends the object: it is held to the rules of its format.
+    ///
+    /// # Errors
+    ///
+    /// The fault that a reader would find; [`crate::ErrorKind::Misuse`] where a component was not
+    /// finished. The file cannot be finished then.
+    pub fn finish(mut self) -> Result<()> {
+        if self.is_open {
+            return Err(Error::from(Fault::UnfinishedObject).with_object(&self.name));
+        }
+        let object = std::mem::replace(&mut self.object, Object::new([], ""));
+        self.writer
+            .check_object(&object)
+            .map_err(|error| error.with_object(&self.name))?;
+        self.writer.push(&self.name, object)?;
+        self.writer.abandoned = false;
+        Ok(())
+    }
+
+    /// A guess that decides about the placement alone: only the data of dense objects is as long
+    /// as their shape says.
+    fn expected_len(&self, dtype: DType) -> u64 {
+        if self.object.format != "dense" {
+            return 0;
+        }
+        let shape = self.object.shape.iter();
+        shape.fold(dtype.byte_len() as u64, |len, dimension| {
+            len.saturating_mul(*dimension)
+        })
+    }
+}
+
+impl std::fmt::Debug for ObjectWriter<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("ObjectWriter");
+        debug
+            .field("name", &self.name)
+            .field("object", &self.object)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Takes the decoded little-endian bytes of one component, in pieces of any size. See
+/// [`ObjectWriter::component`]; for memory and errors of the sink, [`Writer`].
+pub struct ComponentWriter<'o, 'a, 'w> {
+    pub(crate) object: &'o mut ObjectWriter<'a, 'w>,
+    role: Text,
+    pub(crate) dtype: DType,
+    logical_type: Option<Text>,
+    extra: Map,
+    component: Component,
+    /// Bytes taken so far.
+    pub(crate) written: u64,
+}
+
+impl std::fmt::Debug for ComponentWriter<'_, '_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("ComponentWriter");
+        debug
+            .field("role", &self.role)
+            .field("written", &self.written)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ComponentWriter<'_, '_, '_> {
+    /// Says how many bytes will come, so that a large component begins on a page even where its
+    /// object's shape does not tell. Before the first byte; nothing else depends on it.
+    pub fn expect_len(&mut self, byte_len: u64) {
+        self.component.expect_len(byte_len);
+    }
+
+    /// Sets fields of the component that the specification does not know.
+    pub fn set_extra(&mut self, extra: Map) {
+        self.extra = extra;
+    }
+
+    /// Ends the component.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Io`] where the sink has failed.
+    pub fn finish(mut self) -> Result<()> {
+        let options = ComponentOptions::default();
+        let stored = std::mem::replace(&mut self.component, Component::new(options, 0));
+        let placed = stored.finish(&mut self.object.writer.encoder)?;
+        self.place(placed);
+        Ok(())
+    }
+
+    /// Ends the component, of which the bytes are there.
+    pub(crate) fn place(mut self, placed: Placed) {
+        let at = self.object.object.components.len();
+        let blob = self.object.writer.place(placed, at);
+        let logical_type = self.logical_type.take();
+        let mut described = component(self.dtype, logical_type, blob);
+        described.extra = std::mem::take(&mut self.extra);
+        self.object
+            .object
+            .components
+            .push((self.role.clone(), described));
+        self.object.is_open = false;
+    }
+
+    /// What the reader refuses is not written: a bool that is neither 0 nor 1.
+    fn check(&self, bytes: &[u8]) -> Result<()> {
+        if self.dtype != DType::Bool {
+            return Ok(());
+        }
+        let checked = check_bools_from(self.written, bytes);
+        checked.map_err(|error| error.with_role(self.role.clone()).into())
+    }
+}
+
+impl Write for ComponentWriter<'_, '_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.check(bytes)?;
+        let encoder = &mut self.object.writer.encoder;
+        self.component.write(encoder, bytes)?;
+        self.written = self.written.saturating_add(bytes.len() as u64);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Writer<'_> {
+    /// Adds an object of another file under `name`, in bounded memory: format, attributes, unknown
+    /// fields and values stay, encodings and digests are this writer's. Components come in the
+    /// order of their data.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::add`], but for contents, and [`Tensor::reader`].
+    pub fn copy(&mut self, name: &str, tensor: &Tensor<'_>) -> Result<()> {
+        self.copy_with(name, tensor, &self.options_for(tensor.format()), None)
+    }
+
+    /// As [`Writer::copy`], stored as `options` say, telling how far it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::copy`]; [`crate::ErrorKind::Interrupted`].
+    pub fn copy_with(
+        &mut self,
+        name: &str,
+        tensor: &Tensor<'_>,
+        options: &ObjectOptions,
+        progress: Option<Progress<'_>>,
+    ) -> Result<()> {
+        let source = tensor.object();
+        check_attributes_len(source.attributes_len(), &Limits::default())
+            .map_err(|error| Error::from(error).with_object(name))?;
+        let object = self.begin(name, &source.shape, source.format.clone())?;
+        let mut object = object.options(options.clone());
+        object.object.attributes.clone_from(&source.attributes);
+        object.set_extra(source.extra.clone());
+        let mut parts: Vec<_> = tensor.located().collect();
+        parts.sort_by_key(|part| part.component.blob.span.offset());
+        for part in parts {
+            let component = part.component;
+            let dtype = tensor.dtype_to_write_of(part)?;
+            let mut out =
+                object.component(part.role.clone(), dtype, component.logical_type.clone())?;
+            out.set_extra(component.extra.clone());
+            out.expect_len(component.blob.decoded_len.unwrap_or(0));
+            let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
+            reader.for_each_piece(part.piece_len(), |bytes| {
+                out.write_all(bytes)?;
+                report(progress, bytes.len() as u64)
+            })?;
+            out.finish()?;
+        }
+        object.finish()
+    }
+}

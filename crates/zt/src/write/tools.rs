@@ -1,0 +1,115 @@
+//! What workers use again and again: memory for chunks, and compressors, whose tables are large.
+
+use std::sync::Mutex;
+
+use zt_container::LimitExceeded;
+use zt_container::codec::{FRAME_CONTENT, FrameCompressor, SINGLE_FRAME_MAX};
+
+use crate::cores::work::lock;
+use crate::error::Result;
+
+/// Bytes that may wait to be hashed. The next component's chain starts only when the one before is
+/// all in memory, so this is as much as two chains share.
+pub(crate) const BACKLOG: usize = 64 << 20;
+
+/// Memory and compressors that are free at the moment, shared by the threads of one writer.
+pub(crate) struct Tools {
+    buffers: Mutex<Vec<Vec<u8>>>,
+    compressors: Mutex<Vec<(Effort, FrameCompressor)>>,
+    /// How many of either are kept.
+    kept: usize,
+}
+
+/// How hard a frame is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// As zstd does at that level.
+    Level(i32),
+    /// By the frequency of bytes alone.
+    EntropyOnly,
+}
+
+impl Effort {
+    fn compressor(self) -> Result<FrameCompressor> {
+        Ok(match self {
+            Effort::Level(level) => FrameCompressor::new(level)?,
+            Effort::EntropyOnly => FrameCompressor::entropy_only()?,
+        })
+    }
+}
+
+/// Smaller memory is cheaper to ask for than to keep.
+const WORTH_KEEPING: usize = 64 << 10;
+
+impl Tools {
+    /// For so many threads, and as much memory as waits to be hashed: fresh memory costs more, page
+    /// by page, than it takes to write it.
+    pub(crate) fn new(threads: usize) -> Self {
+        Tools {
+            buffers: Mutex::default(),
+            compressors: Mutex::default(),
+            kept: threads.saturating_mul(8) + BACKLOG / FRAME_CONTENT,
+        }
+    }
+
+    /// Empty memory with room for `capacity` bytes. Larger ones come in two sizes, so that they fit
+    /// again whatever they held; what is not used of them costs no memory.
+    pub(crate) fn buffer(&self, capacity: usize) -> Result<Vec<u8>> {
+        let sizes = [FRAME_CONTENT, SINGLE_FRAME_MAX].map(FrameCompressor::bound);
+        let mut capacity = capacity;
+        if capacity >= WORTH_KEEPING {
+            let size = sizes.into_iter().find(|size| *size >= capacity);
+            capacity = size.unwrap_or(capacity);
+            let mut buffers = lock(&self.buffers);
+            let fits = |buffer: &Vec<u8>| buffer.capacity() == capacity;
+            if let Some(at) = buffers.iter().rposition(fits) {
+                return Ok(buffers.swap_remove(at));
+            }
+        }
+        let mut buffer = Vec::new();
+        let reserved = buffer.try_reserve_exact(capacity);
+        reserved.map_err(|_| no_memory(capacity))?;
+        Ok(buffer)
+    }
+
+    /// Takes memory back.
+    pub(crate) fn give_back(&self, mut buffer: Vec<u8>) {
+        if buffer.capacity() < WORTH_KEEPING {
+            return;
+        }
+        buffer.clear();
+        let mut buffers = lock(&self.buffers);
+        if buffers.len() < self.kept {
+            buffers.push(buffer);
+        }
+    }
+
+    /// One frame of `content`.
+    pub(crate) fn compress(&self, effort: Effort, content: &[u8]) -> Result<Vec<u8>> {
+        let mut frame = self.buffer(FrameCompressor::bound(content.len()))?;
+        let mut compressor = self.compressor(effort)?;
+        compressor.compress(content, &mut frame)?;
+        let mut compressors = lock(&self.compressors);
+        if compressors.len() < self.kept {
+            compressors.push((effort, compressor));
+        }
+        Ok(frame)
+    }
+
+    fn compressor(&self, effort: Effort) -> Result<FrameCompressor> {
+        let mut compressors = lock(&self.compressors);
+        let found = compressors.iter().position(|(of, _)| *of == effort);
+        match found {
+            Some(at) => Ok(compressors.swap_remove(at).1),
+            None => {
+                drop(compressors);
+                effort.compressor()
+            }
+        }
+    }
+}
+
+fn no_memory(byte_len: usize) -> zt_container::Error {
+    let byte_len = byte_len as u64;
+    zt_container::Error::Limit(LimitExceeded::Allocation { byte_len })
+}

@@ -1,0 +1,518 @@
+//! A `.zt` file, written front to back.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use zt_container::{Blob, ContainerWriter, Limits};
+use zt_formats::{NewObject, Parts, Planes, Registry, ToObject, View, check_bools};
+use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text, check_attributes_len};
+
+use crate::disk::publish::{AtomicFile, BUFFER};
+use crate::error::{Error, Fault, Result};
+use crate::write::directory::Directory;
+use crate::write::encode::{Encoder, Placed};
+use crate::write::options::{ComponentOptions, Compression, ObjectOptions, WriteOptions};
+use crate::write::share::{Content, Sharable, Shares};
+use crate::write::stream::ObjectWriter;
+
+/// Writes a `.zt` file: objects in order, then the manifest.
+///
+/// What is [added](Writer::add) is held to the rules of its format before a byte of it is written, its
+/// contents too. Of what is streamed ([`Writer::begin`]) or copied ([`Writer::copy`]) the rules of its
+/// metadata are asked: contents that break a rule, such as an index beyond its dimension, are copied as
+/// they are, and [`crate::File::verify`] finds them. Nothing seeks: any [`Write`] will do.
+///
+/// What is compressed is compressed on all cores, while the caller goes on: calls return before
+/// their bytes are written, and wait where more than 4 MiB for each thread and 8 MiB are under way.
+/// An error of the sink is told by a later call, [`Writer::finish`] at the latest, without the name of
+/// an object. sha256, which goes from front to back, is computed for several components at a time,
+/// behind the writing by no more than 64 MiB.
+///
+/// ```
+/// use zt::{Dense, File, Writer};
+///
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("model.zt");
+/// let mut writer = Writer::create(&path)?;
+/// writer.add("bias", &Dense::from_slice(&[3], &[0.5f32, 1.0, 1.5])?)?;
+/// assert!(!path.exists(), "nothing appears before it is whole");
+/// writer.finish()?;
+/// assert_eq!(*File::open(&path)?.tensor("bias")?.as_slice::<f32>()?, [0.5, 1.0, 1.5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Writer<'w> {
+    pub(crate) encoder: Encoder<Sink<'w>>,
+    pub(crate) options: ComponentOptions,
+    /// Whether dense objects are split into planes where they can be.
+    pub(crate) writes_planes: bool,
+    pub(crate) registry: Registry,
+    attributes: Option<Map>,
+    extra: Map,
+    objects: Directory,
+    /// An object that is not needed any more, for the memory that it has.
+    spare: Option<Object>,
+    /// `None` where nothing is shared but on request.
+    pub(crate) shares: Option<Shares>,
+    /// The components of large objects that were shared with, by the places of these, which stay.
+    sharable: HashMap<usize, Sharable>,
+    /// Components whose blob is not known yet, in the order of the objects.
+    pending: Vec<Pending>,
+    /// An object that was begun and dropped has left bytes in the file that belong to nobody.
+    pub(crate) abandoned: bool,
+}
+
+/// Where the blob of a ticket goes.
+struct Pending {
+    object: usize,
+    component: usize,
+    ticket: usize,
+}
+
+/// What a writer writes to.
+pub(crate) enum Sink<'w> {
+    File(AtomicFile),
+    /// Small writes are gathered, so that a file of many small tensors is not as many calls.
+    Stream(BufWriter<Box<dyn Write + Send + 'w>>),
+    /// Behind the end of a file that is edited.
+    Tail(Box<dyn Tail>),
+}
+
+/// The growing end of a file that is edited. Dropped before it commits, it undoes what it wrote.
+pub(crate) trait Tail: Write + Send {
+    /// Makes room for so many bytes behind those that were written.
+    fn make_room(&mut self, byte_len: u64) -> io::Result<()>;
+
+    /// Makes what was written part of the file, and durable.
+    fn commit(&mut self) -> io::Result<()>;
+}
+
+impl<'w> Sink<'w> {
+    pub(crate) fn stream(sink: impl Write + Send + 'w) -> Self {
+        Sink::Stream(BufWriter::with_capacity(BUFFER, Box::new(sink)))
+    }
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::File(file) => file.write(bytes),
+            Sink::Stream(stream) => stream.write(bytes),
+            Sink::Tail(tail) => tail.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::File(file) => file.flush(),
+            Sink::Stream(stream) => stream.flush(),
+            Sink::Tail(tail) => tail.flush(),
+        }
+    }
+}
+
+impl Writer<'static> {
+    /// Begins the file at `path` with the defaults of [`WriteOptions`].
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteOptions::create`].
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        WriteOptions::new().create(path)
+    }
+}
+
+impl<'w> Writer<'w> {
+    /// Begins a file in any sink with the defaults of [`WriteOptions`].
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteOptions::to_writer`].
+    pub fn new(sink: impl Write + Send + 'w) -> Result<Self> {
+        WriteOptions::new().to_writer(sink)
+    }
+
+    pub(crate) fn with_sink(sink: Sink<'w>, options: WriteOptions) -> Result<Self> {
+        Self::after(ContainerWriter::new(sink)?, Directory::default(), options)
+    }
+
+    /// Goes on behind the first `offset` bytes of a file that has these objects.
+    pub(crate) fn resume(
+        sink: Sink<'w>,
+        offset: u64,
+        objects: Directory,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        Self::after(ContainerWriter::resume(sink, offset), objects, options)
+    }
+
+    fn after(
+        container: ContainerWriter<Sink<'w>>,
+        objects: Directory,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        Ok(Writer {
+            encoder: Encoder::new(container, options.alignment, options.threads)?,
+            options: options.component,
+            writes_planes: options.planes,
+            registry: options.registry.unwrap_or_else(Registry::builtin),
+            attributes: None,
+            extra: Map::new(),
+            objects,
+            spare: None,
+            shares: options.deduplicate.then(Shares::default),
+            sharable: HashMap::new(),
+            pending: Vec::new(),
+            abandoned: false,
+        })
+    }
+
+    /// Sets the file's attributes.
+    pub fn set_attributes(&mut self, attributes: Map) {
+        self.attributes = Some(attributes);
+    }
+
+    /// Sets fields of the manifest's root that the specification does not know: those of a file
+    /// that is rewritten.
+    pub fn set_extra(&mut self, extra: Map) {
+        self.extra = extra;
+    }
+
+    /// Adds an object that is in memory.
+    ///
+    /// # Errors
+    ///
+    /// Code `duplicate-name`; the fault that a reader would find in the object;
+    /// [`crate::ErrorKind::Io`] where the sink has failed, after which the writer only fails.
+    pub fn add(&mut self, name: &str, object: &(impl ToObject + ?Sized)) -> Result<()> {
+        let new = self.checked(name, object)?;
+        let options = self.options_for(&new.format);
+        self.add_new(name, new, &options)
+    }
+
+    /// As [`Writer::add`], stored as `options` say.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::add`].
+    pub fn add_with(
+        &mut self,
+        name: &str,
+        object: &(impl ToObject + ?Sized),
+        options: &ObjectOptions,
+    ) -> Result<()> {
+        let new = self.checked(name, object)?;
+        self.add_new(name, new, options)
+    }
+
+    /// How the components of an object of `format` are stored where nobody says otherwise. What was
+    /// split into planes was split to be compressed, and raw it is only slower to read.
+    pub(crate) fn options_for(&self, format: &str) -> ObjectOptions {
+        let mut options = self.options;
+        if format == Planes::FORMAT
+            && !self.writes_planes
+            && options.compression == Compression::None
+        {
+            options.compression = Compression::Auto;
+        }
+        options.into()
+    }
+
+    fn add_new(&mut self, name: &str, new: NewObject<'_>, options: &ObjectOptions) -> Result<()> {
+        if let Some(codec) = self.planes_of_new(&new) {
+            return self.add_split(name, &new, &codec, options);
+        }
+        let mut object = self.spare.take().unwrap_or_else(|| Object::new([], ""));
+        object.shape.clear();
+        object.shape.extend_from_slice(&new.shape);
+        object.components.clear();
+        object = Object {
+            format: new.format,
+            attributes: new.attributes,
+            ..object
+        };
+        for (role, elements) in new.components {
+            let options = options.of(&role);
+            let placed = self.store(&elements.bytes, options);
+            let placed = placed.inspect_err(|_| self.abandoned = true)?;
+            let blob = self.place(placed, object.components.len());
+            object
+                .components
+                .push((role, component(elements.dtype, elements.logical_type, blob)));
+        }
+        self.push(name, object)
+    }
+
+    /// Stores a component, unless it shares the blob of an earlier one.
+    fn store(&mut self, content: &[u8], options: ComponentOptions) -> Result<Placed> {
+        let Some(shares) = self.shares.as_mut().filter(|_| !content.is_empty()) else {
+            return self.encoder.encode(content, options);
+        };
+        let key = (Content::of(content, &self.encoder.workers)?, options);
+        if let Some(placed) = shares.components.get(&key) {
+            return Ok(placed.clone());
+        }
+        let placed = self.encoder.encode(content, options)?;
+        shares.components.insert(key, placed.clone());
+        Ok(placed)
+    }
+
+    /// The object, if a reader would take it.
+    fn checked<'o>(
+        &self,
+        name: &str,
+        object: &'o (impl ToObject + ?Sized),
+    ) -> Result<NewObject<'o>> {
+        let checked = || {
+            let new = object.to_object()?;
+            self.check_name(name, &new.shape)?;
+            if let Some(attributes) = &new.attributes {
+                check_attributes_len(attributes.to_cbor()?.len(), &Limits::default())?;
+            }
+            self.registry.check(&new.format, &new.signature())?;
+            self.check_contents(&new)?;
+            Ok(new)
+        };
+        checked().map_err(|error: Error| error.with_object(name))
+    }
+
+    /// Contents that the reader would refuse are refused here: a bool of 2, a column out of range.
+    fn check_contents(&self, new: &NewObject<'_>) -> Result<()> {
+        for (role, elements) in &new.components {
+            if elements.dtype == DType::Bool {
+                check_bools(&elements.bytes).map_err(|error| error.with_role(role.clone()))?;
+            }
+        }
+        let Some(format) = self.registry.format(&new.format) else {
+            return Ok(());
+        };
+        let roles = format.data_roles();
+        if roles.is_some_and(<[&str]>::is_empty) {
+            return Ok(());
+        }
+        let wanted = |role: &str| roles.is_none_or(|roles| roles.contains(&role));
+        let components = new.components.iter().filter(|(role, _)| wanted(role));
+        let parts = Parts {
+            shape: Cow::Borrowed(&new.shape),
+            attributes: Cow::Owned(new.attributes.clone().unwrap_or_default()),
+            elements: components
+                .map(|(role, elements)| (role.clone(), elements.borrow()))
+                .collect(),
+        };
+        Ok(format.check_data(&parts)?)
+    }
+
+    /// Begins an object whose components are streamed, larger than memory if need be.
+    ///
+    /// # Errors
+    ///
+    /// Code `duplicate-name`.
+    pub fn begin<'a>(
+        &'a mut self,
+        name: &str,
+        shape: &[u64],
+        format: impl Into<Text>,
+    ) -> Result<ObjectWriter<'a, 'w>> {
+        self.check_name(name, shape)
+            .map_err(|error| error.with_object(name))?;
+        Ok(ObjectWriter::new(self, name, Object::new(shape, format)))
+    }
+
+    /// Writes the manifest and the footer and, where the writer was made by
+    /// [`Writer::create`], makes the file durable and gives it its name.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Io`]; [`crate::ErrorKind::Misuse`] where a streamed object was dropped
+    /// before it was finished. Nothing is published then.
+    pub fn finish(self) -> Result<()> {
+        match self.finish_sink()? {
+            Sink::File(file) => file.publish(),
+            Sink::Stream(_) | Sink::Tail(_) => Ok(()),
+        }
+    }
+
+    /// Writes the manifest and the footer; then the sink, flushed.
+    pub(crate) fn finish_sink(self) -> Result<Sink<'w>> {
+        self.check_usable()?;
+        let Writer {
+            encoder,
+            attributes,
+            extra,
+            mut objects,
+            pending,
+            ..
+        } = self;
+        let (container, blobs) = encoder.finish()?;
+        for place in pending {
+            if let Some(blob) = blobs.get(place.ticket) {
+                objects.set_blob(place.object, place.component, blob);
+            }
+        }
+        let manifest = objects.finish(attributes.as_ref(), &extra)?;
+        Ok(container.finish_from(manifest.pieces())?)
+    }
+
+    /// Takes an object out of the file; whether it was there.
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
+        self.objects.remove(name)
+    }
+
+    pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        self.check_name(to, &[])
+            .map_err(|error| error.with_object(to))?;
+        if self.objects.rename(from, to) {
+            return Ok(());
+        }
+        Err(Error::from(Fault::NoSuchObject).with_object(from))
+    }
+
+    /// Whether there is an object of that name.
+    pub(crate) fn expect(&self, name: &str) -> Result<()> {
+        let missing = || Error::from(Fault::NoSuchObject).with_object(name);
+        self.objects.find(name).map(drop).ok_or_else(missing)
+    }
+
+    pub(crate) const fn attributes_mut(&mut self) -> &mut Option<Map> {
+        &mut self.attributes
+    }
+
+    pub(crate) const fn extra_mut(&mut self) -> &mut Map {
+        &mut self.extra
+    }
+
+    /// Where the bytes go, of a file that is edited.
+    pub(crate) fn tail(&mut self) -> Option<&mut dyn Tail> {
+        match self.encoder.container.sink_mut() {
+            Sink::Tail(tail) => Some(tail.as_mut()),
+            Sink::File(_) | Sink::Stream(_) => None,
+        }
+    }
+
+    /// The blob of the `component`th component of the next object, as far as it is known.
+    pub(crate) fn place(&mut self, placed: Placed, component: usize) -> Blob {
+        if let Placed::Later { ticket, .. } = placed {
+            self.pending.push(Pending {
+                object: self.objects.len(),
+                component,
+                ticket,
+            });
+        }
+        placed.blob()
+    }
+
+    /// Where a component is that the file has already, and its type.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`.
+    pub(crate) fn shared(&mut self, object: &str, role: &str) -> Result<(Option<DType>, Placed)> {
+        let at = self.objects.find(object).ok_or(Fault::NoSuchObject)?;
+        let shared = if let Some(known) = self.sharable.get(&at) {
+            known.get(role)
+        } else {
+            let found = self.objects.object(at)?.ok_or(Fault::NoSuchObject)?;
+            let known = Sharable::of(&found);
+            let shared = known.get(role);
+            if !self.objects.is_small(at) {
+                self.sharable.insert(at, known);
+            }
+            shared
+        };
+        let (component, dtype, blob) = shared.ok_or_else(|| Fault::NoSuchComponent {
+            role: role.to_owned(),
+        })?;
+        Ok((dtype, self.placed(at, component, &blob)))
+    }
+
+    /// Where the blob of a component is that was placed before. `object` may be the next one.
+    pub(crate) fn placed(&self, object: usize, component: usize, blob: &Blob) -> Placed {
+        let place = |pending: &Pending| (pending.object, pending.component);
+        match self
+            .pending
+            .binary_search_by_key(&(object, component), place)
+        {
+            Ok(at) => Placed::Later {
+                ticket: self.pending.get(at).map_or(0, |pending| pending.ticket),
+                decoded_len: blob.decoded_len.unwrap_or(0),
+            },
+            Err(_) => Placed::At(blob.clone()),
+        }
+    }
+
+    /// How many objects there are, the one that was begun left out.
+    pub(crate) fn object_count(&self) -> usize {
+        self.objects.len()
+    }
+
+    pub(crate) fn check_object(&self, object: &Object) -> Result<()> {
+        Ok(self
+            .registry
+            .check(&object.format, &crate::file::catalog::signature(object))?)
+    }
+
+    /// Adds an object whose bytes are in the file, or will be.
+    pub(crate) fn push(&mut self, name: &str, object: Object) -> Result<()> {
+        let is_open = self
+            .pending
+            .last()
+            .is_some_and(|pending| pending.object == self.objects.len());
+        let pushed = if is_open {
+            self.objects.push_open(name, object)
+        } else {
+            let pushed = self.objects.push(name, &object);
+            self.spare = Some(object);
+            pushed
+        };
+        pushed.inspect_err(|_| self.abandoned = true)
+    }
+
+    /// What readers refuse by default is not begun.
+    fn check_name(&self, name: &str, shape: &[u64]) -> Result<()> {
+        self.check_usable()?;
+        let limits = Limits::default();
+        if name.len() > limits.name_len {
+            return Err(Fault::NameTooLong {
+                limit: limits.name_len,
+            }
+            .into());
+        }
+        if shape.len() > limits.rank {
+            return Err(Fault::TooManyDimensions { limit: limits.rank }.into());
+        }
+        if self.objects.find(name).is_some() {
+            return Err(Fault::DuplicateName.into());
+        }
+        Ok(())
+    }
+
+    fn check_usable(&self) -> Result<()> {
+        if self.abandoned {
+            Err(Error::from(Fault::UnfinishedObject))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl std::fmt::Debug for Writer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("Writer");
+        debug.field("objects", &self.objects.len());
+        debug
+            .field("offset", &self.encoder.container.offset())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A component as the manifest says it: no digest or encoding is left out, no default spelled.
+pub(crate) fn component(dtype: DType, logical_type: Option<Text>, blob: Blob) -> Component {
+    Component {
+        dtype: Some(dtype),
+        logical_type: dtype.logical_type(logical_type),
+        byte_order: ByteOrder::Little,
+        blob,
+        extra: Map::new(),
+    }
+}
