@@ -4,12 +4,18 @@
 //! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
 //!                                                                  ^ here
 //!
-//!   args      what may be asked          commands/*  one file per command: ask the library, print
-//!   open      a path becomes a File      json table print stats size npy  how an answer looks
-//!   output    stdout, stderr, colour     exit        what went wrong becomes a line and a code
-//!   edit      a `.zt` that is changed    storing taking  arguments of those that write
-//!   progress  bars, Ctrl-C and SIGTERM
+//! main -> cli -> commands -> args -> files -> output -> failure
 //! ```
+//!
+//! | room | |
+//! | --- | --- |
+//! | [`cli`] | what may be asked, and how it is parsed |
+//! | [`commands`] | one file per command: ask the library, print |
+//! | [`args`] | groups of arguments that several commands share |
+//! | [`files`] | the paths that are read and written |
+//! | [`output`] | stdout and stderr: tables, JSON, colour, numbers |
+//! | [`progress`] | bars, Ctrl-C and SIGTERM |
+//! | [`failure`] | what went wrong, and its exit code |
 //!
 //! Every command works on every kind of file, because all of them open as a `zt::File`; those that
 //! change a file in place work on `.zt`.
@@ -26,35 +32,25 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod cli;
 mod commands;
-mod edit;
-mod exit;
-mod file_name;
-mod folder;
-mod glob;
-mod json;
-mod json_value;
+mod failure;
+mod files;
 mod npy;
-mod open;
 mod output;
-mod print;
 mod progress;
-mod size;
-mod stats;
-mod storing;
-mod table;
-mod taking;
-mod text;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory;
+
 fn main() -> ExitCode {
-    let early = args::Early::of(std::env::args_os());
-    let cli = match args::parse(&early) {
+    let early = cli::Early::of(std::env::args_os());
+    let cli = match cli::parse(&early) {
         Ok(cli) => cli,
-        Err(told) => return args::tell(&told, &early).into(),
+        Err(told) => return cli::tell(&told, &early).into(),
     };
     let mut output = output::Output::new(cli.global.json, cli.global.color);
-    let result = commands::run(cli.command, &mut output);
-    exit::conclude(result, &mut output).into()
+    let result = commands::run(cli.command, cli::Cli::command, &mut output);
+    output.conclude(result).into()
 }

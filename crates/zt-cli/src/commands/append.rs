@@ -5,18 +5,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use zt_convert::{Summary, ZT};
+use zt_convert::{Summary, ZT, is_same_file};
 
-use crate::edit::{Editing, told};
-use crate::exit::{Exit, Failure};
-use crate::json::{WarningBody, paths, warnings};
-use crate::open::is_same_file;
+use crate::args::convert::ConvertArgs;
+use crate::args::edit::{EditArgs, told};
+use crate::args::write::WriteArgs;
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::json::{WarningBody, paths, warnings};
+use crate::output::size::human;
+use crate::output::text::{count, left_out, shared};
 use crate::progress::Progress;
-use crate::size::human;
-use crate::storing::Storing;
-use crate::taking::Taking;
-use crate::text::{count, left_out, shared};
 
 /// Add the objects of other files to a .zt file
 ///
@@ -29,14 +28,14 @@ use crate::text::{count, left_out, shared};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    editing: Editing,
+    editing: EditArgs,
     /// The files to read, of any kind; no name may occur twice, or be in FILE
     #[arg(required = true, value_name = "IN")]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
-    storing: Storing,
+    storing: WriteArgs,
     #[command(flatten)]
-    taking: Taking,
+    taking: ConvertArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -11,14 +11,14 @@ use serde::Serialize;
 use zt::{Compression, VerifyOptions, WriteOptions};
 use zt_convert::{ConvertOptions, Input};
 
-use crate::args::threads;
-use crate::exit::{Exit, Failure};
-use crate::open::{Opening, decoded_len, input};
+use crate::args::jobs::Jobs;
+use crate::args::open::{OpenArgs, decoded_len};
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::size::{human, percent};
+use crate::output::table::Table;
+use crate::output::text::{count, printable};
 use crate::progress::Progress;
-use crate::size::{human, percent};
-use crate::table::Table;
-use crate::text::{count, printable};
 
 /// Measure how fast a file reads, verifies and is stored anew on this machine
 ///
@@ -34,11 +34,10 @@ pub(crate) struct Arguments {
     /// Rounds in which every operation takes a turn
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// Threads that verify and store; as many as there are cores by default. Reading takes all cores
-    #[arg(short, long, value_name = "N", value_parser = threads())]
-    jobs: Option<u16>,
     #[command(flatten)]
-    opening: Opening,
+    jobs: Jobs,
+    #[command(flatten)]
+    opening: OpenArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -135,7 +134,7 @@ struct Turn {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let opened = input(&arguments.file, None, &arguments.opening)?;
+    let opened = arguments.opening.input(&arguments.file, None)?;
     let file = opened.file();
     let decoded = decoded_len(file);
     let rounds = u64::from(arguments.rounds).saturating_add(1);
@@ -146,7 +145,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         path: &arguments.file,
         opening: &arguments.opening,
         paths: opened.paths(),
-        jobs: arguments.jobs.map(usize::from),
+        jobs: arguments.jobs.threads(),
         progress: &progress,
     };
     let mut turns: Vec<Vec<Turn>> = OPERATIONS.iter().map(|_| Vec::new()).collect();
@@ -168,7 +167,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         objects: file.len(),
         decoded_size: decoded,
         rounds: arguments.rounds,
-        jobs: arguments.jobs,
+        jobs: arguments.jobs.jobs,
         operations: operations.collect(),
     };
     if output.json {
@@ -236,7 +235,7 @@ const PIECE: usize = 1 << 20;
 
 struct Bench<'a> {
     path: &'a Path,
-    opening: &'a Opening,
+    opening: &'a OpenArgs,
     /// All files that are read: several for a sharded set.
     paths: &'a [PathBuf],
     jobs: Option<usize>,
@@ -249,7 +248,7 @@ impl Bench<'_> {
     fn turn(&self, operation: Operation) -> Result<Turn, Failure> {
         let opened = match operation {
             Operation::Open | Operation::File | Operation::Memory => None,
-            _ => Some(input(self.path, None, self.opening)?),
+            _ => Some(self.opening.input(self.path, None)?),
         };
         let start = Instant::now();
         let (bytes, stored) = match (operation, opened) {
@@ -263,7 +262,7 @@ impl Bench<'_> {
                 (Some(bytes), Some(stored))
             }
             (_, _) => {
-                black_box(input(self.path, None, self.opening)?);
+                black_box(self.opening.input(self.path, None)?);
                 (None, None)
             }
         };

@@ -3,11 +3,11 @@
 use clap::Args;
 use serde::Serialize;
 
-use crate::edit::{Editing, told};
-use crate::exit::{Exit, Failure};
+use crate::args::edit::{EditArgs, told};
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::size::human;
 use crate::progress::Progress;
-use crate::size::human;
 
 /// Write a .zt file anew without what edits have left in it
 ///
@@ -18,7 +18,7 @@ use crate::size::human;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    editing: Editing,
+    editing: EditArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -1,11 +1,10 @@
 //! `zt completions`: what a shell needs to complete our arguments.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use serde::Serialize;
 
-use crate::args::Cli;
-use crate::exit::{Exit, Failure};
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
 /// Print a script that completes arguments in a shell
@@ -29,10 +28,14 @@ struct Document {
     script: String,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    arguments: &Arguments,
+    mut program: Command,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     // Into memory first: the generator panics where it cannot write.
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "zt", &mut script);
+    clap_complete::generate(arguments.shell, &mut program, "zt", &mut script);
     if output.json {
         let script = String::from_utf8_lossy(&script).into_owned();
         output.document(&Document {

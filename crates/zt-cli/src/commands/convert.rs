@@ -9,15 +9,15 @@ use serde::Serialize;
 use zt::Kind;
 use zt_convert::{ConvertOptions, Input, Summary};
 
-use crate::exit::{Exit, Failure};
-use crate::json::{WarningBody, paths as paths_shown, warnings};
-use crate::open::is_stdout;
+use crate::args::convert::{ConvertArgs, kinds};
+use crate::args::write::WriteArgs;
+use crate::failure::{Exit, Failure};
+use crate::files::path::is_stdout;
+use crate::output::json::{WarningBody, paths as paths_shown, warnings};
+use crate::output::size::human;
+use crate::output::text::{count, left_out, printable, shared};
 use crate::output::{Output, of_stdout};
 use crate::progress::Progress;
-use crate::size::human;
-use crate::storing::Storing;
-use crate::taking::{Taking, kinds};
-use crate::text::{count, left_out, printable, shared};
 
 /// Convert files to another kind, or store them in another way
 ///
@@ -38,12 +38,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KIND", value_parser = kinds(|kind| kind.writer().is_some()))]
     to: Option<Kind>,
     #[command(flatten)]
-    storing: Storing,
+    storing: WriteArgs,
     /// Replace OUT if it exists; an input is never replaced
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
-    taking: Taking,
+    taking: ConvertArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -7,13 +7,14 @@ use serde::Serialize;
 use zt::{Change, Diff, DiffOptions, Extreme, File, ObjectDiff, Side, Tolerance, Value, ValueDiff};
 use zt_convert::NPY;
 
-use crate::args::threads;
-use crate::exit::{Exit, Failure, of_findings};
-use crate::json::{Any, ErrorBody, Float};
-use crate::open::{Opening, decoded_len, open};
+use crate::args::jobs::Jobs;
+use crate::args::open::{OpenArgs, decoded_len};
+use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
+use crate::output::json::ErrorBody;
+use crate::output::text::{cell, count, printable, shape};
+use crate::output::value::{Any, Float};
 use crate::progress::Progress;
-use crate::text::{cell, count, printable, shape};
 
 /// Compare two files: names, shapes, formats, attributes, types and values of all tensors
 ///
@@ -42,11 +43,10 @@ pub(crate) struct Arguments {
     /// formats do not matter then
     #[arg(long)]
     dense: bool,
-    /// Threads; as many as there are cores by default
-    #[arg(short, long, value_name = "N", value_parser = threads())]
-    jobs: Option<u16>,
     #[command(flatten)]
-    opening: Opening,
+    jobs: Jobs,
+    #[command(flatten)]
+    opening: OpenArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -146,8 +146,8 @@ struct ExtremeBody<T> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let a = open(&arguments.a, &arguments.opening)?;
-    let b = open(&arguments.b, &arguments.opening)?;
+    let a = arguments.opening.open(&arguments.a)?;
+    let b = arguments.opening.open(&arguments.b)?;
     let progress = Progress::new(Some(decoded_len(&a).saturating_add(decoded_len(&b))));
     let report = |bytes| progress.report(bytes);
     let mut options = DiffOptions {
@@ -164,7 +164,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     };
     // Their only name is the file's, and the files are two.
     options.nameless = a.kind() == NPY && b.kind() == NPY;
-    options.threads = arguments.jobs.map(usize::from);
+    options.threads = arguments.jobs.threads();
     options.progress = Some(&report);
     let diff = zt::diff(&a, &b, &options)?;
     drop(progress);

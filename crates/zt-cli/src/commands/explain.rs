@@ -4,9 +4,9 @@ use clap::Args;
 use serde::Serialize;
 use zt::codes::{self, Blame, CodeInfo, WarningInfo};
 
-use crate::exit::{Exit, Failure};
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::table::Table;
+use crate::output::table::Table;
 
 /// Explain the code of an error or a warning
 #[derive(Debug, Args)]

@@ -9,18 +9,18 @@ use clap::Args;
 use serde::Serialize;
 use zt::formats::Slice;
 use zt::{AtomicFile, DType, Dense, Elements, Error, ErrorKind, Tensor};
-use zt_convert::Input;
+use zt_convert::{Input, is_same_file};
 
-use crate::exit::{Exit, Failure};
-use crate::file_name::file_name;
-use crate::folder::Folder;
-use crate::json::ErrorBody;
+use crate::args::open::OpenArgs;
+use crate::failure::{Exit, Failure};
+use crate::files::folder::Folder;
+use crate::files::name::file_name;
 use crate::npy::{self, Descr};
-use crate::open::{Opening, input, is_same_file};
 use crate::output::Output;
+use crate::output::json::ErrorBody;
+use crate::output::size::human;
+use crate::output::text::{printable, shape};
 use crate::progress::Progress;
-use crate::size::human;
-use crate::text::{printable, shape};
 
 /// Extract objects to .npy files
 ///
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
-    opening: Opening,
+    opening: OpenArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -76,7 +76,7 @@ struct Extracted {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let source = input(&arguments.file, None, &arguments.opening)?;
+    let source = arguments.opening.input(&arguments.file, None)?;
     let slices = arguments
         .slice
         .as_deref()

@@ -6,13 +6,14 @@ use clap::Args;
 use serde::{Serialize, Serializer};
 use zt::{BytesHash, DenseHash, HashOptions, ObjectHash};
 
-use crate::args::threads;
-use crate::exit::{Exit, Failure, of_findings};
-use crate::json::{FaultBody, Pairs, hex};
-use crate::open::{Opening, decoded_len, open};
+use crate::args::jobs::Jobs;
+use crate::args::open::{OpenArgs, decoded_len};
+use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
+use crate::output::json::{FaultBody, Pairs};
+use crate::output::text::printable;
+use crate::output::value::hex;
 use crate::progress::Progress;
-use crate::text::printable;
 
 /// Hash the decoded bytes of every component, and all of them into one identity of the tensors
 ///
@@ -28,11 +29,10 @@ pub(crate) struct Arguments {
     /// Hash the dense value of every object as well: sparse ones filled in, quantized ones as f32
     #[arg(long)]
     dense: bool,
-    /// Threads; as many as there are cores by default
-    #[arg(short, long, value_name = "N", value_parser = threads())]
-    jobs: Option<u16>,
     #[command(flatten)]
-    opening: Opening,
+    jobs: Jobs,
+    #[command(flatten)]
+    opening: OpenArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -68,12 +68,12 @@ struct DenseBody<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = open(&arguments.file, &arguments.opening)?;
+    let file = arguments.opening.open(&arguments.file)?;
     let progress = Progress::new(Some(decoded_len(&file)));
     let report = |bytes| progress.report(bytes);
     let options = HashOptions {
         dense: arguments.dense,
-        threads: arguments.jobs.map(usize::from),
+        threads: arguments.jobs.threads(),
         progress: Some(&report),
     };
     let hash = file.hash(&options)?;

@@ -7,12 +7,13 @@ use clap::Args;
 use serde::Serialize;
 use zt::{File, Span};
 
-use crate::exit::{Exit, Failure};
-use crate::json::{Attributes, WarningBody, type_name, warnings};
-use crate::open::{Opening, open};
+use crate::args::open::OpenArgs;
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::size::{human, percent};
-use crate::text::{cell, count, printable};
+use crate::output::json::{WarningBody, type_name, warnings};
+use crate::output::size::{human, percent};
+use crate::output::text::{cell, count, printable};
+use crate::output::value::Attributes;
 
 /// Show a file's totals
 #[derive(Debug, Args)]
@@ -21,7 +22,7 @@ pub(crate) struct Arguments {
     /// The file, of any kind; for a sharded set, its index
     file: PathBuf,
     #[command(flatten)]
-    opening: Opening,
+    opening: OpenArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -81,7 +82,7 @@ struct Coverage {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = open(&arguments.file, &arguments.opening)?;
+    let file = arguments.opening.open(&arguments.file)?;
     let totals = Totals::of(&file);
     let attributes = file.attributes().map_err(Failure::Refused)?;
     let remarks = file.warnings();

@@ -6,14 +6,15 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use zt::{Entry, File, RawComponent};
 
-use crate::exit::{Exit, Failure};
-use crate::glob;
-use crate::json::{Attributes, ObjectBody, WarningBody, type_name, warnings};
-use crate::open::{Opening, open};
+use crate::args::glob;
+use crate::args::open::OpenArgs;
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::size::{human, percent};
-use crate::table::Table;
-use crate::text::{cell, count, shape};
+use crate::output::json::{ObjectBody, WarningBody, type_name, warnings};
+use crate::output::size::{human, percent};
+use crate::output::table::Table;
+use crate::output::text::{cell, count, shape};
+use crate::output::value::Attributes;
 
 /// List the objects of a file
 #[derive(Debug, Args)]
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATTERN", value_parser = glob::pattern)]
     glob: Option<String>,
     #[command(flatten)]
-    opening: Opening,
+    opening: OpenArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -66,7 +67,7 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = open(&arguments.file, &arguments.opening)?;
+    let file = arguments.opening.open(&arguments.file)?;
     let mut entries = file.entries();
     if let Some(pattern) = &arguments.glob {
         entries.retain(|entry| glob::matches(pattern, entry.name()));

@@ -3,14 +3,13 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 use serde::Serialize;
 use zt::AtomicFile;
 
-use crate::args::Cli;
-use crate::exit::{Exit, Failure};
-use crate::folder::Folder;
+use crate::failure::{Exit, Failure};
+use crate::files::folder::Folder;
 use crate::output::Output;
 
 /// Print the manual page, or write all of them
@@ -38,8 +37,12 @@ enum Document {
     Written { written: Vec<String> },
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let mut main = Cli::command().disable_help_subcommand(true);
+pub(crate) fn run(
+    arguments: &Arguments,
+    program: Command,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let mut main = program.disable_help_subcommand(true);
     main.build();
     let Some(dir) = &arguments.dir else {
         let page = render(main).map_err(zt::Error::from)?;

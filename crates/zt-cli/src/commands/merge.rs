@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::convert;
-use crate::exit::{Exit, Failure};
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
 #[derive(Debug, Args)]

@@ -6,14 +6,14 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use zt::{Error, ErrorKind, Value, WriteOptions};
 
-use crate::edit::{Editing, told};
-use crate::exit::{Exit, Failure};
-use crate::json::{Any, Attributes};
-use crate::json_value;
-use crate::open::{Opening, open};
+use crate::args::edit::{EditArgs, told};
+use crate::args::open::OpenArgs;
+use crate::args::value;
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::text::{cell, printable};
+use crate::output::value::{Any, Attributes};
 use crate::progress::Progress;
-use crate::text::{cell, printable};
 
 /// Show or change the attributes of a file
 #[derive(Debug, Args)]
@@ -55,7 +55,7 @@ struct Get {
     #[arg(long, requires = "key")]
     text: bool,
     #[command(flatten)]
-    opening: Opening,
+    opening: OpenArgs,
 }
 
 /// Set an attribute of a .zt file
@@ -65,7 +65,7 @@ struct Get {
 #[derive(Debug, Args)]
 struct Set {
     #[command(flatten)]
-    editing: Editing,
+    editing: EditArgs,
     /// The attribute
     key: String,
     /// Its value: JSON where it is JSON, a text otherwise
@@ -82,7 +82,7 @@ struct Set {
 #[derive(Debug, Args)]
 struct Rm {
     #[command(flatten)]
-    editing: Editing,
+    editing: EditArgs,
     /// The attribute
     key: String,
 }
@@ -119,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             let text = || Ok(Value::from(set.value.as_str()));
             let value = match set.text {
                 true => text()?,
-                false => json_value::parse(&set.value).unwrap_or_else(text)?,
+                false => value::parse(&set.value).unwrap_or_else(text)?,
             };
             change(&set.editing, &set.key, Some(value), output)
         }
@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 }
 
 fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
-    let file = open(&get.file, &get.opening)?;
+    let file = get.opening.open(&get.file)?;
     let attributes = file.attributes().map_err(Failure::Refused)?;
     let path = get.file.display().to_string();
     let Some(key) = &get.key else {
@@ -158,7 +158,7 @@ fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
 
 /// Sets or removes an attribute.
 fn change(
-    editing: &Editing,
+    editing: &EditArgs,
     key: &str,
     new: Option<Value>,
     output: &mut Output,

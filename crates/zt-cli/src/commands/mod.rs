@@ -1,32 +1,65 @@
 //! One file per command.
 
-pub(crate) mod append;
-pub(crate) mod bench;
-pub(crate) mod compact;
-pub(crate) mod completions;
-pub(crate) mod convert;
-pub(crate) mod diff;
-pub(crate) mod explain;
-pub(crate) mod extract;
-pub(crate) mod hash;
-pub(crate) mod info;
-pub(crate) mod ls;
-pub(crate) mod man;
-pub(crate) mod merge;
-pub(crate) mod meta;
-pub(crate) mod rename;
-pub(crate) mod repair;
-pub(crate) mod rm;
-pub(crate) mod show;
-pub(crate) mod split;
-pub(crate) mod verify;
+mod append;
+mod bench;
+mod compact;
+mod completions;
+mod convert;
+mod diff;
+mod explain;
+mod extract;
+mod hash;
+mod info;
+mod ls;
+mod man;
+mod merge;
+mod meta;
+mod rename;
+mod repair;
+mod rm;
+mod show;
+mod split;
+mod verify;
 
-use crate::args::Command;
-use crate::exit::{Exit, Failure};
+use clap::Subcommand;
+
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
-/// Does what is asked.
-pub(crate) fn run(command: Command, output: &mut Output) -> Result<Exit, Failure> {
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Ls(ls::Arguments),
+    Info(info::Arguments),
+    Show(show::Arguments),
+    Verify(verify::Arguments),
+    Hash(hash::Arguments),
+    Convert(convert::Arguments),
+    /// Merge files, or the shards of a set, into one
+    ///
+    /// The index of a set stands for all its shards. Nothing is lost: a name that occurs twice is an
+    /// error, and so are two values of one attribute. All options are those of `zt convert`.
+    Merge(merge::Arguments),
+    Split(split::Arguments),
+    Extract(extract::Arguments),
+    Diff(diff::Arguments),
+    Append(append::Arguments),
+    Rm(rm::Arguments),
+    Rename(rename::Arguments),
+    Meta(meta::Arguments),
+    Compact(compact::Arguments),
+    Repair(repair::Arguments),
+    Bench(bench::Arguments),
+    Explain(explain::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
+}
+
+/// Runs a command of the program that `program` describes.
+pub(crate) fn run(
+    command: Command,
+    program: fn() -> clap::Command,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     match command {
         Command::Ls(arguments) => ls::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
@@ -46,7 +79,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> Result<Exit, Failure
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),
-        Command::Completions(arguments) => completions::run(&arguments, output),
-        Command::Man(arguments) => man::run(&arguments, output),
+        Command::Completions(arguments) => completions::run(&arguments, program(), output),
+        Command::Man(arguments) => man::run(&arguments, program(), output),
     }
 }

@@ -4,18 +4,18 @@ use clap::Args;
 use serde::Serialize;
 use zt::WriteOptions;
 
-use crate::edit::{Editing, told};
-use crate::exit::{Exit, Failure};
+use crate::args::edit::{EditArgs, told};
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::text::cell;
 use crate::progress::Progress;
-use crate::text::cell;
 
 /// Give an object of a .zt file another name
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    editing: Editing,
+    editing: EditArgs,
     /// The object
     old: String,
     /// What it is to be called, as nothing else is

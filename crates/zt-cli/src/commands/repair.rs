@@ -8,15 +8,16 @@ use zt::{
     Error, Fate, FileSource, Generation, Recovered, RecoveredComponent, Recovery, RepairOptions,
     Span, Standing, Verdict, examine, repair,
 };
+use zt_convert::is_same_file;
 
-use crate::args::threads;
-use crate::exit::{Exit, Failure};
-use crate::json::ErrorBody;
-use crate::open::{is_same_file, is_stdout, refuse_stdin};
+use crate::args::jobs::Jobs;
+use crate::failure::{Exit, Failure};
+use crate::files::path::{is_stdout, refuse_stdin};
 use crate::output::Output;
+use crate::output::json::ErrorBody;
+use crate::output::size::human;
+use crate::output::text::{count, printable};
 use crate::progress::Progress;
-use crate::size::human;
-use crate::text::{count, printable};
 
 /// Repair a .zt file that was cut, torn or damaged
 ///
@@ -42,9 +43,8 @@ pub(crate) struct Arguments {
     /// Replace OUT if it is there
     #[arg(short, long, requires = "output")]
     force: bool,
-    /// Threads; as many as there are cores by default
-    #[arg(short, long, value_name = "N", value_parser = threads())]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: Jobs,
 }
 
 const EXAMPLES: &str = "\
@@ -150,7 +150,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let progress = Progress::new(None);
     let report = |bytes| progress.report(bytes);
     let options = RepairOptions {
-        threads: arguments.jobs.map(usize::from),
+        threads: arguments.jobs.threads(),
         progress: Some(&report),
         manifest: arguments.manifest,
         ..RepairOptions::default()

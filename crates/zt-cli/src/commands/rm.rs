@@ -6,13 +6,13 @@ use clap::Args;
 use serde::Serialize;
 use zt::{Entry, File, Span, WriteOptions};
 
-use crate::edit::{Editing, told};
-use crate::exit::{Exit, Failure};
-use crate::glob;
+use crate::args::edit::{EditArgs, told};
+use crate::args::glob;
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::size::human;
+use crate::output::text::count;
 use crate::progress::Progress;
-use crate::size::human;
-use crate::text::count;
 
 /// Remove objects from a .zt file
 ///
@@ -23,7 +23,7 @@ use crate::text::count;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    editing: Editing,
+    editing: EditArgs,
     /// The objects
     #[arg(value_name = "NAME", required_unless_present = "glob")]
     names: Vec<String>,

@@ -7,13 +7,13 @@ use serde::{Serialize, Serializer};
 use zt::formats::{Scalar, Scalars, Slice};
 use zt::{Dense, Elements, File, Tensor};
 
-use crate::exit::{Exit, Failure};
-use crate::json::Float;
-use crate::open::{Opening, open};
+use crate::args::open::OpenArgs;
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::print;
-use crate::stats::Stats;
-use crate::text::{cell, shape};
+use crate::output::array;
+use crate::output::stats::Stats;
+use crate::output::text::{cell, shape};
+use crate::output::value::Float;
 
 /// Show the values of an object
 ///
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     stats: bool,
     #[command(flatten)]
-    opening: Opening,
+    opening: OpenArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -60,7 +60,7 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = open(&arguments.file, &arguments.opening)?;
+    let file = arguments.opening.open(&arguments.file)?;
     let tensor = file.tensor(&arguments.name)?;
     let slices = arguments
         .slice
@@ -161,11 +161,11 @@ impl<'a> Shown<'a> {
     fn text(&self) -> String {
         let place = |place: u64| usize::try_from(place).ok();
         let value = |at: u64| self.values.0.clone().nth(place(at)?);
-        let cells = print::shown(&self.shape).into_iter();
+        let cells = array::shown(&self.shape).into_iter();
         let cells: Vec<String> = cells
             .map(|at| value(at).map(text).unwrap_or_default())
             .collect();
-        print::array(&self.shape, &cells)
+        array::array(&self.shape, &cells)
     }
 }
 

@@ -7,15 +7,16 @@ use serde::Serialize;
 use zt::Kind;
 use zt_convert::{SAFETENSORS, Shard, Split, ZT};
 
-use crate::exit::{Exit, Failure};
-use crate::folder::Folder;
-use crate::json::{WarningBody, paths, warnings};
+use crate::args::convert::{ConvertArgs, kinds};
+use crate::args::size::parse;
+use crate::args::write::WriteArgs;
+use crate::failure::{Exit, Failure};
+use crate::files::folder::Folder;
 use crate::output::Output;
+use crate::output::json::{WarningBody, paths, warnings};
+use crate::output::size::human;
+use crate::output::text::{count, left_out, printable};
 use crate::progress::Progress;
-use crate::size::{human, parse};
-use crate::storing::Storing;
-use crate::taking::{Taking, kinds};
-use crate::text::{count, left_out, printable};
 
 /// Split a file into a set of shards with an index
 ///
@@ -49,12 +50,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KIND", value_parser = kinds(|member| is_target(member.kind())))]
     to: Option<Kind>,
     #[command(flatten)]
-    storing: Storing,
+    storing: WriteArgs,
     /// Replace files that are there; an input is never replaced
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
-    taking: Taking,
+    taking: ConvertArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -6,14 +6,14 @@ use clap::Args;
 use serde::Serialize;
 use zt::{Report, VerifyOptions};
 
-use crate::args::threads;
-use crate::exit::{Exit, Failure, of_findings};
-use crate::json::{ErrorBody, WarningBody, warnings};
-use crate::open::{Opening, decoded_len, open};
+use crate::args::jobs::Jobs;
+use crate::args::open::{OpenArgs, decoded_len};
+use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
+use crate::output::json::{ErrorBody, WarningBody, warnings};
+use crate::output::size::human;
+use crate::output::text::{count, printable};
 use crate::progress::Progress;
-use crate::size::human;
-use crate::text::{count, printable};
 
 /// Check everything about files: framing, manifest, objects, digests, contents
 #[derive(Debug, Args)]
@@ -25,11 +25,10 @@ pub(crate) struct Arguments {
     /// Also refuse what readers tolerate and writers must not do
     #[arg(long)]
     strict: bool,
-    /// Threads; as many as there are cores by default
-    #[arg(short, long, value_name = "N", value_parser = threads())]
-    jobs: Option<u16>,
     #[command(flatten)]
-    opening: Opening,
+    jobs: Jobs,
+    #[command(flatten)]
+    opening: OpenArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -111,7 +110,7 @@ fn verify(path: &Path, arguments: &Arguments) -> Result<Finding, Failure> {
         report,
         refused,
     };
-    let file = match open(path, &arguments.opening) {
+    let file = match arguments.opening.open(path) {
         Ok(file) => file,
         Err(failure) => return Ok(finding(Report::default(), Some(failure))),
     };
@@ -119,7 +118,7 @@ fn verify(path: &Path, arguments: &Arguments) -> Result<Finding, Failure> {
     let report_progress = |bytes| progress.report(bytes);
     let options = VerifyOptions {
         strict: arguments.strict,
-        threads: arguments.jobs.map(usize::from),
+        threads: arguments.jobs.threads(),
         progress: Some(&report_progress),
     };
     Ok(finding(file.verify(&options)?, None))
@@ -144,7 +143,7 @@ impl Finding {
             warnings: remarks,
             ..
         } = &self.report;
-        let error = self.refused.as_ref().and_then(Failure::body);
+        let error = self.refused.as_ref().and_then(ErrorBody::of);
         let problems = problems.iter().map(ErrorBody::from).chain(error.clone());
         Document {
             file: self.path.display().to_string(),
@@ -169,7 +168,7 @@ impl Finding {
 
     fn tell(&self, output: &mut Output) -> Result<(), Failure> {
         if let Some(failure) = &self.refused {
-            failure.tell(output);
+            output.failure(failure);
             return Ok(());
         }
         let report = &self.report;

@@ -4,12 +4,12 @@ use clap::{Args, ValueEnum};
 use zt::{Compression, DEFAULT_LEVEL, DigestAlgorithm, Kind, WriteOptions};
 use zt_convert::ZT;
 
-use crate::args::threads;
-use crate::exit::Failure;
+use crate::args::jobs::Jobs;
+use crate::failure::Failure;
 
 /// What every command takes that writes components.
 #[derive(Debug, Args)]
-pub(crate) struct Storing {
+pub(crate) struct WriteArgs {
     /// Compress components that shrink, at this level [3]; `auto` chooses for each, by a sample.
     /// What follows is the level if it is a number or `auto`. Without it, all is stored raw, also
     /// what was compressed, but for planes
@@ -35,9 +35,8 @@ pub(crate) struct Storing {
     /// Store components of the same bytes as often as the inputs have them, instead of once
     #[arg(long)]
     pub(crate) no_dedup: bool,
-    /// Threads; as many as there are cores by default. The bytes are the same
-    #[arg(short, long, value_name = "N", value_parser = threads())]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: Jobs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -47,7 +46,7 @@ enum Digest {
     None,
 }
 
-impl Storing {
+impl WriteArgs {
     /// The options, where files of kind `target` are written.
     ///
     /// # Errors
@@ -95,8 +94,8 @@ impl Storing {
         if let Some(align) = self.align {
             options = options.alignment(align);
         }
-        if let Some(jobs) = self.jobs {
-            options = options.threads(usize::from(jobs));
+        if let Some(threads) = self.jobs.threads() {
+            options = options.threads(threads);
         }
         Ok(options)
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 use zt::formats::{Scalar, Scalars};
 
-use crate::json::Float;
+use crate::output::value::Float;
 
 /// Bars of the histogram.
 const BINS: usize = 10;

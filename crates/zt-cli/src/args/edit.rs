@@ -9,13 +9,13 @@ use clap::Args;
 use zt::{Editor, Error, ErrorKind, FileSource, Source, Storage, WriteOptions};
 use zt_convert::ZT;
 
-use crate::exit::Failure;
-use crate::open::{Opening, input};
-use crate::text::printable;
+use crate::args::open::OpenArgs;
+use crate::failure::Failure;
+use crate::output::text::printable;
 
 /// What every command takes that changes a file in place.
 #[derive(Debug, Args)]
-pub(crate) struct Editing {
+pub(crate) struct EditArgs {
     /// The `.zt` file to change, of 1.1 or 1.2
     pub(crate) file: PathBuf,
     /// Say what would happen, and change nothing; nobody is kept from the file meanwhile
@@ -31,7 +31,7 @@ pub(crate) struct Edit<'a> {
     dry: Option<Arc<DryRun>>,
 }
 
-impl Editing {
+impl EditArgs {
     /// The file as text.
     pub(crate) fn shown(&self) -> String {
         self.file.display().to_string()
@@ -43,7 +43,7 @@ impl Editing {
     ///
     /// Code `unsupported` for a file of another kind, and for a set of several.
     pub(crate) fn expect_zt(&self) -> Result<(), Failure> {
-        let opened = input(&self.file, None, &Opening::default())?;
+        let opened = OpenArgs::default().input(&self.file, None)?;
         let kind = opened.file().kind();
         if kind == ZT && opened.paths().len() == 1 {
             return Ok(());
@@ -130,7 +130,7 @@ impl Storage for DryRun {
 }
 
 /// `model.zt: what was done`, and that it was not, of a dry run.
-pub(crate) fn told(editing: &Editing, what: &str) -> String {
+pub(crate) fn told(editing: &EditArgs, what: &str) -> String {
     let path = editing.shown();
     let path = printable(&path);
     match editing.dry_run {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zt::Error;
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// A folder that is there, until this is dropped: then it goes again if it was made and nothing is
 /// in it, and so do those around it.

@@ -6,15 +6,15 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use zt::{DType, Entry, Error, ErrorKind, File, Kind};
 use zt_convert::foreign::{Fault, Loss};
-use zt_convert::{ConvertOptions, FileKind, Input, Kinds};
+use zt_convert::{ConvertOptions, FileKind, Input, Kinds, is_same_file};
 
-use crate::exit::Failure;
-use crate::open::{Opening, decoded_len, input, is_same_file};
+use crate::args::open::{OpenArgs, decoded_len};
+use crate::failure::Failure;
 use crate::output::Output;
 
 /// What every command takes that writes the tensors of other files.
 #[derive(Debug, Args)]
-pub(crate) struct Taking {
+pub(crate) struct ConvertArgs {
     /// What the inputs are, instead of what their bytes look like
     #[arg(long, value_name = "KIND", value_parser = kinds(|_| true))]
     from: Option<Kind>,
@@ -29,7 +29,7 @@ pub(crate) struct Taking {
     #[arg(long)]
     lossy: bool,
     #[command(flatten)]
-    opening: Opening,
+    opening: OpenArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -40,13 +40,13 @@ enum Cast {
     Bf16,
 }
 
-impl Taking {
+impl ConvertArgs {
     /// Opens the files, and how many bytes they are after decoding, as far as they say.
     pub(crate) fn open(&self, paths: &[PathBuf]) -> Result<(Vec<Input>, u64), Failure> {
         let mut inputs = Vec::with_capacity(paths.len());
         let mut total = 0u64;
         for path in paths {
-            let input = input(path, self.from, &self.opening)?;
+            let input = self.opening.input(path, self.from)?;
             total = total.saturating_add(decoded_len(input.file()));
             inputs.push(input);
         }

@@ -19,7 +19,11 @@ pub(crate) fn file_name(name: &str) -> String {
         let is_first = at == 0;
         let is_hidden = is_first && matches!(character, '.' | '-' | '~' | ' ');
         let is_special = character.is_control() || r#"/\:*?"<>|%"#.contains(character);
-        if is_special || is_hidden || (is_first && is_device) || crate::text::is_unsafe(character) {
+        if is_special
+            || is_hidden
+            || (is_first && is_device)
+            || crate::output::text::is_unsafe(character)
+        {
             let mut buffer = [0; 4];
             for byte in character.encode_utf8(&mut buffer).bytes() {
                 out.push_str(&format!("%{byte:02X}"));

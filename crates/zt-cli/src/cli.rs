@@ -3,15 +3,13 @@
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 
-use clap::builder::RangedI64ValueParser;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser};
 
-use crate::commands::{append, bench, compact, completions, convert, diff, explain, extract, hash};
-use crate::commands::{info, ls, man, merge, meta, rename, repair, rm, show, split, verify};
-use crate::exit::Exit;
-use crate::json::{ErrorBody, ErrorDocument};
-use crate::output::{Output, of_stdout};
-use crate::storing::compression;
+use crate::args::write::compression;
+use crate::commands::Command;
+use crate::failure::Exit;
+use crate::output::json::{ErrorBody, ErrorDocument};
+use crate::output::{Color, Output, of_stdout};
 
 /// Lists, verifies, hashes, shows, compares, converts and edits tensor files.
 ///
@@ -57,50 +55,6 @@ pub(crate) struct Global {
         display_order = 91
     )]
     pub(crate) color: Color,
-}
-
-/// When to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-#[value(rename_all = "lower")]
-pub(crate) enum Color {
-    #[default]
-    Auto,
-    Always,
-    Never,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Ls(ls::Arguments),
-    Info(info::Arguments),
-    Show(show::Arguments),
-    Verify(verify::Arguments),
-    Hash(hash::Arguments),
-    Convert(convert::Arguments),
-    /// Merge files, or the shards of a set, into one
-    ///
-    /// The index of a set stands for all its shards. Nothing is lost: a name that occurs twice is an
-    /// error, and so are two values of one attribute. All options are those of `zt convert`.
-    Merge(merge::Arguments),
-    Split(split::Arguments),
-    Extract(extract::Arguments),
-    Diff(diff::Arguments),
-    Append(append::Arguments),
-    Rm(rm::Arguments),
-    Rename(rename::Arguments),
-    Meta(meta::Arguments),
-    Compact(compact::Arguments),
-    Repair(repair::Arguments),
-    Bench(bench::Arguments),
-    Explain(explain::Arguments),
-    Completions(completions::Arguments),
-    Man(man::Arguments),
-}
-
-/// How many threads may be asked for. Each costs time and memory before any work is done, a thousand
-/// of them seconds.
-pub(crate) fn threads() -> RangedI64ValueParser<u16> {
-    clap::value_parser!(u16).range(1..=1024)
 }
 
 /// What must be known of the arguments before they are parsed, or although they cannot be.

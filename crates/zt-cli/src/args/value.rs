@@ -1,4 +1,4 @@
-//! JSON as a value of a manifest: what [`crate::json`] prints, read again.
+//! JSON as a value of a manifest: what [`crate::output::json`] prints, read again.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Se
 use serde_json::Value as Json;
 use zt::{Attributes, Value};
 
-use crate::exit::Failure;
-use crate::json::PLAIN_NAN;
+use crate::failure::Failure;
+use crate::output::value::PLAIN_NAN;
 
 /// The value of `text`, with the spellings that `--json` has for what JSON cannot say; `None` where
 /// it is no JSON.
@@ -244,7 +244,7 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::{from_base64, parse};
-    use crate::json::Any;
+    use crate::output::value::Any;
 
     fn again(text: &str) -> Option<String> {
         let value = parse(text)?.ok()?;

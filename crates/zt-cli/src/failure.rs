@@ -4,9 +4,6 @@ use std::process::ExitCode;
 
 use zt::{Error, ErrorKind};
 
-use crate::json::{ErrorBody, ErrorDocument};
-use crate::output::Output;
-
 /// The exit codes, on which scripts depend; `zt --help` lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
@@ -80,26 +77,6 @@ impl Failure {
             Failure::CutOff => Exit::CutOff,
         }
     }
-
-    pub(crate) fn body(&self) -> Option<ErrorBody> {
-        match self {
-            Failure::Refused(error) | Failure::Error(error) => Some(ErrorBody::from(error)),
-            Failure::Usage { code, message } => Some(ErrorBody {
-                code,
-                ..ErrorBody::misuse(message.clone())
-            }),
-            Failure::ClosedPipe | Failure::CutOff => None,
-        }
-    }
-
-    /// Says on stderr what is wrong.
-    pub(crate) fn tell(&self, output: &Output) {
-        match self {
-            Failure::Refused(error) | Failure::Error(error) => output.error(error),
-            Failure::Usage { code, message } => output.problem(code, message),
-            Failure::ClosedPipe | Failure::CutOff => {}
-        }
-    }
 }
 
 /// The exit code of a command that goes on past faults of objects, and has found these.
@@ -129,28 +106,6 @@ fn exit_of(error: &Error, of_file: Exit) -> Exit {
         (ErrorKind::Interrupted, _) => Exit::Interrupted,
         _ => Exit::Unsupported,
     }
-}
-
-/// Prints what is left to say of a command's result.
-pub(crate) fn conclude(result: Result<Exit, Failure>, output: &mut Output) -> Exit {
-    let flushed = result.and_then(|exit| match output.flush() {
-        // What the command found out stands, whether or not somebody read it to the end.
-        Err(Failure::ClosedPipe) | Ok(()) => Ok(exit),
-        Err(failure) => Err(failure),
-    });
-    let failure = match flushed {
-        Ok(exit) => return exit,
-        Err(failure) => failure,
-    };
-    failure.tell(output);
-    output.hints();
-    if let Some(error) = failure.body()
-        && output.json
-    {
-        let _ = output.document(&ErrorDocument { error }); // The exit code says it as well.
-        let _ = output.flush();
-    }
-    failure.exit()
 }
 
 #[cfg(test)]

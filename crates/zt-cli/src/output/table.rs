@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, ContentArrangement, presets};
 
 /// A table without lines: a header, and one line per row.
 ///
-/// Invariant: cells hold no line breaks, because their text went through [`crate::text`].
+/// Invariant: cells hold no line breaks, because their text went through [`crate::output::text`].
 pub(crate) struct Table {
     table: comfy_table::Table,
     /// Rows that stand out.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::size::human;
+use crate::output::size::human;
 
 /// Columns that one cell of a table may take; the JSON has the whole.
 const CELL: usize = 120;

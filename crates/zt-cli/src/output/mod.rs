@@ -1,17 +1,39 @@
-//! Standard output and standard error.
+//! Standard output and standard error, and how an answer looks.
+//!
+//! [`json`] has the documents of `--json` and [`value`] the values of attributes in them. [`table`],
+//! [`array`] and [`stats`] are for people. [`text`] and [`size`] are names and numbers for a terminal.
+
+pub(crate) mod array;
+pub(crate) mod json;
+pub(crate) mod size;
+pub(crate) mod stats;
+pub(crate) mod table;
+pub(crate) mod text;
+pub(crate) mod value;
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
+use clap::ValueEnum;
 use serde::Serialize;
 use zt::{Error, Warning};
 
-use crate::args::Color;
-use crate::exit::Failure;
-use crate::text::printable;
+use self::json::{ErrorBody, ErrorDocument};
+use self::text::printable;
+use crate::failure::{Exit, Failure};
 
 /// Warnings that are printed of one file; JSON has all of them.
 const WARNINGS: usize = 10;
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[value(rename_all = "lower")]
+pub(crate) enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
 
 /// Where a command prints. Answers go to stdout, everything about them to stderr.
 #[derive(Debug)]
@@ -86,6 +108,39 @@ impl Output {
         self.problem(error.code(), &error.to_string());
     }
 
+    /// Says on stderr what is wrong.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        match failure {
+            Failure::Refused(error) | Failure::Error(error) => self.error(error),
+            Failure::Usage { code, message } => self.problem(code, message),
+            Failure::ClosedPipe | Failure::CutOff => {}
+        }
+    }
+
+    /// Prints what is left to say of a command's result.
+    pub(crate) fn conclude(&mut self, result: Result<Exit, Failure>) -> Exit {
+        let flushed = result.and_then(|exit| match self.flush() {
+            // What the command found out stands, whether or not somebody read it to the end.
+            Err(Failure::ClosedPipe) | Ok(()) => Ok(exit),
+            Err(failure) => Err(failure),
+        });
+        let failure = match flushed {
+            Ok(exit) => return exit,
+            Err(failure) => failure,
+        };
+        self.failure(&failure);
+        for hint in std::mem::take(&mut self.hints) {
+            self.note(&hint);
+        }
+        if let Some(error) = ErrorBody::of(&failure)
+            && self.json
+        {
+            let _ = self.document(&ErrorDocument { error }); // The exit code says it as well.
+            let _ = self.flush();
+        }
+        failure.exit()
+    }
+
     /// `error[code]: message`, on stderr. Names of files are no more to be trusted than what is in
     /// them.
     pub(crate) fn problem(&self, code: &str, message: &str) {
@@ -119,13 +174,6 @@ impl Output {
     /// `note: message`, on stderr, behind the error that the command ends with.
     pub(crate) fn hint(&mut self, message: impl Into<String>) {
         self.hints.push(message.into());
-    }
-
-    /// Prints the hints.
-    pub(crate) fn hints(&mut self) {
-        for hint in std::mem::take(&mut self.hints) {
-            self.note(&hint);
-        }
     }
 
     /// `note: message`, on stderr.

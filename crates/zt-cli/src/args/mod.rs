@@ -1,0 +1,20 @@
+//! Groups of arguments that several commands share, and the parsers of values.
+//!
+//! | group | commands | |
+//! | --- | --- | --- |
+//! | [`open`] | all that read a file of any kind | `--names`, `--v2-as-bf16` |
+//! | [`jobs`] | all that work on several threads | `--jobs` |
+//! | [`convert`] | `convert`, `merge`, `split`, `append` | `--from`, `--dense`, `--dtype`, `--lossy` |
+//! | [`write`] | the same | `--zstd`, `--planes`, `--digest`, `--align`, `--no-dedup` |
+//! | [`edit`] | all that change a `.zt` file in place | the file, `--dry-run` |
+//!
+//! [`glob`], [`size`] and [`value`] parse a pattern, a number of bytes and an attribute.
+
+pub(crate) mod convert;
+pub(crate) mod edit;
+pub(crate) mod glob;
+pub(crate) mod jobs;
+pub(crate) mod open;
+pub(crate) mod size;
+pub(crate) mod value;
+pub(crate) mod write;

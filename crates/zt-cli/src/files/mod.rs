@@ -1,0 +1,5 @@
+//! Paths of the files that a command reads and writes.
+
+pub(crate) mod folder;
+pub(crate) mod name;
+pub(crate) mod path;

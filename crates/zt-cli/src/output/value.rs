@@ -1,0 +1,197 @@
+//! The values of a manifest as JSON.
+//!
+//! CBOR says more than JSON. Attributes are lossless all the same; an object whose only keys begin
+//! with `$` is one of these:
+//!
+//! | CBOR | JSON |
+//! | --- | --- |
+//! | bytes | `{"$bytes": "<base64>"}` |
+//! | tagged value | `{"$tag": 1, "value": ...}` |
+//! | NaN, infinities | `{"$float": "nan"}`, `"inf"`, `"-inf"` |
+//! | NaN with a sign or a payload | `{"$float": "fff8000000000001"}`: the bits of the f64 |
+//! | simple value, undefined | `{"$simple": 32}`, `{"$simple": 23}` |
+//! | map with a key that is no text, or that begins with `$` | `{"$map": [[key, value], ...]}` |
+//!
+//! Integers of all 65 bits are JSON numbers.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use zt::Value;
+
+/// A map of a manifest; `{}` where there is none.
+#[derive(Clone, Copy)]
+pub(crate) struct Attributes<'a>(pub(crate) Option<&'a zt::Attributes>);
+
+impl Attributes<'_> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none_or(zt::Attributes::is_empty)
+    }
+}
+
+impl Serialize for Attributes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(map) = self.0 else {
+            return serializer.serialize_map(Some(0))?.end();
+        };
+        let plain = |key: &Value| key.as_str().is_some_and(|key| !key.starts_with('$'));
+        if map.iter().all(|(key, _)| plain(key)) {
+            let pairs = map
+                .iter()
+                .filter_map(|(key, value)| Some((key.as_str()?, Any(value))));
+            return serializer.collect_map(pairs);
+        }
+        let pairs: Vec<[Any<'_>; 2]> = map
+            .iter()
+            .map(|(key, value)| [Any(key), Any(value)])
+            .collect();
+        one(serializer, "$map", &pairs)
+    }
+}
+
+/// A value of a manifest.
+pub(crate) struct Any<'a>(pub(crate) &'a Value);
+
+impl Serialize for Any<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Unsigned(value) => serializer.serialize_u64(*value),
+            Value::Negative(value) => serializer.serialize_i128(!i128::from(*value)),
+            Value::Bytes(bytes) => one(serializer, "$bytes", &base64(bytes)),
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Any)),
+            Value::Map(map) => Attributes(Some(map)).serialize(serializer),
+            Value::Tag(tag, value) => {
+                let mut map = serializer.serialize_map(Some(2))?;
+                map.serialize_entry("$tag", tag)?;
+                map.serialize_entry("value", &Any(value))?;
+                map.end()
+            }
+            Value::Bool(value) => serializer.serialize_bool(*value),
+            Value::Null => serializer.serialize_unit(),
+            Value::Undefined => one(serializer, "$simple", &23),
+            Value::Simple(value) => one(serializer, "$simple", value),
+            Value::Float(value) if value.is_nan() && value.to_bits() != PLAIN_NAN => {
+                one(serializer, "$float", &format!("{:016x}", value.to_bits()))
+            }
+            Value::Float(value) => Float(*value).serialize(serializer),
+        }
+    }
+}
+
+/// The NaN that `nan` is: quiet, positive, without a payload.
+pub(crate) const PLAIN_NAN: u64 = 0x7ff8_0000_0000_0000;
+
+/// A number, `{"$float": "nan"}` where JSON has none: for the values of tensors, of which no two
+/// NaNs are told apart.
+pub(crate) struct Float(pub(crate) f64);
+
+impl Serialize for Float {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = match self.0 {
+            value if value.is_finite() => return serializer.serialize_f64(value),
+            value if value.is_nan() => "nan",
+            value if value > 0.0 => "inf",
+            _ => "-inf",
+        };
+        one(serializer, "$float", name)
+    }
+}
+
+fn one<S: Serializer, V: Serialize + ?Sized>(
+    serializer: S,
+    key: &str,
+    value: &V,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(1))?;
+    map.serialize_entry(key, value)?;
+    map.end()
+}
+
+/// RFC 4648 §4, with padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: [char; 64] = {
+        let mut digits = ['A'; 64];
+        let mut at = 0;
+        while at < 64 {
+            digits[at as usize] = match at {
+                0..26 => b'A' + at,
+                26..52 => b'a' + at - 26,
+                52..62 => b'0' + at - 52,
+                62 => b'+',
+                _ => b'/',
+            } as char;
+            at += 1;
+        }
+        digits
+    };
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let at = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for place in 0..4 {
+            let digit = (bits >> (18 - 6 * place)) as usize & 63;
+            text.push(if place <= group.len() {
+                DIGITS[digit]
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}
+
+/// Lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            for digit in [byte >> 4, byte & 15] {
+                text.extend(char::from_digit(digit.into(), 16));
+            }
+            text
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_base64_with_padding() {
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+        assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
+    }
+
+    #[test]
+    fn every_kind_of_cbor_has_a_spelling() {
+        let json = |value: &Value| serde_json::to_string(&Any(value)).unwrap();
+        assert_eq!(json(&Value::Unsigned(u64::MAX)), "18446744073709551615");
+        assert_eq!(json(&Value::Negative(u64::MAX)), "-18446744073709551616");
+        assert_eq!(json(&Value::Bytes(vec![1])), r#"{"$bytes":"AQ=="}"#);
+        assert_eq!(json(&Value::Undefined), r#"{"$simple":23}"#);
+        assert_eq!(json(&Value::Simple(99)), r#"{"$simple":99}"#);
+        assert_eq!(
+            json(&Value::Float(f64::NEG_INFINITY)),
+            r#"{"$float":"-inf"}"#
+        );
+        let float = |bits| json(&Value::Float(f64::from_bits(bits)));
+        assert_eq!(float(PLAIN_NAN), r#"{"$float":"nan"}"#);
+        let negative = float(0xfff8_0000_0000_0001);
+        assert_eq!(negative, r#"{"$float":"fff8000000000001"}"#);
+        assert_eq!(json(&Value::Float(1.0)), "1.0");
+        let tag = Value::Tag(32, Box::new(Value::Null));
+        assert_eq!(json(&tag), r#"{"$tag":32,"value":null}"#);
+        let map = zt::Attributes::from([(Value::from(1u64), true)]);
+        assert_eq!(json(&Value::Map(map)), r#"{"$map":[[1,true]]}"#);
+        let map = zt::Attributes::from([("$bytes", "x")]);
+        assert_eq!(json(&Value::Map(map)), r#"{"$map":[["$bytes","x"]]}"#);
+    }
+}
