@@ -36,7 +36,6 @@ mod cli;
 mod commands;
 mod failure;
 mod files;
-mod npy;
 mod output;
 mod progress;
 

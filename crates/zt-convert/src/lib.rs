@@ -78,7 +78,7 @@ pub use zt_gguf::{GGUF, Gguf};
 #[cfg(feature = "hdf5")]
 pub use zt_hdf5::{HDF5, Hdf5};
 #[cfg(feature = "npy")]
-pub use zt_npy::{NPY, NPZ, Npy, Npz};
+pub use zt_npy::{NPY, NPZ, Npy, Npz, npy_header};
 #[cfg(feature = "onnx")]
 pub use zt_onnx::{ONNX, Onnx};
 #[cfg(feature = "safetensors")]

@@ -82,6 +82,19 @@ impl<'i> Array<'i> {
     }
 }
 
+/// NumPy's name of a dtype, and all bytes that an `.npy` file has before row-major elements of it.
+///
+/// `None` where NumPy has no such dtype, and for a shape that no header has room for.
+pub fn npy_header(
+    dtype: DType,
+    logical_type: Option<&str>,
+    shape: &[u64],
+) -> Option<(String, Vec<u8>)> {
+    let descr = descr_of(dtype, logical_type)?;
+    let header = render(&descr, shape)?;
+    Some((descr, header))
+}
+
 /// Whether the type is one that NumPy does not have, and whose values f32 holds.
 fn widens(object: &Outgoing<'_>) -> bool {
     matches!(

@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use zt::formats::Slice;
-use zt::{AtomicFile, DType, Dense, Elements, Error, ErrorKind, Tensor};
+use zt::{AtomicFile, DType, Dense, Elements, Error, ErrorKind, Registry, Tensor};
 use zt_convert::{Input, is_same_file};
 
 use crate::args::open::OpenArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::files::name::file_name;
-use crate::npy::{self, Descr};
 use crate::output::Output;
 use crate::output::json::ErrorBody;
 use crate::output::size::human;
@@ -68,7 +67,7 @@ struct Extracted {
     name: String,
     path: String,
     /// NumPy's dtype.
-    descr: &'static str,
+    descr: String,
     shape: Vec<u64>,
     nbytes: u64,
     /// What the values were, where NumPy has no such dtype.
@@ -222,86 +221,45 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn extract(&self, name: &str, path: &Path) -> zt::Result<Extracted> {
-        let tensor = self.source.file().tensor(name)?;
-        let extracted = match self.streamable(&tensor) {
-            Some((dtype, logical_type, descr)) => {
-                let mut file = AtomicFile::create(path)?;
-                let shape = tensor.shape();
-                let header = header(descr, shape, name)?;
-                write(&mut file, &header, path)?;
-                let mut nbytes = 0u64;
-                let mut reader = tensor.reader("data")?;
-                let mut piece = vec![0; 1 << 20];
-                loop {
-                    let len = reader.read(&mut piece)?;
-                    if len == 0 {
-                        break;
-                    }
-                    let bytes = piece.get(..len).unwrap_or_default();
-                    let elements = Elements {
-                        dtype,
-                        logical_type: logical_type.clone(),
-                        bytes: bytes.into(),
-                    };
-                    nbytes = nbytes
-                        .saturating_add(self.write_elements(&mut file, &elements, descr, path)?);
-                    self.progress.advance(len as u64)?;
+        let file = self.source.file();
+        let tensor = file.tensor(name)?;
+        if let Some((dtype, logical_type)) = self.streamable(&tensor) {
+            let mut npy = NpyFile::create(path, name, tensor.shape(), dtype, logical_type)?;
+            let mut reader = tensor.reader("data")?;
+            let mut piece = vec![0; 1 << 20];
+            loop {
+                let len = reader.read(&mut piece)?;
+                if len == 0 {
+                    return npy.publish();
                 }
-                file.publish_unsynced()?;
-                Extracted::new(
-                    name,
-                    path,
-                    descr,
-                    shape,
-                    nbytes,
-                    dtype,
-                    logical_type.as_deref(),
-                )
+                let mut elements = Elements::new(dtype, piece.get(..len).unwrap_or_default());
+                elements.logical_type = logical_type.map(|name| name.to_owned().into());
+                npy.write(&elements, file.registry())?;
+                self.progress.advance(len as u64)?;
             }
-            None => {
-                let dense = self.value(&tensor)?;
-                let elements = dense.elements();
-                let descr =
-                    npy::descr(elements.dtype, elements.logical_type()).ok_or_else(|| {
-                        let logical_type = elements.logical_type().unwrap_or_default();
-                        let message = format!("NumPy has no dtype for {}", printable(logical_type));
-                        Error::new(ErrorKind::Unsupported, "unsupported", message).with_object(name)
-                    })?;
-                // A bool that is neither 0 nor 1 would be neither in NumPy.
-                elements
-                    .scalars(self.source.file().registry())
-                    .map_err(|error| Error::from(error).with_object(name))?;
-                let mut file = AtomicFile::create(path)?;
-                write(&mut file, &header(descr, dense.shape(), name)?, path)?;
-                let nbytes = self.write_elements(&mut file, elements, descr, path)?;
-                self.progress.advance(elements.bytes.len() as u64)?;
-                file.publish_unsynced()?;
-                Extracted::new(
-                    name,
-                    path,
-                    descr,
-                    dense.shape(),
-                    nbytes,
-                    elements.dtype,
-                    elements.logical_type(),
-                )
-            }
-        };
-        Ok(extracted)
+        }
+        let dense = self.value(&tensor)?;
+        let elements = dense.elements();
+        let logical_type = elements.logical_type();
+        let mut npy = NpyFile::create(path, name, dense.shape(), elements.dtype, logical_type)?;
+        // A bool that is neither 0 nor 1 would be neither in NumPy.
+        elements
+            .scalars(file.registry())
+            .map_err(|error| Error::from(error).with_object(name))?;
+        npy.write(elements, file.registry())?;
+        self.progress.advance(elements.bytes.len() as u64)?;
+        npy.publish()
     }
 
-    /// The types of a dense object that can go from file to file piece by piece: whole, and of
-    /// values that need no look at their contents.
-    fn streamable(
-        &self,
-        tensor: &Tensor<'_>,
-    ) -> Option<(DType, Option<zt::manifest::Text>, Descr)> {
+    /// The dtype and logical type of an object that can go from file to file piece by piece: dense,
+    /// whole, and of values that need no check.
+    fn streamable<'f>(&self, tensor: &Tensor<'f>) -> Option<(DType, Option<&'f str>)> {
+        if tensor.format() != "dense" || self.slices.is_some() {
+            return None;
+        }
         let component = tensor.component("data").ok()?;
         let dtype = component.dtype.filter(|dtype| *dtype != DType::Bool)?;
-        let logical_type = dtype.logical_type(component.logical_type.clone());
-        let descr = npy::descr(dtype, logical_type.as_deref())?;
-        let is_whole = tensor.format() == "dense" && self.slices.is_none();
-        is_whole.then_some((dtype, logical_type, descr))
+        Some((dtype, dtype.logical_type(component.logical_type.as_deref())))
     }
 
     fn value(&self, tensor: &Tensor<'_>) -> zt::Result<Dense<'static>> {
@@ -310,50 +268,80 @@ impl Job<'_> {
             None => tensor.to_dense(),
         }
     }
+}
 
-    /// How many bytes were written.
-    fn write_elements(
-        &self,
-        file: &mut AtomicFile,
-        elements: &Elements<'_>,
-        descr: Descr,
+/// An `.npy` file that is being written.
+struct NpyFile {
+    file: AtomicFile,
+    path: PathBuf,
+    done: Extracted,
+}
+
+impl NpyFile {
+    /// Begins the file with its header. NumPy has no bf16 and no FP8: f32 holds each such value
+    /// exactly.
+    fn create(
         path: &Path,
-    ) -> zt::Result<u64> {
+        name: &str,
+        shape: &[u64],
+        dtype: DType,
+        logical_type: Option<&str>,
+    ) -> zt::Result<Self> {
+        let type_name = logical_type.unwrap_or(dtype.as_str());
+        let widens = type_name == "bf16" || type_name.starts_with("f8_");
+        let header = if widens {
+            zt_convert::npy_header(DType::F32, None, shape)
+        } else {
+            zt_convert::npy_header(dtype, logical_type, shape)
+        };
+        let (descr, header) = header.ok_or_else(|| {
+            let message = format!(
+                "NumPy has no array of {} with this shape",
+                printable(type_name)
+            );
+            Error::new(ErrorKind::Unsupported, "unsupported", message).with_object(name)
+        })?;
+        let done = Extracted {
+            name: name.to_owned(),
+            path: path.display().to_string(),
+            descr,
+            shape: shape.to_vec(),
+            nbytes: 0,
+            converted_from: widens.then(|| type_name.to_owned()),
+        };
+        let mut npy = NpyFile {
+            file: AtomicFile::create(path)?,
+            path: path.to_owned(),
+            done,
+        };
+        npy.write_bytes(&header)?;
+        Ok(npy)
+    }
+
+    fn write(&mut self, elements: &Elements<'_>, registry: &Registry) -> zt::Result<()> {
         let widened;
-        let bytes: &[u8] = if descr.widened {
-            widened = elements.to_dtype(DType::F32, self.source.file().registry())?;
+        let bytes: &[u8] = if self.done.converted_from.is_some() {
+            widened = elements.to_dtype(DType::F32, registry)?;
             &widened.bytes
         } else {
             &elements.bytes
         };
-        write(file, bytes, path)?;
-        Ok(bytes.len() as u64)
+        self.done.nbytes = self.done.nbytes.saturating_add(bytes.len() as u64);
+        self.write_bytes(bytes)
+    }
+
+    fn write_bytes(&mut self, bytes: &[u8]) -> zt::Result<()> {
+        let written = self.file.write_all(bytes);
+        written.map_err(|error| Error::from(error).with_path(&self.path))
+    }
+
+    fn publish(self) -> zt::Result<Extracted> {
+        self.file.publish_unsynced()?;
+        Ok(self.done)
     }
 }
 
 impl Extracted {
-    fn new(
-        name: &str,
-        path: &Path,
-        descr: Descr,
-        shape: &[u64],
-        nbytes: u64,
-        dtype: DType,
-        logical_type: Option<&str>,
-    ) -> Self {
-        let converted_from = descr
-            .widened
-            .then(|| logical_type.unwrap_or(dtype.as_str()).to_owned());
-        Extracted {
-            name: name.to_owned(),
-            path: path.display().to_string(),
-            descr: descr.name,
-            shape: shape.to_vec(),
-            nbytes,
-            converted_from,
-        }
-    }
-
     fn line(&self) -> String {
         let from = match &self.converted_from {
             Some(from) => format!(" (from {from})"),
@@ -366,16 +354,4 @@ impl Extracted {
         );
         format!("{path}: {}{from} {shape}, {size}", self.descr)
     }
-}
-
-fn header(descr: Descr, shape: &[u64], name: &str) -> zt::Result<Vec<u8>> {
-    npy::header(descr, shape).ok_or_else(|| {
-        let message = "the shape has more dimensions than an .npy file can say";
-        Error::new(ErrorKind::Unsupported, "unsupported", message).with_object(name)
-    })
-}
-
-fn write(file: &mut AtomicFile, bytes: &[u8], path: &Path) -> zt::Result<()> {
-    file.write_all(bytes)
-        .map_err(|error| Error::from(error).with_path(path))
 }
