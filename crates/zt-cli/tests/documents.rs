@@ -101,13 +101,13 @@ fn attributes_of_every_kind_of_cbor_survive_in_json() {
         "large": u64::MAX,
         "bytes": {"$bytes": "AP8="},
         "list": [true, null],
-        "map": {"$map": [[1, "one"]]},
+        "map": {"1": "one"},
         "tag": {"$tag": 1, "value": 5},
         "nan": {"$float": "nan"},
         "inf": {"$float": "-inf"},
         "float": 2.0,
-        "undefined": {"$simple": 23},
-        "simple": {"$simple": 99},
+        "undefined": null,
+        "simple": null,
     });
     let mut found = document["attributes"].clone();
     // Beyond what serde_json's own values hold exactly.

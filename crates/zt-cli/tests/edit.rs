@@ -207,9 +207,9 @@ fn meta_gives_back_what_it_was_given() {
     let run = zt!["meta", "set", "--json", path, "k", r#"{"$x":1}"#].exits(2);
     assert_eq!(run.error_code(), "misuse");
 
-    // All that a manifest can say comes through, by way of any kind of file that is shown.
+    // What one file shows can be set in another.
     let sample = sample(dir.path());
-    for key in ["map", "nan", "tag", "undefined", "large", "float"] {
+    for key in ["map", "nan", "tag", "bytes", "large", "float"] {
         let value = zt!["meta", "get", sample, key].exits(0).text();
         zt!["meta", "set", path, key, value.trim()].exits(0);
         assert_eq!(zt!["meta", "get", path, key].exits(0).text(), value);

@@ -7,7 +7,6 @@ use serde_json::Value as Json;
 use zt::{Attributes, Value};
 
 use crate::failure::Failure;
-use crate::output::value::PLAIN_NAN;
 
 /// The value of `text`, with the spellings that `--json` has for what JSON cannot say; `None` where
 /// it is no JSON.
@@ -150,67 +149,26 @@ fn value(json: Json) -> Result<Value, Failure> {
     })
 }
 
-/// What an object with keys that begin with `$` stands for.
+/// The value of an object with a key that begins with `$`; `None` where the spelling is unknown.
 fn special(mut map: serde_json::Map<String, Json>) -> Result<Option<Value>, Failure> {
-    let has_only =
-        |keys: &[&str]| map.len() == keys.len() && keys.iter().all(|key| map.contains_key(*key));
-    if has_only(&["$tag", "value"]) {
-        let tag = map.get("$tag").and_then(Json::as_u64);
-        let tagged = map.remove("value").map(value).transpose()?;
-        return Ok(tag
-            .zip(tagged)
-            .map(|(tag, it)| Value::Tag(tag, Box::new(it))));
-    }
-    if !(has_only(&["$bytes"])
-        || has_only(&["$float"])
-        || has_only(&["$simple"])
-        || has_only(&["$map"]))
-    {
-        return Ok(None);
-    }
-    let Some((key, json)) = map.into_iter().next() else {
-        return Ok(None);
-    };
-    Ok(match (key.as_str(), json) {
-        ("$bytes", Json::String(text)) => from_base64(&text).map(Value::Bytes),
-        ("$float", Json::String(text)) => match text.as_str() {
-            "nan" => Some(Value::Float(f64::from_bits(PLAIN_NAN))),
-            "inf" => Some(Value::Float(f64::INFINITY)),
-            "-inf" => Some(Value::Float(f64::NEG_INFINITY)),
-            bits => nan_of(bits).map(Value::Float),
+    let keys: Vec<&str> = map.keys().map(String::as_str).collect();
+    Ok(match keys[..] {
+        ["$bytes"] => map["$bytes"]
+            .as_str()
+            .and_then(from_base64)
+            .map(Value::Bytes),
+        ["$float"] => match map["$float"].as_str() {
+            Some("nan") => Some(Value::Float(f64::NAN)),
+            Some("inf") => Some(Value::Float(f64::INFINITY)),
+            Some("-inf") => Some(Value::Float(f64::NEG_INFINITY)),
+            _ => None,
         },
-        ("$simple", Json::Number(number)) => {
-            match number.as_u64().and_then(|it| u8::try_from(it).ok()) {
-                Some(23) => Some(Value::Undefined),
-                // 20 to 22 have names, and 24 to 31 are none. RFC 8949 §3.3.
-                Some(simple) if !(20..32).contains(&simple) => Some(Value::Simple(simple)),
-                _ => None,
-            }
-        }
-        ("$map", Json::Array(pairs)) => {
-            let mut map = Attributes::new();
-            for pair in pairs {
-                let Json::Array(pair) = pair else {
-                    return Ok(None);
-                };
-                let Ok([key, of_key]) = <[Json; 2]>::try_from(pair) else {
-                    return Ok(None);
-                };
-                if map.insert(value(key)?, value(of_key)?).is_some() {
-                    return Ok(None);
-                }
-            }
-            Some(Value::Map(map))
-        }
+        ["$tag", "value"] | ["value", "$tag"] => match map["$tag"].as_u64() {
+            Some(tag) => Some(Value::Tag(tag, Box::new(value(map["value"].take())?))),
+            None => None,
+        },
         _ => None,
     })
-}
-
-/// The NaN of these bits, all sixteen digits.
-fn nan_of(bits: &str) -> Option<f64> {
-    let is_hex = bits.len() == 16 && bits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    let bits = u64::from_str_radix(bits, 16).ok().filter(|_| is_hex)?;
-    Some(f64::from_bits(bits)).filter(|value| value.is_nan())
 }
 
 /// RFC 4648 §4, with padding.
@@ -274,13 +232,8 @@ mod tests {
             r#"{"$bytes":""}"#,
             r#"{"$float":"nan"}"#,
             r#"{"$float":"-inf"}"#,
-            r#"{"$float":"fff8000000000000"}"#,
-            r#"{"$float":"7ff0000000000001"}"#,
             "-0.0",
-            r#"{"$simple":23}"#,
-            r#"{"$simple":99}"#,
             r#"{"$tag":1,"value":{"$tag":2,"value":[]}}"#,
-            r#"{"$map":[[1,"one"],["$x",2]]}"#,
         ] {
             assert_eq!(again(text).as_deref(), Some(text));
         }
@@ -298,16 +251,9 @@ mod tests {
             r#"{"$bytes":1}"#,
             r#"{"$bytes":"AP8=","x":1}"#,
             r#"{"$float":"1"}"#,
-            r#"{"$float":"3ff0000000000000"}"#,
-            r#"{"$float":"7ff0000000000000"}"#,
-            r#"{"$float":"+ff8000000000001"}"#,
-            r#"{"$float":"7ff800000000001"}"#,
-            r#"{"$simple":20}"#,
-            r#"{"$simple":24}"#,
-            r#"{"$simple":300}"#,
-            r#"{"$map":[[1,2],[1,3]]}"#,
-            r#"{"$map":[[1]]}"#,
-            r#"{"$map":[1]}"#,
+            r#"{"$float":"fff8000000000001"}"#,
+            r#"{"$simple":23}"#,
+            r#"{"$map":[[1,2]]}"#,
             r#"{"$tag":-1,"value":0}"#,
             r#"{"$x":1}"#,
             r#"{"a":{"$x":1}}"#,

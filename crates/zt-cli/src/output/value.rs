@@ -1,16 +1,14 @@
 //! The values of a manifest as JSON.
 //!
-//! CBOR says more than JSON. Attributes are lossless all the same; an object whose only keys begin
-//! with `$` is one of these:
+//! JSON has no spelling for some values of CBOR. They become:
 //!
 //! | CBOR | JSON |
 //! | --- | --- |
 //! | bytes | `{"$bytes": "<base64>"}` |
 //! | tagged value | `{"$tag": 1, "value": ...}` |
 //! | NaN, infinities | `{"$float": "nan"}`, `"inf"`, `"-inf"` |
-//! | NaN with a sign or a payload | `{"$float": "fff8000000000001"}`: the bits of the f64 |
-//! | simple value, undefined | `{"$simple": 32}`, `{"$simple": 23}` |
-//! | map with a key that is no text, or that begins with `$` | `{"$map": [[key, value], ...]}` |
+//! | undefined, unnamed simple values | `null` |
+//! | a key that is not text | its JSON as text: `"1"` |
 //!
 //! Integers of all 65 bits are JSON numbers.
 
@@ -33,18 +31,13 @@ impl Serialize for Attributes<'_> {
         let Some(map) = self.0 else {
             return serializer.serialize_map(Some(0))?.end();
         };
-        let plain = |key: &Value| key.as_str().is_some_and(|key| !key.starts_with('$'));
-        if map.iter().all(|(key, _)| plain(key)) {
-            let pairs = map
-                .iter()
-                .filter_map(|(key, value)| Some((key.as_str()?, Any(value))));
-            return serializer.collect_map(pairs);
-        }
-        let pairs: Vec<[Any<'_>; 2]> = map
-            .iter()
-            .map(|(key, value)| [Any(key), Any(value)])
-            .collect();
-        one(serializer, "$map", &pairs)
+        serializer.collect_map(map.iter().map(|(key, value)| {
+            let key = match key {
+                Value::Text(text) => text.clone(),
+                key => serde_json::to_string(&Any(key)).unwrap_or_default(), // Fails for no value.
+            };
+            (key, Any(value))
+        }))
     }
 }
 
@@ -67,22 +60,13 @@ impl Serialize for Any<'_> {
                 map.end()
             }
             Value::Bool(value) => serializer.serialize_bool(*value),
-            Value::Null => serializer.serialize_unit(),
-            Value::Undefined => one(serializer, "$simple", &23),
-            Value::Simple(value) => one(serializer, "$simple", value),
-            Value::Float(value) if value.is_nan() && value.to_bits() != PLAIN_NAN => {
-                one(serializer, "$float", &format!("{:016x}", value.to_bits()))
-            }
+            Value::Null | Value::Undefined | Value::Simple(_) => serializer.serialize_unit(),
             Value::Float(value) => Float(*value).serialize(serializer),
         }
     }
 }
 
-/// The NaN that `nan` is: quiet, positive, without a payload.
-pub(crate) const PLAIN_NAN: u64 = 0x7ff8_0000_0000_0000;
-
-/// A number, `{"$float": "nan"}` where JSON has none: for the values of tensors, of which no two
-/// NaNs are told apart.
+/// A number, or `{"$float": "nan"}` where JSON has none. All NaNs are spelled alike.
 pub(crate) struct Float(pub(crate) f64);
 
 impl Serialize for Float {
@@ -176,22 +160,20 @@ mod tests {
         assert_eq!(json(&Value::Unsigned(u64::MAX)), "18446744073709551615");
         assert_eq!(json(&Value::Negative(u64::MAX)), "-18446744073709551616");
         assert_eq!(json(&Value::Bytes(vec![1])), r#"{"$bytes":"AQ=="}"#);
-        assert_eq!(json(&Value::Undefined), r#"{"$simple":23}"#);
-        assert_eq!(json(&Value::Simple(99)), r#"{"$simple":99}"#);
+        assert_eq!(json(&Value::Undefined), "null");
+        assert_eq!(json(&Value::Simple(99)), "null");
         assert_eq!(
             json(&Value::Float(f64::NEG_INFINITY)),
             r#"{"$float":"-inf"}"#
         );
-        let float = |bits| json(&Value::Float(f64::from_bits(bits)));
-        assert_eq!(float(PLAIN_NAN), r#"{"$float":"nan"}"#);
-        let negative = float(0xfff8_0000_0000_0001);
-        assert_eq!(negative, r#"{"$float":"fff8000000000001"}"#);
+        let nan = json(&Value::Float(f64::from_bits(0xfff8_0000_0000_0001)));
+        assert_eq!(nan, r#"{"$float":"nan"}"#);
         assert_eq!(json(&Value::Float(1.0)), "1.0");
         let tag = Value::Tag(32, Box::new(Value::Null));
         assert_eq!(json(&tag), r#"{"$tag":32,"value":null}"#);
         let map = zt::Attributes::from([(Value::from(1u64), true)]);
-        assert_eq!(json(&Value::Map(map)), r#"{"$map":[[1,true]]}"#);
+        assert_eq!(json(&Value::Map(map)), r#"{"1":true}"#);
         let map = zt::Attributes::from([("$bytes", "x")]);
-        assert_eq!(json(&Value::Map(map)), r#"{"$map":[["$bytes","x"]]}"#);
+        assert_eq!(json(&Value::Map(map)), r#"{"$bytes":"x"}"#);
     }
 }
