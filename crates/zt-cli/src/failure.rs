@@ -68,6 +68,14 @@ impl Failure {
         }
     }
 
+    /// The result of printing, where a closed pipe does not end the command.
+    pub(crate) fn unless_closed(printed: Result<(), Failure>) -> Result<(), Failure> {
+        match printed {
+            Err(Failure::ClosedPipe) => Ok(()),
+            printed => printed,
+        }
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Failure::Refused(error) => exit_of(error, Exit::Refused),

@@ -99,9 +99,10 @@ fn of_side(path: &Path, is_a: bool) {
     let key = if is_a { "left" } else { "right" };
     noted.attributes = Some(attributes(key, "on"));
     add("attribute", &noted);
-    let of_type = match is_a {
-        true => two(),
-        false => two().with_logical_type("f8_e5m2"),
+    let of_type = if is_a {
+        two()
+    } else {
+        two().with_logical_type("f8_e5m2")
     };
     add("type", &dense(&[2], of_type));
     let one = [if is_a { 1 } else { 3 }];
@@ -114,9 +115,10 @@ fn of_side(path: &Path, is_a: bool) {
     add(key, &dense(&[2], two()));
     let filled = Dense::from_slice(&[2, 3], &[0i32, 0, 7, 8, 0, 0]).unwrap();
     let sparse = Csr::new([2, 3], &[7i32, 8], &[2, 0], &[0, 1, 2]).unwrap();
-    match is_a {
-        true => writer.add("format", &filled).unwrap(),
-        false => writer.add("format", &sparse).unwrap(),
+    if is_a {
+        writer.add("format", &filled).unwrap()
+    } else {
+        writer.add("format", &sparse).unwrap()
     }
     writer.set_attributes(attributes("side", if is_a { "a" } else { "b" }));
     writer.finish().unwrap();

@@ -107,9 +107,10 @@ fn shards_that_are_replaced_keep_their_owner_or_shut_others_out() {
     };
     for (by_user, expected) in [(false, (OWNER, 0o640)), (true, (USER, 0o600))] {
         files().for_each(|file| set(&file, OWNER, OWNER, 0o640));
-        split(&mut match by_user {
-            true => shared.command(USER),
-            false => Command::new(shared.at("zt")),
+        split(&mut if by_user {
+            shared.command(USER)
+        } else {
+            Command::new(shared.at("zt"))
         });
         for file in files() {
             let found = fs::metadata(&file).unwrap();

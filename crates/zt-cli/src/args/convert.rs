@@ -84,9 +84,10 @@ impl ConvertArgs {
                 output.hint("--force replaces it");
             }
             "lossy" if !self.lossy => {
-                let dense = match !self.dense && has_dense_value(error) {
-                    true => "--dense writes layouts as dense values; ",
-                    false => "",
+                let dense = if !self.dense && has_dense_value(error) {
+                    "--dense writes layouts as dense values; "
+                } else {
+                    ""
                 };
                 output.hint(format!(
                     "{dense}--lossy writes what can be said, with a warning of the rest"

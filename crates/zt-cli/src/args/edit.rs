@@ -61,13 +61,14 @@ impl EditArgs {
     pub(crate) fn begin(&self, options: WriteOptions) -> Result<Edit<'_>, Failure> {
         self.expect_zt()?;
         let path = &self.file;
-        let begun = match self.dry_run {
-            false => options.edit(path).map(|editor| (editor, None)),
-            true => zt::open_settled(path, |source| {
+        let begun = if self.dry_run {
+            zt::open_settled(path, |source| {
                 let dry = Arc::new(DryRun::new(source));
                 let storage = Arc::clone(&dry) as Arc<dyn Storage>;
                 Ok((options.clone().edit_storage(storage)?, Some(dry)))
-            }),
+            })
+        } else {
+            options.edit(path).map(|editor| (editor, None))
         };
         let begun = begun.map_err(|error| Failure::Refused(error.with_path(path)));
         begun.map(|(editor, dry)| Edit { editor, path, dry })
@@ -133,8 +134,9 @@ impl Storage for DryRun {
 pub(crate) fn told(editing: &EditArgs, what: &str) -> String {
     let path = editing.shown();
     let path = printable(&path);
-    match editing.dry_run {
-        true => format!("{path}: {what} (not done: a dry run)"),
-        false => format!("{path}: {what}"),
+    if editing.dry_run {
+        format!("{path}: {what} (not done: a dry run)")
+    } else {
+        format!("{path}: {what}")
     }
 }

@@ -40,12 +40,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let editing = &arguments.editing;
     editing.expect_zt()?;
     let planned = zt::compacted_len(&editing.file)?;
-    let (old_len, new_len) = match editing.dry_run {
-        true => planned,
-        false => {
-            let progress = Progress::new(Some(planned.1));
-            zt::compact(&editing.file, Some(&|bytes| progress.report(bytes)))?
-        }
+    let (old_len, new_len) = if editing.dry_run {
+        planned
+    } else {
+        let progress = Progress::new(Some(planned.1));
+        zt::compact(&editing.file, Some(&|bytes| progress.report(bytes)))?
     };
     if output.json {
         output.document(&Document {

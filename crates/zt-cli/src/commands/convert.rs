@@ -150,9 +150,12 @@ fn tell(
 
 /// What to write.
 fn target(to: Option<Kind>, out: &Path, to_stdout: bool) -> Result<Kind, Failure> {
-    let named = to.or_else(|| match to_stdout {
-        true => Some(zt_convert::ZT),
-        false => zt_convert::Kinds::builtin().of_extension(out),
+    let named = to.or_else(|| {
+        if to_stdout {
+            Some(zt_convert::ZT)
+        } else {
+            zt_convert::Kinds::builtin().of_extension(out)
+        }
     });
     named.ok_or_else(|| {
         let path = out.display();
@@ -169,9 +172,10 @@ fn convert_to_stdout(inputs: &[Input], options: &ConvertOptions<'_>) -> Result<S
         closed: &closed,
     };
     zt_convert::convert(inputs, sink, options).map_err(|error| {
-        match closed.load(Ordering::Relaxed) {
-            true => Failure::CutOff,
-            false => Failure::Error(error),
+        if closed.load(Ordering::Relaxed) {
+            Failure::CutOff
+        } else {
+            Failure::Error(error)
         }
     })
 }

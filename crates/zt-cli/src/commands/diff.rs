@@ -181,26 +181,23 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             _ => has_difference = true,
         }
     }
-    let printed = match output.json {
-        true => output.document(&document(arguments, &diff)),
-        false => {
-            let names = [&arguments.a, &arguments.b].map(|path| short(path));
-            let text = Text { names, first: &a };
-            output.line(&text.of(&diff).join("\n"))
-        }
+    let printed = if output.json {
+        output.document(&document(arguments, &diff))
+    } else {
+        let names = [&arguments.a, &arguments.b].map(|path| short(path));
+        let text = Text { names, first: &a };
+        output.line(&text.of(&diff).join("\n"))
     };
     let mut changes = diff.changed.iter().flat_map(|object| &object.changes);
     if !arguments.dense && changes.any(|change| matches!(change, Change::Format { .. })) {
         output.hint("--dense compares the values of objects, whatever their formats");
     }
-    let exit = match has_difference {
-        true => Exit::Failed,
-        false => of_findings(unreadable),
+    let exit = if has_difference {
+        Exit::Failed
+    } else {
+        of_findings(unreadable)
     };
-    match printed {
-        Ok(()) | Err(Failure::ClosedPipe) => Ok(exit),
-        Err(failure) => Err(failure),
-    }
+    Failure::unless_closed(printed).map(|()| exit)
 }
 
 fn document<'a>(arguments: &Arguments, diff: &'a Diff) -> Document<'a> {
@@ -318,18 +315,19 @@ impl Text<'_> {
         lines.extend(only(&diff.only_a, a));
         lines.extend(only(&diff.only_b, b));
         let objects = |number: usize| count(number as u64, "object", "objects");
-        lines.push(match diff.is_same() {
-            true => format!(
+        lines.push(if diff.is_same() {
+            format!(
                 "nothing differs; {} the same",
                 count(diff.same, "object", "objects")
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "{} changed, {} only in {a}, {} only in {b}, {} the same",
                 objects(diff.changed.len()),
                 diff.only_a.len(),
                 diff.only_b.len(),
                 diff.same
-            ),
+            )
         });
         lines
     }

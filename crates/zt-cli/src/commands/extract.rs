@@ -86,9 +86,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if arguments.names.is_empty() {
         source.file().check_overlap()?;
     }
-    let _folder = match plan.iter().any(|(_, path)| *path == arguments.output) {
-        true => Folder::none(),
-        false => Folder::at(&arguments.output)?,
+    let _folder = if plan.iter().any(|(_, path)| *path == arguments.output) {
+        Folder::none()
+    } else {
+        Folder::at(&arguments.output)?
     };
     let job = Job {
         source: &source,

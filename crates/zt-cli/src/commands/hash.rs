@@ -105,16 +105,13 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         if let Some(content) = content {
             text.push(format!("content {content}"));
         }
-        match text.is_empty() {
-            true => Ok(()),
-            false => output.line(&text.join("\n")),
+        if text.is_empty() {
+            Ok(())
+        } else {
+            output.line(&text.join("\n"))
         }
     };
-    let exit = of_findings(hash.errors());
-    match printed {
-        Ok(()) | Err(Failure::ClosedPipe) => Ok(exit),
-        Err(failure) => Err(failure),
-    }
+    Failure::unless_closed(printed).map(|()| of_findings(hash.errors()))
 }
 
 /// As `sha256sum` prints them.

@@ -117,9 +117,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         Action::Get(get) => show(get, output),
         Action::Set(set) => {
             let text = || Ok(Value::from(set.value.as_str()));
-            let value = match set.text {
-                true => text()?,
-                false => value::parse(&set.value).unwrap_or_else(text)?,
+            let value = if set.text {
+                text()?
+            } else {
+                value::parse(&set.value).unwrap_or_else(text)?
             };
             change(&set.editing, &set.key, Some(value), output)
         }
@@ -133,12 +134,13 @@ fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
     let path = get.file.display().to_string();
     let Some(key) = &get.key else {
         let attributes = Attributes(attributes.as_ref());
-        match output.json {
-            true => output.document(&Shown::All {
+        if output.json {
+            output.document(&Shown::All {
                 file: path,
                 attributes,
-            })?,
-            false => output.line(&pretty(&attributes))?,
+            })?
+        } else {
+            output.line(&pretty(&attributes))?
         }
         return Ok(Exit::Ok);
     };

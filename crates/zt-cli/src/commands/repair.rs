@@ -175,9 +175,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         old_len,
         saved,
     };
-    match output.json {
-        true => output.document(&outcome.document())?,
-        false => outcome.tell(output)?,
+    if output.json {
+        output.document(&outcome.document())?
+    } else {
+        outcome.tell(output)?
     }
     Ok(outcome.exit())
 }
@@ -336,9 +337,10 @@ impl Outcome<'_> {
     /// How one of the others is chosen.
     fn choice(&self) -> &'static str {
         let mut others = self.recovery.others().iter();
-        match others.any(Generation::is_mendable) {
-            true => IN_PLACE,
-            false => ELSEWHERE,
+        if others.any(Generation::is_mendable) {
+            IN_PLACE
+        } else {
+            ELSEWHERE
         }
     }
 
@@ -365,9 +367,10 @@ const IN_PLACE: &str = "--manifest";
 const ELSEWHERE: &str = "-o OUT --manifest";
 
 const fn takes(generation: &Generation) -> &'static str {
-    match generation.is_mendable() {
-        true => IN_PLACE,
-        false => ELSEWHERE,
+    if generation.is_mendable() {
+        IN_PLACE
+    } else {
+        ELSEWHERE
     }
 }
 

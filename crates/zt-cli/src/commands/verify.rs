@@ -81,11 +81,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     for path in &arguments.files {
         let finding = verify(path, arguments)?;
         exit = exit.max(finding.exit());
-        match finding.tell(output) {
-            // Nobody listens, and the exit code is an answer too.
-            Ok(()) | Err(Failure::ClosedPipe) => findings.push(finding),
-            Err(failure) => return Err(failure),
-        }
+        // The exit code is an answer even if nothing reads the output.
+        Failure::unless_closed(finding.tell(output))?;
+        findings.push(finding);
     }
     if output.json {
         let printed = match findings.as_slice() {
@@ -95,10 +93,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
                 output.document(&documents)
             }
         };
-        match printed {
-            Ok(()) | Err(Failure::ClosedPipe) => {}
-            Err(failure) => return Err(failure),
-        }
+        Failure::unless_closed(printed)?;
     }
     Ok(exit)
 }

@@ -45,8 +45,11 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let made = self.made.iter().rev();
-        // Which is refused where there is something in it.
-        let _ = made.map(fs::remove_dir).take_while(Result::is_ok).count();
+        for folder in self.made.iter().rev() {
+            // The system refuses to remove a folder with anything in it.
+            if fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
     }
 }

@@ -52,8 +52,11 @@ fn hash(bytes: &[u8]) -> String {
     // FNV-1a. Collisions made on purpose are refused like any two names of one file.
     let prime = 0x0000_0000_0100_0000_0000_0000_0000_013b_u128;
     let basis = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
-    let step = |hash: u128, byte: &u8| (hash ^ u128::from(*byte)).wrapping_mul(prime);
-    format!("{:032x}", bytes.iter().fold(basis, step))
+    let mut hash = basis;
+    for byte in bytes {
+        hash = (hash ^ u128::from(*byte)).wrapping_mul(prime);
+    }
+    format!("{hash:032x}")
 }
 
 /// Whether Windows takes the name for a device, whatever follows its first dot.

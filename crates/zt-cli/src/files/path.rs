@@ -6,11 +6,12 @@ use crate::failure::Failure;
 
 /// Refuses `-`, which is a file nowhere else.
 pub(crate) fn refuse_stdin(path: &Path) -> Result<(), Failure> {
-    match path == Path::new("-") {
-        true => Err(Failure::misuse(
+    if path == Path::new("-") {
+        Err(Failure::misuse(
             "stdin cannot be read: files are read by position",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

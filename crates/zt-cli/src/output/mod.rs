@@ -81,10 +81,7 @@ impl Output {
     /// As [`Output::line`], where there is more to do than to print: that goes on when nobody listens
     /// any more.
     pub(crate) fn report(&mut self, text: &str) -> Result<(), Failure> {
-        match self.line(text) {
-            Err(Failure::ClosedPipe) => Ok(()),
-            printed => printed,
-        }
+        Failure::unless_closed(self.line(text))
     }
 
     /// Prints bytes as they are.
@@ -119,11 +116,8 @@ impl Output {
 
     /// Prints what is left to say of a command's result.
     pub(crate) fn conclude(&mut self, result: Result<Exit, Failure>) -> Exit {
-        let flushed = result.and_then(|exit| match self.flush() {
-            // What the command found out stands, whether or not somebody read it to the end.
-            Err(Failure::ClosedPipe) | Ok(()) => Ok(exit),
-            Err(failure) => Err(failure),
-        });
+        // The exit code of a command stands even if its output is not read to the end.
+        let flushed = result.and_then(|exit| Failure::unless_closed(self.flush()).map(|()| exit));
         let failure = match flushed {
             Ok(exit) => return exit,
             Err(failure) => failure,

@@ -126,14 +126,7 @@ fn base64(bytes: &[u8]) -> String {
 
 /// Lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            for digit in [byte >> 4, byte & 15] {
-                text.extend(char::from_digit(digit.into(), 16));
-            }
-            text
-        })
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
