@@ -1,0 +1,41 @@
+//! The help of every command, as `tests/golden/help.txt` has it.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+/// The help of a command, and of all commands below it.
+fn help(path: &[&str]) -> String {
+    let mut command = common::command();
+    command.env_remove("COLUMNS").args(path).arg("--help");
+    let text = common::run(&mut command).exits(0).text();
+    let mut all = format!("$ zt {}\n{text}\n", [path, &["--help"]].concat().join(" "));
+    let (_, list) = text.split_once("\nCommands:\n").unwrap_or_default();
+    for line in list.lines().take_while(|line| !line.is_empty()) {
+        // A line that goes on with the text of the one before begins with more spaces.
+        let name = line
+            .strip_prefix("  ")
+            .and_then(|line| line.split(' ').next());
+        match name {
+            None | Some("" | "help") => {}
+            Some(name) => all.push_str(&help(&[path, &[name]].concat())),
+        }
+    }
+    all
+}
+
+#[test]
+fn help_is_as_the_golden_file_has_it() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/help.txt");
+    let found = help(&[]);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&golden, &found).unwrap();
+    }
+    let expected = fs::read_to_string(&golden).unwrap();
+    let differing = found.lines().zip(expected.lines()).find(|(a, b)| a != b);
+    assert!(
+        found == expected,
+        "write tests/golden/help.txt anew with UPDATE_GOLDEN=1; the first difference: {differing:?}"
+    );
+}
