@@ -1,4 +1,4 @@
-//! What the program may be asked to do.
+//! The arguments of the program.
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
@@ -11,10 +11,10 @@ use crate::failure::Exit;
 use crate::output::json::{ErrorBody, ErrorDocument};
 use crate::output::{Color, Output, of_stdout};
 
-/// Lists, verifies, hashes, shows, compares, converts and edits tensor files.
+/// List, verify, compare, convert and edit tensor files
 ///
-/// Takes .zt files of every generation and the other formats that `zt convert --help` lists, told
-/// apart by their bytes and never by their names.
+/// Reads .zt files of every generation and the kinds that `zt convert --help` lists. The bytes of a
+/// file decide its kind, and its name does not.
 #[derive(Debug, Parser)]
 #[command(name = "zt", version, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -27,25 +27,30 @@ pub(crate) struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   zt convert model.safetensors model.zt --zstd    compress a checkpoint
-  zt ls model.zt                                  what is in it
-  zt verify model.zt                              is all of it as it was written
-  zt show model.zt embed.weight --slice 0:4,:8    look at values
-  zt diff model.zt tuned.zt --values              what has changed, and how much
-  zt append model.zt adapter.safetensors          add tensors, safe against a crash at any moment
-  zt convert model.zt model.safetensors           and back, bit for bit
+  zt ls model.zt                                  list its tensors
+  zt verify model.zt                              check it for damage
+  zt show model.zt embed.weight --slice 0:4,:8    show values
+  zt diff model.zt tuned.zt --values              show what has changed, and how much
+  zt append model.zt adapter.safetensors          add tensors; a crash loses nothing
+  zt convert model.zt model.safetensors           convert it back, bit for bit
 
-Exit: 0 ok, 1 verification failed or files differ, 2 usage, 3 not a readable file,
-      4 input or output, 5 unsupported, 130 interrupted,
-      141 nobody took the rest of the output.
-`zt explain CODE` says what an error code means.";
+Exit: 0    success
+      1    an object is damaged, or the files differ
+      2    the arguments are wrong
+      3    a file is refused as a whole
+      4    reading or writing failed
+      5    something is unsupported
+      130  interrupted by Ctrl-C or SIGTERM
+      141  the reader of stdout closed the pipe while `zt convert` wrote a file to it
+`zt explain CODE` explains the code of an error or a warning.";
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Print one JSON document on stdout, errors included
+    /// Print one JSON document on stdout, also for an error
     #[arg(long, global = true, display_order = 90)]
     pub(crate) json: bool,
-    /// Whether to colour: `auto` does so on a terminal unless NO_COLOR is set or TERM is dumb
+    /// When to use colours; `auto` uses them on a terminal unless NO_COLOR is set or TERM is dumb
     #[arg(
         long,
         global = true,
@@ -57,7 +62,7 @@ pub(crate) struct Global {
     pub(crate) color: Color,
 }
 
-/// What must be known of the arguments before they are parsed, or although they cannot be.
+/// The arguments, and the options that the errors of parsing need.
 pub(crate) struct Early {
     arguments: Vec<OsString>,
     json: bool,
@@ -108,8 +113,8 @@ pub(crate) fn parse(early: &Early) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// The arguments with `--zstd 9` as `--zstd=9`. The level may be missing, so that what follows could
-/// be a file as well; a file that is called like a number is `./9`.
+/// The arguments with `--zstd 9` as `--zstd=9`. clap would take `9` for a file, because the level is
+/// optional. A file that is named `9` is given as `./9`.
 fn with_levels(arguments: &[OsString], command: &clap::Command) -> Vec<OsString> {
     const FLAG: &str = "--zstd";
     let mut given = arguments
@@ -136,17 +141,17 @@ fn with_levels(arguments: &[OsString], command: &clap::Command) -> Vec<OsString>
     joined
 }
 
-/// Whether what follows `--zstd` is meant for it: a level, or a number that is none and to be refused.
+/// Whether the argument after `--zstd` is its level. A number out of range is one, and is refused.
 fn may_be_level(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     is_number || compression(text).is_ok()
 }
 
-/// Prints help, the version, or what is wrong with the arguments.
-pub(crate) fn tell(told: &clap::Error, early: &Early) -> Exit {
-    let printed = told.print();
-    if !told.use_stderr() {
+/// Prints the help, the version, or the error in the arguments.
+pub(crate) fn print(error: &clap::Error, early: &Early) -> Exit {
+    let printed = error.print();
+    if !error.use_stderr() {
         return match printed {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                 let error = of_stdout(&error);
@@ -157,7 +162,7 @@ pub(crate) fn tell(told: &clap::Error, early: &Early) -> Exit {
         };
     }
     if early.json {
-        let message = told.render().to_string();
+        let message = error.render().to_string();
         let lines = message
             .lines()
             .map(str::trim)
@@ -196,9 +201,9 @@ mod tests {
         }
     }
 
-    /// Lines that are longer are broken again, in the middle of sentences.
+    /// clap breaks longer lines in the middle of a sentence.
     #[test]
-    fn no_line_of_help_that_is_broken_by_hand_is_too_long() {
+    fn lines_of_examples_fit_the_width_of_help() {
         fn check(command: &clap::Command) {
             let help = command.get_after_help().map(ToString::to_string);
             for line in help.unwrap_or_default().lines() {

@@ -1,10 +1,10 @@
-//! What went wrong becomes a line on stderr, a document on stdout and an exit code.
+//! Why a command fails, and its exit code.
 
 use std::process::ExitCode;
 
 use zt::{Error, ErrorKind};
 
-/// The exit codes, on which scripts depend; `zt --help` lists them.
+/// The exit codes. Scripts depend on them, and `zt --help` lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     Ok = 0,
@@ -16,8 +16,8 @@ pub(crate) enum Exit {
     Io = 4,
     Unsupported = 5,
     Interrupted = 130,
-    /// Whoever reads a file from stdout has gone; as a shell says of a process that SIGPIPE has
-    /// ended.
+    /// The reader of a file on stdout has closed the pipe. A shell gives this code to a process that
+    /// SIGPIPE ended.
     CutOff = 141,
 }
 
@@ -27,7 +27,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The code of errors that say nothing about the file: there was no memory to look.
+/// The code of a lack of memory, which is no fault of the file.
 const NO_MEMORY: &str = "allocation";
 
 /// Why a command ends early.
@@ -35,13 +35,13 @@ const NO_MEMORY: &str = "allocation";
 pub(crate) enum Failure {
     /// A file that could not be opened.
     Refused(Error),
-    /// Anything else that the library has found.
+    /// Any other error of the library.
     Error(Error),
-    /// Arguments that contradict each other or the files there are.
+    /// Arguments that contradict each other or the files.
     Usage { code: &'static str, message: String },
-    /// Nobody reads our output any more: no reason to say so.
+    /// The reader of our output has closed the pipe, which is no error.
     ClosedPipe,
-    /// Nobody takes the rest of a file that goes to stdout.
+    /// The reader of a file on stdout has closed the pipe before its end.
     CutOff,
 }
 
@@ -87,11 +87,10 @@ impl Failure {
     }
 }
 
-/// The exit code of a command that goes on past faults of objects, and has found these.
+/// The exit code of a command that does not stop at the faults of objects.
 pub(crate) fn of_findings<'a>(found: impl IntoIterator<Item = &'a Error>) -> Exit {
     let mut exit = Exit::Ok;
     for error in found {
-        // The object may be as good as any.
         if error.code() != NO_MEMORY && error.kind() != ErrorKind::Io {
             return Exit::Failed;
         }
@@ -100,13 +99,13 @@ pub(crate) fn of_findings<'a>(found: impl IntoIterator<Item = &'a Error>) -> Exi
     exit
 }
 
-/// The exit code of an error, where faults of the file itself have the code `of_file`.
+/// The exit code of an error; `of_file` if the file is at fault.
 fn exit_of(error: &Error, of_file: Exit) -> Exit {
     match (error.kind(), error.code()) {
-        // The target cannot say it: nothing is wrong with the call or the file.
+        // The output kind cannot represent it: neither the call nor the file is at fault.
         (_, "lossy") => Exit::Unsupported,
         (_, "unknown-kind") => of_file,
-        // The machine is too small, and the file may be as good as any.
+        // The machine is at fault, not the file.
         (_, NO_MEMORY) => Exit::Io,
         (ErrorKind::Io, _) => Exit::Io,
         (ErrorKind::Malformed | ErrorKind::DigestMismatch | ErrorKind::Limit, _) => of_file,
@@ -121,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_read_is_no_fault_of_the_file() {
+    fn a_failed_read_is_no_fault_of_the_file() {
         let error = |kind, code| Error::new(kind, code, "");
         let disk = error(ErrorKind::Io, "io");
         let memory = error(ErrorKind::Limit, "allocation");

@@ -1,4 +1,4 @@
-//! The program `zt`: lists, verifies, hashes, shows, converts, extracts and edits tensor files.
+//! The program `zt`: lists, verifies, compares, converts and edits tensor files.
 //!
 //! ```text
 //! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
@@ -9,16 +9,16 @@
 //!
 //! | room | |
 //! | --- | --- |
-//! | [`cli`] | what may be asked, and how it is parsed |
-//! | [`commands`] | one file per command: ask the library, print |
+//! | [`cli`] | the arguments of the program, and their parser |
+//! | [`commands`] | one file per command: it asks the library and prints the answer |
 //! | [`args`] | groups of arguments that several commands share |
-//! | [`files`] | the paths that are read and written |
+//! | [`files`] | paths and names of files |
 //! | [`output`] | stdout and stderr: tables, JSON, colour, numbers |
 //! | [`progress`] | bars, Ctrl-C and SIGTERM |
-//! | [`failure`] | what went wrong, and its exit code |
+//! | [`failure`] | why a command fails, and its exit code |
 //!
-//! Every command works on every kind of file, because all of them open as a `zt::File`; those that
-//! change a file in place work on `.zt`.
+//! Every kind of file opens as a `zt::File`, so every command reads every kind. A command that edits
+//! a file in place takes `.zt` alone.
 //!
 //! ```text
 //! $ zt ls model.zt
@@ -26,9 +26,8 @@
 //! embed.weight  dense   bf16  32000×4096  250.0 MiB  78%  crc32c
 //! ```
 //!
-//! Invariants: nothing here parses a tensor file; nothing but this crate prints; files are read by
-//! position and never mapped; whatever the bytes of a file, the outcome is an error with a code and
-//! never a panic.
+//! Invariants: this crate parses no tensor file. No other crate prints. Files are read by position
+//! and never mapped. No bytes of a file cause a panic: they cause an error with a code.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -47,7 +46,7 @@ fn main() -> ExitCode {
     let early = cli::Early::of(std::env::args_os());
     let cli = match cli::parse(&early) {
         Ok(cli) => cli,
-        Err(told) => return cli::tell(&told, &early).into(),
+        Err(error) => return cli::print(&error, &early).into(),
     };
     let mut output = output::Output::new(cli.global.json, cli.global.color);
     let result = commands::run(cli.command, cli::Cli::command, &mut output);

@@ -1,4 +1,4 @@
-//! How far long work is, and Ctrl-C and SIGTERM.
+//! Progress bars, Ctrl-C and SIGTERM.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,21 +13,21 @@ use crate::failure::Exit;
 
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// A bar on stderr, where that is a terminal, and the reason to stop.
+/// A bar on stderr if that is a terminal, and the request to stop.
 ///
-/// From the first bar on, Ctrl-C asks the work to stop, so that it removes what it has begun to
-/// write; a second one ends the process at once. SIGTERM does as Ctrl-C does. Commands without a bar
-/// leave nothing behind and are ended by the first, as by default.
+/// The first bar installs the handlers. After that, Ctrl-C or SIGTERM asks the work to stop and to
+/// remove its temporary files; the second signal ends the process at once. A command without a bar
+/// leaves no files behind, so the first signal ends it.
 pub(crate) struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// A bar that is full after `total` bytes, where that is known.
+    /// A bar that is full after `total` bytes, if the number is known.
     pub(crate) fn new(total: Option<u64>) -> Self {
         listen();
         let bar = match total {
-            // Too little to watch.
+            // Too short to be seen.
             Some(total) if total < 1 << 22 => ProgressBar::hidden(),
             Some(total) => ProgressBar::new(total).with_style(style(
                 "{bar:30} {percent:>3}% {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}",
@@ -38,7 +38,7 @@ impl Progress {
         Progress { bar }
     }
 
-    /// So many bytes more are done.
+    /// Adds `bytes` to the bar; breaks if the work shall stop.
     pub(crate) fn report(&self, bytes: u64) -> ControlFlow<()> {
         self.bar.inc(bytes);
         if INTERRUPTED.load(Ordering::Relaxed) {
@@ -48,7 +48,7 @@ impl Progress {
         }
     }
 
-    /// As [`Progress::report`], for work that stops by returning.
+    /// As [`Progress::report`], with an error in place of a break.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Progress {
             ControlFlow::Break(()) => Err(Error::new(
                 ErrorKind::Interrupted,
                 "interrupted",
-                "stopped on request",
+                "interrupted by a signal",
             )),
         }
     }
@@ -79,14 +79,15 @@ fn listen() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for signal in [SIGINT, SIGTERM] {
-            // In this order, so that what ends the process is the second signal. Where no handler
-            // can be set, signals do as by default.
+            // In this order, the second signal ends the process. If no handler can be set, the
+            // default stays: the first signal ends it.
             let interrupted = || Arc::clone(&INTERRUPTED);
             let ends =
                 register_conditional_shutdown(signal, Exit::Interrupted as i32, interrupted());
             let _ = ends.and_then(|_| register(signal, interrupted()));
         }
-        // Beyond the limit on the length of a file, writing fails as on a full disk, and cleans up.
+        // Without a handler, this signal would end the process at the limit on file sizes. With one,
+        // writing fails as on a full disk, and the temporary file is removed.
         #[cfg(unix)]
         let _ = register(signal_hook::consts::SIGXFSZ, Arc::default());
     });

@@ -1,4 +1,4 @@
-//! What is taken from other files, and how it is changed on the way.
+//! How the objects of the inputs are converted.
 
 use std::path::{Path, PathBuf};
 
@@ -12,20 +12,20 @@ use crate::args::open::{OpenArgs, decoded_len};
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// What every command takes that writes the tensors of other files.
+/// The options of every command that writes the tensors of other files.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// What the inputs are, instead of what their bytes look like
+    /// Kind of the inputs; by default, their bytes decide
     #[arg(long, value_name = "KIND", value_parser = kinds(|_| true))]
     from: Option<Kind>,
-    /// Write every object as its dense value
+    /// Write every object as a dense one
     #[arg(long)]
     dense: bool,
-    /// Cast floating-point values of dense objects; that a finite one becomes infinite is an error
+    /// Cast floating-point values of dense objects; a finite value that becomes infinite is an error
     #[arg(long, value_enum)]
     dtype: Option<Cast>,
-    /// Leave out objects that are at fault, and what cannot be said in the file that is written, each
-    /// with a warning, which an infinite value is then too; inputs are verified first
+    /// Skip damaged objects and everything that the output kind cannot represent, with a warning for
+    /// each; a cast may then give infinite values. Inputs are verified first
     #[arg(long)]
     lossy: bool,
     #[command(flatten)]
@@ -41,7 +41,7 @@ enum Cast {
 }
 
 impl ConvertArgs {
-    /// Opens the files, and how many bytes they are after decoding, as far as they say.
+    /// Opens the files; also the sum of their decoded bytes, as far as it is known.
     pub(crate) fn open(&self, paths: &[PathBuf]) -> Result<(Vec<Input>, u64), Failure> {
         let mut inputs = Vec::with_capacity(paths.len());
         let mut total = 0u64;
@@ -53,7 +53,7 @@ impl ConvertArgs {
         Ok((inputs, total))
     }
 
-    /// Options that say so.
+    /// The options of the library.
     pub(crate) fn options<'p>(&self, target: Kind) -> ConvertOptions<'p> {
         let mut options = ConvertOptions::new(target);
         options.dense = self.dense;
@@ -62,7 +62,7 @@ impl ConvertArgs {
         options
     }
 
-    /// Says which option would help: --lossy, or --force, which `is_forced` says was given.
+    /// Adds a hint at the option that would help: --dense, --lossy, or --force unless `is_forced`.
     pub(crate) fn hint(
         &self,
         failure: &Failure,
@@ -85,12 +85,12 @@ impl ConvertArgs {
             }
             "lossy" if !self.lossy => {
                 let dense = if !self.dense && has_dense_value(error) {
-                    "--dense writes layouts as dense values; "
+                    "--dense writes dense values; "
                 } else {
                     ""
                 };
                 output.hint(format!(
-                    "{dense}--lossy writes what can be said, with a warning of the rest"
+                    "{dense}--lossy leaves out what the output kind cannot represent, with a warning for each"
                 ));
             }
             _ if !self.lossy => hint_at_faults(error, inputs, output),
@@ -99,16 +99,16 @@ impl ConvertArgs {
     }
 }
 
-/// Whether another file can take the place of what is there.
+/// Whether the file at `path` can be replaced.
 fn is_replaceable(path: &Path) -> bool {
     let there = path.symlink_metadata();
     there.is_ok_and(|there| there.is_file() || there.is_symlink() && !path.is_dir())
 }
 
-/// Says that objects at fault can be left out, if an error is of one of them; how many there are as
-/// far as metadata shows it.
+/// If an object is at fault, adds a hint that --lossy skips it. The number of such objects is known
+/// only from metadata.
 fn hint_at_faults(error: &Error, inputs: &[Input], output: &mut Output) {
-    // What is appended to has to be whole.
+    // --lossy does not help if the file that is appended to is damaged.
     let mut read = inputs.iter().flat_map(Input::paths);
     if error
         .path()
@@ -120,20 +120,20 @@ fn hint_at_faults(error: &Error, inputs: &[Input], output: &mut Output) {
     let entries: Vec<Entry<'_>> = files.flat_map(File::entries).collect();
     let faulty = entries.iter().filter(|entry| entry.fault().is_some());
     let names: Vec<&str> = faulty.map(Entry::name).collect();
-    // Not where something else of the object stopped the work.
+    // Another error may have stopped the work at this object.
     if error.object().is_some_and(|name| names.contains(&name)) {
         let (faulty, all) = (names.len(), entries.len());
         output.hint(format!(
-            "{faulty} of {all} objects cannot be read: --lossy leaves them out, each with a warning"
+            "{faulty} of {all} objects cannot be read: --lossy skips them, with a warning for each"
         ));
     } else if let (Some(_), ErrorKind::Malformed | ErrorKind::DigestMismatch) =
         (error.object(), error.kind())
     {
-        output.hint("--lossy leaves out what cannot be read, each object with a warning");
+        output.hint("--lossy skips objects that cannot be read, with a warning for each");
     }
 }
 
-/// Whether the target cannot represent an object's layout, and can represent its dense value.
+/// Whether the output kind can represent the object's dense value, though not its format.
 fn has_dense_value(error: &Error) -> bool {
     matches!(
         Fault::of(error),
@@ -147,7 +147,7 @@ fn has_dense_value(error: &Error) -> bool {
     )
 }
 
-/// The kinds that are `wanted`, by name.
+/// Parses the name of a kind that is `wanted`.
 pub(crate) fn kinds(wanted: fn(&dyn FileKind) -> bool) -> impl TypedValueParser<Value = Kind> {
     let kinds = Kinds::builtin();
     let names = kinds.iter().filter(|kind| wanted(*kind));

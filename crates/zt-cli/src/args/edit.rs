@@ -1,4 +1,4 @@
-//! A `.zt` file that is changed in place, or only looked at as if it were.
+//! An edit of a `.zt` file in place, or a dry run of one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ use crate::args::open::OpenArgs;
 use crate::failure::Failure;
 use crate::output::text::printable;
 
-/// What every command takes that changes a file in place.
+/// The arguments of every command that edits a file in place.
 #[derive(Debug, Args)]
 pub(crate) struct EditArgs {
-    /// The `.zt` file to change, of 1.1 or 1.2
+    /// The .zt file to edit, of layout 1.1 or 1.2
     pub(crate) file: PathBuf,
-    /// Say what would happen, and change nothing; nobody is kept from the file meanwhile
+    /// Print what would happen, and change nothing; takes no lock on the file
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
 }
 
-/// An edit that was begun.
+/// An edit that has begun.
 pub(crate) struct Edit<'a> {
     pub(crate) editor: Editor,
     path: &'a Path,
-    /// Where the bytes of a dry run would have gone.
+    /// The storage of a dry run.
     dry: Option<Arc<DryRun>>,
 }
 
@@ -37,11 +37,11 @@ impl EditArgs {
         self.file.display().to_string()
     }
 
-    /// Refuses what is edited in place by nobody.
+    /// Refuses files that cannot be edited in place.
     ///
     /// # Errors
     ///
-    /// Code `unsupported` for a file of another kind, and for a set of several.
+    /// Code `unsupported` for another kind and for a sharded set.
     pub(crate) fn expect_zt(&self) -> Result<(), Failure> {
         let opened = OpenArgs::default().input(&self.file, None)?;
         let kind = opened.file().kind();
@@ -49,15 +49,15 @@ impl EditArgs {
             return Ok(());
         }
         let what = match kind {
-            ZT => "sets of files are".to_owned(),
-            kind => format!("{kind} files are"),
+            ZT => "a sharded set".to_owned(),
+            kind => format!("a {kind} file"),
         };
-        let message = format!("{what} not edited in place, only .zt files are: convert it first");
+        let message = format!("{what} cannot be edited in place: convert it first to one .zt file");
         let error = Error::new(ErrorKind::Unsupported, "unsupported", message);
         Err(Failure::Error(error.with_path(&self.file)))
     }
 
-    /// Begins to change the file, as far as it is changed.
+    /// Begins the edit, or its dry run.
     pub(crate) fn begin(&self, options: WriteOptions) -> Result<Edit<'_>, Failure> {
         self.expect_zt()?;
         let path = &self.file;
@@ -76,7 +76,7 @@ impl EditArgs {
 }
 
 impl Edit<'_> {
-    /// Makes the edited file the one that everyone sees; its length.
+    /// Commits the edit; the length of the file after it.
     pub(crate) fn commit(self) -> Result<u64, Failure> {
         let of_path = |error: Error| error.with_path(self.path);
         self.editor.commit().map_err(of_path)?;
@@ -90,7 +90,7 @@ impl Edit<'_> {
     }
 }
 
-/// A file that is read, and whose changes go nowhere: an edit never reads what it has written.
+/// A file whose changes are dropped. An edit never reads its own writes.
 struct DryRun {
     source: Arc<FileSource>,
     byte_len: AtomicU64,
@@ -130,12 +130,12 @@ impl Storage for DryRun {
     }
 }
 
-/// `model.zt: what was done`, and that it was not, of a dry run.
-pub(crate) fn told(editing: &EditArgs, what: &str) -> String {
+/// The line `model.zt: what was done`, with a mark for a dry run.
+pub(crate) fn edit_line(editing: &EditArgs, what: &str) -> String {
     let path = editing.shown();
     let path = printable(&path);
     if editing.dry_run {
-        format!("{path}: {what} (not done: a dry run)")
+        format!("{path}: {what} (dry run: nothing was changed)")
     } else {
         format!("{path}: {what}")
     }

@@ -1,15 +1,20 @@
-//! Patterns for names of objects.
+//! Patterns for the names of objects.
 
-/// Whether `name` is of the form `pattern`: `*` is any run of characters (dots and slashes
-/// included: names are not paths), `?` any one, `[a-z0]` one of a set, `[!a-z]` one that is not.
-/// A bracket that does not close, which [`pattern`] refuses, stands for itself.
+/// Whether `name` matches `pattern`.
 ///
-/// Time is at most the product of the two lengths, whatever the pattern.
+/// | pattern | matches |
+/// | --- | --- |
+/// | `*` | any characters, dots and slashes included, because names are not paths |
+/// | `?` | one character |
+/// | `[a-z0]`, `[!a-z]` | one character of the set, or outside it |
+///
+/// A bracket without an end, which [`pattern`] refuses, matches itself. The time is at most the
+/// product of the two lengths.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let mut rest_of_pattern = pattern;
     let mut rest_of_name = name;
-    // Where the last star stands, and what of the name it has not taken. Only the last star needs
-    // to be tried again: what stands before it has matched as early as it could.
+    // The pattern after the last star, and the rest of the name at that point. Only the last star
+    // is tried again, because everything before it has matched as early as possible.
     let mut retry: Option<(&str, &str)> = None;
     loop {
         if let Some(after_star) = rest_of_pattern.strip_prefix('*') {
@@ -39,17 +44,17 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// A pattern as it is given on the command line.
+/// Checks a pattern from the command line.
 ///
 /// # Errors
 ///
-/// A set that is not closed: it is a slip, and would match nothing.
+/// A set without an end, which is a slip and would match nothing.
 pub(crate) fn pattern(text: &str) -> Result<String, String> {
     let mut rest = text;
     while let Some((accepts, after)) = one(rest) {
         if matches!(accepts, Accepts::One('[')) {
             return Err(format!(
-                "{rest} begins a set that no ] closes; [[] is the bracket itself"
+                "{rest} begins a set without a closing ]; write [[] for the bracket itself"
             ));
         }
         rest = after;
@@ -57,14 +62,14 @@ pub(crate) fn pattern(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// What one place of a name may be.
+/// The characters that one place of a pattern accepts.
 enum Accepts<'p> {
     Any,
     One(char),
     Set { ranges: &'p str, negated: bool },
 }
 
-/// The first place of a pattern, and the pattern after it.
+/// The first place of a pattern, and the rest of the pattern.
 fn one(pattern: &str) -> Option<(Accepts<'_>, &str)> {
     let mut characters = pattern.chars();
     let first = characters.next()?;
@@ -74,7 +79,7 @@ fn one(pattern: &str) -> Option<(Accepts<'_>, &str)> {
         '[' => {
             let body = after.strip_prefix('!');
             let (body, negated) = (body.unwrap_or(after), body.is_some());
-            // A bracket that comes first is one of the set.
+            // A bracket at the start belongs to the set.
             let from = usize::from(body.starts_with(']'));
             match body.get(from..).and_then(|tail| tail.find(']')) {
                 Some(at) => {
@@ -144,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_is_not_closed_is_refused() {
+    fn a_set_without_an_end_is_refused() {
         for text in ["[", "a[b", "[!", "[]", "[a]*[!]", "[é"] {
             assert!(pattern(text).is_err(), "{text}");
         }
@@ -155,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_of_many_stars_is_not_slow() {
+    fn many_stars_are_not_slow() {
         assert!(!matches(&"*a".repeat(200), &"a".repeat(199)));
         assert!(!matches(
             &format!("{}b", "a*".repeat(2_000)),

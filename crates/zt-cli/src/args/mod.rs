@@ -2,11 +2,11 @@
 //!
 //! | group | commands | |
 //! | --- | --- | --- |
-//! | [`open`] | all that read a file of any kind | `--names`, `--v2-as-bf16` |
-//! | [`jobs`] | all that work on several threads | `--jobs` |
+//! | [`open`] | all that read files of any kind | `--names`, `--v2-as-bf16` |
+//! | [`jobs`] | all that use several threads | `--jobs` |
 //! | [`convert`] | `convert`, `merge`, `split`, `append` | `--from`, `--dense`, `--dtype`, `--lossy` |
 //! | [`write`] | the same | `--zstd`, `--planes`, `--digest`, `--align`, `--no-dedup` |
-//! | [`edit`] | all that change a `.zt` file in place | the file, `--dry-run` |
+//! | [`edit`] | all that edit a `.zt` file in place | the file, `--dry-run` |
 //!
 //! [`glob`], [`size`] and [`value`] parse a pattern, a number of bytes and an attribute.
 

@@ -1,4 +1,4 @@
-//! A path becomes a file.
+//! The path of an input becomes an open file.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use zt_convert::{Input, InputOptions, Kinds, Names, PYTORCH};
 use crate::failure::Failure;
 use crate::files::path::refuse_stdin;
 
-/// What every command takes that shows or writes the names of tensors.
+/// The options of every command that reads files of any kind.
 #[derive(Debug, Default, Args)]
 pub(crate) struct OpenArgs {
-    /// Names for the tensors of files that store none (SQUIZD, SLM1): a text, one a line
-    // `extract` has names of its own.
+    /// Text file with tensor names, one per line, for kinds that do not store names (SQUIZD, SLM1)
+    // `extract` has an argument `names` of its own.
     #[arg(
         id = "name_list",
         long = "names",
@@ -22,7 +22,7 @@ pub(crate) struct OpenArgs {
     )]
     names: Option<PathBuf>,
 
-    /// Read elements of NumPy's dtype V2 as bf16, which ml_dtypes saves as that
+    /// Read NumPy's dtype V2 as bf16; ml_dtypes saves bf16 as V2
     #[arg(long, display_order = 81)]
     v2_as_bf16: bool,
 }
@@ -33,8 +33,8 @@ impl OpenArgs {
         self.input(path, None).map(Input::into_file)
     }
 
-    /// As [`OpenArgs::open`], with the paths of all files that are read, and with the kind forced
-    /// where one is given.
+    /// As [`OpenArgs::open`], with the paths of all files that are read. A `kind` is not detected if
+    /// it is given.
     pub(crate) fn input(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
         refuse_stdin(path)?;
         let mut options = InputOptions::default();
@@ -43,9 +43,8 @@ impl OpenArgs {
         options.kind = kind;
         let kinds = Kinds::builtin();
         let opened = match (kinds.open(path, &options), kinds.of_extension(path)) {
-            // Bytes decide what a file is. Where they say nothing, the reader of the kind that the
-            // name promises can say what is wrong: `not-zt` tells more than `unknown-kind`. But
-            // `.bin` promises nothing.
+            // The bytes decide the kind. If they fit no kind, the kind of the extension gives a
+            // better error: `not-zt` in place of `unknown-kind`. `.bin` stands for no kind.
             (Err(error), Some(kind)) if error.code() == "unknown-kind" && kind != PYTORCH => {
                 options.kind = Some(kind);
                 kinds.open(path, &options)
@@ -56,7 +55,7 @@ impl OpenArgs {
     }
 }
 
-/// Bytes of all components after decoding, as far as the file says.
+/// Decoded bytes of all components whose length is known.
 pub(crate) fn decoded_len(file: &File) -> u64 {
     let entries = file.entries();
     let objects = entries.iter().filter_map(|entry| entry.object().ok());

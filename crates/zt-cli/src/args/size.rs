@@ -1,6 +1,6 @@
-//! A number of bytes as people write it.
+//! A number of bytes, as people write it.
 
-/// `5GB`, `1.5 GiB`, `4096`: decimal units as on the Hub, binary ones with an `i`, in any case.
+/// Parses `5GB`, `1.5 GiB` or `4096`. Units are decimal as on the Hub, and binary with an `i`.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 10] = [
         ("", 1),
@@ -14,7 +14,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
         ("GIB", 1 << 30),
         ("TIB", 1 << 40),
     ];
-    let wrong = || "not a size above 0, such as 5GB, 500MB or 2GiB".to_owned();
+    let wrong = || "expected a size above 0, such as 5GB, 500MB or 2GiB".to_owned();
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
@@ -37,7 +37,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "compared before"
+    reason = "the range was checked"
 )]
 fn scaled(number: f64, factor: u64) -> Option<u64> {
     let bytes = number * factor as f64;
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_those_of_the_hub_and_binary_ones() {
+    fn decimal_and_binary_sizes_are_parsed() {
         for (text, bytes) in [
             ("5GB", 5_000_000_000),
             ("500MB", 500_000_000),

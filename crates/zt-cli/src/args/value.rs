@@ -1,4 +1,4 @@
-//! JSON as a value of a manifest: what [`crate::output::json`] prints, read again.
+//! A JSON argument as the value of an attribute: the inverse of [`crate::output::value`].
 
 use std::fmt;
 
@@ -8,17 +8,16 @@ use zt::{Attributes, Value};
 
 use crate::failure::Failure;
 
-/// The value of `text`, with the spellings that `--json` has for what JSON cannot say; `None` where
-/// it is no JSON.
+/// The value of a JSON text; `None` if the text is not JSON. Bytes, tags, NaN and infinities are
+/// spelled as `--json` prints them.
 ///
-/// Integers stay integers, and numbers with a point or an exponent floating-point numbers. So is
-/// `-0`, since no integer has that sign.
+/// A number without a point or an exponent is an integer, except `-0`.
 ///
 /// # Errors
 ///
-/// Code `misuse` for an integer beyond those that CBOR has, and below -2^63 within other JSON; for a
-/// key that begins with `$` and means nothing, and for JSON that no value holds: a number beyond any
-/// float, half a surrogate, arrays nested too deep, a key that is there twice.
+/// Code `misuse` for an integer out of range (the range of CBOR; from -2^63 inside other JSON), for
+/// an unknown key that begins with `$`, and for JSON that no value can hold: a number beyond f64,
+/// half a surrogate, too deep nesting, a duplicate key.
 pub(crate) fn parse(text: &str) -> Option<Result<Value, Failure>> {
     match serde_json::from_str(text) {
         Ok(Unique(json)) => Some(match (large_integer(text), text.trim().parse::<i128>()) {
@@ -27,21 +26,20 @@ pub(crate) fn parse(text: &str) -> Option<Result<Value, Failure>> {
                 Ok(Value::Negative(u64::try_from(!integer).unwrap_or(u64::MAX)))
             }
             (Some(integer), _) => Err(Failure::misuse(format!(
-                "{integer} is beyond the integers that can be stored here; {integer}.0 is a float, and \
-                 --text a text"
+                "{integer} is out of range for integers: write {integer}.0 for a float, or use --text"
             ))),
         }),
-        // What is skipped is held to the grammar alone.
+        // JSON by its grammar, but not a value that we can store.
         Err(error) => serde_json::from_str::<IgnoredAny>(text).is_ok().then(|| {
-            let message = format!("{text} is JSON, but cannot be stored: {error}");
+            let message = format!("{text} is JSON that cannot be stored: {error}");
             Err(Failure::misuse(message))
         }),
     }
 }
 
-/// An integer of a JSON text that `serde_json` would round.
+/// The first integer in a JSON text that `serde_json` would round.
 fn large_integer(text: &str) -> Option<&str> {
-    // A text between quotes is none, whatever it says; only in texts there is something escaped.
+    // Digits between quotes are not an integer. Only a quoted text has escapes.
     let (mut is_text, mut is_escaped) = (false, false);
     let is_outside = |character: char| {
         match character {
@@ -59,7 +57,7 @@ fn large_integer(text: &str) -> Option<&str> {
     numbers.find(|part| part.parse::<i64>().is_err() && part.parse::<u64>().is_err())
 }
 
-/// JSON in which no key of an object is repeated. `serde_json` keeps the last value of such a key.
+/// JSON without duplicate keys. `serde_json` alone would keep the last value of such a key.
 struct Unique(Json);
 
 impl<'de> Deserialize<'de> for Unique {
@@ -113,9 +111,7 @@ impl<'de> Visitor<'de> for AnyJson {
         let mut map = serde_json::Map::new();
         while let Some((key, Unique(item))) = pairs.next_entry::<String, _>()? {
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format_args!(
-                    "the key {key:?} is there twice"
-                )));
+                return Err(A::Error::custom(format_args!("duplicate key {key:?}")));
             }
             map.insert(key, item);
         }
@@ -138,7 +134,11 @@ fn value(json: Json) -> Result<Value, Failure> {
         Json::Object(map) if map.keys().any(|key| key.starts_with('$')) => {
             let spelled = serde_json::to_string(&map).unwrap_or_default();
             let meaning = special(map)?;
-            meaning.ok_or_else(|| Failure::misuse(format!("{spelled} means nothing here")))?
+            meaning.ok_or_else(|| {
+                Failure::misuse(format!(
+                    "{spelled} is not a known spelling: only $bytes, $float and $tag are"
+                ))
+            })?
         }
         Json::Object(map) => {
             let pairs = map
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_read_again() {
+    fn printed_values_parse_to_the_same() {
         for text in [
             "null",
             "true",
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_none_and_what_means_nothing_is_an_error() {
+    fn text_is_none_and_an_unknown_spelling_is_an_error() {
         for text in ["", "Ada", "1.2.3", "{", "'x'", "nan", "[1,]"] {
             assert!(parse(text).is_none(), "{text}");
         }
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_integers_by_how_they_are_written() {
+    fn a_point_or_an_exponent_makes_a_float() {
         for (text, printed) in [
             ("18446744073709551616.0", "1.8446744073709552e+19"),
             ("1e20", "1e+20"),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_is_read_as_it_is_written() {
+    fn base64_is_decoded() {
         for (text, bytes) in [
             ("", &b""[..]),
             ("Zg==", b"f"),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn json_that_no_value_holds_is_no_text_either() {
+    fn json_that_no_value_holds_is_an_error() {
         let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
         let twice = r#"{"a":1,"a":2}"#;
         let twice_below = r#"[{"b":{"a":1,"\u0061":1}}]"#;

@@ -1,4 +1,4 @@
-//! How components of `.zt` files are stored, by the arguments of those commands that write them.
+//! How the components of a `.zt` file are written.
 
 use clap::{Args, ValueEnum};
 use zt::{Compression, DEFAULT_LEVEL, DigestAlgorithm, Kind, WriteOptions};
@@ -7,12 +7,12 @@ use zt_convert::ZT;
 use crate::args::jobs::Jobs;
 use crate::failure::Failure;
 
-/// What every command takes that writes components.
+/// The options of every command that writes components.
 #[derive(Debug, Args)]
 pub(crate) struct WriteArgs {
-    /// Compress components that shrink, at this level [3]; `auto` chooses for each, by a sample.
-    /// What follows is the level if it is a number or `auto`. Without it, all is stored raw, also
-    /// what was compressed, but for planes
+    /// Compress with zstd at this level, from -7 to 22 [default: 3]; `auto` decides for each
+    /// component from a sample. A component that does not shrink stays raw. Without --zstd, OUT is
+    /// not compressed, even if an input is
     #[arg(
         long,
         value_name = "LEVEL",
@@ -22,17 +22,17 @@ pub(crate) struct WriteArgs {
         value_parser = compression
     )]
     zstd: Option<Compression>,
-    /// Split floating-point tensors into planes of bytes, which compress without loss; components
-    /// are compressed as with --zstd=auto unless --zstd says otherwise
+    /// Split floating-point tensors into planes of bytes, which compress better and lose nothing;
+    /// --zstd=auto is then the default
     #[arg(long)]
     planes: bool,
-    /// The digest to record of each component, whichever it had [crc32c]
+    /// Digest to store for each component [default: crc32c]
     #[arg(long, value_enum)]
     digest: Option<Digest>,
-    /// Begin components at multiples of so many bytes: a power of two from 64 to 2^30
+    /// Alignment of components in bytes: a power of two from 64 to 2^30
     #[arg(long, value_name = "N", value_parser = alignment)]
     align: Option<u64>,
-    /// Store components of the same bytes as often as the inputs have them, instead of once
+    /// Store every component separately; by default, equal bytes are stored once
     #[arg(long)]
     pub(crate) no_dedup: bool,
     #[command(flatten)]
@@ -47,21 +47,21 @@ enum Digest {
 }
 
 impl WriteArgs {
-    /// The options, where files of kind `target` are written.
+    /// The options for files of kind `target`.
     ///
     /// # Errors
     ///
-    /// Code `misuse` for what only `.zt` files have a use for.
+    /// Code `misuse` for an option that applies to `.zt` files alone.
     pub(crate) fn options_for(&self, target: Kind) -> Result<WriteOptions, Failure> {
         match self.only_of_zt() {
             Some(flag) if target != ZT => Err(Failure::misuse(format!(
-                "{flag} is for .zt files, and {target} is to be written"
+                "{flag} is for .zt output, but the output is {target}"
             ))),
             _ => self.options(),
         }
     }
 
-    /// The first of those that were given that only `.zt` files have a use for.
+    /// The first given option that applies to `.zt` files alone.
     fn only_of_zt(&self) -> Option<&'static str> {
         let given = [
             ("--zstd", self.zstd.is_some()),
@@ -107,7 +107,7 @@ pub(crate) fn compression(text: &str) -> Result<Compression, String> {
     match text.parse() {
         Ok(level) if LEVELS.contains(&level) => Ok(Compression::Zstd(level)),
         _ if text == "auto" => Ok(Compression::Auto),
-        _ => Err("`auto`, or a level from -7 to 22".to_owned()),
+        _ => Err("expected `auto` or a level from -7 to 22".to_owned()),
     }
 }
 
@@ -116,7 +116,7 @@ fn alignment(text: &str) -> Result<u64, String> {
     let align = text.parse().ok().filter(|align: &u64| {
         align.is_power_of_two() && (zt::container::ALIGNMENT..=1 << 30).contains(align)
     });
-    align.ok_or_else(|| "not a power of two from 64 to 2^30".to_owned())
+    align.ok_or_else(|| "expected a power of two from 64 to 2^30".to_owned())
 }
 
 const _: () = assert!(DEFAULT_LEVEL == 3, "the help says so");

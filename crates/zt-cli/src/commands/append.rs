@@ -1,4 +1,4 @@
-//! `zt append`: objects of other files into one that is there.
+//! `zt append`: add the objects of other files to a `.zt` file.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use zt_convert::{Summary, ZT, is_same_file};
 
 use crate::args::convert::ConvertArgs;
-use crate::args::edit::{EditArgs, told};
+use crate::args::edit::{EditArgs, edit_line};
 use crate::args::write::WriteArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -19,17 +19,16 @@ use crate::progress::Progress;
 
 /// Add the objects of other files to a .zt file
 ///
-/// Whoever opens FILE meanwhile, with any program, finds it as it was; then with all that is added.
-/// (A program that maps FILE, as the official one does, must not be opening it at that moment.)
-/// So it is left if this is interrupted or the disk is full. A kill, too, loses nothing that was
-/// there: what it may leave behind the end the next edit takes away, or `zt repair` if the file no
-/// longer opens. What is in FILE stays where it is. Attributes that FILE lacks are added.
+/// Readers see the old FILE until the edit commits, and the new one after it. A program that maps
+/// FILE, as the official one does, must not open it at the moment of the commit. After Ctrl-C, or on
+/// a full disk, FILE is unchanged. A kill loses no data: the next edit removes the incomplete end,
+/// and `zt repair` does so if FILE no longer opens. Attributes that FILE lacks are added.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     editing: EditArgs,
-    /// The files to read, of any kind; no name may occur twice, or be in FILE
+    /// Files of any kind; no two objects may have one name, also not with FILE
     #[arg(required = true, value_name = "IN")]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -44,9 +43,8 @@ Examples:
   zt append model.zt layers.40.npz layers.41.npz --zstd
   zt append model.zt adapter.safetensors --dry-run
 
-With --json the keys are `file`, `dry_run`, `inputs`, `added` (the names), `objects` and `bytes` of
-values that were added, `shared_bytes` of them that were not stored again, `file_size`, `left_out`
-(the names) and `warnings`.";
+Keys of --json: `file`, `dry_run`, `inputs`, `added` (names), `objects` and `bytes` (added),
+`shared_bytes` (not stored again), `file_size`, `left_out` (names), `warnings`.";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -66,12 +64,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let editing = &arguments.editing;
     let write = arguments.storing.options()?;
     let (inputs, total) = arguments.taking.open(&arguments.inputs)?;
-    // A dry run is not told by the library, which does not know the file then.
+    // The library checks this too, but it does not know the file in a dry run.
     let mut read = inputs.iter().flat_map(zt_convert::Input::paths);
     if read.any(|input| is_same_file(input, &editing.file)) {
         return Err(Failure::overwrite(
             &editing.file,
-            "is one of the inputs, and cannot be added to itself",
+            "is one of the inputs and cannot be added to itself",
         ));
     }
     let progress = Progress::new(Some(total));
@@ -105,14 +103,14 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             warnings: warnings(&summary.warnings),
         })?;
     } else {
-        output.line(&told(editing, &what(&summary, file_size)))?;
+        output.line(&edit_line(editing, &summary_line(&summary, file_size)))?;
     }
     Ok(Exit::Ok)
 }
 
-fn what(summary: &Summary, file_size: u64) -> String {
+fn summary_line(summary: &Summary, file_size: u64) -> String {
     format!(
-        "{} added, {}{}; {} in all{}",
+        "{} added, {}{}; the file has {}{}",
         count(summary.objects, "object", "objects"),
         human(summary.bytes),
         shared(summary.shared),

@@ -1,4 +1,4 @@
-//! `zt bench`: how fast a file reads, verifies and is stored anew on this machine.
+//! `zt bench`: measure how fast this machine reads, verifies and writes a file.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -20,18 +20,17 @@ use crate::output::table::Table;
 use crate::output::text::{count, printable};
 use crate::progress::Progress;
 
-/// Measure how fast a file reads, verifies and is stored anew on this machine
+/// Measure how fast this machine reads, verifies and writes a file
 ///
-/// Every operation takes a turn in each round, after one round that warms up and is not counted:
-/// so what is measured is the machine and not the disk, and what disturbs one operation disturbs
-/// all. Nothing is written: what is stored anew is counted and dropped. A file that is damaged is
-/// not measured, and the exit is that of `zt verify`.
+/// Each round runs every operation once. The first round is not counted, so that the file comes from
+/// the cache and not from the disk. Nothing is written to the disk. A damaged file is not measured,
+/// and the exit code is that of `zt verify`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The file, of any kind; for a sharded set, its index
+    /// A file of any kind, or the index of a sharded set
     file: PathBuf,
-    /// Rounds in which every operation takes a turn
+    /// Number of rounds
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
     #[command(flatten)]
@@ -47,20 +46,19 @@ Examples:
   zt bench --json model.gguf | jq '.operations[] | {operation, bytes_per_second}'
 
 Operations:
-  file      read the bytes of the file, 1 MiB at a time, on one thread: what the system can do
-  memory    copy as many bytes in memory, on one thread: what the memory can do
-  open      open the file
-  stream    read and decode every component in order, 1 MiB at a time, digests compared
-  own       read and decode each component into memory of its own, digests compared
-  verify    check everything, as `zt verify` does
-  raw       store all of it as .zt with crc32c, uncompressed; this and what follows reads it, too
+  file       read the bytes of the file, 1 MiB at a time, on one thread
+  memory     copy the same number of bytes in memory, on one thread
+  open       open the file
+  stream     read and decode every component in order, 1 MiB at a time, and check its digest
+  own        read and decode each component into new memory, and check its digest
+  verify     check everything, as `zt verify` does
+  raw        read the file and write it as .zt, uncompressed, with crc32c
   zstd-1, zstd-3
-            the same, compressed at that level
-  zstd-auto the same, compressed as a sample of each component advises
+             the same, compressed at level 1 or 3
+  zstd-auto  the same, compressed where a sample of a component shrinks
 
-With --json the keys of an operation are `operation`, `bytes` that it is done to (null for `open`),
-the `seconds` of the median round, `seconds_min`, `seconds_max`, `bytes_per_second` and, where it
-stores, `output_size`.";
+Keys of an operation with --json: `operation`, `bytes` (null for `open`), `seconds` (median),
+`seconds_min`, `seconds_max`, `bytes_per_second` and, for raw and zstd, `output_size`.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
@@ -124,12 +122,12 @@ struct OperationBody {
     output_size: Option<u64>,
 }
 
-/// What one turn has given.
+/// The result of one operation in one round.
 struct Turn {
     took: Duration,
-    /// Bytes that it was done to.
+    /// Bytes that were read or copied.
     bytes: Option<u64>,
-    /// Bytes that came out.
+    /// Bytes that were written.
     stored: Option<u64>,
 }
 
@@ -138,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let file = opened.file();
     let decoded = decoded_len(file);
     let rounds = u64::from(arguments.rounds).saturating_add(1);
-    // Every operation but `open` goes over all bytes.
+    // Every operation except `open` reads all bytes.
     let work = decoded.saturating_mul(rounds.saturating_mul(OPERATIONS.len() as u64 - 1));
     let progress = Progress::new(Some(work));
     let bench = Bench {
@@ -230,21 +228,21 @@ fn table(document: &Document<'_>) -> Table {
     table
 }
 
-/// Bytes that are read or copied at a time.
+/// Bytes of one read or copy.
 const PIECE: usize = 1 << 20;
 
 struct Bench<'a> {
     path: &'a Path,
     opening: &'a OpenArgs,
-    /// All files that are read: several for a sharded set.
+    /// All files that are read; a sharded set has several.
     paths: &'a [PathBuf],
     jobs: Option<usize>,
     progress: &'a Progress,
 }
 
 impl Bench<'_> {
-    /// Does the operation once. The file is opened anew each time, because an open one remembers
-    /// which digests it has compared.
+    /// Runs an operation once. It opens the file again, because an open file remembers which digests
+    /// it has checked.
     fn turn(&self, operation: Operation) -> Result<Turn, Failure> {
         let opened = match operation {
             Operation::Open | Operation::File | Operation::Memory => None,
@@ -291,15 +289,15 @@ impl Bench<'_> {
         Ok(total)
     }
 
-    /// Between two stretches that are larger than caches, however small the file is: a small one
-    /// is copied as if it were as long as they. They are made before the time runs.
+    /// Copies between two buffers that are larger than the caches. A smaller file counts as one
+    /// buffer. The buffers are made before the time is taken.
     fn memory(&self) -> Result<Turn, Failure> {
-        const STRETCH: usize = 64 << 20;
+        const BUFFER: usize = 64 << 20;
         let total = self.paths.iter().filter_map(|path| path.metadata().ok());
         let total = total
             .map(|metadata| metadata.len())
             .fold(1, u64::saturating_add);
-        let (from, mut to) = (vec![1u8; STRETCH], vec![2u8; STRETCH]);
+        let (from, mut to) = (vec![1u8; BUFFER], vec![2u8; BUFFER]);
         let start = Instant::now();
         let mut done = 0;
         while done < total {
@@ -307,7 +305,7 @@ impl Bench<'_> {
                 to.copy_from_slice(from);
             }
             black_box(&mut to);
-            done = self.count(done, STRETCH as u64)?;
+            done = self.count(done, BUFFER as u64)?;
         }
         Ok(Turn {
             took: start.elapsed(),
@@ -360,7 +358,7 @@ impl Bench<'_> {
         }
     }
 
-    /// How many bytes went in and came out.
+    /// The bytes that were read and written.
     fn store(&self, opened: Input, compression: Compression) -> Result<(u64, u64), Failure> {
         let report = |bytes| self.progress.report(bytes);
         let mut options = ConvertOptions::new(zt_convert::ZT);
@@ -373,7 +371,7 @@ impl Bench<'_> {
         Ok((summary.bytes, summary.byte_len))
     }
 
-    /// The sum, unless the user has had enough.
+    /// Adds to the sum, and stops if the user asks for it.
     fn count(&self, total: u64, more: u64) -> Result<u64, Failure> {
         self.progress.advance(more)?;
         Ok(total.saturating_add(more))

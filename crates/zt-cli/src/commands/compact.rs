@@ -1,19 +1,19 @@
-//! `zt compact`: a file without the bytes that belong to nobody.
+//! `zt compact`: remove unused bytes from a `.zt` file.
 
 use clap::Args;
 use serde::Serialize;
 
-use crate::args::edit::{EditArgs, told};
+use crate::args::edit::{EditArgs, edit_line};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::size::human;
 use crate::progress::Progress;
 
-/// Write a .zt file anew without what edits have left in it
+/// Remove the unused bytes that edits leave in a .zt file
 ///
-/// Components are moved as they are stored, and their digests are checked on the way. The new file
-/// takes the place of the old one when it is whole: until then there is room for both on the disk.
-/// Those who have the old one open keep it.
+/// Stored components are copied unchanged, and their digests are checked. The new file replaces the
+/// old one when it is complete, so the disk needs room for both. A program that has the old file
+/// open keeps it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -23,10 +23,10 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  zt compact model.zt --dry-run    how much it would save
+  zt compact model.zt --dry-run    print how much it would save
   zt compact model.zt
 
-With --json the keys are `file`, `dry_run`, `old_file_size` and `file_size`.";
+Keys of --json: `file`, `dry_run`, `old_file_size`, `file_size`.";
 
 #[derive(Serialize)]
 struct Document {
@@ -55,10 +55,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         })?;
     } else {
         let what = match old_len.checked_sub(new_len) {
-            Some(0) | None => format!("{}, nothing to give back", human(new_len)),
-            Some(saved) => format!("{} given back, {} left", human(saved), human(new_len)),
+            Some(0) | None => format!("no unused bytes, {}", human(new_len)),
+            Some(saved) => format!("{} removed, {} left", human(saved), human(new_len)),
         };
-        output.line(&told(editing, &what))?;
+        output.line(&edit_line(editing, &what))?;
     }
     Ok(Exit::Ok)
 }

@@ -1,4 +1,4 @@
-//! `zt completions`: what a shell needs to complete our arguments.
+//! `zt completions`: a script that completes our arguments in a shell.
 
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -33,7 +33,7 @@ pub(crate) fn run(
     mut program: Command,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    // Into memory first: the generator panics where it cannot write.
+    // Into memory first, because the generator panics if it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut program, "zt", &mut script);
     if output.json {

@@ -1,4 +1,4 @@
-//! `zt convert`: from any files to one of another kind, or stored in another way.
+//! `zt convert`: write the objects of any files to one file of any kind.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -19,22 +19,20 @@ use crate::output::text::{count, left_out, printable, shared};
 use crate::output::{Output, of_stdout};
 use crate::progress::Progress;
 
-/// Convert files to another kind, or store them in another way
+/// Convert files to another kind, or change compression, digests or types
 ///
-/// All objects and attributes of all inputs go to OUT, in memory that does not grow with their
-/// size. What OUT's kind cannot say is an error that names the object; so is a tensor or an attribute
-/// that an input has twice. What else there is to be warned of in the inputs is said again. OUT appears
-/// whole or not at all.
+/// Writes all objects and attributes of the inputs to OUT. Several inputs are merged. An object that
+/// the kind of OUT cannot represent is an error, and so is a duplicate name. Memory use does not grow
+/// with the size of the tensors. OUT appears complete or not at all. Warnings about the inputs are
+/// repeated.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "zt convert [OPTIONS] <IN>... <OUT>")]
 pub(crate) struct Arguments {
-    /// The files to read, of any kind: several are merged, and no name may occur twice. The last is
-    /// OUT, the file to write; `-` is stdout
-    // One list: between two positional arguments of which the first is repeated, there can be no
-    // options.
+    /// The inputs, of any kind, and last OUT, the file to write; `-` as OUT is stdout
+    // One list, because clap allows no options between a repeated positional argument and another.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What to write, instead of what the extension of OUT says; `squizd` is an experiment
+    /// Kind of OUT; by default, its extension decides. `squizd` is experimental
     #[arg(long, value_name = "KIND", value_parser = kinds(|kind| kind.writer().is_some()))]
     to: Option<Kind>,
     #[command(flatten)]
@@ -73,7 +71,7 @@ struct Document<'a> {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Some((out, paths @ [_, ..])) = arguments.files.split_last() else {
         return Err(Failure::misuse(
-            "the file to write is not given: IN... OUT are at least two",
+            "expected at least two files: an input and OUT",
         ));
     };
     let to_stdout = is_stdout(out);
@@ -81,12 +79,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let write = arguments.storing.options_for(target)?;
     if to_stdout && output.json {
         return Err(Failure::misuse(
-            "stdout cannot hold both the file and the JSON",
+            "stdout cannot take both OUT and the JSON document",
         ));
     }
     if to_stdout && io::stdout().is_terminal() && !arguments.force {
         return Err(Failure::misuse(
-            "the file would go to the terminal: redirect it, or use --force",
+            "OUT would be written to the terminal: redirect stdout, or use --force",
         ));
     }
     let (inputs, total) = arguments.taking.open(paths)?;
@@ -112,10 +110,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         }
         return Ok(Exit::Ok);
     }
-    tell(paths, out, target, &summary, output)
+    print(paths, out, target, &summary, output)
 }
 
-fn tell(
+fn print(
     inputs: &[PathBuf],
     out: &Path,
     target: Kind,
@@ -148,7 +146,7 @@ fn tell(
     Ok(Exit::Ok)
 }
 
-/// What to write.
+/// The kind of the output.
 fn target(to: Option<Kind>, out: &Path, to_stdout: bool) -> Result<Kind, Failure> {
     let named = to.or_else(|| {
         if to_stdout {
@@ -160,7 +158,7 @@ fn target(to: Option<Kind>, out: &Path, to_stdout: bool) -> Result<Kind, Failure
     named.ok_or_else(|| {
         let path = out.display();
         Failure::misuse(format!(
-            "{path}: the extension does not say what to write, and there is no --to"
+            "{path}: the extension is of no kind that can be written: use --to KIND"
         ))
     })
 }
@@ -180,7 +178,7 @@ fn convert_to_stdout(inputs: &[Input], options: &ConvertOptions<'_>) -> Result<S
     })
 }
 
-/// Stdout without the standard library's search for line breaks.
+/// Stdout without the line buffer of the standard library.
 #[cfg(unix)]
 fn stdout() -> io::Result<std::fs::File> {
     use std::os::fd::AsFd;
@@ -192,7 +190,7 @@ fn stdout() -> io::Result<io::Stdout> {
     Ok(io::stdout())
 }
 
-/// Remembers whether the reader of a pipe has gone.
+/// Remembers whether the reader has closed the pipe.
 struct Stdout<'c, W> {
     out: W,
     closed: &'c AtomicBool,

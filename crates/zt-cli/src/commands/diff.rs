@@ -1,4 +1,4 @@
-//! `zt diff`: what has changed from one file to another, whatever kinds they are.
+//! `zt diff`: compare two files of any kind.
 
 use std::path::{Path, PathBuf};
 
@@ -16,31 +16,31 @@ use crate::output::text::{cell, count, printable, shape};
 use crate::output::value::{Any, Float};
 use crate::progress::Progress;
 
-/// Compare two files: names, shapes, formats, attributes, types and values of all tensors
+/// Compare two files: names, shapes, formats, attributes, types and values
 ///
-/// How values are stored does not matter: compression, digests, order, the kind of file. Values of
-/// one type are the same where their bits are; spec/diff.md says the rest. Objects are compared by
-/// name, those of two .npy files, which have none, with each other.
+/// Compression, digests, order and the kind of a file do not matter. Two values of one type are
+/// equal if their bits are; spec/diff.md has the details. Objects are compared by name, except that
+/// the arrays of two .npy files have no names and are compared with each other.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The first file, of any kind; for a sharded set, its index
+    /// The first file of any kind, or the index of a sharded set
     a: PathBuf,
     /// The second file
     b: PathBuf,
-    /// Say how far values are apart: the largest difference, absolute, relative and in steps of
-    /// their type (ulp), and where
+    /// Print the largest difference of values and its position: absolute, relative, and in steps of
+    /// the type (ulp)
     #[arg(long)]
     values: bool,
-    /// Take values for the same that are no farther apart than this [0]
+    /// Treat values as equal up to this absolute difference [default: 0]
     #[arg(long, value_name = "X", value_parser = tolerance)]
     atol: Option<f64>,
-    /// Take values for the same that are no farther apart than this times the second one's
-    /// magnitude [0]; the two add up, as in NumPy's allclose
+    /// Treat values as equal up to this difference relative to the value in B [default: 0]; both
+    /// tolerances add up, as in NumPy's allclose
     #[arg(long, value_name = "X", value_parser = tolerance)]
     rtol: Option<f64>,
-    /// Compare dense values: sparse tensors filled in, quantized ones as f32, planes put together;
-    /// formats do not matter then
+    /// Compare dense values and ignore formats: sparse tensors with their zeros, quantized ones as
+    /// f32, planes joined
     #[arg(long)]
     dense: bool,
     #[command(flatten)]
@@ -57,19 +57,26 @@ Examples:
   zt diff --dense model.zt planes.zt
   zt diff --json a.zt b.zt | jq -r '.changed[].name'
 
-Exit: 0 nothing differs, 1 something does or is damaged, 4 all that was found is that something
-cannot be read. With --json one document: `same`; `only_a` and `only_b`, names; `changed`, of
-each object `name` and `changes`; `attributes`, changes of the files' own; `unchanged`, how many
-objects are the same. A change has `what`: `shape`, `format`, `dtype`, `type` or `attribute`
-with `a` and `b`; `component`, which one side alone has; `values` with `different` of `count`,
-`first`, `nan`, `max_abs`, `max_rel` and `max_ulp`; `unreadable` with `error`.";
+Exit: 0  the files are the same
+      1  they differ, or an object is damaged
+      3  a file is refused as a whole
+      4  a file cannot be read
+
+Keys of --json: `a` and `b` (paths), `same`, `only_a` and `only_b` (names), `changed` (each with
+`name` and `changes`), `attributes` (changes of the attributes of the file) and `unchanged` (the
+number of equal objects). Each change has `what`:
+  shape, format, dtype, type   with `a` and `b`
+  attribute                    with `key`, `a` and `b`
+  component                    with `component` and `in`, the file that has it
+  values                       with `different`, `count`, `first`, `nan`, `max_abs`, `max_rel`, `max_ulp`
+  unreadable                   with `in` and `error`";
 
 fn tolerance(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let value: f64 = text.parse().map_err(|_| "expected a number".to_owned())?;
     if value >= 0.0 {
         return Ok(value);
     }
-    Err("not 0 or more".to_owned())
+    Err("expected a number of 0 or more".to_owned())
 }
 
 #[derive(Serialize)]
@@ -103,7 +110,7 @@ enum ChangeBody<'a> {
     },
     Attribute {
         key: Any<'a>,
-        /// No key where there is no attribute: its value may be null.
+        /// The key is missing if the attribute is, because a value may be null.
         #[serde(skip_serializing_if = "Option::is_none")]
         a: Option<Any<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,7 +169,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         dense: arguments.dense,
         ..DiffOptions::default()
     };
-    // Their only name is the file's, and the files are two.
+    // Each array is named after its file.
     options.nameless = a.kind() == NPY && b.kind() == NPY;
     options.threads = arguments.jobs.threads();
     options.progress = Some(&report);
@@ -190,7 +197,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     };
     let mut changes = diff.changed.iter().flat_map(|object| &object.changes);
     if !arguments.dense && changes.any(|change| matches!(change, Change::Format { .. })) {
-        output.hint("--dense compares the values of objects, whatever their formats");
+        output.hint("--dense compares values and ignores formats");
     }
     let exit = if has_difference {
         Exit::Failed
@@ -218,7 +225,7 @@ fn document<'a>(arguments: &Arguments, diff: &'a Diff) -> Document<'a> {
     }
 }
 
-/// `None` for a change that this program does not know yet.
+/// `None` for a change that this program does not know.
 fn body(change: &Change) -> Option<ChangeBody<'_>> {
     Some(match change {
         Change::Shape { a, b } => ChangeBody::Shape { a, b },
@@ -275,7 +282,7 @@ const fn letter(side: Side) -> &'static str {
     }
 }
 
-/// What the two files are called in lines for people.
+/// The path of a file, for a terminal.
 fn short(path: &Path) -> String {
     printable(&path.display().to_string()).into_owned()
 }
@@ -283,7 +290,7 @@ fn short(path: &Path) -> String {
 /// Lines for people.
 struct Text<'f> {
     names: [String; 2],
-    /// The file that knows the dimensions of what both have.
+    /// The first file, for the shapes of its objects.
     first: &'f File,
 }
 
@@ -317,7 +324,7 @@ impl Text<'_> {
         let objects = |number: usize| count(number as u64, "object", "objects");
         lines.push(if diff.is_same() {
             format!(
-                "nothing differs; {} the same",
+                "no differences in {}",
                 count(diff.same, "object", "objects")
             )
         } else {
@@ -374,7 +381,7 @@ fn role(change: &Change) -> Option<&str> {
     }
 }
 
-/// An attribute as JSON, `none` where there is none.
+/// An attribute as JSON; `none` if it is missing.
 fn json(value: Option<&Value>) -> String {
     let Some(value) = value else {
         return "none".to_owned();
@@ -415,7 +422,7 @@ fn values(diff: &ValueDiff, dimensions: Option<&[u64]>) -> String {
     text
 }
 
-/// Where a value is, of which the place in row-major order is known.
+/// The indices of a row-major position.
 fn indices(mut at: u64, dimensions: &[u64]) -> Option<Vec<u64>> {
     let mut indices = Vec::with_capacity(dimensions.len());
     for dimension in dimensions.iter().rev() {

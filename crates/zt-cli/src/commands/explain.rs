@@ -1,4 +1,4 @@
-//! `zt explain`: what the code of an error or a warning means.
+//! `zt explain`: explain the code of an error or a warning.
 
 use clap::Args;
 use serde::Serialize;
@@ -12,8 +12,7 @@ use crate::output::table::Table;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The code, as in `error[digest-mismatch]` or `warning[ambiguous]`; without one, all of them
-    /// are listed
+    /// The code, as in `error[digest-mismatch]` or `warning[ambiguous]`; all codes by default
     code: Option<String>,
 }
 
@@ -23,9 +22,10 @@ Examples:
   zt explain 'warning[alignment]'
   zt explain
 
-Some codes are of errors and of warnings. With --json the keys are `severity` (`error` or
-`warning`), `code`, `meaning`, and `fault` and `remedy`, which are null for warnings; without a
-code, a list of these.";
+A few codes are used by errors and by warnings.
+
+Keys of --json: `severity` (`error` or `warning`), `code`, `meaning`, `fault` and `remedy` (null for
+a warning). Without CODE, the document is a list.";
 
 #[derive(Serialize)]
 struct Document {
@@ -66,7 +66,7 @@ impl From<&WarningInfo> for Document {
     }
 }
 
-/// What a warning means, and where it comes from.
+/// The meaning of a warning, after its source.
 fn meaning(info: &WarningInfo) -> String {
     format!("{}: {}", info.from, info.meaning)
 }
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let Some(code) = &arguments.code else {
         return list(output);
     };
-    // As it stands in a message, brackets and all, or in snake case, will do.
+    // The code may be given as a message prints it, with brackets, or in snake case.
     let asked = code.trim_end_matches(':');
     let within = |severity| {
         asked
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             let own = own.filter(|code| codes::explain(code).is_none());
             let known = errors.chain(own).collect::<Vec<_>>().join(", ");
             return Err(Failure::misuse(format!(
-                "there is no code {code:?}; the codes are {known}"
+                "unknown code {code:?}; the codes are {known}"
             )));
         }
     }
@@ -115,8 +115,8 @@ fn explain(info: &CodeInfo, output: &mut Output) -> Result<(), Failure> {
     let fault = match info.fault {
         Blame::File => "the file",
         Blame::System => "the system",
-        Blame::Build => "nobody: this build does not cover it",
-        Blame::Limits => "nobody: the limits forbid it",
+        Blame::Build => "none: this build does not support it",
+        Blame::Limits => "none: the limits forbid it",
         Blame::Caller => "the call",
     };
     let CodeInfo {

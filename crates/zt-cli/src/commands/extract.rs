@@ -1,4 +1,4 @@
-//! `zt extract`: objects as NumPy's `.npy` files.
+//! `zt extract`: write objects as `.npy` files of NumPy.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -24,20 +24,20 @@ use crate::progress::Progress;
 /// Extract objects to .npy files
 ///
 /// Sparse and quantized objects are written as their dense values. NumPy has no bf16 and no FP8:
-/// such values are written as f32, which holds each of them exactly. In a folder, the file of an
-/// object has the object's name with all that is not safe in a file name percent-encoded.
+/// they are written as f32, which holds each value exactly. In a folder, a file is named after its
+/// object, and characters that are unsafe in a file name are percent-encoded.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The file, of any kind; for a sharded set, its index
+    /// A file of any kind, or the index of a sharded set
     file: PathBuf,
-    /// The objects; all of them by default
+    /// Names of objects; all by default
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// A folder, made if it does not exist, or, for one object, a file that ends in .npy
+    /// The folder for the files, made if it does not exist; for one object also a path that ends in .npy
     #[arg(short, long, value_name = "DIR|OUT.npy")]
     output: PathBuf,
-    /// Extract a part of each, as NumPy slices: `0:4,:`, `-1`, `::2,...`
+    /// Part of each object, as NumPy slices: `0:4,:`, `-1`, `::2,...`
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
     slice: Option<String>,
     /// Replace files that exist; the input is never replaced
@@ -57,11 +57,11 @@ Examples:
 struct Document {
     file: String,
     extracted: Vec<Extracted>,
-    /// Objects of which there is no file.
+    /// Objects that were not written.
     errors: Vec<ErrorBody>,
 }
 
-/// One file that was written.
+/// A written file.
 #[derive(Serialize)]
 struct Extracted {
     name: String,
@@ -70,7 +70,7 @@ struct Extracted {
     descr: String,
     shape: Vec<u64>,
     nbytes: u64,
-    /// What the values were, where NumPy has no such dtype.
+    /// The type of the values, if NumPy does not have it.
     converted_from: Option<String>,
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
                 document.extracted.push(extracted);
                 continue;
             }
-            // The rest would fail as well, or is not wanted any more.
+            // The other objects would fail too, or the user has stopped the work.
             Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Interrupted) => {
                 return Err(error.into());
             }
@@ -128,14 +128,14 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     Ok(exit)
 }
 
-/// Which object goes to which file. Nothing is written before every path is known to be free.
+/// The file of each object. Nothing is written unless every path is free.
 fn plan(arguments: &Arguments, source: &Input) -> Result<Vec<(String, PathBuf)>, Failure> {
     let file = source.file();
     let mut names: Vec<&str> = arguments.names.iter().map(String::as_str).collect();
     let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(*name));
     for name in &names {
-        // A faulty object is reported when its turn comes; one that is not there is a mistake.
+        // An unknown name is an error now. A damaged object is reported later, in its turn.
         if file.get(name).is_none() {
             file.tensor(name)?;
         }
@@ -151,7 +151,7 @@ fn plan(arguments: &Arguments, source: &Input) -> Result<Vec<(String, PathBuf)>,
         let [name] = names[..] else {
             let count = names.len();
             return Err(Failure::misuse(format!(
-                "{count} objects do not fit in one .npy file: name one, or a folder"
+                "{count} objects do not fit in one .npy file: name one object, or give a folder"
             )));
         };
         vec![(name.to_owned(), out.clone())]
@@ -160,7 +160,7 @@ fn plan(arguments: &Arguments, source: &Input) -> Result<Vec<(String, PathBuf)>,
         let mut taken: HashMap<String, &str> = HashMap::new();
         for name in names {
             let file_name = format!("{}.npy", file_name(name));
-            // Encoding keeps names apart, but not every file system does so with cases.
+            // The encoding gives different file names, but some file systems ignore case.
             let key = if cfg!(any(windows, target_os = "macos")) {
                 file_name.to_lowercase()
             } else {
@@ -169,7 +169,7 @@ fn plan(arguments: &Arguments, source: &Input) -> Result<Vec<(String, PathBuf)>,
             if let Some(other) = taken.insert(key, name) {
                 let (name, other) = (printable(name), printable(other));
                 return Err(Failure::misuse(format!(
-                    "{name} and {other} would be one file"
+                    "{name} and {other} would be written to the same file"
                 )));
             }
             plan.push((name.to_owned(), out.join(file_name)));
@@ -191,7 +191,7 @@ fn check_target(path: &Path, source: &Input, force: bool) -> Result<(), Failure>
     }
     match fs::symlink_metadata(path) {
         Err(_) => Ok(()),
-        // A link in the folder may lead out of it.
+        // A link may point out of the folder.
         Ok(metadata) if metadata.is_symlink() => Err(Failure::overwrite(
             path,
             "is a symbolic link, which is not followed",
@@ -200,8 +200,11 @@ fn check_target(path: &Path, source: &Input, force: bool) -> Result<(), Failure>
             Err(Failure::overwrite(path, "exists; --force replaces it"))
         }
         Ok(metadata) if metadata.is_file() => Ok(()),
-        // A pipe would be waited for.
-        Ok(_) => Err(Failure::overwrite(path, "is no file that can be replaced")),
+        // Opening a pipe could block.
+        Ok(_) => Err(Failure::overwrite(
+            path,
+            "is not a file that can be replaced",
+        )),
     }
 }
 
@@ -243,7 +246,7 @@ impl Job<'_> {
         let elements = dense.elements();
         let logical_type = elements.logical_type();
         let mut npy = NpyFile::create(path, name, dense.shape(), elements.dtype, logical_type)?;
-        // A bool that is neither 0 nor 1 would be neither in NumPy.
+        // NumPy would not reject a bool that is neither 0 nor 1.
         elements
             .scalars(file.registry())
             .map_err(|error| Error::from(error).with_object(name))?;
@@ -252,8 +255,8 @@ impl Job<'_> {
         npy.publish()
     }
 
-    /// The dtype and logical type of an object that can go from file to file piece by piece: dense,
-    /// whole, and of values that need no check.
+    /// The dtype and logical type of an object that can be copied piece by piece: a dense one, not
+    /// sliced, whose values need no check.
     fn streamable<'f>(&self, tensor: &Tensor<'f>) -> Option<(DType, Option<&'f str>)> {
         if tensor.format() != "dense" || self.slices.is_some() {
             return None;

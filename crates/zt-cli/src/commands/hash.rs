@@ -1,4 +1,4 @@
-//! `zt hash`: what the tensors are, whatever file they are in.
+//! `zt hash`: an identity of the tensors, independent of the file.
 
 use std::path::PathBuf;
 
@@ -15,18 +15,18 @@ use crate::output::text::printable;
 use crate::output::value::hex;
 use crate::progress::Progress;
 
-/// Hash the decoded bytes of every component, and all of them into one identity of the tensors
+/// Hash the decoded bytes of every component, and all tensors together
 ///
-/// Two files with the same `content` hold the same tensors, whatever their compression, placement,
-/// digests and order. Names and formats belong to it: a tensor as planes or blocks is another than
-/// the dense one, and the name of an .npy file's array is that of the file. Where only values count,
-/// compare the hashes of --dense.
+/// Two files with the same `content` hash hold the same tensors. Compression, offsets, digests and
+/// order do not change it. Names and formats do: a tensor stored as planes has another hash than the
+/// dense tensor. The array of an .npy file is named after the file. To compare values alone, compare
+/// the hashes of --dense.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The file, of any kind; for a sharded set, its index
+    /// A file of any kind, or the index of a sharded set
     file: PathBuf,
-    /// Hash the dense value of every object as well: sparse ones filled in, quantized ones as f32
+    /// Also hash the dense value of every object: sparse tensors with their zeros, quantized ones as f32
     #[arg(long)]
     dense: bool,
     #[command(flatten)]
@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     Failure::unless_closed(printed).map(|()| of_findings(hash.errors()))
 }
 
-/// As `sha256sum` prints them.
+/// Lines in the form of `sha256sum`.
 fn lines_of(name: &str, hash: &ObjectHash) -> Vec<String> {
     let name = printable(name);
     let components = hash.components.iter();
@@ -162,7 +162,8 @@ impl Serialize for ObjectBody<'_> {
                     .iter()
                     .map(|(role, bytes)| (role.as_str(), bytes.into()))
                     .collect();
-                // Asked for, `null` says that there is none; not asked for, there is no key.
+                // With --dense, `null` means that there is no dense value. Without it, there is no
+                // key.
                 let dense = dense.then(|| hash.dense.as_ref().map(DenseBody::from));
                 Hashed {
                     components: Pairs(&components),

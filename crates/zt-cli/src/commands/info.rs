@@ -1,4 +1,4 @@
-//! `zt info`: a file in numbers.
+//! `zt info`: totals of a file.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -15,11 +15,11 @@ use crate::output::size::{human, percent};
 use crate::output::text::{cell, count, printable};
 use crate::output::value::Attributes;
 
-/// Show a file's totals
+/// Show totals: parameters, bytes by type and format, digests, attributes
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The file, of any kind; for a sharded set, its index
+    /// A file of any kind, or the index of a sharded set
     file: PathBuf,
     #[command(flatten)]
     opening: OpenArgs,
@@ -48,14 +48,14 @@ struct Document<'a> {
 #[derive(Default, Serialize)]
 struct Totals {
     objects: u64,
-    /// Objects that cannot be read; they are in `objects` and in no other number.
+    /// Objects that cannot be read. Apart from this, only `objects` counts them.
     faulty: u64,
     components: u64,
-    /// Elements of all shapes, stored or not.
+    /// Elements of all shapes, also those that a sparse format does not store.
     parameters: u64,
-    /// Bytes after decoding, where the file says how many.
+    /// Bytes after decoding, as far as they are known.
     decoded_size: u64,
-    /// Bytes as stored. A range of a `.zt` file that several components share counts once.
+    /// Stored bytes. A range of a `.zt` file that several components share counts once.
     stored_size: u64,
     /// Decoded bytes by type of the elements.
     bytes_by_dtype: BTreeMap<String, u64>,
@@ -66,8 +66,8 @@ struct Totals {
     /// Stored bytes by encoding.
     bytes_by_encoding: BTreeMap<String, u64>,
     digests: Coverage,
-    /// The largest power of two that divides the offset of every blob that is not empty and lies in
-    /// a file; offsets in bytes that were made out of a file's say nothing about it.
+    /// The largest power of two that divides the offsets of all blobs, except for empty blobs and
+    /// blobs that are not a range of the file.
     alignment: Option<u64>,
 }
 
@@ -76,7 +76,7 @@ struct Totals {
 struct Coverage {
     crc32c: u64,
     sha256: u64,
-    /// Of an algorithm that cannot be checked here.
+    /// Digests of an unknown algorithm.
     unknown: u64,
     none: u64,
 }
@@ -132,7 +132,7 @@ impl Totals {
                 let format = object.format.to_string();
                 add(totals.bytes_by_format.entry(format).or_default(), decoded);
                 let range = (blob.span.offset(), blob.span.byte_len());
-                // Offsets in a set of several files may be equal without being shared.
+                // In a set, equal offsets are in different files.
                 if file.layout().is_none() || spans.insert(range) {
                     add(&mut totals.stored_size, blob.span.byte_len());
                     let encoding = blob.encoding.as_str().to_owned();

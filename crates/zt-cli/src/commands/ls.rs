@@ -1,4 +1,4 @@
-//! `zt ls`: what is in a file.
+//! `zt ls`: list the objects of a file.
 
 use std::path::PathBuf;
 
@@ -20,15 +20,15 @@ use crate::output::value::Attributes;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The file, of any kind; for a sharded set, its index
+    /// A file of any kind, or the index of a sharded set
     file: PathBuf,
-    /// A row per component: where its bytes are, how they are stored, their digest
+    /// Print a row per component, with its offset, length, encoding and digest
     #[arg(short, long)]
     long: bool,
-    /// Order of the objects; that of their data by default
+    /// Order of the objects [default: offset]
     #[arg(long, value_enum)]
     sort: Option<Sort>,
-    /// Only objects whose name is of this form: * any run, ? any character, [a-z] one of a set
+    /// List only names that match: `*` any characters, `?` one character, `[a-z]` one of a set
     #[arg(long, value_name = "PATTERN", value_parser = glob::pattern)]
     glob: Option<String>,
     #[command(flatten)]
@@ -45,9 +45,9 @@ Examples:
 enum Sort {
     /// By name
     Name,
-    /// The largest first
+    /// The largest object first
     Size,
-    /// By the place of the data
+    /// By the offset of the data
     Offset,
 }
 
@@ -132,7 +132,7 @@ fn objects(entries: &[Entry<'_>]) -> Table {
     table
 }
 
-/// What is known of an object that cannot be read, and why it cannot.
+/// The known fields of an object that cannot be read, and the code of its fault.
 fn faulty_cells(entry: &Entry<'_>, name: String) -> [String; 7] {
     let raw = entry.raw();
     let text = |text: Option<&str>| text.map_or_else(|| "?".to_owned(), cell);
@@ -239,9 +239,9 @@ fn totals(file: &File, entries: &[Entry<'_>]) -> String {
     text
 }
 
-/// Bytes of an object.
+/// The sizes of an object in bytes.
 struct Sizes {
-    /// After decoding; `None` where the file does not say.
+    /// After decoding; `None` if it is unknown.
     logical: Option<u64>,
     stored: u64,
     is_raw: bool,
@@ -283,7 +283,7 @@ impl Sizes {
     }
 }
 
-/// What the values are: `f32`, `f8_e4m3fn`, `4-bit`.
+/// The type of the values: `f32`, `f8_e4m3fn`, `4-bit`.
 fn type_of(entry: &Entry<'_>) -> String {
     let Ok(tensor) = entry.tensor() else {
         return "?".to_owned();

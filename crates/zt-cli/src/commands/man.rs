@@ -1,4 +1,4 @@
-//! `zt man`: the manual.
+//! `zt man`: the manual pages.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::output::Output;
 
-/// Print the manual page, or write all of them
+/// Print the manual page, or write all manual pages
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Write a page per command into this folder instead
+    /// Write a page per command to this folder
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Replace pages that exist
@@ -29,7 +29,7 @@ Examples:
   zt man | man -l -
   zt man --dir ~/.local/share/man/man1";
 
-/// The page, or where the pages are.
+/// The page, or the paths of all pages.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Document {
@@ -80,7 +80,7 @@ pub(crate) fn run(
     Ok(Exit::Ok)
 }
 
-/// A command after all those within it, theirs included.
+/// All commands below a command, and last the command itself.
 fn with_commands(command: &Command) -> Vec<Command> {
     let within = command.get_subcommands().flat_map(with_commands);
     within.chain([command.clone()]).collect()

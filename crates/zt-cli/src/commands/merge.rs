@@ -1,4 +1,4 @@
-//! `zt merge`: several files, or the shards of a set, as one.
+//! `zt merge`: several files, or the shards of a set, into one file.
 
 use clap::Args;
 
@@ -24,7 +24,7 @@ Examples:
 
 `zt convert` with several inputs does the same.";
 
-/// As `zt convert`, which takes several inputs: there is one way to write a file.
+/// Runs `zt convert`, which takes several inputs.
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     convert::run(&arguments.convert, output)
 }

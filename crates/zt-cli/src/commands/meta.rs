@@ -1,4 +1,4 @@
-//! `zt meta`: the attributes of a file.
+//! `zt meta`: show or change the attributes of a file.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use zt::{Error, ErrorKind, Value, WriteOptions};
 
-use crate::args::edit::{EditArgs, told};
+use crate::args::edit::{EditArgs, edit_line};
 use crate::args::open::OpenArgs;
 use crate::args::value;
 use crate::failure::{Exit, Failure};
@@ -33,7 +33,8 @@ Examples:
   zt meta set model.zt config \"$(cat config.json)\"
   zt meta rm model.zt license
 
-What JSON cannot say is spelled as in `zt ls --json`: {\"$bytes\":\"AQI=\"}, {\"$float\":\"nan\"}.";
+Values that JSON cannot represent: {\"$bytes\":\"AQI=\"} (base64), {\"$float\":\"nan\"} (also `inf` and
+`-inf`), {\"$tag\":1,\"value\":0}.";
 
 #[derive(Debug, Subcommand)]
 enum Action {
@@ -42,16 +43,16 @@ enum Action {
     Rm(Rm),
 }
 
-/// Print attributes as JSON, of a file of any kind
+/// Print the attributes of a file of any kind as JSON
 ///
-/// With --json the keys are `file` and `attributes`, of one attribute `file`, `key` and `value`.
+/// Keys of --json: `file` and `attributes`; with KEY, `file`, `key` and `value`.
 #[derive(Debug, Args)]
 struct Get {
-    /// The file, of any kind
+    /// A file of any kind, or the index of a sharded set
     file: PathBuf,
-    /// The attribute; all of them without it
+    /// Name of the attribute; all attributes by default
     key: Option<String>,
-    /// Print an attribute that is a text as it is, instead of as JSON
+    /// Print a text without quotes and escapes
     #[arg(long, requires = "key")]
     text: bool,
     #[command(flatten)]
@@ -60,30 +61,29 @@ struct Get {
 
 /// Set an attribute of a .zt file
 ///
-/// With --json the keys are `file`, `dry_run`, `key`, `old` (null where there was none), `new` and
-/// `file_size`.
+/// Keys of --json: `file`, `dry_run`, `key`, `old` (null for a new attribute), `new`, `file_size`.
 #[derive(Debug, Args)]
 struct Set {
     #[command(flatten)]
     editing: EditArgs,
-    /// The attribute
+    /// Name of the attribute
     key: String,
-    /// Its value: JSON where it is JSON, a text otherwise
+    /// Value: JSON if it parses as JSON, else a text
     #[arg(allow_negative_numbers = true)]
     value: String,
-    /// The value is a text, whatever it looks like
+    /// Treat the value as a text, even if it parses as JSON
     #[arg(long)]
     text: bool,
 }
 
 /// Remove an attribute of a .zt file
 ///
-/// With --json the keys are `file`, `dry_run`, `key`, `old` and `file_size`.
+/// Keys of --json: `file`, `dry_run`, `key`, `old`, `file_size`.
 #[derive(Debug, Args)]
 struct Rm {
     #[command(flatten)]
     editing: EditArgs,
-    /// The attribute
+    /// Name of the attribute
     key: String,
 }
 
@@ -165,7 +165,7 @@ fn change(
     new: Option<Value>,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    // From here on Ctrl-C is heard when all is done, which is at once.
+    // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
     let mut edit = editing.begin(WriteOptions::new())?;
     let attributes = edit.editor.attributes_mut();
@@ -194,20 +194,20 @@ fn change(
     }
     let shown = |value: &Value| cell(&serde_json::to_string(&Any(value)).unwrap_or_default());
     let what = match (&old, &new) {
-        (None, Some(new)) => format!("{} is {}", cell(key), shown(new)),
-        (Some(old), Some(new)) => format!("{} is {}, was {}", cell(key), shown(new), shown(old)),
-        _ => format!("{} is removed", cell(key)),
+        (None, Some(new)) => format!("{} = {}", cell(key), shown(new)),
+        (Some(old), Some(new)) => format!("{} = {}, was {}", cell(key), shown(new), shown(old)),
+        _ => format!("{} removed", cell(key)),
     };
-    output.line(&told(editing, &what))?;
+    output.line(&edit_line(editing, &what))?;
     Ok(Exit::Ok)
 }
 
 fn missing(key: &str) -> Error {
-    let message = format!("there is no attribute \"{}\"", printable(key));
+    let message = format!("attribute \"{}\" does not exist", printable(key));
     Error::new(ErrorKind::Misuse, "not-found", message)
 }
 
-/// The only errors are those of a writer: keys are text, and floats finite.
+/// Cannot fail: keys are text and floats are finite.
 fn pretty(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }

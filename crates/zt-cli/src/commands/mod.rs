@@ -1,4 +1,7 @@
-//! One file per command.
+//! The commands, one file for each.
+//!
+//! A command asks the library, prints a document or text, and gives an exit code. No command uses
+//! another, except that `merge` is `convert` with several inputs.
 
 mod append;
 mod bench;
@@ -34,10 +37,10 @@ pub(crate) enum Command {
     Verify(verify::Arguments),
     Hash(hash::Arguments),
     Convert(convert::Arguments),
-    /// Merge files, or the shards of a set, into one
+    /// Merge files, or the shards of a set, into one file
     ///
-    /// The index of a set stands for all its shards. Nothing is lost: a name that occurs twice is an
-    /// error, and so are two values of one attribute. All options are those of `zt convert`.
+    /// The index of a set stands for all its shards. A duplicate name is an error, and so are two
+    /// values of one attribute. The options are those of `zt convert`.
     Merge(merge::Arguments),
     Split(split::Arguments),
     Extract(extract::Arguments),
@@ -54,7 +57,7 @@ pub(crate) enum Command {
     Man(man::Arguments),
 }
 
-/// Runs a command of the program that `program` describes.
+/// Runs a command. `program` describes all arguments, for `completions` and `man`.
 pub(crate) fn run(
     command: Command,
     program: fn() -> clap::Command,

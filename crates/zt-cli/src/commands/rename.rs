@@ -1,24 +1,24 @@
-//! `zt rename`: an object by another name.
+//! `zt rename`: rename an object of a `.zt` file.
 
 use clap::Args;
 use serde::Serialize;
 use zt::WriteOptions;
 
-use crate::args::edit::{EditArgs, told};
+use crate::args::edit::{EditArgs, edit_line};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::text::cell;
 use crate::progress::Progress;
 
-/// Give an object of a .zt file another name
+/// Rename an object of a .zt file
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     editing: EditArgs,
-    /// The object
+    /// Name of the object
     old: String,
-    /// What it is to be called, as nothing else is
+    /// New name, which no other object may have
     new: String,
 }
 
@@ -26,7 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   zt rename model.zt transformer.wte.weight embed.weight
 
-With --json the keys are `file`, `dry_run`, `old`, `new` and `file_size`.";
+Keys of --json: `file`, `dry_run`, `old`, `new`, `file_size`.";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -39,7 +39,7 @@ struct Document<'a> {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { editing, old, new } = arguments;
-    // From here on Ctrl-C is heard when all is done, which is at once.
+    // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
     let mut edit = editing.begin(WriteOptions::new())?;
     let renamed = edit.editor.rename(old, new);
@@ -54,8 +54,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             file_size,
         })?;
     } else {
-        let what = format!("{} is called {} now", cell(old), cell(new));
-        output.line(&told(editing, &what))?;
+        let what = format!("{} renamed to {}", cell(old), cell(new));
+        output.line(&edit_line(editing, &what))?;
     }
     Ok(Exit::Ok)
 }

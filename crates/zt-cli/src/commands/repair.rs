@@ -1,4 +1,4 @@
-//! `zt repair`: what is left of a `.zt` file that was cut, torn or damaged.
+//! `zt repair`: repair a truncated or damaged `.zt` file.
 
 use std::path::PathBuf;
 
@@ -19,28 +19,27 @@ use crate::output::size::human;
 use crate::output::text::{count, printable};
 use crate::progress::Progress;
 
-/// Repair a .zt file that was cut, torn or damaged
+/// Repair a truncated or damaged .zt file
 ///
-/// Without -o, a file whose last generation is whole is made to end with it: what an edit that was cut
-/// short or a bad copy left behind it is taken away, a header or trailer that is gone is written.
-/// Objects and manifest are not touched. With -o, FILE is not changed, and every object whose stored
-/// bytes have their digests is written to OUT; what has no digest is kept and said to be unproved.
-/// Digests prove stored bytes: names and shapes have none.
+/// Without -o, FILE is repaired in place if its last generation is whole: bytes after it are cut off,
+/// and a missing header or trailer is written. Objects and manifest are not changed. With -o, FILE is
+/// not changed. Every object whose digests match is saved to OUT. Components without a digest are
+/// saved too and reported as unproved. Names and shapes have no digests.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The .zt file
     file: PathBuf,
-    /// Save what is left to this file, and do not change FILE
+    /// Save the readable objects to this file, and do not change FILE
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Say what would be done, and change nothing
+    /// Print what would be done, and change nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// The manifest to go by, where there are several: its offset, as --dry-run lists them
+    /// Offset of the manifest to use, if there are several; --dry-run lists them
     #[arg(long, value_name = "OFFSET")]
     manifest: Option<u64>,
-    /// Replace OUT if it is there
+    /// Replace OUT if it exists
     #[arg(short, long, requires = "output")]
     force: bool,
     #[command(flatten)]
@@ -54,18 +53,26 @@ Examples:
   zt repair model.zt -o saved.zt
   zt repair model.zt -o older.zt --manifest 4160
 
-Exit: 0 repaired, saved, or nothing to do; 1 something is lost; 3 nothing to repair from.
+Exit: 0  FILE is sound, repaired, or saved completely
+      1  something is lost, or FILE must be saved with -o
+      3  no manifest to repair from, or several to choose from
 
-With --json the keys are `file`, `output`, `old_file_size`, `file_size` (FILE's, afterwards),
-`saved_size` (OUT's), `layout`, `dry_run`, `verdict` (`sound`; `mendable`, in place; `damaged`, to
-be saved with -o, or chosen and not the file's for certain; `doubtful`, choose with --manifest;
-`lost`), `changed`, `generation`, `surplus` (`offset`, `length`: what is behind the generation),
-`objects` (each with `name`, `fate`, `error`,
-`components`; a fate is `proved`, `unproved`, `partial` or `lost`), `others` (generations that were
-not chosen), `exhaustive` and `error` (why the file is refused as it is). A generation has
-`manifest` (`offset`, `length`), `end`, `has_trailer`, `copies`, `objects`, `standing` (`whole`,
-`damaged`, `doubtful`, `nested`), `nested_at`, and its components `proved`, `unproved` and
-`refuted`.";
+Keys of --json:
+  file, output, dry_run, layout
+  old_file_size, file_size   sizes of FILE before and after
+  saved_size                 size of OUT
+  verdict                    `sound`, `mendable` (in place), `damaged` (save with -o), `doubtful`
+                             (choose with --manifest) or `lost`
+  changed                    whether FILE was changed
+  generation, others         the chosen generation, and the others; each with `manifest`, `end`,
+                             `has_trailer`, `copies`, `objects`, `standing` (`whole`, `damaged`,
+                             `doubtful` or `nested`), `nested_at`, and the numbers of components
+                             `proved`, `unproved` and `refuted`
+  surplus                    `offset` and `length` of the bytes after the generation
+  objects                    each with `name`, `error`, `components` and `fate`: `proved`,
+                             `unproved`, `partial` or `lost`
+  exhaustive                 false if not all candidates for a manifest were checked
+  error                      why FILE does not open";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -121,12 +128,12 @@ struct ComponentBody<'a> {
     error: Option<ErrorBody>,
 }
 
-/// What was found and what was done about it.
+/// What was found in the file, and what was done.
 struct Outcome<'a> {
     arguments: &'a Arguments,
     recovery: &'a Recovery,
     old_len: u64,
-    /// The length of what was saved.
+    /// The length of the saved file.
     saved: Option<u64>,
 }
 
@@ -137,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if let Some(out) = &arguments.output {
         if is_stdout(out) {
             return Err(Failure::misuse(
-                "what is saved goes to a file: stdout holds the report",
+                "OUT cannot be stdout, which takes the report",
             ));
         }
         if is_same_file(out, path) {
@@ -178,7 +185,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if output.json {
         output.document(&outcome.document())?
     } else {
-        outcome.tell(output)?
+        outcome.print(output)?
     }
     Ok(outcome.exit())
 }
@@ -194,7 +201,7 @@ impl Outcome<'_> {
         }
     }
 
-    /// The generation that the file is made to end with, or would be.
+    /// The generation that ends the file after a repair in place.
     fn mended(&self) -> Option<&Generation> {
         let in_place = self.arguments.output.is_none();
         let is_mended = in_place && self.recovery.verdict() == Verdict::Mendable;
@@ -227,7 +234,7 @@ impl Outcome<'_> {
         }
     }
 
-    fn tell(&self, output: &mut Output) -> Result<(), Failure> {
+    fn print(&self, output: &mut Output) -> Result<(), Failure> {
         let recovery = self.recovery;
         let verdict = recovery.verdict();
         let blame = |error: &Error| error.clone().with_path(&self.arguments.file);
@@ -244,8 +251,8 @@ impl Outcome<'_> {
         let path = self.arguments.file.display().to_string();
         let path = printable(&path);
         match self.arguments.output {
-            Some(_) => self.tell_saved(&path, output),
-            None => self.tell_in_place(&path, output),
+            Some(_) => self.print_saved(&path, output),
+            None => self.print_in_place(&path, output),
         }
     }
 
@@ -253,43 +260,40 @@ impl Outcome<'_> {
         for other in self.recovery.others() {
             let at = other.manifest.offset();
             let objects = count(other.objects as u64, "object", "objects");
-            let takes = takes(other);
+            let option = option_for(other);
             output.note(&match other.standing {
                 Standing::Nested { offset } => format!(
-                    "a .zt file of {objects} lies within, from {offset} on: {takes} {at} \
-                     saves it"
+                    "another .zt file with {objects} begins at {offset}: {option} {at} saves it"
                 ),
                 Standing::Doubtful => format!(
-                    "the manifest at {at}, of {objects}, may be this file's or the beginning of it, or \
-                     that of a file within: {takes} {at} takes it"
+                    "the manifest at {at} with {objects} may belong to this file or to a file inside \
+                     it: {option} {at} uses it"
                 ),
                 _ => format!(
-                    "there is an older manifest at {at}, of {objects}: {takes} {at} goes back \
-                     to it"
+                    "there is an older manifest at {at} with {objects}: {option} {at} restores it"
                 ),
             });
         }
         if !self.recovery.is_exhaustive() {
-            output.note(
-                "not every place was looked at: there are too many that look like a manifest",
-            );
+            output
+                .note("not all candidates for a manifest were checked, because there are too many");
         }
     }
 
-    fn tell_in_place(&self, path: &str, output: &mut Output) -> Result<(), Failure> {
+    fn print_in_place(&self, path: &str, output: &mut Output) -> Result<(), Failure> {
         let left = self.left();
         let surplus = match self.recovery.surplus() {
             Some(surplus) => format!(
-                ", {} from {} on {}",
+                ", {} {} at {}",
                 human(surplus.byte_len()),
-                surplus.offset(),
                 if self.arguments.dry_run {
-                    "would go"
+                    "would be removed"
                 } else {
-                    "are gone"
+                    "removed"
                 },
+                surplus.offset(),
             ),
-            None => ", its header or trailer written".to_owned(),
+            None => ", header or trailer rewritten".to_owned(),
         };
         let would_be = if self.arguments.dry_run {
             "would be "
@@ -300,41 +304,44 @@ impl Outcome<'_> {
             Verdict::Mendable => format!("{path}: {would_be}repaired; {left}{surplus}"),
             Verdict::Damaged => {
                 let why = match self.recovery.generation().map(|chosen| chosen.standing) {
-                    Some(Standing::Nested { .. }) => "the manifest is that of a file within",
-                    Some(Standing::Doubtful) => "whose the manifest is, is in doubt",
+                    Some(Standing::Nested { .. }) => "the manifest belongs to a file inside it",
+                    Some(Standing::Doubtful) => "the manifest may belong to another file",
                     _ => "damaged",
                 };
-                format!("{path}: {why}, and not changed; -o OUT would save {left}")
+                format!("{path}: {why}; not changed; -o OUT would save {left}")
             }
-            Verdict::Doubtful => format!("{path}: not changed; choose with {}", self.choice()),
-            Verdict::Lost => format!("{path}: nothing to repair from: {}", self.none()),
+            Verdict::Doubtful => format!(
+                "{path}: not changed; choose a manifest with {}",
+                self.choice()
+            ),
+            Verdict::Lost => format!("{path}: cannot be repaired: {}", self.reason()),
             _ => format!("{path}: sound; {left}"),
         })
     }
 
-    fn tell_saved(&self, path: &str, output: &mut Output) -> Result<(), Failure> {
+    fn print_saved(&self, path: &str, output: &mut Output) -> Result<(), Failure> {
         let left = self.left();
         output.line(&match (self.saved, self.recovery.verdict()) {
-            (Some(byte_len), _) => format!("{path}: saved {left}, in {}", human(byte_len)),
+            (Some(byte_len), _) => format!("{path}: saved {left} in {}", human(byte_len)),
             (None, Verdict::Doubtful) => {
-                format!("{path}: nothing was saved; choose with --manifest")
+                format!("{path}: nothing saved; choose a manifest with --manifest")
             }
             (None, Verdict::Lost) => {
-                format!("{path}: nothing to save by: {}", self.none())
+                format!("{path}: nothing saved: {}", self.reason())
             }
             (None, _) => format!("{path}: would save {left}"),
         })
     }
 
-    /// Which manifests a file that is lost does not have.
-    fn none(&self) -> &'static str {
+    /// Why a file is lost.
+    fn reason(&self) -> &'static str {
         match self.recovery.others() {
             [] => "no manifest was found",
-            _ => "no manifest was found that is its own",
+            _ => "no manifest of its own was found",
         }
     }
 
-    /// How one of the others is chosen.
+    /// The option that chooses one of the others.
     fn choice(&self) -> &'static str {
         let mut others = self.recovery.others().iter();
         if others.any(Generation::is_mendable) {
@@ -366,7 +373,7 @@ impl Outcome<'_> {
 const IN_PLACE: &str = "--manifest";
 const ELSEWHERE: &str = "-o OUT --manifest";
 
-const fn takes(generation: &Generation) -> &'static str {
+const fn option_for(generation: &Generation) -> &'static str {
     if generation.is_mendable() {
         IN_PLACE
     } else {

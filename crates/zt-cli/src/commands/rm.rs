@@ -1,4 +1,4 @@
-//! `zt rm`: objects out of a file.
+//! `zt rm`: remove objects from a `.zt` file.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use zt::{Entry, File, Span, WriteOptions};
 
-use crate::args::edit::{EditArgs, told};
+use crate::args::edit::{EditArgs, edit_line};
 use crate::args::glob;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -16,18 +16,17 @@ use crate::progress::Progress;
 
 /// Remove objects from a .zt file
 ///
-/// Their bytes stay in FILE, belonging to nobody, so that this is quick and those who have it open
-/// keep what they had: `zt compact` gives the space back. Objects that cannot be read can be
-/// removed.
+/// The bytes of the objects stay in FILE and are unused, so that this is fast and open readers are
+/// not disturbed. `zt compact` removes unused bytes. Damaged objects can be removed too.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     editing: EditArgs,
-    /// The objects
+    /// Names of objects
     #[arg(value_name = "NAME", required_unless_present = "glob")]
     names: Vec<String>,
-    /// All objects whose name is of this form, as in `zt ls`; may be given more than once
+    /// Remove all objects whose name matches, as in `zt ls`; may be given several times
     #[arg(long, value_name = "PATTERN", value_parser = glob::pattern)]
     glob: Vec<String>,
 }
@@ -38,8 +37,8 @@ Examples:
   zt rm model.zt --glob 'optimizer.*' --dry-run
   zt rm model.zt --glob 'optimizer.*' && zt compact model.zt
 
-With --json the keys are `file`, `dry_run`, `removed` (the names), `unused_bytes` that belong to
-nobody now, and `file_size`.";
+Keys of --json: `file`, `dry_run`, `removed` (names), `unused_bytes` (of the removed objects),
+`file_size`.";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -52,7 +51,7 @@ struct Document<'a> {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let editing = &arguments.editing;
-    // From here on Ctrl-C is heard when all is done, which is at once.
+    // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
     let mut edit = editing.begin(WriteOptions::new())?;
     let removed = wanted(arguments, edit.editor.before())?;
@@ -73,13 +72,13 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     } else {
         let objects = count(removed.len() as u64, "object", "objects");
         let unused = human(unused_bytes);
-        let what = format!("{objects} removed, {unused} unused until it is compacted");
-        output.line(&told(editing, &what))?;
+        let what = format!("{objects} removed; {unused} are unused until `zt compact`");
+        output.line(&edit_line(editing, &what))?;
     }
     Ok(Exit::Ok)
 }
 
-/// Whatever was named, each once.
+/// The names to remove, each once.
 fn wanted(arguments: &Arguments, file: &File) -> Result<BTreeSet<String>, Failure> {
     let mut wanted: BTreeSet<String> = arguments.names.iter().cloned().collect();
     for pattern in &arguments.glob {
@@ -89,14 +88,14 @@ fn wanted(arguments: &Arguments, file: &File) -> Result<BTreeSet<String>, Failur
         if wanted.len() == before && !file.names().any(|name| glob::matches(pattern, name)) {
             return Err(Failure::Usage {
                 code: "not-found",
-                message: format!("there is no object of the form \"{pattern}\""),
+                message: format!("no object matches \"{pattern}\""),
             });
         }
     }
     Ok(wanted)
 }
 
-/// Stored bytes that only objects of these names have.
+/// Stored bytes that belong to objects of these names alone.
 fn bytes_of(file: &File, names: &BTreeSet<String>) -> u64 {
     let spans = |is_wanted: bool| {
         let entries = file.entries().into_iter();

@@ -1,4 +1,4 @@
-//! `zt show`: the values of one object.
+//! `zt show`: print the values of one object.
 
 use std::path::PathBuf;
 
@@ -17,23 +17,22 @@ use crate::output::value::Float;
 
 /// Show the values of an object
 ///
-/// Values are decoded: FP8 and complex ones are numbers, sparse and quantized objects are shown as
-/// the dense arrays they stand for. Arrays of more than 1000 elements show their corners; JSON has
-/// all values.
+/// Values are decoded to numbers. Sparse and quantized objects are shown as dense arrays. An array
+/// of more than 1000 elements shows its corners; JSON has all values.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The file, of any kind; for a sharded set, its index
+    /// A file of any kind, or the index of a sharded set
     file: PathBuf,
-    /// The object
+    /// Name of the object
     name: String,
-    /// Show the stored elements of this component instead, flat and as they are stored
+    /// Show the stored elements of this component, as a flat array
     #[arg(long, value_name = "ROLE")]
     component: Option<String>,
-    /// Show a part, as NumPy slices: `0:4,:`, `-1`, `::2,...`
+    /// Part of the object, as NumPy slices: `0:4,:`, `-1`, `::2,...`
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
     slice: Option<String>,
-    /// Show minimum, maximum, mean, deviation, zeros, NaN, infinities and a histogram too
+    /// Also show minimum, maximum, mean, standard deviation, zeros, NaN, infinities and a histogram
     #[arg(long)]
     stats: bool,
     #[command(flatten)]
@@ -107,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     Ok(Exit::Ok)
 }
 
-/// The elements of a component as they are stored: an FP8 byte is a number from 0 to 255.
+/// The stored elements of a component: an FP8 byte is a number from 0 to 255.
 fn stored(tensor: &Tensor<'_>, role: &str) -> Result<Dense<'static>, Failure> {
     let Elements { dtype, bytes, .. } = tensor.elements(role)?;
     let elements = Elements::new(dtype, bytes);
@@ -120,7 +119,7 @@ fn blame(tensor: &Tensor<'_>, error: impl Into<zt::Error>) -> zt::Error {
     error.into().with_object(tensor.name())
 }
 
-/// An array whose values can be looked at.
+/// The array to show.
 struct Shown<'a> {
     shape: Vec<u64>,
     type_name: &'a str,
@@ -142,12 +141,12 @@ impl<'a> Shown<'a> {
         if let Some(name) = logical_type
             && file.registry().logical_type(name).is_none()
         {
-            // How many storage elements make a value is not known either.
+            // The number of stored elements per value is unknown too.
             shape = vec![values.len() as u64];
             let dtype = elements.dtype;
             let name = cell(name);
             output.note(&format!(
-                "the type {name} is not known: its {dtype} elements are shown, flat"
+                "unknown type {name}: showing its stored {dtype} elements as a flat array"
             ));
         }
         let type_name = logical_type.unwrap_or(elements.dtype.as_str());
@@ -169,7 +168,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// A value in NumPy's words.
+/// A value, as NumPy prints it.
 fn text(value: Scalar) -> String {
     match value {
         Scalar::Bool(true) => "True".to_owned(),
@@ -190,8 +189,7 @@ impl Serialize for Values<'_> {
 struct Number(Scalar);
 
 impl Serialize for Number {
-    /// Narrow floats have all digits of the f64 they are, so that a reader that has only f64 gets
-    /// exactly the value, and one that has f32 too.
+    /// Narrow floats are printed as f64, so that a reader gets the exact value in f64 and in f32.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Scalar::Int(value) => serializer.serialize_i64(value),

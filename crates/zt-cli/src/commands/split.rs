@@ -1,4 +1,4 @@
-//! `zt split`: files as a set of shards with an index.
+//! `zt split`: split a file into a sharded set with an index.
 
 use std::path::{Path, PathBuf};
 
@@ -18,19 +18,19 @@ use crate::output::size::human;
 use crate::output::text::{count, left_out, printable};
 use crate::progress::Progress;
 
-/// Split a file into a set of shards with an index
+/// Split a file into a sharded set with an index
 ///
-/// Shards are named and cut as the Hugging Face Hub does it: model-00001-of-00003.safetensors and so
-/// on, beside model.safetensors.index.json, which opens the set. A tensor that is larger than the
-/// limit is a shard by itself; where all fits one shard, that is model.safetensors, without an
-/// index. All files appear or none; with --force they replace the whole set of that name. A kill
-/// leaves what was written, and what was being replaced, in a hidden folder.
+/// Shards have the names and sizes that the Hugging Face Hub uses: model-00001-of-00003.safetensors
+/// and so on, with model.safetensors.index.json. Every command opens the set by this index. A tensor
+/// above the limit gets a shard of its own. If one shard is enough, it is model.safetensors, without
+/// an index. All files appear or none. With --force they replace the whole set of the same name. A
+/// kill leaves the new and the replaced files in a hidden folder.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The file, of any kind; of a set that is to be cut anew, its index
+    /// A file of any kind, or the index of a set to split again
     file: PathBuf,
-    /// The most bytes of values in a shard, before compression: 5GB, 500MB, 2GiB, or bytes
+    /// Limit on the uncompressed bytes of a shard: 5GB, 500MB, 2GiB, or a number of bytes
     #[arg(
         long,
         value_name = "SIZE",
@@ -39,19 +39,19 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     max_shard_size: u64,
-    /// Where to write, made if it is not there [the folder of FILE]
+    /// Folder for the set, made if it does not exist [default: the folder of FILE]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// What the set is called: the MODEL in MODEL-00001-of-00003.safetensors [as FILE, without its
-    /// ending]
+    /// Name of the set, as in MODEL-00001-of-00003.safetensors [default: the name of FILE without
+    /// its extension]
     #[arg(long, value_name = "MODEL")]
     name: Option<String>,
-    /// What to write [what FILE is]
+    /// Kind of the shards [default: the kind of FILE]
     #[arg(long, value_name = "KIND", value_parser = kinds(|member| is_target(member.kind())))]
     to: Option<Kind>,
     #[command(flatten)]
     storing: WriteArgs,
-    /// Replace files that are there; an input is never replaced
+    /// Replace files that exist; an input is never replaced
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
@@ -66,10 +66,11 @@ Examples:
   zt split model.safetensors.index.json --max-shard-size 500MB -o smaller
   zt merge shards/model.safetensors.index.json model.safetensors
 
-GB is 10^9 bytes as on the Hub, GiB is 2^30. With --json the keys are `file`, `kind`, `index` (null
-for one shard), `total_size`, `shards`, each with `path`, `objects`, `bytes` of values and
-`file_size`, `left_out` (names of objects), `removed` (files of the set that was replaced) and
-`warnings`.";
+GB is 10^9 bytes, as on the Hub; GiB is 2^30.
+
+Keys of --json: `file`, `kind`, `index` (null for one shard), `total_size`, `shards` (each with
+`path`, `objects`, `bytes` and `file_size`), `left_out` (names), `removed` (files of the replaced
+set), `warnings`.";
 
 fn is_target(kind: Kind) -> bool {
     [ZT, SAFETENSORS].contains(&kind)
@@ -115,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         .or_else(|| Some(kind).filter(|kind| is_target(*kind)));
     let target = target.ok_or_else(|| {
         Failure::misuse(format!(
-            "there are no sets of {kind} files: choose with --to zt or --to safetensors"
+            "{kind} files cannot be sharded: use --to zt or --to safetensors"
         ))
     })?;
     let write = arguments.storing.options_for(target)?;
@@ -153,15 +154,15 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         if matches!(failure, Failure::Error(error) if error.code() == "overwrite")
             && arguments.output.is_none()
         {
-            output.hint("-o DIR writes to another folder than that of FILE");
+            output.hint("-o DIR writes to another folder");
         }
     })?;
     output.warnings(&split.warnings);
-    tell(arguments, target, &split, output)?;
+    print(arguments, target, &split, output)?;
     Ok(Exit::Ok)
 }
 
-/// What the files are called: as the input, without what is after its name.
+/// The name of the set: the name of the input without its extension.
 fn stem(path: &Path) -> Result<String, Failure> {
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.map(|name| name.strip_suffix(".index.json").unwrap_or(name));
@@ -170,12 +171,12 @@ fn stem(path: &Path) -> Result<String, Failure> {
     stem.ok_or_else(|| {
         let path = path.display();
         Failure::misuse(format!(
-            "{path}: its name, which shards are called by, is no text; --name gives another"
+            "{path}: the file name is not UTF-8: name the set with --name"
         ))
     })
 }
 
-fn tell(
+fn print(
     arguments: &Arguments,
     target: Kind,
     split: &Split,
@@ -196,9 +197,9 @@ fn tell(
     }
     if !split.removed.is_empty() {
         let removed = count(split.removed.len() as u64, "file", "files");
-        output.note(&format!("also removed {removed} of the set that was there"));
+        output.note(&format!("removed {removed} of the replaced set"));
     }
-    // In the last line, which is that of the set.
+    // Only the last line names the objects that were left out.
     let left_out = left_out(&split.left_out);
     let of_shards = if split.index.is_none() { &left_out } else { "" };
     for shard in &split.shards {
@@ -226,7 +227,7 @@ mod tests {
     use super::stem;
 
     #[test]
-    fn sets_are_called_as_what_they_are_of() {
+    fn a_set_is_named_after_its_file() {
         let stem = |path: &str| stem(path.as_ref()).ok();
         for path in [
             "a/model.safetensors",

@@ -1,4 +1,4 @@
-//! `zt verify`: is a file what its writer wrote, and does it keep the rules?
+//! `zt verify`: check files for damage and against the rules.
 
 use std::path::{Path, PathBuf};
 
@@ -15,14 +15,14 @@ use crate::output::size::human;
 use crate::output::text::{count, printable};
 use crate::progress::Progress;
 
-/// Check everything about files: framing, manifest, objects, digests, contents
+/// Check files: framing, manifest, objects, digests and values
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The files, of any kind; for a sharded set, its index
+    /// Files of any kind, or indexes of sharded sets
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Also refuse what readers tolerate and writers must not do
+    /// Also report what readers accept but writers must not write
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
@@ -37,9 +37,12 @@ Examples:
   zt verify --strict *.zt
   zt verify --json model.zt | jq -r '.problems[].object'
 
-Exit: 0 all files are sound, 1 problems were found, 3 a file is refused as a whole, 4 one cannot be
-read or there is no memory to do so, 5 this build does not cover one; of several files, the highest
-code of any. With --json, one document; of several files, a list of documents.";
+Exit: 0  no problems
+      1  a file has problems
+      3  a file is refused as a whole
+      4  a file cannot be read, or there is not enough memory
+      5  this build does not support a file
+For several files, the exit code is the highest one, and --json prints a list of documents.";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -48,27 +51,27 @@ struct Document<'a> {
     objects: u64,
     components: u64,
     bytes: u64,
-    /// `object/role`, which cannot be taken apart where names have a slash.
+    /// `object/role`; ambiguous if a name has a slash.
     unverified: Vec<String>,
     unverified_components: Vec<ComponentBody<'a>>,
-    /// Objects of formats that are not known, where there are any.
+    /// Objects of unknown formats.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     unchecked: &'a [String],
     problems: Vec<ErrorBody>,
     warnings: Vec<WarningBody<'a>>,
-    /// Why the file is refused as a whole.
+    /// The reason why the file is refused as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorBody>,
 }
 
-/// A component by the names of problems.
+/// A component, with the keys that a problem has.
 #[derive(Serialize)]
 struct ComponentBody<'a> {
     object: &'a str,
     component: &'a str,
 }
 
-/// What is found out of one file.
+/// The result of one file.
 struct Finding {
     path: PathBuf,
     report: Report,
@@ -82,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         let finding = verify(path, arguments)?;
         exit = exit.max(finding.exit());
         // The exit code is an answer even if nothing reads the output.
-        Failure::unless_closed(finding.tell(output))?;
+        Failure::unless_closed(finding.print(output))?;
         findings.push(finding);
     }
     if output.json {
@@ -98,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     Ok(exit)
 }
 
-/// Only an interruption is an error: all else is a finding.
+/// Only an interruption is an error. Everything else is a finding.
 fn verify(path: &Path, arguments: &Arguments) -> Result<Finding, Failure> {
     let finding = |report, refused| Finding {
         path: path.to_owned(),
@@ -161,7 +164,7 @@ impl Finding {
         }
     }
 
-    fn tell(&self, output: &mut Output) -> Result<(), Failure> {
+    fn print(&self, output: &mut Output) -> Result<(), Failure> {
         if let Some(failure) = &self.refused {
             output.failure(failure);
             return Ok(());
@@ -187,14 +190,14 @@ impl Finding {
             0 => String::new(),
             unverified => {
                 let components = count(unverified, "component has", "components have");
-                format!("; {components} no digest to compare with")
+                format!("; {components} no digest")
             }
         };
         let unchecked = match report.unchecked.len() as u64 {
             0 => String::new(),
             unchecked => {
                 let objects = count(unchecked, "object is", "objects are");
-                format!("; {objects} of an unknown format, whose rules are not checked")
+                format!("; {objects} of an unknown format and not checked")
             }
         };
         output.line(&format!(

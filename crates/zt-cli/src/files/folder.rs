@@ -1,4 +1,4 @@
-//! The folder that the files of a command go to.
+//! The folder for the output files of a command.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,16 +8,16 @@ use zt::Error;
 
 use crate::failure::Failure;
 
-/// A folder that is there, until this is dropped: then it goes again if it was made and nothing is
-/// in it, and so do those around it.
+/// A folder for output. When this is dropped, every folder that it made and that is still empty is
+/// removed.
 #[must_use]
 pub(crate) struct Folder {
-    /// Those that were made, each within the one before.
+    /// The folders that were made, each within the one before.
     made: Vec<PathBuf>,
 }
 
 impl Folder {
-    /// The folder of this name, made where there is none; the current one where the name is empty.
+    /// Makes the folder and its parents where they do not exist. An empty path is the current folder.
     pub(crate) fn at(path: &Path) -> Result<Self, Failure> {
         let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.is_dir();
         let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
@@ -26,9 +26,9 @@ impl Folder {
             match fs::create_dir(path) {
                 Ok(()) => folder.made.push(path.to_owned()),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    // Others may have made it meanwhile, and `a/..` is there once `a` is.
+                    // Another process may have made it, and `a/..` exists as soon as `a` does.
                     if !path.is_dir() {
-                        return Err(Failure::overwrite(path, "is no folder"));
+                        return Err(Failure::overwrite(path, "is not a folder"));
                     }
                 }
                 Err(error) => return Err(Error::from(error).with_path(path).into()),
@@ -37,7 +37,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Of a command that needs none.
+    /// For a command that needs no folder.
     pub(crate) const fn none() -> Self {
         Folder { made: Vec::new() }
     }

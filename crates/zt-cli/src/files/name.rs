@@ -1,16 +1,16 @@
-//! Names of objects as names of files.
+//! The name of an object as the name of a file.
 
-/// Bytes of a file's name on nearly every file system, less those of an extension.
+/// Bytes of a file name on nearly every file system, without the extension.
 const MAX: usize = 255 - ".npy".len();
 
-/// A name for a file, without an extension: everything that means something to a file system, a
-/// shell's listing or a terminal is percent-encoded. A name is never a path.
+/// A file name without an extension. Characters that a file system, a shell or a terminal treats
+/// specially are percent-encoded, so a name is never a path.
 ///
-/// Different names give different files, but for case on file systems that ignore it. A name that
-/// is too long for a file is cut, and ends in a hash of the whole.
+/// Different objects get different files, except that some file systems ignore case. A name that is
+/// too long is shortened and ends in a hash of the whole name.
 pub(crate) fn file_name(name: &str) -> String {
     if name.is_empty() {
-        // No other name gives this: a percent sign is followed by digits.
+        // No other name gives this, because digits follow every other percent sign.
         return "%".to_owned();
     }
     let is_device = is_device(name);
@@ -39,7 +39,7 @@ pub(crate) fn file_name(name: &str) -> String {
     }
 }
 
-/// Ends in `%~`, which no other name has: a percent sign is followed by digits.
+/// Shortens a name. No other name has `%~`, because digits follow every other percent sign.
 fn cut(encoded: &str, name: &str) -> String {
     let fits = |end: &usize| encoded.is_char_boundary(*end);
     let end = (0..=MAX - 34).rev().find(fits).unwrap_or(0);
@@ -47,9 +47,9 @@ fn cut(encoded: &str, name: &str) -> String {
     format!("{}%~{hash}", encoded.get(..end).unwrap_or_default())
 }
 
-/// 128 bits in hexadecimal digits, the same on every machine: names are kept apart by it.
+/// 128 bits in hexadecimal digits, the same on every machine.
 fn hash(bytes: &[u8]) -> String {
-    // FNV-1a. Collisions made on purpose are refused like any two names of one file.
+    // FNV-1a. A collision on purpose is refused, as two names of one file are.
     let prime = 0x0000_0000_0100_0000_0000_0000_0000_013b_u128;
     let basis = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
     let mut hash = basis;
@@ -59,7 +59,7 @@ fn hash(bytes: &[u8]) -> String {
     format!("{hash:032x}")
 }
 
-/// Whether Windows takes the name for a device, whatever follows its first dot.
+/// Whether the name is a device on Windows, with or without an extension.
 fn is_device(name: &str) -> bool {
     let stem = name
         .split('.')
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_cut_and_still_its_own() {
+    fn a_long_name_is_shortened_and_stays_unique() {
         let (a, b) = ("é".repeat(3000), format!("{}x", "é".repeat(3000)));
         assert!(file_name(&a).len() <= MAX);
         assert_ne!(file_name(&a), file_name(&b));

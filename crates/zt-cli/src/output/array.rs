@@ -1,13 +1,13 @@
-//! Arrays as NumPy prints them.
+//! Arrays, printed as NumPy prints them.
 
-/// Arrays of more elements are summarised.
+/// A longer array is summarised.
 const THRESHOLD: u64 = 1000;
-/// Columns of a line, as in NumPy.
+/// Columns of a line, as NumPy has them.
 const WIDTH: usize = 75;
-/// Elements that a summary may show: many dimensions of a few places would show millions.
+/// The limit on the elements of a summary: many short dimensions would show millions.
 const SHOWN: u64 = 4096;
 
-/// The elements that [`array`] shows of an array of this shape: their places in row-major order.
+/// The row-major positions of the elements that [`array`] shows.
 pub(crate) fn shown(shape: &[u64]) -> Vec<u64> {
     let mut places = Vec::new();
     if count(shape) > 0 {
@@ -16,7 +16,7 @@ pub(crate) fn shown(shape: &[u64]) -> Vec<u64> {
     places
 }
 
-/// The array, with the text of each element that is [`shown`], in that order.
+/// The text of an array. `cells` are the texts of the [`shown`] elements, in that order.
 pub(crate) fn array(shape: &[u64], cells: &[String]) -> String {
     if count(shape) == 0 {
         return "[]".to_owned();
@@ -29,18 +29,18 @@ pub(crate) fn array(shape: &[u64], cells: &[String]) -> String {
     Layout::of(shape).render(shape, &mut cells.into_iter(), 1)
 }
 
-/// Elements of a shape that has been checked to be the shape of something.
+/// The number of elements of a valid shape.
 fn count(shape: &[u64]) -> u64 {
     zt::formats::element_count(shape).unwrap_or(u64::MAX)
 }
 
-/// Which places of an array are shown.
+/// Which positions of an array are shown.
 #[derive(Clone, Copy)]
 struct Layout {
-    /// At each end of a dimension; `None` for all of them.
+    /// Positions at each end of a dimension; `None` for all.
     edge: Option<u64>,
-    /// Outermost dimensions of which only the first place is shown: 30 dimensions of 2 have no
-    /// middle to leave out.
+    /// The number of outer dimensions that show their first position alone. 30 dimensions of 2 have
+    /// no middle to leave out.
     first_only: usize,
 }
 
@@ -75,7 +75,7 @@ impl Layout {
         }
     }
 
-    /// The places of a dimension that are shown; `None` stands for those left out.
+    /// The shown positions of a dimension; `None` stands for a gap.
     fn places(self, dimension: u64) -> Vec<Option<u64>> {
         match self.edge {
             Some(_) if self.first_only > 0 && dimension > 1 => vec![Some(0), None],
@@ -141,7 +141,7 @@ impl Layout {
     }
 }
 
-/// Cells of one width: numbers with their points under each other, unless one has an exponent.
+/// Cells of one width. Decimal points are aligned unless a number has an exponent.
 fn aligned(cells: &[String]) -> Vec<String> {
     let split = |cell: &str| {
         let at = cell.find('.').unwrap_or(cell.len());
@@ -164,7 +164,7 @@ fn aligned(cells: &[String]) -> Vec<String> {
     };
     let before = points().map(|(before, _)| before).max().unwrap_or(0);
     let after = points().map(|(_, after)| after).max().unwrap_or(0);
-    // A NaN or an infinity has no point: it ends where numbers end.
+    // A NaN or an infinity has no point and is aligned to the right.
     let width = cells
         .iter()
         .map(String::len)
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn points_stand_under_each_other() {
+    fn decimal_points_are_aligned() {
         let cells = ["1.5", "-10.25", "nan"].map(str::to_owned);
         assert_eq!(array(&[3], &cells), "[  1.5  -10.25    nan]");
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn many_dimensions_are_no_bomb() {
+    fn many_dimensions_show_few_elements() {
         for shape in [&[7; 5][..], &[7; 20], &[2; 30], &[1; 64], &[3, 2, 1 << 40]] {
             let places = shown(shape);
             assert!(!places.is_empty() && places.len() as u64 <= SHOWN);

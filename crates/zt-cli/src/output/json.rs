@@ -1,4 +1,4 @@
-//! What `--json` prints. The keys are a promise to scripts: add, never rename.
+//! The documents of `--json`. Scripts depend on the keys: they are added and never renamed.
 
 use std::path::PathBuf;
 
@@ -11,18 +11,18 @@ use zt::{Component, DType, Entry, Error, RawComponent, RawObject, Tensor, Warnin
 use super::value::Attributes;
 use crate::failure::Failure;
 
-/// `{"error": ...}`: the document of a command that failed.
+/// `{"error": ...}`: the document of a failed command.
 #[derive(Serialize)]
 pub(crate) struct ErrorDocument {
     pub(crate) error: ErrorBody,
 }
 
-/// One error, and a problem of `verify`.
+/// An error, or a problem of `verify`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ErrorBody {
     pub(crate) code: &'static str,
     pub(crate) message: String,
-    /// Where the error is one file's and says whose.
+    /// The file of the error, if it is known.
     pub(crate) file: Option<String>,
     pub(crate) object: Option<String>,
     pub(crate) component: Option<String>,
@@ -69,7 +69,7 @@ impl From<&Error> for ErrorBody {
     }
 }
 
-/// Why an object cannot be read.
+/// The reason why an object cannot be read.
 #[derive(Serialize)]
 pub(crate) struct FaultBody {
     code: &'static str,
@@ -87,7 +87,7 @@ impl From<&Error> for FaultBody {
     }
 }
 
-/// A remark that is no error.
+/// A warning.
 #[derive(Serialize)]
 pub(crate) struct WarningBody<'a> {
     code: &'a str,
@@ -119,13 +119,13 @@ impl<'a> From<&'a Warning> for WarningBody<'a> {
     }
 }
 
-/// An object of a listing.
+/// An object in a list.
 #[derive(Serialize)]
 pub(crate) struct ObjectBody<'a> {
     name: &'a str,
     shape: Option<&'a [u64]>,
     format: Option<&'a str>,
-    /// What the values are, whatever they are stored as: `f32`, `q4_0`.
+    /// The type of the values, which may differ from the stored dtype: `f32`, `q4_0`.
     r#type: Option<Text>,
     attributes: Attributes<'a>,
     fault: Option<FaultBody>,
@@ -240,17 +240,17 @@ fn logical_type(component: &Component) -> Option<&str> {
     }
 }
 
-/// What a component's elements are: the logical type, or else the dtype.
+/// The type of a component's elements: the logical type, or else the dtype.
 pub(crate) fn type_name(component: &Component) -> Option<&str> {
     logical_type(component).or(component.dtype.map(DType::as_str))
 }
 
-/// Only what is not as everywhere.
+/// `big`; nothing for the usual order.
 fn byte_order(order: zt::ByteOrder) -> Option<&'static str> {
     (order == zt::ByteOrder::Big).then_some("big")
 }
 
-/// A JSON object of pairs in their order.
+/// Pairs as a JSON object, in their order.
 pub(crate) struct Pairs<'a, V>(pub(crate) &'a [(&'a str, V)]);
 
 impl<V: Serialize> Serialize for Pairs<'_, V> {

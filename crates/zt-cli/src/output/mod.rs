@@ -1,7 +1,8 @@
 //! Standard output and standard error, and how an answer looks.
 //!
-//! [`json`] has the documents of `--json` and [`value`] the values of attributes in them. [`table`],
-//! [`array`] and [`stats`] are for people. [`text`] and [`size`] are names and numbers for a terminal.
+//! [`json`] has the documents of `--json`, and [`value`] the values of attributes in them. [`table`],
+//! [`array`] and [`stats`] are for people. [`text`] and [`size`] make names and numbers fit for a
+//! terminal.
 
 pub(crate) mod array;
 pub(crate) mod json;
@@ -22,10 +23,10 @@ use self::json::{ErrorBody, ErrorDocument};
 use self::text::printable;
 use crate::failure::{Exit, Failure};
 
-/// Warnings that are printed of one file; JSON has all of them.
+/// Warnings that are printed for one file. JSON has all of them.
 const WARNINGS: usize = 10;
 
-/// When to colour.
+/// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum Color {
@@ -35,15 +36,15 @@ pub(crate) enum Color {
     Never,
 }
 
-/// Where a command prints. Answers go to stdout, everything about them to stderr.
+/// Where a command prints: answers to stdout, errors, warnings and notes to stderr.
 #[derive(Debug)]
 pub(crate) struct Output {
     stdout: BufWriter<io::Stdout>,
-    /// One JSON document is asked for, and no text.
+    /// Whether to print one JSON document in place of text.
     pub(crate) json: bool,
-    /// Whether stdout and stderr are coloured.
+    /// Whether to colour stdout and stderr.
     colors: [bool; 2],
-    /// What is to be said after an error.
+    /// Notes that follow the error of the command.
     hints: Vec<String>,
 }
 
@@ -65,12 +66,12 @@ impl Output {
         }
     }
 
-    /// Whether text on stdout is coloured.
+    /// Whether to colour text on stdout.
     pub(crate) const fn colored(&self) -> bool {
         self.colors[0]
     }
 
-    /// Prints a line, or several.
+    /// Prints one or several lines.
     pub(crate) fn line(&mut self, text: &str) -> Result<(), Failure> {
         let written = self.stdout.write_all(text.as_bytes());
         written
@@ -78,20 +79,19 @@ impl Output {
             .map_err(failure)
     }
 
-    /// As [`Output::line`], where there is more to do than to print: that goes on when nobody listens
-    /// any more.
+    /// As [`Output::line`], for a command that goes on if the reader has closed the pipe.
     pub(crate) fn report(&mut self, text: &str) -> Result<(), Failure> {
         Failure::unless_closed(self.line(text))
     }
 
-    /// Prints bytes as they are.
+    /// Prints bytes unchanged.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.stdout.write_all(bytes).map_err(failure)
     }
 
     /// Prints a JSON document.
     pub(crate) fn document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
-        // The only errors are those of stdout: keys are text, and floats finite.
+        // Keys are text and floats are finite, so that only stdout can fail.
         serde_json::to_writer(&mut self.stdout, document).map_err(|error| failure(error.into()))?;
         self.stdout.write_all(b"\n").map_err(failure)
     }
@@ -105,7 +105,7 @@ impl Output {
         self.problem(error.code(), &error.to_string());
     }
 
-    /// Says on stderr what is wrong.
+    /// Prints a failure on stderr.
     pub(crate) fn failure(&self, failure: &Failure) {
         match failure {
             Failure::Refused(error) | Failure::Error(error) => self.error(error),
@@ -114,7 +114,7 @@ impl Output {
         }
     }
 
-    /// Prints what is left to say of a command's result.
+    /// Prints the failure of a command, if it failed, and gives the exit code.
     pub(crate) fn conclude(&mut self, result: Result<Exit, Failure>) -> Exit {
         // The exit code of a command stands even if its output is not read to the end.
         let flushed = result.and_then(|exit| Failure::unless_closed(self.flush()).map(|()| exit));
@@ -129,20 +129,19 @@ impl Output {
         if let Some(error) = ErrorBody::of(&failure)
             && self.json
         {
-            let _ = self.document(&ErrorDocument { error }); // The exit code says it as well.
+            let _ = self.document(&ErrorDocument { error }); // The exit code shows the failure too.
             let _ = self.flush();
         }
         failure.exit()
     }
 
-    /// `error[code]: message`, on stderr. Names of files are no more to be trusted than what is in
-    /// them.
+    /// `error[code]: message`, on stderr. Names of files are as untrusted as their contents.
     pub(crate) fn problem(&self, code: &str, message: &str) {
         self.stderr("31", &format!("error[{code}]"), &printable(message));
     }
 
-    /// `warning[code]: where: what`, on stderr, for the first few: what is said of an object before
-    /// what is said of a file, of which there may be hundreds.
+    /// `warning[code]: where: what`, on stderr, for the first few. Warnings about objects come first,
+    /// because a file may have hundreds of its own.
     pub(crate) fn warnings(&self, warnings: &[Warning]) {
         let (of_objects, of_file): (Vec<&Warning>, Vec<&Warning>) = warnings
             .iter()
@@ -160,12 +159,12 @@ impl Output {
             self.stderr(
                 "33",
                 "warning",
-                &format!("and {more} more, which --json lists"),
+                &format!("{more} more are not shown; --json lists all"),
             );
         }
     }
 
-    /// `note: message`, on stderr, behind the error that the command ends with.
+    /// `note: message`, on stderr, after the error of the command.
     pub(crate) fn hint(&mut self, message: impl Into<String>) {
         self.hints.push(message.into());
     }
@@ -177,7 +176,7 @@ impl Output {
 
     fn stderr(&self, color: &str, label: &str, message: &str) {
         let [_, colored] = self.colors;
-        // Where stderr is closed there is nobody left to tell.
+        // An error of stderr cannot be reported.
         let _ = if colored {
             writeln!(io::stderr(), "\x1b[1;{color}m{label}\x1b[0m: {message}")
         } else {
@@ -193,12 +192,12 @@ fn failure(error: io::Error) -> Failure {
     }
 }
 
-/// The error, which says that it is not the disk of the files that is full.
+/// The error with "stdout" in its message: a full disk may not be the one of the files.
 pub(crate) fn of_stdout(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("stdout: {error}"))
 }
 
-/// Whether nothing is to be coloured, on a terminal either.
+/// Whether the environment forbids colours on a terminal.
 fn refuses_color(no_color: Option<OsString>, term: Option<OsString>) -> bool {
     // https://no-color.org: set and not empty.
     no_color.is_some_and(|value| !value.is_empty()) || term.is_some_and(|name| name == "dumb")

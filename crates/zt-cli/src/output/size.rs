@@ -6,7 +6,7 @@ pub(crate) fn human(bytes: u64) -> String {
     let mut value = bytes as f64;
     let mut unit = "B";
     for next in UNITS {
-        // 1023.95 would print as 1024.0 of the smaller unit.
+        // 1023.95 would be printed as 1024.0 of the smaller unit.
         if value < 1023.95 {
             break;
         }
@@ -19,7 +19,7 @@ pub(crate) fn human(bytes: u64) -> String {
     }
 }
 
-/// `78%`, never `0%` or `100%` of what is neither.
+/// `78%`. `0%` and `100%` are exact.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".to_owned();
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentage_does_not_round_to_all_or_nothing() {
+    fn a_percentage_never_rounds_to_0_or_100() {
         assert_eq!(percent(1, 1000), "<1%");
         assert_eq!(percent(999, 1000), ">99%");
         assert_eq!(percent(78, 100), "78%");

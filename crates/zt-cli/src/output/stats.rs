@@ -1,4 +1,4 @@
-//! What can be said of many values at once.
+//! Statistics of the values of a tensor.
 
 use std::fmt;
 
@@ -11,16 +11,15 @@ use crate::output::value::Float;
 /// Bars of the histogram.
 const BINS: usize = 10;
 
-/// Statistics of values in f64; of complex ones, of their absolute values. Minimum and maximum of
-/// integers are exact. Minimum, maximum, mean, standard deviation and histogram are of the finite
-/// values alone.
+/// Statistics in f64. Complex numbers count by their absolute values. The minimum and maximum of
+/// integers are exact. All but the counts ignore NaN and infinities.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stats {
     pub(crate) count: u64,
     pub(crate) zeros: u64,
     pub(crate) nan: u64,
     pub(crate) inf: u64,
-    /// `None` where no value is finite.
+    /// `None` if no value is finite.
     pub(crate) finite: Option<Finite>,
 }
 
@@ -29,17 +28,17 @@ pub(crate) struct Finite {
     pub(crate) min: Bound,
     pub(crate) max: Bound,
     pub(crate) mean: f64,
-    /// Of the population: divided by the count.
+    /// Of the population: the divisor is the count.
     pub(crate) std: f64,
-    /// Values from one edge to the next; the last edge belongs to the last bar.
+    /// Values from one edge up to the next. The last edge belongs to the last bar.
     pub(crate) counts: [u64; BINS],
     pub(crate) edges: [f64; BINS + 1],
 }
 
-/// The least or the greatest of values.
+/// A minimum or a maximum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Bound {
-    /// Of integers: 64 bits, signed or not.
+    /// Of signed or unsigned integers of up to 64 bits.
     Integer(i128),
     Real(f64),
 }
@@ -106,7 +105,7 @@ impl Stats {
         let width = labels.iter().map(String::len).max().unwrap_or(0);
         for (count, edges) in counts.iter().zip(labels.windows(2)) {
             let [from, to] = edges else { continue };
-            // Rounded up: a single value among millions is to be seen.
+            // Rounded up, so that one value among millions has a bar.
             let len = (u128::from(*count) * 40).div_ceil(most.into());
             let bar = "█".repeat(usize::try_from(len).unwrap_or(40));
             text.push_str(&format!("\n{from:>width$} .. {to:>width$}  {bar} {count}"));
@@ -122,7 +121,7 @@ impl Finite {
         let scale = scale_of(magnitude);
         let edges = edges(least, greatest);
         let mut counts = [0; BINS];
-        // Welford's update: sums of squares would lose all digits of values far from zero.
+        // Welford's update. Sums of squares would lose the digits of values far from zero.
         let (mut count, mut mean, mut squares) = (0u64, 0f64, 0f64);
         for value in values {
             let inner = edges.iter().skip(1).take(BINS - 1);
@@ -140,7 +139,7 @@ impl Finite {
         Finite {
             min,
             max,
-            // Neither can be beyond the values; rounding could carry it there, and to infinity.
+            // Rounding could carry them beyond the values, and to infinity.
             mean: (mean / scale).clamp(least, greatest),
             std: (std / scale).min(magnitude),
             counts,
@@ -149,23 +148,23 @@ impl Finite {
     }
 }
 
-/// The power of two that takes values of this magnitude between 1 and 2, without rounding them:
-/// the distance of two f64, and its square, may be beyond every f64.
+/// The power of two that scales this magnitude to between 1 and 2, without rounding. Without it, the
+/// distance of two f64 and its square may overflow.
 fn scale_of(magnitude: f64) -> f64 {
-    // 0 of zero and of subnormal values, which the greatest power brings near enough.
+    // The exponent of zero and of subnormal values is 0, and the greatest power is close enough.
     let biased = magnitude.to_bits() >> 52;
     let exponent = i32::try_from(biased).unwrap_or(0) - 1023;
     2f64.powi(-exponent)
 }
 
-/// Evenly spaced from the least to the greatest value; around a single value, half to each side.
+/// Evenly spaced from the minimum to the maximum. A single value gets 0.5 to each side.
 fn edges(min: f64, max: f64) -> [f64; BINS + 1] {
     let (min, max) = if min == max {
         (min - 0.5, max + 0.5)
     } else {
         (min, max)
     };
-    // Of the halves, because the range of f64 is wider than f64.
+    // Two products, because `max - min` may overflow.
     std::array::from_fn(|at| {
         let part = at as f64 / BINS as f64;
         match at {
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_counted_and_left_out() {
+    fn nan_and_infinities_are_counted_and_left_out() {
         let stats = stats(&[1.0, f64::NAN, 3.0, f64::INFINITY, -f64::INFINITY, 0.0, -0.0]);
         assert_eq!(
             (stats.count, stats.zeros, stats.nan, stats.inf),
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn deviations_whose_squares_are_no_f64_are_right() {
+    fn deviations_are_right_if_their_squares_overflow() {
         for unit in [1e200, 1e-200, f64::MIN_POSITIVE / 4.0] {
             let finite = stats(&[unit, 3.0 * unit]).finite.unwrap();
             assert!((finite.mean / unit - 2.0).abs() < 1e-12, "{unit}");
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_and_the_greatest_integer_are_exact() {
+    fn minimum_and_maximum_of_integers_are_exact() {
         let text = |elements: Elements<'_>| {
             let stats = Stats::of(&elements.scalars(&Registry::builtin()).unwrap());
             let json = serde_json::to_string(&stats).unwrap();

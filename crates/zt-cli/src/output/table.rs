@@ -2,17 +2,17 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 
-/// A table without lines: a header, and one line per row.
+/// A table without rules: a header, and one line per row.
 ///
-/// Invariant: cells hold no line breaks, because their text went through [`crate::output::text`].
+/// Invariant: cells hold no line breaks, because [`crate::output::text`] escapes them.
 pub(crate) struct Table {
     table: comfy_table::Table,
-    /// Rows that stand out.
+    /// The rows that are coloured.
     marked: Vec<bool>,
 }
 
 impl Table {
-    /// A table with these column heads. Those that begin with `>` are aligned to the right.
+    /// A table with these column heads. A head that begins with `>` aligns its column to the right.
     pub(crate) fn new(heads: &[&str]) -> Self {
         let mut table = comfy_table::Table::new();
         table.load_style(presets::NOTHING);
@@ -35,7 +35,7 @@ impl Table {
         self.marked.push(false);
     }
 
-    /// A row that stands out: something is wrong with it.
+    /// A coloured row, for an object at fault.
     pub(crate) fn marked_row<I: IntoIterator<Item = String>>(&mut self, cells: I) {
         self.row(cells);
         if let Some(marked) = self.marked.last_mut() {

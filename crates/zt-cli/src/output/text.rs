@@ -1,14 +1,14 @@
-//! Text of files made fit for a terminal.
+//! Names and numbers, fit for a terminal.
 
 use std::borrow::Cow;
 
 use crate::output::size::human;
 
-/// Columns that one cell of a table may take; the JSON has the whole.
+/// Characters of one cell of a table. JSON has the whole text.
 const CELL: usize = 120;
 
-/// `text` with everything escaped that would move the cursor, change colours or reorder what
-/// stands beside it: names in files are not trusted.
+/// `text`, with every character escaped that could move the cursor, change colours or reorder the
+/// text beside it. Names in files are not trusted.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unsafe) {
         return Cow::Borrowed(text);
@@ -24,8 +24,8 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// As [`printable`], no longer than a cell of a table may be, and quoted where its ends would not
-/// be seen.
+/// As [`printable`], no longer than a cell of a table. It is quoted if it is empty, or begins or ends
+/// with a space.
 pub(crate) fn cell(text: &str) -> String {
     if text.trim() != text || text.is_empty() {
         return format!("\"{}\"", abridged(text));
@@ -41,7 +41,7 @@ fn abridged(text: &str) -> String {
     }
 }
 
-/// Controls, and the invisible characters that Unicode TR 36 warns of: directions, joiners, tags.
+/// Controls, and the invisible characters that Unicode TR 36 warns about: directions, joiners, tags.
 pub(crate) fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -50,7 +50,7 @@ pub(crate) fn is_unsafe(character: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// `2×3`, `scalar` for no dimension.
+/// `2×3`; `scalar` without dimensions.
 pub(crate) fn shape(shape: &[u64]) -> String {
     if shape.is_empty() {
         return "scalar".to_owned();
@@ -59,7 +59,7 @@ pub(crate) fn shape(shape: &[u64]) -> String {
     cell(&dimensions.join("×"))
 }
 
-/// `, 1.5 MiB shared`; nothing where nothing is.
+/// `, 1.5 MiB shared`; nothing for 0.
 pub(crate) fn shared(byte_len: u64) -> String {
     match byte_len {
         0 => String::new(),
@@ -67,9 +67,9 @@ pub(crate) fn shared(byte_len: u64) -> String {
     }
 }
 
-/// `; 3 left out: a, b, c`, of many only the first; nothing where nothing is.
+/// `; 3 left out: a, b, c`, with the first names only; nothing for no names.
 pub(crate) fn left_out(names: &[String]) -> String {
-    /// Names that are said; the JSON has all.
+    /// Names that are printed. JSON has all.
     const NAMES: usize = 10;
     if names.is_empty() {
         return String::new();
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_fool_a_terminal_is_escaped() {
+    fn control_characters_are_escaped() {
         assert_eq!(
             printable("a.b \"c\" \u{e9}\u{6f22}"),
             "a.b \"c\" \u{e9}\u{6f22}"
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_named_as_far_as_there_is_room() {
+    fn the_first_names_of_skipped_objects_are_printed() {
         let names = |count: usize| vec!["\u{1b}".to_owned(); count];
         assert_eq!(left_out(&[]), "");
         assert_eq!(left_out(&names(2)), "; 2 left out: \\u{1b}, \\u{1b}");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_shows_where_it_ends() {
+    fn a_cell_shows_spaces_at_its_ends() {
         assert_eq!(cell(""), "\"\"");
         assert_eq!(cell("a "), "\"a \"");
         assert_eq!(cell("a b"), "a b");

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use zt::Value;
 
-/// A map of a manifest; `{}` where there is none.
+/// A map of a manifest; `{}` if there is none.
 #[derive(Clone, Copy)]
 pub(crate) struct Attributes<'a>(pub(crate) Option<&'a zt::Attributes>);
 
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_base64_with_padding() {
+    fn bytes_become_base64_with_padding() {
         for (bytes, text) in [
             ("", ""),
             ("f", "Zg=="),
