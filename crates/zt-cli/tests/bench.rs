@@ -1,4 +1,4 @@
-//! `zt bench`: what it measures and what it says, never how long it took.
+//! `zt bench`: operations and bytes, but no times.
 
 mod common;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::tempdir;
 
 #[test]
-fn every_operation_goes_over_all_bytes() {
+fn every_operation_counts_all_bytes() {
     let dir = tempdir().unwrap();
     let path = sample(dir.path());
     let document = zt!["bench", "--json", path, "--rounds", "1", "--jobs", "1"]
@@ -48,7 +48,11 @@ fn every_operation_goes_over_all_bytes() {
             "open" => &Value::Null,
             "memory" => {
                 let copied = operation["bytes"].as_u64().unwrap();
-                assert_eq!(copied, 64 << 20, "no cache holds it, small as the file is");
+                assert_eq!(
+                    copied,
+                    64 << 20,
+                    "more than a cache holds, also for a small file"
+                );
                 continue;
             }
             _ => &document["decoded_size"],
@@ -60,7 +64,7 @@ fn every_operation_goes_over_all_bytes() {
 }
 
 #[test]
-fn what_it_prints_has_a_line_for_each_operation() {
+fn text_has_a_line_for_each_operation() {
     let dir = tempdir().unwrap();
     let text = zt!["bench", sample(dir.path()), "--rounds", "2"]
         .exits(0)
@@ -69,7 +73,7 @@ fn what_it_prints_has_a_line_for_each_operation() {
     assert_eq!(lines.len(), 12, "{text}");
     assert!(lines[0].starts_with("OPERATION"), "{text}");
     assert!(lines[10].starts_with("zstd-auto"), "{text}");
-    assert!(lines[11].ends_with("median of 2 rounds"), "{text}");
+    assert!(lines[11].contains("2 rounds"), "{text}");
 }
 
 #[test]

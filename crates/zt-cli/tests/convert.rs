@@ -1,4 +1,4 @@
-//! `zt convert`: what comes out, and what is left alone.
+//! `zt convert`.
 
 mod common;
 
@@ -39,7 +39,7 @@ fn a_safetensors_file_comes_back_bit_for_bit() {
     let back = dir.path().join("b.safetensors");
     zt!["convert", ours, back, "--no-dedup"].exits(2);
     let run = zt!["convert", ours, back].exits(0);
-    assert!(run.text().contains("1 object"), "it says what it did");
+    assert!(run.text().contains("1 object"), "a summary");
     assert_eq!(fs::read(back).unwrap(), fs::read(first).unwrap());
 }
 
@@ -56,7 +56,7 @@ fn the_same_bytes_come_out_of_one_thread_and_of_two() {
 }
 
 #[test]
-fn planes_go_there_and_back() {
+fn planes_are_written_and_joined_again() {
     let dir = tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     let (first, ours, back) = (path("a.safetensors"), path("a.zt"), path("b.safetensors"));
@@ -90,7 +90,7 @@ fn planes_go_there_and_back() {
 }
 
 #[test]
-fn the_level_auto_compresses_what_shrinks() {
+fn the_level_auto_compresses_zeros() {
     let dir = tempdir().unwrap();
     let (first, ours) = (dir.path().join("a.safetensors"), dir.path().join("a.zt"));
     of_zeros(&first, 1 << 20);
@@ -101,7 +101,7 @@ fn the_level_auto_compresses_what_shrinks() {
 }
 
 #[test]
-fn stdout_takes_a_file_too() {
+fn a_file_is_written_to_stdout() {
     let dir = tempdir().unwrap();
     let path = sample(dir.path());
     let out = dir.path().join("out.zt");
@@ -110,7 +110,7 @@ fn stdout_takes_a_file_too() {
         zt!["convert", path, "-"].exits(0).out,
         fs::read(&out).unwrap()
     );
-    // Whatever it is called, nothing else comes out of it.
+    // Under any name of stdout, nothing else is printed there.
     #[cfg(target_os = "linux")]
     for name in ["/dev/stdout", "/dev/fd/1"] {
         let run = zt!["convert", path, name, "--to", "zt"].exits(0);
@@ -121,7 +121,7 @@ fn stdout_takes_a_file_too() {
     zt!["repair", path, "-o", "-"].exits(2);
     let dense = zt!["convert", out, "-", "--to", "safetensors", "--lossy"].exits(0);
     assert!(dense.err.contains("warning[lossy]"), "{}", dense.err);
-    assert!(dense.err.contains("attribute \"large\"\n"), "{}", dense.err);
+    assert!(dense.err.contains("\"large\""), "{}", dense.err);
     assert_eq!(dense.out[8], b'{');
 }
 
@@ -142,7 +142,7 @@ fn several_inputs_merge_and_no_name_is_lost() {
 }
 
 #[test]
-fn values_are_cast_and_made_dense() {
+fn values_are_cast_and_decoded() {
     let dir = tempdir().unwrap();
     let path = sample(dir.path());
     let out = dir.path().join("out.zt");
@@ -178,7 +178,7 @@ fn nothing_is_overwritten_without_force() {
     assert!(run.err.contains("note: --force"), "{}", run.err);
     let run = zt!["convert", path, out].exits(2);
     assert!(run.err.contains("note: --force"), "{}", run.err);
-    // Nothing helps where that is an input.
+    // --force does not help if OUT is an input.
     for force in ["--force", "--json"] {
         let run = zt!["convert", path, path, force].exits(2);
         assert!(!run.err.contains("note: "), "{}", run.err);
@@ -189,7 +189,7 @@ fn nothing_is_overwritten_without_force() {
 
 #[cfg(unix)]
 #[test]
-fn an_input_is_never_overwritten_not_even_through_a_link() {
+fn an_input_is_never_overwritten_also_through_a_link() {
     let dir = tempdir().unwrap();
     let path = sample(dir.path());
     let before = fs::read(&path).unwrap();
@@ -231,15 +231,15 @@ fn from_forces_the_kind() {
 }
 
 #[test]
-fn copies_are_stored_once_unless_that_is_not_wanted() {
+fn equal_components_are_stored_once_by_default() {
     let dir = tempdir().unwrap();
     let [first, second, out] = ["a.npy", "b.npy", "c.zt"].map(|name| dir.path().join(name));
     let zeros = dir.path().join("w.safetensors");
     of_zeros(&zeros, 40 << 10);
-    zt!["convert", zeros, first].exits(0); // Without a name of its own.
+    zt!["convert", zeros, first].exits(0); // An .npy file stores no name.
     fs::copy(&first, &second).unwrap();
     let run = zt!["convert", first, second, out].exits(0);
-    assert!(run.text().contains("40.0 KiB shared"), "{}", run.text());
+    assert!(run.text().contains("40.0 KiB"), "{}", run.text());
     let convert = zt!["convert", "--json", "--force", first, second, out];
     assert_eq!(convert.exits(0).json()["shared_bytes"], 40 << 10);
     let small = out.metadata().unwrap().len();
@@ -249,15 +249,14 @@ fn copies_are_stored_once_unless_that_is_not_wanted() {
 }
 
 #[test]
-fn objects_at_fault_stop_a_conversion_or_are_left_out_by_name() {
+fn damaged_objects_stop_a_conversion_or_are_skipped() {
     let dir = tempdir().unwrap();
     let path = common::faulty(dir.path());
     for kind in ["zt", "safetensors", "npz", "npy"] {
         let out = dir.path().join(format!("out.{kind}"));
         let run = zt!["convert", path, out, "--json"].exits(1);
         assert_eq!(run.json()["error"]["object"], "bad");
-        assert!(run.err.contains("note: 1 of 2 objects"), "{}", run.err);
-        assert!(run.err.contains("--lossy"), "{}", run.err);
+        assert!(run.err.contains("note: ") && run.err.contains("--lossy"));
         assert!(!out.exists());
 
         let run = zt!["convert", path, out, "--json", "--lossy"].exits(0);
@@ -281,7 +280,7 @@ fn objects_at_fault_stop_a_conversion_or_are_left_out_by_name() {
         assert!(run.err.contains("warning[lossy]: bad"), "{}", run.err);
         zt!["verify", out].exits(0);
     }
-    // So it is where objects are added to others.
+    // The same for append.
     let other = dir.path().join("other.zt");
     of_floats(&other, &[1.0]);
     let run = zt!["append", other, path].exits(1);
@@ -298,27 +297,27 @@ fn objects_at_fault_stop_a_conversion_or_are_left_out_by_name() {
     assert_eq!(
         append.json()["added"],
         json!([]),
-        "only its bytes show that"
+        "only its bytes are damaged, and a dry run reads them"
     );
     let run = zt!["append", fourth, damaged, "--lossy"].exits(0);
-    assert!(run.text().ends_with("; 1 left out: w\n"), "{}", run.text());
-    // What they are added to is whole or not edited: that is no help there.
+    assert!(run.text().ends_with(": w\n"), "{}", run.text());
+    // --lossy does not help if the edited file itself is damaged.
     let third = dir.path().join("third.zt");
     of_floats(&third, &[1.0]);
     let run = zt!["append", path, third].exits(1);
     assert!(!run.err.contains("--lossy"), "{}", run.err);
-    // Of damage, only reading the values tells.
+    // Damage is found only when values are read.
     let damaged = common::damaged(dir.path());
     let out = dir.path().join("d.zt");
     let run = zt!["convert", damaged, out].exits(1);
-    assert!(run.err.contains("note: --lossy leaves out"), "{}", run.err);
+    assert!(run.err.contains("note: --lossy"), "{}", run.err);
     let run = zt!["convert", damaged, out, "--lossy", "--json"].exits(0);
     assert_eq!(run.json()["left_out"].as_array().unwrap().len(), 1);
     assert_eq!(run.json()["objects"], json!(0));
 }
 
 #[test]
-fn what_the_target_leaves_out_is_named_too() {
+fn objects_that_the_output_kind_cannot_represent_are_named() {
     let dir = tempdir().unwrap();
     let path = common::of_unknown_format(dir.path());
     for kind in ["safetensors", "gguf", "npz"] {
@@ -327,28 +326,24 @@ fn what_the_target_leaves_out_is_named_too() {
         assert!(run.err.contains("note: --lossy"), "it has no dense value");
         let run = zt!["convert", path, out, "--to", kind, "--json", "--lossy"].exits(0);
         assert_eq!(run.json()["left_out"], json!(["blocks"]), "{kind}");
-        assert!(run.err.contains("; left out"), "{}", run.err);
+        assert!(run.err.contains("warning[lossy]"), "{}", run.err);
         let run = zt!["convert", "-f", path, out, "--to", kind, "--lossy"].exits(0);
-        assert!(
-            run.text().ends_with("; 1 left out: blocks\n"),
-            "{}",
-            run.text()
-        );
+        assert!(run.text().ends_with(": blocks\n"), "{}", run.text());
         let run = zt!["convert", path, "-", "--to", kind, "--lossy"].exits(0);
         assert!(
-            run.err.contains("note: 1 left out: blocks\n"),
+            run.err.contains("note: ") && run.err.contains(": blocks\n"),
             "{}",
             run.err
         );
     }
-    // Where nothing is left, nobody is told to do what was done.
+    // Without any object left there is an error, and no hint at the option that was given.
     let run = zt!["convert", path, dir.path().join("w.npy"), "--lossy"].exits(5);
     assert!(!run.err.contains("note: "), "{}", run.err);
 }
 
-/// There is more to say of the file than is said.
+/// There are more warnings than are printed.
 #[test]
-fn what_is_lost_of_objects_is_said_first() {
+fn warnings_about_objects_come_first() {
     let dir = tempdir().unwrap();
     let (path, out) = (
         common::sample(dir.path()),
@@ -360,40 +355,36 @@ fn what_is_lost_of_objects_is_said_first() {
         "{}",
         run.err
     );
-    assert!(run.err.contains("more, which --json lists"), "{}", run.err);
+    assert!(run.err.contains("--json lists"), "{}", run.err);
 }
 
 #[test]
-fn dense_values_are_advised_only_where_they_help() {
+fn a_hint_at_dense_appears_only_if_it_helps() {
     let dir = tempdir().unwrap();
     let (path, out) = (
         common::sample(dir.path()),
         dir.path().join("out.safetensors"),
     );
-    // What stops it is an attribute of the file.
+    // An attribute of the file stops it.
     let run = zt!["convert", path, out].exits(5);
-    assert!(run.err.contains("note: --lossy writes"), "{}", run.err);
+    assert!(run.err.contains("note: --lossy"), "{}", run.err);
     let npz = dir.path().join("out.npz");
     let keys = common::attributes();
     for (key, _) in &keys {
         zt!["meta", "rm", path, key.as_str().unwrap()].exits(0);
     }
     let run = zt!["convert", path, npz].exits(5);
-    assert!(
-        run.err.contains("note: --lossy writes"),
-        "a type: {}",
-        run.err
-    );
+    assert!(run.err.contains("note: --lossy"), "a type: {}", run.err);
     for name in ["half", "fp8"] {
         zt!["rm", path, name].exits(0);
     }
     let run = zt!["convert", path, npz].exits(5);
-    assert!(run.err.contains("note: --dense writes"), "{}", run.err);
+    assert!(run.err.contains("note: --dense"), "{}", run.err);
     zt!["convert", path, npz, "--dense"].exits(0);
 }
 
 #[test]
-fn a_folder_is_not_replaced_and_nobody_is_told_to_try() {
+fn a_folder_is_not_replaced_and_force_is_not_hinted_at() {
     let dir = tempdir().unwrap();
     let path = common::sample(dir.path());
     for force in [&[][..], &["--force"]] {
@@ -404,7 +395,7 @@ fn a_folder_is_not_replaced_and_nobody_is_told_to_try() {
         ];
         let arguments = arguments.iter().chain(&["--to", "zt"]).chain(force);
         let run = common::zt(arguments).exits(2);
-        assert!(run.err.contains("could be replaced"), "{}", run.err);
+        assert!(run.err.contains("error[overwrite]"), "{}", run.err);
         assert!(!run.err.contains("note: "), "{}", run.err);
     }
     let run = zt!["convert", path, path, "--dtype", "f16"].exits(2);
@@ -412,7 +403,7 @@ fn a_folder_is_not_replaced_and_nobody_is_told_to_try() {
 }
 
 #[test]
-fn a_level_may_stand_alone() {
+fn a_level_may_follow_zstd_after_a_space() {
     let dir = tempdir().unwrap();
     let [first, one, other] = ["a.safetensors", "b.zt", "c.zt"].map(|name| dir.path().join(name));
     of_zeros(&first, 1 << 20);
@@ -423,12 +414,12 @@ fn a_level_may_stand_alone() {
         zt!["merge", "-f", "--zstd", level, first, other].exits(0);
         assert_eq!(fs::read(&one).unwrap(), fs::read(&other).unwrap());
     }
-    // A number is a level, though it may be none that there is.
+    // A number is a level, also out of range.
     for level in ["23", "-8", "+99", "99999999999"] {
         let run = zt!["convert", "-f", first, other, "--zstd", level].exits(2);
         assert!(run.err.contains("from -7 to 22"), "{}", run.err);
     }
-    // What is no number is a file, and so is whatever follows `--`.
+    // Anything else is a file, and so is everything after `--`.
     zt!["convert", "-f", first, "--zstd", other].exits(0);
     let run = zt!["convert", "-f", first, "--zstd", "--", "9", other].exits(4);
     assert!(run.err.contains("9: "), "{}", run.err);

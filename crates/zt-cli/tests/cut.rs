@@ -1,4 +1,4 @@
-//! Files that are cut while the program reads them: it says so and exits, and no signal ends it.
+//! Files that are truncated while the program reads them: an error, and no signal.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -15,7 +15,7 @@ use common::command;
 use tempfile::tempdir;
 use zt::{Dense, Writer};
 
-/// Objects of the file, each of 4 MiB: long enough to be cut in the middle.
+/// Number of objects, each of 4 MiB: long enough to be truncated in the middle.
 const OBJECTS: u32 = 12;
 const LEN: u32 = 1 << 20;
 
@@ -32,7 +32,7 @@ fn large(path: &Path) {
 }
 
 #[test]
-fn a_file_that_is_cut_while_it_is_read_ends_no_process_by_a_signal() {
+fn truncating_a_file_during_a_read_is_an_error_and_no_signal() {
     let dir = tempdir().unwrap();
     let (path, out) = (dir.path().join("x.zt"), dir.path().join("out.safetensors"));
     let (path_text, out_text) = (path.to_str().unwrap(), out.to_str().unwrap());
@@ -52,26 +52,26 @@ fn a_file_that_is_cut_while_it_is_read_ends_no_process_by_a_signal() {
                 .stderr(Stdio::piped())
                 .spawn()
                 .unwrap();
-            // Some before it opens the file, most while it reads.
+            // Some are truncated before the program opens the file, most during the read.
             thread::sleep(Duration::from_millis(5 * at));
             let file = OpenOptions::new().write(true).open(&path).unwrap();
             file.set_len(whole / 3 + at).unwrap();
             let output = child.wait_with_output().unwrap();
-            let said = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.signal(), None, "{arguments:?}: {said}");
-            assert!(!said.contains("panicked"), "{said}");
+            let err = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.signal(), None, "{arguments:?}: {err}");
+            assert!(!err.contains("panicked"), "{err}");
             let code = output.status.code().unwrap();
             assert!(
                 [0, 1, 3, 4].contains(&code),
-                "{arguments:?} exits {code}: {said}"
+                "{arguments:?} exits {code}: {err}"
             );
             failed += usize::from(code != 0);
             if code == 0 {
                 continue;
             }
-            assert!(!said.is_empty());
-            assert!(!out.exists(), "half a file is none");
+            assert!(!err.is_empty());
+            assert!(!out.exists(), "no partial file");
         }
     }
-    assert!(failed > 0, "nothing was cut in time");
+    assert!(failed > 0, "no file was truncated in time");
 }

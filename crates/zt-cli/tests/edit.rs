@@ -1,4 +1,4 @@
-//! Files that are changed in place.
+//! The commands that edit a file in place.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -26,7 +26,7 @@ fn names(path: &Path) -> Vec<String> {
     file.names().map(str::to_owned).collect()
 }
 
-/// Runs the command as a dry run, which changes nothing and says what it then says itself.
+/// Runs the command twice, first as a dry run, which changes nothing and prints the same.
 #[track_caller]
 fn dry_and_done(path: &Path, arguments: &[&str]) -> serde_json::Value {
     let before = std::fs::read(path).unwrap();
@@ -88,15 +88,11 @@ fn append_adds_objects_of_any_kind() {
 
     let text = zt!["append", path, other, "-n", "--zstd"].exits(2);
     assert!(text.err.contains("error[duplicate-name]"), "{}", text.err);
-    let said = format!("is in the file already, and in {}", other.display());
-    assert!(text.err.contains(&said), "{}", text.err);
+    assert!(text.err.contains(other.to_str().unwrap()), "{}", text.err);
     assert_eq!(zt!["append", path, other, "--zstd"].exits(2).err, text.err);
     let one = of_names(&dir.path().join("one.zt"), &["x"]);
     let text = zt!["append", path, one, "--zstd"].exits(0).text();
-    assert!(
-        text.starts_with(&format!("{file}: 1 object added, 19.5 KiB; ")),
-        "{text}"
-    );
+    assert!(text.starts_with(&format!("{file}: 1 object")), "{text}");
     let x = File::open(&path).unwrap();
     let x = x.tensor("x").unwrap().component("data").unwrap().clone();
     assert_eq!(x.blob.encoding, zt::Encoding::Zstd);
@@ -124,7 +120,7 @@ fn rm_takes_names_and_patterns() {
     zt!["rm", path].exits(2);
     assert!(std::fs::read(&path).unwrap() == before);
 
-    // What cannot be read is no hindrance once it is gone.
+    // A faulty object stops an edit until it is removed.
     let faulty = common::faulty(dir.path());
     let run = zt!["rename", "--json", faulty, "good", "better"].exits(1);
     assert_eq!(run.error_code(), "dtype");
@@ -134,7 +130,7 @@ fn rm_takes_names_and_patterns() {
 }
 
 #[test]
-fn rename_is_for_names_that_are_free() {
+fn rename_refuses_a_name_in_use() {
     let dir = tempdir().unwrap();
     let path = of_names(&dir.path().join("a.zt"), &["a", "b"]);
     let file = path.to_str().unwrap();
@@ -150,7 +146,7 @@ fn rename_is_for_names_that_are_free() {
 }
 
 #[test]
-fn meta_gives_back_what_it_was_given() {
+fn meta_get_prints_what_meta_set_stored() {
     let dir = tempdir().unwrap();
     let path = of_names(&dir.path().join("a.zt"), &["a"]);
     let file = path.to_str().unwrap();
@@ -217,7 +213,7 @@ fn meta_gives_back_what_it_was_given() {
 }
 
 #[test]
-fn compact_gives_back_what_was_removed() {
+fn compact_removes_unused_bytes() {
     let dir = tempdir().unwrap();
     let path = of_names(&dir.path().join("a.zt"), &["a", "b"]);
     let file = path.to_str().unwrap();
@@ -234,7 +230,7 @@ fn compact_gives_back_what_was_removed() {
     zt!["verify", "--strict", path].exits(0);
     assert_eq!(names(&path), ["b"]);
     let text = zt!["compact", path].exits(0).text();
-    assert!(text.contains("nothing to give back"), "{text}");
+    assert!(text.contains("no unused bytes"), "{text}");
 
     let damaged = common::damaged(dir.path());
     let before = std::fs::read(&damaged).unwrap();
@@ -244,7 +240,7 @@ fn compact_gives_back_what_was_removed() {
 }
 
 #[test]
-fn only_zt_files_of_today_are_edited() {
+fn old_layouts_other_kinds_and_sets_are_not_edited() {
     let dir = tempdir().unwrap();
     let other = of_names(&dir.path().join("other.zt"), &["b"]);
     let foreign = dir.path().join("a.safetensors");
@@ -274,7 +270,7 @@ fn only_zt_files_of_today_are_edited() {
             for more in [&["--json"][..], &["--json", "--dry-run"]] {
                 let run = common::zt(arguments.iter().chain(more)).exits(5);
                 assert_eq!(run.error_code(), "unsupported", "{arguments:?}");
-                assert!(run.err.contains("convert it first"), "{}", run.err);
+                assert!(run.err.contains("convert"), "{}", run.err);
             }
         }
         assert!(std::fs::read(path).unwrap() == before);
@@ -306,7 +302,7 @@ fn a_file_is_not_added_to_itself() {
 }
 
 #[test]
-fn who_edits_keeps_others_from_editing_and_nobody_from_reading() {
+fn an_edit_locks_out_editors_but_not_readers() {
     let dir = tempdir().unwrap();
     let path = of_names(&dir.path().join("a.zt"), &["a"]);
     let other = of_names(&dir.path().join("other.zt"), &["b"]);
@@ -329,7 +325,7 @@ fn who_edits_keeps_others_from_editing_and_nobody_from_reading() {
 }
 
 #[test]
-fn of_processes_that_race_none_loses_what_it_was_told_is_there() {
+fn racing_appends_lose_no_committed_object() {
     let dir = tempdir().unwrap();
     let path = of_names(&dir.path().join("a.zt"), &["a"]);
     let inputs: Vec<PathBuf> = (0..8)
@@ -361,13 +357,13 @@ fn of_processes_that_race_none_loses_what_it_was_told_is_there() {
 
 #[cfg(unix)]
 #[test]
-fn interrupted_it_leaves_the_file_byte_for_byte() {
+fn an_interrupted_append_leaves_the_file_unchanged() {
     use std::time::{Duration, Instant};
 
     let dir = tempdir().unwrap();
     let path = of_names(&dir.path().join("a.zt"), &["a"]);
     let input = dir.path().join("w.safetensors");
-    // Room is made for all of it first, and then it takes seconds.
+    // The file grows to its full length first, and the copy takes seconds.
     of_zeros(&input, 1 << 30);
     let before = std::fs::read(&path).unwrap();
     let mut child = common::command()
@@ -377,7 +373,7 @@ fn interrupted_it_leaves_the_file_byte_for_byte() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    // The handler is there before the file is touched.
+    // The handler is installed before the file grows.
     let since = Instant::now();
     let len = || std::fs::metadata(&path).unwrap().len();
     while len() == before.len() as u64 && since.elapsed() < Duration::from_secs(60) {

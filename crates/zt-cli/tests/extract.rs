@@ -76,7 +76,7 @@ fn every_dtype_becomes_what_numpy_has() {
 }
 
 #[test]
-fn numbers_of_every_width_keep_it() {
+fn every_width_of_numbers_is_kept() {
     let dir = tempdir().unwrap();
     let (path, out) = (dir.path().join("a.zt"), dir.path().join("out"));
     let mut writer = Writer::create(&path).unwrap();
@@ -117,7 +117,7 @@ fn numbers_of_every_width_keep_it() {
 }
 
 #[test]
-fn what_numpy_has_no_dtype_for_is_told_and_the_rest_is_extracted() {
+fn a_type_unknown_to_numpy_is_reported_and_the_rest_extracted() {
     let dir = tempdir().unwrap();
     let (path, out) = (dir.path().join("a.zt"), dir.path().join("out"));
     let mut writer = Writer::create(&path).unwrap();
@@ -139,7 +139,7 @@ fn what_numpy_has_no_dtype_for_is_told_and_the_rest_is_extracted() {
 }
 
 #[test]
-fn one_object_goes_to_one_file_sliced_if_asked() {
+fn one_object_is_written_to_one_file_and_may_be_sliced() {
     let dir = tempdir().unwrap();
     let (path, out) = (sample(dir.path()), dir.path().join("w.npy"));
     zt!["extract", path, "w", "-o", out, "--slice", ":,1"].exits(0);
@@ -225,7 +225,7 @@ fn a_link_in_the_folder_is_not_followed() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_in_the_folder_is_not_waited_for() {
+fn a_pipe_in_the_folder_does_not_block() {
     let dir = tempdir().unwrap();
     let (path, out) = (sample(dir.path()), dir.path().join("out"));
     fs::create_dir(&out).unwrap();
@@ -251,7 +251,7 @@ fn the_input_is_never_overwritten() {
 }
 
 #[test]
-fn what_can_be_read_is_extracted_and_the_rest_is_reported() {
+fn readable_objects_are_extracted_and_the_rest_reported() {
     let dir = tempdir().unwrap();
     let out = dir.path().join("out");
     let document = zt!["extract", "--json", common::faulty(dir.path()), "-o", out]
@@ -263,10 +263,10 @@ fn what_can_be_read_is_extracted_and_the_rest_is_reported() {
 
     let out = dir.path().join("out2");
     zt!["extract", common::damaged(dir.path()), "-o", out].exits(1);
-    assert!(!out.exists(), "a folder that stayed empty goes");
+    assert!(!out.exists(), "an empty folder is removed");
     zt!["extract", common::of_unknown_format(dir.path()), "-o", out].exits(5);
     assert!(!out.exists());
-    // And so do those around it that were made for it, and no other.
+    // Its parents are removed too if this run made them.
     let kept = dir.path().join("kept");
     std::fs::create_dir(&kept).unwrap();
     let within = kept.join("a/../b/c");

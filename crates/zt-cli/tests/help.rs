@@ -1,4 +1,4 @@
-//! The help of every command, as `tests/golden/help.txt` has it.
+//! The help of every command is that of `tests/golden/help.txt`.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn help(path: &[&str]) -> String {
     let mut all = format!("$ zt {}\n{text}\n", [path, &["--help"]].concat().join(" "));
     let (_, list) = text.split_once("\nCommands:\n").unwrap_or_default();
     for line in list.lines().take_while(|line| !line.is_empty()) {
-        // A line that goes on with the text of the one before begins with more spaces.
+        // A continued line begins with more spaces.
         let name = line
             .strip_prefix("  ")
             .and_then(|line| line.split(' ').next());
@@ -26,7 +26,7 @@ fn help(path: &[&str]) -> String {
 }
 
 #[test]
-fn help_is_as_the_golden_file_has_it() {
+fn help_equals_the_golden_file() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/help.txt");
     let found = help(&[]);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -36,6 +36,6 @@ fn help_is_as_the_golden_file_has_it() {
     let differing = found.lines().zip(expected.lines()).find(|(a, b)| a != b);
     assert!(
         found == expected,
-        "write tests/golden/help.txt anew with UPDATE_GOLDEN=1; the first difference: {differing:?}"
+        "update tests/golden/help.txt with UPDATE_GOLDEN=1; first difference: {differing:?}"
     );
 }

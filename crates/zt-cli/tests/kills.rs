@@ -1,4 +1,4 @@
-//! Processes that are killed at any moment, and disks that are full.
+//! Processes that are killed at any moment, and full disks.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -39,7 +39,7 @@ fn of_noise(path: &Path, name: &str, len: usize) {
     writer.finish().unwrap();
 }
 
-/// The inputs that are in the file, each whole, and nothing that is damaged.
+/// The inputs that are in the file. Checks that each is complete and that nothing is damaged.
 #[track_caller]
 fn rounds_in(path: &Path) -> Vec<String> {
     let file = File::open(path).unwrap();
@@ -72,7 +72,7 @@ fn killed_twenty_times_append_loses_nothing() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        // Anywhere in the time that it takes, each time somewhere else.
+        // At another moment of the run each time.
         let moment = took.mul_f64(f64::from(round) * 0.618_034 % 1.0);
         while start.elapsed() < moment && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_micros(100));
@@ -81,7 +81,7 @@ fn killed_twenty_times_append_loses_nothing() {
         let status = child.wait().unwrap();
         match status.signal() {
             Some(_) => killed += 1,
-            // It takes less than was thought.
+            // The run is shorter than assumed.
             None => took = start.elapsed().mul_f64(0.9),
         }
         let found = rounds_in(&path);
@@ -96,12 +96,11 @@ fn killed_twenty_times_append_loses_nothing() {
         assert_eq!(names_in(dir.path()), ["big.zt", "in.zt"]);
     }
 
-    // All that is left of those that were killed is gone: the file is as long as one that was never
-    // hurt.
+    // Nothing is left of the killed runs: the file is as long as one without kills.
     of_noise(&input, "last", LEN);
     zt!["append", path, input].exits(0);
     expected.push("last".to_owned());
-    let unhurt = dir.path().join("unhurt.zt");
+    let unkilled = dir.path().join("unkilled.zt");
     let in_order = File::open(&path).unwrap();
     let mut in_order: Vec<_> = in_order
         .entries()
@@ -112,18 +111,18 @@ fn killed_twenty_times_append_loses_nothing() {
     for name in &in_order {
         let name = name.trim_end_matches(".0");
         if name == "old" {
-            of_noise(&unhurt, name, LEN);
+            of_noise(&unkilled, name, LEN);
         } else {
             of_noise(&input, name, LEN);
-            zt!["append", unhurt, input].exits(0);
+            zt!["append", unkilled, input].exits(0);
         }
     }
-    assert_eq!(rounds_in(&unhurt).len(), expected.len());
+    assert_eq!(rounds_in(&unkilled).len(), expected.len());
     let len = |path: &Path| std::fs::metadata(path).unwrap().len();
-    assert_eq!(len(&path), len(&unhurt));
+    assert_eq!(len(&path), len(&unkilled));
 }
 
-/// A small disk, where one can be had.
+/// A small disk, if the user may mount one.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
@@ -161,7 +160,7 @@ fn on_a_full_disk_nothing_is_changed() {
     let [file, input] = [&path, &input].map(|path| path.to_str().unwrap());
     let out = disk.0.path().join("out.zt");
     for arguments in [
-        // Told at once; in the middle, because nobody knows how long it will be; while a copy is
+        // The error comes at once, in the middle (a compressed length is unknown), or while a copy is
         // written.
         &["append", file, input][..],
         &["append", file, input, "--zstd"],
@@ -174,7 +173,7 @@ fn on_a_full_disk_nothing_is_changed() {
         assert!(std::fs::read(&path).unwrap() == before, "{arguments:?}");
         assert_eq!(names_in(disk.0.path()), ["x.zt"], "{arguments:?}");
     }
-    // What fits is done, down to the last bytes.
+    // Edits that fit succeed, up to the last bytes.
     for at in 0.. {
         let before = std::fs::read(&path).unwrap();
         let run = zt!["meta", "set", path, format!("k{at}"), long];
@@ -190,10 +189,9 @@ fn on_a_full_disk_nothing_is_changed() {
     assert_eq!(rounds_in(&path), ["old"]);
 }
 
-/// Beyond the limit that a user may have on the length of files, the system sends a signal that ends
-/// whoever does not expect it.
+/// At the limit on file sizes the system sends a signal that ends a process without a handler.
 #[test]
-fn beyond_the_longest_file_that_is_allowed_nothing_is_changed() {
+fn at_the_limit_on_file_sizes_nothing_is_changed() {
     /// A mebibyte, or half of one: shells differ in the blocks that they count.
     const LIMITED: &str = r#"ulimit -f 1024; exec "$0" "$@""#;
     let folder = tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Options stand before, between and after what a command works on.
+//! Options stand before, between and after positional arguments.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -25,7 +25,7 @@ const CALLS: &[(&[&str], &[&str])] = &[
     (&["extract"], &["a.zt", "half", "w"]),
 ];
 
-/// Options that the commands have, with and without values.
+/// Options of the commands, with and without values.
 fn options(command: &str) -> &'static [&'static [&'static str]] {
     match command {
         "convert" | "merge" => &[&["--zstd", "3"], &["--zstd"], &["-f"], &["--jobs", "1"]],
@@ -40,7 +40,7 @@ fn options(command: &str) -> &'static [&'static [&'static str]] {
     }
 }
 
-/// Makes `a.zt`, `b.zt` and `c.zt`, no two of them with an object of one name.
+/// Makes `a.zt`, `b.zt` and `c.zt`, without common names.
 fn originals(dir: &Path) {
     fs::rename(sample(dir), dir.join("a.zt")).unwrap();
     for name in ["b", "c"] {

@@ -1,5 +1,5 @@
-//! The program run by users who may less than the administrator, who alone can run it as them:
-//! where the tests are run by anybody else, these see nothing.
+//! The program, run by a user with few rights. Only the administrator can run it so: for anyone else
+//! these tests check nothing.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -16,14 +16,14 @@ use common::{of_floats, run};
 use tempfile::{TempDir, tempdir};
 use zt::{Dense, Writer};
 
-/// The user who runs the program, and nobody else's number.
+/// The number of the user who runs the program; no other user has it.
 const USER: u32 = 61_234;
 
-/// A folder that everybody may write to, and the program in it.
+/// A folder that every user may write to, with the program in it.
 struct Shared(TempDir);
 
 impl Shared {
-    /// `None` where the program cannot be run by another user.
+    /// `None` if the program cannot be run by another user.
     fn new() -> Option<Self> {
         let shared = Shared(tempdir().unwrap());
         fs::set_permissions(shared.0.path(), Permissions::from_mode(0o777)).unwrap();
@@ -38,7 +38,7 @@ impl Shared {
         self.0.path().join(name)
     }
 
-    /// The program run by [`USER`], who is in this group and in no other.
+    /// The program, run by [`USER`], who is in this group alone.
     fn command(&self, group: u32) -> Command {
         as_user(self.at("zt"), group)
     }
@@ -56,7 +56,7 @@ fn set(path: &Path, uid: u32, gid: u32, mode: u32) {
 }
 
 #[test]
-fn a_file_that_is_replaced_by_another_user_is_open_to_no_other_group() {
+fn a_file_replaced_by_another_user_is_open_to_no_new_group() {
     const OWNER: u32 = 61_001;
     const GROUP: u32 = 62_000;
     let Some(shared) = Shared::new() else {
@@ -78,7 +78,7 @@ fn a_file_that_is_replaced_by_another_user_is_open_to_no_other_group() {
     for (before, after) in [(0o640, 0o600), (0o664, 0o644), (0o4755, 0o755)] {
         assert_eq!(replaced(before, USER), (USER, after));
     }
-    // What is made here is of a third group at first, and may be given to that of the user.
+    // New files belong to a third group, and the user may give them to their own group.
     set(shared.0.path(), 0, 63_000, 0o2777);
     for (before, after) in [(0o640, 0o640), (0o664, 0o664), (0o4750, 0o750)] {
         assert_eq!(replaced(before, GROUP), (GROUP, after));
@@ -87,7 +87,7 @@ fn a_file_that_is_replaced_by_another_user_is_open_to_no_other_group() {
 }
 
 #[test]
-fn shards_that_are_replaced_keep_their_owner_or_shut_others_out() {
+fn replaced_shards_keep_their_owner_or_exclude_others() {
     const OWNER: u32 = 61_001;
     let Some(shared) = Shared::new() else {
         return;
@@ -119,12 +119,13 @@ fn shards_that_are_replaced_keep_their_owner_or_shut_others_out() {
     }
 }
 
-/// Runs its arguments where no process and no thread can be begun any more. Shells differ in the letter.
+/// Runs its arguments at a limit of one process, so that no thread can start. The option differs
+/// between shells.
 const ALONE: &str =
     r#"if (ulimit -u 1) 2>&-; then ulimit -u 1; else ulimit -p 1; fi; exec "$0" "$@""#;
 
 #[test]
-fn where_no_threads_can_be_had_one_does_all_the_work() {
+fn without_more_threads_one_does_all_the_work() {
     let Some(shared) = Shared::new() else {
         return;
     };
@@ -149,7 +150,7 @@ fn where_no_threads_can_be_had_one_does_all_the_work() {
             .current_dir(shared.0.path());
         run(&mut command)
     };
-    // What was asked for is not had: so there is such a limit here.
+    // Two threads are refused, so the limit works here.
     alone("verify in.zt --jobs 2").exits(4);
     for arguments in [
         "verify in.zt",

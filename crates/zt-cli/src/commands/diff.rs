@@ -68,7 +68,8 @@ number of equal objects). Each change has `what`:
   shape, format, dtype, type   with `a` and `b`
   attribute                    with `key`, `a` and `b`
   component                    with `component` and `in`, the file that has it
-  values                       with `different`, `count`, `first`, `nan`, `max_abs`, `max_rel`, `max_ulp`
+  values                       with `different`, `count`, `first`, `nan`, `max_abs`, `max_rel` and
+                               `max_ulp`
   unreadable                   with `in` and `error`";
 
 fn tolerance(text: &str) -> Result<f64, String> {

@@ -1,10 +1,6 @@
-//! Runs the built program, and makes files for it.
+//! Runs the program, and makes files for it.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failure here is the test's"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -15,7 +11,7 @@ use serde_json::Value;
 use zt::formats::{Complex, F8E4M3Fn, bf16};
 use zt::{Attributes, Csr, DType, Dense, Elements, Writer};
 
-/// What a run of the program gave.
+/// The result of a run of the program.
 pub struct Run {
     pub code: Option<i32>,
     pub out: Vec<u8>,
@@ -27,7 +23,7 @@ impl Run {
         String::from_utf8(self.out.clone()).unwrap()
     }
 
-    /// Stdout, which must be exactly one JSON document.
+    /// Stdout, which must be one JSON document.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.out).unwrap_or_else(|error| {
             panic!(
@@ -51,7 +47,7 @@ impl Run {
         self
     }
 
-    /// The code of the error document, once it is known to have all its keys.
+    /// The code of the error document. Checks its keys, and the code on stderr.
     #[track_caller]
     pub fn error_code(&self) -> String {
         let document = self.json();
@@ -110,7 +106,7 @@ pub fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
-/// Every kind of CBOR value under a name that says which.
+/// A value of every CBOR type, named after the type.
 pub fn attributes() -> Attributes {
     use zt::Value as V;
     Attributes::from([
@@ -132,7 +128,7 @@ pub fn attributes() -> Attributes {
     ])
 }
 
-/// A file with something of everything: see the names.
+/// A file with objects of many types: see the names.
 pub fn sample(dir: &Path) -> PathBuf {
     let path = dir.join("model.zt");
     let mut writer = Writer::create(&path).unwrap();
@@ -165,7 +161,7 @@ pub fn sample(dir: &Path) -> PathBuf {
     path
 }
 
-/// A file with one object of a format that nobody knows.
+/// A file with one object of an unknown format.
 pub fn of_unknown_format(dir: &Path) -> PathBuf {
     let path = dir.join("unknown.zt");
     let mut writer = Writer::create(&path).unwrap();
@@ -178,7 +174,7 @@ pub fn of_unknown_format(dir: &Path) -> PathBuf {
     path
 }
 
-/// A file with one dense object `w` of these values, and digests.
+/// A file with one dense object `w` of these values.
 pub fn of_floats(path: &Path, values: &[f32]) {
     let mut writer = Writer::create(path).unwrap();
     let dense = Dense::from_slice(&[values.len() as u64], values).unwrap();
@@ -186,7 +182,7 @@ pub fn of_floats(path: &Path, values: &[f32]) {
     writer.finish().unwrap();
 }
 
-/// As [`of_floats`], with a bit of the data flipped.
+/// As [`of_floats`], with one bit of the data flipped.
 pub fn damaged(dir: &Path) -> PathBuf {
     let path = dir.join("damaged.zt");
     of_floats(&path, &[1.0, 2.0, 3.0]);
@@ -196,7 +192,7 @@ pub fn damaged(dir: &Path) -> PathBuf {
     path
 }
 
-/// Two objects, `bad` of a dtype that does not exist and `good`.
+/// A file with the objects `bad`, of an unknown dtype, and `good`.
 pub fn faulty(dir: &Path) -> PathBuf {
     let path = dir.join("faulty.zt");
     let mut writer = Writer::create(&path).unwrap();
@@ -217,14 +213,14 @@ pub fn faulty(dir: &Path) -> PathBuf {
     path
 }
 
-/// A safetensors file of one tensor of so many zeros, which takes no room on most file systems.
+/// A safetensors file with a tensor of zeros, which is sparse on most file systems.
 pub fn of_zeros(path: &Path, byte_len: u64) {
     let file = safetensors(path, "w", "F32", byte_len / 4, byte_len);
     let header_ends = file.metadata().unwrap().len();
     file.set_len(header_ends + byte_len).unwrap();
 }
 
-/// A safetensors file of the bools `flags`, whatever the bytes are.
+/// A safetensors file with the bools `flags`, stored as these bytes.
 pub fn of_bools(dir: &Path, bytes: [u8; 2]) -> PathBuf {
     let path = dir.join("flags.safetensors");
     let mut file = safetensors(&path, "flags", "BOOL", 2, 2);
@@ -232,7 +228,7 @@ pub fn of_bools(dir: &Path, bytes: [u8; 2]) -> PathBuf {
     path
 }
 
-/// A safetensors file of one vector, up to its data.
+/// A safetensors file with one vector, without its data.
 fn safetensors(path: &Path, name: &str, dtype: &str, count: u64, byte_len: u64) -> std::fs::File {
     let mut header = format!(
         r#"{{"{name}":{{"dtype":"{dtype}","shape":[{count}],"data_offsets":[0,{byte_len}]}}}}"#
@@ -247,7 +243,7 @@ fn safetensors(path: &Path, name: &str, dtype: &str, count: u64, byte_len: u64) 
     file
 }
 
-/// Names of what is in a folder, sorted.
+/// The names in a folder, sorted.
 pub fn names_in(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();
     let mut names: Vec<String> = entries
