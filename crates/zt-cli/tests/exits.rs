@@ -128,7 +128,7 @@ fn a_file_that_is_refused_as_a_whole_is_3() {
             let path = path.display();
             assert!(run.err.contains(&format!("]: {path}: ")), "{}", run.err);
             let found = run.error_code();
-            // Without its end, a file of 1.1 cannot be told from one of 1.0.
+            // Without its end, a file of layout 1.1 looks like one of 1.0.
             assert!(
                 found == code || found == "manifest-size" && code == "truncated",
                 "{found}"

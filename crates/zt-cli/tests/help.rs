@@ -1,4 +1,4 @@
-//! The help of every command is that of `tests/golden/help.txt`.
+//! The help of every command is in `tests/golden/help.txt`.
 
 mod common;
 

@@ -41,7 +41,7 @@ enum Cast {
 }
 
 impl ConvertArgs {
-    /// Opens the files; also the sum of their decoded bytes, as far as it is known.
+    /// Opens the files, and sums up their known decoded lengths.
     pub(crate) fn open(&self, paths: &[PathBuf]) -> Result<(Vec<Input>, u64), Failure> {
         let mut inputs = Vec::with_capacity(paths.len());
         let mut total = 0u64;

@@ -23,8 +23,8 @@ use crate::progress::Progress;
 /// Measure how fast this machine reads, verifies and writes a file
 ///
 /// Each round runs every operation once. The first round is not counted, so that the file comes from
-/// the cache and not from the disk. Nothing is written to the disk. A damaged file is not measured,
-/// and the exit code is that of `zt verify`.
+/// the cache and not from the disk. Nothing is written to the disk. A damaged file is not measured;
+/// the exit code is then the same as for `zt verify`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

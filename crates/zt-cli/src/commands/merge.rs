@@ -7,7 +7,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
 #[derive(Debug, Args)]
-// The group is that of `convert`.
+// `convert` has the group.
 #[group(skip)]
 #[command(after_help = EXAMPLES, override_usage = "zt merge [OPTIONS] <IN>... <OUT>")]
 pub(crate) struct Arguments {

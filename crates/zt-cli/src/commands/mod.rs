@@ -40,7 +40,7 @@ pub(crate) enum Command {
     /// Merge files, or the shards of a set, into one file
     ///
     /// The index of a set stands for all its shards. A duplicate name is an error, and so are two
-    /// values of one attribute. The options are those of `zt convert`.
+    /// values of one attribute. All options of `zt convert` apply.
     Merge(merge::Arguments),
     Split(split::Arguments),
     Extract(extract::Arguments),

@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MODEL")]
     name: Option<String>,
     /// Kind of the shards [default: the kind of FILE]
-    #[arg(long, value_name = "KIND", value_parser = kinds(|member| is_target(member.kind())))]
+    #[arg(long, value_name = "KIND", value_parser = kinds(|kind| is_target(kind.kind())))]
     to: Option<Kind>,
     #[command(flatten)]
     storing: WriteArgs,

@@ -74,9 +74,9 @@ pub(crate) fn left_out(names: &[String]) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let said: Vec<String> = names.iter().take(NAMES).map(|name| cell(name)).collect();
+    let shown: Vec<String> = names.iter().take(NAMES).map(|name| cell(name)).collect();
     let more = if names.len() > NAMES { ", …" } else { "" };
-    format!("; {} left out: {}{more}", names.len(), said.join(", "))
+    format!("; {} left out: {}{more}", names.len(), shown.join(", "))
 }
 
 /// `1 object`, `2 objects`.
