@@ -128,8 +128,8 @@ impl<'a> Contest<'a> {
     pub fn takes_memory(&mut self, byte_len: u64) {
         self.memory = byte_len;
         self.remark(
-            "Before each turn, and outside its time, as much memory as it takes is taken from the \
-             system, touched and given back: hypervisors take away what is free for some seconds.",
+            "Before each turn, untimed, the benchmark touches and frees as much memory as the turn \
+             takes: a hypervisor takes back memory that is free for some seconds.",
         );
     }
 

@@ -5,8 +5,8 @@ usage: foreign.py PATH/TO/foreign PATH/TO/zt [--mib N] [--rounds N] [--convert-m
 
 Run by `cargo xtask bench --foreign`. The same 16-bit integers are written as safetensors, GGUF, npz (stored) and pt (stored) by
 safetensors, gguf, numpy and torch; those that are not installed are left out.
-Then everyone reads every tensor in turn, round by round, each turn in a process of its own and timed within it. What was read is
-compared by a sum. Linux only: memory is what the kernel says of each process.
+Then each reader reads every tensor in turn, round by round. Each turn is a process of its own, and the process times itself. A sum
+compares what the readers read. Linux only: the kernel reports the memory of each process.
 """
 
 import argparse
@@ -154,14 +154,14 @@ def main():
     page = [
         "# Files of other formats",
         "",
-        "Written by `cargo xtask bench --foreign`; do not edit. What is measured, and how, is at the head of",
+        "`cargo xtask bench --foreign` writes this page; do not edit it by hand. The measurement is described at the head of",
         "[`benches/foreign.py`](../benches/foreign.py).",
         "",
         f"Machine: {machine()}. Files of {options.mib} MiB in the page cache; medians of {options.rounds} rounds.",
         "",
-        "Opening and listing are part of the time; freeing, and starting the process, are not. Without another word, every tensor",
-        "ends in memory of its own. zt compares no digest: safetensors and GGUF have none; npz and pt are zip archives with a CRC-32 for",
-        "each member, which numpy compares.",
+        "The time includes opening and listing, but not freeing or starting the process. Unless the name says otherwise, every tensor",
+        "ends in memory of its own. zt compares no digest here: safetensors and GGUF have none; npz and pt are zip archives with a CRC-32",
+        "per member, which numpy compares.",
     ]
     rows = []
     for kind, library in LIBRARIES.items():
@@ -178,7 +178,7 @@ def main():
             os.remove(path)
             subprocess.run([sys.executable, __file__, "--make", kind, str(options.convert_mib << 20), path], check=True)
             rows.append(convert(kind, path, options))
-    page += ["", "## Memory of `zt convert X OUT.zt`", "", "The most that was resident; 256 MiB are allowed.", ""]
+    page += ["", "## Memory of `zt convert X OUT.zt`", "", "Peak resident memory; the limit is 256 MiB.", ""]
     page += ["| from | MiB | resident MiB | s |", "| --- | ---: | ---: | ---: |", *rows, ""]
     print("\n".join(page))
     if options.report:

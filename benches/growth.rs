@@ -139,8 +139,8 @@ impl Table {
 fn objects(alone: &Alone, size: Size, folder: &Path) -> Result<Table> {
     let mut table = Table {
         title: "With the number of objects",
-        remark: "Dense objects of 160 bytes, as in W3. `find` is one lookup in an open file and reading what was found; `list` decodes \
-                 and checks every object.",
+        remark: "Dense objects of 160 bytes, as in W3. `find` looks up one object in an open file and reads it; `list` decodes and \
+                 checks every object.",
         variable: "objects",
         columns: vec!["write", OPEN, "find", "list"],
         rows: Vec::new(),
@@ -174,9 +174,9 @@ fn objects(alone: &Alone, size: Size, folder: &Path) -> Result<Table> {
 fn bytes(alone: &Alone, size: Size, folder: &Path) -> Result<Table> {
     let mut table = Table {
         title: "With the number of bytes",
-        remark: "Tensors of bf16 of up to 128 MiB, as in W2, streamed in pieces of 1 MiB where they are written, and read into one buffer \
-                 that is used again. From a few GB on the disk has its say, in `cp` as in the rest: nobody syncs, but the \
-                 system does not let everything wait.",
+        remark: "Tensors of bf16 of up to 128 MiB, as in W2. They are written as a stream of 1 MiB pieces, and read into one buffer that \
+                 is reused. From a few GB on, the disk slows every operation, `cp` included: no program syncs, but the system \
+                 writes some pages early.",
         variable: "bytes",
         columns: vec![
             "write, raw + crc32c",

@@ -62,6 +62,6 @@ fn contest<'a>(
         Ok(took)
     });
     contest.takes_memory(workload.byte_len());
-    contest.remark("The input is in the page cache; nobody syncs the output.");
+    contest.remark("The input is in the page cache; the output is not synced.");
     Ok(contest)
 }

@@ -37,7 +37,7 @@ pub(super) fn write<'a>(
     if workload.id == "W2" {
         contest.owes_size(0.67);
     }
-    contest.remark("With crc32c, where a name says nothing else.");
+    contest.remark("With crc32c, unless the name says otherwise.");
     Ok(contest)
 }
 
@@ -77,6 +77,6 @@ pub(super) fn read<'a>(
     contest.owes(2.0, ZSTD);
     contest.takes_memory(workload.byte_len());
     contest.remark(read::WARM);
-    contest.remark("crc32c is compared; ztensor 2.1.1 does not compare its xxh3 when it reads.");
+    contest.remark("Readers compare crc32c, but ztensor 2.1.1 does not compare its xxh3.");
     Ok(contest)
 }

@@ -13,7 +13,7 @@ use crate::contestants::{
 use crate::{Contest, Result, Role, Workload};
 
 pub(super) const WARM: &str =
-    "Files are in the page cache; opening is part of the time, freeing is not.";
+    "Files are in the page cache. The time includes opening, but not freeing.";
 
 pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
     let title = format!(
@@ -73,7 +73,7 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
     contest.owes(4.0, peer_ztensor1::NAME);
     contest.takes_memory(workload.byte_len());
     contest.remark(WARM);
-    contest.remark("Digests are compared only where a name says so.");
+    contest.remark("Readers compare digests only if the name says so.");
     Ok(contest)
 }
 
@@ -217,8 +217,8 @@ pub(super) fn mapped<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Con
     });
     contest.owes(0.95, "bare map");
     contest.remark(
-        "Maps are fresh in every round, so page faults are part of the time. One thread. zt and ztensor 1.2.3 map the same file, \
-         which was written in pieces of 256 KiB; the others' were written in larger ones, which tmpfs keeps in larger pages.",
+        "Maps are fresh in every round, so the time includes page faults. One thread. zt and ztensor 1.2.3 map the same file, \
+         written in pieces of 256 KiB. The other files were written in larger pieces, and tmpfs keeps those in larger pages.",
     );
     Ok(contest)
 }
@@ -257,7 +257,7 @@ pub(super) fn sparse<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Con
         Ok(took)
     });
     contest.remark(WARM);
-    contest.remark("We compare crc32c and look at every index; ztensor 1.2.3 does neither.");
+    contest.remark("zt compares crc32c and checks every index; ztensor 1.2.3 does neither.");
     Ok(contest)
 }
 

@@ -86,7 +86,7 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
         File::open(&bare)?.read_exact_at(&mut found, rows.bytes.start as u64)?;
         Ok(found)
     });
-    contest.remark("Rows of a raw tensor are not verified by anyone: its digest covers the whole.");
+    contest.remark("No reader verifies rows of a raw tensor: its digest covers the whole.");
     Ok(contest)
 }
 
@@ -109,7 +109,7 @@ pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     });
     contest.owes(20.0, peer_ztensor1::NAME);
     contest.owes(20.0, peer_ztensor2::NAME);
-    contest.remark("The peers decode the whole tensor: they have no other way.");
+    contest.remark("The peers can only decode the whole tensor.");
     Ok(contest)
 }
 

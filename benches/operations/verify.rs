@@ -75,6 +75,6 @@ fn digests<'a>(
             Ok(timed(|| limits::hash_map(&bare, digest, threads))?.0)
         });
     }
-    contest.remark("Maps are fresh in every round, so page faults are part of the time.");
+    contest.remark("Maps are fresh in every round, so the time includes page faults.");
     Ok(contest)
 }

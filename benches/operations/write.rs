@@ -13,7 +13,7 @@ use crate::contestants::{
 };
 use crate::{Contest, Result, Role, Tensor, Workload};
 
-const NO_SYNC: &str = "Files are complete and in the page cache; nobody syncs.";
+const NO_SYNC: &str = "Files are complete and in the page cache, without a sync.";
 
 pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
     let title = format!("write raw with crc32c, {}", workload.id);
@@ -75,7 +75,7 @@ pub(super) fn zstd<'a>(
             contest.owes(4.0, "ztensor 2.1.1, xxh3");
         }
     }
-    contest.remark("With crc32c, where a name says nothing else.");
+    contest.remark("With crc32c, unless the name says otherwise.");
     Ok(contest)
 }
 

@@ -25,12 +25,14 @@ pub(super) fn page(run: &Run) -> String {
 const HEAD: &str = "\
 # Benchmarks
 
-Written by `cargo xtask bench`, with the plot; not edited by hand.
+`cargo xtask bench` writes this page and the plot; do not edit them by hand.
 
-Everyone does the same work on the same tensors, in turn, round by round, in one process, and is first seen to have done it: what was
-written is read back, what was read is compared. Figures are medians of the rounds, with the shortest and the longest beside them. They
-hold against each other within one table; another machine, or the same one on another day, gives others. Files are in the page cache,
-and nobody waits for the disk. GB/s are 10^9 bytes of decoded values a second.
+* All contestants do the same work on the same tensors in one process. They take turns, round by round.
+* A first round checks each contestant: written files are read back, and values that were read are compared.
+* Figures are medians of the rounds, with the shortest and the longest time.
+* Compare figures only within one table: another machine, or another day, gives other figures.
+* Files are in the page cache; no contestant waits for the disk.
+* GB/s are 10^9 bytes of decoded values per second.
 
 ";
 
@@ -65,8 +67,8 @@ fn machine(run: &Run) -> String {
 
 fn targets(run: &Run) -> String {
     let mut text = String::from(
-        "\n## Targets\n\nWhat we set out to reach before we began: our speed as a multiple of another's, in the same run.\n\n\
-         | operation | against | owed | reached | |\n| --- | --- | ---: | ---: | --- |\n",
+        "\n## Targets\n\nTargets that we set before we began: the speed of zt as a multiple of another's, in the same run.\n\n\
+         | operation | against | target | reached | |\n| --- | --- | ---: | ---: | --- |\n",
     );
     for standing in &run.standings {
         for (target, speed) in standing.reached() {
@@ -154,8 +156,8 @@ fn rate(byte_len: f64, timed: &Timed) -> String {
 
 fn growing(growth: &Growth) -> String {
     let mut text = String::from(
-        "\n## How cost grows\n\nEach figure is of a process of its own: the time of the operation, and the most memory that the process had \
-         resident. By position, never mapped, so that resident memory is ours and not the page cache's.\n",
+        "\n## How cost grows\n\nEach figure comes from a process of its own: the time of the operation, and the peak resident memory of the \
+         process. Files are read by position, never mapped, so resident memory excludes the page cache.\n",
     );
     for table in &growth.tables {
         let _ = writeln!(text, "\n### {}\n\n{}\n", table.title, table.remark);
