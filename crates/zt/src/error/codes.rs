@@ -357,7 +357,7 @@ const fn warning(code: &'static str, from: &'static str, meaning: &'static str) 
 const TOLERATED: WarningInfo = warning(
     "the code of an error",
     "npy, npz, PyTorch, SQUIZD, SLM1",
-    "something that the format forbids to writers and that reads all the same; a problem to `verify --strict` and `OpenOptions::strict`",
+    "a fault that the format forbids to writers, in data that still reads; a problem to `verify --strict` and `OpenOptions::strict`",
 );
 
 /// Every code that warnings have of their own, in the order of `spec/warnings.md`.
@@ -365,72 +365,72 @@ pub const WARNINGS: &[WarningInfo] = &[
     warning(
         "newer-minor",
         "`.zt`",
-        "the version is of a newer minor than 1.2: fields that matter to the writer may be ignored (zt-1.2 §11)",
+        "the version's minor is newer than 1.2; unknown fields that matter to the writer may be ignored (zt-1.2 §11)",
     ),
     warning(
         "version-suffix",
         "`.zt`",
-        "the version goes on after its numbers, as in `1.2.0+build.5`; what follows is ignored",
+        "the version has a suffix after its numbers, as in `1.2.0+build.5`; the suffix is ignored",
     ),
     warning(
         "alignment",
         "`.zt` 0.1, 1.0",
-        "a blob begins off the 64-byte grid; from 1.1 on that is an error, and so it is to `verify --strict`",
+        "a blob's offset is not a multiple of 64; an error from layout 1.1 on, and to `verify --strict`",
     ),
     warning(
         "unknown-digest",
         "`.zt`, SLM1, ONNX, zTensor 2",
-        "the digest is of an algorithm that nobody here can compute; the component counts as unverified",
+        "the digest's algorithm is unknown; the component counts as unverified",
     ),
     warning(
         "unlisted",
         "sharded sets",
-        "a shard holds a tensor that the index does not list; it is kept",
+        "a shard holds a tensor that the index does not list; the tensor is kept",
     ),
     warning(
         "shadowed",
         "sharded sets",
-        "two shards hold a tensor of one name; the index says which one counts",
+        "two shards hold a tensor of one name; the index decides which one counts",
     ),
     warning(
         "attribute-conflict",
         "sharded sets, ONNX, HDF5",
-        "two shards, a shard and the index, two entries of one model, or attributes of two HDF5 objects that share a key (`g@x` of the root, `x` of `g`) have different values under it; the first one's is kept",
+        "one key has two values, and the first is kept: in two shards, in a shard and the index, in two entries of one model, or in HDF5 for `g@x` of the root and `x` of `g`",
     ),
     warning(
         "attribute",
         "HDF5",
-        "an attribute that is no number, no text and no array of them, or is damaged; it is left out. Eight of an object are told, and how many more there are; so with the other warnings of attributes",
+        "an attribute is left out: it is damaged, or not a number, a text or an array of them. At most eight per object are listed, with a count of the rest, as for the other warnings about attributes",
     ),
     warning(
         "unknown-type",
         "GGUF",
-        "a tensor of a type that is not known, or retired: its bytes are kept, up to the next tensor",
+        "the type of a tensor is unknown or retired; its bytes are kept, up to the next tensor",
     ),
     warning(
         "split",
         "GGUF",
-        "the file is one of a set that was split; the others are not looked at",
+        "the file is one of a split set; the other files are not read",
     ),
     warning(
         "ambiguous",
         "SQUIZD, SLM1",
-        "the format leaves this open; how it was read is said",
+        "the format leaves this open; the message states how it was read",
     ),
     warning(
         "name",
         "SQUIZD, HDF5",
-        "SQUIZD: a name that the user gave does not hash to the tensor's id, as others do; HDF5: the name of a dataset, a group or an attribute is not UTF-8, its other bytes are written as `\\xE9`",
+        "SQUIZD: a name given by the user does not hash to the tensor's id, although others do; HDF5: the name of a dataset, a group or an attribute is not UTF-8, and its other bytes are written as `\\xE9`",
     ),
     warning(
         "torchscript",
         "PyTorch",
-        "an archive of TorchScript: the tensors of its objects and of its code's constants are read, the code is not",
+        "an archive of TorchScript; the tensors of its objects and of its code's constants are read, the code is not",
     ),
     warning(
         "experimental",
         "conversion",
-        "SQUIZD was written: no other program is known to read such files, so nobody has checked ours but ourselves",
+        "a SQUIZD file was written; no other program is known to read such files, so no other program has checked ours",
     ),
     warning(
         "shard",
@@ -440,7 +440,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     warning(
         "lossy",
         "conversion",
-        "with `--lossy`: what was left out or changed because the target cannot say it, a dense value has no room for it, or a cast makes it infinite; what reading an input has left out because it is there twice; an object that is at fault and was left out, with the code of its fault",
+        "with `--lossy`: left out or changed, because the target cannot represent it, a dense value has no room for it, or a cast makes it infinite; left out of an input, because it is there twice; left out because the object is faulty, with the code of its fault",
     ),
 ];
 
