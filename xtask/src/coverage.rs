@@ -44,6 +44,8 @@ const LAYERS: [Layer; 3] = [
             "zt-hdf5",
             "zt-npy",
             "zt-onnx",
+            "zt-pickle",
+            "zt-pytorch",
             "zt-safetensors",
             "zt-slm1",
             "zt-squizd",

@@ -41,7 +41,7 @@ impl Kinds {
             #[cfg(feature = "gguf")]
             Arc::new(zt_gguf::Gguf),
             #[cfg(feature = "pytorch")]
-            Arc::new(crate::pytorch::PyTorch),
+            Arc::new(zt_pytorch::PyTorch),
             #[cfg(feature = "npy")]
             Arc::new(zt_npy::Npy),
             #[cfg(feature = "npy")]

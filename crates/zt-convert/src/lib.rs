@@ -56,8 +56,6 @@ mod kinds;
 mod merge;
 mod native;
 mod output;
-#[cfg(feature = "pytorch")]
-mod pytorch;
 mod sets;
 
 use std::io::Write;
@@ -70,8 +68,6 @@ pub use zt_foreign::{ConvertOptions, FileKind, FileWriter, Input, InputOptions, 
 pub use kinds::Kinds;
 pub use native::{ZT, Zt};
 pub use output::is_same_file;
-#[cfg(feature = "pytorch")]
-pub use pytorch::{PYTORCH, PyTorch};
 pub use sets::{Shard, Split};
 #[cfg(feature = "gguf")]
 pub use zt_gguf::{GGUF, Gguf};
@@ -81,6 +77,8 @@ pub use zt_hdf5::{HDF5, Hdf5};
 pub use zt_npy::{NPY, NPZ, Npy, Npz, npy_header};
 #[cfg(feature = "onnx")]
 pub use zt_onnx::{ONNX, Onnx};
+#[cfg(feature = "pytorch")]
+pub use zt_pytorch::{PYTORCH, PyTorch};
 #[cfg(feature = "safetensors")]
 pub use zt_safetensors::{SAFETENSORS, SafeTensors};
 #[cfg(feature = "slm1")]

@@ -1,0 +1,189 @@
+//! Values of a pickle: small ones, and the heap for all others.
+
+use std::borrow::Cow;
+
+use crate::Global;
+
+/// A value: a small one itself, any other as its place on the [`Heap`]. A value that is referred to
+/// twice exists once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<G> {
+    /// `None`.
+    None,
+    /// `True` or `False`.
+    Bool(bool),
+    /// An integer of at most 64 bits.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A global that the caller accepts.
+    Global(G),
+    /// Any other value: see [`Heap::node`].
+    Node(NodeId),
+}
+
+/// A place on the [`Heap`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NodeId(u32);
+
+/// A value that is not small. Texts and bytes are borrowed from the pickle if they need no decoding.
+#[derive(Debug)]
+pub enum Node<'p, G> {
+    /// A `str`.
+    Text(Cow<'p, str>),
+    /// A `str` with lone surrogates, which Python allows and UTF-8 does not: each is encoded in
+    /// three bytes, as Python's `surrogatepass` does. See [`pieces`](crate::pieces).
+    Halves(Cow<'p, [u8]>),
+    /// A `bytes` or a `bytearray`.
+    Bytes(Cow<'p, [u8]>),
+    /// An integer of more than 64 bits: two's complement, little-endian.
+    Long(Cow<'p, [u8]>),
+    /// A `tuple`.
+    Tuple(Vec<Value<G>>),
+    /// A `list` or a `deque`.
+    List(Vec<Value<G>>),
+    /// A `set`.
+    Set(Vec<Value<G>>),
+    /// A `frozenset`.
+    FrozenSet(Vec<Value<G>>),
+    /// A `dict`, in the order of insertion. Once the pickle has been read, every key occurs once.
+    Dict(Vec<(Value<G>, Value<G>)>),
+    /// An object that was made by a call of a global.
+    Made(Made<G>),
+    /// A global that the caller does not accept: only a name.
+    Named {
+        /// The module, a text.
+        module: Value<G>,
+        /// The name in the module, a text.
+        name: Value<G>,
+        /// The byte of the pickle where it is named.
+        at: u32,
+    },
+    /// An object outside the pickle: its persistent id.
+    Persistent(Value<G>),
+}
+
+/// An object of Python, as the call that would have made it.
+#[derive(Debug, Clone, Copy)]
+pub struct Made<G> {
+    /// The global that is called.
+    pub maker: G,
+    /// Its arguments, a tuple.
+    pub arguments: Value<G>,
+    /// The state that `BUILD` gives the object afterwards.
+    pub state: Option<Value<G>>,
+}
+
+/// All values of a pickle that are not small.
+#[derive(Debug)]
+pub struct Heap<'p, G> {
+    nodes: Vec<Node<'p, G>>,
+}
+
+impl<'p, G: Global> Heap<'p, G> {
+    pub(crate) const fn new() -> Self {
+        Heap { nodes: Vec::new() }
+    }
+
+    /// `None` if the heap is full.
+    pub(super) fn add(&mut self, node: Node<'p, G>) -> Option<Value<G>> {
+        let id = u32::try_from(self.nodes.len()).ok()?;
+        self.nodes.push(node);
+        Some(Value::Node(NodeId(id)))
+    }
+
+    pub(super) const fn nodes_mut(&mut self) -> &mut Vec<Node<'p, G>> {
+        &mut self.nodes
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Every value of the heap, in order.
+    pub(super) fn values(&self) -> impl Iterator<Item = Value<G>> + use<G> {
+        let len = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        (0..len).map(|id| Value::Node(NodeId(id)))
+    }
+
+    /// The value on the heap; `None` for a small value.
+    pub fn node(&self, value: Value<G>) -> Option<&Node<'p, G>> {
+        let Value::Node(NodeId(id)) = value else {
+            return None;
+        };
+        self.nodes.get(usize::try_from(id).ok()?)
+    }
+
+    pub(super) fn node_mut(&mut self, value: Value<G>) -> Option<&mut Node<'p, G>> {
+        let Value::Node(NodeId(id)) = value else {
+            return None;
+        };
+        self.nodes.get_mut(usize::try_from(id).ok()?)
+    }
+
+    /// All [`Node::Persistent`], in the order of the pickle.
+    pub fn persistent(&self) -> impl Iterator<Item = Value<G>> {
+        let nodes = (0..).zip(&self.nodes);
+        nodes.filter_map(|(id, node)| match node {
+            Node::Persistent(_) => Some(Value::Node(NodeId(id))),
+            _ => None,
+        })
+    }
+
+    /// The text, if the value is one.
+    pub fn text(&self, value: Value<G>) -> Option<&str> {
+        match self.node(value)? {
+            Node::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The items, if the value is a tuple.
+    pub fn tuple(&self, value: Value<G>) -> Option<&[Value<G>]> {
+        match self.node(value)? {
+            Node::Tuple(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The items of a tuple, a list, or an object that [is a sequence](Global::is_sequence).
+    pub fn sequence(&self, value: Value<G>) -> Option<&[Value<G>]> {
+        match self.node(value)? {
+            Node::Tuple(items) | Node::List(items) => Some(items),
+            Node::Made(made) if made.maker.is_sequence() => {
+                let [items] = self.tuple(made.arguments)? else {
+                    return None;
+                };
+                match self.node(*items)? {
+                    Node::Tuple(items) | Node::List(items) => Some(items),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The type of a value, for messages.
+    pub fn describe(&self, value: Value<G>) -> &'static str {
+        match value {
+            Value::None => "None",
+            Value::Bool(_) => "a bool",
+            Value::Int(_) => "an integer",
+            Value::Float(_) => "a float",
+            Value::Global(_) => "a global",
+            Value::Node(_) => match self.node(value) {
+                Some(Node::Text(_) | Node::Halves(_)) => "a text",
+                Some(Node::Bytes(_)) => "bytes",
+                Some(Node::Long(_)) => "a long integer",
+                Some(Node::Tuple(_)) => "a tuple",
+                Some(Node::List(_)) => "a list",
+                Some(Node::Set(_) | Node::FrozenSet(_)) => "a set",
+                Some(Node::Dict(_)) => "a dict",
+                Some(Node::Made(_)) => "an object",
+                Some(Node::Named { .. }) => "a class",
+                Some(Node::Persistent(_)) => "a storage",
+                None => "nothing",
+            },
+        }
+    }
+}

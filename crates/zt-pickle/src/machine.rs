@@ -1,0 +1,447 @@
+//! The stack machine: one instruction after another, until `STOP`.
+
+use std::borrow::Cow;
+
+use crate::Global;
+use crate::cursor::Cursor;
+use crate::fault::{PickleError, PickleFault};
+use crate::heap::{Heap, Node, Value};
+use crate::number;
+use crate::repeat;
+
+/// Values that may be put on the stack and in the memo in all. A checkpoint of 100,000 tensors has
+/// some six million. At 16 bytes each they take at most 1 GiB, if a pickle has them.
+const VALUES: u64 = 1 << 26;
+
+/// Values that may lie on the heap: some ten of every tensor.
+const NODES: usize = 1 << 24;
+
+/// A pickle that has been read.
+#[derive(Debug)]
+pub struct Pickle<'p, G> {
+    /// All values that are not small.
+    pub heap: Heap<'p, G>,
+    /// The pickled value.
+    pub root: Value<G>,
+    /// Bytes up to and including `STOP`. Another pickle may follow.
+    pub byte_len: usize,
+}
+
+/// Looks up a global by its module, its name and the byte of the pickle where it is named; `None`
+/// if the caller does not accept it.
+pub type Find<G> = fn(&str, &str, u32) -> Option<G>;
+
+/// Reads the pickle at the beginning of `bytes`, of any protocol from 0 to 5. Texts and bytes are
+/// borrowed from it; time and memory grow with its length.
+///
+/// # Errors
+///
+/// The first instruction that is invalid, truncated or not needed for data; an object that is made
+/// by a global which `find` does not accept; a limit of [the crate](crate#limits).
+pub fn load<G: Global>(bytes: &[u8], find: Find<G>) -> Result<Pickle<'_, G>, PickleError> {
+    let mut machine = Machine {
+        cursor: Cursor::new(bytes),
+        find,
+        heap: Heap::new(),
+        stack: Vec::new(),
+        marks: Vec::new(),
+        memo: Vec::new(),
+        memoized: 0,
+        steps: 0,
+        values: 0,
+        copies: bytes.len(),
+        at: 0,
+        byte_len: bytes.len() as u64,
+    };
+    loop {
+        let at = machine.cursor.at();
+        machine.at = at;
+        match machine.step() {
+            Ok(None) => {}
+            Ok(Some(root)) => {
+                let byte_len = machine.cursor.at();
+                let mut heap = machine.heap;
+                repeat::drop_replaced(&mut heap, byte_len as u64)
+                    .map_err(|fault| PickleError { at, fault })?;
+                return Ok(Pickle {
+                    heap,
+                    root,
+                    byte_len,
+                });
+            }
+            Err(fault) => {
+                let at = match fault {
+                    PickleFault::Global { at, .. } => at,
+                    _ => at,
+                };
+                return Err(PickleError { at, fault });
+            }
+        }
+    }
+}
+
+pub(super) struct Machine<'p, G> {
+    pub(super) cursor: Cursor<'p>,
+    pub(super) find: Find<G>,
+    pub(super) heap: Heap<'p, G>,
+    stack: Vec<Value<G>>,
+    /// How long the stack was at each mark that is on it.
+    marks: Vec<usize>,
+    memo: Vec<Option<Value<G>>>,
+    /// How many memos were made.
+    memoized: usize,
+    /// Instructions up to here.
+    steps: usize,
+    /// Values up to here: see [`VALUES`].
+    values: u64,
+    /// Values that may still be copied. Every value of a pickle takes a byte of it, and Python
+    /// makes every collection once.
+    pub(super) copies: usize,
+    /// Where the instruction begins.
+    pub(super) at: usize,
+    /// Bytes of the pickle, and what may follow it.
+    pub(super) byte_len: u64,
+}
+
+pub(super) type Done<T = ()> = Result<T, PickleFault>;
+
+impl<'p, G: Global> Machine<'p, G> {
+    /// Carries out one instruction; the root where it was the last.
+    fn step(&mut self) -> Done<Option<Value<G>>> {
+        self.steps = self.steps.saturating_add(1);
+        let code = self.cursor.u8()?;
+        match code {
+            b'.' => {
+                let root = self.pop()?;
+                // A file that is nothing but a name holds no data.
+                return self.named(root).map_or(Ok(Some(root)), Err);
+            }
+            0x80 => match self.cursor.u8()? {
+                0..=5 => Ok(()),
+                found => Err(PickleFault::Protocol { found }),
+            },
+            // FRAME only helps buffering, but its length has to be there.
+            0x95 => {
+                let len = self.cursor.u64()?;
+                self.cursor.expect(len)
+            }
+            b'(' => {
+                self.spend(1)?;
+                reserve(&mut self.marks, 1)?;
+                self.marks.push(self.stack.len());
+                Ok(())
+            }
+            b'0' => self.discard(),
+            b'1' => self.pop_marked().map(drop),
+            b'2' => {
+                let top = self.top()?;
+                self.push(top)
+            }
+            b'N' => self.push(Value::None),
+            0x88 => self.push(Value::Bool(true)),
+            0x89 => self.push(Value::Bool(false)),
+            b'I' | b'J' | b'K' | b'L' | b'M' | b'F' | b'G' | 0x8a | 0x8b => self.number(code),
+            b'S' | b'T' | b'U' | b'V' | b'X' | b'B' | b'C' | 0x8c | 0x8d | 0x8e | 0x96 => {
+                self.string(code)
+            }
+            b')' | b't' | 0x85..=0x87 => self.tuple(code),
+            b']' | b'l' | b'a' | b'e' => self.list(code),
+            b'}' | b'd' | b's' | b'u' => self.dict(code),
+            0x8f..=0x91 => self.set(code),
+            b'g' | b'h' | b'j' => self.get(code),
+            b'p' | b'q' | b'r' | 0x94 => self.put(code),
+            b'c' | b'i' | 0x93 => self.global(code),
+            b'R' | 0x81 | b'b' => self.object(code),
+            b'Q' => {
+                let id = self.pop()?;
+                self.push_node(Node::Persistent(id))
+            }
+            // Extension codes, keyword arguments, buffers from elsewhere: no data needs them.
+            _ => Err(PickleFault::Instruction { code }),
+        }?;
+        Ok(None)
+    }
+
+    fn number(&mut self, code: u8) -> Done {
+        let value = match code {
+            b'I' => match self.cursor.text_line()? {
+                "00" => Value::Bool(false),
+                "01" => Value::Bool(true),
+                text => return self.decimal(text),
+            },
+            b'L' => {
+                let text = self.cursor.text_line()?;
+                return self.decimal(text);
+            }
+            b'J' => Value::Int(self.cursor.i32()?.into()),
+            b'K' => Value::Int(self.cursor.u8()?.into()),
+            b'M' => Value::Int(self.cursor.u16()?.into()),
+            b'F' => number::float(self.cursor.text_line()?)?,
+            // The only number of pickle that is big-endian.
+            b'G' => Value::Float(f64::from_be_bytes(self.cursor.array()?)),
+            _ => {
+                let len = match code {
+                    0x8a => self.cursor.u8()?.into(),
+                    _ => u64::try_from(self.cursor.i32()?).map_err(|_| PickleFault::Number)?,
+                };
+                let bytes = self.cursor.take(len)?;
+                return match number::long(bytes) {
+                    Ok(value) => self.push(value),
+                    Err(node) => self.push_node(node),
+                };
+            }
+        };
+        self.push(value)
+    }
+
+    fn decimal(&mut self, text: &str) -> Done {
+        match number::decimal(text)? {
+            Ok(value) => self.push(value),
+            Err(node) => self.push_node(node),
+        }
+    }
+
+    fn string(&mut self, code: u8) -> Done {
+        let node = match code {
+            b'S' => number::text_or_bytes(Cow::Owned(number::quoted(self.cursor.line()?)?)),
+            b'V' => number::text(Cow::Owned(number::raw_unicode(self.cursor.line()?)?))?,
+            _ => {
+                let len = match code {
+                    b'U' | b'C' | 0x8c => self.cursor.u8()?.into(),
+                    b'X' | b'B' => self.cursor.u32()?.into(),
+                    b'T' => u64::try_from(self.cursor.i32()?).map_err(|_| PickleFault::Number)?,
+                    _ => self.cursor.u64()?,
+                };
+                let bytes = self.cursor.take(len)?;
+                match code {
+                    b'T' | b'U' => number::text_or_bytes(Cow::Borrowed(bytes)),
+                    b'B' | b'C' | 0x8e | 0x96 => Node::Bytes(Cow::Borrowed(bytes)),
+                    _ => number::text(Cow::Borrowed(bytes))?,
+                }
+            }
+        };
+        self.push_node(node)
+    }
+
+    fn tuple(&mut self, code: u8) -> Done {
+        let items = match code {
+            b')' => Vec::new(),
+            b't' => self.pop_marked()?,
+            _ => self.pop_last(usize::from(code).saturating_sub(0x84))?,
+        };
+        self.push_node(Node::Tuple(items))
+    }
+
+    fn list(&mut self, code: u8) -> Done {
+        let items = match code {
+            b']' => return self.push_node(Node::List(Vec::new())),
+            b'l' => {
+                let items = self.pop_marked()?;
+                return self.push_node(Node::List(items));
+            }
+            b'a' => self.pop_last(1)?,
+            _ => self.pop_marked()?,
+        };
+        let target = self.top()?;
+        match self.heap.node_mut(target) {
+            Some(Node::List(list)) => {
+                list.extend(items);
+                Ok(())
+            }
+            _ => Err(self.operand("a list", target)),
+        }
+    }
+
+    fn dict(&mut self, code: u8) -> Done {
+        let items = match code {
+            b'}' => return self.push_node(Node::Dict(Vec::new())),
+            b's' => self.pop_last(2)?,
+            _ => self.pop_marked()?,
+        };
+        let (pairs, odd) = items.as_chunks::<2>();
+        if !odd.is_empty() {
+            return Err(PickleFault::OddItems { count: items.len() });
+        }
+        for [key, _] in pairs {
+            self.check_hashable(*key)?;
+        }
+        let pairs = pairs.iter().map(|[key, value]| (*key, *value));
+        if code == b'd' {
+            return self.push_node(Node::Dict(pairs.collect()));
+        }
+        let target = self.top()?;
+        match self.heap.node_mut(target) {
+            Some(Node::Dict(dict)) => {
+                dict.extend(pairs);
+                Ok(())
+            }
+            _ => Err(self.operand("a dict", target)),
+        }
+    }
+
+    fn set(&mut self, code: u8) -> Done {
+        let items = match code {
+            0x8f => return self.push_node(Node::Set(Vec::new())),
+            _ => self.pop_marked()?,
+        };
+        for item in &items {
+            self.check_hashable(*item)?;
+        }
+        if code == 0x91 {
+            return self.push_node(Node::FrozenSet(items));
+        }
+        let target = self.top()?;
+        match self.heap.node_mut(target) {
+            Some(Node::Set(set)) => {
+                set.extend(items);
+                Ok(())
+            }
+            _ => Err(self.operand("a set", target)),
+        }
+    }
+
+    fn get(&mut self, code: u8) -> Done {
+        let index = match code {
+            b'g' => self.index_line()?,
+            b'h' => self.cursor.u8()?.into(),
+            _ => self.cursor.u32()?.into(),
+        };
+        let place = usize::try_from(index).ok();
+        let memo = place.and_then(|place| self.memo.get(place).copied().flatten());
+        self.push(memo.ok_or(PickleFault::NoMemo { index })?)
+    }
+
+    fn put(&mut self, code: u8) -> Done {
+        let index = match code {
+            b'p' => self.index_line()?,
+            b'q' => self.cursor.u8()?.into(),
+            b'r' => self.cursor.u32()?.into(),
+            _ => self.memoized as u64,
+        };
+        // Writers count their memos; one that is numbered beyond the instructions before it was
+        // not counted, and is not worth the memory.
+        let place = usize::try_from(index).ok();
+        let place = place
+            .filter(|place| *place <= self.steps)
+            .ok_or(PickleFault::Limit {
+                what: "memos, of as many as there are instructions",
+                limit: self.steps as u64,
+            })?;
+        let top = self.top()?;
+        // Each is as large as a value.
+        self.spend(1)?;
+        if let Some(missing) = place.saturating_add(1).checked_sub(self.memo.len()) {
+            reserve(&mut self.memo, missing)?;
+            self.memo.resize(place.saturating_add(1), None);
+        }
+        if let Some(memo) = self.memo.get_mut(place)
+            && memo.replace(top).is_none()
+        {
+            self.memoized = self.memoized.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    fn index_line(&mut self) -> Done<u64> {
+        let text = self.cursor.text_line()?;
+        text.parse().map_err(|_| PickleFault::Number)
+    }
+
+    pub(super) fn check_hashable(&self, key: Value<G>) -> Done {
+        match self.heap.node(key) {
+            Some(Node::List(_) | Node::Dict(_) | Node::Set(_)) => Err(PickleFault::Unhashable {
+                found: self.heap.describe(key),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn operand(&self, expected: &'static str, found: Value<G>) -> PickleFault {
+        let found = self.heap.describe(found);
+        PickleFault::Operand { expected, found }
+    }
+
+    pub(super) fn push_node(&mut self, node: Node<'p, G>) -> Done {
+        let limit = PickleFault::Limit {
+            what: "values of several parts",
+            limit: NODES as u64,
+        };
+        if self.heap.len() >= NODES {
+            return Err(limit);
+        }
+        reserve(self.heap.nodes_mut(), 1)?;
+        let value = self.heap.add(node).ok_or(limit)?;
+        self.push(value)
+    }
+
+    pub(super) fn push(&mut self, value: Value<G>) -> Done {
+        self.spend(1)?;
+        reserve(&mut self.stack, 1)?;
+        self.stack.push(value);
+        Ok(())
+    }
+
+    fn spend(&mut self, values: u64) -> Done {
+        self.values = self.values.saturating_add(values);
+        if self.values > VALUES {
+            let what = "values";
+            return Err(PickleFault::Limit {
+                what,
+                limit: VALUES,
+            });
+        }
+        Ok(())
+    }
+
+    /// The values above the last mark are those of an instruction; below, it may not reach.
+    fn floor(&self) -> usize {
+        self.marks.last().copied().unwrap_or(0)
+    }
+
+    pub(super) fn top(&self) -> Done<Value<G>> {
+        if self.stack.len() <= self.floor() {
+            return Err(PickleFault::StackEmpty);
+        }
+        self.stack.last().copied().ok_or(PickleFault::StackEmpty)
+    }
+
+    pub(super) fn pop(&mut self) -> Done<Value<G>> {
+        let top = self.top()?;
+        self.stack.pop();
+        Ok(top)
+    }
+
+    /// POP takes a mark where there is nothing above it.
+    fn discard(&mut self) -> Done {
+        if self.stack.len() > self.floor() {
+            return self.pop().map(drop);
+        }
+        self.marks.pop().map(drop).ok_or(PickleFault::StackEmpty)
+    }
+
+    pub(super) fn pop_last(&mut self, count: usize) -> Done<Vec<Value<G>>> {
+        let start = self.stack.len().checked_sub(count);
+        match start.filter(|start| *start >= self.floor()) {
+            Some(start) => Ok(self.stack.drain(start..).collect()),
+            None => Err(PickleFault::StackEmpty),
+        }
+    }
+
+    fn pop_marked(&mut self) -> Done<Vec<Value<G>>> {
+        let start = self.marks.pop().ok_or(PickleFault::NoMark)?;
+        let start = start.min(self.stack.len());
+        Ok(self.stack.drain(start..).collect())
+    }
+}
+
+/// Makes room for more, which grows as those of [`Vec`] do.
+fn reserve<T>(items: &mut Vec<T>, more: usize) -> Done {
+    let byte_len = items
+        .len()
+        .saturating_add(more)
+        .saturating_mul(size_of::<T>());
+    let refused = |_| PickleFault::Allocation {
+        byte_len: byte_len as u64,
+    };
+    items.try_reserve(more).map_err(refused)
+}

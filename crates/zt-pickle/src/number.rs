@@ -1,0 +1,193 @@
+//! Numbers and texts as the older protocols write them: in decimal, quoted, escaped.
+
+use std::borrow::Cow;
+
+use crate::fault::PickleFault;
+use crate::heap::{Node, Value};
+
+/// An integer of two's complement, the lowest byte first: small where it fits.
+pub(super) fn long<G>(bytes: &[u8]) -> Result<Value<G>, Node<'_, G>> {
+    let (bytes, sign) = shortest(bytes);
+    let mut word = [sign; 8];
+    match word.get_mut(..bytes.len()) {
+        Some(low) => {
+            low.copy_from_slice(bytes);
+            Ok(Value::Int(i64::from_le_bytes(word)))
+        }
+        None => Err(Node::Long(Cow::Borrowed(bytes))),
+    }
+}
+
+/// As few bytes as say the same number, and the byte that any more of them would be.
+fn shortest(mut bytes: &[u8]) -> (&[u8], u8) {
+    let sign = match bytes.last() {
+        Some(top) if *top >= 0x80 => 0xff,
+        _ => 0,
+    };
+    while let [fewer @ .., top] = bytes
+        && *top == sign
+        && fewer
+            .last()
+            .is_some_and(|below| (*below >= 0x80) == (sign != 0))
+    {
+        bytes = fewer;
+    }
+    (bytes, sign)
+}
+
+/// A decimal integer. Those of more than 128 bits, which only protocols 0 and 1 write in decimal,
+/// are refused: their reading takes the square of their length.
+pub(super) fn decimal<G>(text: &str) -> Result<Result<Value<G>, Node<'static, G>>, PickleFault> {
+    // Python 2 marks long integers.
+    let text = text.strip_suffix('L').unwrap_or(text);
+    if let Ok(value) = text.parse() {
+        return Ok(Ok(Value::Int(value)));
+    }
+    let value: i128 = text.parse().map_err(|_| PickleFault::Number)?;
+    let bytes = value.to_le_bytes();
+    Ok(Err(Node::Long(Cow::Owned(shortest(&bytes).0.to_vec()))))
+}
+
+/// A float in decimal, as Python writes it.
+pub(super) fn float<G>(text: &str) -> Result<Value<G>, PickleFault> {
+    let value = text.trim().parse().map_err(|_| PickleFault::Number)?;
+    Ok(Value::Float(value))
+}
+
+/// A text. Python writes the halves of surrogate pairs that stand alone as if UTF-8 had them
+/// (`surrogatepass`), where a text came of bytes that are none: the name of a file.
+pub(super) fn text<G>(bytes: Cow<'_, [u8]>) -> Result<Node<'_, G>, PickleFault> {
+    let bytes = match bytes {
+        Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => return Ok(Node::Text(Cow::Borrowed(text))),
+            Err(_) => Cow::Borrowed(bytes),
+        },
+        Cow::Owned(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => return Ok(Node::Text(Cow::Owned(text))),
+            Err(error) => Cow::Owned(error.into_bytes()),
+        },
+    };
+    let is_whole = pieces(&bytes).all(|piece| piece.is_ok());
+    is_whole.then_some(()).ok_or(PickleFault::NotUtf8)?;
+    Ok(Node::Halves(bytes))
+}
+
+/// The parts of [`Node::Halves`]: texts, each with the lone surrogate behind it, if there is one.
+/// An error has the bytes that are neither.
+pub fn pieces(bytes: &[u8]) -> impl Iterator<Item = Result<(&str, Option<u16>), &[u8]>> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let valid = match std::str::from_utf8(rest) {
+            Ok(text) => {
+                rest = &[];
+                return Some(Ok((text, None)));
+            }
+            Err(error) => error.valid_up_to(),
+        };
+        let (text, behind) = rest.split_at_checked(valid)?;
+        let [0xED, high @ 0xA0..=0xBF, low @ 0x80..=0xBF, behind @ ..] = behind else {
+            let broken = rest;
+            rest = &[];
+            return Some(Err(broken));
+        };
+        // Six bits of each, above the four of the first byte.
+        let half = 0xD000 | u16::from(high & 0x3F).wrapping_shl(6) | u16::from(low & 0x3F);
+        rest = behind;
+        Some(Ok((
+            std::str::from_utf8(text).unwrap_or_default(),
+            Some(half),
+        )))
+    })
+}
+
+/// A text of Python 2, which may be bytes: text where it is UTF-8, as torch takes it.
+pub(super) fn text_or_bytes<G>(bytes: Cow<'_, [u8]>) -> Node<'_, G> {
+    match bytes {
+        Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Node::Text(Cow::Borrowed(text)),
+            Err(_) => Node::Bytes(Cow::Borrowed(bytes)),
+        },
+        Cow::Owned(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => Node::Text(Cow::Owned(text)),
+            Err(error) => Node::Bytes(Cow::Owned(error.into_bytes())),
+        },
+    }
+}
+
+/// What `STRING` has in quotes, with Python's escapes.
+pub(super) fn quoted(line: &[u8]) -> Result<Vec<u8>, PickleFault> {
+    let inner = match line {
+        [b'\'', inner @ .., b'\''] | [b'"', inner @ .., b'"'] => inner,
+        _ => return Err(PickleFault::Number),
+    };
+    let mut bytes = Vec::new();
+    let mut rest = inner.iter().copied();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        bytes.push(match rest.next().ok_or(PickleFault::Number)? {
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'x' => {
+                let code = hexadecimal(&mut rest, 2)?;
+                u8::try_from(code).map_err(|_| PickleFault::Number)?
+            }
+            same @ (b'\\' | b'\'' | b'"') => same,
+            _ => return Err(PickleFault::Number),
+        });
+    }
+    Ok(bytes)
+}
+
+/// What `UNICODE` has: Latin-1, and `\u` and `\U` for all else.
+pub(super) fn raw_unicode(line: &[u8]) -> Result<Vec<u8>, PickleFault> {
+    let mut text = Vec::new();
+    let push = |text: &mut Vec<u8>, character: char| {
+        text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    };
+    let mut rest = line.iter().copied();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            push(&mut text, char::from(byte));
+            continue;
+        }
+        let mut ahead = rest.clone();
+        let digits = match ahead.next() {
+            Some(b'u') => 4,
+            Some(b'U') => 8,
+            // Only these two are escapes here.
+            _ => {
+                text.push(b'\\');
+                continue;
+            }
+        };
+        rest = ahead;
+        let code = hexadecimal(&mut rest, digits)?;
+        match (char::from_u32(code), code) {
+            (Some(character), _) => push(&mut text, character),
+            (None, 0xD800..=0xDFFF) => {
+                let [_, _, high, low] = code.to_be_bytes();
+                let middle = high.wrapping_shl(2) & 0x3F | low.wrapping_shr(6);
+                text.extend_from_slice(&[0xED, 0x80 | middle, 0x80 | low & 0x3F]);
+            }
+            (None, _) => return Err(PickleFault::NotUtf8),
+        }
+    }
+    Ok(text)
+}
+
+fn hexadecimal(bytes: &mut impl Iterator<Item = u8>, digits: usize) -> Result<u32, PickleFault> {
+    let mut code = 0u32;
+    for _ in 0..digits {
+        let digit = bytes.next().and_then(|byte| char::from(byte).to_digit(16));
+        // At most eight digits of four bits.
+        code = code.wrapping_shl(4) | digit.ok_or(PickleFault::Number)?;
+    }
+    Ok(code)
+}

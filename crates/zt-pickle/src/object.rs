@@ -1,0 +1,210 @@
+//! Globals, and the objects that are made by them: `GLOBAL`, `REDUCE`, `NEWOBJ` and `BUILD`.
+
+use std::borrow::Cow;
+
+use crate::fault::PickleFault;
+use crate::global::{Collection, Global, Makes};
+use crate::heap::{Made, Node, Value};
+use crate::machine::{Done, Machine};
+
+impl<'p, G: Global> Machine<'p, G> {
+    /// What is not on the list is only a name, which a dict may have for a key: a class of
+    /// callbacks, the class of a tensor. Nothing is made by it.
+    pub(super) fn global(&mut self, code: u8) -> Done {
+        let (module, name) = if code == 0x93 {
+            match self.pop_last(2)?.as_slice() {
+                [module, name] => (*module, *name),
+                _ => return Err(PickleFault::StackEmpty),
+            }
+        } else {
+            let (module, name) = (self.cursor.text_line()?, self.cursor.text_line()?);
+            if code == b'i' {
+                // INST makes objects of Python 2's classes. None of those holds data.
+                self.find_global(module, name)
+                    .ok_or_else(|| self.unknown(module, name, self.at))?;
+                return Err(PickleFault::Instruction { code });
+            }
+            if let Some(global) = self.find_global(module, name) {
+                return self.push(Value::Global(global));
+            }
+            self.push_node(Node::Text(Cow::Borrowed(module)))?;
+            self.push_node(Node::Text(Cow::Borrowed(name)))?;
+            let name = self.pop()?;
+            (self.pop()?, name)
+        };
+        let (Some(module_name), Some(own_name)) = (self.heap.text(module), self.heap.text(name))
+        else {
+            return Err(self.operand("the name of a global", module));
+        };
+        if let Some(global) = self.find_global(module_name, own_name) {
+            return self.push(Value::Global(global));
+        }
+        let at = self.at_u32();
+        self.push_node(Node::Named { module, name, at })
+    }
+
+    /// Where the instruction begins. Longer pickles are not met; there it is no place.
+    fn at_u32(&self) -> u32 {
+        u32::try_from(self.at).unwrap_or(u32::MAX)
+    }
+
+    fn find_global(&self, module: &str, name: &str) -> Option<G> {
+        (self.find)(module, name, self.at_u32())
+    }
+
+    /// The fault of what is only a name, where it has to be more.
+    pub(super) fn named(&self, value: Value<G>) -> Option<PickleFault> {
+        let value = match self.heap.node(value)? {
+            // How the older streams name the class of a module: with its source.
+            Node::Persistent(id) => match self.heap.tuple(*id)? {
+                [kind, class, ..] if self.heap.text(*kind) == Some("module") => *class,
+                _ => return None,
+            },
+            _ => value,
+        };
+        let Some(Node::Named { module, name, at }) = self.heap.node(value) else {
+            return None;
+        };
+        let text = |value| self.heap.text(value).unwrap_or_default();
+        let at = usize::try_from(*at).unwrap_or(usize::MAX);
+        Some(self.unknown(text(*module), text(*name), at))
+    }
+
+    fn unknown(&self, module: &str, name: &str, at: usize) -> PickleFault {
+        PickleFault::Global {
+            module: abridged(module),
+            name: abridged(name),
+            at,
+        }
+    }
+
+    /// REDUCE, NEWOBJ and BUILD.
+    pub(super) fn object(&mut self, code: u8) -> Done {
+        if code == b'b' {
+            let state = self.pop()?;
+            return self.build(state);
+        }
+        let arguments = self.pop()?;
+        let maker = match self.pop()? {
+            Value::Global(maker) => maker,
+            other => {
+                let found = self.heap.describe(other);
+                return Err(self.named(other).unwrap_or(match code {
+                    b'R' => PickleFault::Call { found },
+                    _ => PickleFault::Class { found },
+                }));
+            }
+        };
+        let arguments = match self.heap.tuple(arguments) {
+            // How libtorch writes an Enum: its class, and its value without a tuple around it.
+            None if code == b'R' && maker.takes_bare_argument() => {
+                self.push_node(Node::Tuple(vec![arguments]))?;
+                self.pop()?
+            }
+            _ => arguments,
+        };
+        let Some(items) = self.heap.tuple(arguments) else {
+            return Err(self.operand("a tuple of arguments", arguments));
+        };
+        if code == 0x81 && !maker.is_class() {
+            return Err(PickleFault::Class {
+                found: "a function",
+            });
+        }
+        let made = Made {
+            maker,
+            arguments,
+            state: None,
+        };
+        let collection = match maker.makes() {
+            Makes::Collection(collection) => collection,
+            Makes::Object => return self.push_node(Node::Made(made)),
+            Makes::Nothing => {
+                let found = "a value";
+                return Err(PickleFault::Call { found });
+            }
+        };
+        let node = match (collection, items) {
+            // The one argument of a `defaultdict` makes missing values.
+            (Collection::DefaultDict, [] | [_])
+            | (Collection::OrderedDict | Collection::Counter, []) => Node::Dict(vec![]),
+            (Collection::Set, []) => Node::Set(vec![]),
+            (Collection::FrozenSet, []) => Node::FrozenSet(vec![]),
+            (Collection::Deque, []) => Node::List(vec![]),
+            // A `deque` may have a greatest length.
+            (Collection::Deque, [items, _]) | (_, [items]) => {
+                self.collection(collection, *items)?
+            }
+            _ => Node::Made(made),
+        };
+        self.push_node(node)
+    }
+
+    /// A dict or a set of what is in another collection. The only instruction that copies.
+    fn collection(&mut self, maker: Collection, items: Value<G>) -> Done<Node<'p, G>> {
+        let len = match self.heap.node(items) {
+            Some(
+                Node::List(items) | Node::Tuple(items) | Node::Set(items) | Node::FrozenSet(items),
+            ) => items.len(),
+            Some(Node::Dict(pairs)) => pairs.len(),
+            _ => 0,
+        };
+        self.copies = self.copies.checked_sub(len).ok_or(PickleFault::Limit {
+            what: "copied values, of as many as the pickle has bytes",
+            limit: self.byte_len,
+        })?;
+        match (self.heap.node(items), maker) {
+            (
+                Some(
+                    Node::List(items)
+                    | Node::Tuple(items)
+                    | Node::Set(items)
+                    | Node::FrozenSet(items),
+                ),
+                Collection::Set | Collection::FrozenSet,
+            ) => {
+                for item in items {
+                    self.check_hashable(*item)?;
+                }
+                Ok(match maker {
+                    Collection::Set => Node::Set(items.clone()),
+                    _ => Node::FrozenSet(items.clone()),
+                })
+            }
+            (Some(Node::List(items) | Node::Tuple(items)), Collection::Deque) => {
+                Ok(Node::List(items.clone()))
+            }
+            (Some(Node::Dict(pairs)), Collection::OrderedDict | Collection::Counter) => {
+                Ok(Node::Dict(pairs.clone()))
+            }
+            (Some(Node::List(pairs) | Node::Tuple(pairs)), Collection::OrderedDict) => {
+                let pair = |pair: &Value<G>| match self.heap.sequence(*pair) {
+                    Some([key, value]) => self.check_hashable(*key).map(|()| (*key, *value)),
+                    _ => Err(self.operand("a key and a value", *pair)),
+                };
+                let pairs: Result<_, PickleFault> = pairs.iter().map(pair).collect();
+                pairs.map(Node::Dict)
+            }
+            _ => Err(self.operand("a collection", items)),
+        }
+    }
+
+    /// Gives the object on top of the stack its state. The attributes of a dict (those of
+    /// `state_dict()` are versions of modules) are no part of its data.
+    fn build(&mut self, state: Value<G>) -> Done {
+        let target = self.top()?;
+        match self.heap.node_mut(target) {
+            Some(Node::Dict(_)) => Ok(()),
+            Some(Node::Made(made)) if made.maker.has_state() => {
+                made.state = Some(state);
+                Ok(())
+            }
+            _ => Err(self.operand("an object with a state", target)),
+        }
+    }
+}
+
+/// Names in messages: those of a hostile pickle can be long.
+fn abridged(name: &str) -> String {
+    name.chars().take(120).collect()
+}

@@ -1,0 +1,211 @@
+//! Keys that a dict was given more than once. Python has the last value of each, in the place of
+//! the first.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem::discriminant;
+
+use crate::Global;
+use crate::fault::PickleFault;
+use crate::heap::{Heap, Node, Value};
+
+/// Bytes of keys that are compared, for each byte of the pickle. One text can be the key of any
+/// number of dicts.
+const PER_BYTE: u64 = 128;
+
+/// For small pickles.
+const AT_LEAST: u64 = 1 << 20;
+
+/// Tuples within tuples, further in, are equal where they are the same one.
+const DEPTH: usize = 8;
+
+/// Leaves every dict each of its keys once. `byte_len` is that of the pickle.
+pub(super) fn drop_replaced<G: Global>(
+    heap: &mut Heap<'_, G>,
+    byte_len: u64,
+) -> Result<(), PickleFault> {
+    let limit = byte_len.saturating_mul(PER_BYTE).max(AT_LEAST);
+    let mut budget = Budget { left: limit, limit };
+    for dict in heap.values() {
+        let kept = match heap.node(dict) {
+            Some(Node::Dict(pairs)) if pairs.len() > 1 => kept(heap, pairs, &mut budget)?,
+            _ => None,
+        };
+        if let (Some(kept), Some(Node::Dict(pairs))) = (kept, heap.node_mut(dict)) {
+            *pairs = kept;
+        }
+    }
+    Ok(())
+}
+
+/// Keys and values of a dict.
+type Pairs<G> = Vec<(Value<G>, Value<G>)>;
+
+/// The pairs that are left; `None` for all of them.
+fn kept<G: Global>(
+    heap: &Heap<'_, G>,
+    pairs: &[(Value<G>, Value<G>)],
+    budget: &mut Budget,
+) -> Result<Option<Pairs<G>>, PickleFault> {
+    // Of equal sums the one that came first is first.
+    let mut sums = Vec::with_capacity(pairs.len());
+    for (place, (key, _)) in pairs.iter().enumerate() {
+        let mut hasher = DefaultHasher::new();
+        hash(heap, *key, DEPTH, &mut hasher, budget)?;
+        sums.push((hasher.finish(), place));
+    }
+    sums.sort_unstable();
+    let mut last_of: Vec<Option<Value<G>>> = Vec::new();
+    for equal in sums.chunk_by(|(a, _), (b, _)| a == b) {
+        let [(_, first), others @ ..] = equal else {
+            continue;
+        };
+        let Some((key, _)) = pairs.get(*first) else {
+            continue;
+        };
+        for (_, place) in others {
+            let Some((again, value)) = pairs.get(*place) else {
+                continue;
+            };
+            if !is_same(heap, *key, *again, DEPTH) {
+                continue;
+            }
+            // One mark for every pair: a value where a later one replaces it, `None` in its own
+            // place for the one that goes.
+            if last_of.is_empty() {
+                last_of = pairs.iter().map(|(_, value)| Some(*value)).collect();
+            }
+            if let Some(last) = last_of.get_mut(*first) {
+                *last = Some(*value);
+            }
+            if let Some(gone) = last_of.get_mut(*place) {
+                *gone = None;
+            }
+        }
+    }
+    if last_of.is_empty() {
+        return Ok(None);
+    }
+    let pairs = pairs.iter().zip(last_of);
+    let kept = pairs.filter_map(|((key, _), value)| value.map(|value| (*key, value)));
+    Ok(Some(kept.collect()))
+}
+
+struct Budget {
+    left: u64,
+    limit: u64,
+}
+
+impl Budget {
+    fn spend(&mut self, byte_len: usize) -> Result<(), PickleFault> {
+        let left = self.left.checked_sub(byte_len as u64);
+        self.left = left.ok_or(PickleFault::Limit {
+            what: "bytes of keys that are compared",
+            limit: self.limit,
+        })?;
+        Ok(())
+    }
+}
+
+/// Equal keys have equal sums, and others have others, so that each is compared with the first of
+/// its own.
+fn hash<G: Global>(
+    heap: &Heap<'_, G>,
+    key: Value<G>,
+    depth: usize,
+    hasher: &mut DefaultHasher,
+    budget: &mut Budget,
+) -> Result<(), PickleFault> {
+    budget.spend(size_of::<Value<G>>())?;
+    if let Some(number) = whole(key) {
+        number.hash(hasher);
+        return Ok(());
+    }
+    let id = match key {
+        Value::Float(value) => {
+            value.to_bits().hash(hasher);
+            return Ok(());
+        }
+        Value::Global(global) => {
+            global.hash(hasher);
+            return Ok(());
+        }
+        Value::Node(id) => id,
+        Value::None | Value::Bool(_) | Value::Int(_) => return Ok(()),
+    };
+    let node = heap.node(key);
+    node.map(discriminant).hash(hasher);
+    match node {
+        Some(Node::Text(text)) => {
+            budget.spend(text.len())?;
+            text.hash(hasher);
+        }
+        Some(Node::Halves(bytes) | Node::Bytes(bytes) | Node::Long(bytes)) => {
+            budget.spend(bytes.len())?;
+            bytes.hash(hasher);
+        }
+        Some(Node::Named { module, name, .. }) => {
+            for text in [module, name].map(|text| heap.text(*text).unwrap_or_default()) {
+                budget.spend(text.len())?;
+                text.hash(hasher);
+            }
+        }
+        Some(Node::Tuple(items)) if depth > 0 => {
+            items.len().hash(hasher);
+            for item in items {
+                hash(heap, *item, depth.saturating_sub(1), hasher, budget)?;
+            }
+        }
+        // What is equal to itself alone.
+        _ => id.hash(hasher),
+    }
+    Ok(())
+}
+
+/// Whether Python takes one key for the other. Objects are told apart by what they are made of, as
+/// far as that is the same value.
+fn is_same<G: Global>(heap: &Heap<'_, G>, a: Value<G>, b: Value<G>, depth: usize) -> bool {
+    if let (Some(a), Some(b)) = (whole(a), whole(b)) {
+        return a == b;
+    }
+    match (heap.node(a), heap.node(b)) {
+        (Some(Node::Text(a)), Some(Node::Text(b))) => a == b,
+        (Some(Node::Halves(a)), Some(Node::Halves(b)))
+        | (Some(Node::Bytes(a)), Some(Node::Bytes(b)))
+        | (Some(Node::Long(a)), Some(Node::Long(b))) => a == b,
+        (
+            Some(Node::Named { module, name, .. }),
+            Some(Node::Named {
+                module: other_module,
+                name: other_name,
+                ..
+            }),
+        ) => {
+            let text = |value: &Value<G>| heap.text(*value);
+            text(module) == text(other_module) && text(name) == text(other_name)
+        }
+        (Some(Node::Tuple(left)), Some(Node::Tuple(right))) => {
+            let depth = depth.checked_sub(1);
+            let mut items = left.iter().zip(right);
+            a == b
+                || left.len() == right.len()
+                    && depth.is_some_and(|depth| items.all(|(a, b)| is_same(heap, *a, *b, depth)))
+        }
+        // Not a number is not even itself.
+        _ => a == b,
+    }
+}
+
+/// The integer that a number is: `True`, 1 and 1.0 are one key.
+fn whole<G: Global>(key: Value<G>) -> Option<i64> {
+    /// 2^63.
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    match key {
+        Value::Bool(value) => Some(value.into()),
+        Value::Int(value) => Some(value),
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole, and in range")]
+        Value::Float(value) if value.fract() == 0.0 && (-END..END).contains(&value) => {
+            Some(value as i64)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,357 @@
+//! Zip archives, as `torch.save` has written them since version 1.6.
+//!
+//! ```text
+//! NAME/data.pkl                  the object: dicts, numbers, texts, and tensors by storage and stride
+//! NAME/byteorder                 little or big; little where there is none
+//! NAME/data/0, NAME/data/1, ...  the storages
+//! NAME/version, NAME/.data/serialization_id, ...
+//! NAME/constants.pkl             TorchScript: a tuple, of tensors that the code has by number
+//! NAME/constants/0, ...          their storages
+//! NAME/code/...                  TorchScript: not read
+//! ```
+//!
+//! NAME is that of the file, or `archive`. Checksums are not compared: torch can leave them out,
+//! and does not look at them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use zt::container::bytes_of;
+use zt::manifest::ByteOrder;
+use zt::{Error, FileBuilder, Result, Source, Warning};
+use zt_foreign::{Input, Opening};
+
+use crate::PICKLE_LEN;
+use crate::assemble::{Contents, Graph, Place, assemble};
+use crate::global::Global;
+use crate::pickle::{self, Pickle};
+use crate::violation::Violation;
+use zt_zip::{Archive, Content, Member};
+
+const PICKLE: &str = "data.pkl";
+
+/// How many times its stored bytes a deflated pickle may be, and how long at least. torch deflates
+/// none; where others did, the pickle of 100,000 tensors shrinks to a sixth.
+const RATIO: u64 = 32;
+const INFLATED: u64 = 1 << 20;
+
+/// `torch.jit.save` writes the constants of the code beside the code, also where there are none.
+const CONSTANTS: &str = "constants.pkl";
+
+/// What the code of an archive calls them: `CONSTANTS.c0` and so on.
+const CONSTANTS_PREFIX: &str = "CONSTANTS.c";
+
+pub(super) fn open(
+    source: Arc<dyn Source>,
+    mut builder: FileBuilder,
+    opening: Opening<'_>,
+) -> Result<Input> {
+    let archive = Archive::open(&source, builder.limits())?;
+    archive.tolerate_surroundings(&mut builder);
+    let mut members = archive.members().iter();
+    if let (false, Some(how)) = (
+        members.clone().any(is_pickle),
+        members.find_map(other_layout),
+    ) {
+        return Err(Violation::OtherLayout { how }.into());
+    }
+    let records = Records::new(&archive)?;
+    let byte_order = records.byte_order(&source)?;
+    // A pickle is to its file what the manifest is to ours.
+    let limit = PICKLE_LEN.min(builder.limits().manifest_len);
+    let constants = records.pickle(CONSTANTS, &source, limit)?;
+    let find = match constants {
+        Some(_) => {
+            let message = "an archive of TorchScript: the tensors of its objects and of its code's \
+                           constants are read, the code is not";
+            builder.warning(Warning::new("torchscript", message));
+            Global::find_in_script
+        }
+        None => Global::find,
+    };
+    let pickle = records
+        .pickle(PICKLE, &source, limit)?
+        .ok_or(Violation::NoPickle)?;
+    let locate = |key: &str| records.storage("data", key, &source);
+    let mut graphs = vec![Graph {
+        pickle: pickle.load(find)?,
+        locate: &locate,
+        prefix: "",
+    }];
+    let locate_constant = |key: &str| records.storage("constants", key, &source);
+    if let Some(constants) = &constants {
+        graphs.push(Graph {
+            pickle: constants.load(find)?,
+            locate: &locate_constant,
+            prefix: CONSTANTS_PREFIX,
+        });
+    }
+    let contents = Contents {
+        source: Arc::clone(&source),
+        graphs: &graphs,
+        byte_order,
+    };
+    let paths = opening.path.map(ToOwned::to_owned).into_iter().collect();
+    Ok(Input::new(
+        assemble(contents, builder, opening.path)?,
+        paths,
+    ))
+}
+
+/// Whether an archive is torch's: it has a `data.pkl` in its outermost folder, or is of
+/// `torch.export` or `torch.package`.
+pub(crate) fn is_ours(archive: &Archive) -> bool {
+    let mut members = archive.members().iter();
+    members.any(|member| is_pickle(member) || other_layout(member).is_some())
+}
+
+/// Whether an archive without a sound directory, whose first record is called so, was meant to be
+/// torch's: `torch.save` begins with the pickle, `torch.jit.save` with the first storage.
+pub(super) fn begins_ours(name: &[u8]) -> bool {
+    name.ends_with(b"/data.pkl") || name.ends_with(b"/data/0")
+}
+
+fn is_pickle(member: &Member) -> bool {
+    matches!(member.name().split_once('/'), Some((_, PICKLE)))
+}
+
+/// What writes archives that have this member, where it is not `torch.save`.
+fn other_layout(member: &Member) -> Option<&'static str> {
+    let name = member.name();
+    let name = name.split_once('/').map_or(name, |(_, name)| name);
+    match name {
+        "archive_format" => Some("torch.export"),
+        ".data/extern_modules" => Some("torch.package"),
+        _ => None,
+    }
+}
+
+/// A pickle and its record.
+struct Record {
+    name: &'static str,
+    content: Content,
+    bytes: Vec<u8>,
+}
+
+impl Record {
+    fn load(&self, find: pickle::Find) -> Result<Pickle<'_>> {
+        pickle::load(&self.bytes, find).map_err(|error| {
+            // Where the pickle is stored as it is, its bytes have a place in the file.
+            let at = self.content.span.offset().saturating_add(error.at as u64);
+            let record = self.name;
+            let error = Error::from(Violation::Pickle { record, error });
+            match self.content.is_stored {
+                true => error.with_offset(at),
+                false => error,
+            }
+        })
+    }
+}
+
+/// The records of the archive, without the name of their folder.
+struct Records<'a>(HashMap<&'a str, &'a Member>);
+
+impl<'a> Records<'a> {
+    /// The records beside the first `data.pkl`.
+    fn new(archive: &'a Archive) -> Result<Self, Violation> {
+        let mut members = archive.members().iter();
+        let pickle = members.find(|member| is_pickle(member));
+        let folder = pickle.and_then(|member| member.name().split_once('/'));
+        let (folder, _) = folder.ok_or(Violation::NoPickle)?;
+        let within = |member: &'a Member| match member.name().split_once('/') {
+            Some((outer, name)) if outer == folder => Some((name, member)),
+            _ => None,
+        };
+        Ok(Records(
+            archive.members().iter().filter_map(within).collect(),
+        ))
+    }
+
+    fn get(&self, name: &str) -> Option<&'a Member> {
+        self.0.get(name).copied()
+    }
+
+    fn content(&self, name: &str, source: &Arc<dyn Source>) -> Result<Option<Content>> {
+        let member = self.get(name);
+        member.map(|member| member.content(source)).transpose()
+    }
+
+    fn pickle(
+        &self,
+        name: &'static str,
+        source: &Arc<dyn Source>,
+        limit: u64,
+    ) -> Result<Option<Record>> {
+        let Some(member) = self.get(name) else {
+            return Ok(None);
+        };
+        let content = member.content(source)?;
+        // A byte of a pickle is a value of it, which takes more memory than the byte.
+        let limit = match content.is_stored {
+            true => limit,
+            false => limit.min(member.stored_len().saturating_mul(RATIO).max(INFLATED)),
+        };
+        Ok(Some(Record {
+            name,
+            bytes: read(&content, limit)?,
+            content,
+        }))
+    }
+
+    fn storage(&self, folder: &str, key: &str, source: &Arc<dyn Source>) -> Result<Option<Place>> {
+        let Some(record) = self.get(&format!("{folder}/{key}")) else {
+            return Ok(None);
+        };
+        let content = record.content(source)?;
+        Ok(Some(Place {
+            source: (!content.is_stored).then_some(content.source),
+            span: content.span,
+            from: record.header(),
+        }))
+    }
+
+    fn byte_order(&self, source: &Arc<dyn Source>) -> Result<ByteOrder> {
+        /// `little`, and not much more.
+        const LEN: u64 = 16;
+        let Some(content) = self.content("byteorder", source)? else {
+            return Ok(ByteOrder::Little);
+        };
+        match read(&content, LEN)?.as_slice() {
+            b"little" => Ok(ByteOrder::Little),
+            b"big" => Ok(ByteOrder::Big),
+            other => {
+                let found = String::from_utf8_lossy(other).into_owned();
+                Err(Violation::ByteOrder { found }.into())
+            }
+        }
+    }
+}
+
+/// All of a record that is no longer than `limit`.
+fn read(content: &Content, limit: u64) -> Result<Vec<u8>> {
+    let found = content.span.byte_len();
+    if found > limit {
+        return Err(Violation::RecordTooLong { found, limit }.into());
+    }
+    if content.is_stored {
+        return Ok(bytes_of(&content.source, content.span)?.into_owned());
+    }
+    inflated(content)
+}
+
+/// What a deflated record holds. How much that is the record says, truly or not: no more memory is
+/// asked for at once than has been filled, or [`PIECE`].
+fn inflated(content: &Content) -> Result<Vec<u8>> {
+    const PIECE: usize = 1 << 20;
+    let byte_len = content.span.byte_len();
+    let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
+    let len = usize::try_from(byte_len).map_err(|_| refused())?;
+    let mut bytes: Vec<u8> = Vec::new();
+    while bytes.len() < len {
+        let filled = bytes.len();
+        let more = len.saturating_sub(filled).min(filled.max(PIECE));
+        bytes.try_reserve_exact(more).map_err(|_| refused())?;
+        bytes.resize(filled.saturating_add(more), 0);
+        let offset = content.span.offset().saturating_add(filled as u64);
+        let rest = bytes.get_mut(filled..).unwrap_or_default();
+        content.source.read_at(offset, rest)?;
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::io::Write;
+
+    use zt::{ErrorKind, File, Memory, Result, Value};
+    use zt_foreign::{FileKind, InputOptions};
+
+    use super::super::PyTorch;
+    use zt_zip::ArchiveWriter;
+
+    fn archive(records: &[(&str, &[u8])]) -> Result<File> {
+        let mut bytes = Vec::new();
+        let mut writer = ArchiveWriter::new(&mut bytes);
+        for (name, content) in records {
+            let byte_len = content.len() as u64;
+            let mut member = writer.begin(format!("archive/{name}"), byte_len).unwrap();
+            member.write_all(content).unwrap();
+            member.finish().unwrap();
+        }
+        writer.finish().unwrap();
+        let source = Box::new(Memory::new(bytes));
+        Ok(PyTorch
+            .open_source(source, &InputOptions::new())?
+            .into_file())
+    }
+
+    /// A dict of an item `x`, which these instructions make, and of a number; TorchScript's.
+    fn script(x: &[u8]) -> File {
+        let begin = &b"\x80\x02}(X\x01\0\0\0x"[..];
+        let pickle = [begin, x, b"X\x01\0\0\0nK\x01u."].concat();
+        let records: [(&str, &[u8]); 3] = [
+            ("data.pkl", &pickle),
+            ("constants.pkl", b"\x80\x02)."),
+            ("data/s", &[0; 4]),
+        ];
+        archive(&records).unwrap()
+    }
+
+    /// A tensor of one `f32` of a storage of so many.
+    fn tensor(count: u8, metadata: &[u8]) -> Vec<u8> {
+        let storage = b"((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0sX\x03\0\0\0cpuK";
+        let place = b"tQK\0(K\x01t(K\x01t\x89}";
+        let function = &b"ctorch._utils\n_rebuild_tensor_v2\n"[..];
+        [function, storage, &[count], place, metadata, b"tR"].concat()
+    }
+
+    fn code(file: &File) -> Option<&'static str> {
+        file.tensor("x").err().map(|error| error.code())
+    }
+
+    #[test]
+    fn a_record_may_be_as_long_as_the_limit() {
+        for (len, kind) in [(16, ErrorKind::Malformed), (17, ErrorKind::Limit)] {
+            let order = vec![b'x'; len];
+            let error = archive(&[("data.pkl", b"\x80\x02}."), ("byteorder", &order)]);
+            assert_eq!(error.unwrap_err().kind(), kind);
+        }
+    }
+
+    /// The archive's own bytes are where the fault is.
+    #[test]
+    fn a_storage_that_is_short_says_where_it_is() {
+        assert_eq!(code(&script(&tensor(1, b""))), None);
+        let error = script(&tensor(2, b"")).tensor("x").unwrap_err();
+        assert_eq!(error.code(), "shape-size-mismatch");
+        assert!(error.offset().is_some());
+    }
+
+    #[test]
+    fn values_of_torchscript_are_what_they_hold() {
+        let none = script(b"ctorch.jit._pickle\nbuild_intlist\n(]tR");
+        let none = none.attributes().unwrap().unwrap();
+        assert_eq!(none.get("x"), Some(&Value::Array(Vec::new())));
+        // An Enum is its value, and has no state beside that.
+        let number = script(b"c__torch__.m\nC\n(K\x05tR");
+        let number = number.attributes().unwrap().unwrap();
+        assert_eq!(number.get("x"), Some(&Value::Unsigned(5)));
+        let both = script(b"c__torch__.m\nC\n(K\x05tR}b");
+        assert_eq!(code(&both), Some("pickle"));
+    }
+
+    /// libtorch names the type of the dict that says what was put off.
+    #[test]
+    fn metadata_are_looked_at_within_their_type() {
+        for (value, expected) in [(b'\x88', Some("unsupported")), (b'\x89', None)] {
+            let metadata = [
+                &b"ctorch.jit._pickle\nrestore_type_tag\n(}X\x03\0\0\0neg"[..],
+                &[value],
+                b"sX\x0f\0\0\0Dict[str, bool]tR",
+            ];
+            let file = script(&tensor(1, &metadata.concat()));
+            assert_eq!(code(&file), expected);
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! The leaves of a pickle as the objects and attributes of a [`zt::File`].
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use zt::manifest::{ByteOrder, Text};
+use zt::{
+    Attributes, Blob, Component, DType, Error, File, FileBuilder, Object, RawComponent, RawObject,
+    Registry, Result, Source, SourceId, Span,
+};
+use zt_foreign::strided::{self, Bands, Strided};
+
+use crate::attribute;
+use crate::element::{ElementType, Meaning};
+use crate::flatten::{self, Budget, Leaf};
+use crate::pickle::{Heap, Node, Pickle, Value};
+use crate::tensor::{self, Layout, Refused};
+use crate::view::{self, Storage, View};
+use crate::violation::{TensorFault, Violation};
+use crate::wrapper;
+
+/// All views that are no plain ranges together may make so many bytes, and [`GATHERED`] times those
+/// that there are: a stride of 0 makes any number of elements of one, and thousands of tensors may
+/// be views of one storage.
+const EXPANDED_LEN: u64 = 1 << 30;
+const GATHERED: u64 = 8;
+
+/// Finds the bytes of a storage by its key.
+pub(super) type Locate<'s> = dyn Fn(&str) -> Result<Option<Place>> + 's;
+
+/// Bytes of a storage.
+pub(super) struct Place {
+    /// What they are in; `None` for the file itself.
+    pub(super) source: Option<Arc<dyn Source>>,
+    pub(super) span: Span,
+    /// Where in the file they are, or what they are made of.
+    pub(super) from: u64,
+}
+
+/// A file whose pickles have been read.
+pub(super) struct Contents<'c> {
+    pub(super) source: Arc<dyn Source>,
+    pub(super) graphs: &'c [Graph<'c>],
+    pub(super) byte_order: ByteOrder,
+}
+
+/// A pickle, and where its storages are.
+pub(super) struct Graph<'c> {
+    pub(super) pickle: Pickle<'c>,
+    pub(super) locate: &'c Locate<'c>,
+    /// What the names of all that is in it begin with.
+    pub(super) prefix: &'static str,
+}
+
+/// The file.
+///
+/// A bare tensor is named after the file at `path`.
+pub(super) fn assemble(
+    contents: Contents<'_>,
+    mut builder: FileBuilder,
+    path: Option<&Path>,
+) -> Result<File> {
+    let id = builder.source(Arc::clone(&contents.source));
+    let file = (contents.source, id);
+    let single = single_name(path);
+    let mut attributes = Vec::new();
+    let pickles = contents
+        .graphs
+        .iter()
+        .map(|graph| graph.pickle.byte_len as u64);
+    let mut budget = Budget::new(pickles.sum(), file.0.byte_len(), builder.limits());
+    for graph in contents.graphs {
+        let mut assembler = Assembler::new(graph, &file, contents.byte_order, &mut builder);
+        attributes.extend(assembler.graph(graph, &single, &mut budget)?);
+    }
+    if !attributes.is_empty() {
+        builder.attributes(attributes.into_iter().collect::<Attributes>());
+    }
+    builder.build()
+}
+
+/// A tensor that stands alone has no name in the file: it is named after the file.
+fn single_name(path: Option<&Path>) -> String {
+    let stem = path.and_then(Path::file_stem);
+    stem.map_or("tensor".into(), |stem| stem.to_string_lossy())
+        .into_owned()
+}
+
+pub(super) struct Assembler<'h> {
+    heap: &'h Heap<'h>,
+    locate: &'h Locate<'h>,
+    byte_order: ByteOrder,
+    pub(super) builder: &'h mut FileBuilder,
+    file: &'h (Arc<dyn Source>, SourceId),
+    limits: zt::Limits,
+    storages: HashMap<String, Result<Stored>>,
+    /// Views that are not plain ranges: tied ones are made once.
+    gathered: HashMap<View, (SourceId, Span)>,
+    /// Bytes that further ones may make.
+    gathered_left: u64,
+    pub(super) bands: Bands,
+}
+
+/// A storage that has been found.
+#[derive(Clone)]
+struct Stored {
+    source: Arc<dyn Source>,
+    id: SourceId,
+    span: Span,
+    from: u64,
+}
+
+/// An object in the making: what it is, and where its components are.
+pub(super) struct Parts {
+    object: Object,
+    sources: Vec<SourceId>,
+}
+
+impl<'h> Assembler<'h> {
+    fn new(
+        graph: &'h Graph<'h>,
+        file: &'h (Arc<dyn Source>, SourceId),
+        byte_order: ByteOrder,
+        builder: &'h mut FileBuilder,
+    ) -> Self {
+        Assembler {
+            heap: &graph.pickle.heap,
+            locate: graph.locate,
+            byte_order,
+            limits: *builder.limits(),
+            builder,
+            file,
+            storages: HashMap::new(),
+            gathered: HashMap::new(),
+            gathered_left: EXPANDED_LEN.saturating_add(times_gathered(file.0.byte_len())),
+            bands: Bands::default(),
+        }
+    }
+
+    /// Adds every tensor of a pickle; what is none is an attribute of the file. A bare tensor has
+    /// the name `single`.
+    fn graph(
+        &mut self,
+        graph: &Graph<'_>,
+        single: &str,
+        budget: &mut Budget,
+    ) -> Result<Vec<(String, zt::manifest::Value)>> {
+        let (pickle, limits) = (&graph.pickle, self.limits);
+        let leaves = flatten::leaves(&pickle.heap, pickle.root, single, &limits, budget)?;
+        let mut attributes = Vec::new();
+        let is_alone = leaves.len() == 1;
+        for leaf in leaves {
+            let Leaf { name, value } = &leaf;
+            let name = format!("{}{name}", graph.prefix);
+            let layout = match pickle.heap.node(*value) {
+                Some(Node::Made(made)) if wrapper::is_tensor(made) => {
+                    tensor::tensor(&pickle.heap, *made)
+                }
+                Some(Node::Persistent(_)) => view::storage(&pickle.heap, *value)
+                    .map(|storage| Layout::Strided(storage.into_view()))
+                    .map_err(Refused::from),
+                _ => {
+                    match attribute::attribute(&pickle.heap, *value, &limits, budget) {
+                        Ok(value) => attributes.push((name, value)),
+                        // One value that nobody knows hides nothing else, where there is something.
+                        Err(fault @ Violation::Attribute { .. }) if !is_alone => {
+                            self.builder.fault(name, RawObject::default(), fault.into());
+                        }
+                        Err(refused) => return Err(refused.into()),
+                    }
+                    continue;
+                }
+            };
+            self.tensor(name, *value, layout, budget)?;
+        }
+        Ok(attributes)
+    }
+
+    /// Adds a tensor under its name, or why there is none.
+    fn tensor(
+        &mut self,
+        name: String,
+        value: Value,
+        layout: Result<Layout, Refused>,
+        budget: &mut Budget,
+    ) -> Result<()> {
+        budget.spend(flatten::TENSOR)?;
+        let layout = match layout {
+            Ok(layout) => layout,
+            Err(refused) => {
+                let raw = raw(refused.shape, refused.element);
+                self.builder.fault(name, raw, refused.fault.into());
+                return Ok(());
+            }
+        };
+        let shape = layout.shape().to_vec();
+        let element = layout.element();
+        match self.parts(value, layout, budget) {
+            Ok(parts) => self
+                .builder
+                .object_across(name, parts.object, parts.sources),
+            Err(error) => self
+                .builder
+                .fault(name, raw(Some(shape), Some(element)), error),
+        }
+        Ok(())
+    }
+
+    fn parts(&mut self, value: Value, layout: Layout, budget: &mut Budget) -> Result<Parts> {
+        let mut parts = match layout {
+            Layout::Strided(view) => self.dense(view)?,
+            Layout::Coo {
+                shape,
+                coords,
+                values,
+                is_coalesced,
+            } => {
+                let mut parts = Parts::new(shape, "sparse_coo");
+                parts.push("values", self.component(values)?);
+                parts.push("coords", self.indices(coords)?);
+                if let Some(is_coalesced) = is_coalesced {
+                    parts.attribute("is_coalesced", is_coalesced.into());
+                }
+                parts
+            }
+            Layout::Csr {
+                shape,
+                indptr,
+                indices,
+                values,
+            } => {
+                let mut parts = Parts::new(shape, "sparse_csr");
+                parts.push("values", self.component(values)?);
+                parts.push("indices", self.indices(indices)?);
+                parts.push("indptr", self.indices(indptr)?);
+                parts
+            }
+            Layout::Quantized { integers, scale } => self.quantized(integers, scale)?,
+        };
+        let members = flatten::members(self.heap, value, false, budget)?;
+        let members = attribute::attributes(self.heap, &members, &self.limits, budget)?;
+        parts.given(members);
+        Ok(parts)
+    }
+
+    fn dense(&mut self, view: View) -> Result<Parts> {
+        let mut parts = Parts::new(view.shape.clone(), "dense");
+        parts.push("data", self.component(view)?);
+        Ok(parts)
+    }
+
+    /// Indices of a sparse tensor, which are u64 (decision D10). Those of torch are i64, of the same
+    /// bits: a negative one is beyond every shape, and found there. i32, which a CSR matrix may have,
+    /// stays what it is.
+    fn indices(&mut self, view: View) -> Result<(Component, SourceId)> {
+        let (mut component, id) = self.component(view)?;
+        if component.dtype == Some(DType::I64) {
+            component.dtype = Some(DType::U64);
+        }
+        Ok((component, id))
+    }
+
+    /// Plain elements as a component.
+    pub(super) fn component(&mut self, view: View) -> Result<(Component, SourceId)> {
+        let element = view.element();
+        let Meaning::Values(dtype, logical_type) = element.meaning else {
+            return Err(TensorFault::Element { name: element.name }.into());
+        };
+        let (id, span) = self.place(view)?;
+        let mut component = Component::new(dtype, Blob::raw(span));
+        component.logical_type = logical_type.map(Text::Borrowed);
+        component.byte_order = self.order_of(dtype);
+        Ok((component, id))
+    }
+
+    pub(super) fn order_of(&self, dtype: DType) -> ByteOrder {
+        match dtype.byte_len() {
+            1 => ByteOrder::Little,
+            _ => self.byte_order,
+        }
+    }
+
+    /// Where the elements of a view are, in row-major order: in the file as they lie there, or made
+    /// when they are read.
+    pub(super) fn place(&mut self, view: View) -> Result<(SourceId, Span)> {
+        let stored = self.stored(&view.storage)?;
+        let element_len = view.element().byte_len;
+        let start = view
+            .offset
+            .checked_mul(element_len)
+            .and_then(|offset| offset.checked_add(view.storage.offset))
+            .and_then(|offset| offset.checked_add(stored.span.offset()))
+            .ok_or(TensorFault::Overflow)?;
+        if view.is_contiguous() {
+            // Of nothing, wherever it is said to lie.
+            let start = match view.byte_len() {
+                0 => stored.span.offset(),
+                _ => start,
+            };
+            let span = Span::new(start, view.byte_len()).ok_or(TensorFault::Overflow)?;
+            return Ok((stored.id, span));
+        }
+        if let Some(place) = self.gathered.get(&view) {
+            return Ok(*place);
+        }
+        let (byte_len, left) = (view.byte_len(), self.gathered_left);
+        let spent = left.checked_sub(byte_len);
+        self.gathered_left = spent.ok_or(TensorFault::Expanded { byte_len, left })?;
+        let strides = view
+            .strides
+            .iter()
+            .map(|stride| stride.checked_mul(element_len));
+        let strides: Option<Vec<u64>> = strides.collect();
+        let elements = strides
+            .and_then(|strides| strided::View::new(start, element_len, &view.shape, &strides))
+            .ok_or(TensorFault::Overflow)?;
+        let span = Span::new(0, elements.byte_len()).unwrap_or_default();
+        let source = Strided::new(stored.source, elements, &self.bands)?;
+        // In the listing, it is where its first element is.
+        let from = match stored.id == self.file.1 {
+            true => start,
+            false => stored.from,
+        };
+        let id = self.builder.derived_from(source, self.file.1, from);
+        let place = (id, span);
+        self.gathered.insert(view, place);
+        Ok(place)
+    }
+
+    /// The bytes of a storage, which are as many as its tensors say.
+    fn stored(&mut self, storage: &Storage) -> Result<Stored> {
+        if !self.storages.contains_key(&storage.key) {
+            let found = self.find(&storage.key);
+            self.storages.insert(storage.key.clone(), found);
+        }
+        let missing = || TensorFault::NoStorage {
+            key: storage.key.clone(),
+        };
+        let stored = match self.storages.get(&storage.key) {
+            Some(Ok(stored)) => stored.clone(),
+            Some(Err(error)) => return Err(error.clone()),
+            None => return Err(missing().into()),
+        };
+        let (expected, found) = (storage.whole_len, stored.span.byte_len());
+        if found < expected {
+            let fault = TensorFault::StorageLength { expected, found };
+            let error = Error::from(fault);
+            return Err(match stored.id == self.file.1 {
+                true => error.with_span(stored.span),
+                false => error,
+            });
+        }
+        Ok(stored)
+    }
+
+    fn find(&mut self, key: &str) -> Result<Stored> {
+        let place = (self.locate)(key)?.ok_or_else(|| TensorFault::NoStorage {
+            key: key.to_owned(),
+        })?;
+        let (source, id) = match place.source {
+            None => self.file.clone(),
+            Some(source) => {
+                let base = self.file.1;
+                // It is inflated from fewer bytes.
+                let more = times_gathered(place.span.byte_len());
+                self.gathered_left = self.gathered_left.saturating_add(more);
+                let id = self
+                    .builder
+                    .derived_from(Arc::clone(&source), base, place.from);
+                (source, id)
+            }
+        };
+        Ok(Stored {
+            source,
+            id,
+            span: place.span,
+            from: place.from,
+        })
+    }
+}
+
+impl Parts {
+    pub(super) fn new(shape: Vec<u64>, format: &'static str) -> Self {
+        Parts {
+            object: Object::new(shape, format),
+            sources: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, role: &'static str, (component, source): (Component, SourceId)) {
+        self.object.components.push((role.into(), component));
+        self.sources.push(source);
+    }
+
+    /// Adds what a tensor was given in Python. A name by which the format decodes is none of the
+    /// user's: there it is said to be torch's.
+    fn given(&mut self, members: Attributes) {
+        let registry = Registry::builtin();
+        let format = registry.format(&self.object.format);
+        let parameters = format.map_or(&[][..], |format| format.parameters());
+        let members = members.into_iter().map(|(key, value)| match key.as_str() {
+            Some(name) if parameters.contains(&name) => (format!("torch.{name}").into(), value),
+            _ => (key, value),
+        });
+        let own = self.object.attributes.take().unwrap_or_default();
+        let all: Attributes = own.into_iter().chain(members).collect();
+        self.object.attributes = (!all.is_empty()).then_some(all);
+    }
+
+    pub(super) fn attribute(
+        &mut self,
+        key: impl Into<zt::manifest::Value>,
+        value: zt::manifest::Value,
+    ) {
+        let attributes = self.object.attributes.get_or_insert_default();
+        attributes.insert(key, value);
+    }
+}
+
+const fn times_gathered(byte_len: u64) -> u64 {
+    byte_len.saturating_mul(GATHERED)
+}
+
+/// What a listing shows of a tensor that is refused.
+fn raw(shape: Option<Vec<u64>>, element: Option<&ElementType>) -> RawObject {
+    let mut raw = RawObject::default();
+    raw.shape = shape;
+    if let Some(element) = element {
+        let mut data = RawComponent::default();
+        data.dtype = Some(match element.meaning {
+            Meaning::Values(dtype, _) => dtype.as_str().into(),
+            _ => element.name.into(),
+        });
+        raw.components = vec![("data".into(), data)];
+    }
+    raw
+}
+
+impl From<TensorFault> for Refused {
+    fn from(fault: TensorFault) -> Self {
+        Refused {
+            fault,
+            shape: None,
+            element: None,
+        }
+    }
+}

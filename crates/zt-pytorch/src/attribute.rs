@@ -1,0 +1,265 @@
+//! What is no tensor, as an attribute.
+
+use zt::manifest::Map;
+use zt::{Attributes, Limits};
+
+use crate::flatten::Budget;
+use crate::global::{Becomes, Global, Plain};
+use crate::pickle::{Heap, Made, Node, Value};
+use crate::violation::Violation;
+
+/// CBOR's tags of integers beyond 64 bits. RFC 8949 §3.4.3.
+const BIGNUM: u64 = 2;
+const NEGATIVE_BIGNUM: u64 = 3;
+
+/// A path that is longer is none that a system has.
+const TEXT_LEN: usize = 1 << 16;
+
+/// How much further collections may nest.
+#[derive(Clone, Copy)]
+struct Depth {
+    left: usize,
+    limit: usize,
+}
+
+impl Depth {
+    const fn of(limits: &Limits) -> Self {
+        let limit = limits.nesting;
+        Depth { left: limit, limit }
+    }
+
+    fn further(self) -> Result<Self, Violation> {
+        let limit = self.limit;
+        let left = self.left.checked_sub(1);
+        let left = left.ok_or(Violation::TooDeep { limit })?;
+        Ok(Depth { left, limit })
+    }
+}
+
+/// A value as CBOR has it: numbers, texts, bytes and None as they are; tuples, sets and sizes as
+/// arrays; a complex number as its two parts; dtypes and devices by their names in torch.
+pub(super) fn attribute(
+    heap: &Heap<'_>,
+    value: Value,
+    limits: &Limits,
+    budget: &mut Budget,
+) -> Result<zt::manifest::Value, Violation> {
+    convert(heap, value, Depth::of(limits), budget)
+}
+
+/// The attributes of an object of Python, by their names. See
+/// [`members`](super::flatten::members).
+pub(super) fn attributes(
+    heap: &Heap<'_>,
+    pairs: &[(Value, Value)],
+    limits: &Limits,
+    budget: &mut Budget,
+) -> Result<Attributes, Violation> {
+    let pairs = pairs.iter().map(|(key, value)| {
+        let key = convert(heap, *key, Depth::of(limits), budget)?;
+        Ok((key, convert(heap, *value, Depth::of(limits), budget)?))
+    });
+    pairs.collect()
+}
+
+fn convert(
+    heap: &Heap<'_>,
+    value: Value,
+    depth: Depth,
+    budget: &mut Budget,
+) -> Result<zt::manifest::Value, Violation> {
+    use zt::manifest::Value as Cbor;
+    budget.spend(size_of::<Cbor>())?;
+    let depth = depth.further()?;
+    let node = match value {
+        Value::None => return Ok(Cbor::Null),
+        Value::Bool(value) => return Ok(value.into()),
+        Value::Int(value) => return Ok(value.into()),
+        Value::Float(value) => return Ok(value.into()),
+        Value::Global(global) => return Ok(global.to_string().into()),
+        Value::Node(_) => match heap.node(value) {
+            Some(node) => node,
+            None => return Ok(Cbor::Undefined),
+        },
+    };
+    let list = |items: &[Value], budget: &mut Budget| {
+        let items = items.iter().map(|item| convert(heap, *item, depth, budget));
+        items.collect::<Result<Vec<_>, _>>().map(Cbor::Array)
+    };
+    match node {
+        Node::Text(text) => {
+            budget.spend(text.len())?;
+            Ok(text.as_ref().into())
+        }
+        // CBOR's texts are UTF-8.
+        Node::Bytes(bytes) | Node::Halves(bytes) => {
+            budget.spend(bytes.len())?;
+            Ok(Cbor::Bytes(bytes.to_vec()))
+        }
+        Node::Long(bytes) => {
+            budget.spend(bytes.len())?;
+            Ok(bignum(bytes))
+        }
+        Node::Tuple(items) | Node::List(items) | Node::Set(items) | Node::FrozenSet(items) => {
+            list(items, budget)
+        }
+        Node::Dict(pairs) => {
+            let pairs = pairs.iter().map(|(key, value)| {
+                let key = convert(heap, *key, depth, budget)?;
+                Ok((key, convert(heap, *value, depth, budget)?))
+            });
+            let map: Result<Map, Violation> = pairs.collect();
+            map.map(Cbor::Map)
+        }
+        Node::Made(made) => object(heap, *made, depth, budget),
+        Node::Named { module, name, .. } => {
+            let (module, name) = (heap.text(*module), heap.text(*name));
+            let (module, name) = (module.unwrap_or_default(), name.unwrap_or_default());
+            budget.spend(module.len().saturating_add(name.len()))?;
+            Ok(format!("{module}.{name}").into())
+        }
+        Node::Persistent(_) => Err(Violation::Attribute {
+            found: heap.describe(value).to_owned(),
+        }),
+    }
+}
+
+/// An object that is no tensor.
+fn object(
+    heap: &Heap<'_>,
+    made: Made,
+    depth: Depth,
+    budget: &mut Budget,
+) -> Result<zt::manifest::Value, Violation> {
+    use zt::manifest::Value as Cbor;
+    let unknown = || Violation::Attribute {
+        found: made.maker.to_string(),
+    };
+    let arguments = heap.tuple(made.arguments).unwrap_or_default();
+    match (made.maker, arguments) {
+        (Global::Size, [sizes]) => convert(heap, *sizes, depth, budget),
+        (Global::Size, []) => Ok(Cbor::Array(Vec::new())),
+        (Global::Complex, [_, _]) => convert(heap, made.arguments, depth, budget),
+        (Global::Device, _) => Ok(device(heap, made).ok_or_else(unknown)?.into()),
+        (Global::Layout, [name]) => convert(heap, *name, depth, budget),
+        // One that holds nothing; others are walked into.
+        (maker, [])
+            if maker.has_members() && made.state.is_none_or(|state| is_empty(heap, state)) =>
+        {
+            Ok(Cbor::Map(Map::new()))
+        }
+        // An Enum.
+        (Global::Script, [value]) if made.state.is_none() => convert(heap, *value, depth, budget),
+        (Global::Plain(plain), _) => plain_value(heap, plain, made, depth, budget),
+        (Global::ScriptTyped, [items, ..]) => convert(heap, *items, depth, budget),
+        (Global::Bytes | Global::ByteArray, []) => Ok(Cbor::Bytes(Vec::new())),
+        (Global::ByteArray, [inner]) => convert(heap, *inner, depth, budget),
+        (Global::Encode | Global::ByteArray, [_, _]) => {
+            let bytes = bytes(heap, made).ok_or_else(unknown)?;
+            budget.spend(bytes.len())?;
+            Ok(Cbor::Bytes(bytes))
+        }
+        _ => Err(unknown()),
+    }
+}
+
+/// A value of Python's own library.
+fn plain_value(
+    heap: &Heap<'_>,
+    plain: Plain,
+    made: Made,
+    depth: Depth,
+    budget: &mut Budget,
+) -> Result<zt::manifest::Value, Violation> {
+    use zt::manifest::Value as Cbor;
+    if let Some(text) = text(heap, plain, made, TEXT_LEN) {
+        budget.spend(text.len())?;
+        return Ok(text.into());
+    }
+    let arguments = convert(heap, made.arguments, depth, budget)?;
+    let mut call = Map::new();
+    call.insert(plain.to_string(), arguments);
+    if let Some(state) = made.state {
+        call.insert("state", convert(heap, state, depth, budget)?);
+    }
+    Ok(Cbor::Map(call))
+}
+
+/// The text that a value of Python's library is, where it is one of at most `limit` bytes.
+pub(super) fn text(heap: &Heap<'_>, plain: Plain, made: Made, limit: usize) -> Option<String> {
+    let parts = heap.tuple(made.arguments)?;
+    let between = match (plain.becomes(), parts) {
+        (Becomes::Text, [_]) => '\0',
+        (Becomes::Path(between), _) => between,
+        _ => return None,
+    };
+    let mut text = String::new();
+    for part in parts {
+        let part = heap.text(*part)?;
+        if text.len().saturating_add(part.len()) >= limit {
+            return None;
+        }
+        // The first one may be the root, and end so.
+        if !text.is_empty() && !text.ends_with(between) {
+            text.push(between);
+        }
+        text.push_str(part);
+    }
+    // Python's name of the path of nothing.
+    Some(if parts.is_empty() {
+        ".".to_owned()
+    } else {
+        text
+    })
+}
+
+/// The name of a device: `cpu`, `cuda:1`.
+pub(super) fn device(heap: &Heap<'_>, made: Made) -> Option<String> {
+    match heap.tuple(made.arguments)? {
+        [kind] => heap.text(*kind).map(str::to_owned),
+        [kind, Value::Int(index)] => Some(format!("{}:{index}", heap.text(*kind)?)),
+        _ => None,
+    }
+}
+
+/// Bytes that are made of a text and an encoding. Protocol 2 has no bytes: Python writes them as
+/// Latin-1.
+pub(super) fn bytes(heap: &Heap<'_>, made: Made) -> Option<Vec<u8>> {
+    let [text, encoding] = heap.tuple(made.arguments)? else {
+        return None;
+    };
+    if !is_latin_1(heap.text(*encoding)) {
+        return None;
+    }
+    let bytes = heap.text(*text)?.chars();
+    bytes.map(|c| u8::try_from(u32::from(c)).ok()).collect()
+}
+
+fn is_empty(heap: &Heap<'_>, value: Value) -> bool {
+    match heap.node(value) {
+        Some(Node::Dict(pairs)) => pairs.is_empty(),
+        Some(Node::Tuple(items) | Node::List(items)) => items.is_empty(),
+        _ => value == Value::None,
+    }
+}
+
+/// Python's names of the encoding by which protocol 2 writes bytes.
+fn is_latin_1(name: Option<&str>) -> bool {
+    matches!(name, Some("latin1" | "latin-1" | "iso-8859-1"))
+}
+
+/// An integer beyond 64 bits, from two's complement, the lowest byte first.
+fn bignum(bytes: &[u8]) -> zt::manifest::Value {
+    let is_negative = bytes.last().is_some_and(|top| *top >= 0x80);
+    let digits = bytes.iter().rev();
+    // A negative bignum is that of `-1 - n`, which is the complement.
+    let digits = digits.map(|byte| if is_negative { !byte } else { *byte });
+    let digits: Vec<u8> = digits.skip_while(|byte| *byte == 0).collect();
+    let tag = if is_negative { NEGATIVE_BIGNUM } else { BIGNUM };
+    // Integers that do fit are written as integers; here CBOR's 65th bit is.
+    match <[u8; 8]>::try_from(digits.as_slice()) {
+        Ok(word) if is_negative => zt::manifest::Value::Negative(u64::from_be_bytes(word)),
+        Ok(word) => zt::manifest::Value::Unsigned(u64::from_be_bytes(word)),
+        Err(_) => zt::manifest::Value::Tag(tag, Box::new(zt::manifest::Value::Bytes(digits))),
+    }
+}

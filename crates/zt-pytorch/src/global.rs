@@ -1,0 +1,510 @@
+//! The globals that a pickle may name. Nothing behind these names is ever run: they say how data is
+//! to be understood.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use zt_pickle::{Collection, Makes};
+
+use crate::element::{BYTES, ElementType};
+
+/// A function or class of Python that checkpoints name.
+///
+/// The list is that which `torch.load(weights_only=True)` has by itself in torch 2.15, `bytes`, by
+/// which protocol 2 says that there are none, collections and values of Python's own library, and
+/// [`Global::Unread`]. What modules or users of torch add to its list is not here, but for what
+/// `torch.distributed.tensor` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Global {
+    /// `collections.OrderedDict`.
+    OrderedDict,
+    /// `collections.Counter`.
+    Counter,
+    /// `collections.defaultdict`: a dict here.
+    DefaultDict,
+    /// `collections.deque`: a list here.
+    Deque,
+    Set,
+    FrozenSet,
+    Bytes,
+    ByteArray,
+    Complex,
+    /// `_codecs.encode`: how protocol 2 says bytes.
+    Encode,
+    Size,
+    Device,
+    /// `torch.serialization._get_layout`.
+    Layout,
+    /// `torch.Tensor` and the classes of old, `torch.FloatTensor` and its like.
+    Tensor,
+    /// `torch.sparse.FloatTensor` and its like.
+    SparseTensor,
+    Parameter,
+    Rebuild(Rebuild),
+    /// A class of storages; `None` where it does not say of what.
+    Storage(Option<&'static ElementType>),
+    DType(&'static ElementType),
+    /// A class of an archive's own code.
+    Script,
+    /// `build_intlist`, `restore_type_tag` and their like: a collection, and of what.
+    ScriptTyped,
+    /// `argparse.Namespace`: what it holds.
+    Namespace,
+    /// A value of Python's own library, or a class that a `defaultdict` makes values of.
+    Plain(Plain),
+    QuantizationScheme(Scheme),
+    /// What is harmless, in real checkpoints, and nothing that is read: an array of NumPy, a scalar of
+    /// it that is no key, a nested tensor, a parameter without a shape, how a tensor is spread over
+    /// devices. What is made of it is refused by that name, and all else is read.
+    Unread(Unread),
+}
+
+/// A global by which an object is refused, and where the pickle names it: its byte.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unread {
+    /// Its place in [`UNREAD`]: values of pickles are small.
+    place: u8,
+    pub(super) at: u32,
+}
+
+/// It is the same wherever it is named.
+impl PartialEq for Unread {
+    fn eq(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+impl Eq for Unread {}
+
+impl Hash for Unread {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.place.hash(state);
+    }
+}
+
+/// The globals of [`Global::Unread`]. NumPy 2 moved its own.
+const UNREAD: &[(&str, &str)] = &[
+    ("numpy", "dtype"),
+    ("numpy", "ndarray"),
+    ("numpy.core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy.core.multiarray", "scalar"),
+    ("numpy._core.multiarray", "scalar"),
+    ("numpy.core.numeric", "_frombuffer"),
+    ("numpy._core.numeric", "_frombuffer"),
+    ("torch._utils", "_rebuild_nested_tensor"),
+    ("torch.nn.parameter", "UninitializedParameter"),
+    ("torch.nn.parameter", "UninitializedBuffer"),
+    // What says which part of a `DTensor` its local tensor is.
+    ("torch.distributed.tensor._dtensor_spec", "TensorMeta"),
+    ("torch.distributed.tensor._dtensor_spec", "DTensorSpec"),
+    ("torch.distributed.tensor._dtensor_spec", "ShardOrderEntry"),
+    ("torch.distributed.tensor.placement_types", "Partial"),
+    ("torch.distributed.tensor.placement_types", "Replicate"),
+    ("torch.distributed.tensor.placement_types", "Shard"),
+    ("torch.distributed.tensor.placement_types", "_StridedShard"),
+    ("torch.distributed.device_mesh", "DeviceMesh"),
+    ("torch.distributed._mesh_layout", "_FlatLayout"),
+    ("torch.distributed._mesh_layout", "_MeshLayout"),
+];
+
+/// A row of [`PLAIN`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Plain {
+    place: u8,
+}
+
+/// What a value of Python's library becomes as an attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Becomes {
+    /// The text of its one argument.
+    Text,
+    /// The parts of a path, with that between them.
+    Path(char),
+    /// Its name and its arguments: to put them together is Python's.
+    Call,
+}
+
+/// Values of Python's library that are found in checkpoints, and torch's number of its version.
+/// Classes that only name a type are here, too.
+const PLAIN: &[(&str, &str, Becomes)] = &[
+    ("torch.torch_version", "TorchVersion", Becomes::Text),
+    ("pathlib", "PosixPath", Becomes::Path('/')),
+    ("pathlib", "PurePosixPath", Becomes::Path('/')),
+    ("pathlib", "Path", Becomes::Path('/')),
+    ("pathlib", "WindowsPath", Becomes::Path('\\')),
+    ("pathlib", "PureWindowsPath", Becomes::Path('\\')),
+    ("datetime", "datetime", Becomes::Call),
+    ("datetime", "date", Becomes::Call),
+    ("datetime", "time", Becomes::Call),
+    ("datetime", "timedelta", Becomes::Call),
+    ("datetime", "timezone", Becomes::Call),
+    ("decimal", "Decimal", Becomes::Call),
+    ("fractions", "Fraction", Becomes::Call),
+    ("builtins", "range", Becomes::Call),
+    ("builtins", "slice", Becomes::Call),
+    ("builtins", "int", Becomes::Call),
+    ("builtins", "float", Becomes::Call),
+    ("builtins", "bool", Becomes::Call),
+    ("builtins", "str", Becomes::Call),
+    ("builtins", "list", Becomes::Call),
+    ("builtins", "dict", Becomes::Call),
+    ("builtins", "tuple", Becomes::Call),
+    ("builtins", "object", Becomes::Call),
+];
+
+/// The functions of `torch._utils` by which tensors are rebuilt, without their `_rebuild_`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Rebuild {
+    Tensor,
+    TensorV2,
+    TensorV3,
+    Parameter,
+    ParameterWithState,
+    SparseTensor,
+    QTensor,
+    MetaTensor,
+    WrapperSubclass,
+    FromCpuTensor,
+    FromNumpy,
+    FromType,
+}
+
+/// How quantized integers become values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Scheme {
+    PerTensor,
+    PerChannel,
+    /// Zero-points are real numbers.
+    PerChannelFloat,
+    /// torch itself writes no such tensors.
+    Symmetric,
+}
+
+impl Global {
+    /// The global of that module and name; `None` where it is not on the list.
+    pub(super) fn find(module: &str, name: &str, at: u32) -> Option<Self> {
+        let mut unread = (0..).zip(UNREAD);
+        if let Some((place, _)) = unread.find(|(_, known)| **known == (module, name)) {
+            return Some(Global::Unread(Unread { place, at }));
+        }
+        // Protocol 2 has Python 2's names; Python 3.13 moved the paths.
+        let (module, name) = match (module, name) {
+            ("__builtin__", "xrange") => ("builtins", "range"),
+            ("__builtin__", "unicode") => ("builtins", "str"),
+            ("__builtin__", "long") => ("builtins", "int"),
+            ("__builtin__", name) => ("builtins", name),
+            ("pathlib._local", name) => ("pathlib", name),
+            named => named,
+        };
+        let mut plain = (0..).zip(PLAIN);
+        if let Some((place, _)) = plain.find(|(_, row)| (row.0, row.1) == (module, name)) {
+            return Some(Global::Plain(Plain { place }));
+        }
+        match module {
+            "torch" | "torch.cuda" => Self::of_torch(module, name),
+            "torch.sparse" | "torch.cuda.sparse" => {
+                is_tensor_class(name).then_some(Global::SparseTensor)
+            }
+            "torch._utils" => rebuild(name).map(Global::Rebuild),
+            "torch._tensor" | "torch.tensor" if name == "_rebuild_from_type_v2" => {
+                Some(Global::Rebuild(Rebuild::FromType))
+            }
+            "torch.storage" => match name {
+                "UntypedStorage" => Some(Global::Storage(Some(&BYTES))),
+                "TypedStorage" => Some(Global::Storage(None)),
+                _ => None,
+            },
+            "torch.serialization" => (name == "_get_layout").then_some(Global::Layout),
+            "torch.nn.parameter" => (name == "Parameter").then_some(Global::Parameter),
+            "collections" => match name {
+                "OrderedDict" => Some(Global::OrderedDict),
+                "Counter" => Some(Global::Counter),
+                "defaultdict" => Some(Global::DefaultDict),
+                "deque" => Some(Global::Deque),
+                _ => None,
+            },
+            "argparse" => (name == "Namespace").then_some(Global::Namespace),
+            "_codecs" => (name == "encode").then_some(Global::Encode),
+            "builtins" => match name {
+                "set" => Some(Global::Set),
+                "frozenset" => Some(Global::FrozenSet),
+                "bytes" => Some(Global::Bytes),
+                "bytearray" => Some(Global::ByteArray),
+                "complex" => Some(Global::Complex),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// As [`Global::find`], of an archive of TorchScript: its objects are of classes whose code it
+    /// has beside them. What they hold is data; the code is not looked at.
+    pub(super) fn find_in_script(module: &str, name: &str, at: u32) -> Option<Self> {
+        if module == "__torch__" || module.starts_with("__torch__.") {
+            return Some(Global::Script);
+        }
+        match (module, name) {
+            (
+                "torch.jit._pickle",
+                "build_intlist" | "build_tensorlist" | "build_doublelist" | "build_boollist"
+                | "restore_type_tag",
+            ) => Some(Global::ScriptTyped),
+            _ => Self::find(module, name, at),
+        }
+    }
+
+    fn of_torch(module: &str, name: &str) -> Option<Self> {
+        if let Some(element) = ElementType::from_storage(name) {
+            return Some(Global::Storage(Some(element)));
+        }
+        if is_tensor_class(name) {
+            return Some(Global::Tensor);
+        }
+        if module != "torch" {
+            return None;
+        }
+        Some(match name {
+            "Size" => Global::Size,
+            "device" => Global::Device,
+            "Tensor" => Global::Tensor,
+            "per_tensor_affine" => Global::QuantizationScheme(Scheme::PerTensor),
+            "per_channel_affine" => Global::QuantizationScheme(Scheme::PerChannel),
+            "per_channel_affine_float_qparams" => {
+                Global::QuantizationScheme(Scheme::PerChannelFloat)
+            }
+            "per_tensor_symmetric" | "per_channel_symmetric" => {
+                Global::QuantizationScheme(Scheme::Symmetric)
+            }
+            _ => Global::DType(ElementType::from_name(name)?),
+        })
+    }
+
+    /// Whether its objects are names and values: what they hold is walked into.
+    pub(super) const fn has_members(self) -> bool {
+        matches!(self, Global::Script | Global::Namespace)
+    }
+}
+
+impl zt_pickle::Global for Global {
+    fn makes(self) -> Makes {
+        match self {
+            Global::OrderedDict => Makes::Collection(Collection::OrderedDict),
+            Global::Counter => Makes::Collection(Collection::Counter),
+            Global::DefaultDict => Makes::Collection(Collection::DefaultDict),
+            Global::Deque => Makes::Collection(Collection::Deque),
+            Global::Set => Makes::Collection(Collection::Set),
+            Global::FrozenSet => Makes::Collection(Collection::FrozenSet),
+            Global::Storage(_) | Global::DType(_) | Global::QuantizationScheme(_) => Makes::Nothing,
+            _ => Makes::Object,
+        }
+    }
+
+    /// Whether it is a class that objects are made of without a call, by `NEWOBJ`.
+    fn is_class(self) -> bool {
+        matches!(
+            self,
+            Global::OrderedDict
+                | Global::Counter
+                | Global::DefaultDict
+                | Global::Deque
+                | Global::Set
+                | Global::FrozenSet
+                | Global::Size
+                | Global::Tensor
+                | Global::SparseTensor
+                | Global::Parameter
+                | Global::Script
+                | Global::Namespace
+                | Global::Plain(_)
+                | Global::Unread(_)
+        )
+    }
+
+    /// Whether its objects can be given a state, by `BUILD`.
+    fn has_state(self) -> bool {
+        matches!(
+            self,
+            Global::Tensor
+                | Global::SparseTensor
+                | Global::Parameter
+                | Global::Script
+                | Global::Namespace
+                | Global::Plain(_)
+                | Global::Unread(_)
+        )
+    }
+
+    fn is_sequence(self) -> bool {
+        self == Global::Size
+    }
+
+    // How libtorch writes an Enum: its class, and its value without a tuple around it.
+    fn takes_bare_argument(self) -> bool {
+        self == Global::Script
+    }
+}
+
+/// As Python writes it; of classes that stand for several here, the one that they have become.
+impl fmt::Display for Global {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Global::OrderedDict => "collections.OrderedDict",
+            Global::Counter => "collections.Counter",
+            Global::DefaultDict => "collections.defaultdict",
+            Global::Deque => "collections.deque",
+            Global::Set => "set",
+            Global::FrozenSet => "frozenset",
+            Global::Bytes => "bytes",
+            Global::ByteArray => "bytearray",
+            Global::Complex => "complex",
+            Global::Encode => "_codecs.encode",
+            Global::Size => "torch.Size",
+            Global::Device => "torch.device",
+            Global::Layout => "torch.layout",
+            Global::Tensor => "torch.Tensor",
+            Global::SparseTensor => "torch.sparse.Tensor",
+            Global::Parameter => "torch.nn.parameter.Parameter",
+            Global::Script => "a class of TorchScript",
+            Global::ScriptTyped => "a typed collection of TorchScript",
+            Global::Namespace => "argparse.Namespace",
+            Global::QuantizationScheme(Scheme::PerTensor) => "torch.per_tensor_affine",
+            Global::QuantizationScheme(Scheme::PerChannel) => "torch.per_channel_affine",
+            Global::QuantizationScheme(Scheme::PerChannelFloat) => {
+                "torch.per_channel_affine_float_qparams"
+            }
+            Global::QuantizationScheme(Scheme::Symmetric) => "torch.per_tensor_symmetric",
+            Global::Storage(None) => "torch.storage.TypedStorage",
+            Global::Storage(Some(element)) => match element.storage {
+                Some(class) => return write!(f, "torch.{class}"),
+                None => "torch.storage.UntypedStorage",
+            },
+            Global::DType(element) => return write!(f, "torch.{}", element.name),
+            Global::Rebuild(rebuild) => {
+                let mut rows = REBUILDS.iter().filter(|(_, row)| row == rebuild);
+                let (name, _) = rows.next().unwrap_or(&("", Rebuild::Tensor));
+                return write!(f, "torch._utils._rebuild_{name}");
+            }
+            Global::Plain(plain) => return plain.fmt(f),
+            Global::Unread(unread) => return unread.fmt(f),
+        })
+    }
+}
+
+impl Plain {
+    pub(super) fn becomes(self) -> Becomes {
+        let row = PLAIN.get(usize::from(self.place));
+        row.map_or(Becomes::Call, |(_, _, becomes)| *becomes)
+    }
+}
+
+impl fmt::Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let row = PLAIN.get(usize::from(self.place));
+        match row.unwrap_or(&("", "", Becomes::Call)) {
+            ("builtins", name, _) => f.write_str(name),
+            (module, name, _) => write!(f, "{module}.{name}"),
+        }
+    }
+}
+
+impl Unread {
+    pub(super) fn is_scalar(self) -> bool {
+        self.row().1 == "scalar"
+    }
+
+    pub(super) fn is_dtype(self) -> bool {
+        self.row() == ("numpy", "dtype")
+    }
+
+    fn row(self) -> (&'static str, &'static str) {
+        let row = UNREAD.get(usize::from(self.place));
+        row.copied().unwrap_or(("", ""))
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (module, name) = self.row();
+        write!(f, "{module}.{name}")
+    }
+}
+
+/// The functions of `torch._utils`, without their `_rebuild_`. The first name of each is today's.
+const REBUILDS: &[(&str, Rebuild)] = &[
+    ("tensor", Rebuild::Tensor),
+    ("tensor_v2", Rebuild::TensorV2),
+    ("tensor_v3", Rebuild::TensorV3),
+    ("parameter", Rebuild::Parameter),
+    ("parameter_with_state", Rebuild::ParameterWithState),
+    ("sparse_tensor", Rebuild::SparseTensor),
+    // torch 1.9 to 1.12, of CSR.
+    ("sparse_csr_tensor", Rebuild::SparseTensor),
+    ("qtensor", Rebuild::QTensor),
+    ("meta_tensor_no_storage", Rebuild::MetaTensor),
+    ("wrapper_subclass", Rebuild::WrapperSubclass),
+    ("device_tensor_from_cpu_tensor", Rebuild::FromCpuTensor),
+    ("device_tensor_from_numpy", Rebuild::FromNumpy),
+    // Of a tensor with attributes; it is in `torch._tensor`.
+    ("from_type_v2", Rebuild::FromType),
+];
+
+fn rebuild(name: &str) -> Option<Rebuild> {
+    let name = name.strip_prefix("_rebuild_")?;
+    let row = REBUILDS.iter().find(|(known, _)| *known == name);
+    row.map(|(_, rebuild)| *rebuild)
+        .filter(|rebuild| *rebuild != Rebuild::FromType)
+}
+
+/// `FloatTensor` for `FloatStorage`, and so on.
+fn is_tensor_class(name: &str) -> bool {
+    matches!(
+        name.strip_suffix("Tensor"),
+        Some(
+            "Double"
+                | "Float"
+                | "Half"
+                | "BFloat16"
+                | "Long"
+                | "Int"
+                | "Short"
+                | "Char"
+                | "Byte"
+                | "Bool"
+        )
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Global, Rebuild};
+
+    #[test]
+    fn names_are_looked_up_whole() {
+        let rebuild = Some(Global::Rebuild(Rebuild::TensorV2));
+        assert_eq!(
+            Global::find("torch._utils", "_rebuild_tensor_v2", 0),
+            rebuild
+        );
+        let typed = Some(Global::Storage(None));
+        assert_eq!(Global::find("torch.storage", "TypedStorage", 0), typed);
+        for (module, name) in [
+            ("torch._utils", "_rebuild_tensor_v2.__globals__"),
+            ("torch._utils", "_import_dotted_name"),
+            ("torch._tensor", "_rebuild_parameter"),
+            ("torch", "load"),
+            ("torch", "NoSuchStorage"),
+            ("torch.cuda", "Size"),
+            ("torch.storage", "FloatStorage"),
+            ("builtins", "eval"),
+            ("__builtin__", "getattr"),
+            ("os", "system"),
+            ("numpy.core.multiarray", "array"),
+            ("numpy", "core.multiarray.scalar"),
+            ("torch.nn.modules.linear", "Linear"),
+            ("", ""),
+        ] {
+            assert_eq!(Global::find(module, name, 0), None, "{module}.{name}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The names of keys: as Python's `str` has them, with texts in quotes where the key is more than a
+//! text.
+//!
+//! | key | name |
+//! | --- | --- |
+//! | `"w"` | `w`; `"w"` within a tuple, or where names have to be told apart |
+//! | a text with half of a surrogate pair | as Python's `backslashreplace`: `caf\udce9` |
+//! | `3`, `True`, `None`, `1e16`, `1-2j` | `3`, `True`, `None`, `1e+16`, `(1-2j)` |
+//! | NumPy's `int64(3)`, `str_("w")`; a path | `3`, `w`; its text |
+//! | `b"w"` | `b"w"` |
+//! | `("w", 1)`, `torch.Size([1])`, `frozenset({1})` | `("w", 1)`, `(1)`, `{1}` |
+//! | `torch.float16`, `torch.device("cuda:1")` | `torch.float16`, `cuda:1` |
+//! | a class | its name and that of its module: `a.b.Class` |
+//! | any other, the first of its dict | `<key 0>` |
+
+use std::fmt::{self, Write};
+
+use crate::attribute;
+use crate::global::Global;
+use crate::pickle::{Heap, Node, Value, pieces};
+use crate::scalar::{Scalar, scalar};
+use crate::violation::Violation;
+
+/// Tuples of tuples are keys of nothing that was ever seen, nor are longer ones.
+const DEPTH: usize = 4;
+const ITEMS: usize = 64;
+
+/// Appends the name of a key of a dict, which is the `place`th there, and says whether it has one.
+/// `is_quoted` says whether that of a text is in quotes.
+///
+/// # Errors
+///
+/// [`Violation::NameTooLong`] where `name` becomes longer than `limit`.
+pub(super) fn append(
+    name: &mut String,
+    heap: &Heap<'_>,
+    (place, key): (usize, Value),
+    is_quoted: bool,
+    limit: usize,
+) -> Result<bool, Violation> {
+    let start = name.len();
+    let mut writer = Bounded { name, limit };
+    match write(&mut writer, heap, key, is_quoted, 0) {
+        Ok(()) => return Ok(true),
+        Err(Stop::Nameless) => writer.name.truncate(start),
+        Err(Stop::TooLong) => return Err(Violation::NameTooLong { limit }),
+    }
+    match write!(writer, "<key {place}>") {
+        Ok(()) => Ok(false),
+        Err(fmt::Error) => Err(Violation::NameTooLong { limit }),
+    }
+}
+
+/// A name that grows no longer than it may. Tuples of one long text, again and again, would be far
+/// longer than the pickle.
+struct Bounded<'n> {
+    name: &'n mut String,
+    limit: usize,
+}
+
+impl Write for Bounded<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let len = self.name.len().checked_add(text.len());
+        len.filter(|len| *len <= self.limit).ok_or(fmt::Error)?;
+        self.name.push_str(text);
+        Ok(())
+    }
+}
+
+/// Why a key is not written.
+enum Stop {
+    /// It has no name.
+    Nameless,
+    TooLong,
+}
+
+impl From<fmt::Error> for Stop {
+    fn from(_: fmt::Error) -> Self {
+        Stop::TooLong
+    }
+}
+
+fn write(
+    name: &mut Bounded<'_>,
+    heap: &Heap<'_>,
+    key: Value,
+    is_quoted: bool,
+    depth: usize,
+) -> Result<(), Stop> {
+    let node = match key {
+        Value::None => return Ok(name.write_str("None")?),
+        Value::Bool(value) => return Ok(name.write_str(truth(value))?),
+        Value::Int(value) => return Ok(write!(name, "{value}")?),
+        Value::Float(value) => return Ok(name.write_str(&float(value))?),
+        Value::Global(global) => return Ok(write!(name, "{global}")?),
+        Value::Node(_) => heap.node(key).ok_or(Stop::Nameless)?,
+    };
+    match node {
+        Node::Text(text) => write_text(name, text, is_quoted)?,
+        Node::Halves(bytes) => write_halves(name, bytes, is_quoted)?,
+        Node::Bytes(bytes) => write!(name, "b\"{}\"", bytes.escape_ascii())?,
+        Node::Long(bytes) => write_long(name, bytes)?,
+        Node::FrozenSet(items) => write_items(name, heap, items, ["{", "}"], depth)?,
+        Node::Made(made) => match (made.maker, heap.tuple(made.arguments)) {
+            (Global::Encode, _) => {
+                let bytes = attribute::bytes(heap, *made).ok_or(Stop::Nameless)?;
+                write!(name, "b\"{}\"", bytes.escape_ascii())?;
+            }
+            (Global::Complex, Some([Value::Float(real), Value::Float(imaginary)])) => {
+                name.write_str(&complex(*real, *imaginary))?;
+            }
+            (Global::Device, _) => {
+                let device = attribute::device(heap, *made).ok_or(Stop::Nameless)?;
+                write_text(name, &device, is_quoted)?;
+            }
+            (Global::Size, _) => {
+                let items = heap.sequence(key).ok_or(Stop::Nameless)?;
+                write_items(name, heap, items, ["(", ")"], depth)?;
+            }
+            (Global::Unread(_), _) => match scalar(heap, *made).ok_or(Stop::Nameless)? {
+                Scalar::Bool(value) => name.write_str(truth(value))?,
+                Scalar::Int(value) => write!(name, "{value}")?,
+                Scalar::Float(value) => name.write_str(&float(value))?,
+                Scalar::Single(value) => name.write_str(&exponent(&format!("{value:?}")))?,
+                Scalar::Text(text) => write_text(name, &text, is_quoted)?,
+            },
+            (Global::Plain(plain), _) => {
+                let text = attribute::text(heap, plain, *made, name.limit);
+                write_text(name, &text.ok_or(Stop::Nameless)?, is_quoted)?;
+            }
+            _ => return Err(Stop::Nameless),
+        },
+        Node::Tuple(items) => write_items(name, heap, items, ["(", ")"], depth)?,
+        Node::Named {
+            module,
+            name: class,
+            ..
+        } => {
+            name.write_str(heap.text(*module).ok_or(Stop::Nameless)?)?;
+            name.write_str(".")?;
+            name.write_str(heap.text(*class).ok_or(Stop::Nameless)?)?;
+        }
+        Node::List(_) | Node::Set(_) | Node::Dict(_) | Node::Persistent(_) => {
+            return Err(Stop::Nameless);
+        }
+    }
+    Ok(())
+}
+
+fn write_items(
+    name: &mut Bounded<'_>,
+    heap: &Heap<'_>,
+    items: &[Value],
+    [start, end]: [&str; 2],
+    depth: usize,
+) -> Result<(), Stop> {
+    if depth >= DEPTH || items.len() > ITEMS {
+        return Err(Stop::Nameless);
+    }
+    name.write_str(start)?;
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            name.write_str(", ")?;
+        }
+        write(name, heap, *item, true, depth.saturating_add(1))?;
+    }
+    Ok(name.write_str(end)?)
+}
+
+fn write_text(name: &mut Bounded<'_>, text: &str, is_quoted: bool) -> fmt::Result {
+    match is_quoted {
+        true => write!(name, "{text:?}"),
+        false => name.write_str(text),
+    }
+}
+
+fn write_halves(name: &mut Bounded<'_>, bytes: &[u8], is_quoted: bool) -> fmt::Result {
+    let quote = if is_quoted { "\"" } else { "" };
+    name.write_str(quote)?;
+    for (text, half) in pieces(bytes).flatten() {
+        match is_quoted {
+            true => write!(name, "{}", text.escape_debug())?,
+            false => name.write_str(text)?,
+        }
+        if let Some(half) = half {
+            write!(name, "\\u{half:04x}")?;
+        }
+    }
+    name.write_str(quote)
+}
+
+/// An integer beyond 64 bits: in decimal, and beyond 128 bits the bytes of its two's complement,
+/// since to make those decimal takes the square of their length.
+fn write_long(name: &mut Bounded<'_>, bytes: &[u8]) -> fmt::Result {
+    let sign = match bytes.last() {
+        Some(top) if *top >= 0x80 => 0xff,
+        _ => 0,
+    };
+    let mut word = [sign; 16];
+    if let Some(low) = word.get_mut(..bytes.len()) {
+        low.copy_from_slice(bytes);
+        return write!(name, "{}", i128::from_le_bytes(word));
+    }
+    name.write_str("0x")?;
+    bytes
+        .iter()
+        .rev()
+        .try_for_each(|byte| write!(name, "{byte:02x}"))
+}
+
+const fn truth(value: bool) -> &'static str {
+    if value { "True" } else { "False" }
+}
+
+/// A float as Python's `repr` has it: Rust's digits and thresholds are the same.
+fn float(value: f64) -> String {
+    exponent(&format!("{value:?}"))
+}
+
+/// A float of Rust with Python's exponent, which has a sign and two digits, and its `nan`.
+fn exponent(text: &str) -> String {
+    match text.split_once('e') {
+        None => text.replace("NaN", "nan"),
+        Some((digits, exponent)) => match exponent.strip_prefix('-') {
+            Some(exponent) => format!("{digits}e-{exponent:0>2}"),
+            None => format!("{digits}e+{exponent:0>2}"),
+        },
+    }
+}
+
+/// A complex number as Python has it: without a `.0`, and without a real part of nothing.
+fn complex(real: f64, imaginary: f64) -> String {
+    let part = |value: f64| {
+        let text = float(value);
+        text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+    };
+    if real == 0.0 && real.is_sign_positive() {
+        return format!("{}j", part(imaginary));
+    }
+    // A negative one brings its own sign.
+    let has_sign = imaginary.is_sign_negative() && !imaginary.is_nan();
+    let plus = if has_sign { "" } else { "+" };
+    format!("({}{plus}{}j)", part(real), part(imaginary))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_spelled_as_python_does() {
+        for (value, text) in [
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (2.5, "2.5"),
+            (1e15, "1000000000000000.0"),
+            (9_999_999_999_999_998.0, "9999999999999998.0"),
+            (1e16, "1e+16"),
+            (1.5e16, "1.5e+16"),
+            (-1e22, "-1e+22"),
+            (1e100, "1e+100"),
+            (0.0001, "0.0001"),
+            (0.000_01, "1e-05"),
+            (1.25e-9, "1.25e-09"),
+            (5e-324, "5e-324"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN, "nan"),
+        ] {
+            assert_eq!(float(value), text);
+        }
+        for ((real, imaginary), text) in [
+            ((1.0, -2.0), "(1-2j)"),
+            ((1.5, 2.0), "(1.5+2j)"),
+            ((0.0, 2.0), "2j"),
+            ((-0.0, 2.0), "(-0+2j)"),
+            ((0.0, -0.0), "-0j"),
+            ((1e16, f64::INFINITY), "(1e+16+infj)"),
+            ((1.0, f64::NAN), "(1+nanj)"),
+        ] {
+            assert_eq!(complex(real, imaginary), text);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The stream of pickles that `torch.save` wrote before version 1.6, and still does on request.
+//!
+//! ```text
+//! +--------------+----------+-----------+------------+-------------+-------+---------------+-----
+//! | magic number | protocol | system    | the object | keys of the | count | elements of   | ...
+//! | 0x1950...9c6c| 1001     |           |            | storages    | i64   | the first one |
+//! +--------------+----------+-----------+------------+-------------+-------+---------------+-----
+//!   five pickles, one after another                                  the storages, by their keys
+//! ```
+//!
+//! Counts are of elements, whose type only the object knows. Everything is little-endian, whatever
+//! machine has written it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use zt::container::bytes_of;
+use zt::manifest::ByteOrder;
+use zt::{Error, FileBuilder, Result, Source, Span};
+use zt_foreign::{Input, Opening};
+
+use crate::PICKLE_LEN;
+use crate::assemble::{Contents, Graph, Place, assemble};
+use crate::global::Global;
+use crate::pickle::{self, Heap, Node, Pickle, PickleError, PickleFault, Value};
+use crate::view;
+use crate::violation::Violation;
+
+/// `0x1950a86a20f9469cfc6c`, the lowest byte first.
+const MAGIC: &[u8] = &[0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
+const PROTOCOL: i64 = 1001;
+
+/// Bytes that are read for the pickles at first. Most of the file is storages, and how long the
+/// pickles are nobody says.
+const WINDOW: u64 = 1 << 20;
+
+/// Whether a file begins with a pickle of any protocol that says which: torch's magic number or
+/// another object.
+pub(super) fn is_pickle(head: &[u8]) -> bool {
+    // The length of a safetensors header may be any number; what it is the length of begins so.
+    let is_length = matches!(head, [_, _, _, _, 0, 0, 0, 0, b'{', ..]);
+    let is_pickle = matches!(head, [0x80, 1..=5, ..]) || head.starts_with(ASCII_MAGIC);
+    is_pickle && !is_length
+}
+
+/// The magic number in the protocols that write it in decimal.
+const ASCII_MAGIC: &[u8] = b"L119547037146038801333356L\n.";
+
+pub(super) fn open(
+    source: Arc<dyn Source>,
+    builder: FileBuilder,
+    opening: Opening<'_>,
+) -> Result<Input> {
+    let available = source.byte_len();
+    let mut window = WINDOW;
+    loop {
+        let span = Span::new(0, window.min(available).min(PICKLE_LEN)).unwrap_or_default();
+        let bytes = bytes_of(&source, span)?;
+        let cut = match Pickles::read(&bytes) {
+            Ok(pickles) => return finish(pickles, &source, builder, opening),
+            Err(fault) => fault,
+        };
+        // What looks cut may go on.
+        if !cut.is_cut() || span.byte_len() == available {
+            return Err(cut.into());
+        }
+        if window >= PICKLE_LEN {
+            let (found, limit) = (available, PICKLE_LEN);
+            return Err(Violation::RecordTooLong { found, limit }.into());
+        }
+        window = window.saturating_mul(4);
+    }
+}
+
+fn finish(
+    pickles: Pickles<'_>,
+    source: &Arc<dyn Source>,
+    builder: FileBuilder,
+    opening: Opening<'_>,
+) -> Result<Input> {
+    let storages = pickles.storages(source)?;
+    let locate = |key: &str| {
+        Ok(storages.get(key).map(|span| Place {
+            source: None,
+            span: *span,
+            from: span.offset(),
+        }))
+    };
+    let graph = Graph {
+        pickle: pickles.object,
+        locate: &locate,
+        prefix: "",
+    };
+    let contents = Contents {
+        source: Arc::clone(source),
+        graphs: &[graph],
+        byte_order: ByteOrder::Little,
+    };
+    let paths = opening.path.map(ToOwned::to_owned).into_iter().collect();
+    Ok(Input::new(
+        assemble(contents, builder, opening.path)?,
+        paths,
+    ))
+}
+
+/// The pickles at the head of a file.
+struct Pickles<'p> {
+    object: Pickle<'p>,
+    /// Keys of the storages, in their order.
+    keys: Vec<String>,
+    /// Where the storages begin.
+    byte_len: u64,
+}
+
+/// Why the pickles are refused.
+enum Fault {
+    Violation(Violation),
+    /// In which pickle, and where that begins.
+    Pickle {
+        record: &'static str,
+        start: u64,
+        error: PickleError,
+    },
+}
+
+impl Fault {
+    fn is_cut(&self) -> bool {
+        let Fault::Pickle { error, .. } = self else {
+            return false;
+        };
+        matches!(error.fault, PickleFault::Cut { .. })
+    }
+}
+
+impl From<Violation> for Fault {
+    fn from(violation: Violation) -> Self {
+        Fault::Violation(violation)
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Violation(violation) => violation.into(),
+            Fault::Pickle {
+                record,
+                start,
+                error,
+            } => {
+                let at = start.saturating_add(error.at as u64);
+                Error::from(Violation::Pickle { record, error }).with_offset(at)
+            }
+        }
+    }
+}
+
+impl<'p> Pickles<'p> {
+    fn read(bytes: &'p [u8]) -> Result<Self, Fault> {
+        let mut start = 0usize;
+        let mut next = |record| {
+            let rest = bytes.get(start..).unwrap_or_default();
+            match pickle::load(rest, Global::find) {
+                Ok(pickle) => {
+                    start = start.saturating_add(pickle.byte_len);
+                    Ok((pickle, start))
+                }
+                Err(error) => Err(Fault::Pickle {
+                    record,
+                    start: start as u64,
+                    error,
+                }),
+            }
+        };
+        let (magic, _) = next("the first pickle")?;
+        if !is_magic(&magic) {
+            return Err(Violation::Magic.into());
+        }
+        let (protocol, _) = next("the protocol")?;
+        if protocol.root != Value::Int(PROTOCOL) {
+            let found = match protocol.root {
+                Value::Int(version) => version.to_string(),
+                other => protocol.heap.describe(other).to_owned(),
+            };
+            return Err(Violation::Version { found }.into());
+        }
+        // Byte order and sizes of types of the machine that wrote it, which decide nothing.
+        next("the system")?;
+        let (object, _) = next("the object")?;
+        let (keys, byte_len) = next("the storage keys")?;
+        Ok(Pickles {
+            object,
+            keys: texts(&keys).ok_or(Violation::Keys)?,
+            byte_len: byte_len as u64,
+        })
+    }
+
+    /// Where each storage is. A count that contradicts the object leaves no way to the next one.
+    fn storages(&self, source: &dyn Source) -> Result<HashMap<String, Span>> {
+        let known = types_of(&self.object.heap);
+        let mut storages = HashMap::new();
+        let mut offset = self.byte_len;
+        for key in &self.keys {
+            let Some(storage) = known.get(key) else {
+                let key = key.clone();
+                return Err(Violation::UnknownStorage { key }.into());
+            };
+            let available = source.byte_len().saturating_sub(offset);
+            let mut count = [0; 8];
+            if available < count.len() as u64 {
+                let needed = count.len() as u64;
+                let cut = Violation::StorageCut { needed, available };
+                return Err(Error::from(cut).with_offset(offset));
+            }
+            source.read_at(offset, &mut count)?;
+            let found = i64::from_le_bytes(count);
+            if u64::try_from(found) != Ok(storage.count) {
+                let count = Violation::StorageCount {
+                    key: key.clone(),
+                    expected: storage.count,
+                    found,
+                };
+                return Err(Error::from(count).with_offset(offset));
+            }
+            let start = offset.saturating_add(count.len() as u64);
+            let available = source.byte_len().saturating_sub(start);
+            let needed = storage.byte_len;
+            match Span::new(start, needed) {
+                Some(span) if needed <= available => {
+                    offset = span.end();
+                    storages.insert(key.clone(), span);
+                }
+                _ => {
+                    let cut = Violation::StorageCut { needed, available };
+                    return Err(Error::from(cut).with_offset(start));
+                }
+            }
+        }
+        Ok(storages)
+    }
+}
+
+/// What the object says of a storage: how many elements, and their bytes.
+struct StorageLen {
+    count: u64,
+    byte_len: u64,
+}
+
+/// The storages that the object has anywhere, by their keys.
+fn types_of(heap: &Heap<'_>) -> HashMap<String, StorageLen> {
+    let mut known = HashMap::new();
+    for value in heap.persistent() {
+        // What is wrong with one is found where it is used.
+        let Ok(storage) = view::storage(heap, value) else {
+            continue;
+        };
+        let count = storage.whole_len.checked_div(storage.element().byte_len);
+        let this = StorageLen {
+            count: count.unwrap_or(0),
+            byte_len: storage.whole_len,
+        };
+        known.entry(storage.key).or_insert(this);
+    }
+    known
+}
+
+fn is_magic(pickle: &Pickle<'_>) -> bool {
+    match pickle.heap.node(pickle.root) {
+        // As few bytes as say the number, however it was written.
+        Some(Node::Long(bytes)) => bytes.as_ref() == MAGIC,
+        _ => false,
+    }
+}
+
+fn texts(pickle: &Pickle<'_>) -> Option<Vec<String>> {
+    let items = pickle.heap.sequence(pickle.root)?;
+    let texts = items.iter().map(|item| pickle.heap.text(*item));
+    texts.map(|text| text.map(str::to_owned)).collect()
+}

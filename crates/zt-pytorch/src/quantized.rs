@@ -1,0 +1,243 @@
+//! Quantized tensors: integers, and the scales and zero-points that make values of them.
+
+use std::sync::Arc;
+
+use zt::formats::{Packing, Quantization};
+use zt::{Blob, Component, DType, Memory, Result, Source, SourceId, Span};
+use zt_foreign::strided::{self, Strided};
+
+use crate::arguments::{Arguments, wrong};
+use crate::assemble::{Assembler, Parts};
+use crate::element::Meaning;
+use crate::global::{Global, Scheme};
+use crate::pickle::{Node, Value};
+use crate::tensor::{self, Known, Layout, check_shape, view};
+use crate::view::View;
+use crate::violation::TensorFault;
+
+type Done<T> = std::result::Result<T, TensorFault>;
+
+/// The scales and zero-points of a quantized tensor.
+#[derive(Debug)]
+pub(super) enum Scale {
+    PerTensor {
+        scale: f64,
+        zero_point: i64,
+    },
+    PerChannel {
+        axis: usize,
+        scales: Numbers,
+        zero_points: Numbers,
+    },
+}
+
+/// One number per channel.
+#[derive(Debug)]
+pub(super) enum Numbers {
+    View(Box<View>),
+    /// As torch wrote them before version 1.4.
+    Floats(Vec<f64>),
+    Integers(Vec<i64>),
+}
+
+/// `(storage, offset, size, stride, (scheme, ...), ...)`.
+pub(super) fn layout(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
+    let heap = arguments.heap;
+    let integers = tensor::strided(arguments, None, known)?;
+    if !matches!(integers.element().meaning, Meaning::Quantized { .. }) {
+        let found = "a storage of other than quantized integers";
+        return Err(TensorFault::Argument {
+            name: "storage",
+            found,
+        });
+    }
+    let parameters = Arguments::new(heap, arguments.value(4, "quantizer_params")?, "scheme")?;
+    let scheme = parameters.value(0, "scheme")?;
+    let Value::Global(Global::QuantizationScheme(scheme)) = scheme else {
+        return Err(wrong(heap, "scheme", scheme));
+    };
+    let scale = match scheme {
+        Scheme::PerTensor => Scale::PerTensor {
+            scale: parameters.float(1, "scale")?,
+            zero_point: parameters.int(2, "zero_point")?,
+        },
+        Scheme::PerChannel | Scheme::PerChannelFloat => {
+            let axis = parameters.unsigned(3, "axis")?;
+            let axis = usize::try_from(axis).map_err(|_| TensorFault::Overflow)?;
+            let Some(channels) = integers.shape.get(axis).copied() else {
+                let (what, found) = ("axis", axis as u64);
+                let expected = integers.shape.len() as u64;
+                return Err(TensorFault::Parts {
+                    what,
+                    expected,
+                    found,
+                });
+            };
+            Scale::PerChannel {
+                axis,
+                scales: numbers(&parameters, 1, "scales", channels)?,
+                zero_points: numbers(&parameters, 2, "zero_points", channels)?,
+            }
+        }
+        Scheme::Symmetric => {
+            let name = "a symmetric quantization scheme".to_owned();
+            return Err(TensorFault::Layout { name });
+        }
+    };
+    Ok(Layout::Quantized { integers, scale })
+}
+
+/// One number per channel.
+fn numbers(
+    arguments: &Arguments<'_, '_>,
+    at: usize,
+    name: &'static str,
+    channels: u64,
+) -> Done<Numbers> {
+    let (heap, value) = (arguments.heap, arguments.value(at, name)?);
+    let Some(Node::List(items)) = heap.node(value) else {
+        let view = view(arguments, at, name)?;
+        check_shape(name, &[channels], &view)?;
+        return Ok(Numbers::View(Box::new(view)));
+    };
+    let found = items.len() as u64;
+    if found != channels {
+        return Err(TensorFault::Parts {
+            what: name,
+            expected: channels,
+            found,
+        });
+    }
+    let items = Arguments::of_items(heap, items);
+    let places = 0..items.len();
+    if items.int(0, name).is_ok() {
+        let integers = places.map(|at| items.int(at, name));
+        return integers.collect::<Done<_>>().map(Numbers::Integers);
+    }
+    let floats = places.map(|at| items.float(at, name));
+    floats.collect::<Done<_>>().map(Numbers::Floats)
+}
+
+impl Assembler<'_> {
+    /// `quantized_group`, whose groups are what torch's channels are made of.
+    pub(super) fn quantized(&mut self, integers: View, scale: Scale) -> Result<Parts> {
+        let element = integers.element();
+        let Meaning::Quantized {
+            bits,
+            per_word,
+            word,
+            is_signed,
+        } = element.meaning
+        else {
+            return Err(TensorFault::Element { name: element.name }.into());
+        };
+        let (shape, count) = (integers.shape.clone(), integers.count());
+        let group_size = match &scale {
+            Scale::PerTensor { .. } => count,
+            // The elements of a channel that lie together.
+            Scale::PerChannel { axis, .. } => {
+                let inner = shape.get(axis.saturating_add(1)..).unwrap_or_default();
+                inner.iter().fold(1u64, |size, n| size.saturating_mul(*n))
+            }
+        };
+        let packing = Packing {
+            per_word,
+            dtype: word,
+        };
+        let mut quantization = Quantization::new(bits, group_size.max(1), packing);
+        quantization.signed = is_signed;
+
+        let (scales, zeros) = match scale {
+            Scale::PerTensor { scale, zero_point } => {
+                let groups = count.min(1);
+                // torch keeps one scale as f64, and computes with it as f32.
+                #[expect(clippy::cast_possible_truncation, reason = "rounded, as torch does")]
+                let scale = (scale as f32).to_le_bytes().to_vec();
+                let scale = self.numbers(DType::F32, scale, groups)?;
+                let zero = zero_point.to_le_bytes().to_vec();
+                (scale, self.numbers(DType::I64, zero, groups)?)
+            }
+            Scale::PerChannel {
+                axis,
+                scales,
+                zero_points,
+            } => {
+                let outer = shape.get(..axis).unwrap_or_default();
+                // A group of nothing has no scale.
+                let channels = match count {
+                    0 => 0,
+                    _ => shape.get(axis).copied().unwrap_or(0),
+                };
+                (
+                    self.channels(scales, outer, channels)?,
+                    self.channels(zero_points, outer, channels)?,
+                )
+            }
+        };
+        let (id, span) = self.place(integers)?;
+        let mut packed = Component::new(word, Blob::raw(span));
+        packed.byte_order = self.order_of(word);
+        let mut parts = Parts::new(shape, "quantized_group");
+        for (key, value) in &quantization.to_attributes() {
+            parts.attribute(key.clone(), value.clone());
+        }
+        parts.push("packed_weight", (packed, id));
+        parts.push("scales", scales);
+        parts.push("zeros", zeros);
+        Ok(parts)
+    }
+
+    /// Numbers of the pickle itself, `count` of them.
+    fn numbers(
+        &mut self,
+        dtype: DType,
+        bytes: Vec<u8>,
+        count: u64,
+    ) -> Result<(Component, SourceId)> {
+        let id = self.builder.derived(Memory::new(bytes));
+        let byte_len = count.saturating_mul(dtype.byte_len() as u64);
+        let span = Span::new(0, byte_len).unwrap_or_default();
+        Ok((Component::new(dtype, Blob::raw(span)), id))
+    }
+
+    /// One number for every group: those of the channels, again for every index of the dimensions
+    /// outside.
+    fn channels(
+        &mut self,
+        numbers: Numbers,
+        outer: &[u64],
+        channels: u64,
+    ) -> Result<(Component, SourceId)> {
+        let view = match numbers {
+            Numbers::View(view) => *view,
+            Numbers::Floats(floats) => {
+                let bytes = floats.iter().flat_map(|number| number.to_le_bytes());
+                return self.repeated(DType::F64, bytes.collect(), outer, channels);
+            }
+            Numbers::Integers(integers) => {
+                let bytes = integers.iter().flat_map(|number| number.to_le_bytes());
+                return self.repeated(DType::I64, bytes.collect(), outer, channels);
+            }
+        };
+        self.component(view.repeated(outer, channels))
+    }
+
+    fn repeated(
+        &mut self,
+        dtype: DType,
+        bytes: Vec<u8>,
+        outer: &[u64],
+        channels: u64,
+    ) -> Result<(Component, SourceId)> {
+        let width = dtype.byte_len() as u64;
+        let base: Arc<dyn Source> = Arc::new(Memory::new(bytes));
+        let mut shape = outer.to_vec();
+        shape.push(channels);
+        let mut strides = vec![0; outer.len()];
+        strides.push(width);
+        let view = strided::View::new(0, width, &shape, &strides).ok_or(TensorFault::Overflow)?;
+        let span = Span::new(0, view.byte_len()).unwrap_or_default();
+        let id = self.builder.derived(Strided::new(base, view, &self.bands)?);
+        Ok((Component::new(dtype, Blob::raw(span)), id))
+    }
+}

@@ -1,0 +1,343 @@
+//! The tensors of a pickle: what Python would have made of a call, worked out without making it.
+
+use crate::arguments::{Arguments, wrong};
+use crate::element::ElementType;
+use crate::global::{Global, Rebuild};
+use crate::pickle::{Heap, Made, Node, Value};
+use crate::quantized::{self, Scale};
+use crate::view::{self, View};
+use crate::violation::TensorFault;
+use crate::wrapper::unwrapped;
+
+/// A tensor as a pickle describes it: how its elements are laid out.
+#[derive(Debug)]
+pub(super) enum Layout {
+    /// One element for every index.
+    Strided(View),
+    /// Values and, for each, a coordinate in every dimension.
+    Coo {
+        shape: Vec<u64>,
+        coords: View,
+        values: View,
+        is_coalesced: Option<bool>,
+    },
+    /// The rows of a matrix.
+    Csr {
+        shape: Vec<u64>,
+        indptr: View,
+        indices: View,
+        values: View,
+    },
+    /// Integers; a scale and a zero-point make values of them.
+    Quantized { integers: View, scale: Scale },
+}
+
+/// Why an object is no tensor that can be read. What is known of it all the same lists with it.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) fault: TensorFault,
+    pub(super) shape: Option<Vec<u64>>,
+    pub(super) element: Option<&'static ElementType>,
+}
+
+type Done<T> = Result<T, TensorFault>;
+
+impl Layout {
+    pub(super) fn shape(&self) -> &[u64] {
+        match self {
+            Layout::Strided(view) | Layout::Quantized { integers: view, .. } => &view.shape,
+            Layout::Coo { shape, .. } | Layout::Csr { shape, .. } => shape,
+        }
+    }
+
+    /// The type of the values.
+    pub(super) fn element(&self) -> &'static ElementType {
+        match self {
+            Layout::Strided(view)
+            | Layout::Quantized { integers: view, .. }
+            | Layout::Coo { values: view, .. }
+            | Layout::Csr { values: view, .. } => view.element(),
+        }
+    }
+}
+
+/// The tensor that an object is.
+pub(super) fn tensor(heap: &Heap<'_>, made: Made) -> Result<Layout, Refused> {
+    let mut known = Known::default();
+    resolve(heap, made, &mut known).map_err(|fault| Refused {
+        fault,
+        shape: known.shape,
+        element: known.element,
+    })
+}
+
+/// What has been understood of a tensor before it was refused.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) shape: Option<Vec<u64>>,
+    pub(super) element: Option<&'static ElementType>,
+}
+
+fn resolve(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
+    let made = unwrapped(heap, made, &mut Vec::new())?;
+    match made.maker {
+        Global::Rebuild(Rebuild::FromCpuTensor) => {
+            let arguments = Arguments::new(heap, made.arguments, "tensor")?;
+            let view = view(&arguments, 0, "data")?;
+            let dtype = arguments.value(1, "dtype")?;
+            let Value::Global(Global::DType(element)) = dtype else {
+                return Err(wrong(heap, "dtype", dtype));
+            };
+            known.shape = Some(view.shape.clone());
+            // Types that the host does not have are converted when they are saved.
+            if view.element() != element {
+                return Err(TensorFault::Lazy { bit: "to" });
+            }
+            Ok(Layout::Strided(view))
+        }
+        _ => layout(heap, made, known),
+    }
+}
+
+fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
+    let arguments = Arguments::new(heap, made.arguments, "tensor")?;
+    match made.maker {
+        Global::Rebuild(Rebuild::Tensor) => strided(&arguments, None, known).map(Layout::Strided),
+        Global::Rebuild(Rebuild::TensorV2) => {
+            arguments.value(5, "backward_hooks")?;
+            let view = strided(&arguments, None, known)?;
+            check_metadata(heap, arguments.optional(6))?;
+            Ok(Layout::Strided(view))
+        }
+        Global::Rebuild(Rebuild::TensorV3) => {
+            let dtype = arguments.value(6, "dtype")?;
+            let Value::Global(Global::DType(element)) = dtype else {
+                return Err(wrong(heap, "dtype", dtype));
+            };
+            let view = strided(&arguments, Some(element), known)?;
+            check_metadata(heap, arguments.optional(7))?;
+            Ok(Layout::Strided(view))
+        }
+        Global::Rebuild(Rebuild::SparseTensor) => sparse(&arguments, known),
+        Global::Rebuild(Rebuild::QTensor) => quantized::layout(&arguments, known),
+        Global::Rebuild(Rebuild::MetaTensor) => {
+            if let Value::Global(Global::DType(element)) = arguments.value(0, "dtype")? {
+                known.element = Some(element);
+            }
+            known.shape = Some(arguments.sizes(1, "size")?);
+            let why = "it was on the device \"meta\"";
+            Err(TensorFault::NoData { why })
+        }
+        Global::Rebuild(Rebuild::WrapperSubclass) => {
+            // `(class, dtype, size, ...)`.
+            if let Some(Value::Global(Global::DType(element))) = arguments.optional(1) {
+                known.element = Some(element);
+            }
+            known.shape = arguments.sizes(2, "size").ok();
+            let why = "it is a subclass that keeps its elements elsewhere";
+            Err(TensorFault::NoData { why })
+        }
+        Global::Tensor => {
+            // Before version 0.1.12: an empty tensor, and where its elements are.
+            let why = "it is empty and was given nothing";
+            let state = made.state.ok_or(TensorFault::NoData { why })?;
+            let state = Arguments::new(heap, state, "state")?;
+            strided(&state, None, known).map(Layout::Strided)
+        }
+        Global::SparseTensor => coo(&arguments, OF_PYTHON, known),
+        Global::Unread(unread) => {
+            // The state of an array is a version, its shape, and so on.
+            let state = made.state.map(|state| Arguments::new(heap, state, "state"));
+            known.shape = state.and_then(|state| state.ok()?.sizes(1, "shape").ok());
+            Err(TensorFault::Unread(unread))
+        }
+        _ => Err(TensorFault::Argument {
+            name: "tensor",
+            found: "an object of another class",
+        }),
+    }
+}
+
+/// `(storage, offset, size, stride, ...)`. A type overrides that of the storage.
+pub(super) fn strided(
+    arguments: &Arguments<'_, '_>,
+    element: Option<&'static ElementType>,
+    known: &mut Known,
+) -> Done<View> {
+    known.element = element;
+    known.shape = Some(arguments.sizes(2, "size")?);
+    let storage = view::storage(arguments.heap, arguments.value(0, "storage")?)?;
+    known.element = Some(element.unwrap_or(storage.element()));
+    View::new(storage, arguments, element)
+}
+
+/// The last argument of a tensor says which operations were put off.
+fn check_metadata(heap: &Heap<'_>, metadata: Option<Value>) -> Done<()> {
+    let pairs = match metadata {
+        None | Some(Value::None) => return Ok(()),
+        Some(value) => match heap.node(untyped(heap, value)) {
+            Some(Node::Dict(pairs)) => pairs,
+            _ => return Err(wrong(heap, "metadata", value)),
+        },
+    };
+    for (key, value) in pairs {
+        let bit = match heap.text(*key) {
+            Some("conj") => "conj",
+            Some("neg") => "neg",
+            _ => continue,
+        };
+        if *value == Value::Bool(true) {
+            return Err(TensorFault::Lazy { bit });
+        }
+    }
+    Ok(())
+}
+
+/// The collection that libtorch has named the type of: `restore_type_tag(dict, "Dict[str, bool]")`.
+fn untyped(heap: &Heap<'_>, value: Value) -> Value {
+    match heap.node(value) {
+        Some(Node::Made(made)) if made.maker == Global::ScriptTyped => {
+            let items = heap.tuple(made.arguments).and_then(<[_]>::first);
+            items.copied().unwrap_or(value)
+        }
+        _ => value,
+    }
+}
+
+/// `(layout, (..., size, ...))`, as Python writes it; `(layout, size, requires_grad, ...)` by
+/// libtorch, whose layout is a number.
+fn sparse(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
+    /// Of `c10::Layout`. libtorch writes no others.
+    const COO: i64 = 1;
+    const CSR: i64 = 2;
+    let heap = arguments.heap;
+    let layout = arguments.value(0, "layout")?;
+    if let Value::Int(layout) = layout {
+        return match layout {
+            COO => coo(arguments, [3, 4, 1], known),
+            CSR => csr(arguments, [3, 4, 5, 1], known),
+            _ => {
+                known.shape = arguments.sizes(1, "size").ok();
+                let name = format!("layout {layout} of torch");
+                Err(TensorFault::Layout { name })
+            }
+        };
+    }
+    let name = match heap.node(layout) {
+        Some(Node::Made(made)) if made.maker == Global::Layout => {
+            Arguments::new(heap, made.arguments, "layout")?.text(0, "layout")?
+        }
+        _ => return Err(wrong(heap, "layout", layout)),
+    };
+    let parts = Arguments::new(heap, arguments.value(1, "data")?, "data")?;
+    match name {
+        "torch.sparse_coo" => coo(&parts, OF_PYTHON, known),
+        "torch.sparse_csr" => csr(&parts, [0, 1, 2, 3], known),
+        _ => {
+            known.shape = parts.sizes(3, "size").ok();
+            let name = name.chars().take(40).collect();
+            Err(TensorFault::Layout { name })
+        }
+    }
+}
+
+/// `(indices, values, size, is_coalesced)`; the last one since version 2.1.
+const OF_PYTHON: [usize; 3] = [0, 1, 2];
+
+/// Its indices, its values and its size are at these places.
+fn coo(
+    parts: &Arguments<'_, '_>,
+    [indices, values, size]: [usize; 3],
+    known: &mut Known,
+) -> Done<Layout> {
+    let shape = parts.sizes(size, "size")?;
+    known.shape = Some(shape.clone());
+    let coords = view(parts, indices, "indices")?;
+    let values = view(parts, values, "values")?;
+    known.element = Some(values.element());
+    if values.shape.len() != 1 {
+        let name = "torch.sparse_coo with dense dimensions".to_owned();
+        return Err(TensorFault::Layout { name });
+    }
+    let expected = [shape.len() as u64, values.count()];
+    check_shape("indices", &expected, &coords)?;
+    let is_coalesced = match parts.optional(3) {
+        Some(Value::Bool(is_coalesced)) => Some(is_coalesced),
+        _ => None,
+    };
+    Ok(Layout::Coo {
+        shape,
+        coords,
+        values,
+        is_coalesced,
+    })
+}
+
+/// Its `crow_indices`, its `col_indices`, its values and its size are at these places.
+fn csr(
+    parts: &Arguments<'_, '_>,
+    [rows, columns, values, size]: [usize; 4],
+    known: &mut Known,
+) -> Done<Layout> {
+    let shape = parts.sizes(size, "size")?;
+    known.shape = Some(shape.clone());
+    let indptr = view(parts, rows, "crow_indices")?;
+    let indices = view(parts, columns, "col_indices")?;
+    let values = view(parts, values, "values")?;
+    known.element = Some(values.element());
+    let [rows, _] = *shape.as_slice() else {
+        let name = "torch.sparse_csr of other than two dimensions".to_owned();
+        return Err(TensorFault::Layout { name });
+    };
+    if values.shape.len() != 1 {
+        let name = "torch.sparse_csr with dense dimensions".to_owned();
+        return Err(TensorFault::Layout { name });
+    }
+    check_shape("crow_indices", &[rows.saturating_add(1)], &indptr)?;
+    check_shape("col_indices", &[values.count()], &indices)?;
+    Ok(Layout::Csr {
+        shape,
+        indptr,
+        indices,
+        values,
+    })
+}
+
+pub(super) fn check_shape(what: &'static str, expected: &[u64], view: &View) -> Done<()> {
+    if view.shape.len() != expected.len() {
+        return Err(TensorFault::Parts {
+            what,
+            expected: expected.len() as u64,
+            found: view.shape.len() as u64,
+        });
+    }
+    for (expected, found) in expected.iter().zip(&view.shape) {
+        if expected != found {
+            return Err(TensorFault::Parts {
+                what,
+                expected: *expected,
+                found: *found,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A tensor that is itself an argument: plain elements.
+pub(super) fn view(arguments: &Arguments<'_, '_>, at: usize, name: &'static str) -> Done<View> {
+    let (heap, value) = (arguments.heap, arguments.value(at, name)?);
+    let Some(Node::Made(made)) = heap.node(value) else {
+        return Err(wrong(heap, name, value));
+    };
+    let is_plain = matches!(
+        made.maker,
+        Global::Tensor | Global::Rebuild(Rebuild::Tensor | Rebuild::TensorV2 | Rebuild::TensorV3)
+    );
+    if !is_plain {
+        return Err(wrong(heap, name, value));
+    }
+    match layout(heap, *made, &mut Known::default())? {
+        Layout::Strided(view) => Ok(view),
+        _ => Err(wrong(heap, name, value)),
+    }
+}

@@ -1,0 +1,160 @@
+//! What tensors are wrapped in, parameters and classes of one's own, and what they carry with them.
+
+use std::collections::HashSet;
+
+use crate::arguments::{Arguments, wrong};
+use crate::flatten::Budget;
+use crate::global::{Global, Rebuild};
+use crate::pickle::{Heap, Made, Node, Value};
+use crate::violation::{TensorFault, Violation};
+
+/// A parameter of a parameter of a ... is unwrapped this often.
+const WRAPPERS: usize = 8;
+
+/// Whether an object is what a tensor is pickled as, or an array of another library.
+pub(super) fn is_tensor(made: &Made) -> bool {
+    matches!(
+        made.maker,
+        Global::Tensor
+            | Global::SparseTensor
+            | Global::Parameter
+            | Global::Rebuild(_)
+            | Global::Unread(_)
+    )
+}
+
+/// What a tensor was given in Python, `p.extra = ...`: dicts of names and values. Each of its
+/// wrappers may have some.
+pub(super) fn members<'h>(heap: &'h Heap<'_>, made: Made) -> Vec<&'h [(Value, Value)]> {
+    let mut states = Vec::new();
+    // What is wrong with its elements is found where they are looked for.
+    let _ = unwrapped(heap, made, &mut states);
+    let mut dicts = Vec::new();
+    for state in states {
+        let parts = match heap.tuple(state) {
+            // Those that have a dict, and those that have a slot.
+            Some([dict, slots]) => [Some(*dict), Some(*slots)],
+            _ => [Some(state), None],
+        };
+        for dict in parts.into_iter().flatten() {
+            if let Some(Node::Dict(pairs)) = heap.node(dict) {
+                dicts.push(pairs.as_slice());
+            }
+        }
+    }
+    dicts
+}
+
+/// Whether a tensor, a storage or an array is anywhere in a value.
+pub(super) fn is_in(heap: &Heap<'_>, value: Value, budget: &mut Budget) -> Result<bool, Violation> {
+    let mut seen = HashSet::new();
+    let mut rest = vec![value];
+    while let Some(value) = rest.pop() {
+        let Value::Node(id) = value else {
+            continue;
+        };
+        if !seen.insert(id) {
+            continue;
+        }
+        budget.spend(size_of::<Value>())?;
+        match heap.node(value) {
+            Some(Node::Persistent(_)) => return Ok(true),
+            Some(Node::Made(made)) if is_tensor(made) => return Ok(true),
+            Some(Node::Made(made)) => rest.extend([made.arguments].into_iter().chain(made.state)),
+            Some(
+                Node::Tuple(items) | Node::List(items) | Node::Set(items) | Node::FrozenSet(items),
+            ) => {
+                budget.spend(size_of_val(items.as_slice()))?;
+                rest.extend(items);
+            }
+            Some(Node::Dict(pairs)) => {
+                budget.spend(size_of_val(pairs.as_slice()))?;
+                rest.extend(pairs.iter().flat_map(|(key, value)| [*key, *value]));
+            }
+            _ => {}
+        }
+    }
+    Ok(false)
+}
+
+/// The object within all wrappers, and the states of those.
+pub(super) fn unwrapped(
+    heap: &Heap<'_>,
+    mut made: Made,
+    states: &mut Vec<Value>,
+) -> Result<Made, TensorFault> {
+    for _ in 0..WRAPPERS {
+        let inner = match made.maker {
+            Global::Rebuild(Rebuild::Parameter) => {
+                Arguments::new(heap, made.arguments, "parameter")?.value(0, "data")?
+            }
+            // An array, which says itself that it is not read.
+            Global::Rebuild(Rebuild::FromNumpy) => {
+                Arguments::new(heap, made.arguments, "tensor")?.value(0, "data")?
+            }
+            Global::Rebuild(Rebuild::ParameterWithState) => {
+                let arguments = Arguments::new(heap, made.arguments, "parameter")?;
+                states.push(arguments.value(3, "state")?);
+                arguments.value(0, "data")?
+            }
+            Global::Rebuild(Rebuild::FromType) => {
+                let arguments = Arguments::new(heap, made.arguments, "tensor")?;
+                let function = arguments.value(0, "function")?;
+                let Value::Global(maker @ Global::Rebuild(_)) = function else {
+                    return Err(not_called(heap, function));
+                };
+                states.push(arguments.value(3, "state")?);
+                made = Made {
+                    maker,
+                    arguments: arguments.value(2, "arguments")?,
+                    state: None,
+                };
+                continue;
+            }
+            Global::Parameter => match made.state {
+                Some(state) if is_place(heap, state) => {
+                    made.maker = Global::Tensor;
+                    continue;
+                }
+                Some(state) => Arguments::new(heap, state, "state")?.value(0, "data")?,
+                None => Arguments::new(heap, made.arguments, "parameter")?.value(0, "data")?,
+            },
+            _ => return Ok(made),
+        };
+        match heap.node(inner) {
+            Some(Node::Made(inner)) => made = *inner,
+            _ => return Err(wrong(heap, "data", inner)),
+        }
+    }
+    let found = "a tensor in too many wrappers";
+    Err(TensorFault::Argument {
+        name: "data",
+        found,
+    })
+}
+
+/// The fault of a tensor whose function is another than those that are read. A nested tensor of the
+/// jagged layout has one that is on no list.
+fn not_called(heap: &Heap<'_>, function: Value) -> TensorFault {
+    /// Characters of a name that are told.
+    const TOLD: usize = 100;
+    if let Value::Global(Global::Unread(unread)) = function {
+        return TensorFault::Unread(unread);
+    }
+    let Some(Node::Named { module, name, at }) = heap.node(function) else {
+        return wrong(heap, "function", function);
+    };
+    let parts = [heap.text(*module), Some("."), heap.text(*name)];
+    let name = parts.into_iter().flatten().flat_map(str::chars);
+    TensorFault::Function {
+        name: name.take(TOLD).collect(),
+        at: *at,
+    }
+}
+
+/// Whether the state of a parameter is `(storage, offset, size, stride)`. Before version 0.4 it
+/// was that of a variable, which begins with a tensor.
+fn is_place(heap: &Heap<'_>, state: Value) -> bool {
+    let first = heap.tuple(state).and_then(|items| items.first());
+    first.is_some_and(|first| matches!(heap.node(*first), Some(Node::Persistent(_))))
+}

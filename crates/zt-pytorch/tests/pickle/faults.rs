@@ -1,0 +1,107 @@
+//! What is around the object: versions, keys and storages.
+
+use std::io;
+
+use zt::{ErrorKind, Memory, OpenOptions, Source};
+
+use crate::draft::{Py, f32s, file, list, opened, opened_with, vector, with_keys};
+
+fn object() -> Py {
+    vector("FloatStorage", "f", 1)
+}
+
+#[test]
+fn storages_are_those_that_the_object_has() {
+    let sound = file(&object(), &[("f", 1, f32s(&[1.5]))]);
+    let tensor = opened(sound.clone()).unwrap();
+    assert_eq!(
+        tensor.tensor("tensor").unwrap().to_vec::<f32>().unwrap(),
+        [1.5]
+    );
+    // Of no elements, at the end of the file.
+    let empty = opened(file(&vector("FloatStorage", "f", 0), &[("f", 0, vec![])])).unwrap();
+    assert_eq!(empty.tensor("tensor").unwrap().shape(), [0]);
+    let cut = |len: usize| sound[..sound.len() - len].to_vec();
+    for bytes in [
+        // In the elements, and in the number of them.
+        cut(1),
+        cut(5),
+        cut(12),
+        file(&object(), &[("f", 2, f32s(&[1.5, 2.5]))]),
+        file(&object(), &[("f", -1, f32s(&[1.5]))]),
+        file(&object(), &[("g", 1, f32s(&[1.5]))]),
+        with_keys(&object(), &list([1])),
+        with_keys(&object(), &Py::None),
+    ] {
+        assert_eq!(opened(bytes).unwrap_err().code(), "header");
+    }
+    // Without a place in the file, a tensor is at fault, and not the file.
+    let file = opened(file(&object(), &[])).unwrap();
+    assert_eq!(
+        file.tensor("tensor").unwrap_err().code(),
+        "missing-component"
+    );
+}
+
+/// Most pickles are short, and those that are not are read in longer and longer windows.
+#[test]
+fn pickles_may_be_longer_than_what_is_read_of_them_at_first() {
+    let text = Py::Text("x".repeat(5 << 20));
+    let items = vec![("text".into(), text), ("w".into(), object())];
+    let bytes = file(&Py::Dict(items), &[("f", 1, f32s(&[2.5]))]);
+    let file = opened(bytes.clone()).unwrap();
+    assert_eq!(file.tensor("w").unwrap().to_vec::<f32>().unwrap(), [2.5]);
+    let attributes = file.attributes().unwrap().unwrap();
+    assert_eq!(
+        attributes.get("text").unwrap().as_str().unwrap().len(),
+        5 << 20
+    );
+    let error = opened(bytes[..2 << 20].to_vec()).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Malformed, "pickle")
+    );
+}
+
+/// Bytes that are refused to whoever asks for more than the first window at once.
+struct Windowed(Vec<u8>);
+
+impl Source for Windowed {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        match buf.len() > 1 << 20 {
+            true => Err(io::ErrorKind::OutOfMemory.into()),
+            false => Memory::new(&self.0).read_at(offset, buf),
+        }
+    }
+}
+
+/// Of bytes that are there nothing changes where more are read.
+#[test]
+fn a_pickle_that_is_wrong_is_read_once() {
+    let wrong = file(&Py::Code(vec![0xFF]), &[]);
+    let bytes = [wrong, vec![0; 2 << 20]].concat();
+    let options = OpenOptions::new();
+    let error = opened_with(Windowed(bytes), &options).unwrap_err();
+    assert_eq!(error.code(), "pickle", "{error}");
+}
+
+/// What the first pickle is, and not how it is written, says whose file it is.
+#[test]
+fn the_magic_number_is_one_however_it_is_written() {
+    let magic = b"\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+    let bytes = file(&object(), &[("f", 1, f32s(&[1.5]))]);
+    let with = |number: &[u8]| {
+        let len = u8::try_from(number.len()).unwrap();
+        let behind = &bytes[2 + 2 + magic.len()..];
+        opened([&[0x80, 3, 0x8a, len], number, behind].concat())
+    };
+    assert!(with(magic).is_ok());
+    assert!(with(&[&magic[..], &[0]].concat()).is_ok());
+    for number in [&[&magic[..], &[1]].concat()[..], &magic[..9], &[1; 10]] {
+        assert_eq!(with(number).unwrap_err().code(), "header");
+    }
+}
