@@ -12,6 +12,7 @@
 //! `zt-conformance` speaks of.
 
 use crate::error::{Error, Result};
+use crate::rooms;
 use crate::shell::Shell;
 use crate::unsafe_code;
 
@@ -69,6 +70,7 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     container_stands_alone(shell)?;
     println!("graph: zt-container without features depends on nothing");
 
+    rooms::check(shell)?;
     unsafe_code::check(shell)
 }
 

@@ -21,6 +21,7 @@ mod graph;
 mod interop;
 mod kill_points;
 mod mutants;
+mod rooms;
 mod shell;
 mod unsafe_code;
 
@@ -47,7 +48,7 @@ const TASKS: [Task; 12] = [
     Task {
         name: "graph",
         arguments: "",
-        summary: "crate edges, zt-container's empty tree, unsafe code in one file",
+        summary: "crate edges, the rooms of zt, zt-container's empty tree, unsafe code in one file",
         run: graph::run,
     },
     Task {

@@ -171,7 +171,7 @@ fn dense_hash(
     }
     match tensor.to_dense() {
         Ok(dense) => hash_dense(&dense).map(Some),
-        Err(error) if error.kind() == crate::ErrorKind::Unsupported => Ok(None),
+        Err(error) if error.kind() == crate::error::ErrorKind::Unsupported => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -125,7 +125,7 @@ impl File {
                 .filter(|warning| warning.code == "alignment")
             {
                 let error = Error::new(
-                    crate::ErrorKind::Malformed,
+                    crate::error::ErrorKind::Malformed,
                     "alignment",
                     warning.message.clone(),
                 );

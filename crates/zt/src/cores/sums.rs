@@ -17,7 +17,11 @@ pub(crate) fn hash(source: &dyn Source, blob: &Blob) -> Result<()> {
 }
 
 /// A wrong digest explains whatever a decoder stumbles over, and is reported instead.
-pub(crate) fn explained(source: &dyn Source, blob: &Blob, error: crate::Error) -> crate::Error {
+pub(crate) fn explained(
+    source: &dyn Source,
+    blob: &Blob,
+    error: crate::error::Error,
+) -> crate::error::Error {
     if error.code() != "zstd" {
         return error;
     }

@@ -65,7 +65,7 @@ impl AtomicFile {
     pub fn create_new(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         if fs::symlink_metadata(path).is_ok() {
-            return Err(crate::Error::from(Fault::Exists).with_path(path));
+            return Err(crate::error::Error::from(Fault::Exists).with_path(path));
         }
         let mut file = Self::begin(path, create_unnamed).map_err(|error| error.with_path(path))?;
         file.is_new = true;

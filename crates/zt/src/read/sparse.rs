@@ -183,7 +183,7 @@ impl<'f> Tensor<'f> {
         coo.map_err(|error| self.blame_format(error))
     }
 
-    fn mismatch(&self, role: &'static str, mismatch: SizeMismatch) -> crate::Error {
+    fn mismatch(&self, role: &'static str, mismatch: SizeMismatch) -> crate::error::Error {
         self.blame_format(Violation::from(mismatch).of(role))
     }
 }

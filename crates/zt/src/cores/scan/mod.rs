@@ -205,7 +205,7 @@ impl Scan<'_> {
             decoded = decoded.saturating_add(piece.content_len);
             outcome.wrong_bool = outcome.wrong_bool.or(piece.wrong_bool);
             if let (Some(fault), Ok(_)) = (piece.fault, &outcome.decoded) {
-                unread |= fault.kind() == crate::ErrorKind::Io;
+                unread |= fault.kind() == crate::error::ErrorKind::Io;
                 outcome.decoded = Err(fault);
             }
         }
