@@ -11,7 +11,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use peak_alloc::PeakAlloc;
-use zt::{AtomicFile, DType, OpenOptions, Verify, WriteOptions, Writer};
+use zt::foreign::AtomicFile;
+use zt::{DType, OpenOptions, Verify, WriteOptions, Writer};
 use zt_benches::contestants::{Digest, Storage, ours};
 use zt_benches::random::Random;
 use zt_benches::workload::gaussian_bf16;

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
+use zt::foreign::AtomicFile;
 use zt::{
-    AtomicFile, Bytes, Dense, DigestAlgorithm, File, Map, OpenOptions, Slice, Verify,
-    VerifyOptions, WriteOptions, Writer,
+    Bytes, Dense, DigestAlgorithm, File, Map, OpenOptions, Slice, Verify, VerifyOptions,
+    WriteOptions, Writer,
 };
 use zt_convert::ConvertOptions;
 

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use zt::{AtomicFile, WriteOptions};
+use zt::WriteOptions;
+use zt::foreign::AtomicFile;
 
 use crate::contest::{Turn, timed};
 use crate::contestants::limits::{self, Space};

@@ -390,14 +390,14 @@ fn verifying_hashing_and_comparing() {
         });
     }
     reading("diff", |file| {
-        let options = zt::DiffOptions {
+        let options = zt::diff::DiffOptions {
             values: true,
-            ..zt::DiffOptions::default()
+            ..zt::diff::DiffOptions::default()
         };
-        let diff = zt::diff(file, file, &options)?;
+        let diff = zt::diff::diff(file, file, &options)?;
         let mut changes = diff.changed.iter().flat_map(|object| &object.changes);
         let error = changes.find_map(|change| match change {
-            zt::Change::Unreadable { error, .. } => Some(error.clone()),
+            zt::diff::Change::Unreadable { error, .. } => Some(error.clone()),
             _ => None,
         });
         error.map_or(Ok(diff.same), Err)
@@ -492,7 +492,10 @@ fn editing_compacting_and_repairing() {
     let torn = [&whole[..whole.len() - 5], &[0; 5]].concat();
     let torn: Arc<[u8]> = torn.into();
     each_fails("repair", || {
-        let recovery = zt::examine(ByPosition(Arc::clone(&torn)), &zt::RepairOptions::default())?;
+        let recovery = zt::repair::examine(
+            ByPosition(Arc::clone(&torn)),
+            &zt::repair::RepairOptions::default(),
+        )?;
         let lost = recovery
             .objects()
             .iter()

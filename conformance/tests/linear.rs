@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use counting::{alone, cost};
-use zt::{DType, DigestAlgorithm, HashOptions, OpenOptions, RepairOptions, VerifyOptions};
+use zt::repair::RepairOptions;
+use zt::{DType, DigestAlgorithm, HashOptions, OpenOptions, VerifyOptions};
 use zt_conformance::archive;
 use zt_conformance::cbor::{self, head, text, uint};
 use zt_conformance::draft::{Draft, Item};
@@ -62,7 +63,7 @@ fn repaired(source: Counted) -> zt::Result<()> {
         threads: Some(1),
         ..RepairOptions::default()
     };
-    zt::examine(source, &options)?.save_to(io::sink(), None)?;
+    zt::repair::examine(source, &options)?.save_to(io::sink(), None)?;
     Ok(())
 }
 
@@ -248,7 +249,7 @@ fn twice_as_many_tensors_of_another_format_take_twice_the_work() {
 fn twice_as_many_objects_of_one_blob_take_twice_the_conversion() {
     let converted = |source: Counted| {
         let file = OpenOptions::new().open_source(source)?;
-        let mut options = ConvertOptions::new(zt::Kind::ZT);
+        let mut options = ConvertOptions::new(zt::foreign::Kind::ZT);
         options.write = options.write.threads(1);
         convert(&[Input::from(file)], io::sink(), &options).map(drop)
     };

@@ -208,7 +208,8 @@ fn edited(whole: &[u8], name: &str, apply: Edit, add: &mut impl FnMut(&str, Vec<
 mod tests {
     use std::collections::BTreeMap;
 
-    use zt::{Memory, RepairOptions, Standing, Verdict};
+    use zt::Memory;
+    use zt::repair::{RepairOptions, Standing, Verdict};
 
     use super::*;
 
@@ -219,7 +220,8 @@ mod tests {
         let mut found: BTreeMap<String, u32> = BTreeMap::new();
         for (name, bytes) in &files {
             super::super::repair(bytes);
-            let recovery = zt::examine(Memory::new(bytes.clone()), &RepairOptions::default());
+            let recovery =
+                zt::repair::examine(Memory::new(bytes.clone()), &RepairOptions::default());
             let recovery = recovery.unwrap_or_else(|error| panic!("{name}: {error}"));
             *found
                 .entry(format!("{:?}", recovery.verdict()))

@@ -1,7 +1,8 @@
 //! The parsers of other formats, each with files of its own kind.
 
 use zt::container::MAGIC_2;
-use zt::{File, Kind, Memory, OpenOptions, VerifyOptions};
+use zt::foreign::Kind;
+use zt::{File, Memory, OpenOptions, VerifyOptions};
 use zt_convert::{Input, InputOptions};
 
 use super::limits;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use zt::{Fate, File, Memory, Recovery, RepairOptions, Storage, Verdict, VerifyOptions};
+use zt::repair::{Fate, Recovery, RepairOptions, Verdict};
+use zt::{File, Memory, Storage, VerifyOptions};
 
 use super::in_memory::InMemory;
 use super::limits;
@@ -15,11 +16,11 @@ pub fn repair(bytes: &[u8]) {
         ..RepairOptions::default()
     };
     let storage = Arc::new(InMemory::new(bytes.to_vec()));
-    let recovery = zt::repair_storage(Arc::clone(&storage) as Arc<dyn Storage>, &options)
+    let recovery = zt::repair::repair_storage(Arc::clone(&storage) as Arc<dyn Storage>, &options)
         .expect("bytes in memory can be read");
     let after = storage.bytes();
     if recovery.verdict() == Verdict::Mendable {
-        let again = zt::examine(Memory::new(after), &options).expect("as before");
+        let again = zt::repair::examine(Memory::new(after), &options).expect("as before");
         assert_eq!(again.verdict(), Verdict::Sound);
         let fates = |recovery: &Recovery| -> Vec<_> {
             let objects = recovery.objects().iter();

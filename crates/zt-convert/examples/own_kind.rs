@@ -8,9 +8,8 @@
 
 use std::io::Write;
 
-use zt::{
-    Blob, Component, DType, Error, ErrorKind, Kind, Memory, Object, Result, Source, Span, Writer,
-};
+use zt::foreign::Kind;
+use zt::{Blob, Component, DType, Error, ErrorKind, Memory, Object, Result, Source, Span, Writer};
 use zt_convert::foreign::{
     FileKind, FileWriter, Job, Loss, Merged, Opening, Outgoing, Probe, Sink,
 };

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use zt::{AtomicFile, Error, Result};
+use zt::foreign::AtomicFile;
+use zt::{Error, Result};
 use zt_foreign::{ConvertOptions, Fault, FileWriter, Input, Job, Merged, Sink, Summary};
 
 use crate::merge::merge;

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zt::{Kind, Result, Source};
+use zt::foreign::Kind;
+use zt::{Result, Source};
 use zt_foreign::{Fault, FileKind, FileWriter, Input, InputOptions, Opening, Probe};
 
 use crate::native::Zt;
@@ -119,7 +120,7 @@ impl Kinds {
             options,
         };
         let open = |source| self.open_at(Box::new(source), opening);
-        zt::open_settled(path, open).map_err(|error| error.with_path(path))
+        zt::foreign::open_settled(path, open).map_err(|error| error.with_path(path))
     }
 
     /// Opens a tensor file from any source: bytes in memory, a map, one of your own. Components

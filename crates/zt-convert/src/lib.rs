@@ -61,7 +61,8 @@ mod sets;
 use std::io::Write;
 use std::path::Path;
 
-use zt::{Editor, File, Kind, Result, Source};
+use zt::foreign::Kind;
+use zt::{Editor, File, Result, Source};
 pub use zt_foreign as foreign;
 pub use zt_foreign::{ConvertOptions, FileKind, FileWriter, Input, InputOptions, Names, Summary};
 

@@ -5,7 +5,8 @@ use std::collections::hash_map::Entry as Slot;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use zt::{Attributes, Error, ErrorKind, File, Result, Tensor, Value, VerifyOptions, WarningKind};
+use zt::foreign::WarningKind;
+use zt::{Attributes, Error, ErrorKind, File, Result, Tensor, Value, VerifyOptions};
 use zt_foreign::{ConvertOptions, Fault, Incoming, Input, Job, Loss, Merged, display};
 
 use crate::Kinds;

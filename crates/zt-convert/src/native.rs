@@ -1,7 +1,8 @@
 //! The kind `zt`: every generation is read, 1.2.0 is written.
 
+use zt::foreign::Kind;
 use zt::formats::element_count;
-use zt::{Kind, Result, Source};
+use zt::{Result, Source};
 use zt_foreign::{
     Fault, FileKind, FileWriter, Incoming, Input, Job, Merged, Opening, Outgoing, Probe, Sink,
     outgoing::Shares,

@@ -17,7 +17,8 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use zt::{ErrorKind, File, Kind, Memory, OpenOptions, Source, VerifyOptions};
+use zt::foreign::Kind;
+use zt::{ErrorKind, File, Memory, OpenOptions, Source, VerifyOptions};
 use zt_convert::{HDF5, NPZ, PYTORCH, SAFETENSORS, detect};
 
 /// Archives of each kind: stored, deflated, with zip64 records, with a comment, written to a pipe.

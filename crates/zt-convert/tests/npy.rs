@@ -10,9 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::slice;
 
+use zt::foreign::Kind;
 use zt::{
-    ByteOrder, Csr, DType, Dense, ErrorKind, File, Kind, Memory, OpenOptions, Value, Warning,
-    Writer,
+    ByteOrder, Csr, DType, Dense, ErrorKind, File, Memory, OpenOptions, Value, Warning, Writer,
 };
 use zt_convert::{ConvertOptions, Input, InputOptions, NPY, NPZ, Summary, convert};
 

@@ -219,7 +219,7 @@ fn a_file_of_no_known_kind_says_what_it_begins_with() {
         .map(zt_convert::Input::into_file)
         .unwrap_err();
     assert_eq!(error.code(), "not-zt");
-    let none = zt::Kind::new("none");
+    let none = zt::foreign::Kind::new("none");
     assert_eq!(
         zt_convert::Kinds::builtin()
             .open(

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use zt::container::ContainerWriter;
+use zt::foreign::FileBuilder;
 use zt::manifest::Manifest;
 use zt::{
-    Attributes, Blob, Component, DType, Dense, Elements, ErrorKind, File, FileBuilder, HashOptions,
-    Limits, Memory, Object, OpenOptions, Span, VerifyOptions, WriteOptions,
+    Attributes, Blob, Component, DType, Dense, Elements, ErrorKind, File, HashOptions, Limits,
+    Memory, Object, OpenOptions, Span, VerifyOptions, WriteOptions,
 };
 use zt_convert::{ConvertOptions, Input, Summary, ZT, convert};
 
@@ -131,7 +132,7 @@ fn copies_and_ties_of_a_zt_file_are_tied() {
 }
 
 #[cfg(any(feature = "npy", feature = "safetensors"))]
-fn through(kind: zt::Kind) {
+fn through(kind: zt::foreign::Kind) {
     let model = model(WriteOptions::new(), DType::F32);
     let (_, foreign) = to(&ConvertOptions::new(kind), &[model.clone().into()]);
     let foreign = reopen(foreign);

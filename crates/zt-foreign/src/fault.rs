@@ -4,7 +4,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use zt::{DType, ErrorKind, Kind};
+use zt::foreign::Kind;
+use zt::{DType, ErrorKind};
 
 use crate::outgoing::{LOSSY, Loss};
 

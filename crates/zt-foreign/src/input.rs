@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use zt::{Error, File, FileBuilder, Kind, OpenOptions, Result};
+use zt::foreign::{FileBuilder, Kind};
+use zt::{Error, File, OpenOptions, Result};
 
 use crate::Names;
 

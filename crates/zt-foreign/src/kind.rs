@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use zt::{Attributes, Kind, Result, Source};
+use zt::foreign::Kind;
+use zt::{Attributes, Result, Source};
 
 use crate::{Fault, Incoming, Input, InputOptions, Job, Merged, Opening, Probe, Sink};
 
@@ -56,7 +57,7 @@ pub trait FileKind: Send + Sync {
             options,
         };
         let open = |source| self.open(Box::new(source), opening);
-        zt::open_settled(path, open).map_err(|error| error.with_path(path))
+        zt::foreign::open_settled(path, open).map_err(|error| error.with_path(path))
     }
 
     /// Opens a source that has no path as a file of this kind, whatever its bytes look like.

@@ -29,7 +29,8 @@ mod value_type;
 mod violation;
 mod write;
 
-use zt::{Attributes, Kind, Result, Source};
+use zt::foreign::Kind;
+use zt::{Attributes, Result, Source};
 use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink};
 
 /// GGUF files, of llama.cpp and others that use ggml.

@@ -1,9 +1,7 @@
 //! A GGUF file as a [`zt::File`].
 
-use zt::{
-    Blob, ByteOrder, Component, DType, FileBuilder, Object, Result, Source, SourceId, Value,
-    Warning, WarningKind,
-};
+use zt::foreign::{FileBuilder, SourceId, WarningKind};
+use zt::{Blob, ByteOrder, Component, DType, Object, Result, Source, Value, Warning};
 use zt_foreign::{Input, Opening};
 
 use crate::GGUF;

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use zt::{
-    Attributes, Blob, Component, FileBuilder, Limits, Object, RawComponent, RawObject, Result,
-    SourceId, Span,
-};
+use zt::foreign::{FileBuilder, SourceId};
+use zt::{Attributes, Blob, Component, Limits, Object, RawComponent, RawObject, Result, Span};
 use zt_foreign::strided::Bands;
 
 use crate::chunked::Chunked;

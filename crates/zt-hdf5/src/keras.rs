@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use zt::{ErrorKind, FileBuilder, Limits, Result, Source, Span};
+use zt::foreign::FileBuilder;
+use zt::{ErrorKind, Limits, Result, Source, Span};
 use zt_foreign::Probe;
 
 use crate::violation::Violation;

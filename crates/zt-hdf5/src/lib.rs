@@ -64,7 +64,8 @@ mod weight;
 
 use std::sync::Arc;
 
-use zt::{Kind, Result, Source, Span};
+use zt::foreign::Kind;
+use zt::{Result, Source, Span};
 use zt_foreign::{FileKind, Input, Opening, Probe};
 
 use zt_zip as zip;

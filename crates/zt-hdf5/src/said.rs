@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use zt::{Attributes, FileBuilder, Value, Warning, WarningKind};
+use zt::foreign::{FileBuilder, WarningKind};
+use zt::{Attributes, Value, Warning};
 
 use crate::attribute::{AllFound, TOLD};
 use crate::name;

@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use zt::{
-    Attributes, Error, ErrorKind, FileBuilder, Limits, Object, RawObject, Result, SourceId, Value,
-};
+use zt::foreign::{FileBuilder, SourceId};
+use zt::{Attributes, Error, ErrorKind, Limits, Object, RawObject, Result, Value};
 
 use crate::attribute::{self, AllFound};
 use crate::common::Common;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use zt::foreign::{FileBuilder, SourceId};
 use zt::{
-    Blob, Component, Digest, Error, ErrorKind, FileBuilder, Object, RawComponent, RawObject,
-    Result, Source, SourceId, Span,
+    Blob, Component, Digest, Error, ErrorKind, Object, RawComponent, RawObject, Result, Source,
+    Span,
 };
 use zt_foreign::strided::{Bands, Strided, View};
 

@@ -18,7 +18,8 @@
 
 use std::sync::Arc;
 
-use zt::{ErrorKind, Kind, Result, Source, Span};
+use zt::foreign::Kind;
+use zt::{ErrorKind, Result, Source, Span};
 use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink, strided::Bands};
 
 use crate::array::Data;

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use zt::{Blob, Error, FileBuilder, FileSource, Result, Source, SourceId, Span, Warning};
+use zt::foreign::{FileBuilder, SourceId};
+use zt::{Blob, Error, FileSource, Result, Source, Span, Warning};
 
 use crate::tensor::External;
 use crate::violation::Violation;

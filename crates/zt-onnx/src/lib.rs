@@ -33,7 +33,8 @@ mod typed;
 mod violation;
 mod wire;
 
-use zt::{Kind, Result, Source, Span};
+use zt::foreign::Kind;
+use zt::{Result, Source, Span};
 use zt_foreign::{FileKind, Input, Opening, Probe};
 
 use model::field;

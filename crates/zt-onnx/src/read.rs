@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use zt::foreign::{FileBuilder, SourceId, WarningKind};
 use zt::formats::dense_byte_len;
 use zt::manifest::Text;
 use zt::{
-    Blob, Component, DType, Error, FileBuilder, Memory, Object, RawComponent, RawObject, Result,
-    Source, SourceId, Span, Warning, WarningKind,
+    Blob, Component, DType, Error, Memory, Object, RawComponent, RawObject, Result, Source, Span,
+    Warning,
 };
 use zt_foreign::{
     Input, Opening, repeated as repeated_name,

@@ -17,8 +17,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use zt::container::bytes_of;
+use zt::foreign::FileBuilder;
 use zt::manifest::ByteOrder;
-use zt::{Error, FileBuilder, Result, Source, Warning};
+use zt::{Error, Result, Source, Warning};
 use zt_foreign::{Input, Opening};
 
 use crate::PICKLE_LEN;

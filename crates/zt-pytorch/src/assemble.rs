@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use zt::foreign::{FileBuilder, SourceId};
 use zt::manifest::{ByteOrder, Text};
 use zt::{
-    Attributes, Blob, Component, DType, Error, File, FileBuilder, Object, RawComponent, RawObject,
-    Registry, Result, Source, SourceId, Span,
+    Attributes, Blob, Component, DType, Error, File, Object, RawComponent, RawObject, Registry,
+    Result, Source, Span,
 };
 use zt_foreign::strided::{self, Bands, Strided};
 

@@ -15,8 +15,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use zt::container::bytes_of;
+use zt::foreign::FileBuilder;
 use zt::manifest::ByteOrder;
-use zt::{Error, FileBuilder, Result, Source, Span};
+use zt::{Error, Result, Source, Span};
 use zt_foreign::{Input, Opening};
 
 use crate::PICKLE_LEN;

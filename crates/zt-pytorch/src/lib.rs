@@ -35,7 +35,8 @@ mod wrapper;
 
 use std::sync::Arc;
 
-use zt::{Kind, Result, Source};
+use zt::foreign::Kind;
+use zt::{Result, Source};
 use zt_foreign::{FileKind, Input, Opening, Probe};
 
 use archive::is_ours;

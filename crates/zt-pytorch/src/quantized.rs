@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use zt::foreign::SourceId;
 use zt::formats::{Packing, Quantization};
-use zt::{Blob, Component, DType, Memory, Result, Source, SourceId, Span};
+use zt::{Blob, Component, DType, Memory, Result, Source, Span};
 use zt_foreign::strided::{self, Strided};
 
 use crate::arguments::{Arguments, wrong};

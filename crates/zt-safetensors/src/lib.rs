@@ -22,7 +22,8 @@ mod read;
 mod violation;
 mod write;
 
-use zt::{Kind, Result, Source};
+use zt::foreign::Kind;
+use zt::{Result, Source};
 use zt_foreign::{FileKind, FileWriter, Incoming, Input, Job, Merged, Opening, Probe, Sink};
 
 use header::HEADER_MAX;

@@ -1,9 +1,9 @@
 //! A safetensors file as a [`zt::File`].
 
+use zt::foreign::{FileBuilder, SourceId};
 use zt::manifest::Text;
 use zt::{
-    Attributes, Blob, Component, Error, ErrorKind, FileBuilder, Object, RawComponent, RawObject,
-    Result, Source, SourceId,
+    Attributes, Blob, Component, Error, ErrorKind, Object, RawComponent, RawObject, Result, Source,
 };
 use zt_foreign::{Input, Opening};
 

@@ -20,7 +20,8 @@ mod names;
 mod read;
 mod violation;
 
-use zt::{Kind, Result, Source};
+use zt::foreign::Kind;
+use zt::{Result, Source};
 use zt_foreign::{FileKind, Input, Opening, Probe, fields::Record};
 
 /// SLM1 files, of TinyRustLM.

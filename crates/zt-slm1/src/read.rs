@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use zt::container::bytes_of;
+use zt::foreign::{FileBuilder, SourceId, ValueRule};
 use zt::formats::{Packing, Quantization};
 use zt::{
-    Blob, Component, DType, Error, FileBuilder, Object, RawComponent, RawObject, Result, Source,
-    SourceId, Span, ValueRule, Warning,
+    Blob, Component, DType, Error, Object, RawComponent, RawObject, Result, Source, Span, Warning,
 };
 use zt_foreign::{Input, Opening, fields::Record};
 

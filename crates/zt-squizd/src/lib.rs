@@ -33,7 +33,8 @@ mod section;
 mod violation;
 mod write;
 
-use zt::{Kind, Result, Source};
+use zt::foreign::Kind;
+use zt::{Result, Source};
 use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink};
 
 /// SQUIZD files, version 1.0.

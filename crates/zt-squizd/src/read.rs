@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
+use zt::foreign::{FileBuilder, SourceId};
 use zt::formats::{Packing, Quantization};
-use zt::{
-    Attributes, Blob, Component, DType, FileBuilder, Object, RawObject, Result, Source, SourceId,
-    Span, Warning,
-};
+use zt::{Attributes, Blob, Component, DType, Object, RawObject, Result, Source, Span, Warning};
 use zt_foreign::{Input, Opening};
 
 use crate::SQUIZD;

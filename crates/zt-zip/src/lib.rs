@@ -25,7 +25,8 @@ mod member;
 mod violation;
 mod write;
 
-use zt::{Error, FileBuilder, Limits, Result, Source, Span};
+use zt::foreign::FileBuilder;
+use zt::{Error, Limits, Result, Source, Span};
 use zt_foreign::fields::Fields;
 
 pub use member::Content;

@@ -43,7 +43,8 @@ mod shards;
 mod violation;
 
 use zt::container::MAGIC_2;
-use zt::{Kind, Result, Source};
+use zt::foreign::Kind;
+use zt::{Result, Source};
 use zt_foreign::{FileKind, Input, Opening, Probe};
 
 /// Files of zTensor 2. Their extension is `.zt` too.

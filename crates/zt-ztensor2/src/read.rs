@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use zt::container::bytes_of;
+use zt::foreign::{FileBuilder, SourceId};
 use zt::manifest::Text;
-use zt::{
-    Blob, Component, Digest, Error, FileBuilder, Object, Result, Source, SourceId, Span, Warning,
-};
+use zt::{Blob, Component, Digest, Error, Object, Result, Source, Span, Warning};
 use zt_foreign::{Input, Opening};
 
 use crate::ZT2;

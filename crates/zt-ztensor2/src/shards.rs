@@ -11,7 +11,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zt::{Error, FileBuilder, FileSource, Result, Source, SourceId, Span};
+use zt::foreign::{FileBuilder, SourceId};
+use zt::{Error, FileSource, Result, Source, Span};
 use zt_foreign::Fault;
 
 use crate::footer::{Footer, region};

@@ -16,13 +16,14 @@
 
 use std::borrow::Cow;
 
+use zt::diff::DiffOptions;
 use zt::formats::{
     AttributeFault, Error, IndexBound, Result, SizeMismatch, Violation, element_count,
 };
 use zt::manifest::Text;
 use zt::{
-    Attributes, DType, Dense, DiffOptions, File, NewObject, ObjectFormat, OpenOptions, Parts,
-    Registry, Signature, ToObject, Typed, Value, VerifyOptions, View, WriteOptions,
+    Attributes, DType, Dense, File, NewObject, ObjectFormat, OpenOptions, Parts, Registry,
+    Signature, ToObject, Typed, Value, VerifyOptions, View, WriteOptions,
 };
 
 const VALUES: &str = "values";
@@ -244,7 +245,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         dense: true,
         ..DiffOptions::default()
     };
-    assert!(zt::diff(&file, &plain, &as_dense)?.is_same());
+    assert!(zt::diff::diff(&file, &plain, &as_dense)?.is_same());
 
     // Without it: opens, lists, checks digests, gives the components' bytes, has no dense value.
     let file = File::from_bytes(bytes)?;

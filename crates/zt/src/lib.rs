@@ -34,11 +34,11 @@
 //! | read values, zero-copy, into your memory, streaming | [`Tensor`] |
 //! | write, compress, stream what is larger than memory | [`Writer`], [`WriteOptions`] |
 //! | add, remove and rename objects of a file that is there | [`File::edit`], [`Editor`], [`compact`] |
-//! | mend a file that was torn, save what is left of a damaged one | [`repair()`], [`examine`], [`Recovery`] |
+//! | mend a file that was torn, save what is left of a damaged one | [`repair`] |
 //! | check everything, identify tensors | [`File::verify`], [`File::hash`] |
-//! | compare files | [`diff()`] |
+//! | compare files | [`diff`] |
 //! | add an object format or a logical type | [`ObjectFormat`], [`Registry`] |
-//! | open another format as a [`File`] | [`FileBuilder`], the crate `zt-convert` |
+//! | open another format as a [`File`] | [`foreign`], the crate `zt-convert` |
 //!
 //! Files are not trusted: damage and malice give an [`Error`] with a stable code, never a panic.
 //! Features: `mmap` (default) for `Map`, `rayon` (default) for work on all cores.
@@ -48,39 +48,40 @@
 // error, cores, disk, file, read, check, write, edit, diff, repair
 mod check;
 mod cores;
-mod diff;
+pub mod diff;
 mod disk;
 mod edit;
 mod error;
 mod file;
 mod read;
-mod repair;
+pub mod repair;
 mod write;
 
 pub use check::hash::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};
 pub use check::verify::{Report, VerifyOptions};
 pub use cores::progress::Progress;
-pub use diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, ValueDiff, diff};
-pub use disk::access::keep_access;
-pub use disk::publish::AtomicFile;
 pub use edit::{Editor, Storage, compact, compacted_len};
 pub use error::{Error, ErrorKind, Result, codes};
-pub use file::builder::{FileBuilder, SourceId};
-pub use file::kind::Kind;
-pub use file::open::{OpenOptions, Verify, open_settled};
+pub use file::open::{OpenOptions, Verify};
 pub use file::tensor::{ComponentReader, Tensor};
-pub use file::value_rule::ValueRule;
-pub use file::{Entry, File, Warning, WarningKind};
+pub use file::{Entry, File, Warning};
 pub use read::dense_reader::DenseReader;
-pub use repair::{
-    Fate, Generation, Recovered, RecoveredComponent, Recovery, RepairOptions, Standing, Verdict,
-    examine, repair, repair_storage,
-};
 pub use write::options::{
     ComponentOptions, Compression, DEFAULT_LEVEL, ObjectOptions, WriteOptions,
 };
 pub use write::stream::{ComponentWriter, ObjectWriter};
 pub use write::writer::Writer;
+
+/// What crates for other kinds of files need to open them as a [`File`], and to write them.
+pub mod foreign {
+    pub use crate::disk::access::keep_access;
+    pub use crate::disk::publish::AtomicFile;
+    pub use crate::file::WarningKind;
+    pub use crate::file::builder::{FileBuilder, SourceId};
+    pub use crate::file::kind::Kind;
+    pub use crate::file::open::open_settled;
+    pub use crate::file::value_rule::ValueRule;
+}
 
 #[cfg(feature = "mmap")]
 pub use zt_container::Map;

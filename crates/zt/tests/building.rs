@@ -1,11 +1,12 @@
 //! Files of other formats, assembled by their readers.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use zt::foreign::{FileBuilder, Kind};
 use zt::formats::Violation;
 use zt::{
-    Attributes, Blob, Component, DType, DigestAlgorithm, Encoding, ErrorKind, FileBuilder, Kind,
-    Limits, Memory, Object, ObjectFormat, OpenOptions, RawObject, Registry, Signature, Slice, Span,
-    VerifyOptions, Warning,
+    Attributes, Blob, Component, DType, DigestAlgorithm, Encoding, ErrorKind, Limits, Memory,
+    Object, ObjectFormat, OpenOptions, RawObject, Registry, Signature, Slice, Span, VerifyOptions,
+    Warning,
 };
 
 fn object(shape: &[u64], offset: u64, byte_len: u64) -> Object {
@@ -13,7 +14,7 @@ fn object(shape: &[u64], offset: u64, byte_len: u64) -> Object {
     Object::new(shape, "dense").with_component("data", Component::new(DType::U8, blob))
 }
 
-fn builder(options: OpenOptions) -> (FileBuilder, zt::SourceId) {
+fn builder(options: OpenOptions) -> (FileBuilder, zt::foreign::SourceId) {
     let mut builder = FileBuilder::new(Kind::new("test"), options);
     let source = builder.source(Memory::new([1u8, 2, 3, 4]));
     (builder, source)
@@ -319,7 +320,7 @@ fn what_is_tolerated_is_a_warning_and_a_problem_to_strict_readers() {
 
 #[test]
 fn strict_verification_looks_at_values_that_have_a_rule() {
-    use zt::ValueRule::{Finite, Positive};
+    use zt::foreign::ValueRule::{Finite, Positive};
     let numbers = [1.0f32, -0.0, f32::NAN, f32::INFINITY];
     let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
     for (count, rule, first) in [
@@ -418,7 +419,7 @@ fn a_value_that_breaks_its_rule_is_named_by_its_place_in_the_component() {
     let data = Component::new(DType::F32, Blob::raw(Span::new(0, 80_000).unwrap()));
     let object = Object::new([20_000], "dense").with_component("data", data);
     builder.object("w", object, source);
-    builder.strict_values("w", "data", zt::ValueRule::Finite);
+    builder.strict_values("w", "data", zt::foreign::ValueRule::Finite);
     let options = VerifyOptions {
         strict: true,
         ..VerifyOptions::default()

@@ -4,10 +4,10 @@
 mod common;
 
 use common::{every_source, sample, span_of};
+use zt::foreign::{FileBuilder, Kind};
 use zt::{
-    Attributes, Blob, Component, Csr, DType, Dense, DigestAlgorithm, File, FileBuilder,
-    HashOptions, Kind, Limits, Memory, Object, OpenOptions, Report, Span, VerifyOptions,
-    WriteOptions, Writer,
+    Attributes, Blob, Component, Csr, DType, Dense, DigestAlgorithm, File, HashOptions, Limits,
+    Memory, Object, OpenOptions, Report, Span, VerifyOptions, WriteOptions, Writer,
 };
 
 fn verify(file: &File, strict: bool) -> Report {

@@ -8,11 +8,12 @@
 
 use std::ops::ControlFlow;
 
+use zt::diff::{Change, Diff, DiffOptions, Extreme, Side, Tolerance, ValueDiff, diff};
+use zt::foreign::{FileBuilder, Kind};
 use zt::formats::{F8E4M3Fn, bf16};
 use zt::{
-    Attributes, Blob, Change, Component, Csr, DType, Diff, DiffOptions, Elements, ErrorKind,
-    Extreme, File, FileBuilder, HashOptions, Kind, Memory, NewObject, Object, OpenOptions, Side,
-    Span, ToObject, Tolerance, Value, ValueDiff, WriteOptions, diff,
+    Attributes, Blob, Component, Csr, DType, Elements, ErrorKind, File, HashOptions, Memory,
+    NewObject, Object, OpenOptions, Span, ToObject, Value, WriteOptions,
 };
 
 fn file_with(options: WriteOptions, objects: &[(&str, NewObject<'_>)]) -> File {

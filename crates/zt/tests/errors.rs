@@ -9,10 +9,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use common::{sample, written};
+use zt::diff::DiffOptions;
+use zt::foreign::{FileBuilder, Kind};
+use zt::repair::RepairOptions;
 use zt::{
-    Blob, Component, DType, Dense, DiffOptions, DigestAlgorithm, Error, ErrorKind, File,
-    FileBuilder, HashOptions, Kind, Limits, Memory, Object, OpenOptions, RepairOptions, Slice,
-    Span, VerifyOptions, Warning, WriteOptions, Writer,
+    Blob, Component, DType, Dense, DigestAlgorithm, Error, ErrorKind, File, HashOptions, Limits,
+    Memory, Object, OpenOptions, Slice, Span, VerifyOptions, Warning, WriteOptions, Writer,
 };
 
 fn check(error: &Error, kind: ErrorKind, code: &str, words: &str) {

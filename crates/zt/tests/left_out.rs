@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use zt::container::codec::FrameCompressor;
+use zt::foreign::{FileBuilder, Kind};
 use zt::{
-    Attributes, Blob, Component, Coo, Csr, DType, Encoding, Error, File, FileBuilder, HashOptions,
-    Kind, Memory, Object, OpenOptions, Slice, Span, VerifyOptions, Writer,
+    Attributes, Blob, Component, Coo, Csr, DType, Encoding, Error, File, HashOptions, Memory,
+    Object, OpenOptions, Slice, Span, VerifyOptions, Writer,
 };
 
 type Stored<'a> = (&'static str, Option<DType>, &'a [u8]);

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{every_source, span_of};
+use zt::foreign::{FileBuilder, Kind};
 use zt::{
-    Blob, Bytes, Component, DType, Dense, Elements, File, FileBuilder, Kind, Memory, Object,
-    OpenOptions, Source, Span, Verify, WriteOptions,
+    Blob, Bytes, Component, DType, Dense, Elements, File, Memory, Object, OpenOptions, Source,
+    Span, Verify, WriteOptions,
 };
 
 /// Small objects around two large ones, and a matrix of three components.

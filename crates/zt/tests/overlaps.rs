@@ -15,10 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Counted, span_of};
 use zt::container::ContainerWriter;
+use zt::diff::{Change, DiffOptions};
 use zt::manifest::Manifest;
 use zt::{
-    Attributes, Blob, Change, Component, DiffOptions, Digest, DigestAlgorithm, Entry, ErrorKind,
-    File, HashOptions, Limits, Object, OpenOptions, Span, VerifyOptions,
+    Attributes, Blob, Component, Digest, DigestAlgorithm, Entry, ErrorKind, File, HashOptions,
+    Limits, Object, OpenOptions, Span, VerifyOptions,
 };
 
 const SLACK: u64 = 16 << 20;
@@ -261,7 +262,7 @@ fn a_repair_reads_so_many_times_the_file_and_no_more() {
     let present = bytes.len() as u64;
     let read = Arc::new(AtomicU64::new(0));
     let source = Counted(bytes, Arc::clone(&read));
-    let recovery = zt::examine(source, &zt::RepairOptions::default()).unwrap();
+    let recovery = zt::repair::examine(source, &zt::repair::RepairOptions::default()).unwrap();
     let spent = read.load(Ordering::Relaxed);
     assert!(spent <= 12 * present + SLACK, "{spent} of {present}");
     // What was not looked at is not said to be there.
@@ -271,7 +272,7 @@ fn a_repair_reads_so_many_times_the_file_and_no_more() {
         let [component] = &object.components[..] else {
             panic!("{object:?}");
         };
-        if object.fate == zt::Fate::Lost {
+        if object.fate == zt::repair::Fate::Lost {
             let error = component.error.as_ref().unwrap();
             assert_eq!((error.code(), error.kind()), ("overlap", ErrorKind::Limit));
             assert_eq!(error.object(), Some(&*object.name));
@@ -287,7 +288,7 @@ fn comparing_reads_so_many_times_the_file_and_no_more() {
     let present = 2 * bytes.len() as u64;
     let (a, of_a) = opened(&bytes, Limits::default().overlap);
     let (b, of_b) = opened(&bytes, Limits::default().overlap);
-    let diff = zt::diff(&a, &b, &DiffOptions::default()).unwrap();
+    let diff = zt::diff::diff(&a, &b, &DiffOptions::default()).unwrap();
     let spent = of_a.load(Ordering::Relaxed) + of_b.load(Ordering::Relaxed);
     assert!(spent <= 9 * present + SLACK, "{spent} of {present}");
     assert!(diff.same > 8 && !diff.changed.is_empty());
@@ -313,7 +314,7 @@ fn comparing_keeps_to_the_stricter_of_two_limits() {
     let bytes = bytes.build();
     for (of_a, of_b, changed) in [(1, 0, 1), (0, 1, 1), (1, 1, 0)] {
         let [(a, _), (b, _)] = [of_a, of_b].map(|overlap| opened(&bytes, overlap));
-        let diff = zt::diff(&a, &b, &DiffOptions::default()).unwrap();
+        let diff = zt::diff::diff(&a, &b, &DiffOptions::default()).unwrap();
         assert_eq!(diff.changed.len(), changed, "{of_a} and {of_b}");
     }
 }
@@ -339,10 +340,10 @@ fn what_objects_share_is_compared_once() {
         values: true,
         ..DiffOptions::default()
     };
-    assert_eq!(zt::diff(&a, &a.clone(), &options).unwrap().same, 1000);
+    assert_eq!(zt::diff::diff(&a, &a.clone(), &options).unwrap().same, 1000);
     let spent = of_a.load(Ordering::Relaxed);
     assert!(spent <= 4 * len as u64, "{spent}");
-    let diff = zt::diff(&a, &b, &options).unwrap();
+    let diff = zt::diff::diff(&a, &b, &options).unwrap();
     assert_eq!(diff.changed.len(), 1000);
     let all_differ = |change: &Change| matches!(change, Change::Values { diff, .. } if diff.different == len as u64);
     assert!(
@@ -350,7 +351,7 @@ fn what_objects_share_is_compared_once() {
             .iter()
             .all(|object| object.changes.iter().all(all_differ))
     );
-    let diff = zt::diff(&a, &damaged, &options).unwrap();
+    let diff = zt::diff::diff(&a, &damaged, &options).unwrap();
     assert_eq!(diff.changed.len(), 1000);
     for object in &diff.changed {
         let [Change::Unreadable { error, .. }] = &object.changes[..] else {

@@ -13,11 +13,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
 
 use common::{ByPosition, every_source, span_of};
+use zt::foreign::{FileBuilder, Kind};
 use zt::formats::{PlaneCodec, View as _};
 use zt::{
     Blob, Component, ComponentOptions, Compression, DType, Dense, DigestAlgorithm, Elements,
-    Encoding, File, FileBuilder, HashOptions, Kind, Memory, NewObject, Object, OpenOptions, Planes,
-    Slice, Span, ToObject, Value, VerifyOptions, WriteOptions,
+    Encoding, File, HashOptions, Memory, NewObject, Object, OpenOptions, Planes, Slice, Span,
+    ToObject, Value, VerifyOptions, WriteOptions,
 };
 
 /// More elements than a single frame of a plane holds, and no multiple of a tile.

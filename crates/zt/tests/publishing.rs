@@ -177,13 +177,13 @@ fn publishing_follows_a_link_that_leads_to_nothing_yet() {
 fn a_new_file_replaces_nothing_that_appears_in_the_meantime() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
-    let mut file = zt::AtomicFile::create_new(&path).unwrap();
+    let mut file = zt::foreign::AtomicFile::create_new(&path).unwrap();
     file.write_all(b"ours").unwrap();
     std::fs::write(&path, b"theirs").unwrap();
     assert_eq!(file.publish().unwrap_err().code(), "overwrite");
     assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
     assert_eq!(names_in(folder.path()), ["out"]);
-    let error = zt::AtomicFile::create_new(&path).unwrap_err();
+    let error = zt::foreign::AtomicFile::create_new(&path).unwrap_err();
     assert_eq!(
         (error.kind(), error.code()),
         (zt::ErrorKind::Misuse, "overwrite")

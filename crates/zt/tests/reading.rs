@@ -8,10 +8,10 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{every_source, sample, span_of};
+use zt::foreign::{FileBuilder, Kind, open_settled};
 use zt::{
-    Blob, Component, Coo, Csr, DType, Dense, DigestAlgorithm, Encoding, ErrorKind, File,
-    FileBuilder, Kind, Limits, Object, OpenOptions, Source, Span, Verify, WriteOptions, Writer,
-    open_settled,
+    Blob, Component, Coo, Csr, DType, Dense, DigestAlgorithm, Encoding, ErrorKind, File, Limits,
+    Object, OpenOptions, Source, Span, Verify, WriteOptions, Writer,
 };
 
 #[test]

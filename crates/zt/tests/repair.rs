@@ -11,9 +11,8 @@ use repaired::{
     Objects, edited, generations, look, mended, objects, options, saved, with_attributes, written,
 };
 use simulated::{Failure, Recorder, dense};
-use zt::{
-    Fate, File, Memory, Standing, Storage, Verdict, WriteOptions, Writer, examine, repair_storage,
-};
+use zt::repair::{Fate, Standing, Verdict, examine, repair_storage};
+use zt::{File, Memory, Storage, WriteOptions, Writer};
 
 #[test]
 fn a_sound_file_is_told_so_and_not_changed() {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use simulated::{Failure, OPERATIONS, Operation, Recorder, Step, torn, values, whole};
-use zt::{ErrorKind, RepairOptions, Storage, Verdict, repair_storage};
+use zt::repair::{RepairOptions, Verdict, repair_storage};
+use zt::{ErrorKind, Storage};
 
 fn repair(storage: &Arc<Recorder>) -> zt::Result<Verdict> {
     let options = RepairOptions {

@@ -11,10 +11,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use proptest::prelude::*;
 use repaired::{look, mended, objects, options, saved, written};
 use simulated::{Failure, Recorder, dense};
-use zt::{
-    Dense, DigestAlgorithm, Fate, File, Memory, Source, Standing, Storage, Verdict, WriteOptions,
-    Writer, examine, repair_storage,
-};
+use zt::repair::{Fate, Standing, Verdict, examine, repair_storage};
+use zt::{Dense, DigestAlgorithm, File, Memory, Source, Storage, WriteOptions, Writer};
 
 /// Bytes as a tensor.
 fn blob(bytes: &[u8]) -> Dense<'_> {
@@ -128,7 +126,7 @@ fn what_fits_in_two_ways_is_left_to_the_caller() {
 }
 
 /// The file after a repair in place by the manifest at an offset.
-fn named(bytes: &[u8], offset: u64) -> (zt::Recovery, Vec<u8>) {
+fn named(bytes: &[u8], offset: u64) -> (zt::repair::Recovery, Vec<u8>) {
     let mut chosen = options();
     chosen.manifest = Some(offset);
     let storage = Recorder::new(bytes, Failure::Never);

@@ -10,7 +10,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use repaired::{Objects, look, mended, objects, saved, with_attributes, written};
-use zt::{DigestAlgorithm, Fate, File, Verdict, WriteOptions, Writer};
+use zt::repair::{Fate, Verdict};
+use zt::{DigestAlgorithm, File, WriteOptions, Writer};
 
 /// Every byte of a file flipped, one after the other: what is said to be proved is what was written.
 #[test]

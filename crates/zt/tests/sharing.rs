@@ -3,11 +3,12 @@
 
 use std::io::Write;
 
+use zt::foreign::{FileBuilder, Kind};
 use zt::formats::{PlaneCodec, View as _};
 use zt::{
     Blob, ByteOrder, Component, ComponentOptions, Compression, Coo, Csr, DType, Dense,
-    DigestAlgorithm, Elements, ErrorKind, File, FileBuilder, Kind, Memory, Object, OpenOptions,
-    Planes, Span, VerifyOptions, WriteOptions, Writer,
+    DigestAlgorithm, Elements, ErrorKind, File, Memory, Object, OpenOptions, Planes, Span,
+    VerifyOptions, WriteOptions, Writer,
 };
 
 /// Bytes without repetition, in which only `at` depends on `seed`.

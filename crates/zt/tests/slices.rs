@@ -13,11 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::{agree, any_slice, counted, every_source, files_of, graph, span_of, written};
 use proptest::prelude::*;
 use zt::container::codec::FrameCompressor;
+use zt::foreign::{FileBuilder, Kind};
 use zt::formats::ggml::{BlockType, Blocks};
 use zt::{
-    Attributes, Blob, ByteOrder, Component, DType, Dense, Elements, Encoding, File, FileBuilder,
-    Kind, Limits, Memory, NewObject, Object, ObjectFormat, OpenOptions, Parts, Planes,
-    Quantized4Bit, Registry, Signature, Slice, Source, Span, View as _, WriteOptions,
+    Attributes, Blob, ByteOrder, Component, DType, Dense, Elements, Encoding, File, Limits, Memory,
+    NewObject, Object, ObjectFormat, OpenOptions, Parts, Planes, Quantized4Bit, Registry,
+    Signature, Slice, Source, Span, View as _, WriteOptions,
 };
 
 const SHAPE: [u64; 3] = [900, 40, 50];

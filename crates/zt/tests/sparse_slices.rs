@@ -11,9 +11,10 @@ use std::sync::atomic::Ordering;
 
 use common::{ByPosition, agree, any_slice, counted, files_of, written};
 use proptest::prelude::*;
+use zt::foreign::{FileBuilder, Kind};
 use zt::{
-    Blob, Component, Coo, Csr, DType, Elements, File, FileBuilder, Kind, Memory, NewObject, Object,
-    OpenOptions, Slice, Span, ToObject, WriteOptions,
+    Blob, Component, Coo, Csr, DType, Elements, File, Memory, NewObject, Object, OpenOptions,
+    Slice, Span, ToObject, WriteOptions,
 };
 
 /// The object with indices of another dtype.

@@ -6,10 +6,11 @@ mod common;
 use std::io::{self, Write};
 
 use common::{sample, span_of};
+use zt::foreign::{FileBuilder, Kind};
 use zt::{
     Attributes, Blob, Component, ComponentOptions, Compression, DType, Dense, DigestAlgorithm,
-    Elements, Encoding, ErrorKind, File, FileBuilder, Kind, Limits, Memory, Object, ObjectOptions,
-    OpenOptions, Span, ToObject, Value, WriteOptions, Writer,
+    Elements, Encoding, ErrorKind, File, Limits, Memory, Object, ObjectOptions, OpenOptions, Span,
+    ToObject, Value, WriteOptions, Writer,
 };
 
 fn noise(len: usize) -> Vec<u8> {

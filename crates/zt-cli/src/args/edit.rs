@@ -62,7 +62,7 @@ impl EditArgs {
         self.expect_zt()?;
         let path = &self.file;
         let begun = if self.dry_run {
-            zt::open_settled(path, |source| {
+            zt::foreign::open_settled(path, |source| {
                 let dry = Arc::new(DryRun::new(source));
                 let storage = Arc::clone(&dry) as Arc<dyn Storage>;
                 Ok((options.clone().edit_storage(storage)?, Some(dry)))

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use zt::{File, Kind};
+use zt::File;
+use zt::foreign::Kind;
 use zt_convert::{Input, InputOptions, Kinds, Names, PYTORCH};
 
 use crate::failure::Failure;

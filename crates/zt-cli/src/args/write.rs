@@ -1,7 +1,8 @@
 //! How the components of a `.zt` file are written.
 
 use clap::{Args, ValueEnum};
-use zt::{Compression, DEFAULT_LEVEL, DigestAlgorithm, Kind, WriteOptions};
+use zt::foreign::Kind;
+use zt::{Compression, DEFAULT_LEVEL, DigestAlgorithm, WriteOptions};
 use zt_convert::ZT;
 
 use crate::args::jobs::Jobs;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use serde::Serialize;
-use zt::Kind;
+use zt::foreign::Kind;
 use zt_convert::{ConvertOptions, Input, Summary};
 
 use crate::args::convert::{ConvertArgs, kinds};

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use zt::{Change, Diff, DiffOptions, Extreme, File, ObjectDiff, Side, Tolerance, Value, ValueDiff};
+use zt::diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, ValueDiff};
+use zt::{File, Value};
 use zt_convert::NPY;
 
 use crate::args::jobs::Jobs;
@@ -174,7 +175,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     options.nameless = a.kind() == NPY && b.kind() == NPY;
     options.threads = arguments.jobs.threads();
     options.progress = Some(&report);
-    let diff = zt::diff(&a, &b, &options)?;
+    let diff = zt::diff::diff(&a, &b, &options)?;
     drop(progress);
 
     let mut has_difference =

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
+use zt::foreign::AtomicFile;
 use zt::formats::Slice;
-use zt::{AtomicFile, DType, Dense, Elements, Error, ErrorKind, Registry, Tensor};
+use zt::{DType, Dense, Elements, Error, ErrorKind, Registry, Tensor};
 use zt_convert::{Input, is_same_file};
 
 use crate::args::open::OpenArgs;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Command};
 use clap_mangen::Man;
 use serde::Serialize;
-use zt::AtomicFile;
+use zt::foreign::AtomicFile;
 
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use zt::{
-    Error, Fate, FileSource, Generation, Recovered, RecoveredComponent, Recovery, RepairOptions,
-    Span, Standing, Verdict, examine, repair,
+use zt::repair::{
+    Fate, Generation, Recovered, RecoveredComponent, Recovery, RepairOptions, Standing, Verdict,
+    examine, repair,
 };
+use zt::{Error, FileSource, Span};
 use zt_convert::is_same_file;
 
 use crate::args::jobs::Jobs;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use zt::Kind;
+use zt::foreign::Kind;
 use zt_convert::{SAFETENSORS, Shard, Split, ZT};
 
 use crate::args::convert::{ConvertArgs, kinds};

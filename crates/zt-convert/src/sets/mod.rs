@@ -18,7 +18,8 @@ mod split;
 mod staging;
 mod violation;
 
-use zt::{Kind, Result};
+use zt::Result;
+use zt::foreign::Kind;
 use zt_foreign::{Input, Opening, Probe};
 
 use crate::Kinds;

@@ -5,9 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-use zt::{
-    Attributes, Error, File, FileBuilder, FileSource, Kind, Result, Value, Warning, WarningKind,
-};
+use zt::foreign::{FileBuilder, Kind, WarningKind};
+use zt::{Attributes, Error, File, FileSource, Result, Value, Warning};
 use zt_foreign::{Fault, Input, Opening};
 
 use super::USUAL;

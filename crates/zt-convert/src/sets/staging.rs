@@ -5,7 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use zt::{AtomicFile, Error, Result};
+use zt::foreign::AtomicFile;
+use zt::{Error, Result};
 
 /// Where files of a folder that are replaced are meanwhile: no file that is staged has this name,
 /// because all of them have an extension.
@@ -124,7 +125,7 @@ impl Staging {
             return Ok(());
         }
         match fs::File::open(self.folder.join(name)) {
-            Ok(new) => zt::keep_access(&new, &old),
+            Ok(new) => zt::foreign::keep_access(&new, &old),
             // What is replaced by no file leaves no access to anybody.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),

@@ -20,7 +20,7 @@ fn a_name_in_two_inputs_is_an_error_and_never_a_loss() {
 #[test]
 fn a_faulty_object_is_an_error_and_never_dropped_silently() {
     let inputs = || {
-        let mut builder = zt::FileBuilder::new(ZT, zt::OpenOptions::new());
+        let mut builder = zt::foreign::FileBuilder::new(ZT, zt::OpenOptions::new());
         let error = Error::new(zt::ErrorKind::Unsupported, "dtype", "no such elements");
         builder.fault("bad", zt::RawObject::default(), error);
         vec![one("a", 1.0), builder.build().unwrap()]
@@ -50,7 +50,7 @@ fn a_bool_that_is_none_is_written_to_no_kind_of_file() {
     let flags = |at: usize| {
         let mut bytes = vec![1; 3 << 20];
         bytes[at] = 2;
-        let mut builder = zt::FileBuilder::new(ZT, zt::OpenOptions::new());
+        let mut builder = zt::foreign::FileBuilder::new(ZT, zt::OpenOptions::new());
         let id = builder.source(zt::Memory::new(bytes));
         let all = zt::Blob::raw(zt::Span::new(0, 3 << 20).unwrap());
         let data = zt::Component::new(DType::Bool, all);
@@ -92,7 +92,7 @@ fn an_index_that_is_out_of_range_is_written_to_no_file() {
                 place.copy_from_slice(&number.to_le_bytes());
             }
         }
-        let mut builder = zt::FileBuilder::new(ZT, zt::OpenOptions::new());
+        let mut builder = zt::foreign::FileBuilder::new(ZT, zt::OpenOptions::new());
         let id = builder.source(zt::Memory::new(bytes));
         let mut object = zt::Object::new(vec![2, 3], "sparse_csr");
         for (role, dtype, offset, len) in [
@@ -361,7 +361,7 @@ fn what_is_rounded_to_the_largest_finite_value_is_no_loss() {
 
 #[test]
 fn kinds_that_are_not_here_are_refused() {
-    let options = ConvertOptions::new(zt::Kind::new("punch-cards"));
+    let options = ConvertOptions::new(zt::foreign::Kind::new("punch-cards"));
     assert_eq!(
         try_to(&options, vec![one("a", 1.0)]).unwrap_err().code(),
         "unsupported"

@@ -1,10 +1,8 @@
 //! What safetensors files can say, and what is a loss in them.
 
+use zt::foreign::FileBuilder;
 use zt::formats::ObjectFormat;
-use zt::{
-    Blob, Component, DType, File, FileBuilder, Memory, Object, OpenOptions, Registry, Signature,
-    Span,
-};
+use zt::{Blob, Component, DType, File, Memory, Object, OpenOptions, Registry, Signature, Span};
 use zt_convert::{ConvertOptions, Input, SAFETENSORS, ZT, convert};
 
 use crate::draft::{file, one, quantized, sparse, stream, try_to, with_attribute};

@@ -1,7 +1,8 @@
 //! One file that is being written: its options, its losses, its summary.
 
+use zt::foreign::Kind;
 use zt::formats::dense_byte_len;
-use zt::{Attributes, DType, Error, Kind, Result, Warning};
+use zt::{Attributes, DType, Error, Result, Warning};
 
 use super::{ConvertOptions, Incoming, Loss, Outgoing, Overflow, Summary, display};
 use crate::Fault;

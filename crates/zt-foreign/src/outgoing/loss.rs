@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use zt::{DType, Kind};
+use zt::DType;
+use zt::foreign::Kind;
 
 use super::Overflow;
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use zt::{DType, Kind, Progress, Warning, WriteOptions};
+use zt::foreign::Kind;
+use zt::{DType, Progress, Warning, WriteOptions};
 
 /// How files are converted.
 #[derive(Clone)]

@@ -13,7 +13,8 @@ mod write;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use zt::{FileBuilder, Kind, RawComponent, RawObject, Result, Source, SourceId};
+use zt::foreign::{FileBuilder, Kind, SourceId};
+use zt::{RawComponent, RawObject, Result, Source};
 use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink, strided::Bands};
 
 use zt_zip::{self as zip, Archive};

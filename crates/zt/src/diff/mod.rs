@@ -1,4 +1,17 @@
-//! What differs between two files, whatever kinds they are.
+//! Differences between two files of any kinds.
+//!
+//! [`diff()`] compares attributes, the names of objects, their metadata and their bytes. With
+//! [`DiffOptions::values`] it also measures the distance of the values.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `object` | the comparison of two objects of one name |
+//! | `stream` | two arrays that are read side by side, piece by piece |
+//! | `number` | the comparison of two values: bits, ulps, tolerances |
+//!
+//! This room knows the rooms `error`, `cores`, `file` and `read`.
+//!
+//! It must not know how files are written: it changes no byte.
 
 mod number;
 mod object;
@@ -224,7 +237,8 @@ pub struct Extreme<T> {
 /// ranges that overlap beyond [`Limits::overlap`](crate::Limits::overlap) the last are unreadable.
 ///
 /// ```
-/// use zt::{Change, Dense, DiffOptions, File, Writer};
+/// use zt::diff::{Change, DiffOptions};
+/// use zt::{Dense, File, Writer};
 ///
 /// let file = |values: &[f32]| {
 ///     let mut bytes = Vec::new();
@@ -235,7 +249,7 @@ pub struct Extreme<T> {
 /// };
 /// let (a, b) = (file(&[1.0, 2.0, 3.0])?, file(&[1.0, 2.5, 3.0])?);
 /// let options = DiffOptions { values: true, ..DiffOptions::default() };
-/// let diff = zt::diff(&a, &b, &options)?;
+/// let diff = zt::diff::diff(&a, &b, &options)?;
 /// let Change::Values { diff, .. } = &diff.changed[0].changes[0] else { unreachable!() };
 /// assert_eq!((diff.different, diff.first), (1, Some(1)));
 /// assert_eq!(diff.max_abs.map(|most| most.value), Some(0.5));

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 
 /// Gives a file the owner, the group and the permissions of the one that it replaces, as far as this
-/// process may. Where it may not, nobody may do more with it than before. [`crate::AtomicFile`] does this;
+/// process may. Where it may not, nobody may do more with it than before. [`crate::foreign::AtomicFile`] does this;
 /// it is for those who put files in the place of others by themselves.
 ///
 /// # Errors

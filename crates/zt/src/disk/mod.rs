@@ -2,7 +2,7 @@
 //!
 //! | module | does |
 //! | --- | --- |
-//! | `publish` | writes a temporary file and renames it when it is durable: [`AtomicFile`](crate::AtomicFile) |
+//! | `publish` | writes a temporary file and renames it when it is durable: [`AtomicFile`](crate::foreign::AtomicFile) |
 //! | `temporary` | creates a file without a name, where the system supports it |
 //! | `reserve` | reserves disk space ahead of the writes |
 //! | `access` | copies permissions and owner of the file that is replaced |

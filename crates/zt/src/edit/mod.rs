@@ -1,4 +1,18 @@
-//! A `.zt` file changed in place.
+//! Room `edit`: a `.zt` file that is changed in place.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | this one | [`Editor`] and `File::edit` |
+//! | `tail` | the new end of the file, which appears with one truncation |
+//! | `leftover` | the cleanup after an edit that was killed |
+//! | `storage` | [`Storage`]: the calls that an edit needs, and the lock |
+//! | `compact`, `extent` | a new file without unused bytes; stored ranges that move together |
+//!
+//! Readers see the old file until the edit commits, and the new file after.
+//!
+//! It knows the rooms `error`, `cores`, `disk`, `file` and `write`.
+//!
+//! It must not know the room `repair`, which uses its locks and its moves of stored bytes.
 
 mod compact;
 mod extent;
@@ -36,12 +50,12 @@ use crate::write::writer::{Sink, Writer};
 /// the old one, the next edit takes away when it begins. One call adds a copy of the manifest to the
 /// end of the file: a kill in the midst of it, or a loss of power before it is durable, may leave a
 /// part of the copy there. Nothing of what was there before has changed then, and
-/// [`repair`](crate::repair()) cuts it off.
+/// [`repair`](crate::repair::repair()) cuts it off.
 ///
 /// There is one editor at a time: the file is locked (advisory, `flock` where there is that), and a
 /// second one is refused. Readers are not locked out. Those that have the file open, by position,
 /// keep what they had: the bytes of objects that are removed stay where they are, until the file is
-/// compacted ([`compact`]).
+/// compacted ([`compact()`]).
 ///
 /// ```
 /// use zt::{Dense, File, Writer};

@@ -22,7 +22,8 @@ use crate::file::{Origin, Warning};
 /// rules of their formats like those of a manifest.
 ///
 /// ```
-/// use zt::{Blob, Component, DType, FileBuilder, Kind, Memory, Object, OpenOptions, Span};
+/// use zt::foreign::{FileBuilder, Kind};
+/// use zt::{Blob, Component, DType, Memory, Object, OpenOptions, Span};
 ///
 /// let mut builder = FileBuilder::new(Kind::new("two-floats"), OpenOptions::new());
 /// let source = builder.source(Memory::new([0, 0, 128, 63, 0, 0, 0, 64]));

@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::{File, Warning};
 
 /// A rule for the numbers of an f32 component that its kind of file has and its object format does
-/// not. See [`FileBuilder::strict_values`](crate::FileBuilder::strict_values).
+/// not. See [`FileBuilder::strict_values`](crate::foreign::FileBuilder::strict_values).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ValueRule {

@@ -73,7 +73,7 @@ impl Generation {
         }
     }
 
-    /// Whether the file is made to end with it where it is named ([`crate::RepairOptions::manifest`]).
+    /// Whether the file is made to end with it where it is named ([`crate::repair::RepairOptions::manifest`]).
     /// Any other is saved to another file and never repaired in place: one of which something is not
     /// there, that of a file within, one in doubt of which not every digest is right where offsets
     /// count from the file's beginning, or one of which nothing says how long it is.

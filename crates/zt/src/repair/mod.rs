@@ -1,18 +1,21 @@
-//! A `.zt` file that was cut, torn or damaged: what is left of it.
+//! Repair of a `.zt` file that was truncated, torn or damaged.
 //!
-//! Nothing here happens by itself. [`examine`] looks and changes nothing, [`repair`] mends in place
-//! what an edit left torn, and [`Recovery::save`] writes what verifies to another file.
+//! * [`examine()`] reads and changes nothing.
+//! * [`repair()`] mends in place what an interrupted edit left.
+//! * [`Recovery::save`] writes every component that passes its checks to a new file.
 //!
 //! ```text
-//! places      where a manifest may be: one pass from the end of the file        needles
-//! candidate   what decodes strictly there, and copies of it                     view
-//! fate        which of the components that it names have their digests          ledger
-//! generation  whether it is this file's manifest or that of one within a blob
-//! recovery    what that makes of the file; save writes what is left
+//! places      offsets where a manifest may begin, in one pass from the end      needles
+//! candidate   the manifests that decode strictly there, and their copies        view
+//! fate        the components whose digests are right                            ledger
+//! generation  whether a manifest is the file's own, or of a file within a blob
+//! recovery    the result; `save` writes what is left
 //! ```
 //!
-//! Time is in proportion to the file, whatever its bytes are: what is read of manifests and of blobs
-//! has a budget of a few times the file's length, and what is kept of places has a limit.
+//! The time is proportional to the length of the file, whatever its bytes are. Reads of manifests
+//! and blobs have a budget of a few times that length, and the list of places has a limit.
+//!
+//! This room knows the rooms before it, except `check` and `diff`. No room may know this one.
 
 mod candidate;
 mod examine;
@@ -61,7 +64,8 @@ pub fn examine(source: impl Source + 'static, options: &RepairOptions<'_>) -> Re
 /// The file is locked as for an edit, and synced.
 ///
 /// ```
-/// use zt::{Dense, File, Verdict, Writer, repair};
+/// use zt::repair::{Verdict, repair};
+/// use zt::{Dense, File, Writer};
 ///
 /// let dir = tempfile::tempdir()?;
 /// let path = dir.path().join("model.zt");

@@ -14,8 +14,8 @@ pub struct RepairOptions<'p> {
     /// Told of bytes that are searched, read and written: more than the file has.
     pub progress: Option<Progress<'p>>,
     /// Where the manifest begins that is to be the file's, instead of the last one that is found:
-    /// [`crate::Generation::manifest`] of one of [`crate::Recovery::others`]. In place only where it
-    /// [is mendable](crate::Generation::is_mendable).
+    /// [`crate::repair::Generation::manifest`] of one of [`crate::repair::Recovery::others`]. In place only where it
+    /// [is mendable](crate::repair::Generation::is_mendable).
     pub manifest: Option<u64>,
 }
 

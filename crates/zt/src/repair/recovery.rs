@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::file::File;
 
 /// What was found out of a `.zt` file that may be damaged: which manifest is its own, what of it is
-/// there, and what can be done. Made by [`crate::examine`] and [`crate::repair()`].
+/// there, and what can be done. Made by [`crate::repair::examine()`] and [`crate::repair::repair()`].
 #[derive(Debug)]
 pub struct Recovery {
     byte_len: u64,

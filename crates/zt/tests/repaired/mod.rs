@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use zt::{Memory, Recovery, RepairOptions, Storage, WriteOptions, Writer, examine, repair_storage};
+use zt::repair::{Recovery, RepairOptions, examine, repair_storage};
+use zt::{Memory, Storage, WriteOptions, Writer};
 
 use crate::simulated::{self, Failure, Recorder, dense};
 

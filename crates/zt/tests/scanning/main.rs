@@ -14,9 +14,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use zt::foreign::{FileBuilder, Kind};
 use zt::{
-    Blob, Component, DType, Encoding, File, FileBuilder, HashOptions, Kind, Memory, Object,
-    OpenOptions, Source, VerifyOptions,
+    Blob, Component, DType, Encoding, File, HashOptions, Memory, Object, OpenOptions, Source,
+    VerifyOptions,
 };
 
 const PIECE: usize = 1 << 20;

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use zt::foreign::{FileBuilder, Kind};
 use zt::{
     Blob, ByteOrder, Component, DType, Dense, Digest, DigestAlgorithm, Encoding, ErrorKind, File,
-    FileBuilder, HashOptions, Kind, Memory, Object, OpenOptions, Source, Span, VerifyOptions,
-    WriteOptions,
+    HashOptions, Memory, Object, OpenOptions, Source, Span, VerifyOptions, WriteOptions,
 };
 
 use super::{Counted, PIECE, built, content, counted, dense, hash, noise, stored, verify};
