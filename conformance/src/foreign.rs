@@ -143,10 +143,7 @@ impl Case {
 
     /// Shapes, types and values of every object of `truth`.
     fn check_objects(&self, file: &File, truth: &Json, wrong: &mut Wrong) {
-        let options = HashOptions {
-            dense: true,
-            ..HashOptions::default()
-        };
+        let options = HashOptions::new().dense(true);
         let hashes = file.hash(&options).expect("no stop").objects;
         let entries = file.entries();
         for (name, truth) in truth.as_object().into_iter().flatten() {

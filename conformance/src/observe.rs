@@ -217,10 +217,7 @@ pub fn observe(opened: zt::Result<File>) -> Seen {
     let report = file
         .verify(&VerifyOptions::default())
         .expect("nobody interrupts");
-    let strict = VerifyOptions {
-        strict: true,
-        ..VerifyOptions::default()
-    };
+    let strict = VerifyOptions::new().strict(true);
     let strict = file.verify(&strict).expect("nobody interrupts");
     let refusals = |problems: &[zt::Error]| problems.iter().map(Refusal::from).collect();
     let seen = Seen {

@@ -35,10 +35,7 @@ struct Expected<'t> {
 /// Where verification is stopped, which nobody asks for.
 #[must_use]
 pub fn accepted(opened: zt::Result<File>, strict: bool) -> Option<File> {
-    let options = VerifyOptions {
-        strict,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().strict(strict);
     let file = opened.ok()?;
     let report = file.verify(&options).expect("no stop");
     report.is_ok().then_some(file)

@@ -93,10 +93,7 @@ impl NewFile {
         if !self.options.deduplicate {
             self.assert_order(&file);
         }
-        let strict = VerifyOptions {
-            strict: true,
-            ..VerifyOptions::default()
-        };
+        let strict = VerifyOptions::new().strict(true);
         let report = file.verify(&strict).expect("nobody interrupts");
         assert!(report.is_ok(), "{:?}", report.problems);
         assert_eq!(report.warnings, []);

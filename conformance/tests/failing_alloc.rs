@@ -378,10 +378,7 @@ fn verifying_hashing_and_comparing() {
     });
     for dense in [false, true] {
         reading("hash", |file| {
-            let options = HashOptions {
-                dense,
-                ..HashOptions::default()
-            };
+            let options = HashOptions::new().dense(dense);
             let hash = file.hash(&options)?;
             match hash.errors().next() {
                 Some(error) => Err(error.clone()),
@@ -390,10 +387,7 @@ fn verifying_hashing_and_comparing() {
         });
     }
     reading("diff", |file| {
-        let options = zt::diff::DiffOptions {
-            values: true,
-            ..zt::diff::DiffOptions::default()
-        };
+        let options = zt::diff::DiffOptions::new().values(true);
         let diff = zt::diff::diff(file, file, &options)?;
         let mut changes = diff.changed.iter().flat_map(|object| &object.changes);
         let error = changes.find_map(|change| match change {

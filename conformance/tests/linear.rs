@@ -43,26 +43,16 @@ fn read(source: Counted) -> zt::Result<()> {
     }
     file.attributes()?;
     // On one thread, because each has buffers of its own.
-    let verifying = VerifyOptions {
-        threads: Some(1),
-        strict: true,
-        ..VerifyOptions::default()
-    };
+    let verifying = VerifyOptions::new().threads(1).strict(true);
     file.verify(&verifying)?;
-    let hashing = HashOptions {
-        threads: Some(1),
-        ..HashOptions::default()
-    };
+    let hashing = HashOptions::new().threads(1);
     file.hash(&hashing)?;
     Ok(())
 }
 
 /// Looking for what is left of a file, and saving it.
 fn repaired(source: Counted) -> zt::Result<()> {
-    let options = RepairOptions {
-        threads: Some(1),
-        ..RepairOptions::default()
-    };
+    let options = RepairOptions::new().threads(1);
     zt::repair::examine(source, &options)?.save_to(io::sink(), None)?;
     Ok(())
 }

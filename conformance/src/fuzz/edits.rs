@@ -181,10 +181,7 @@ impl Model {
         for (name, object) in &self.objects {
             assert_object(&file, name, object);
         }
-        let options = VerifyOptions {
-            strict: true,
-            ..VerifyOptions::default()
-        };
+        let options = VerifyOptions::new().strict(true);
         let report = file.verify(&options).expect("nobody interrupts");
         for problem in &report.problems {
             assert!(self.has_gaps && problem.code() == "padding", "{problem}");

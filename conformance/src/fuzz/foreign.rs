@@ -118,10 +118,7 @@ fn open_as(bytes: &[u8], kind: Kind, strict: bool) -> zt::Result<File> {
 }
 
 fn strictly() -> VerifyOptions<'static> {
-    VerifyOptions {
-        strict: true,
-        ..VerifyOptions::default()
-    }
+    VerifyOptions::new().strict(true)
 }
 
 /// A whole file of zTensor 2, or the manifest of one: opened and read as one. What is sound in it,

@@ -10,11 +10,7 @@ use super::limits;
 
 /// A file that may be damaged: looked at, mended in place, what is left of it saved.
 pub fn repair(bytes: &[u8]) {
-    let options = RepairOptions {
-        limits: limits(),
-        threads: Some(1),
-        ..RepairOptions::default()
-    };
+    let options = RepairOptions::new().limits(limits()).threads(1);
     let storage = Arc::new(InMemory::new(bytes.to_vec()));
     let recovery = zt::repair::repair_storage(Arc::clone(&storage) as Arc<dyn Storage>, &options)
         .expect("bytes in memory can be read");

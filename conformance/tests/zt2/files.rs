@@ -35,10 +35,7 @@ fn sparse_arrays_of_the_profiles_are_views_of_ours() {
         );
     }
     // Indices as narrow as these are allowed there, so strict verification has nothing to say.
-    let options = VerifyOptions {
-        strict: true,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().strict(true);
     assert!(file.verify(&options).unwrap().is_ok());
 }
 

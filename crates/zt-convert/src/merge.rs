@@ -140,16 +140,14 @@ impl Damage {
             return Ok(Damage::Met);
         }
         // Bytes are counted when they are written.
-        let proceed = |_| {
-            options
-                .progress
-                .map_or(ControlFlow::Continue(()), |tell| tell(0))
+        let proceed = |_| match options.progress.map(|progress| progress.report(0)) {
+            Some(Err(_)) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
         };
-        let verify = VerifyOptions {
-            threads: options.write.thread_count(),
-            progress: Some(&proceed),
-            ..VerifyOptions::default()
-        };
+        let mut verify = VerifyOptions::new().progress(zt::Progress::new(&proceed));
+        if let Some(threads) = options.write.thread_count() {
+            verify = verify.threads(threads);
+        }
         let mut faults = HashMap::new();
         for problem in file.verify(&verify)?.problems {
             if problem.kind() == ErrorKind::Io || problem.code() == "allocation" {

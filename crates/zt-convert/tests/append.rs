@@ -68,10 +68,7 @@ fn objects_and_what_the_file_lacks_of_attributes_are_added() {
     }
     let attributes = file.attributes().unwrap().unwrap();
     assert_eq!(attributes, Attributes::from([("x", 1u64), ("y", 2)]));
-    let options = VerifyOptions {
-        strict: true,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().strict(true);
     assert!(file.verify(&options).unwrap().is_ok());
 }
 
@@ -111,7 +108,7 @@ fn nothing_is_changed_where_something_is_refused() {
         of_object("digest-mismatch", "c")
     );
     let mut stopped = ConvertOptions::new(ZT);
-    stopped.progress = Some(&|_| std::ops::ControlFlow::Break(()));
+    stopped.progress = Some(zt::Progress::new(&|_| std::ops::ControlFlow::Break(())));
     assert_eq!(error_of(&[&other], &stopped).0, "interrupted");
     let mut cast = ConvertOptions::new(ZT);
     cast.dtype = Some(zt::DType::I8);

@@ -82,10 +82,7 @@ fn is_told(archive: &[u8], bytes: &[u8], kind: Kind, expected: &[&str]) {
     assert_eq!(refused.code(), "header");
     let plain = file.verify(&VerifyOptions::default()).unwrap();
     assert!(plain.is_ok());
-    let strict = VerifyOptions {
-        strict: true,
-        ..VerifyOptions::default()
-    };
+    let strict = VerifyOptions::new().strict(true);
     assert_eq!(file.verify(&strict).unwrap().problems.len(), expected.len());
 }
 

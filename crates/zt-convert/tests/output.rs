@@ -122,7 +122,7 @@ fn a_failure_leaves_neither_output_nor_temporary_file() {
     let out = folder.path().join("b.zt");
     let stop = |_: u64| ControlFlow::Break(());
     let mut options = ConvertOptions::new(ZT);
-    options.progress = Some(&stop);
+    options.progress = Some(zt::Progress::new(&stop));
     let inputs = [input];
     let error = convert_to_path(&inputs, &out, false, &options).unwrap_err();
     assert_eq!(
@@ -166,7 +166,7 @@ fn progress_counts_the_bytes_of_values() {
         ControlFlow::Continue(())
     };
     let mut options = ConvertOptions::new(ZT);
-    options.progress = Some(&count);
+    options.progress = Some(zt::Progress::new(&count));
     let out = folder.path().join("b.zt");
     let summary = convert_to_path(&[input], out, false, &options).unwrap();
     assert_eq!((summary.bytes, total.into_inner()), (2_000_000, 2_000_000));
@@ -252,7 +252,7 @@ fn a_file_that_appears_meanwhile_is_replaced_on_request_alone() {
             ControlFlow::Continue(())
         };
         let mut options = ConvertOptions::new(ZT);
-        options.progress = Some(&appear);
+        options.progress = Some(zt::Progress::new(&appear));
         let result = convert_to_path(&inputs, &out, overwrite, &options);
         assert_eq!(
             result.map_err(|error| error.code()).err(),

@@ -52,10 +52,7 @@ fn truth(kind: &str, name: &str) -> Json {
 fn right(kind: &str, name: &str) -> (File, Vec<String>) {
     let file = zt_convert::open(path(kind, name)).unwrap();
     let truth = truth(kind, name);
-    let options = HashOptions {
-        dense: true,
-        ..HashOptions::default()
-    };
+    let options = HashOptions::new().dense(true);
     let hashes = file.hash(&options).unwrap().objects;
     for (name, truth) in truth["objects"].as_object().unwrap() {
         let tensor = file.tensor(name).unwrap();

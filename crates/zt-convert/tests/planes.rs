@@ -84,7 +84,7 @@ fn progress_counts_each_value_once() {
         ControlFlow::Continue(())
     };
     let mut options = to_planes();
-    options.progress = Some(&count);
+    options.progress = Some(zt::Progress::new(&count));
     let inputs = [Input::from(model(WriteOptions::new()))];
     let summary = convert(&inputs, std::io::sink(), &options).unwrap();
     assert_eq!(told.into_inner(), summary.bytes);

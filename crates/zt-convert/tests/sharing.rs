@@ -77,10 +77,7 @@ fn assert_tied(file: &File) {
             assert_eq!(spans(file, a) == spans(file, b), are_tied, "{a} and {b}");
         }
     }
-    let options = VerifyOptions {
-        strict: true,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().strict(true);
     let report = file.verify(&options).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
 }
@@ -256,7 +253,7 @@ fn progress_counts_what_is_shared() {
         ControlFlow::Continue(())
     };
     let mut options = ConvertOptions::new(ZT);
-    options.progress = Some(&progress);
+    options.progress = Some(zt::Progress::new(&progress));
     let (summary, _) = to(&options, &[model.into()]);
     assert_eq!(told.into_inner(), summary.bytes);
 }

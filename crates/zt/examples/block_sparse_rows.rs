@@ -241,10 +241,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     writer.add("matrix", &tensor.to_dense()?)?;
     writer.finish()?;
     let plain = File::from_bytes(plain)?;
-    let as_dense = DiffOptions {
-        dense: true,
-        ..DiffOptions::default()
-    };
+    let as_dense = DiffOptions::new().dense(true);
     assert!(zt::diff::diff(&file, &plain, &as_dense)?.is_same());
 
     // Without it: opens, lists, checks digests, gives the components' bytes, has no dense value.

@@ -310,7 +310,7 @@ fn what_is_tolerated_is_a_warning_and_a_problem_to_strict_readers() {
     assert_eq!((warnings.len(), warnings[0].code), (1, "header"));
     let mut options = zt::VerifyOptions::default();
     assert!(file.verify(&options).unwrap().is_ok());
-    options.strict = true;
+    options = options.strict(true);
     let report = file.verify(&options).unwrap();
     let codes = report.problems.iter().map(zt::Error::code);
     assert_eq!(codes.collect::<Vec<_>>(), ["header"]);
@@ -343,7 +343,7 @@ fn strict_verification_looks_at_values_that_have_a_rule() {
         let file = builder.build().unwrap();
         let mut options = zt::VerifyOptions::default();
         assert!(file.verify(&options).unwrap().is_ok());
-        options.strict = true;
+        options = options.strict(true);
         let problems = file.verify(&options).unwrap().problems;
         assert_eq!(problems.len(), usize::from(first.is_some()), "{rule:?}");
         for problem in problems {
@@ -420,10 +420,7 @@ fn a_value_that_breaks_its_rule_is_named_by_its_place_in_the_component() {
     let object = Object::new([20_000], "dense").with_component("data", data);
     builder.object("w", object, source);
     builder.strict_values("w", "data", zt::foreign::ValueRule::Finite);
-    let options = VerifyOptions {
-        strict: true,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().strict(true);
     let problems = builder.build().unwrap().verify(&options).unwrap().problems;
     assert!(problems[0].message().starts_with("value 19990 is"));
 }

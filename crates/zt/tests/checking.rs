@@ -11,10 +11,7 @@ use zt::{
 };
 
 fn verify(file: &File, strict: bool) -> Report {
-    let options = VerifyOptions {
-        strict,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().strict(strict);
     file.verify(&options).unwrap()
 }
 
@@ -227,10 +224,7 @@ fn unknown() -> File {
 /// Also of a role that a dense object has.
 #[test]
 fn an_object_of_an_unknown_format_has_no_dense_hash_and_no_fault() {
-    let options = HashOptions {
-        dense: true,
-        ..HashOptions::default()
-    };
+    let options = HashOptions::new().dense(true);
     let hash = unknown().hash(&options).unwrap();
     assert!(hash.content.is_some() && hash.errors().next().is_none());
     let object = hash.objects[0].1.as_ref().unwrap();
@@ -350,7 +344,7 @@ fn an_object_without_a_dense_value_has_its_identity() {
     let mut options = HashOptions::default();
     let stored = file.hash(&options).unwrap();
     assert!(stored.content.is_some() && stored.errors().next().is_none());
-    options.dense = true;
+    options = options.dense(true);
     let hash = file.hash(&options).unwrap();
     assert_eq!(hash.content, stored.content);
     let (_, object) = &hash.objects[0];
@@ -367,10 +361,7 @@ fn an_unreadable_object_leaves_no_identity_and_the_others_their_hashes() {
     let mut bytes = sample(WriteOptions::new());
     let file = File::from_bytes(bytes.clone()).unwrap();
     bytes[usize::try_from(span_of(&file, "flags", "data").offset()).unwrap()] ^= 1;
-    let options = HashOptions {
-        dense: true,
-        ..HashOptions::default()
-    };
+    let options = HashOptions::new().dense(true);
     let hash = File::from_bytes(bytes).unwrap().hash(&options).unwrap();
     assert_eq!(hash.content, None);
     assert_eq!(hash.errors().next().unwrap().code(), "digest-mismatch");

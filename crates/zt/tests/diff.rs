@@ -50,10 +50,10 @@ fn codes(codes: &[u8], logical_type: &'static str) -> NewObject<'static> {
 }
 
 fn with(values: bool, tolerance: Option<(f64, f64)>) -> DiffOptions<'static> {
-    DiffOptions {
-        values,
-        tolerance: tolerance.map(|(atol, rtol)| Tolerance { atol, rtol }),
-        ..DiffOptions::default()
+    let options = DiffOptions::new().values(values);
+    match tolerance {
+        Some((atol, rtol)) => options.tolerance(Tolerance { atol, rtol }),
+        None => options,
     }
 }
 
@@ -129,7 +129,7 @@ fn bools_that_cannot_be_read_differ_from_themselves() {
     let mut options = DiffOptions::default();
     for is_sound in [true, false] {
         for (values, dense) in [(false, false), (true, false), (false, true)] {
-            (options.values, options.dense) = (values, dense);
+            options = options.values(values).dense(dense);
             // In one piece, and in the second of two.
             for bytes in [&bytes[8_999_990..], &bytes] {
                 let found = diff(&flags(bytes), &flags(bytes), &options).unwrap();
@@ -192,7 +192,7 @@ fn objects_of_one_file_alone_are_named_in_their_order() {
     let (v, w) = (file(&[("v", one())]), file(&[("w", one())]));
     let mut options = DiffOptions::default();
     assert!(!diff(&v, &w, &options).unwrap().is_same());
-    options.nameless = true;
+    options = options.nameless(true);
     assert!(diff(&v, &w, &options).unwrap().is_same());
     assert!(!diff(&a, &b, &options).unwrap().is_same(), "which of them?");
 }
@@ -395,7 +395,7 @@ fn complex_numbers_are_measured_in_the_plane() {
 #[test]
 fn dense_values_of_two_types_are_the_same_where_the_numbers_are() {
     let mut options = with(false, None);
-    options.dense = true;
+    options = options.dense(true);
     let found = changes(array(&[1.0f32, 2.0]), array(&[1.0f64, 2.0]), &options);
     assert_eq!(kinds(&found), ["dtype"]);
     let found = changes(array(&[1.0f32, 2.0]), array(&[1i16, 3]), &options);
@@ -439,7 +439,7 @@ fn large_arrays_are_compared_to_their_end_on_any_number_of_threads() {
     let planes = file_with(WriteOptions::new().planes(), &second);
     for (other, threads) in [(&zstd, 1), (&zstd, 3), (&planes, 1), (&planes, 3)] {
         let mut options = with(true, None);
-        options.threads = Some(threads);
+        options = options.threads(threads);
         let found = diff(&plain, other, &options).unwrap();
         let found = values(&found.changed[0].changes);
         assert_eq!((found.count, found.different), (5_000_000, 6));
@@ -467,10 +467,7 @@ fn dense_values_are_compared_where_that_is_asked_for() {
     let found = diff(&dense, &planes, &with(true, None)).unwrap();
     // The parameters of the format, which no other object has.
     assert_eq!(kinds(&found.changed[0].changes), ["format", "attribute"]);
-    let options = DiffOptions {
-        dense: true,
-        ..DiffOptions::default()
-    };
+    let options = DiffOptions::new().dense(true);
     assert!(diff(&dense, &planes, &options).unwrap().is_same());
     assert!(diff(&planes, &dense, &options).unwrap().is_same());
     assert!(
@@ -607,10 +604,7 @@ fn stops_where_it_is_told_to() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             };
-            let options = DiffOptions {
-                progress: Some(&stop),
-                ..DiffOptions::default()
-            };
+            let options = DiffOptions::new().progress(zt::Progress::new(&stop));
             let error = diff(&one, &one, &options).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Interrupted, "{len} {least}");
         }

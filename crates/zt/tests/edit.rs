@@ -90,10 +90,7 @@ fn what_is_only_added_leaves_a_strictly_sound_file() -> Result {
     }
     let file = File::open(fixture.path())?;
     assert_eq!(file.len(), 4);
-    let options = VerifyOptions {
-        strict: true,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().strict(true);
     let report = file.verify(&options)?;
     assert!(report.is_ok(), "{report:?}");
     Ok(())
@@ -364,10 +361,7 @@ fn compacted_it_holds_what_it_says_and_nothing_else() -> Result {
             .span
     };
     assert_eq!(span("many"), span("tied"));
-    let options = VerifyOptions {
-        strict: true,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().strict(true);
     assert!(file.verify(&options)?.is_ok());
     assert_eq!(values(&open), expected, "who had it open still has it");
     assert_eq!(zt::compact(&path, None)?, (after, after));

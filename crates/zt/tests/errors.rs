@@ -9,12 +9,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use common::{sample, written};
-use zt::diff::DiffOptions;
 use zt::foreign::{FileBuilder, Kind};
-use zt::repair::RepairOptions;
 use zt::{
-    Blob, Component, DType, Dense, DigestAlgorithm, Error, ErrorKind, File, HashOptions, Limits,
-    Memory, Object, OpenOptions, Slice, Span, VerifyOptions, Warning, WriteOptions, Writer,
+    Blob, Component, DType, Dense, DigestAlgorithm, Error, ErrorKind, File, Limits, Memory, Object,
+    OpenOptions, Progress, Slice, Span, VerifyOptions, Warning, WriteOptions, Writer,
 };
 
 fn check(error: &Error, kind: ErrorKind, code: &str, words: &str) {
@@ -50,10 +48,7 @@ fn of_calls() {
     drop(object);
     let unfinished = writer.add("c", &one()).unwrap_err();
     let stop = |_: u64| ControlFlow::Break(());
-    let options = VerifyOptions {
-        progress: Some(&stop),
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().progress(zt::Progress::new(&stop));
     let stopped = file.verify(&options).unwrap_err();
     for (error, kind, code, words) in [
         (
@@ -202,10 +197,7 @@ fn object(offset: u64, byte_len: u64) -> Object {
 fn of_files() {
     let mut bytes = written(&one(), WriteOptions::new());
     bytes[20] = 7;
-    let strict = VerifyOptions {
-        strict: true,
-        ..VerifyOptions::default()
-    };
+    let strict = VerifyOptions::new().strict(true);
     let problems = |bytes: &[u8]| {
         let file = File::from_bytes(bytes.to_vec()).unwrap();
         file.verify(&strict).unwrap().problems
@@ -381,6 +373,7 @@ fn no_debug_text_holds_tensors() {
         "Editor {{ before: {file_text}, writer: Writer {{ objects: 5, offset: 24897, .. }}, .. }}"
     );
     let builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let go_on = |_| ControlFlow::Continue(());
     for (text, words) in [
         (format!("{file:?}"), file_text),
         (
@@ -415,23 +408,8 @@ fn no_debug_text_holds_tensors() {
             "FileBuilder { kind: Kind(\"test\"), objects: 0, .. }",
         ),
         (
-            format!("{:?}", VerifyOptions::default()),
-            "VerifyOptions { strict: false, threads: None, .. }",
-        ),
-        (
-            format!("{:?}", HashOptions::default()),
-            "HashOptions { dense: false, threads: None, .. }",
-        ),
-        (
-            format!("{:?}", DiffOptions::default()),
-            "DiffOptions { values: false, tolerance: None, dense: false, nameless: false, threads: None, .. }",
-        ),
-        (
-            format!("{:?}", RepairOptions::default()),
-            &format!(
-                "RepairOptions {{ limits: {:?}, threads: None, manifest: None, .. }}",
-                Limits::default()
-            ),
+            format!("{:?}", VerifyOptions::new().progress(Progress::new(&go_on))),
+            "VerifyOptions { strict: false, threads: None, progress: Some(Progress) }",
         ),
         (
             format!("{error:?}"),

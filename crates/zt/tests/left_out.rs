@@ -94,10 +94,7 @@ fn lengths_that_fit_are_as_good_as_those_that_are_said() {
         });
         assert!(found == expected);
         let [found, expected] = [left_out, said].map(|file| {
-            let options = HashOptions {
-                dense: true,
-                ..HashOptions::default()
-            };
+            let options = HashOptions::new().dense(true);
             let mut hash = file.hash(&options).unwrap();
             let (_, object) = hash.objects.remove(0);
             let object = object.unwrap();
@@ -271,10 +268,7 @@ fn the_length_of_values_of_an_unknown_type_is_counted() {
             assert!(*tensor.bytes(roles[0]).unwrap() == content[..]);
             let dense = tensor.to_dense().unwrap();
             assert_eq!(dense.elements().bytes.len(), roles.len() * content.len());
-            let options = HashOptions {
-                dense: true,
-                ..HashOptions::default()
-            };
+            let options = HashOptions::new().dense(true);
             let hash = file.hash(&options).unwrap();
             let object = hash.objects[0].1.clone().unwrap();
             (dense, object.dense.unwrap())

@@ -336,10 +336,7 @@ fn what_objects_share_is_compared_once() {
     let (a, of_a) = opened(&shared(&vec![1; len], None), 8);
     let (b, _) = opened(&shared(&vec![2; len], None), 8);
     let (damaged, _) = opened(&shared(&vec![1; len], Some(Digest::Crc32c(1))), 8);
-    let options = DiffOptions {
-        values: true,
-        ..DiffOptions::default()
-    };
+    let options = DiffOptions::new().values(true);
     assert_eq!(zt::diff::diff(&a, &a.clone(), &options).unwrap().same, 1000);
     let spent = of_a.load(Ordering::Relaxed);
     assert!(spent <= 4 * len as u64, "{spent}");
@@ -429,7 +426,7 @@ fn strict_verification_finds_every_range_that_overlaps_another() {
     let file = File::from_bytes(file(&data, named.into())).unwrap();
     let mut options = VerifyOptions::default();
     assert!(file.verify(&options).unwrap().is_ok());
-    options.strict = true;
+    options = options.strict(true);
     let report = file.verify(&options).unwrap();
     let found = report.problems.iter();
     let found: Vec<_> = found.map(|e| (e.code(), e.object().unwrap())).collect();

@@ -236,10 +236,7 @@ fn planes_are_verified_and_their_dense_value_is_hashed() {
     writer.add("x", &dense).unwrap();
     writer.finish().unwrap();
     let plain = File::from_bytes(plain).unwrap();
-    let options = HashOptions {
-        dense: true,
-        ..HashOptions::default()
-    };
+    let options = HashOptions::new().dense(true);
     let [planes, plain] = [planes, plain].map(|file| {
         let hash = file.hash(&options).unwrap();
         hash.objects[0].1.as_ref().unwrap().dense.clone().unwrap()

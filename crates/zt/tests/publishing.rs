@@ -115,7 +115,7 @@ fn a_copy_that_is_stopped_publishes_nothing() {
             "ramp",
             &file.tensor("ramp").unwrap(),
             &ObjectOptions::default(),
-            Some(&stop),
+            Some(zt::Progress::new(&stop)),
         )
         .unwrap_err();
     assert_eq!(

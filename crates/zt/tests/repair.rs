@@ -181,7 +181,7 @@ fn the_last_whole_generation_is_chosen() {
     assert_eq!(objects(&saved(&recovery).unwrap()), objects(&first));
 
     let mut chosen = options();
-    chosen.manifest = Some(older.manifest.offset());
+    chosen = chosen.manifest(older.manifest.offset());
     let storage = Recorder::new(&torn, Failure::Never);
     repair_storage(Arc::clone(&storage) as Arc<dyn Storage>, &chosen).unwrap();
     assert!(storage.with(|state| state.file == first));
@@ -196,14 +196,14 @@ fn the_last_whole_generation_is_chosen() {
         len,
         u64::MAX,
     ] {
-        chosen.manifest = Some(offset);
+        chosen = chosen.manifest(offset);
         let error = examine(Memory::new(torn.clone()), &chosen).unwrap_err();
         assert_eq!((error.code(), error.offset()), ("misuse", Some(offset)));
     }
     // What would be one reaches into the header.
     let manifest = look(&first).generation().unwrap().manifest;
     let start = usize::try_from(manifest.offset()).unwrap();
-    chosen.manifest = Some(3);
+    chosen = chosen.manifest(3);
     let early = [&[0; 3][..], &first[start..]].concat();
     let error = examine(Memory::new(early), &chosen).unwrap_err();
     assert_eq!((error.code(), error.offset()), ("misuse", Some(3)));
@@ -283,7 +283,7 @@ fn a_last_manifest_that_does_not_decode_keeps_the_one_before_from_being_taken() 
         };
         assert_eq!(older.standing, Standing::Whole);
         let mut chosen = options();
-        chosen.manifest = Some(older.manifest.offset());
+        chosen = chosen.manifest(older.manifest.offset());
         let storage = Recorder::new(&torn, Failure::Never);
         repair_storage(Arc::clone(&storage) as Arc<dyn Storage>, &chosen).unwrap();
         assert!(storage.with(|state| state.file == first));
@@ -398,7 +398,7 @@ fn a_manifest_that_ends_early_is_not_made_the_end_of_the_file() {
         assert!(after == torn, "what lies behind the beginning is gone");
 
         let mut chosen = options();
-        chosen.manifest = Some(manifest.offset());
+        chosen = chosen.manifest(manifest.offset());
         let storage = Recorder::new(&torn, Failure::Never);
         let recovery = repair_storage(Arc::clone(&storage) as Arc<dyn Storage>, &chosen).unwrap();
         assert_eq!(recovery.verdict(), Verdict::Damaged);

@@ -11,10 +11,7 @@ use zt::repair::{RepairOptions, Verdict, repair_storage};
 use zt::{ErrorKind, Storage};
 
 fn repair(storage: &Arc<Recorder>) -> zt::Result<Verdict> {
-    let options = RepairOptions {
-        threads: Some(1),
-        ..RepairOptions::default()
-    };
+    let options = RepairOptions::new().threads(1);
     let storage = Arc::clone(storage) as Arc<dyn Storage>;
     repair_storage(storage, &options).map(|recovery| recovery.verdict())
 }

@@ -115,7 +115,7 @@ fn what_fits_in_two_ways_is_left_to_the_caller() {
     };
     assert_eq!(other.standing, Standing::Doubtful);
     let mut chosen = options();
-    chosen.manifest = Some(other.manifest.offset());
+    chosen = chosen.manifest(other.manifest.offset());
     let recovery = examine(Memory::new(Vec::from(cut)), &chosen).unwrap();
     assert_eq!(objects(&saved(&recovery).unwrap()), objects(&inner));
     // All that it names is where it says, whosever it is.
@@ -128,7 +128,7 @@ fn what_fits_in_two_ways_is_left_to_the_caller() {
 /// The file after a repair in place by the manifest at an offset.
 fn named(bytes: &[u8], offset: u64) -> (zt::repair::Recovery, Vec<u8>) {
     let mut chosen = options();
-    chosen.manifest = Some(offset);
+    chosen = chosen.manifest(offset);
     let storage = Recorder::new(bytes, Failure::Never);
     let recovery = repair_storage(Arc::clone(&storage) as Arc<dyn Storage>, &chosen).unwrap();
     let file = storage.with(|state| state.file.clone());
@@ -412,7 +412,10 @@ fn among_more_beginnings_than_are_tried_nothing_is_taken_for_the_file() {
     many.extend_from_slice(&later[later.len() - len..]);
     many.extend_from_slice(b"junk");
     let mut options = options();
-    options.limits.overlap = 0;
+    options = options.limits(zt::Limits {
+        overlap: 0,
+        ..zt::Limits::default()
+    });
     let recovery = examine(Memory::new(many), &options).unwrap();
     assert_eq!(recovery.verdict(), Verdict::Doubtful);
     assert!(!recovery.is_exhaustive());
@@ -459,7 +462,7 @@ fn a_read_that_fails_is_told_and_misleads_nobody() {
                     calls: AtomicUsize::new(0),
                 });
                 let mut options = options();
-                options.threads = Some(1);
+                options = options.threads(1);
                 match examine(Arc::clone(&source), &options) {
                     Err(error) => {
                         assert_eq!(error.code(), "io");

@@ -34,10 +34,7 @@ fn span(file: &File, name: &str, role: &str) -> Span {
 }
 
 fn assert_verifies(file: &File) {
-    let options = VerifyOptions {
-        strict: true,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().strict(true);
     let report = file.verify(&options).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     assert!(report.warnings.is_empty(), "{:?}", report.warnings);

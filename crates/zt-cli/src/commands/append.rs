@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let mut edit = editing.begin(write)?;
     let mut options = arguments.taking.options(ZT);
     options.deduplicate = !arguments.storing.no_dedup;
-    options.progress = Some(&report);
+    options.progress = Some(zt::Progress::new(&report));
     let appended = zt_convert::append(&inputs, &mut edit.editor, &options);
     let summary = appended
         .map_err(|error| Failure::from(error.with_path(&editing.file)))

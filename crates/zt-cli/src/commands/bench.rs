@@ -346,11 +346,10 @@ impl Bench<'_> {
 
     fn verify(&self, opened: &Input) -> Result<u64, Failure> {
         let report = |bytes| self.progress.report(bytes);
-        let options = VerifyOptions {
-            threads: self.jobs,
-            progress: Some(&report),
-            ..VerifyOptions::default()
-        };
+        let mut options = VerifyOptions::new().progress(zt::Progress::new(&report));
+        if let Some(jobs) = self.jobs {
+            options = options.threads(jobs);
+        }
         let report = opened.file().verify(&options)?;
         match report.problems.into_iter().next() {
             Some(problem) => Err(problem.into()),
@@ -366,7 +365,7 @@ impl Bench<'_> {
         if let Some(jobs) = self.jobs {
             options.write = options.write.threads(jobs);
         }
-        options.progress = Some(&report);
+        options.progress = Some(zt::Progress::new(&report));
         let summary = zt_convert::convert(&[opened], io::sink(), &options)?;
         Ok((summary.bytes, summary.byte_len))
     }

@@ -44,7 +44,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         planned
     } else {
         let progress = Progress::new(Some(planned.1));
-        zt::compact(&editing.file, Some(&|bytes| progress.report(bytes)))?
+        zt::compact(
+            &editing.file,
+            Some(zt::Progress::new(&|bytes| progress.report(bytes))),
+        )?
     };
     if output.json {
         output.document(&Document {

@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let mut options = arguments.taking.options(target);
     options.write = write;
     options.deduplicate = !arguments.storing.no_dedup;
-    options.progress = Some(&report);
+    options.progress = Some(zt::Progress::new(&report));
     let converted = if to_stdout {
         convert_to_stdout(&inputs, &options)
     } else {

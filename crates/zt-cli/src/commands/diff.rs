@@ -159,22 +159,19 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let b = arguments.opening.open(&arguments.b)?;
     let progress = Progress::new(Some(decoded_len(&a).saturating_add(decoded_len(&b))));
     let report = |bytes| progress.report(bytes);
-    let mut options = DiffOptions {
-        values: arguments.values,
-        tolerance: match (arguments.atol, arguments.rtol) {
-            (None, None) => None,
-            (atol, rtol) => Some(Tolerance {
-                atol: atol.unwrap_or(0.0),
-                rtol: rtol.unwrap_or(0.0),
-            }),
-        },
-        dense: arguments.dense,
-        ..DiffOptions::default()
-    };
-    // Each array is named after its file.
-    options.nameless = a.kind() == NPY && b.kind() == NPY;
-    options.threads = arguments.jobs.threads();
-    options.progress = Some(&report);
+    let mut options = DiffOptions::new()
+        .values(arguments.values)
+        .dense(arguments.dense)
+        // The only name in such a file is its own, and two files have two.
+        .nameless(a.kind() == NPY && b.kind() == NPY)
+        .threads(arguments.jobs.threads())
+        .progress(zt::Progress::new(&report));
+    if arguments.atol.is_some() || arguments.rtol.is_some() {
+        options = options.tolerance(Tolerance {
+            atol: arguments.atol.unwrap_or(0.0),
+            rtol: arguments.rtol.unwrap_or(0.0),
+        });
+    }
     let diff = zt::diff::diff(&a, &b, &options)?;
     drop(progress);
 

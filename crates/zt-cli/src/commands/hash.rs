@@ -71,11 +71,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let file = arguments.opening.open(&arguments.file)?;
     let progress = Progress::new(Some(decoded_len(&file)));
     let report = |bytes| progress.report(bytes);
-    let options = HashOptions {
-        dense: arguments.dense,
-        threads: arguments.jobs.threads(),
-        progress: Some(&report),
-    };
+    let options = HashOptions::new()
+        .dense(arguments.dense)
+        .threads(arguments.jobs.threads())
+        .progress(zt::Progress::new(&report));
     let hash = file.hash(&options)?;
     drop(progress);
 

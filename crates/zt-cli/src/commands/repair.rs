@@ -157,12 +157,13 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     }
     let progress = Progress::new(None);
     let report = |bytes| progress.report(bytes);
-    let options = RepairOptions {
-        threads: arguments.jobs.threads(),
-        progress: Some(&report),
-        manifest: arguments.manifest,
-        ..RepairOptions::default()
-    };
+    let report = zt::Progress::new(&report);
+    let mut options = RepairOptions::new()
+        .threads(arguments.jobs.threads())
+        .progress(report);
+    if let Some(manifest) = arguments.manifest {
+        options = options.manifest(manifest);
+    }
 
     let source = FileSource::open(path).map_err(|error| blame(error.into()))?;
     let old_len = zt::Source::byte_len(&source);
@@ -172,7 +173,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     };
     let saved = match (&arguments.output, recovery.generation()) {
         (Some(out), Some(_)) if !arguments.dry_run => {
-            Some(recovery.save(out, arguments.force, Some(&report))?)
+            Some(recovery.save(out, arguments.force, Some(report))?)
         }
         _ => None,
     };

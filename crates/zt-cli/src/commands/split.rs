@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let mut options = arguments.taking.options(target);
     options.write = write;
     options.deduplicate = !arguments.storing.no_dedup;
-    options.progress = Some(&report);
+    options.progress = Some(zt::Progress::new(&report));
     let folder = match &arguments.output {
         Some(folder) => folder.clone(),
         None => arguments

@@ -114,11 +114,10 @@ fn verify(path: &Path, arguments: &Arguments) -> Result<Finding, Failure> {
     };
     let progress = Progress::new(Some(decoded_len(&file)));
     let report_progress = |bytes| progress.report(bytes);
-    let options = VerifyOptions {
-        strict: arguments.strict,
-        threads: arguments.jobs.threads(),
-        progress: Some(&report_progress),
-    };
+    let options = VerifyOptions::new()
+        .strict(arguments.strict)
+        .threads(arguments.jobs.threads())
+        .progress(zt::Progress::new(&report_progress));
     Ok(finding(file.verify(&options)?, None))
 }
 

@@ -148,7 +148,7 @@ fn bytes_that_have_changed_are_an_error_or_left_out() {
         told.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
         std::ops::ControlFlow::Continue(())
     };
-    options.progress = Some(&count);
+    options.progress = Some(zt::Progress::new(&count));
     try_to(&options, damaged()).unwrap();
     assert_eq!(told.into_inner(), summary.bytes);
     // Before a byte of values is written, looking for damage can be stopped.
@@ -158,7 +158,7 @@ fn bytes_that_have_changed_are_an_error_or_left_out() {
     };
     let mut options = ConvertOptions::new(ZT);
     options.lossy = true;
-    options.progress = Some(&stop);
+    options.progress = Some(zt::Progress::new(&stop));
     let error = try_to(&options, damaged()).unwrap_err();
     assert_eq!(error.code(), "interrupted");
 }

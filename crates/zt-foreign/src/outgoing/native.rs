@@ -9,7 +9,6 @@ use zt::{Component, ComponentWriter, DType, Encoding, Error, Planes, Progress, R
 
 use super::object::{DATA, Outgoing, Treatment};
 use super::shares::{Search, Seen, Shares, Unit, Written};
-use super::values::report;
 
 impl<'i> Outgoing<'i> {
     /// Writes the object to a `.zt` file, sharing what `shares` finds there already: all of its
@@ -157,9 +156,12 @@ impl<'i> Outgoing<'i> {
             })?;
         } else {
             let passes = codec.plane_count() as u64;
-            let share = |len| progress.map_or(ControlFlow::Continue(()), |tell| tell(len / passes));
+            let share = |len| match progress.map(|progress| progress.report(len / passes)) {
+                Some(Err(_)) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            };
             out.planes(codec, |out| {
-                overflow = self.write_values(byte_len, out, Some(&share))?;
+                overflow = self.write_values(byte_len, out, Some(Progress::new(&share)))?;
                 Ok(())
             })?;
         }
@@ -184,5 +186,5 @@ impl<'i> Outgoing<'i> {
 fn skip(seen: &Seen<'_>, shares: &mut Shares<'_>, progress: Option<Progress<'_>>) -> Result<()> {
     let byte_len = seen.written.byte_len;
     shares.byte_len += byte_len;
-    report(progress, byte_len)
+    progress.map_or(Ok(()), |progress| progress.report(byte_len))
 }

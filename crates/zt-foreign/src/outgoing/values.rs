@@ -188,7 +188,10 @@ impl Stream<'_, '_> {
         wrote.map_err(|error| End::Output(Error::from(error).with_object(name)))?;
         self.written += converted.len() as u64;
         self.read += piece.len() as u64;
-        report(self.progress, piece.len() as u64).map_err(End::Output)
+        let Some(progress) = self.progress else {
+            return Ok(());
+        };
+        progress.report(piece.len() as u64).map_err(End::Output)
     }
 
     /// Checks bools, for every kind of file: no output has values that its own reader refuses.
@@ -217,13 +220,5 @@ impl Stream<'_, '_> {
             byte_len: self.written,
             overflow: self.overflow.and_then(Overflow::found),
         }
-    }
-}
-
-/// Reports bytes that are done.
-pub(super) fn report(progress: Option<Progress<'_>>, byte_len: u64) -> Result<()> {
-    match progress.map(|progress| progress(byte_len)) {
-        Some(std::ops::ControlFlow::Break(())) => Err(Fault::Interrupted.into()),
-        _ => Ok(()),
     }
 }

@@ -151,9 +151,6 @@ pub(crate) fn found(file: &File) -> &'static str {
 
 /// Whether strict verification finds nothing.
 pub(crate) fn is_strict(file: &File) -> bool {
-    let options = VerifyOptions {
-        strict: true,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().strict(true);
     file.verify(&options).unwrap().problems.is_empty()
 }

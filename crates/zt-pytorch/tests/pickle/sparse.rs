@@ -120,10 +120,7 @@ fn indices_of_sparse_tensors_are_u64() {
     let sizes = || tuple([2, 4]);
     let read = |x: Py, numbers: &[i64]| {
         let file = opened(file(&Py::Dict(vec![("x".into(), x)]), &storages(numbers))).unwrap();
-        let options = zt::VerifyOptions {
-            strict: true,
-            ..Default::default()
-        };
+        let options = zt::VerifyOptions::new().strict(true);
         let report = file.verify(&options).unwrap();
         let problems = report.problems.iter().map(|problem| problem.code());
         (problems.collect::<Vec<_>>(), file)

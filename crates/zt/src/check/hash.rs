@@ -11,23 +11,39 @@ use crate::file::tensor::Tensor;
 use crate::file::{Entry, File};
 
 /// How a file is hashed.
-#[derive(Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct HashOptions<'p> {
-    /// Whether the dense value of every object is hashed as well.
-    pub dense: bool,
-    /// Threads; all cores where `None`.
-    pub threads: Option<usize>,
-    /// Told of decoded bytes.
-    pub progress: Option<Progress<'p>>,
+    dense: bool,
+    threads: Option<usize>,
+    progress: Option<Progress<'p>>,
 }
 
-impl std::fmt::Debug for HashOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = f.debug_struct("HashOptions");
-        debug
-            .field("dense", &self.dense)
-            .field("threads", &self.threads)
-            .finish_non_exhaustive()
+impl<'p> HashOptions<'p> {
+    /// The defaults: no dense values, on all cores.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether the dense value of every object is hashed as well.
+    #[must_use]
+    pub const fn dense(mut self, dense: bool) -> Self {
+        self.dense = dense;
+        self
+    }
+
+    /// The number of threads. The default is all cores.
+    #[must_use]
+    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+        self.threads = threads.into();
+        self
+    }
+
+    /// Reports decoded bytes.
+    #[must_use]
+    pub const fn progress(mut self, progress: Progress<'p>) -> Self {
+        self.progress = Some(progress);
+        self
     }
 }
 

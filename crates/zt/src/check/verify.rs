@@ -10,24 +10,40 @@ use crate::file::tensor::{Located, Tensor};
 use crate::file::{Entry, File, Warning};
 
 /// How a file is verified.
-#[derive(Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct VerifyOptions<'p> {
-    /// Whether what a reader tolerates and a writer must not do is a problem too: padding that is
-    /// not zero, blobs that overlap in part, indices that are not u64, blobs off the grid.
-    pub strict: bool,
-    /// Threads; all cores where `None`.
-    pub threads: Option<usize>,
-    /// Told of decoded bytes.
-    pub progress: Option<Progress<'p>>,
+    strict: bool,
+    threads: Option<usize>,
+    progress: Option<Progress<'p>>,
 }
 
-impl std::fmt::Debug for VerifyOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = f.debug_struct("VerifyOptions");
-        debug
-            .field("strict", &self.strict)
-            .field("threads", &self.threads)
-            .finish_non_exhaustive()
+impl<'p> VerifyOptions<'p> {
+    /// The defaults: not strict, on all cores.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether faults that readers tolerate are problems too: padding that is not zero, blobs that
+    /// overlap in part, indices that are not u64, unaligned blobs.
+    #[must_use]
+    pub const fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// The number of threads. The default is all cores.
+    #[must_use]
+    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+        self.threads = threads.into();
+        self
+    }
+
+    /// Reports decoded bytes.
+    #[must_use]
+    pub const fn progress(mut self, progress: Progress<'p>) -> Self {
+        self.progress = Some(progress);
+        self
     }
 }
 

@@ -1,20 +1,46 @@
-//! How long work tells how far it is, and is told to stop.
+//! Progress functions, which can also stop the work.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Fault, Result};
 
-/// Called with the number of bytes done since the last call, from any thread. [`ControlFlow::Break`]
-/// ends the work with an error of the kind [`crate::ErrorKind::Interrupted`]; nothing is published.
-pub type Progress<'p> = &'p (dyn Fn(u64) -> ControlFlow<()> + Sync);
+/// A function that is called with the number of bytes done since its last call, from any thread.
+///
+/// If it returns [`ControlFlow::Break`], the work ends with an error of the kind
+/// [`crate::ErrorKind::Interrupted`], and nothing is published.
+#[derive(Clone, Copy)]
+pub struct Progress<'p>(&'p (dyn Fn(u64) -> ControlFlow<()> + Sync));
 
-/// Reports `bytes` where somebody listens.
-pub(crate) fn report(progress: Option<Progress<'_>>, bytes: u64) -> Result<()> {
-    match progress.map(|progress| progress(bytes)) {
-        Some(ControlFlow::Break(())) => Err(Fault::Interrupted.into()),
-        _ => Ok(()),
+impl<'p> Progress<'p> {
+    /// Progress that is reported to `function`.
+    #[must_use]
+    pub const fn new(function: &'p (dyn Fn(u64) -> ControlFlow<()> + Sync)) -> Self {
+        Progress(function)
     }
+
+    /// Reports that `bytes` more are done.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Interrupted`] if the function asks to stop.
+    pub fn report(self, bytes: u64) -> Result<()> {
+        match self.0(bytes) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Fault::Interrupted.into()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Progress<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Progress")
+    }
+}
+
+/// Reports `bytes` if there is a progress function.
+pub(crate) fn report(progress: Option<Progress<'_>>, bytes: u64) -> Result<()> {
+    progress.map_or(Ok(()), |progress| progress.report(bytes))
 }
 
 /// The progress of several threads: once one of them was told to stop, all do.
@@ -52,7 +78,7 @@ mod tests {
             2 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         };
-        let gauge = Gauge::new(Some(&third));
+        let gauge = Gauge::new(Some(Progress::new(&third)));
         let goes_on: Vec<bool> = (0..6).map(|bytes| gauge.report(bytes).is_ok()).collect();
         assert_eq!(goes_on, [true, true, false, false, false, false]);
         assert_eq!(calls.into_inner(), 3);

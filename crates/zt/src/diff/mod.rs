@@ -32,34 +32,65 @@ use crate::file::{Entry, File};
 use crate::read::contents::{Key, key};
 
 /// How two files are compared.
-#[derive(Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct DiffOptions<'p> {
-    /// Whether it is measured how far values are apart.
-    pub values: bool,
-    /// Values that are no farther apart are the same. Measures, as [`DiffOptions::values`] does.
-    pub tolerance: Option<Tolerance>,
-    /// Whether objects are compared by their dense value wherever both have one: their formats and
-    /// the attributes that belong to these do not matter then.
-    pub dense: bool,
-    /// Whether the only object of one file is compared with the only one of the other whatever their
-    /// names, for kinds that have no names.
-    pub nameless: bool,
-    /// Threads; all cores where `None`.
-    pub threads: Option<usize>,
-    /// Told of bytes that were compared, of both files.
-    pub progress: Option<Progress<'p>>,
+    values: bool,
+    tolerance: Option<Tolerance>,
+    dense: bool,
+    nameless: bool,
+    threads: Option<usize>,
+    progress: Option<Progress<'p>>,
 }
 
-impl std::fmt::Debug for DiffOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = f.debug_struct("DiffOptions");
-        debug
-            .field("values", &self.values)
-            .field("tolerance", &self.tolerance)
-            .field("dense", &self.dense)
-            .field("nameless", &self.nameless)
-            .field("threads", &self.threads)
-            .finish_non_exhaustive()
+impl<'p> DiffOptions<'p> {
+    /// The defaults: metadata and bytes, by name, on all cores.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether the distance of values is measured.
+    #[must_use]
+    pub const fn values(mut self, values: bool) -> Self {
+        self.values = values;
+        self
+    }
+
+    /// Values within this tolerance are equal. Distances are measured, as with
+    /// [`DiffOptions::values`].
+    #[must_use]
+    pub const fn tolerance(mut self, tolerance: Tolerance) -> Self {
+        self.tolerance = Some(tolerance);
+        self
+    }
+
+    /// Whether objects are compared by their dense value if both have one. Their formats and the
+    /// attributes of these formats are ignored then.
+    #[must_use]
+    pub const fn dense(mut self, dense: bool) -> Self {
+        self.dense = dense;
+        self
+    }
+
+    /// Whether names are ignored if each file has one object: some kinds of files have no names.
+    #[must_use]
+    pub const fn nameless(mut self, nameless: bool) -> Self {
+        self.nameless = nameless;
+        self
+    }
+
+    /// The number of threads. The default is all cores.
+    #[must_use]
+    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+        self.threads = threads.into();
+        self
+    }
+
+    /// Reports compared bytes, of both files.
+    #[must_use]
+    pub const fn progress(mut self, progress: Progress<'p>) -> Self {
+        self.progress = Some(progress);
+        self
     }
 }
 
@@ -248,7 +279,7 @@ pub struct Extreme<T> {
 ///     File::from_bytes(bytes)
 /// };
 /// let (a, b) = (file(&[1.0, 2.0, 3.0])?, file(&[1.0, 2.5, 3.0])?);
-/// let options = DiffOptions { values: true, ..DiffOptions::default() };
+/// let options = DiffOptions::new().values(true);
 /// let diff = zt::diff::diff(&a, &b, &options)?;
 /// let Change::Values { diff, .. } = &diff.changed[0].changes[0] else { unreachable!() };
 /// assert_eq!((diff.different, diff.first), (1, Some(1)));

@@ -4,28 +4,50 @@ use zt_container::Limits;
 
 use crate::cores::progress::Progress;
 
-/// How a file is looked at to be repaired.
-#[derive(Clone, Copy, Default)]
+/// How a file is searched and repaired.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct RepairOptions<'p> {
-    /// What the file may make this process spend.
-    pub limits: Limits,
-    /// Threads; all cores where `None`.
-    pub threads: Option<usize>,
-    /// Told of bytes that are searched, read and written: more than the file has.
-    pub progress: Option<Progress<'p>>,
-    /// Where the manifest begins that is to be the file's, instead of the last one that is found:
-    /// [`crate::repair::Generation::manifest`] of one of [`crate::repair::Recovery::others`]. In place only where it
-    /// [is mendable](crate::repair::Generation::is_mendable).
-    pub manifest: Option<u64>,
+    pub(super) limits: Limits,
+    pub(super) manifest: Option<u64>,
+    pub(super) threads: Option<usize>,
+    pub(super) progress: Option<Progress<'p>>,
 }
 
-impl std::fmt::Debug for RepairOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = f.debug_struct("RepairOptions");
-        debug
-            .field("limits", &self.limits)
-            .field("threads", &self.threads)
-            .field("manifest", &self.manifest)
-            .finish_non_exhaustive()
+impl<'p> RepairOptions<'p> {
+    /// The defaults: the last manifest that is found, every limit, all cores.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What the file may make this process spend.
+    #[must_use]
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The offset of the manifest to use instead of the last one:
+    /// [`manifest`](crate::repair::Generation::manifest) of one of
+    /// [`Recovery::others`](crate::repair::Recovery::others). A file is mended in place only if that
+    /// generation [is mendable](crate::repair::Generation::is_mendable).
+    #[must_use]
+    pub const fn manifest(mut self, manifest: u64) -> Self {
+        self.manifest = Some(manifest);
+        self
+    }
+
+    /// The number of threads. The default is all cores.
+    #[must_use]
+    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+        self.threads = threads.into();
+        self
+    }
+
+    /// Reports bytes that are searched, read and written: more than the file has.
+    #[must_use]
+    pub const fn progress(mut self, progress: Progress<'p>) -> Self {
+        self.progress = Some(progress);
+        self
     }
 }

@@ -209,8 +209,8 @@ impl WriteOptions {
     /// Compresses on so many threads beside the caller's; by default on as many as there are cores.
     /// With 1, on the caller's alone. The bytes are the same.
     #[must_use]
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads);
+    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+        self.threads = threads.into();
         self
     }
 

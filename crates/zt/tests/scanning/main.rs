@@ -46,19 +46,12 @@ fn built<N: Into<String>>(
 }
 
 fn verify(file: &File, threads: usize) -> zt::Report {
-    let options = VerifyOptions {
-        threads: Some(threads),
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().threads(threads);
     file.verify(&options).unwrap()
 }
 
 fn hash(file: &File, threads: usize) -> Vec<(String, String)> {
-    let options = HashOptions {
-        threads: Some(threads),
-        dense: true,
-        ..HashOptions::default()
-    };
+    let options = HashOptions::new().threads(threads).dense(true);
     let hash = file.hash(&options).unwrap();
     let objects = hash.objects.into_iter();
     let objects = objects.map(|(name, hash)| (name, format!("{hash:?}")));

@@ -248,10 +248,7 @@ fn verified(file: &File) -> (zt::Report, u64) {
         done.fetch_add(bytes, Ordering::Relaxed);
         ControlFlow::Continue(())
     };
-    let options = VerifyOptions {
-        progress: Some(&count),
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().progress(zt::Progress::new(&count));
     let report = file.verify(&options).unwrap();
     (report, done.into_inner())
 }
@@ -267,10 +264,7 @@ fn progress_counts_every_byte_and_stops_every_thread() {
             done.fetch_add(bytes, Ordering::Relaxed);
             ControlFlow::Continue(())
         };
-        let options = HashOptions {
-            progress: Some(&count),
-            ..HashOptions::default()
-        };
+        let options = HashOptions::new().progress(zt::Progress::new(&count));
         file.hash(&options).unwrap();
         assert_eq!(done.load(Ordering::Relaxed), report.bytes, "{name}");
 
@@ -279,11 +273,9 @@ fn progress_counts_every_byte_and_stops_every_thread() {
             calls.fetch_add(1, Ordering::Relaxed);
             ControlFlow::Break(())
         };
-        let options = VerifyOptions {
-            progress: Some(&stop),
-            threads: Some(3),
-            ..VerifyOptions::default()
-        };
+        let options = VerifyOptions::new()
+            .progress(zt::Progress::new(&stop))
+            .threads(3);
         let error = file.verify(&options).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Interrupted, "{name}");
         // Those that were already asking when the first was told.
