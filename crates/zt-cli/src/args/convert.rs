@@ -9,13 +9,16 @@ use zt::{DType, Entry, Error, ErrorKind, File};
 use zt_convert::foreign::{Fault, Loss};
 use zt_convert::{ConvertOptions, FileKind, Input, Kinds, is_same_file};
 
-use crate::args::open::{OpenArgs, decoded_len};
+use crate::args::input::{InputArgs, decoded_len};
+use crate::args::write::WriteArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 
 /// The options of every command that writes the tensors of other files.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
+    #[command(flatten)]
+    write: WriteArgs,
     /// Kind of the inputs; by default, their bytes decide
     #[arg(long, value_name = "KIND", value_parser = kinds(|_| true))]
     from: Option<Kind>,
@@ -30,7 +33,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     lossy: bool,
     #[command(flatten)]
-    opening: OpenArgs,
+    input: InputArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -47,20 +50,26 @@ impl ConvertArgs {
         let mut inputs = Vec::with_capacity(paths.len());
         let mut total = 0u64;
         for path in paths {
-            let input = self.opening.input(path, self.from)?;
+            let input = self.input.open_input(path, self.from)?;
             total = total.saturating_add(decoded_len(input.file()));
             inputs.push(input);
         }
         Ok((inputs, total))
     }
 
-    /// The options of the library.
-    pub(crate) fn options<'p>(&self, target: Kind) -> ConvertOptions<'p> {
+    /// The options of the library for files of kind `target`.
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteArgs::options_for`].
+    pub(crate) fn options<'p>(&self, target: Kind) -> Result<ConvertOptions<'p>, Failure> {
         let mut options = ConvertOptions::new(target);
+        options.write = self.write.options_for(target)?;
+        options.deduplicate = !self.write.no_dedup;
         options.dense = self.dense;
         options.dtype = self.dtype.map(DType::from);
         options.lossy = self.lossy;
-        options
+        Ok(options)
     }
 
     /// Adds a hint at the option that would help: --dense, --lossy, or --force unless `is_forced`.

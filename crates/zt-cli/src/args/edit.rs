@@ -9,7 +9,7 @@ use clap::Args;
 use zt::{Editor, Error, ErrorKind, FileSource, Source, Storage, WriteOptions};
 use zt_convert::ZT;
 
-use crate::args::open::OpenArgs;
+use crate::args::input::InputArgs;
 use crate::failure::Failure;
 use crate::output::text::printable;
 
@@ -37,13 +37,25 @@ impl EditArgs {
         self.file.display().to_string()
     }
 
+    /// The line `model.zt: what was done`, with a mark for a dry run.
+    pub(crate) fn line(&self, what: &str) -> String {
+        let path = self.shown();
+        let path = printable(&path);
+        let mark = if self.dry_run {
+            " (dry run: nothing was changed)"
+        } else {
+            ""
+        };
+        format!("{path}: {what}{mark}")
+    }
+
     /// Refuses files that cannot be edited in place.
     ///
     /// # Errors
     ///
     /// Code `unsupported` for another kind and for a sharded set.
     pub(crate) fn expect_zt(&self) -> Result<(), Failure> {
-        let opened = OpenArgs::default().input(&self.file, None)?;
+        let opened = InputArgs::default().open_input(&self.file, None)?;
         let kind = opened.file().kind();
         if kind == ZT && opened.paths().len() == 1 {
             return Ok(());
@@ -127,16 +139,5 @@ impl Storage for DryRun {
 
     fn sync(&self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// The line `model.zt: what was done`, with a mark for a dry run.
-pub(crate) fn edit_line(editing: &EditArgs, what: &str) -> String {
-    let path = editing.shown();
-    let path = printable(&path);
-    if editing.dry_run {
-        format!("{path}: {what} (dry run: nothing was changed)")
-    } else {
-        format!("{path}: {what}")
     }
 }

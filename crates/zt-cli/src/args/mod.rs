@@ -2,10 +2,10 @@
 //!
 //! | group | commands | |
 //! | --- | --- | --- |
-//! | [`open`] | all that read files of any kind | `--names`, `--v2-as-bf16` |
+//! | [`input`] | all that read files of any kind | `--names`, `--v2-as-bf16` |
 //! | [`jobs`] | all that use several threads | `--jobs` |
 //! | [`convert`] | `convert`, `merge`, `split`, `append` | `--from`, `--dense`, `--dtype`, `--lossy` |
-//! | [`write`] | the same | `--zstd`, `--planes`, `--digest`, `--align`, `--no-dedup` |
+//! | [`write`], a part of `convert` | the same | `--zstd`, `--planes`, `--digest`, `--align`, `--no-dedup` |
 //! | [`edit`] | all that edit a `.zt` file in place | the file, `--dry-run` |
 //!
 //! [`glob`], [`size`] and [`value`] parse a pattern, a number of bytes and an attribute.
@@ -13,8 +13,8 @@
 pub(crate) mod convert;
 pub(crate) mod edit;
 pub(crate) mod glob;
+pub(crate) mod input;
 pub(crate) mod jobs;
-pub(crate) mod open;
 pub(crate) mod size;
 pub(crate) mod value;
 pub(crate) mod write;

@@ -77,7 +77,7 @@ impl WriteArgs {
             .map(|(flag, _)| *flag)
     }
 
-    pub(crate) fn options(&self) -> Result<WriteOptions, Failure> {
+    fn options(&self) -> Result<WriteOptions, Failure> {
         let mut options = WriteOptions::new();
         if self.planes {
             options = options.planes();

@@ -8,8 +8,7 @@ use serde::Serialize;
 use zt_convert::{Summary, ZT, is_same_file};
 
 use crate::args::convert::ConvertArgs;
-use crate::args::edit::{EditArgs, edit_line};
-use crate::args::write::WriteArgs;
+use crate::args::edit::EditArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{WarningBody, paths, warnings};
@@ -27,14 +26,12 @@ use crate::progress::Progress;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    editing: EditArgs,
+    target: EditArgs,
     /// Files of any kind; no two objects may have one name, also not with FILE
     #[arg(required = true, value_name = "IN")]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
-    storing: WriteArgs,
-    #[command(flatten)]
-    taking: ConvertArgs,
+    convert: ConvertArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -61,27 +58,25 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let editing = &arguments.editing;
-    let write = arguments.storing.options()?;
-    let (inputs, total) = arguments.taking.open(&arguments.inputs)?;
+    let target = &arguments.target;
+    let mut options = arguments.convert.options(ZT)?;
+    let (inputs, total) = arguments.convert.open(&arguments.inputs)?;
     // The library checks this too, but it does not know the file in a dry run.
     let mut read = inputs.iter().flat_map(zt_convert::Input::paths);
-    if read.any(|input| is_same_file(input, &editing.file)) {
+    if read.any(|input| is_same_file(input, &target.file)) {
         return Err(Failure::overwrite(
-            &editing.file,
+            &target.file,
             "is one of the inputs and cannot be added to itself",
         ));
     }
     let progress = Progress::new(Some(total));
     let report = |bytes| progress.report(bytes);
-    let mut edit = editing.begin(write)?;
-    let mut options = arguments.taking.options(ZT);
-    options.deduplicate = !arguments.storing.no_dedup;
+    let mut edit = target.begin(options.write.clone())?;
     options.progress = Some(zt::Progress::new(&report));
     let appended = zt_convert::append(&inputs, &mut edit.editor, &options);
     let summary = appended
-        .map_err(|error| Failure::from(error.with_path(&editing.file)))
-        .inspect_err(|failure| arguments.taking.hint(failure, &inputs, true, output))?;
+        .map_err(|error| Failure::from(error.with_path(&target.file)))
+        .inspect_err(|failure| arguments.convert.hint(failure, &inputs, true, output))?;
     let file_size = edit.commit()?;
     drop(progress);
     output.warnings(&summary.warnings);
@@ -91,8 +86,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         let names = names.map(|entry| entry.name().to_owned());
         let added: Vec<String> = names.filter(|name| !left_out.contains(name)).collect();
         output.document(&Document {
-            file: editing.shown(),
-            dry_run: editing.dry_run,
+            file: target.shown(),
+            dry_run: target.dry_run,
             inputs: paths(&arguments.inputs),
             added,
             objects: summary.objects,
@@ -103,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             warnings: warnings(&summary.warnings),
         })?;
     } else {
-        output.line(&edit_line(editing, &summary_line(&summary, file_size)))?;
+        output.line(&target.line(&summary_line(&summary, file_size)))?;
     }
     Ok(Exit::Ok)
 }

@@ -11,8 +11,8 @@ use serde::Serialize;
 use zt::{Compression, VerifyOptions, WriteOptions};
 use zt_convert::{ConvertOptions, Input};
 
+use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
-use crate::args::open::{OpenArgs, decoded_len};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::size::{human, percent};
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
-    opening: OpenArgs,
+    input: InputArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -132,7 +132,7 @@ struct Turn {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let opened = arguments.opening.input(&arguments.file, None)?;
+    let opened = arguments.input.open_input(&arguments.file, None)?;
     let file = opened.file();
     let decoded = decoded_len(file);
     let rounds = u64::from(arguments.rounds).saturating_add(1);
@@ -141,7 +141,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let progress = Progress::new(Some(work));
     let bench = Bench {
         path: &arguments.file,
-        opening: &arguments.opening,
+        input: &arguments.input,
         paths: opened.paths(),
         jobs: arguments.jobs.threads(),
         progress: &progress,
@@ -233,7 +233,7 @@ const PIECE: usize = 1 << 20;
 
 struct Bench<'a> {
     path: &'a Path,
-    opening: &'a OpenArgs,
+    input: &'a InputArgs,
     /// All files that are read; a sharded set has several.
     paths: &'a [PathBuf],
     jobs: Option<usize>,
@@ -246,7 +246,7 @@ impl Bench<'_> {
     fn turn(&self, operation: Operation) -> Result<Turn, Failure> {
         let opened = match operation {
             Operation::Open | Operation::File | Operation::Memory => None,
-            _ => Some(self.opening.input(self.path, None)?),
+            _ => Some(self.input.open_input(self.path, None)?),
         };
         let start = Instant::now();
         let (bytes, stored) = match (operation, opened) {
@@ -260,7 +260,7 @@ impl Bench<'_> {
                 (Some(bytes), Some(stored))
             }
             (_, _) => {
-                black_box(self.opening.input(self.path, None)?);
+                black_box(self.input.open_input(self.path, None)?);
                 (None, None)
             }
         };

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use crate::args::edit::{EditArgs, edit_line};
+use crate::args::edit::EditArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::size::human;
@@ -18,7 +18,7 @@ use crate::progress::Progress;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    editing: EditArgs,
+    target: EditArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -37,22 +37,22 @@ struct Document {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let editing = &arguments.editing;
-    editing.expect_zt()?;
-    let planned = zt::compacted_len(&editing.file)?;
-    let (old_len, new_len) = if editing.dry_run {
+    let target = &arguments.target;
+    target.expect_zt()?;
+    let planned = zt::compacted_len(&target.file)?;
+    let (old_len, new_len) = if target.dry_run {
         planned
     } else {
         let progress = Progress::new(Some(planned.1));
         zt::compact(
-            &editing.file,
+            &target.file,
             Some(zt::Progress::new(&|bytes| progress.report(bytes))),
         )?
     };
     if output.json {
         output.document(&Document {
-            file: editing.shown(),
-            dry_run: editing.dry_run,
+            file: target.shown(),
+            dry_run: target.dry_run,
             old_file_size: old_len,
             file_size: new_len,
         })?;
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             Some(0) | None => format!("no unused bytes, {}", human(new_len)),
             Some(saved) => format!("{} removed, {} left", human(saved), human(new_len)),
         };
-        output.line(&edit_line(editing, &what))?;
+        output.line(&target.line(&what))?;
     }
     Ok(Exit::Ok)
 }

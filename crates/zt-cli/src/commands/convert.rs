@@ -10,7 +10,6 @@ use zt::foreign::Kind;
 use zt_convert::{ConvertOptions, Input, Summary};
 
 use crate::args::convert::{ConvertArgs, kinds};
-use crate::args::write::WriteArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
 use crate::output::json::{WarningBody, paths as paths_shown, warnings};
@@ -36,12 +35,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KIND", value_parser = kinds(|kind| kind.writer().is_some()))]
     to: Option<Kind>,
     #[command(flatten)]
-    storing: WriteArgs,
+    convert: ConvertArgs,
     /// Replace OUT if it exists; an input is never replaced
     #[arg(short, long)]
     force: bool,
-    #[command(flatten)]
-    taking: ConvertArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -76,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     };
     let to_stdout = is_stdout(out);
     let target = target(arguments.to, out, to_stdout)?;
-    let write = arguments.storing.options_for(target)?;
+    let mut options = arguments.convert.options(target)?;
     if to_stdout && output.json {
         return Err(Failure::misuse(
             "stdout cannot take both OUT and the JSON document",
@@ -87,12 +84,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             "OUT would be written to the terminal: redirect stdout, or use --force",
         ));
     }
-    let (inputs, total) = arguments.taking.open(paths)?;
+    let (inputs, total) = arguments.convert.open(paths)?;
     let progress = Progress::new(Some(total));
     let report = |bytes| progress.report(bytes);
-    let mut options = arguments.taking.options(target);
-    options.write = write;
-    options.deduplicate = !arguments.storing.no_dedup;
     options.progress = Some(zt::Progress::new(&report));
     let converted = if to_stdout {
         convert_to_stdout(&inputs, &options)
@@ -100,9 +94,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         zt_convert::convert_to_path(&inputs, out, arguments.force, &options).map_err(Failure::from)
     };
     drop(progress);
-    let taking = &arguments.taking;
-    let summary =
-        converted.inspect_err(|failure| taking.hint(failure, &inputs, arguments.force, output))?;
+    let summary = converted.inspect_err(|failure| {
+        arguments
+            .convert
+            .hint(failure, &inputs, arguments.force, output);
+    })?;
     output.warnings(&summary.warnings);
     if to_stdout {
         if let Some(left_out) = left_out(&summary.left_out).strip_prefix("; ") {

@@ -8,8 +8,8 @@ use zt::diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, 
 use zt::{File, Value};
 use zt_convert::NPY;
 
+use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
-use crate::args::open::{OpenArgs, decoded_len};
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
 use crate::output::json::ErrorBody;
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
-    opening: OpenArgs,
+    input: InputArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -155,8 +155,8 @@ struct ExtremeBody<T> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let a = arguments.opening.open(&arguments.a)?;
-    let b = arguments.opening.open(&arguments.b)?;
+    let a = arguments.input.open(&arguments.a)?;
+    let b = arguments.input.open(&arguments.b)?;
     let progress = Progress::new(Some(decoded_len(&a).saturating_add(decoded_len(&b))));
     let report = |bytes| progress.report(bytes);
     let mut options = DiffOptions::new()

@@ -12,7 +12,7 @@ use zt::formats::Slice;
 use zt::{DType, Dense, Elements, Error, ErrorKind, Registry, Tensor};
 use zt_convert::{Input, is_same_file};
 
-use crate::args::open::OpenArgs;
+use crate::args::input::InputArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::files::name::file_name;
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
-    opening: OpenArgs,
+    input: InputArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -76,7 +76,7 @@ struct Extracted {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let source = arguments.opening.input(&arguments.file, None)?;
+    let source = arguments.input.open_input(&arguments.file, None)?;
     let slices = arguments
         .slice
         .as_deref()

@@ -6,8 +6,8 @@ use clap::Args;
 use serde::{Serialize, Serializer};
 use zt::{BytesHash, DenseHash, HashOptions, ObjectHash};
 
+use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
-use crate::args::open::{OpenArgs, decoded_len};
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
 use crate::output::json::{FaultBody, Pairs};
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
-    opening: OpenArgs,
+    input: InputArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -68,7 +68,7 @@ struct DenseBody<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = arguments.opening.open(&arguments.file)?;
+    let file = arguments.input.open(&arguments.file)?;
     let progress = Progress::new(Some(decoded_len(&file)));
     let report = |bytes| progress.report(bytes);
     let options = HashOptions::new()

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use zt::{File, Span};
 
-use crate::args::open::OpenArgs;
+use crate::args::input::InputArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{WarningBody, type_name, warnings};
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     /// A file of any kind, or the index of a sharded set
     file: PathBuf,
     #[command(flatten)]
-    opening: OpenArgs,
+    input: InputArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -82,7 +82,7 @@ struct Coverage {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = arguments.opening.open(&arguments.file)?;
+    let file = arguments.input.open(&arguments.file)?;
     let totals = Totals::of(&file);
     let attributes = file.attributes().map_err(Failure::Refused)?;
     let remarks = file.warnings();

@@ -7,7 +7,7 @@ use serde::Serialize;
 use zt::{Entry, File, RawComponent};
 
 use crate::args::glob;
-use crate::args::open::OpenArgs;
+use crate::args::input::InputArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{ObjectBody, WarningBody, type_name, warnings};
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATTERN", value_parser = glob::pattern)]
     glob: Option<String>,
     #[command(flatten)]
-    opening: OpenArgs,
+    input: InputArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -67,7 +67,7 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = arguments.opening.open(&arguments.file)?;
+    let file = arguments.input.open(&arguments.file)?;
     let mut entries = file.entries();
     if let Some(pattern) = &arguments.glob {
         entries.retain(|entry| glob::matches(pattern, entry.name()));

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use zt::{Error, ErrorKind, Value, WriteOptions};
 
-use crate::args::edit::{EditArgs, edit_line};
-use crate::args::open::OpenArgs;
+use crate::args::edit::EditArgs;
+use crate::args::input::InputArgs;
 use crate::args::value;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -56,7 +56,7 @@ struct Get {
     #[arg(long, requires = "key")]
     text: bool,
     #[command(flatten)]
-    opening: OpenArgs,
+    input: InputArgs,
 }
 
 /// Set an attribute of a .zt file
@@ -65,7 +65,7 @@ struct Get {
 #[derive(Debug, Args)]
 struct Set {
     #[command(flatten)]
-    editing: EditArgs,
+    target: EditArgs,
     /// Name of the attribute
     key: String,
     /// Value: JSON if it parses as JSON, else a text
@@ -82,7 +82,7 @@ struct Set {
 #[derive(Debug, Args)]
 struct Rm {
     #[command(flatten)]
-    editing: EditArgs,
+    target: EditArgs,
     /// Name of the attribute
     key: String,
 }
@@ -122,14 +122,14 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             } else {
                 value::parse(&set.value).unwrap_or_else(text)?
             };
-            change(&set.editing, &set.key, Some(value), output)
+            change(&set.target, &set.key, Some(value), output)
         }
-        Action::Rm(rm) => change(&rm.editing, &rm.key, None, output),
+        Action::Rm(rm) => change(&rm.target, &rm.key, None, output),
     }
 }
 
 fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
-    let file = get.opening.open(&get.file)?;
+    let file = get.input.open(&get.file)?;
     let attributes = file.attributes().map_err(Failure::Refused)?;
     let path = get.file.display().to_string();
     let Some(key) = &get.key else {
@@ -160,21 +160,21 @@ fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
 
 /// Sets or removes an attribute.
 fn change(
-    editing: &EditArgs,
+    target: &EditArgs,
     key: &str,
     new: Option<Value>,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
-    let mut edit = editing.begin(WriteOptions::new())?;
+    let mut edit = target.begin(WriteOptions::new())?;
     let attributes = edit.editor.attributes_mut();
     let map = attributes.get_or_insert_default();
     let old = match &new {
         Some(value) => map.insert(key, value.clone()),
         None => {
             let old = map.remove(key);
-            Some(old.ok_or_else(|| missing(key).with_path(&editing.file))?)
+            Some(old.ok_or_else(|| missing(key).with_path(&target.file))?)
         }
     };
     if map.is_empty() {
@@ -183,8 +183,8 @@ fn change(
     let file_size = edit.commit()?;
     if output.json {
         output.document(&Changed {
-            file: editing.shown(),
-            dry_run: editing.dry_run,
+            file: target.shown(),
+            dry_run: target.dry_run,
             key,
             old: old.as_ref().map(Any),
             new: new.as_ref().map(Any),
@@ -198,7 +198,7 @@ fn change(
         (Some(old), Some(new)) => format!("{} = {}, was {}", cell(key), shown(new), shown(old)),
         _ => format!("{} removed", cell(key)),
     };
-    output.line(&edit_line(editing, &what))?;
+    output.line(&target.line(&what))?;
     Ok(Exit::Ok)
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use zt::WriteOptions;
 
-use crate::args::edit::{EditArgs, edit_line};
+use crate::args::edit::EditArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::text::cell;
@@ -15,7 +15,7 @@ use crate::progress::Progress;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    editing: EditArgs,
+    target: EditArgs,
     /// Name of the object
     old: String,
     /// New name, which no other object may have
@@ -38,24 +38,24 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let Arguments { editing, old, new } = arguments;
+    let Arguments { target, old, new } = arguments;
     // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
-    let mut edit = editing.begin(WriteOptions::new())?;
+    let mut edit = target.begin(WriteOptions::new())?;
     let renamed = edit.editor.rename(old, new);
-    renamed.map_err(|error| error.with_path(&editing.file))?;
+    renamed.map_err(|error| error.with_path(&target.file))?;
     let file_size = edit.commit()?;
     if output.json {
         output.document(&Document {
-            file: editing.shown(),
-            dry_run: editing.dry_run,
+            file: target.shown(),
+            dry_run: target.dry_run,
             old,
             new,
             file_size,
         })?;
     } else {
         let what = format!("{} renamed to {}", cell(old), cell(new));
-        output.line(&edit_line(editing, &what))?;
+        output.line(&target.line(&what))?;
     }
     Ok(Exit::Ok)
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use zt::{Entry, File, Span, WriteOptions};
 
-use crate::args::edit::{EditArgs, edit_line};
+use crate::args::edit::EditArgs;
 use crate::args::glob;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -22,7 +22,7 @@ use crate::progress::Progress;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    editing: EditArgs,
+    target: EditArgs,
     /// Names of objects
     #[arg(value_name = "NAME", required_unless_present = "glob")]
     names: Vec<String>,
@@ -50,12 +50,12 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let editing = &arguments.editing;
+    let target = &arguments.target;
     // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
-    let mut edit = editing.begin(WriteOptions::new())?;
+    let mut edit = target.begin(WriteOptions::new())?;
     let removed = wanted(arguments, edit.editor.before())?;
-    let of_path = |error: zt::Error| error.with_path(&editing.file);
+    let of_path = |error: zt::Error| error.with_path(&target.file);
     for name in &removed {
         edit.editor.remove(name).map_err(of_path)?;
     }
@@ -63,8 +63,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let file_size = edit.commit()?;
     if output.json {
         output.document(&Document {
-            file: editing.shown(),
-            dry_run: editing.dry_run,
+            file: target.shown(),
+            dry_run: target.dry_run,
             removed: &removed,
             unused_bytes,
             file_size,
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         let objects = count(removed.len() as u64, "object", "objects");
         let unused = human(unused_bytes);
         let what = format!("{objects} removed; {unused} are unused until `zt compact`");
-        output.line(&edit_line(editing, &what))?;
+        output.line(&target.line(&what))?;
     }
     Ok(Exit::Ok)
 }

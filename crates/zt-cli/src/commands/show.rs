@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use zt::formats::{Scalar, Scalars, Slice};
 use zt::{Dense, Elements, File, Tensor};
 
-use crate::args::open::OpenArgs;
+use crate::args::input::InputArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::array;
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     stats: bool,
     #[command(flatten)]
-    opening: OpenArgs,
+    input: InputArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -59,7 +59,7 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = arguments.opening.open(&arguments.file)?;
+    let file = arguments.input.open(&arguments.file)?;
     let tensor = file.tensor(&arguments.name)?;
     let slices = arguments
         .slice

@@ -9,7 +9,6 @@ use zt_convert::{SAFETENSORS, Shard, Split, ZT};
 
 use crate::args::convert::{ConvertArgs, kinds};
 use crate::args::size::parse;
-use crate::args::write::WriteArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::output::Output;
@@ -50,12 +49,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KIND", value_parser = kinds(|kind| is_target(kind.kind())))]
     to: Option<Kind>,
     #[command(flatten)]
-    storing: WriteArgs,
+    convert: ConvertArgs,
     /// Replace files that exist; an input is never replaced
     #[arg(short, long)]
     force: bool,
-    #[command(flatten)]
-    taking: ConvertArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -109,7 +106,7 @@ impl From<&Shard> for ShardBody {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let files = std::slice::from_ref(&arguments.file);
-    let (inputs, total) = arguments.taking.open(files)?;
+    let (inputs, total) = arguments.convert.open(files)?;
     let kind = inputs.first().map_or(ZT, |input| input.file().kind());
     let target = arguments
         .to
@@ -119,12 +116,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             "{kind} files cannot be sharded: use --to zt or --to safetensors"
         ))
     })?;
-    let write = arguments.storing.options_for(target)?;
+    let mut options = arguments.convert.options(target)?;
     let progress = Progress::new(Some(total));
     let report = |bytes| progress.report(bytes);
-    let mut options = arguments.taking.options(target);
-    options.write = write;
-    options.deduplicate = !arguments.storing.no_dedup;
     options.progress = Some(zt::Progress::new(&report));
     let folder = match &arguments.output {
         Some(folder) => folder.clone(),
@@ -149,8 +143,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     );
     drop(progress);
     let split = split.map_err(Failure::from).inspect_err(|failure| {
-        let taking = &arguments.taking;
-        taking.hint(failure, &inputs, arguments.force, output);
+        let force = arguments.force;
+        arguments.convert.hint(failure, &inputs, force, output);
         if matches!(failure, Failure::Error(error) if error.code() == "overwrite")
             && arguments.output.is_none()
         {

@@ -6,8 +6,8 @@ use clap::Args;
 use serde::Serialize;
 use zt::{Report, VerifyOptions};
 
+use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
-use crate::args::open::{OpenArgs, decoded_len};
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
 use crate::output::json::{ErrorBody, WarningBody, warnings};
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
-    opening: OpenArgs,
+    input: InputArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -108,7 +108,7 @@ fn verify(path: &Path, arguments: &Arguments) -> Result<Finding, Failure> {
         report,
         refused,
     };
-    let file = match arguments.opening.open(path) {
+    let file = match arguments.input.open(path) {
         Ok(file) => file,
         Err(failure) => return Ok(finding(Report::default(), Some(failure))),
     };

@@ -12,7 +12,7 @@ use crate::files::path::refuse_stdin;
 
 /// The options of every command that reads files of any kind.
 #[derive(Debug, Default, Args)]
-pub(crate) struct OpenArgs {
+pub(crate) struct InputArgs {
     /// Text file with tensor names, one per line, for kinds that do not store names (SQUIZD, SLM1)
     // `extract` has an argument `names` of its own.
     #[arg(
@@ -28,15 +28,15 @@ pub(crate) struct OpenArgs {
     v2_as_bf16: bool,
 }
 
-impl OpenArgs {
+impl InputArgs {
     /// Opens the file at `path`, whatever its kind, to be read by position.
     pub(crate) fn open(&self, path: &Path) -> Result<File, Failure> {
-        self.input(path, None).map(Input::into_file)
+        self.open_input(path, None).map(Input::into_file)
     }
 
-    /// As [`OpenArgs::open`], with the paths of all files that are read. A `kind` is not detected if
+    /// As [`InputArgs::open`], with the paths of all files that are read. A `kind` is not detected if
     /// it is given.
-    pub(crate) fn input(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
+    pub(crate) fn open_input(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
         refuse_stdin(path)?;
         let mut options = InputOptions::default();
         options.names = self.names.as_ref().map(Names::read).transpose()?;
