@@ -244,24 +244,24 @@ impl Bench<'_> {
     /// Runs an operation once. It opens the file again, because an open file remembers which digests
     /// it has checked.
     fn turn(&self, operation: Operation) -> Result<Turn, Failure> {
-        let opened = match operation {
-            Operation::Open | Operation::File | Operation::Memory => None,
-            _ => Some(self.input.open_input(self.path, None)?),
-        };
+        let open = || self.input.open_input(self.path, None);
+        let opened = open()?;
         let start = Instant::now();
-        let (bytes, stored) = match (operation, opened) {
-            (Operation::File, _) => (Some(self.file()?), None),
-            (Operation::Memory, _) => return self.memory(),
-            (Operation::Stream, Some(opened)) => (Some(self.stream(&opened)?), None),
-            (Operation::Own, Some(opened)) => (Some(self.own(&opened)?), None),
-            (Operation::Verify, Some(opened)) => (Some(self.verify(&opened)?), None),
-            (Operation::Store(_, compression), Some(opened)) => {
-                let (bytes, stored) = self.store(opened, compression)?;
-                (Some(bytes), Some(stored))
+        let mut stored = None;
+        let bytes = match operation {
+            Operation::File => Some(self.file()?),
+            Operation::Memory => return self.memory(),
+            Operation::Open => {
+                black_box(open()?);
+                None
             }
-            (_, _) => {
-                black_box(self.input.open_input(self.path, None)?);
-                (None, None)
+            Operation::Stream => Some(self.stream(&opened)?),
+            Operation::Own => Some(self.own(&opened)?),
+            Operation::Verify => Some(self.verify(&opened)?),
+            Operation::Store(_, compression) => {
+                let (bytes, byte_len) = self.store(opened, compression)?;
+                stored = Some(byte_len);
+                Some(bytes)
             }
         };
         Ok(Turn {

@@ -1,16 +1,17 @@
 //! `zt ls`: list the objects of a file.
 
+use std::cmp::Reverse;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use zt::{Entry, File, RawComponent};
+use zt::File;
 
 use crate::args::glob;
 use crate::args::input::InputArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::{ObjectBody, WarningBody, type_name, warnings};
+use crate::output::json::{ObjectBody, WarningBody, warnings};
 use crate::output::size::{human, percent};
 use crate::output::table::Table;
 use crate::output::text::{cell, count, shape};
@@ -72,11 +73,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if let Some(pattern) = &arguments.glob {
         entries.retain(|entry| glob::matches(pattern, entry.name()));
     }
+    let mut objects: Vec<ObjectBody<'_>> = entries.iter().map(ObjectBody::new).collect();
     match arguments.sort {
-        Some(Sort::Name) => entries.sort_by_key(Entry::name),
-        Some(Sort::Size) => {
-            entries.sort_by_cached_key(|entry| std::cmp::Reverse(Sizes::of(entry).sum()))
-        }
+        Some(Sort::Name) => objects.sort_by_key(|object| object.name),
+        Some(Sort::Size) => objects.sort_by_key(|object| Reverse(Sizes::of(object).sum())),
         Some(Sort::Offset) | None => {}
     }
     let remarks = file.warnings();
@@ -91,148 +91,103 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             file_size: file.byte_len(),
             attributes: Attributes(attributes.as_ref()),
             warnings: warnings(&remarks),
-            objects: entries.iter().map(ObjectBody::new).collect(),
+            objects,
             extra: (!extra.is_empty()).then_some(Attributes(Some(&extra))),
         })?;
         return Ok(Exit::Ok);
     }
     output.warnings(&remarks);
     let table = if arguments.long {
-        components(&entries)
+        component_table(&objects)
     } else {
-        objects(&entries)
+        object_table(&objects)
     };
     let colored = output.colored();
     output.line(&table.render(colored))?;
-    output.line(&totals(&file, &entries))?;
+    output.line(&totals(&file, &objects))?;
     Ok(Exit::Ok)
 }
 
-fn objects(entries: &[Entry<'_>]) -> Table {
+fn object_table(objects: &[ObjectBody<'_>]) -> Table {
     let mut table = Table::new(&[
         "NAME", "FORMAT", "TYPE", "SHAPE", ">SIZE", "STORED", "DIGEST",
     ]);
-    for entry in entries {
-        let name = cell(entry.name());
-        let Ok(object) = entry.object() else {
-            table.marked_row(faulty_cells(entry, name));
-            continue;
+    for object in objects {
+        let sizes = Sizes::of(object);
+        let stored = match sizes.logical {
+            _ if object.fault.is_some() => "?".to_owned(),
+            _ if sizes.is_raw => "raw".to_owned(),
+            Some(logical) => percent(sizes.stored, logical),
+            None => human(sizes.stored),
         };
-        let sizes = Sizes::of(entry);
-        table.row([
-            name,
-            cell(&object.format),
-            type_of(entry),
-            shape(&object.shape),
-            sizes.logical.map_or_else(|| "?".to_owned(), human),
-            sizes.ratio(),
-            digests(entry),
-        ]);
+        let cells = [
+            cell(object.name),
+            known(object.format.map(cell)),
+            type_of(object),
+            known(object.shape.map(shape)),
+            known(sizes.logical.map(human)),
+            stored,
+            fault_of(object).unwrap_or_else(|| algorithms(object)),
+        ];
+        table.marked_row(object.fault.is_some(), cells);
     }
     table
 }
 
-/// The known fields of an object that cannot be read, and the code of its fault.
-fn faulty_cells(entry: &Entry<'_>, name: String) -> [String; 7] {
-    let raw = entry.raw();
-    let text = |text: Option<&str>| text.map_or_else(|| "?".to_owned(), cell);
-    let dtype = |raw: &zt::RawObject| raw.components.first().and_then(|(_, c)| c.dtype.clone());
-    let code = entry.fault().map_or("", zt::Error::code);
-    [
-        name,
-        text(raw.and_then(|raw| raw.format.as_deref())),
-        text(raw.and_then(dtype).as_deref()),
-        raw.and_then(|raw| raw.shape.as_deref())
-            .map_or_else(|| "?".to_owned(), shape),
-        "?".to_owned(),
-        "?".to_owned(),
-        format!("error[{code}]"),
-    ]
-}
-
-fn components(entries: &[Entry<'_>]) -> Table {
+fn component_table(objects: &[ObjectBody<'_>]) -> Table {
     let heads = [
         "NAME", "ROLE", "TYPE", "SHAPE", ">OFFSET", ">LENGTH", ">DECODED", "ENCODING", "DIGEST",
     ];
     let mut table = Table::new(&heads);
-    for entry in entries {
-        let mut name = cell(entry.name());
-        let Ok(object) = entry.object() else {
-            faulty_components(&mut table, entry, name);
-            continue;
-        };
-        let mut dimensions = shape(&object.shape);
-        for (role, component) in &object.components {
-            let blob = &component.blob;
-            table.row([
+    for object in objects {
+        let fault = fault_of(object);
+        let is_faulty = fault.is_some();
+        let mut name = cell(object.name);
+        let mut dimensions = known(object.shape.map(shape));
+        let number = |number: Option<u64>| known(number.map(|number| number.to_string()));
+        for component in &object.components {
+            let digest = component.digest.as_deref().map_or("-".to_owned(), cell);
+            let cells = [
                 std::mem::take(&mut name),
-                cell(role),
-                cell(type_name(component).unwrap_or("?")),
+                cell(component.role),
+                known(component.r#type.or(component.dtype).map(cell)),
                 std::mem::take(&mut dimensions),
-                blob.span.offset().to_string(),
-                blob.span.byte_len().to_string(),
-                blob.decoded_len
-                    .map_or_else(|| "?".to_owned(), |len| len.to_string()),
-                blob.encoding.as_str().to_owned(),
-                blob.digest
-                    .as_ref()
-                    .map_or_else(|| "-".to_owned(), |digest| cell(&digest.to_string())),
-            ]);
+                number(component.offset),
+                number(component.length),
+                number(component.decoded_length),
+                known(component.encoding.map(cell)),
+                fault.clone().unwrap_or(digest),
+            ];
+            table.marked_row(is_faulty, cells);
         }
         if object.components.is_empty() {
-            let mut cells = vec![name, "-".to_owned(), "-".to_owned(), dimensions];
-            cells.resize(heads.len(), "-".to_owned());
-            table.row(cells);
+            let gap = if is_faulty { "?" } else { "-" };
+            let mut cells = vec![name, gap.to_owned(), gap.to_owned(), dimensions];
+            cells.resize(heads.len() - 1, gap.to_owned());
+            cells.push(fault.unwrap_or_else(|| gap.to_owned()));
+            table.marked_row(is_faulty, cells);
         }
     }
     table
 }
 
-fn faulty_components(table: &mut Table, entry: &Entry<'_>, mut name: String) {
-    let code = entry.fault().map_or("", zt::Error::code);
-    let fault = format!("error[{code}]");
-    let raw = entry.raw();
-    let mut dimensions = raw
-        .and_then(|raw| raw.shape.as_deref())
-        .map_or_else(|| "?".to_owned(), shape);
-    let unknown = RawComponent::default();
-    let nothing = [("?".into(), unknown)];
-    let components = raw
-        .map(|raw| &raw.components[..])
-        .filter(|known| !known.is_empty());
-    for (role, component) in components.unwrap_or(&nothing) {
-        let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |n| n.to_string());
-        let text = |text: Option<&str>| text.map_or_else(|| "?".to_owned(), cell);
-        table.marked_row([
-            std::mem::take(&mut name),
-            cell(role),
-            text(
-                component
-                    .logical_type
-                    .as_deref()
-                    .or(component.dtype.as_deref()),
-            ),
-            std::mem::take(&mut dimensions),
-            number(component.offset),
-            number(component.length),
-            number(component.decoded_len),
-            text(component.encoding.as_deref()),
-            fault.clone(),
-        ]);
-    }
+fn known(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "?".to_owned())
 }
 
-fn totals(file: &File, entries: &[Entry<'_>]) -> String {
-    let logical = entries.iter().map(|entry| Sizes::of(entry).sum());
-    let logical = logical.fold(0, u64::saturating_add);
-    let objects = count(entries.len() as u64, "object", "objects");
-    let (logical, stored) = (human(logical), human(file.byte_len()));
-    let mut text = format!("{objects}, {logical} logical, {stored} on disk");
-    match entries
-        .iter()
-        .filter(|entry| entry.fault().is_some())
-        .count()
-    {
+fn fault_of(object: &ObjectBody<'_>) -> Option<String> {
+    let fault = object.fault.as_ref()?;
+    Some(format!("error[{}]", fault.code))
+}
+
+fn totals(file: &File, objects: &[ObjectBody<'_>]) -> String {
+    let logical = objects.iter().map(|object| Sizes::of(object).sum());
+    let logical = human(logical.fold(0, u64::saturating_add));
+    let stored = human(file.byte_len());
+    let number = count(objects.len() as u64, "object", "objects");
+    let mut text = format!("{number}, {logical} logical, {stored} on disk");
+    let faulty = objects.iter().filter(|object| object.fault.is_some());
+    match faulty.count() {
         0 => {}
         faulty => text.push_str(&format!(", {faulty} cannot be read")),
     }
@@ -248,24 +203,21 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(entry: &Entry<'_>) -> Self {
+    fn of(object: &ObjectBody<'_>) -> Self {
         let mut sizes = Sizes {
             logical: Some(0),
             stored: 0,
             is_raw: true,
         };
-        let Ok(object) = entry.object() else {
-            return Sizes {
-                logical: None,
-                ..sizes
-            };
-        };
-        for (_, component) in &object.components {
-            let blob = &component.blob;
-            let sum = sizes.logical.zip(blob.decoded_len);
+        if object.fault.is_some() {
+            sizes.logical = None;
+            return sizes;
+        }
+        for component in &object.components {
+            let sum = sizes.logical.zip(component.decoded_length);
             sizes.logical = sum.map(|(sum, len)| sum.saturating_add(len));
-            sizes.stored = sizes.stored.saturating_add(blob.span.byte_len());
-            sizes.is_raw &= blob.encoding == zt::Encoding::Raw;
+            sizes.stored = sizes.stored.saturating_add(component.length.unwrap_or(0));
+            sizes.is_raw &= component.encoding == Some("raw");
         }
         sizes
     }
@@ -273,42 +225,25 @@ impl Sizes {
     fn sum(&self) -> u64 {
         self.logical.unwrap_or(self.stored)
     }
-
-    fn ratio(&self) -> String {
-        match self.logical {
-            _ if self.is_raw => "raw".to_owned(),
-            Some(logical) => percent(self.stored, logical),
-            None => human(self.stored),
-        }
-    }
 }
 
 /// The type of the values: `f32`, `f8_e4m3fn`, `4-bit`.
-fn type_of(entry: &Entry<'_>) -> String {
-    let Ok(tensor) = entry.tensor() else {
-        return "?".to_owned();
-    };
-    match tensor.value_type() {
-        Some(name) => cell(&name),
-        None if tensor.object().components.is_empty() => "-".to_owned(),
-        None => "?".to_owned(),
+fn type_of(object: &ObjectBody<'_>) -> String {
+    let first = object.components.first();
+    match (&object.r#type, &object.fault) {
+        (Some(name), _) => cell(name),
+        (None, Some(_)) => known(first.and_then(|component| component.dtype).map(cell)),
+        (None, None) if first.is_none() => "-".to_owned(),
+        (None, None) => "?".to_owned(),
     }
 }
 
 /// The algorithms of an object's digests; `-` for a component without one.
-fn digests(entry: &Entry<'_>) -> String {
-    let Ok(object) = entry.object() else {
-        return "?".to_owned();
-    };
+fn algorithms(object: &ObjectBody<'_>) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for (_, component) in &object.components {
-        let name = match &component.blob.digest {
-            Some(zt::Digest::Unknown { algorithm, .. }) => algorithm,
-            Some(digest) => digest
-                .algorithm()
-                .map_or("?", |algorithm| algorithm.as_str()),
-            None => "-",
-        };
+    for component in &object.components {
+        let digest = component.digest.as_deref().unwrap_or("-");
+        let name = digest.split(':').next().unwrap_or(digest);
         if !names.contains(&name) {
             names.push(name);
         }

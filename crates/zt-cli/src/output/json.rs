@@ -72,7 +72,7 @@ impl From<&Error> for ErrorBody {
 /// The reason why an object cannot be read.
 #[derive(Serialize)]
 pub(crate) struct FaultBody {
-    code: &'static str,
+    pub(crate) code: &'static str,
     message: String,
     component: Option<String>,
 }
@@ -122,28 +122,28 @@ impl<'a> From<&'a Warning> for WarningBody<'a> {
 /// An object in a list.
 #[derive(Serialize)]
 pub(crate) struct ObjectBody<'a> {
-    name: &'a str,
-    shape: Option<&'a [u64]>,
-    format: Option<&'a str>,
+    pub(crate) name: &'a str,
+    pub(crate) shape: Option<&'a [u64]>,
+    pub(crate) format: Option<&'a str>,
     /// The type of the values, which may differ from the stored dtype: `f32`, `q4_0`.
-    r#type: Option<Text>,
+    pub(crate) r#type: Option<Text>,
     attributes: Attributes<'a>,
-    fault: Option<FaultBody>,
-    components: Vec<ComponentBody<'a>>,
+    pub(crate) fault: Option<FaultBody>,
+    pub(crate) components: Vec<ComponentBody<'a>>,
     #[serde(skip_serializing_if = "Attributes::is_empty")]
     extra: Attributes<'a>,
 }
 
 #[derive(Serialize)]
-struct ComponentBody<'a> {
-    role: &'a str,
-    dtype: Option<&'a str>,
-    r#type: Option<&'a str>,
-    encoding: Option<&'a str>,
-    offset: Option<u64>,
-    length: Option<u64>,
-    decoded_length: Option<u64>,
-    digest: Option<String>,
+pub(crate) struct ComponentBody<'a> {
+    pub(crate) role: &'a str,
+    pub(crate) dtype: Option<&'a str>,
+    pub(crate) r#type: Option<&'a str>,
+    pub(crate) encoding: Option<&'a str>,
+    pub(crate) offset: Option<u64>,
+    pub(crate) length: Option<u64>,
+    pub(crate) decoded_length: Option<u64>,
+    pub(crate) digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     byte_order: Option<&'static str>,
     #[serde(skip_serializing_if = "Attributes::is_empty")]

@@ -31,16 +31,13 @@ impl Table {
     }
 
     pub(crate) fn row<I: IntoIterator<Item = String>>(&mut self, cells: I) {
-        self.table.add_row(cells);
-        self.marked.push(false);
+        self.marked_row(false, cells);
     }
 
-    /// A coloured row, for an object at fault.
-    pub(crate) fn marked_row<I: IntoIterator<Item = String>>(&mut self, cells: I) {
-        self.row(cells);
-        if let Some(marked) = self.marked.last_mut() {
-            *marked = true;
-        }
+    /// A row that is coloured if `is_marked`, for an object at fault.
+    pub(crate) fn marked_row<I: IntoIterator<Item = String>>(&mut self, is_marked: bool, cells: I) {
+        self.table.add_row(cells);
+        self.marked.push(is_marked);
     }
 
     /// The lines, without a line break after the last.
