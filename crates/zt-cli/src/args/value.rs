@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::Value as Json;
 use zt::{Attributes, Value};
 
 use crate::failure::Failure;
@@ -20,8 +19,8 @@ use crate::failure::Failure;
 /// half a surrogate, too deep nesting, a duplicate key.
 pub(crate) fn parse(text: &str) -> Option<Result<Value, Failure>> {
     match serde_json::from_str(text) {
-        Ok(Unique(json)) => Some(match (large_integer(text), text.trim().parse::<i128>()) {
-            (None, _) => value(json),
+        Ok(FromJson(value)) => Some(match (large_integer(text), text.trim().parse::<i128>()) {
+            (None, _) => Ok(value),
             (Some(_), Ok(integer)) if integer < 0 && u64::try_from(!integer).is_ok() => {
                 Ok(Value::Negative(u64::try_from(!integer).unwrap_or(u64::MAX)))
             }
@@ -57,118 +56,92 @@ fn large_integer(text: &str) -> Option<&str> {
     numbers.find(|part| part.parse::<i64>().is_err() && part.parse::<u64>().is_err())
 }
 
-/// JSON without duplicate keys. `serde_json` alone would keep the last value of such a key.
-struct Unique(Json);
+/// A value, from JSON.
+struct FromJson(Value);
 
-impl<'de> Deserialize<'de> for Unique {
+impl<'de> Deserialize<'de> for FromJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyJson).map(Unique)
+        deserializer.deserialize_any(AnyJson).map(FromJson)
     }
 }
 
 struct AnyJson;
 
 impl<'de> Visitor<'de> for AnyJson {
-    type Value = Json;
+    type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_unit<E>(self) -> Result<Json, E> {
-        Ok(Json::Null)
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
-        Ok(value.into())
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
-        Ok(value.into())
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Unsigned(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
-        Ok(value.into())
+    /// `serde_json` gives negative numbers alone. CBOR stores them as -1 - n.
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Negative(!value.cast_unsigned()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
-        Ok(value.into())
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Float(value))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Json, E> {
-        Ok(text.into())
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::from(text))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut array = Vec::new();
-        while let Some(Unique(item)) = items.next_element()? {
+        while let Some(FromJson(item)) = items.next_element()? {
             array.push(item);
         }
-        Ok(array.into())
+        Ok(Value::Array(array))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Json, A::Error> {
-        let mut map = serde_json::Map::new();
-        while let Some((key, Unique(item))) = pairs.next_entry::<String, _>()? {
-            if map.contains_key(&key) {
+    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Value, A::Error> {
+        let mut map = Attributes::new();
+        while let Some((key, FromJson(value))) = pairs.next_entry::<String, _>()? {
+            if map.insert(key.as_str(), value).is_some() {
                 return Err(A::Error::custom(format_args!("duplicate key {key:?}")));
             }
-            map.insert(key, item);
         }
-        Ok(map.into())
+        let spelling = |(key, _): (&Value, _)| key.as_str().is_some_and(|key| key.starts_with('$'));
+        if !map.iter().any(spelling) {
+            return Ok(Value::Map(map));
+        }
+        special(&map).ok_or_else(|| {
+            A::Error::custom(
+                "of the keys with $, only $bytes, $float and $tag with value are known",
+            )
+        })
     }
 }
 
-fn value(json: Json) -> Result<Value, Failure> {
-    Ok(match json {
-        Json::Null => Value::Null,
-        Json::Bool(value) => Value::Bool(value),
-        Json::String(text) => Value::Text(text),
-        Json::Number(number) => match (number.as_u64(), number.as_i64()) {
-            (Some(value), _) => Value::Unsigned(value),
-            // Stored as -1 - n.
-            (None, Some(value)) => Value::Negative(!value.cast_unsigned()),
-            (None, None) => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Json::Array(items) => Value::Array(items.into_iter().map(value).collect::<Result<_, _>>()?),
-        Json::Object(map) if map.keys().any(|key| key.starts_with('$')) => {
-            let spelled = serde_json::to_string(&map).unwrap_or_default();
-            let meaning = special(map)?;
-            meaning.ok_or_else(|| {
-                Failure::misuse(format!(
-                    "{spelled} is not a known spelling: only $bytes, $float and $tag are"
-                ))
-            })?
+/// The value of an object with a key that begins with `$`; `None` for an unknown spelling.
+fn special(map: &Attributes) -> Option<Value> {
+    let text = |key| map.get(key).and_then(Value::as_str);
+    match (map.len(), map.get("$tag"), map.get("value")) {
+        (2, Some(Value::Unsigned(tag)), Some(value)) => {
+            Some(Value::Tag(*tag, Box::new(value.clone())))
         }
-        Json::Object(map) => {
-            let pairs = map
-                .into_iter()
-                .map(|(key, json)| Ok::<_, Failure>((Value::Text(key), value(json)?)));
-            Value::Map(pairs.collect::<Result<Attributes, _>>()?)
-        }
-    })
-}
-
-/// The value of an object with a key that begins with `$`; `None` where the spelling is unknown.
-fn special(mut map: serde_json::Map<String, Json>) -> Result<Option<Value>, Failure> {
-    let keys: Vec<&str> = map.keys().map(String::as_str).collect();
-    Ok(match keys[..] {
-        ["$bytes"] => map["$bytes"]
-            .as_str()
-            .and_then(from_base64)
-            .map(Value::Bytes),
-        ["$float"] => match map["$float"].as_str() {
-            Some("nan") => Some(Value::Float(f64::NAN)),
-            Some("inf") => Some(Value::Float(f64::INFINITY)),
-            Some("-inf") => Some(Value::Float(f64::NEG_INFINITY)),
+        (1, ..) => match (text("$bytes"), text("$float")) {
+            (Some(digits), _) => from_base64(digits).map(Value::Bytes),
+            (None, Some("nan")) => Some(Value::Float(f64::NAN)),
+            (None, Some("inf")) => Some(Value::Float(f64::INFINITY)),
+            (None, Some("-inf")) => Some(Value::Float(f64::NEG_INFINITY)),
             _ => None,
         },
-        ["$tag", "value"] | ["value", "$tag"] => match map["$tag"].as_u64() {
-            Some(tag) => Some(Value::Tag(tag, Box::new(value(map["value"].take())?))),
-            None => None,
-        },
         _ => None,
-    })
+    }
 }
 
 /// RFC 4648 §4, with padding.
