@@ -5,6 +5,7 @@
 //! terminal.
 
 pub(crate) mod array;
+pub(crate) mod base64;
 pub(crate) mod json;
 pub(crate) mod size;
 pub(crate) mod stats;

@@ -16,6 +16,8 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use zt::Value;
 
+use super::base64;
+
 /// A map of a manifest; `{}` if there is none.
 #[derive(Clone, Copy)]
 pub(crate) struct Attributes<'a>(pub(crate) Option<&'a zt::Attributes>);
@@ -49,7 +51,7 @@ impl Serialize for Any<'_> {
         match self.0 {
             Value::Unsigned(value) => serializer.serialize_u64(*value),
             Value::Negative(value) => serializer.serialize_i128(!i128::from(*value)),
-            Value::Bytes(bytes) => one(serializer, "$bytes", &base64(bytes)),
+            Value::Bytes(bytes) => one(serializer, "$bytes", &base64::encode(bytes)),
             Value::Text(text) => serializer.serialize_str(text),
             Value::Array(items) => serializer.collect_seq(items.iter().map(Any)),
             Value::Map(map) => Attributes(Some(map)).serialize(serializer),
@@ -91,39 +93,6 @@ fn one<S: Serializer, V: Serialize + ?Sized>(
     map.end()
 }
 
-/// RFC 4648 §4, with padding.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: [char; 64] = {
-        let mut digits = ['A'; 64];
-        let mut at = 0;
-        while at < 64 {
-            digits[at as usize] = match at {
-                0..26 => b'A' + at,
-                26..52 => b'a' + at - 26,
-                52..62 => b'0' + at - 52,
-                62 => b'+',
-                _ => b'/',
-            } as char;
-            at += 1;
-        }
-        digits
-    };
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let at = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4 {
-            let digit = (bits >> (18 - 6 * place)) as usize & 63;
-            text.push(if place <= group.len() {
-                DIGITS[digit]
-            } else {
-                '='
-            });
-        }
-    }
-    text
-}
-
 /// Lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -132,20 +101,6 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_become_base64_with_padding() {
-        for (bytes, text) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-        assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
-    }
 
     #[test]
     fn every_kind_of_cbor_has_a_spelling() {
