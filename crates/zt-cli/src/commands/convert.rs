@@ -136,7 +136,7 @@ fn print(
         let shared = shared(summary.shared);
         let left_out = left_out(&summary.left_out);
         output.line(&format!(
-            "{path}: {target}; {objects}, {logical} in {stored}{shared}{left_out}"
+            "{path}: {target}; {objects}, {logical} of values in {stored}{shared}{left_out}"
         ))?;
     }
     Ok(Exit::Ok)

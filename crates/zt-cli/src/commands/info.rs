@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{WarningBody, type_name, warnings};
 use crate::output::size::{human, percent};
-use crate::output::text::{cell, count, printable};
+use crate::output::text::{cell, count};
 use crate::output::value::Attributes;
 
 /// Show totals: parameters, bytes by type and format, digests, attributes
@@ -179,21 +179,17 @@ impl Totals {
         let coverage: Vec<String> = coverage
             .map(|(name, components)| format!("{name} {components}"))
             .collect();
-        let dash = |text: String| {
-            if text.is_empty() {
-                "-".to_owned()
-            } else {
-                text
-            }
-        };
         let sizes = |sizes: &BTreeMap<String, u64>| {
             let sizes = sizes
                 .iter()
                 .map(|(name, size)| format!("{} {}", cell(name), human(*size)));
-            dash(sizes.collect::<Vec<_>>().join(", "))
+            sizes.collect::<Vec<_>>().join(", ")
         };
         let mut lines = Vec::new();
-        let mut row = |name: &str, value: String| lines.push(format!("{name:<12}{value}"));
+        let mut row = |name: &str, value: String| {
+            let value = if value.is_empty() { "-" } else { &value };
+            lines.push(format!("{name:<12}{value}"));
+        };
         row("kind", cell(&kind));
         row("objects", format!("{}{faulty}, {components}", self.objects));
         row("parameters", self.parameters.to_string());
@@ -209,21 +205,16 @@ impl Totals {
         row("types", sizes(&self.bytes_by_type));
         row("formats", sizes(&self.bytes_by_format));
         row("encodings", sizes(&self.bytes_by_encoding));
-        row("digests", dash(coverage.join(", ")));
-        row(
-            "alignment",
-            self.alignment
-                .map_or_else(|| "-".to_owned(), |a| a.to_string()),
-        );
-        let text = serde_json::to_string(attributes).unwrap_or_default();
-        row(
-            "attributes",
-            if text == "{}" {
-                "-".to_owned()
-            } else {
-                cell(&printable(&text))
-            },
-        );
+        row("digests", coverage.join(", "));
+        let alignment = self.alignment.map(|alignment| alignment.to_string());
+        row("alignment", alignment.unwrap_or_default());
+        match serde_json::to_string(attributes)
+            .unwrap_or_default()
+            .as_str()
+        {
+            "{}" => row("attributes", String::new()),
+            text => row("attributes", cell(text)),
+        }
         lines
     }
 }

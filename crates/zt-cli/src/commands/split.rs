@@ -198,7 +198,7 @@ fn print(
     let of_shards = if split.index.is_none() { &left_out } else { "" };
     for shard in &split.shards {
         output.line(&format!(
-            "{}: {}, {} in {}{of_shards}",
+            "{}: {}, {} of values in {}{of_shards}",
             printable(&shard.path.display().to_string()),
             count(shard.objects, "object", "objects"),
             human(shard.bytes),
