@@ -213,7 +213,7 @@ fn a_failed_convert_leaves_nothing() {
     zt!["convert", path, dir.path().join("out.zt")].exits(1);
     zt!["convert", path, dir.path().join("out.safetensors")].exits(1);
     assert_eq!(names_in(dir.path()), before);
-    // What was there before is there after.
+    // An existing OUT stays as it was.
     let out = dir.path().join("old.zt");
     of_floats(&out, &[1.0]);
     let old = fs::read(&out).unwrap();

@@ -12,8 +12,8 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 pub(crate) struct WriteArgs {
     /// Compress with zstd at this level, from -7 to 22 [default: 3]; `auto` decides for each
-    /// component from a sample. A component that does not shrink stays raw. Without --zstd, OUT is
-    /// not compressed, even if an input is
+    /// component from a sample. A component that does not shrink stays raw. Without --zstd, the
+    /// output is not compressed, even if an input is
     #[arg(
         long,
         value_name = "LEVEL",
