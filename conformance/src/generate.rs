@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use zt::formats::ggml::BLOCK_TYPES;
 use zt::formats::{Packing, Planes, Quantization, ZeroKind};
+use zt::ggml::BLOCK_TYPES;
 use zt::manifest::Text;
 use zt::{
     Attributes, Buffer, Compression, DType, Dense, DigestAlgorithm, Elements, NewObject,

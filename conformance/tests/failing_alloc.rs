@@ -26,8 +26,8 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use zt::formats::ggml::{BLOCK_TYPES, BlockType, Blocks};
 use zt::formats::{Packing, Quantization};
+use zt::ggml::{BLOCK_TYPES, BlockType, Blocks};
 use zt::{
     Compression, Coo, Csr, DType, Dense, DigestAlgorithm, Entry, ErrorKind, File, HashOptions,
     Memory, QuantizedGroup, Slice, Source, ToObject, VerifyOptions, WriteOptions,

@@ -1,8 +1,8 @@
 //! `cargo xtask graph`: the architecture, kept by a program instead of by vigilance.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-foreign <- zt-zip <- each kind <- zt-convert <- zt-cli
-//!                                                                                         zt-convert <- zt-conformance <- zt-benches
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- zt-zip <- each kind <- zt-convert <- zt-cli
+//!                                                                                                    zt-convert <- zt-conformance <- zt-benches
 //! ```
 //!
 //! An arrow points at the dependency, and a crate may use everything to its left. Two kinds never
@@ -21,6 +21,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "zt-container",
     "zt-manifest",
     "zt-formats",
+    "zt-ggml",
     "zt",
     "zt-pickle",
     "zt-foreign",

@@ -7,7 +7,7 @@ use std::fs;
 use common::{attributes, bytes, damaged, faulty, keys, of_unknown_format, sample};
 use serde_json::json;
 use tempfile::tempdir;
-use zt::formats::ggml::{BlockType, Blocks};
+use zt::ggml::{BlockType, Blocks};
 use zt::{Dense, Writer};
 
 #[test]

@@ -1,4 +1,5 @@
-//! Attributes that a format reads: of the type it asks for, or a fault that names them.
+//! Reading the attributes of an object: a value of the type that the format asks for, or an error
+//! that names the attribute (`attribute`).
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::{Map, Value};
@@ -7,17 +8,29 @@ use crate::error::abridged;
 use crate::{AttributeFault, Error, Result, Violation};
 
 /// The text of this attribute; `None` where there is no such attribute.
-pub(crate) fn text<'a>(attributes: &'a Map, name: &'static str) -> Result<Option<&'a str>> {
+///
+/// # Errors
+///
+/// Malformed: the attribute is not a text.
+pub fn text<'a>(attributes: &'a Map, name: &'static str) -> Result<Option<&'a str>> {
     typed(attributes, name, Value::as_str, "a text")
 }
 
 /// The bool of this attribute; `None` where there is no such attribute.
-pub(crate) fn bool(attributes: &Map, name: &'static str) -> Result<Option<bool>> {
+///
+/// # Errors
+///
+/// Malformed: the attribute is not a bool.
+pub fn bool(attributes: &Map, name: &'static str) -> Result<Option<bool>> {
     typed(attributes, name, Value::as_bool, "a bool")
 }
 
 /// The number of this attribute; `None` where there is no such attribute.
-pub(crate) fn unsigned(attributes: &Map, name: &'static str) -> Result<Option<u64>> {
+///
+/// # Errors
+///
+/// Malformed: the attribute is not an unsigned integer.
+pub fn unsigned(attributes: &Map, name: &'static str) -> Result<Option<u64>> {
     typed(attributes, name, Value::as_u64, "an unsigned integer")
 }
 
@@ -35,18 +48,21 @@ fn typed<'a, T>(
 }
 
 /// The error for a format that cannot do without this attribute.
-pub(crate) fn missing(name: &'static str) -> Error {
+#[must_use]
+pub fn missing(name: &'static str) -> Error {
     fault(name, AttributeFault::Missing)
 }
 
 /// The error for a text that is none of those expected.
-pub(crate) fn other_text(name: &'static str, found: &str, expected: &'static str) -> Error {
+#[must_use]
+pub fn other_text(name: &'static str, found: &str, expected: &'static str) -> Error {
     let found = abridged(found);
     fault(name, AttributeFault::Text { found, expected })
 }
 
 /// The error for a number outside its range.
-pub(crate) fn out_of_range(name: &'static str, found: u64, min: u64, max: u64) -> Error {
+#[must_use]
+pub fn out_of_range(name: &'static str, found: u64, min: u64, max: u64) -> Error {
     fault(name, AttributeFault::Range { found, min, max })
 }
 

@@ -2,7 +2,7 @@
 //! registry of them.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-convert <- zt-cli
 //!                                ^ here
 //!
 //!   metadata: Signature --Registry::check--> sound, or the rule it breaks
@@ -34,7 +34,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod attribute;
+pub mod attribute;
 mod buffer;
 mod cast;
 mod dense;
@@ -43,7 +43,6 @@ mod elements;
 mod error;
 mod format;
 mod fp8;
-pub mod ggml;
 mod index;
 mod logical;
 mod number;

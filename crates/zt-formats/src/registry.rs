@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock};
 
 use zt_manifest::{DType, Text};
 
-use crate::ggml::{BLOCK_TYPES, BlockFormat};
 use crate::{
     DenseFormat, Elements, LogicalType, ObjectFormat, PlanesFormat, Quantized4BitFormat,
     QuantizedGroupFormat, Result, Signature, SparseCooFormat, SparseCsrFormat, Violation, logical,
@@ -45,8 +44,7 @@ struct Entries {
 
 impl Registry {
     /// Everything in the specification: its formats (§9), `quantized_4bit` of 1.0 and its logical
-    /// types (§7.2); and the blocks of GGUF files ([`ggml`](crate::ggml)) and
-    /// our own `zt.planes/1`.
+    /// types (§7.2); and our own `zt.planes/1`.
     #[must_use]
     pub fn builtin() -> Self {
         static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
@@ -57,8 +55,6 @@ impl Registry {
                 .with_format(QuantizedGroupFormat)
                 .with_format(Quantized4BitFormat)
                 .with_format(PlanesFormat);
-            let blocks = BLOCK_TYPES.iter().map(BlockFormat);
-            let registry = blocks.fold(registry, Registry::with_format);
             let with = Registry::with_logical_type;
             logical::BUILTIN.iter().cloned().fold(registry, with)
         });

@@ -3,7 +3,6 @@
 // Clippy takes only the tests themselves for tests.
 #![allow(clippy::unwrap_used)]
 
-use zt_formats::ggml::{BlockType, Blocks};
 use zt_formats::{
     Complex, Coo, Csr, Dense, Elements, Packing, Planes, Quantization, Quantized4Bit,
     QuantizedGroup, Registry, ToObject, bf16,
@@ -62,14 +61,4 @@ fn every_format_gives_the_values_whose_type_it_says() {
     assert_dense(&group, &[3], (&expected).into());
     let four_bit = Quantized4Bit::new([1, 3], words, &[0.5f32], &[2f32]).unwrap();
     assert_dense(&four_bit, &[1, 3], (&expected).into());
-
-    // A scale of 2 as f16, and the values of 8 bits.
-    let mut block = vec![0x00, 0x40];
-    block.extend((0u8..32).map(u8::wrapping_neg));
-    let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
-    let blocks = Blocks::new(q8_0, [32], &block[..]).unwrap();
-    let expected: Vec<f32> = (0u8..32)
-        .map(|value| 0.0 - 2.0 * f32::from(value))
-        .collect();
-    assert_dense(&blocks, &[32], (&expected).into());
 }

@@ -169,7 +169,6 @@ fn the_type_of_values_is_what_the_format_says_and_else_that_of_the_component() {
         ("dense", data(DType::U8, Some("f8_e5m2")), "f8_e5m2"),
         ("acme.unknown/1", data(DType::I8, None), "i8"),
         ("quantized_4bit", data(DType::U8, None), "4-bit"),
-        ("gguf.iq2_xxs/1", data(DType::U8, None), "iq2_xxs"),
         (
             "sparse_coo",
             vec![
@@ -290,7 +289,6 @@ fn only_indices_are_looked_at_and_only_parameters_go_with_the_format() {
         ("quantized_group", none, &group),
         ("quantized_4bit", none, none),
         ("zt.planes/1", none, &["dtype", "type"]),
-        ("gguf.q4_0/1", none, &["byte_order"]),
     ] {
         let format = registry.format(id).unwrap();
         assert_eq!(format.id(), id);
@@ -315,7 +313,6 @@ fn a_value_is_made_of_the_roles_of_its_format_and_of_no_others() {
         ("quantized_group", &["packed_weight", "scales", "zeros"]),
         ("quantized_4bit", &["data", "scale", "zero_point"]),
         ("zt.planes/1", &["plane0", "plane1"]),
-        ("gguf.q4_0/1", &["data"]),
         ("acme.opaque/1", &["plane2", "note"]), // Nobody says.
     ] {
         let format = registry.format(id).unwrap();

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 
 use proptest::prelude::*;
-use zt_formats::ggml::BlockType;
 use zt_formats::{
     Complex, Coo, Csr, Dense, Element, Elements, F8E4M3Fn, F8E5M2FnUz, Packing, Parts, Planes,
     Quantization, Quantized4Bit, QuantizedGroup, Registry, ToObject, View, ZeroKind, bf16,
@@ -373,17 +372,10 @@ impl ExtendWith for Map {
     }
 }
 
-/// The formats, those of blocks as often as one of the others.
 fn format_ids() -> impl Strategy<Value = String> {
     let registry = Registry::builtin();
     let ids = registry.formats().map(|format| format.id().to_owned());
-    let (blocks, others): (Vec<_>, Vec<_>) =
-        ids.partition(|id| BlockType::from_format(id).is_some());
-    let weight = u32::try_from(others.len()).unwrap();
-    prop_oneof![
-        1 => prop::sample::select(blocks),
-        weight => prop::sample::select(others),
-    ]
+    prop::sample::select(ids.collect::<Vec<_>>())
 }
 
 fn roles_of(id: &str) -> &'static [&'static str] {
@@ -395,7 +387,7 @@ fn roles_of(id: &str) -> &'static [&'static str] {
         "zt.planes/1" => &[
             "plane0", "plane1", "plane2", "plane3", "plane4", "plane5", "plane6", "plane7",
         ],
-        // Of `dense` and of all that have blocks; a format to come shows up without a role.
+        // Of `dense`; a format to come shows up without a role.
         _ => &["data"],
     }
 }
@@ -430,13 +422,9 @@ fn anything() -> impl Strategy<Value = (String, Parts<'static>)> {
 fn fit(id: &str, parts: &mut Parts<'_>) {
     let registry = Registry::builtin();
     let format = registry.format(id).unwrap();
-    let block_type = BlockType::from_format(id);
-    if let (Some(block_type), Some(last)) = (block_type, parts.shape.to_mut().last_mut()) {
-        *last = last.saturating_mul(block_type.block_len());
-    }
     for at in 0..parts.elements.len() {
         let role = parts.elements[at].0.clone();
-        if block_type.is_some() || id == Planes::FORMAT {
+        if id == Planes::FORMAT {
             // Elements of u8.
             parts.elements[at].1 = Elements::from(parts.elements[at].1.bytes.to_vec());
         }

@@ -1,7 +1,7 @@
 //! The types of tensors, by number.
 
 use zt::DType;
-use zt::formats::ggml::BlockType;
+use zt::ggml::BlockType;
 
 /// What a tensor's elements are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

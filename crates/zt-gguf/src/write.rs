@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use zt::formats::element_count;
-use zt::formats::ggml::BlockType;
+use zt::ggml::BlockType;
 use zt::{Attributes, ByteOrder, Error, Progress, Result};
 use zt_foreign::{Fault, Job, Loss, Merged, Outgoing, Overflow, Sink};
 

@@ -216,7 +216,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         indices: (&[1, 0]).into(),
         indptr: (&[0, 1, 2]).into(),
     };
-    let registry = Registry::builtin().with_format(BsrFormat);
+    let registry = zt::registry().with_format(BsrFormat);
 
     let mut bytes = Vec::new();
     let options = WriteOptions::new().registry(registry.clone());

@@ -37,7 +37,7 @@
 //! | mend a file that was torn, save what is left of a damaged one | [`repair`] |
 //! | check everything, identify tensors | [`File::verify`], [`File::hash`] |
 //! | compare files | [`diff`] |
-//! | add an object format or a logical type | [`ObjectFormat`], [`Registry`] |
+//! | add an object format or a logical type | [`ObjectFormat`], [`registry`] |
 //! | open another format as a [`File`] | [`foreign`], the crate `zt-convert` |
 //!
 //! Files are not trusted: damage and malice give an [`Error`] with a stable code, never a panic.
@@ -62,7 +62,7 @@ pub use check::verify::{Report, VerifyOptions};
 pub use cores::progress::Progress;
 pub use edit::{Editor, Storage, compact, compacted_len};
 pub use error::{Error, ErrorKind, Result, codes};
-pub use file::open::{OpenOptions, Verify};
+pub use file::open::{OpenOptions, Verify, registry};
 pub use file::tensor::{ComponentReader, Tensor};
 pub use file::{Entry, File, Warning};
 pub use read::dense_reader::DenseReader;
@@ -100,5 +100,7 @@ pub use zt_manifest::{
 pub use zt_container as container;
 /// The layer that knows what bytes mean.
 pub use zt_formats as formats;
+/// The block formats of GGUF.
+pub use zt_ggml as ggml;
 /// The layer that knows the manifest.
 pub use zt_manifest as manifest;

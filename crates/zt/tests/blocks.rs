@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use zt::formats::ggml::{BLOCK_TYPES, BlockType, Blocks};
 use zt::formats::{Elements, Parts};
+use zt::ggml::{BLOCK_TYPES, BlockType, Blocks};
 use zt::{Bytes, DType, File, Slice, Writer};
 
 /// Larger than what one core takes at a time, and no multiple of it.

@@ -280,7 +280,7 @@ impl ObjectFormat for Scaled {
 #[test]
 fn the_file_that_is_there_is_held_to_the_formats_of_the_caller() -> Result {
     let fixture = Fixture::new()?;
-    let registry = Registry::builtin().with_format(Scaled);
+    let registry = zt::registry().with_format(Scaled);
     let edit = WriteOptions::new()
         .registry(registry)
         .edit(fixture.path())?;

@@ -14,7 +14,7 @@ use common::{agree, any_slice, counted, every_source, files_of, graph, span_of, 
 use proptest::prelude::*;
 use zt::container::codec::FrameCompressor;
 use zt::foreign::{FileBuilder, Kind};
-use zt::formats::ggml::{BlockType, Blocks};
+use zt::ggml::{BlockType, Blocks};
 use zt::{
     Attributes, Blob, ByteOrder, Component, DType, Dense, Elements, Encoding, File, Limits, Memory,
     NewObject, Object, ObjectFormat, OpenOptions, Parts, Planes, Quantized4Bit, Registry,

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use zt::formats::ggml::{BlockType, Blocks};
+use zt::ggml::{BlockType, Blocks};
 use zt::{Attributes, ByteOrder, DType, Dense, ErrorKind, File, Value, Writer};
 use zt_convert::{ConvertOptions, GGUF, Input, convert};
 

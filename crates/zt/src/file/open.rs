@@ -1,7 +1,7 @@
 //! How a file is opened: limits, registry, verification, strictness.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl OpenOptions {
         self
     }
 
-    /// The formats and logical types to understand, instead of the built-in ones.
+    /// The formats and logical types to understand, instead of [`registry`](crate::registry).
     #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {
         self.registry = Some(registry);
@@ -121,8 +121,17 @@ impl OpenOptions {
     }
 
     pub(crate) fn registry_or_builtin(&self) -> Registry {
-        self.registry.clone().unwrap_or_else(Registry::builtin)
+        self.registry.clone().unwrap_or_else(registry)
     }
+}
+
+/// The formats and logical types that are known unless options name others:
+/// [`Registry::builtin`] and [`ggml`](crate::ggml). Start from these to add one of your own:
+/// `OpenOptions::new().registry(zt::registry().with_format(MyFormat))`.
+#[must_use]
+pub fn registry() -> Registry {
+    static BUILTIN: LazyLock<Registry> = LazyLock::new(|| zt_ggml::register(Registry::builtin()));
+    BUILTIN.clone()
 }
 
 /// Opens the file at `path` and what `open` makes of it; again, up to 16 times, for as long as the

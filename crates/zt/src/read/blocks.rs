@@ -1,7 +1,7 @@
 //! Quantized blocks of ggml, made floats of on all cores.
 
-use zt_formats::ggml::{BlockType, Blocks};
 use zt_formats::{Buffer, Dense, Elements};
+use zt_ggml::{BlockType, Blocks};
 use zt_manifest::{ByteOrder, DType};
 
 use crate::cores::parallel;

@@ -220,7 +220,7 @@ impl WriteOptions {
         self.threads
     }
 
-    /// The formats that objects are checked against, instead of the built-in ones.
+    /// The formats that objects are checked against, instead of [`registry`](crate::registry).
     #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {
         self.registry = Some(registry);

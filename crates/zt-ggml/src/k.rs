@@ -1,6 +1,6 @@
 //! The K-quants: 256 values in 8 or 16 groups, with a scale for each group under one for all.
 
-use super::kernel::half;
+use crate::kernel::half;
 
 /// `scales`: 16 bytes, a 4-bit scale below a 4-bit minimum; values of 2 bits; `d`, `dmin`: f16.
 pub(super) fn q2_k(block: &[u8; 84], out: &mut [f32; 256]) {

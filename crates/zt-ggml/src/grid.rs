@@ -1,7 +1,7 @@
 //! The types whose indices name eight or four values at a time in a fixed grid, with signs apart.
 
-use super::grids::{IQ1, IQ2_S, IQ2_XS, IQ2_XXS, IQ3_S, IQ3_XXS};
-use super::kernel::half;
+use crate::grids::{IQ1, IQ2_S, IQ2_XS, IQ2_XXS, IQ3_S, IQ3_XXS};
+use crate::kernel::half;
 
 /// `d: f16`; for every 32 values, four indices, four sets of signs and a scale of 4 bits.
 pub(super) fn iq2_xxs(block: &[u8; 66], out: &mut [f32; 256]) {
@@ -172,8 +172,8 @@ fn nibble(bytes: &[u8], at: usize) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::grids::unpacked;
     use super::*;
+    use crate::grids::unpacked;
 
     /// The first eight entries of a grid as `ggml-common.h` writes them, in one number whose lowest
     /// byte is the first value. The compiler has unpacked the grid, and the test does it again.

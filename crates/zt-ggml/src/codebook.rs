@@ -1,6 +1,6 @@
 //! The types whose 4 bits name a value of a fixed list.
 
-use super::kernel::{half, low_and_high};
+use crate::kernel::{half, low_and_high};
 
 /// The values of IQ4_NL and IQ4_XS, spaced as weights are distributed.
 const NON_LINEAR: [f32; 16] = [

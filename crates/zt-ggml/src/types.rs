@@ -5,8 +5,8 @@ use std::fmt;
 
 use zt_manifest::ByteOrder;
 
-use super::kernel::each;
-use super::{codebook, grid, k, simple};
+use crate::kernel::each;
+use crate::{codebook, grid, k, simple};
 
 /// A quantized type of ggml: so many values in a block of so many bytes. See [`BLOCK_TYPES`].
 #[derive(Clone, Copy)]

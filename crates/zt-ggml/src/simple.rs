@@ -1,6 +1,6 @@
 //! The plain types: blocks of 32 to 256 values under one or two scales.
 
-use super::kernel::{half, low_and_high, single};
+use crate::kernel::{half, low_and_high, single};
 
 /// `d: f16`, 32 values of 4 bits about 8: low halves first, then high halves.
 pub(super) fn q4_0(block: &[u8; 18], out: &mut [f32; 32]) {

@@ -1,10 +1,12 @@
 //! The rules of `gguf.<type>/1`.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use zt_formats::{
+    Dense, ObjectFormat, Parts, Registry, Result, Signature, SizeMismatch, attribute,
+};
 use zt_manifest::{ByteOrder, DType, Map, Text};
 
-use super::{BlockType, Blocks};
-use crate::{Dense, ObjectFormat, Parts, Registry, Result, Signature, SizeMismatch, attribute};
+use crate::{BlockType, Blocks};
 
 pub(super) const DATA: &str = "data";
 pub(super) const BYTE_ORDER: &str = "byte_order";
@@ -83,9 +85,10 @@ impl BlockFormat {
         }
         let count = signature.element_count(DATA)?;
         // Rows are whole, so the count is: it was too large for its bytes to be counted.
-        self.0
-            .byte_len(count)
-            .ok_or_else(|| signature.overflow(DATA))
+        self.0.byte_len(count).ok_or_else(|| {
+            let shape = signature.shape.to_vec();
+            SizeMismatch::Overflow { shape }.of(DATA)
+        })
     }
 }
 

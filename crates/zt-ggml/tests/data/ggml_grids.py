@@ -1,4 +1,4 @@
-"""Writes src/ggml/grids.rs: the grids of ggml's IQ types, as gguf-py packs them. Run: python ggml_grids.py > ../../src/ggml/grids.rs"""
+"""Writes src/grids.rs: the grids of ggml's IQ types, as gguf-py packs them. Run: python ggml_grids.py > ../../src/grids.rs"""
 
 from gguf import quants
 

@@ -3,19 +3,19 @@
 
 use std::borrow::Cow;
 
-use zt_manifest::{ByteOrder, DType, Map, Text};
-
-use super::BlockType;
-use super::format::{BYTE_ORDER, BlockFormat, DATA, byte_order};
-use crate::{
+use zt_formats::{
     Buffer, Bytes, Dense, Elements, Error, NewObject, ObjectFormat, Parts, Registry, Result,
     ToObject, Unsupported, element_count,
 };
+use zt_manifest::{ByteOrder, DType, Map, Text};
+
+use crate::BlockType;
+use crate::format::{BYTE_ORDER, BlockFormat, DATA, byte_order};
 
 /// An array whose rows are quantized blocks of one [`BlockType`]. Always well-formed.
 ///
 /// ```
-/// use zt_formats::ggml::{BlockType, Blocks};
+/// use zt_ggml::{BlockType, Blocks};
 ///
 /// // One block of Q8_0: the scale 0.5 as f16, then 32 values of 8 bits.
 /// let mut block = vec![0x00, 0x38];
@@ -110,10 +110,7 @@ impl<'a> Blocks<'a> {
             ByteOrder::Little => self.block_type.dequantize(&self.bytes, places),
             ByteOrder::Big => self.dequantize_swapped(places),
         }
-        Ok(Dense::from_checked(
-            self.shape.clone(),
-            Elements::new(DType::F32, out),
-        ))
+        Dense::from_elements(self.shape.clone(), Elements::new(DType::F32, out))
     }
 
     /// Block by block through a copy that is little-endian.

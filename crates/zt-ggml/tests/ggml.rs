@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 
-use zt_formats::ggml::{BLOCK_TYPES, BlockFormat, BlockType, Blocks};
 use zt_formats::{
     Elements, Error, F8E4M3Fn, ObjectFormat, Parts, Registry, SizeMismatch, ToObject, Unsupported,
     Violation,
 };
+use zt_ggml::{BLOCK_TYPES, BlockFormat, BlockType, Blocks};
 use zt_manifest::{ByteOrder, DType, Map, Text, Value};
 
 const TABLE: &str = include_str!("data/ggml.txt");
@@ -204,7 +204,7 @@ fn the_shape_demands_whole_blocks_in_every_row() {
 
 #[test]
 fn rows_are_whole_blocks_and_the_only_one_is_cut_between_them() {
-    let registry = Registry::builtin();
+    let registry = zt_ggml::register(Registry::builtin());
     let format = registry.format("gguf.q4_0/1").unwrap();
     for (shape, unit, byte_len) in [
         (&[64][..], 32, Some(36)),
@@ -232,8 +232,15 @@ fn blocks_say_what_they_are() {
     );
     assert_eq!(format!("{q4_0:?} {q4_0:>6}"), "Q4_0   Q4_0");
     assert_ne!(q4_0, BlockType::from_format("gguf.q4_1/1").unwrap());
+    let format = BlockFormat(q4_0);
+    let object = blocks.to_object().unwrap();
+    let signature = object.signature();
+    assert_eq!(format.value_type(&signature), Some("q4_0".into()));
     // The order of the fields goes with the blocks, and is nothing of the tensor's.
-    assert_eq!(BlockFormat(q4_0).parameters(), ["byte_order"]);
+    assert_eq!(format.parameters(), ["byte_order"]);
+    assert_eq!(format.data_roles(), Some(&[][..]));
+    assert!(format.is_of_value("data", &signature));
+    assert!(!format.is_of_value("note", &signature));
 }
 
 #[test]
@@ -282,7 +289,7 @@ fn data_is_plain_bytes_and_the_byte_order_one_of_two() {
         assert_eq!(found.to_string(), expected);
     }
     let little = parts(&[32], [("byte_order", "little")].into(), &[0; 18]);
-    Registry::builtin()
-        .check("gguf.q4_0/1", &little.signature())
-        .unwrap();
+    let registry = zt_ggml::register(Registry::builtin());
+    let format = registry.format("gguf.q4_0/1").unwrap();
+    format.check(&little.signature(), &registry).unwrap();
 }

@@ -1,0 +1,44 @@
+//! The object formats `gguf.<type>/1`: arrays in the quantized blocks of ggml, as GGUF files store them.
+//!
+//! ```text
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt
+//!                                              ^ here
+//! ```
+//!
+//! There is one format for each [`BlockType`], and all have the same rules: the component `data` is
+//! `u8`, and every row is whole blocks. Blocks are kept as they are. Their dense value is f32, bit
+//! for bit what `gguf-py` gives. Source: `spec/formats/gguf.md`.
+//!
+//! ```
+//! use zt_formats::Registry;
+//!
+//! let registry = zt_ggml::register(Registry::builtin());
+//! assert!(registry.format("gguf.q4_k/1").is_some());
+//! ```
+//!
+//! Invariants: this crate does no I/O, knows no files, and never quantizes.
+#![forbid(unsafe_code)]
+
+mod blocks;
+mod codebook;
+mod format;
+mod grid;
+#[rustfmt::skip]
+mod grids;
+mod k;
+mod kernel;
+mod simple;
+mod types;
+
+pub use blocks::Blocks;
+pub use format::BlockFormat;
+pub use types::{BLOCK_TYPES, BlockType};
+
+use zt_formats::Registry;
+
+/// The same registry with the format of every block type.
+#[must_use]
+pub fn register(registry: Registry) -> Registry {
+    let formats = BLOCK_TYPES.iter().map(BlockFormat);
+    formats.fold(registry, Registry::with_format)
+}
