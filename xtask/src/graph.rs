@@ -68,8 +68,10 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
         members.len()
     );
 
-    container_stands_alone(shell)?;
-    println!("graph: zt-container without features depends on nothing");
+    // Its tests keep to it as well: the plain `cargo tree` of a reader in doubt is one line.
+    depends_on_only(shell, "zt-container", "normal,build,dev", &[])?;
+    depends_on_only(shell, "zt-manifest", "normal,build", &["zt-container"])?;
+    println!("graph: zt-container and zt-manifest without features bring no crate of others");
 
     rooms::check(shell)?;
     unsafe_code::check(shell)
@@ -144,15 +146,22 @@ fn below(top: &str) -> &'static [&'static str] {
         .unwrap_or_default()
 }
 
-/// Who wants only the framing gets only the framing: the promise of that crate's documentation. Its
-/// tests keep to it as well, so that the plain `cargo tree` of a reader in doubt is one line.
-fn container_stands_alone(shell: &Shell) -> Result<()> {
+/// Refuses any dependency of the crate `name`, without features, but `expected`. A user of the
+/// framing alone gets the framing alone.
+fn depends_on_only(shell: &Shell, name: &str, edges: &str, expected: &[&str]) -> Result<()> {
     let tree = shell
-        .cargo("tree --locked --package zt-container --no-default-features")
-        .args("--target all --prefix none")
+        .cargo("tree --locked --no-default-features --target all --prefix none --package")
+        .arg(name)
+        .arg("--edges")
+        .arg(edges)
         .output()?;
-    let dependencies = tree.lines().skip(1).map(str::to_owned).collect();
-    Error::unless_empty("zt-container without features depends on:", dependencies)
+    let names = tree
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split(' ').next());
+    let others = names.filter(|found| !expected.contains(found));
+    let faults = others.map(|found| format!("{name} on {found}")).collect();
+    Error::unless_empty("a crate without features depends on another:", faults)
 }
 
 #[cfg(test)]

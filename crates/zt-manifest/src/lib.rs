@@ -1,7 +1,7 @@
 //! The CBOR manifest of `.zt` tensor files, every generation of it, as validated values.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-convert <- zt-cli
 //!                 ^ here
 //!
 //! bytes --Index::parse--> names, and where each object is     (one pass, no values built)
@@ -52,10 +52,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The feature `serde` adds `Value::serialized` and `Value::deserialized`. Without it this crate
+//! depends on `zt-container` alone.
+//!
 //! "Spec" in these pages is `spec/zt-1.2.md`, "1.0" the specification of that version, and "legacy"
 //! `spec/legacy.md`.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "serde")]
 mod bridge;
 mod cbor;
 mod dtype;

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ciborium_ll::Header;
 use zt_container::{Encoding, Layout, Limits, Span};
 
-use crate::cbor::Encoder;
+use crate::cbor::{Encoder, Head};
 use crate::error::Misuse;
 use crate::schema::{self, COMPONENT_KEYS, OBJECT_KEYS, ROOT_KEYS};
 use crate::{
@@ -152,7 +151,7 @@ impl ManifestEncoder {
         head.values(before, IN_ROOT, nesting())?;
         head.end_map(fields);
         head.out.extend_from_slice(OBJECTS);
-        head.head(Header::Map(Some(count)));
+        head.head(Head::Map(Some(count)));
 
         let mut tail = Encoder::default();
         let fields = tail.begin_pairs();
@@ -223,9 +222,9 @@ fn write_object(encoder: &mut Encoder, name: &str, object: &Object) -> Result<()
     let known = 3 + usize::from(attributes.is_some());
     let fields = encoder.begin_map(known + extra.len());
     encoder.key("shape");
-    encoder.head(Header::Array(Some(shape.len())));
+    encoder.head(Head::Array(Some(shape.len())));
     for extent in shape {
-        encoder.head(Header::Positive(*extent));
+        encoder.head(Head::Unsigned(*extent));
     }
     encoder.key("format");
     encoder.text(format);
@@ -308,14 +307,14 @@ fn write_component(
         encoder.display(digest);
     }
     encoder.key("length");
-    encoder.head(Header::Positive(blob.span.byte_len()));
+    encoder.head(Head::Unsigned(blob.span.byte_len()));
     encoder.key("offset");
-    encoder.head(Header::Positive(blob.span.offset()));
+    encoder.head(Head::Unsigned(blob.span.offset()));
     if let Some(decoded_len) = decoded_len {
         encoder.key("encoding");
         encoder.text(blob.encoding.as_str());
         encoder.key("uncompressed_length");
-        encoder.head(Header::Positive(decoded_len));
+        encoder.head(Head::Unsigned(decoded_len));
     }
     write_extra(encoder, extra, &COMPONENT_KEYS, IN_COMPONENT)?;
     encoder.end_map(fields);

@@ -237,6 +237,7 @@ proptest! {
         exercise(&bytes);
     }
 
+    #[cfg(feature = "serde")]
     #[test]
     fn every_value_survives_serde(value in attributes()) {
         let map: std::collections::BTreeMap<String, u64> = value

@@ -1,4 +1,5 @@
 //! Values and the types of `serde`.
+#![cfg(feature = "serde")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

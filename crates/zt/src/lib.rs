@@ -41,7 +41,8 @@
 //! | open another format as a [`File`] | [`foreign`], the crate `zt-convert` |
 //!
 //! Files are not trusted: damage and malice give an [`Error`] with a stable code, never a panic.
-//! Features: `mmap` (default) for `Map`, `rayon` (default) for work on all cores.
+//! Features: `mmap` (default) for `Map`, `rayon` (default) for work on all cores, `serde` (default)
+//! for attributes to and from your types.
 #![forbid(unsafe_code)]
 
 // The rooms: each may use those before it, and `cargo xtask graph` refuses any other arrow.

@@ -2,8 +2,6 @@
 //! from its bytes. Spec: §3.1 and §3.5.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use ciborium_ll::Header;
-
 use super::MAX_NESTING;
 use super::cursor::{Cursor, Flaw, Head};
 use super::decode::deeper;
@@ -24,32 +22,26 @@ pub(super) fn canonical(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<()
 fn canonical_at(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, levels: usize) -> Result<(), Flaw> {
     let at = cursor.offset();
     let start = out.len();
-    match cursor.head()? {
-        Head::Unsigned(value) => push(out, Header::Positive(value)),
-        Head::Negative(value) => push(out, Header::Negative(value)),
-        Head::Simple(value) => push(out, Header::Simple(value)),
-        Head::Float(value) => push(out, Header::Float(value)),
-        Head::Bytes(Some(byte_len)) => {
-            push(out, Header::Bytes(Some(byte_len)));
-            out.extend_from_slice(cursor.bytes(byte_len)?);
-        }
-        Head::Text(Some(byte_len)) => {
-            push(out, Header::Text(Some(byte_len)));
+    let head = cursor.head()?;
+    match head {
+        Head::Unsigned(_) | Head::Negative(_) | Head::Simple(_) | Head::Float(_) => push(out, head),
+        Head::Bytes(Some(byte_len)) | Head::Text(Some(byte_len)) => {
+            push(out, head);
             out.extend_from_slice(cursor.bytes(byte_len)?);
         }
         Head::Bytes(None) => {
             join_chunks(cursor, out, false)?;
             let byte_len = out.len().saturating_sub(start);
-            prefix(out, start, Header::Bytes(Some(byte_len)));
+            prefix(out, start, Head::Bytes(Some(byte_len)));
         }
         Head::Text(None) => {
             join_chunks(cursor, out, true)?;
             let byte_len = out.len().saturating_sub(start);
-            prefix(out, start, Header::Text(Some(byte_len)));
+            prefix(out, start, Head::Text(Some(byte_len)));
         }
-        Head::Tag(tag) => {
+        Head::Tag(_) => {
             let levels = deeper(at, levels)?;
-            push(out, Header::Tag(tag));
+            push(out, head);
             canonical_at(cursor, out, levels)?;
         }
         Head::Array(mut left) => {
@@ -59,7 +51,7 @@ fn canonical_at(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, levels: usize) -> Re
                 canonical_at(cursor, out, levels)?;
                 len = len.saturating_add(1);
             }
-            prefix(out, start, Header::Array(Some(len)));
+            prefix(out, start, Head::Array(Some(len)));
         }
         Head::Map(mut left) => {
             let levels = deeper(at, levels)?;
@@ -74,7 +66,7 @@ fn canonical_at(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, levels: usize) -> Re
             if let Some(at) = sort_pairs(out, &pairs).and_then(|pair| offsets.get(pair)) {
                 return Err(Flaw::duplicate(*at));
             }
-            prefix(out, start, Header::Map(Some(pairs.len())));
+            prefix(out, start, Head::Map(Some(pairs.len())));
         }
         Head::Break => return Err(Flaw::cbor(at, Rule::Break)),
     }
@@ -89,9 +81,9 @@ fn join_chunks(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, text: bool) -> Result
 }
 
 /// Puts a head before what has been written since `start`.
-fn prefix(out: &mut Vec<u8>, start: usize, header: Header) {
+fn prefix(out: &mut Vec<u8>, start: usize, head: Head) {
     let body = out.len();
-    push(out, header);
+    push(out, head);
     let head = out.len().saturating_sub(body);
     if let Some(tail) = out.get_mut(start..) {
         tail.rotate_right(head);

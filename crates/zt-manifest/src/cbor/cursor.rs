@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::MAX_KEY_LEN;
+use super::float::{widen_half, widen_single};
 use crate::Error;
 use crate::error::{LimitExceeded, Rule, abridged};
 
@@ -342,36 +343,6 @@ fn simple(at: usize, info: u8, argument: u64) -> Result<Head, Flaw> {
     }
 }
 
-/// A binary32 as a binary64 of the same value. The payload of a NaN stays, and so does its quiet
-/// bit, which a conversion by the processor would set.
-fn widen_single(bits: u32) -> f64 {
-    let value = f32::from_bits(bits);
-    if value.is_nan() {
-        let sign = u64::from(bits >> 31) << 63;
-        let payload = u64::from(bits & 0x007F_FFFF) << 29;
-        f64::from_bits(sign | 0x7FF0_0000_0000_0000 | payload)
-    } else {
-        f64::from(value)
-    }
-}
-
-/// A binary16 as a binary64 of the same value, NaNs likewise.
-fn widen_half(bits: u32) -> f64 {
-    let sign = u64::from(bits >> 15 & 1) << 63;
-    let fraction = bits & 0x3FF;
-    let magnitude = match bits >> 10 & 0x1F {
-        // Subnormal: units of 2^-24.
-        0 => f64::from(fraction) * (1.0 / 16_777_216.0),
-        31 => f64::from_bits(0x7FF0_0000_0000_0000 | u64::from(fraction) << 42),
-        // The bias grows from 15 to 1023.
-        exponent => {
-            let exponent = u64::from(exponent).wrapping_add(1008);
-            f64::from_bits(exponent << 52 | u64::from(fraction) << 42)
-        }
-    };
-    f64::from_bits(sign | magnitude.to_bits())
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Cursor, Flaw, Head};
@@ -435,27 +406,6 @@ mod tests {
             _ => false,
         };
         assert!(same, "{bytes:x?}: {ours:?}, expected {theirs:?}");
-    }
-
-    #[test]
-    fn widens_floats_without_losing_a_bit() {
-        for (bytes, expected) in [
-            (&[0xF9, 0x00, 0x01][..], 2f64.powi(-24)),
-            (&[0xF9, 0x80, 0x00], -0.0),
-            (&[0xF9, 0x7B, 0xFF], 65504.0),
-            (&[0xF9, 0xFC, 0x00], f64::NEG_INFINITY),
-            (&[0xF9, 0x7E, 0x00], f64::NAN),
-            (&[0xFA, 0x00, 0x00, 0x00, 0x01], 2f64.powi(-149)),
-            (
-                &[0xFA, 0xFF, 0x80, 0x00, 0x01],
-                f64::from_bits(0xFFF0_0000_2000_0000),
-            ),
-        ] {
-            let Ok(Head::Float(found)) = head(bytes) else {
-                panic!("{bytes:x?} is a float");
-            };
-            assert_eq!(found.to_bits(), expected.to_bits(), "{bytes:x?}");
-        }
     }
 
     #[test]

@@ -5,8 +5,8 @@
 
 use std::fmt::{self, Write};
 
-use ciborium_ll::Header;
-
+use super::cursor::Head;
+use super::float::push_float;
 use super::{MAX_KEY_LEN, MAX_NESTING};
 use crate::error::Misuse;
 use crate::{Map, Value};
@@ -34,13 +34,13 @@ const NONE: usize = usize::MAX;
 
 impl Encoder {
     /// Writes a head.
-    pub(crate) fn head(&mut self, header: Header) {
-        push(&mut self.out, header);
+    pub(crate) fn head(&mut self, head: Head) {
+        push(&mut self.out, head);
     }
 
     /// Writes a text.
     pub(crate) fn text(&mut self, text: &str) {
-        self.head(Header::Text(Some(text.len())));
+        self.head(Head::Text(Some(text.len())));
         self.out.extend_from_slice(text.as_bytes());
     }
 
@@ -56,7 +56,7 @@ impl Encoder {
 
     /// Begins a map of `len` pairs: in any order, each an [`Encoder::key`] and a value.
     pub(crate) fn begin_map(&mut self, len: usize) -> Pairs {
-        self.head(Header::Map(Some(len)));
+        self.head(Head::Map(Some(len)));
         self.begin_pairs()
     }
 
@@ -125,16 +125,16 @@ impl Encoder {
         limit: usize,
     ) -> Result<(), Misuse> {
         match value {
-            Value::Unsigned(value) => self.head(Header::Positive(*value)),
-            Value::Negative(value) => self.head(Header::Negative(*value)),
+            Value::Unsigned(value) => self.head(Head::Unsigned(*value)),
+            Value::Negative(value) => self.head(Head::Negative(*value)),
             Value::Bytes(bytes) => {
-                self.head(Header::Bytes(Some(bytes.len())));
+                self.head(Head::Bytes(Some(bytes.len())));
                 self.out.extend_from_slice(bytes);
             }
             Value::Text(text) => self.text(text),
             Value::Array(items) => {
                 let depth = enter(depth, limit)?;
-                self.head(Header::Array(Some(items.len())));
+                self.head(Head::Array(Some(items.len())));
                 for item in items {
                     self.value(item, depth, limit)?;
                 }
@@ -142,18 +142,18 @@ impl Encoder {
             Value::Map(map) => self.map(map, depth, limit)?,
             Value::Tag(tag, value) => {
                 let depth = enter(depth, limit)?;
-                self.head(Header::Tag(*tag));
+                self.head(Head::Tag(*tag));
                 self.value(value, depth, limit)?;
             }
-            Value::Bool(false) => self.head(Header::Simple(20)),
-            Value::Bool(true) => self.head(Header::Simple(21)),
-            Value::Null => self.head(Header::Simple(22)),
-            Value::Undefined => self.head(Header::Simple(23)),
+            Value::Bool(false) => self.head(Head::Simple(20)),
+            Value::Bool(true) => self.head(Head::Simple(21)),
+            Value::Null => self.head(Head::Simple(22)),
+            Value::Undefined => self.head(Head::Simple(23)),
             // As no simple value is written, and so nothing else.
             Value::Simple(value @ 20..=31) if limit == NONE => self.out.extend([0xF8, *value]),
             Value::Simple(value @ 20..=31) => return Err(Misuse::Simple(*value)),
-            Value::Simple(value) => self.head(Header::Simple(*value)),
-            Value::Float(value) => self.head(Header::Float(*value)),
+            Value::Simple(value) => self.head(Head::Simple(*value)),
+            Value::Float(value) => self.head(Head::Float(*value)),
         }
         Ok(())
     }
@@ -239,9 +239,37 @@ pub(super) fn sort_pairs(out: &mut Vec<u8>, pairs: &[Pair]) -> Option<usize> {
     repeated
 }
 
-pub(super) fn push(out: &mut Vec<u8>, header: Header) {
-    // A vector takes every write, so there is no error to hand on.
-    let _ = ciborium_ll::Encoder::from(out).push(header);
+/// Writes a head in its shortest form. Spec: RFC 8949 §3.
+pub(super) fn push(out: &mut Vec<u8>, head: Head) {
+    match head {
+        Head::Unsigned(value) => argument(out, 0x00, value),
+        Head::Negative(value) => argument(out, 0x20, value),
+        Head::Bytes(len) => length(out, 0x40, len),
+        Head::Text(len) => length(out, 0x60, len),
+        Head::Array(len) => length(out, 0x80, len),
+        Head::Map(len) => length(out, 0xA0, len),
+        Head::Tag(tag) => argument(out, 0xC0, tag),
+        Head::Simple(value) => argument(out, 0xE0, value.into()),
+        Head::Float(value) => push_float(out, value),
+        Head::Break => out.push(0xFF),
+    }
+}
+
+fn length(out: &mut Vec<u8>, major: u8, len: Option<usize>) {
+    match len {
+        Some(len) => argument(out, major, len as u64),
+        None => out.push(major | 31),
+    }
+}
+
+fn argument(out: &mut Vec<u8>, major: u8, value: u64) {
+    match value.to_be_bytes() {
+        [0, 0, 0, 0, 0, 0, 0, a @ 0..=23] => out.push(major | a),
+        [0, 0, 0, 0, 0, 0, 0, a] => out.extend([major | 24, a]),
+        [0, 0, 0, 0, 0, 0, a, b] => out.extend([major | 25, a, b]),
+        [0, 0, 0, 0, a, b, c, d] => out.extend([major | 26, a, b, c, d]),
+        [a, b, c, d, e, f, g, h] => out.extend([major | 27, a, b, c, d, e, f, g, h]),
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod canonical;
 mod cursor;
 mod decode;
 mod encode;
+mod float;
 mod scan;
 mod unique;
 

@@ -1,0 +1,164 @@
+//! Floats of 16, 32 and 64 bits, which CBOR has side by side. No bit of a NaN is lost on the way.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+const FRACTION: u64 = (1 << 52) - 1;
+
+/// A binary32 as a binary64 of the same value. The payload of a NaN stays, and so does its quiet
+/// bit, which a conversion by the processor would set.
+pub(super) fn widen_single(bits: u32) -> f64 {
+    let value = f32::from_bits(bits);
+    if value.is_nan() {
+        let sign = u64::from(bits >> 31) << 63;
+        let payload = u64::from(bits & 0x007F_FFFF) << 29;
+        f64::from_bits(sign | 0x7FF0_0000_0000_0000 | payload)
+    } else {
+        f64::from(value)
+    }
+}
+
+/// A binary16 as a binary64 of the same value, NaNs likewise.
+pub(super) fn widen_half(bits: u32) -> f64 {
+    let sign = u64::from(bits >> 15 & 1) << 63;
+    let fraction = bits & 0x3FF;
+    let magnitude = match bits >> 10 & 0x1F {
+        // Subnormal: units of 2^-24.
+        0 => f64::from(fraction) * (1.0 / 16_777_216.0),
+        31 => f64::from_bits(0x7FF0_0000_0000_0000 | u64::from(fraction) << 42),
+        // The bias grows from 15 to 1023.
+        exponent => {
+            let exponent = u64::from(exponent).wrapping_add(1008);
+            f64::from_bits(exponent << 52 | u64::from(fraction) << 42)
+        }
+    };
+    f64::from_bits(sign | magnitude.to_bits())
+}
+
+/// Writes a float, head and all, in the fewest bytes that keep every bit. A signalling NaN takes all
+/// eight, because a decoder may make a quiet one of it when it widens.
+pub(super) fn push_float(out: &mut Vec<u8>, value: f64) {
+    let is_signalling = value.is_nan() && value.to_bits() >> 51 & 1 == 0;
+    let narrow = Some(value).filter(|_| !is_signalling);
+    if let Some(half) = narrow.and_then(half_of) {
+        out.push(0xF9);
+        out.extend(half.to_be_bytes());
+    } else if let Some(single) = narrow.and_then(single_of) {
+        out.push(0xFA);
+        out.extend(single.to_be_bytes());
+    } else {
+        out.push(0xFB);
+        out.extend(value.to_be_bytes());
+    }
+}
+
+/// The binary16 of just this value.
+fn half_of(value: f64) -> Option<u16> {
+    let bits = value.to_bits();
+    let (exponent, fraction) = (bits >> 52 & 0x7FF, bits & FRACTION);
+    let magnitude = match exponent {
+        // Subnormal: units of 2^-24.
+        999..=1008 => (fraction | 1 << 52) >> 1051u64.wrapping_sub(exponent),
+        1009..=1038 => exponent.wrapping_sub(1008) << 10 | fraction >> 42,
+        0x7FF => 0x7C00 | fraction >> 42,
+        _ => 0,
+    };
+    let half = u16::try_from(bits >> 63 << 15 | magnitude).ok()?;
+    (widen_half(half.into()).to_bits() == bits).then_some(half)
+}
+
+/// The binary32 of just this value.
+fn single_of(value: f64) -> Option<u32> {
+    let bits = value.to_bits();
+    let single = if value.is_nan() {
+        u32::try_from(bits >> 63 << 31 | 0x7F80_0000 | (bits & FRACTION) >> 29).ok()?
+    } else {
+        #[expect(clippy::cast_possible_truncation, reason = "compared below")]
+        let single = value as f32;
+        single.to_bits()
+    };
+    (widen_single(single).to_bits() == bits).then_some(single)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{push_float, widen_half};
+    use crate::cbor::{Cursor, Head};
+
+    fn written(value: f64) -> Vec<u8> {
+        let mut out = Vec::new();
+        push_float(&mut out, value);
+        out
+    }
+
+    #[test]
+    fn widens_floats_without_losing_a_bit() {
+        for (bytes, expected) in [
+            (&[0xF9, 0x00, 0x01][..], 2f64.powi(-24)),
+            (&[0xF9, 0x80, 0x00], -0.0),
+            (&[0xF9, 0x7B, 0xFF], 65504.0),
+            (&[0xF9, 0xFC, 0x00], f64::NEG_INFINITY),
+            (&[0xF9, 0x7E, 0x00], f64::NAN),
+            (&[0xFA, 0x00, 0x00, 0x00, 0x01], 2f64.powi(-149)),
+            (
+                &[0xFA, 0xFF, 0x80, 0x00, 0x01],
+                f64::from_bits(0xFFF0_0000_2000_0000),
+            ),
+        ] {
+            let Ok(Head::Float(found)) = Cursor::new(bytes).head() else {
+                panic!("{bytes:x?} is a float");
+            };
+            assert_eq!(found.to_bits(), expected.to_bits(), "{bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn writes_the_bytes_of_rfc_8949() {
+        // Appendix A.
+        for (value, expected) in [
+            (0.0, &b"\xF9\x00\x00"[..]),
+            (-0.0, b"\xF9\x80\x00"),
+            (1.0, b"\xF9\x3C\x00"),
+            (1.1, b"\xFB\x3F\xF1\x99\x99\x99\x99\x99\x9A"),
+            (65504.0, b"\xF9\x7B\xFF"),
+            (100_000.0, b"\xFA\x47\xC3\x50\x00"),
+            (3.402_823_466_385_288_6e38, b"\xFA\x7F\x7F\xFF\xFF"),
+            (1.0e300, b"\xFB\x7E\x37\xE4\x3C\x88\x00\x75\x9C"),
+            (5.960_464_477_539_063e-8, b"\xF9\x00\x01"),
+            (0.000_061_035_156_25, b"\xF9\x04\x00"),
+            (-4.1, b"\xFB\xC0\x10\x66\x66\x66\x66\x66\x66"),
+            (f64::INFINITY, b"\xF9\x7C\x00"),
+            (f64::NEG_INFINITY, b"\xF9\xFC\x00"),
+            (f64::NAN, b"\xF9\x7E\x00"),
+        ] {
+            assert_eq!(written(value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn every_half_is_written_as_itself_but_signalling_ones() {
+        for half in 0..=u16::MAX {
+            let value = widen_half(half.into());
+            let [high, low] = half.to_be_bytes();
+            let is_signalling = value.is_nan() && half >> 9 & 1 == 0;
+            let bytes = written(value);
+            assert_eq!(bytes.len(), if is_signalling { 9 } else { 3 });
+            assert!(is_signalling || bytes == [0xF9, high, low], "{half:04x}");
+        }
+    }
+
+    #[test]
+    fn agrees_with_ciborium_on_every_exponent() {
+        let ends = [0, 1, u64::MAX, 3 << 50, 0x5555_5555_5555];
+        let fractions = ends.into_iter().chain((0..52).map(|bit| 1 << bit));
+        for fraction in fractions {
+            for high in 0..=0xFFFu64 {
+                let value = f64::from_bits(high << 52 | fraction & super::FRACTION);
+                let mut theirs = Vec::new();
+                let header = ciborium_ll::Header::Float(value);
+                ciborium_ll::Encoder::from(&mut theirs)
+                    .push(header)
+                    .unwrap();
+                assert_eq!(written(value), theirs, "{:016x}", value.to_bits());
+            }
+        }
+    }
+}
