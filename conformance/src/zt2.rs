@@ -2,35 +2,30 @@
 //!
 //! Nothing here is shared with the reader under test, and nothing is checked.
 
-use zt::container::MAGIC_2;
-use zt::{Digest, DigestAlgorithm};
+use twox_hash::XxHash3_64;
 
 use crate::cbor::{Cbor, map, text, uint, uints};
+
+/// The first and the last eight bytes of a file.
+pub const MAGIC: [u8; 8] = *b"\x89ZT2\r\n\x1A\n";
 
 /// Where the first blob begins, and how far the others are apart at least.
 pub const GRID: usize = 4096;
 
 /// A file of some blobs, each at the next multiple of [`GRID`], and a manifest behind them.
-///
-/// # Panics
-///
-/// Where this build has no XXH3.
 #[must_use]
 pub fn framed(blobs: &[&[u8]], manifest: &[u8]) -> Vec<u8> {
-    let mut file = MAGIC_2.to_vec();
+    let mut file = MAGIC.to_vec();
     for blob in blobs.iter().chain([&manifest]) {
         file.resize(file.len().next_multiple_of(GRID), 0);
         file.extend(*blob);
     }
     let offset = file.len() - manifest.len();
-    let hash = match DigestAlgorithm::Xxh3.digest(manifest) {
-        Ok(Digest::Xxh3(hash)) => hash,
-        other => panic!("{other:?}"),
-    };
+    let hash = XxHash3_64::oneshot(manifest);
     for field in [offset as u64, manifest.len() as u64, hash, 2] {
         file.extend(field.to_le_bytes());
     }
-    file.extend(MAGIC_2);
+    file.extend(MAGIC);
     file
 }
 

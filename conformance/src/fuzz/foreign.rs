@@ -1,6 +1,5 @@
 //! The parsers of other formats, each with files of its own kind.
 
-use zt::container::MAGIC_2;
 use zt::foreign::Kind;
 use zt::{File, Memory, OpenOptions, VerifyOptions};
 use zt_convert::{Input, InputOptions};
@@ -124,7 +123,7 @@ fn strictly() -> VerifyOptions<'static> {
 /// A whole file of zTensor 2, or the manifest of one: opened and read as one. What is sound in it,
 /// `.zt` can say.
 pub fn zt2(bytes: &[u8]) {
-    let bytes = match bytes.starts_with(&MAGIC_2) {
+    let bytes = match bytes.starts_with(&zt2_file::MAGIC) {
         true => bytes.to_vec(),
         false => zt2_file::framed(&[], bytes),
     };

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Hasher;
 use crate::error::{Error, Result, Violation};
+use crate::{Checksum, Hasher};
 
 /// A checksum as a manifest records it, over the stored (possibly compressed) bytes of one blob.
 ///
@@ -25,11 +25,14 @@ pub enum Digest {
     Crc32c(u32),
     /// SHA-256.
     Sha256([u8; 32]),
-    /// CRC-32 (ISO-HDLC), as zip archives record it. No text of a manifest gives it: in a `.zt` file
-    /// `crc32` is an algorithm that nobody knows.
-    Crc32(u32),
-    /// XXH3-64, as zTensor 2 records it. No text of a manifest gives it, as with [`Digest::Crc32`].
-    Xxh3(u64),
+    /// A checksum of another algorithm, which the reader of another kind of file brings. No text of a
+    /// manifest gives it.
+    Other {
+        /// What computes it.
+        algorithm: &'static Checksum,
+        /// Its value.
+        value: u64,
+    },
     /// An algorithm that this crate does not know. It cannot be checked; it is not an error either,
     /// because the field is open.
     Unknown {
@@ -47,8 +50,7 @@ impl Digest {
         match self {
             Digest::Crc32c(_) => Some(DigestAlgorithm::Crc32c),
             Digest::Sha256(_) => Some(DigestAlgorithm::Sha256),
-            Digest::Crc32(_) => Some(DigestAlgorithm::Crc32),
-            Digest::Xxh3(_) => Some(DigestAlgorithm::Xxh3),
+            Digest::Other { algorithm, .. } => Some(DigestAlgorithm::Other(algorithm)),
             Digest::Unknown { .. } => None,
         }
     }
@@ -73,11 +75,16 @@ impl Digest {
                 let sum = crate::crc::followed_by(*sum, *next, next_len);
                 Some(Digest::Crc32c(sum))
             }
-            #[cfg(feature = "crc32")]
-            (Digest::Crc32(sum), Digest::Crc32(next), next_len) => {
-                let mut whole = crc32fast::Hasher::new_with_initial(*sum);
-                whole.combine(&crc32fast::Hasher::new_with_initial_len(*next, next_len));
-                Some(Digest::Crc32(whole.finalize()))
+            (
+                Digest::Other { algorithm, value },
+                Digest::Other {
+                    algorithm: other,
+                    value: next,
+                },
+                next_len,
+            ) if algorithm == other => {
+                let combine = algorithm.combine?;
+                Some(algorithm.of(combine(*value, *next, next_len)))
             }
             _ => None,
         }
@@ -131,14 +138,15 @@ impl fmt::Display for Digest {
                 f.write_str("sha256:")?;
                 bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
-            Digest::Crc32(sum) => write!(f, "crc32:0x{sum:08X}"),
-            Digest::Xxh3(sum) => write!(f, "xxh3:{sum:016x}"),
+            Digest::Other { algorithm, value } => {
+                write!(f, "{}:{}", algorithm.name, (algorithm.spell)(*value))
+            }
             Digest::Unknown { algorithm, value } => write!(f, "{algorithm}:{value}"),
         }
     }
 }
 
-/// The digests that can be computed.
+/// The digests that can be computed: the two of `.zt` files, and any other that a [`Checksum`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DigestAlgorithm {
@@ -146,10 +154,8 @@ pub enum DigestAlgorithm {
     Crc32c,
     /// SHA-256: finds manipulation too.
     Sha256,
-    /// CRC-32, to check members of zip archives. Readers of `.zt` do not know it.
-    Crc32,
-    /// XXH3-64, to check parts of zTensor 2. Readers of `.zt` do not know it.
-    Xxh3,
+    /// One that a reader of other files brings. Readers of `.zt` do not know it.
+    Other(&'static Checksum),
 }
 
 impl DigestAlgorithm {
@@ -159,8 +165,7 @@ impl DigestAlgorithm {
         match self {
             DigestAlgorithm::Crc32c => "crc32c",
             DigestAlgorithm::Sha256 => "sha256",
-            DigestAlgorithm::Crc32 => "crc32",
-            DigestAlgorithm::Xxh3 => "xxh3",
+            DigestAlgorithm::Other(checksum) => checksum.name,
         }
     }
 
@@ -179,9 +184,7 @@ impl DigestAlgorithm {
     pub(crate) const fn feature(self) -> &'static str {
         match self {
             DigestAlgorithm::Sha256 => "sha2",
-            DigestAlgorithm::Crc32c | DigestAlgorithm::Crc32 | DigestAlgorithm::Xxh3 => {
-                self.as_str()
-            }
+            DigestAlgorithm::Crc32c | DigestAlgorithm::Other(_) => self.as_str(),
         }
     }
 
@@ -189,7 +192,11 @@ impl DigestAlgorithm {
     /// does not is a chain, which takes its bytes in order.
     #[must_use]
     pub const fn combines(self) -> bool {
-        matches!(self, DigestAlgorithm::Crc32c | DigestAlgorithm::Crc32)
+        match self {
+            DigestAlgorithm::Crc32c => true,
+            DigestAlgorithm::Sha256 => false,
+            DigestAlgorithm::Other(checksum) => checksum.combine.is_some(),
+        }
     }
 }
 
@@ -294,34 +301,6 @@ mod tests {
         hasher.update(b"abc");
         let expected = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(hasher.finish().to_string(), expected);
-    }
-
-    #[cfg(feature = "crc32")]
-    #[test]
-    fn computes_the_published_check_value_of_crc32() {
-        let digest = DigestAlgorithm::Crc32.digest(b"123456789").unwrap();
-        assert_eq!(digest, Digest::Crc32(0xCBF4_3926));
-        let of = |bytes| DigestAlgorithm::Crc32.digest(bytes).unwrap();
-        let whole = of(b"1234").followed_by(&of(b"56789"), 5);
-        assert_eq!(whole.as_ref(), Some(&digest));
-        assert_eq!(digest.to_string(), "crc32:0xCBF43926");
-        let unknown: Digest = digest.to_string().parse().unwrap();
-        assert_eq!(unknown.algorithm(), None);
-    }
-
-    /// The vectors of xxHash 0.8, of an empty input and of one that is longer than a block.
-    #[cfg(feature = "xxh3")]
-    #[test]
-    fn computes_the_published_check_values_of_xxh3() {
-        let of = |bytes: &[u8]| DigestAlgorithm::Xxh3.digest(bytes).unwrap();
-        assert_eq!(of(b""), Digest::Xxh3(0x2D06_8005_38D3_94C2));
-        let bytes: Vec<u8> = (0u32..2048).map(|at| at.to_le_bytes()[0]).collect();
-        let mut hasher = Hasher::new(DigestAlgorithm::Xxh3).unwrap();
-        bytes.chunks(100).for_each(|piece| hasher.update(piece));
-        let digest = hasher.finish();
-        assert_eq!(digest, of(&bytes));
-        let unknown: Digest = digest.to_string().parse().unwrap();
-        assert_eq!(unknown.algorithm(), None);
     }
 
     #[cfg(all(feature = "crc32c", feature = "sha2"))]

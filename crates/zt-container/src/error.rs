@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use crate::{Digest, DigestAlgorithm, MAGIC_2, Span};
+use crate::{Digest, DigestAlgorithm, Span};
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -257,7 +257,7 @@ impl fmt::Display for Error {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Violation::NotZt { found } if *found == MAGIC_2 => f.write_str(
+            Violation::NotZt { found } if *found == *b"\x89ZT2\r\n\x1A\n" => f.write_str(
                 "a file of zTensor 2, which is another container than .zt of 0.1 to 1.2: \
                  zt-convert and the program zt open it",
             ),

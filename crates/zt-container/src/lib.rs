@@ -2,7 +2,7 @@
 //! digests and limits.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-convert <- zt-cli
 //! ^ here
 //!
 //! offset 0   8        64                                         end-16   end-8
@@ -20,9 +20,7 @@
 //! | `mmap` | [`Map`]: a file mapped into memory, as a [`Source`] |
 //! | `zstd` | [`codec`], and decoding of [`Encoding::Zstd`] |
 //! | `crc32c`, `sha2` | computing and checking the digest of that name |
-//! | `crc32` | checking the sums that zip archives record |
 //! | `readahead` | files that pass on to the system what will be read of them (Linux) |
-//! | `xxh3` | checking the sums that zTensor 2 records |
 //!
 //! With a feature off, the words still exist: a compressed blob is found and described, and
 //! decoding it is [`Error::Unsupported`].
@@ -47,6 +45,7 @@
 #![cfg_attr(feature = "mmap", deny(unsafe_code))]
 
 mod blob;
+mod checksum;
 #[cfg(feature = "zstd")]
 pub mod codec;
 mod container;
@@ -66,13 +65,14 @@ mod span;
 mod writer;
 
 pub use blob::{Blob, Encoding};
+pub use checksum::Checksum;
 pub use container::{Container, bytes_of};
 pub use digest::{Digest, DigestAlgorithm};
 pub use error::{Error, LimitExceeded, Misuse, Result, Unsupported, Violation, ZstdFault};
 pub use footer::Footer;
 pub use hasher::Hasher;
 pub use limits::Limits;
-pub use magic::{ALIGNMENT, HEADER_LEN, Layout, MAGIC, MAGIC_0_1, MAGIC_2, SIZE_LEN};
+pub use magic::{ALIGNMENT, HEADER_LEN, Layout, MAGIC, MAGIC_0_1, SIZE_LEN};
 #[cfg(feature = "mmap")]
 pub use mmap::Map;
 pub use reader::{BlobReader, check_declared, check_digest, read_into};

@@ -6,10 +6,6 @@ pub const MAGIC: [u8; 8] = *b"ZTEN1000";
 /// The first eight bytes of a file of layout 0.1. Spec: legacy, "Layout 0.1".
 pub const MAGIC_0_1: [u8; 8] = *b"ZTEN0001";
 
-/// The first and the last eight bytes of a file of zTensor 2: another container with the same file
-/// ending, which this crate does not read. It is known so that such a file is told what it is.
-pub const MAGIC_2: [u8; 8] = *b"\x89ZT2\r\n\x1A\n";
-
 /// Bytes of the header magic: no component begins before this offset.
 pub const HEADER_LEN: u64 = 8;
 

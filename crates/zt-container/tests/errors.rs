@@ -243,14 +243,6 @@ fn of_what_is_not_built_in() {
             Unsupported::Digest(DigestAlgorithm::Sha256),
             "the digest sha256 is not built in (feature `sha2`)",
         ),
-        (
-            Unsupported::Digest(DigestAlgorithm::Crc32),
-            "the digest crc32 is not built in (feature `crc32`)",
-        ),
-        (
-            Unsupported::Digest(DigestAlgorithm::Xxh3),
-            "the digest xxh3 is not built in (feature `xxh3`)",
-        ),
     ] {
         check(&Error::Unsupported(missing), "unsupported", None, words);
     }

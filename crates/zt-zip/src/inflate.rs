@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
-use zt::{Digest, Error, Source, Span};
+use zt::{Error, Source, Span};
 
 use crate::Violation;
+use crate::crc::crc32;
 use crate::violation::Deflate;
 
 /// Stored bytes that are fetched at a time.
@@ -156,8 +157,8 @@ impl Inflated {
         }
         if found != self.crc {
             let mismatch = zt::container::Error::DigestMismatch {
-                expected: Digest::Crc32(self.crc),
-                found: Digest::Crc32(found),
+                expected: crc32(self.crc),
+                found: crc32(found),
             };
             return Err(Error::from(mismatch).into());
         }

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+mod crc;
 mod directory;
 mod inflate;
 mod member;

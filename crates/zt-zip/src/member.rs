@@ -5,6 +5,7 @@ use std::sync::Arc;
 use zt::{Digest, Error, Result, Source, Span};
 use zt_foreign::fields::Fields;
 
+use crate::crc::crc32;
 use crate::inflate::Inflated;
 use crate::{LOCAL, LOCAL_LEN, Violation};
 
@@ -172,8 +173,7 @@ impl Content {
         front.update(head);
         // That of the head, moved in front of `rest` bytes that add nothing.
         front.combine(&crc32fast::Hasher::new_with_initial_len(0, rest));
-        self.is_stored
-            .then(|| Digest::Crc32(self.crc ^ front.finalize()))
+        self.is_stored.then(|| crc32(self.crc ^ front.finalize()))
     }
 }
 
@@ -213,11 +213,8 @@ mod tests {
             crc: 0xCBF4_3926,
         };
         let behind = |head: &[u8]| content.digest_behind(head);
-        assert_eq!(behind(b""), Some(Digest::Crc32(0xCBF4_3926)));
-        assert_eq!(
-            behind(b"1234"),
-            Some(Digest::Crc32(crc32fast::hash(b"56789")))
-        );
-        assert_eq!(behind(b"123456789"), Some(Digest::Crc32(0)));
+        assert_eq!(behind(b""), Some(crc32(0xCBF4_3926)));
+        assert_eq!(behind(b"1234"), Some(crc32(crc32fast::hash(b"56789"))));
+        assert_eq!(behind(b"123456789"), Some(crc32(0)));
     }
 }

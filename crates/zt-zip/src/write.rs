@@ -356,7 +356,7 @@ mod tests {
             assert_eq!(source.slice(found.span), Some(content));
             assert_eq!(
                 found.digest_behind(b""),
-                Some(zt::Digest::Crc32(crc32fast::hash(content)))
+                Some(crate::crc::crc32(crc32fast::hash(content)))
             );
         }
     }

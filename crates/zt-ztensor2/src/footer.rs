@@ -1,10 +1,11 @@
 //! Where the manifest is. Spec: §2.
 
-use zt::container::{LimitExceeded, MAGIC_2};
-use zt::{Digest, DigestAlgorithm, Error, Limits, Result, Source, Span};
+use twox_hash::XxHash3_64;
+use zt::container::LimitExceeded;
+use zt::{Error, Limits, Result, Source, Span};
 
-use crate::ALIGNMENT;
 use crate::violation::Violation;
+use crate::{ALIGNMENT, MAGIC};
 
 const HEADER_LEN: u64 = 8;
 
@@ -43,14 +44,14 @@ impl Footer {
         };
         let mut head = [0; 8];
         source.read_at(0, &mut head)?;
-        if head != MAGIC_2 {
+        if head != MAGIC {
             let found = head.to_vec();
             return Err(Violation::Magic { found }.into());
         }
         let mut footer = [0; 40];
         source.read_at(start, &mut footer)?;
         let (fields, magic) = footer.split_at(32);
-        if magic != MAGIC_2 {
+        if magic != MAGIC {
             return Err(Error::from(Violation::NoFooter).with_offset(start));
         }
         let [offset, length, hash, last] = numbers(fields);
@@ -96,12 +97,11 @@ impl Footer {
     ///
     /// Code `digest-mismatch`.
     pub(super) fn check(manifest: &[u8], expected: u64) -> Result<()> {
-        match DigestAlgorithm::Xxh3.digest(manifest)? {
-            Digest::Xxh3(found) if found != expected => {
-                Err(Violation::ManifestHash { expected, found }.into())
-            }
-            _ => Ok(()),
+        let found = XxHash3_64::oneshot(manifest);
+        if found != expected {
+            return Err(Violation::ManifestHash { expected, found }.into());
         }
+        Ok(())
     }
 }
 

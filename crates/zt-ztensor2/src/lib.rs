@@ -42,10 +42,21 @@ mod seekable;
 mod shards;
 mod violation;
 
-use zt::container::MAGIC_2;
+use twox_hash::XxHash3_64;
 use zt::foreign::Kind;
-use zt::{Result, Source};
+use zt::{Checksum, Result, Source};
 use zt_foreign::{FileKind, Input, Opening, Probe};
+
+/// The first and the last eight bytes.
+const MAGIC: [u8; 8] = *b"\x89ZT2\r\n\x1A\n";
+
+/// The checksum of parts. Spec: §3.4.
+static XXH3: Checksum = Checksum {
+    name: "xxh3",
+    hasher: || Box::new(XxHash3_64::new()),
+    combine: None,
+    spell: |sum| format!("{sum:016x}"),
+};
 
 /// Files of zTensor 2. Their extension is `.zt` too.
 pub const ZT2: Kind = Kind::new("zt2");
@@ -64,7 +75,7 @@ impl FileKind for ZTensor2 {
     }
 
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
-        Ok(probe.head().starts_with(&MAGIC_2))
+        Ok(probe.head().starts_with(&MAGIC))
     }
 
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {

@@ -3,9 +3,9 @@
 use zt::manifest::Text;
 use zt::{DType, Digest, Error, RawComponent, Result, Span};
 
-use crate::ALIGNMENT;
 use crate::manifest::{Entry, abridged, is_digest};
 use crate::violation::Violation;
+use crate::{ALIGNMENT, XXH3};
 
 /// The layouts that this module interprets. Spec: §5.1; the profiles of these names.
 pub(super) const DENSE: &str = "dense";
@@ -163,7 +163,7 @@ fn digest(text: &str) -> Result<Digest> {
         "xxh3" => {
             let sum = u64::from_str_radix(digits, 16).ok();
             let sum = sum.filter(|_| digits.len() == 16);
-            Ok(Digest::Xxh3(sum.ok_or_else(malformed)?))
+            Ok(XXH3.of(sum.ok_or_else(malformed)?))
         }
         "sha256" => Ok(text.parse()?),
         _ => Ok(Digest::Unknown {

@@ -72,11 +72,12 @@ fn every_damaged_component_is_found_and_the_rest_is_checked() {
 
 #[test]
 fn digests_of_every_algorithm_are_compared_in_small_blobs_and_large_ones() {
-    let mut algorithms = vec![DigestAlgorithm::Crc32c, DigestAlgorithm::Sha256];
-    if cfg!(feature = "xxh3") {
-        algorithms.push(DigestAlgorithm::Xxh3);
-    }
-    for algorithm in algorithms {
+    for algorithm in [
+        DigestAlgorithm::Crc32c,
+        DigestAlgorithm::Sha256,
+        DigestAlgorithm::Other(&common::CHAIN),
+        DigestAlgorithm::Other(&common::ADDED),
+    ] {
         for (damage, expected) in [(0, &[][..]), (1, &["digest-mismatch"; 2])] {
             let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
             for (name, len) in [("small", 9_u32), ("large", 3 << 20)] {

@@ -171,7 +171,7 @@ fn new_job<'f>(tensor: &Tensor<'f>, part: Located<'f>, wanted: Wanted) -> Job<'f
         width,
         sum: None,
         sha256: false,
-        xxh3: false,
+        chain: None,
         content: wanted.content,
         bools: false,
         is_disputed: false,
@@ -184,13 +184,14 @@ fn add(job: &mut Job<'_>, tensor: &Tensor<'_>, part: Located<'_>, wanted: Wanted
     let blob = &part.component.blob;
     if wanted.every_digest || tensor.must_verify(part) {
         let algorithm = blob.digest.as_ref().and_then(Digest::algorithm);
-        job.sha256 |= algorithm == Some(DigestAlgorithm::Sha256);
-        job.xxh3 |= algorithm == Some(DigestAlgorithm::Xxh3);
         // The digests of one range are of one algorithm, but for chains beside a checksum: files
         // that we do not know use one for all.
-        job.sum = job
-            .sum
-            .or(algorithm.filter(|algorithm| algorithm.combines()));
+        match algorithm {
+            None => {}
+            Some(DigestAlgorithm::Sha256) => job.sha256 = true,
+            Some(other) if other.combines() => job.sum = job.sum.or(algorithm),
+            Some(_) => job.chain = job.chain.or(algorithm),
+        }
     }
     job.bools |= wanted.bools && part.component.dtype == Some(DType::Bool);
     job.is_disputed |= job.declared != blob.decoded_len;

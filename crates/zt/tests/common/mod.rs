@@ -209,3 +209,43 @@ pub fn names_in(folder: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+/// A checksum that takes its bytes in order: FNV-1a.
+pub static CHAIN: zt::Checksum = zt::Checksum {
+    name: "chain",
+    hasher: || Box::new(Fnv(0xCBF2_9CE4_8422_2325)),
+    combine: None,
+    spell: |sum| format!("{sum:016x}"),
+};
+
+struct Fnv(u64);
+
+impl std::hash::Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        let next = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+        self.0 = bytes.iter().fold(self.0, next);
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A checksum that combines: all bytes added up.
+pub static ADDED: zt::Checksum = zt::Checksum {
+    name: "added",
+    hasher: || Box::new(Added(0)),
+    combine: Some(|first, next, _| first.wrapping_add(next)),
+    spell: |sum| sum.to_string(),
+};
+
+struct Added(u64);
+
+impl std::hash::Hasher for Added {
+    fn write(&mut self, bytes: &[u8]) {
+        let next = |sum: u64, byte: &u8| sum.wrapping_add((*byte).into());
+        self.0 = bytes.iter().fold(self.0, next);
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -156,13 +156,17 @@ fn a_length_in_dispute_is_looked_for_no_further_than_the_longest() {
     assert!(read < byte_len + byte_len / 2, "{read}");
 }
 
-#[cfg(feature = "xxh3")]
 #[test]
-fn digests_of_xxh3_are_compared() {
-    for len in [100, 2 * PIECE] {
+fn digests_of_an_algorithm_of_ones_own_are_compared() {
+    for (len, checksum) in [
+        (100, &common::CHAIN),
+        (2 * PIECE, &common::CHAIN),
+        (100, &common::ADDED),
+        (2 * PIECE, &common::ADDED),
+    ] {
         let bytes = vec![7; len];
-        let right = DigestAlgorithm::Xxh3.digest(&bytes).unwrap();
-        let file = of_digests(bytes, &[right, Digest::Xxh3(1)]);
+        let right = DigestAlgorithm::Other(checksum).digest(&bytes).unwrap();
+        let file = of_digests(bytes, &[right, checksum.of(1)]);
         let problems = verify(&file, 2).problems;
         let found: Vec<_> = problems.iter().map(|it| (it.object(), it.code())).collect();
         assert_eq!(found, [(Some("1"), "digest-mismatch")]);
@@ -170,11 +174,10 @@ fn digests_of_xxh3_are_compared() {
 }
 
 /// One of them is computed; no file has two.
-#[cfg(feature = "crc32")]
 #[test]
 fn a_second_checksum_of_one_range_does_not_pass_in_silence() {
     let right = DigestAlgorithm::Crc32c.digest(&[7; 100]).unwrap();
-    let file = of_digests(vec![7; 100], &[right, Digest::Crc32(1)]);
+    let file = of_digests(vec![7; 100], &[right, common::ADDED.of(1)]);
     let problems = verify(&file, 2).problems;
     let found: Vec<_> = problems.iter().map(zt::Error::object).collect();
     assert_eq!(found, [Some("1")]);

@@ -19,8 +19,8 @@ pub(crate) struct Job<'f> {
     pub(crate) sum: Option<DigestAlgorithm>,
     /// Whether the SHA-256 of the stored bytes is wanted.
     pub(crate) sha256: bool,
-    /// Whether the XXH3 of the stored bytes is wanted.
-    pub(crate) xxh3: bool,
+    /// The other checksum of the stored bytes that is wanted: one that takes them in order.
+    pub(crate) chain: Option<DigestAlgorithm>,
     /// Whether the SHA-256 of the content is wanted, little-endian.
     pub(crate) content: bool,
     /// Whether bytes of the content other than 0 and 1 are looked for.
@@ -38,7 +38,7 @@ pub(crate) struct Outcome {
     pub(crate) decoded: Result<u64>,
     pub(crate) sum: Option<Digest>,
     pub(crate) sha256: Option<Digest>,
-    pub(crate) xxh3: Option<Digest>,
+    pub(crate) chain: Option<Digest>,
     pub(crate) content: Option<Digest>,
     /// The first byte that is no bool.
     pub(crate) wrong_bool: Option<Box<zt_formats::Error>>,
@@ -50,7 +50,7 @@ impl Default for Outcome {
             decoded: Ok(0),
             sum: None,
             sha256: None,
-            xxh3: None,
+            chain: None,
             content: None,
             wrong_bool: None,
         }
@@ -69,7 +69,7 @@ impl Job<'_> {
 
     /// Whether a sum of the stored bytes is wanted that takes them in order.
     pub(super) fn is_chained(&self) -> bool {
-        self.sha256 || self.xxh3
+        self.sha256 || self.chain.is_some()
     }
 
     /// Whether bytes and content fit a piece, as far as the file says.
@@ -92,10 +92,9 @@ impl Outcome {
     pub(crate) fn digest(&self, algorithm: DigestAlgorithm) -> Option<&Digest> {
         match algorithm {
             DigestAlgorithm::Sha256 => self.sha256.as_ref(),
-            DigestAlgorithm::Xxh3 => self.xxh3.as_ref(),
             _ => {
-                let sum = self.sum.as_ref();
-                sum.filter(|sum| sum.algorithm() == Some(algorithm))
+                let mut sums = self.sum.iter().chain(&self.chain);
+                sums.find(|sum| sum.algorithm() == Some(algorithm))
             }
         }
     }

@@ -52,7 +52,7 @@ struct Scan<'s> {
 struct Chains {
     /// SHA-256.
     stored: Option<Hasher>,
-    xxh3: Option<Hasher>,
+    chain: Option<Hasher>,
     content: Option<Hasher>,
 }
 
@@ -124,7 +124,7 @@ impl Scan<'_> {
         Ok(self.sum(job, pieces, Chains::default()))
     }
 
-    /// Pieces in order, because SHA-256 and XXH3 are chains: while one goes through it, the next ones are
+    /// Pieces in order, because SHA-256 and some checksums are chains: while one goes through it, the next ones are
     /// fetched and decoded on the other cores.
     fn chained(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
         let wanted = |wanted: bool| {
@@ -135,11 +135,11 @@ impl Scan<'_> {
         let is_same = job.encoding == Encoding::Raw && job.width == 1;
         let stored = wanted(job.sha256 || (is_same && job.content));
         let content = wanted(job.content && !is_same);
-        let xxh3 = job.xxh3.then(|| Hasher::new(DigestAlgorithm::Xxh3));
-        let mut chains = match (stored, xxh3.transpose(), content) {
-            (Ok(stored), Ok(xxh3), Ok(content)) => Chains {
+        let chain = job.chain.map(Hasher::new).transpose();
+        let mut chains = match (stored, chain, content) {
+            (Ok(stored), Ok(chain), Ok(content)) => Chains {
                 stored,
-                xxh3,
+                chain,
                 content,
             },
             (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
@@ -226,7 +226,7 @@ impl Scan<'_> {
         if unread {
             // No sum of bytes that could not be read.
             chains.stored = None;
-            chains.xxh3 = None;
+            chains.chain = None;
             outcome.sum = None;
         }
         if outcome.decoded.is_ok() {
@@ -234,7 +234,7 @@ impl Scan<'_> {
             outcome.content = chains.content.map(Hasher::finish);
         }
         outcome.sha256 = chains.stored.map(Hasher::finish);
-        outcome.xxh3 = chains.xxh3.map(Hasher::finish);
+        outcome.chain = chains.chain.map(Hasher::finish);
         outcome
     }
 
@@ -263,7 +263,7 @@ impl Scan<'_> {
         if let Some(sums) = sums? {
             outcome.sum = sums.sum;
             outcome.sha256 = sums.sha256;
-            outcome.xxh3 = sums.xxh3;
+            outcome.chain = sums.chain;
         }
         Ok(outcome)
     }
@@ -338,7 +338,7 @@ impl Scan<'_> {
 
 impl Chains {
     fn update_stored(&mut self, bytes: &[u8]) {
-        let hashers = self.stored.iter_mut().chain(&mut self.xxh3);
+        let hashers = self.stored.iter_mut().chain(&mut self.chain);
         hashers.for_each(|hasher| hasher.update(bytes));
     }
 

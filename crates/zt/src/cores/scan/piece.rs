@@ -122,7 +122,7 @@ pub(super) fn look(
     let mut outcome = Outcome {
         sum: digest(job.sum)?,
         sha256: digest(job.sha256.then_some(DigestAlgorithm::Sha256))?,
-        xxh3: digest(job.xxh3.then_some(DigestAlgorithm::Xxh3))?,
+        chain: digest(job.chain)?,
         ..Outcome::default()
     };
     match decode_piece(job, stored, job.declared.unwrap_or(0), scratch) {

@@ -1,0 +1,43 @@
+//! CRC-32 (ISO-HDLC), the checksum of members.
+
+use crc32fast::Hasher;
+use zt::{Checksum, Digest};
+
+static CRC32: Checksum = Checksum {
+    name: "crc32",
+    hasher: || Box::new(Hasher::new()),
+    combine: Some(|first, next, next_len| {
+        let mut whole = Hasher::new_with_initial(sum(first));
+        whole.combine(&Hasher::new_with_initial_len(sum(next), next_len));
+        whole.finalize().into()
+    }),
+    spell: |sum| format!("0x{sum:08X}"),
+};
+
+/// Values are of 32 bits.
+fn sum(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// The digest of this checksum.
+pub(crate) fn crc32(sum: u32) -> Digest {
+    CRC32.of(sum.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zt::DigestAlgorithm;
+
+    #[test]
+    fn computes_and_combines_the_published_check_value() {
+        let of = |bytes| DigestAlgorithm::Other(&CRC32).digest(bytes).unwrap();
+        let digest = of(b"123456789");
+        assert_eq!(digest, crc32(0xCBF4_3926));
+        let whole = of(b"1234").followed_by(&of(b"56789"), 5);
+        assert_eq!(whole.as_ref(), Some(&digest));
+        assert_eq!(digest.to_string(), "crc32:0xCBF43926");
+        let unknown: Digest = digest.to_string().parse().unwrap();
+        assert_eq!(unknown.algorithm(), None);
+    }
+}
