@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::error::{Error, LimitExceeded, Result};
-use crate::{Blob, BlobReader, Footer, Layout, Limits, Source, Span};
+use crate::error::Result;
+use crate::memory::bytes_of;
+use crate::{Blob, BlobReader, Footer, Layout, Limits, Source};
 
 /// A `.zt` file whose manifest has been found.
 ///
@@ -70,32 +71,4 @@ impl<S: Source> Container<S> {
     pub fn read_blob<'a>(&'a self, blob: &'a Blob) -> Result<BlobReader<'a>> {
         BlobReader::new(&self.source, blob, &self.limits)
     }
-}
-
-/// The stored bytes of `span`: borrowed where the source lends them, else read into fresh memory.
-///
-/// # Errors
-///
-/// [`Error::Io`] where the source ends first, [`LimitExceeded::Allocation`].
-pub fn bytes_of<'a>(source: &'a (impl Source + ?Sized), span: Span) -> Result<Cow<'a, [u8]>> {
-    if let Some(bytes) = source.slice(span) {
-        return Ok(Cow::Borrowed(bytes));
-    }
-    // Nothing is reserved for bytes that the source does not have.
-    if span.end() > source.byte_len() {
-        return Err(Error::Io(std::io::ErrorKind::UnexpectedEof.into()));
-    }
-    let mut bytes = zeroed(span.byte_len())?;
-    source.read_at(span.offset(), &mut bytes)?;
-    Ok(Cow::Owned(bytes))
-}
-
-/// Memory for `byte_len` bytes that are known to exist, or an error where the system has none.
-pub(crate) fn zeroed(byte_len: u64) -> Result<Vec<u8>> {
-    let refused = || Error::Limit(LimitExceeded::Allocation { byte_len });
-    let len = usize::try_from(byte_len).map_err(|_| refused())?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(len).map_err(|_| refused())?;
-    bytes.resize(len, 0);
-    Ok(bytes)
 }

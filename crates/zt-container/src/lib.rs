@@ -57,6 +57,7 @@ mod footer;
 mod hasher;
 mod limits;
 mod magic;
+pub mod memory;
 #[cfg(feature = "mmap")]
 mod mmap;
 mod reader;
@@ -66,13 +67,14 @@ mod writer;
 
 pub use blob::{Blob, Encoding};
 pub use checksum::Checksum;
-pub use container::{Container, bytes_of};
+pub use container::Container;
 pub use digest::{Digest, DigestAlgorithm};
 pub use error::{Error, LimitExceeded, Misuse, Result, Unsupported, Violation, ZstdFault};
 pub use footer::Footer;
 pub use hasher::Hasher;
 pub use limits::Limits;
 pub use magic::{ALIGNMENT, HEADER_LEN, Layout, MAGIC, MAGIC_0_1, SIZE_LEN};
+pub use memory::bytes_of;
 #[cfg(feature = "mmap")]
 pub use mmap::Map;
 pub use reader::{BlobReader, check_declared, check_digest, read_into};

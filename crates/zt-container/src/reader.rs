@@ -214,7 +214,7 @@ impl<'a> BlobReader<'a> {
         if let Some((hasher, _)) = &mut self.check {
             hasher.update(&stored);
         }
-        let mut content = crate::container::zeroed(declared)?;
+        let mut content = crate::memory::zeroed(declared)?;
         codec::decode_into(&stored, &mut content)?;
         (self.piece, self.taken) = (Cow::Owned(content), 0);
         self.decoder = Decoder::Raw;

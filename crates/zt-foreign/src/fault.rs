@@ -121,8 +121,6 @@ pub enum Fault {
         /// Tensors without a name in the file.
         tensors: u64,
     },
-    /// The caller's progress function asked to stop.
-    Interrupted,
 }
 
 impl Fault {
@@ -153,7 +151,6 @@ impl Fault {
             | Fault::NamesTooLong { .. }
             | Fault::NameCount { .. } => ErrorKind::Misuse,
             Fault::Length { .. } => ErrorKind::Malformed,
-            Fault::Interrupted => ErrorKind::Interrupted,
         }
     }
 
@@ -171,7 +168,6 @@ impl Fault {
             Fault::Lossy { .. } | Fault::NothingToWrite { .. } => LOSSY,
             Fault::Length { .. } => "shape-size-mismatch",
             Fault::NamesNotUtf8 | Fault::NamesTooLong { .. } | Fault::NameCount { .. } => "names",
-            Fault::Interrupted => "interrupted",
         }
     }
 }
@@ -248,7 +244,6 @@ impl fmt::Display for Fault {
                 f,
                 "the list has {names} names, the file has {tensors} tensors without a name"
             ),
-            Fault::Interrupted => f.write_str("stopped on request"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What is known of an object without its bytes.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_manifest::{DType, Map, Text};
+use zt_manifest::{DType, Map, Object, Text};
 
 use crate::{Error, Registry, Result, SizeMismatch, Violation};
 
@@ -34,6 +34,25 @@ pub struct ComponentSignature<'a> {
 }
 
 impl<'a> Signature<'a> {
+    /// The metadata of an object of a manifest.
+    #[must_use]
+    pub fn of(object: &'a Object) -> Self {
+        let components = object
+            .components
+            .iter()
+            .map(|(role, component)| ComponentSignature {
+                role,
+                dtype: component.dtype,
+                logical_type: component.logical_type.as_deref(),
+                byte_len: component.blob.decoded_len,
+            });
+        Signature {
+            shape: &object.shape,
+            attributes: object.attributes(),
+            components: components.collect(),
+        }
+    }
+
     /// The component of this role.
     #[must_use]
     pub fn get(&self, role: &str) -> Option<&ComponentSignature<'a>> {

@@ -8,8 +8,9 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use zt::container::check_declared;
 use zt::container::codec::{Frame, decode_into, frames};
-use zt::container::{bytes_of, check_declared};
+use zt::container::memory::{bytes_of, zeroed};
 use zt::{Blob, Encoding, Error, Limits, Result, Source, Span};
 
 use crate::violation::Violation;
@@ -173,16 +174,6 @@ impl Source for Seekable {
 /// Content of every frame but the last.
 fn frame_len(frames: &[Frame]) -> u64 {
     frames.first().map_or(0, |first| first.content.byte_len())
-}
-
-fn zeroed(byte_len: u64) -> Result<Vec<u8>> {
-    let exceeded = zt::container::LimitExceeded::Allocation { byte_len };
-    let refused = || Error::from(zt::container::Error::Limit(exceeded));
-    let len = usize::try_from(byte_len).map_err(|_| refused())?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(len).map_err(|_| refused())?;
-    bytes.resize(len, 0);
-    Ok(bytes)
 }
 
 /// A source, and where a frame begins in it.

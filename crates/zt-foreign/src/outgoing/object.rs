@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zt::formats::{ComponentSignature, Decode, View};
+use zt::formats::{Decode, View};
 use zt::manifest::Text;
 use zt::{
     Attributes, Component, DType, Error, LogicalType, Object, Planes, Registry, Signature, Tensor,
@@ -104,7 +104,7 @@ impl<'i> Outgoing<'i> {
     /// are in `data`, if anywhere.
     pub fn components(&self) -> impl Iterator<Item = (&'i str, &'i Component, bool)> {
         let object = self.object();
-        let (format, signature) = (self.registry.format(&object.format), signature(object));
+        let (format, signature) = (self.registry.format(&object.format), Signature::of(object));
         object.components.iter().map(move |(role, component)| {
             let is_of_value = format.map_or(role == DATA, |it| it.is_of_value(role, &signature));
             (&**role, component, is_of_value)
@@ -163,7 +163,7 @@ impl<'i> Outgoing<'i> {
     pub(super) fn decoded_type(&self) -> Option<(DType, Option<Text>)> {
         let object = self.object();
         let format = self.registry.format(&object.format)?;
-        format.dense_type(&signature(object), self.registry)
+        format.dense_type(&Signature::of(object), self.registry)
     }
 
     /// What values of type `stored` are cast to, where `wished` is for them and changes anything.
@@ -188,23 +188,5 @@ impl<'i> Outgoing<'i> {
     pub(super) fn blame(&self, error: Error) -> Error {
         let error = error.with_object(self.name());
         self.path.into_iter().fold(error, Error::with_path)
-    }
-}
-
-fn signature(object: &Object) -> Signature<'_> {
-    let components = object
-        .components
-        .iter()
-        .map(|(role, component)| ComponentSignature {
-            role,
-            dtype: component.dtype,
-            logical_type: component.logical_type.as_deref(),
-            byte_len: component.blob.decoded_len,
-        });
-    let components = components.collect();
-    Signature {
-        shape: &object.shape,
-        attributes: object.attributes(),
-        components,
     }
 }

@@ -1,6 +1,7 @@
 //! Everything that can be checked of a file, checked.
 
 use zt_container::{BlobReader, Span};
+use zt_formats::Signature;
 
 use crate::check::survey::{Survey, Wanted, judge};
 use crate::cores::progress::{Gauge, Progress};
@@ -260,7 +261,7 @@ impl Findings {
         let format = tensor.registry().format(tensor.format());
         self.is_unchecked = format.is_none();
         if strict && let Some(format) = format {
-            let signature = crate::file::catalog::signature(tensor.object());
+            let signature = Signature::of(tensor.object());
             let strict = format.check_strict(&signature, tensor.registry());
             self.problems
                 .extend(strict.err().map(|error| tensor.blame_format(error)));

@@ -47,9 +47,9 @@ mod parallel {
     };
 
     use crate::cores::announce::announce;
-    use crate::cores::scratch::fetch;
     use crate::cores::sums::{compare, explained, hash};
     use crate::error::Result;
+    use zt_container::memory::fetch;
 
     /// Below this, waking other cores costs more than they save.
     pub(super) const WORTH_IT: usize = 4 << 20;

@@ -3,7 +3,8 @@
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use crate::cores::scratch::zeroed;
+use zt_container::memory::zeroed;
+
 use crate::error::{Error, Result};
 
 /// Bytes that are read ahead, but at least one piece and at most four: with fewer, one side waits for
@@ -22,7 +23,7 @@ pub(crate) fn for_each_piece<E: From<Error>>(
     piece_len: usize,
     mut take: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut piece = zeroed(piece_len).map_err(Error::from)?;
+    let mut piece = zeroed(piece_len as u64).map_err(Error::from)?;
     let mut len = read(&mut piece)?;
     if len == piece_len && len >= WORTH_IT {
         take(&piece)?;
@@ -68,7 +69,7 @@ fn for_each_ahead<E: From<Error>>(
         }
         let _ = send_empty.send(first);
         for _ in 0..ahead {
-            let _ = send_empty.send(zeroed(piece_len).map_err(Error::from)?);
+            let _ = send_empty.send(zeroed(piece_len as u64).map_err(Error::from)?);
         }
         for found in full {
             let (piece, len): (Vec<u8>, usize) = found?;

@@ -30,7 +30,7 @@ impl<'a> Region<'a> {
         let span = spans.reduce(around)?;
         let bytes = match source.slice(span) {
             Some(lent) => lent,
-            None => crate::cores::scratch::fetch(memory, source, span).ok()?,
+            None => zt_container::memory::fetch(memory, source, span).ok()?,
         };
         Some(Region {
             source,

@@ -2,8 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use zt_container::Result;
 use zt_container::codec::FrameDecompressor;
-use zt_container::{Error, LimitExceeded, Result, Source, Span};
+use zt_container::memory::resize;
 
 /// What one piece takes: its stored bytes, its content, and a decoder's tables.
 #[derive(Default)]
@@ -28,39 +29,6 @@ pub(crate) fn decompressor(slot: &mut Option<FrameDecompressor>) -> Result<&mut 
         None => FrameDecompressor::new()?,
     };
     Ok(slot.insert(decompressor))
-}
-
-/// The bytes of `span` in `buffer`.
-pub(crate) fn fetch<'b>(
-    buffer: &'b mut Vec<u8>,
-    source: &dyn Source,
-    span: Span,
-) -> Result<&'b [u8]> {
-    // Nothing is reserved for bytes that the source does not have.
-    if span.end() > source.byte_len() {
-        return Err(Error::Io(std::io::ErrorKind::UnexpectedEof.into()));
-    }
-    resize(buffer, span.byte_len())?;
-    source.read_at(span.offset(), buffer)?;
-    Ok(buffer)
-}
-
-/// Gives `bytes` this length. What they are is unspecified: only growth is paid for.
-pub(crate) fn resize(bytes: &mut Vec<u8>, byte_len: u64) -> Result<()> {
-    let refused = || Error::Limit(LimitExceeded::Allocation { byte_len });
-    let len = usize::try_from(byte_len).map_err(|_| refused())?;
-    if let Some(more) = len.checked_sub(bytes.len()) {
-        bytes.try_reserve_exact(more).map_err(|_| refused())?;
-    }
-    bytes.resize(len, 0);
-    Ok(())
-}
-
-/// So many zeros.
-pub(crate) fn zeroed(len: usize) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    resize(&mut bytes, len as u64)?;
-    Ok(bytes)
 }
 
 /// Longer memory is given back at once: what pieces of usual length take is less.

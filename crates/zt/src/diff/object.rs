@@ -1,6 +1,6 @@
 //! Two objects of one name.
 
-use zt_formats::{Planes, View, dense_byte_len};
+use zt_formats::{Planes, Signature, View, dense_byte_len};
 use zt_manifest::{DType, Text, Value};
 
 use super::number::Rule;
@@ -191,10 +191,7 @@ impl Pair<'_, '_> {
 
 fn dense_type(tensor: &Tensor<'_>) -> Option<Type> {
     let format = tensor.registry().format(tensor.format())?;
-    format.dense_type(
-        &crate::file::catalog::signature(tensor.object()),
-        tensor.registry(),
-    )
+    format.dense_type(&Signature::of(tensor.object()), tensor.registry())
 }
 
 /// Whether an attribute says how the object is stored, and not what it is.

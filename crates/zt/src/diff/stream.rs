@@ -7,10 +7,10 @@ use super::number::{Rule, Values, compare};
 use super::{Side, ValueDiff};
 use crate::cores::parallel;
 use crate::cores::progress::Gauge;
-use crate::cores::scratch::resize;
 use crate::error::{Error, Result};
 use crate::file::tensor::ComponentReader;
 use crate::read::dense_reader::DenseReader;
+use zt_container::memory::resize;
 
 /// Bytes of the longer side that are in memory at a time.
 const PIECE: usize = 8 << 20;

@@ -11,11 +11,11 @@ use super::extent::{Extent, Moved, Mover, PIECE, Stored, extents};
 use super::storage::{Before, LockedFile, Storage};
 use super::trailer_of;
 use crate::cores::progress::Progress;
-use crate::cores::scratch::zeroed;
 use crate::disk::publish::AtomicFile;
 use crate::error::{Error, Result};
 use crate::file::File;
 use crate::file::open::OpenOptions;
+use zt_container::memory::zeroed;
 
 /// The manifest's size and the footer magic.
 pub(crate) const FOOTER_LEN: u64 = 16;
@@ -67,7 +67,7 @@ pub fn compacted_len(path: impl AsRef<Path>) -> Result<(u64, u64)> {
     let plan = || {
         let file = OpenOptions::new().open(path)?;
         trailer_of(&file)?;
-        let piece = zeroed(PIECE)?;
+        let piece = zeroed(PIECE as u64)?;
         let (_, new_len) = rewrite(&file, io::sink(), |extent, to| {
             let mut left = extent.span.byte_len();
             while left > 0 {

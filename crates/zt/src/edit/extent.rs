@@ -7,10 +7,10 @@ use std::sync::Arc;
 use zt_container::{ALIGNMENT, Blob, BlobReader, ContainerWriter, Digest, Limits, Source, Span};
 
 use crate::cores::progress::{Progress, report};
-use crate::cores::scratch::zeroed;
 use crate::error::{Error, Result};
 use crate::file::overlap::Allowance;
 use crate::write::encode::alignment_of;
+use zt_container::memory::zeroed;
 
 /// Bytes are moved in pieces of this size.
 pub(crate) const PIECE: usize = 1 << 20;
@@ -129,7 +129,7 @@ impl<'m> Mover<'m> {
         Ok(Mover {
             source,
             allowance: Allowance::of(source.byte_len(), limits),
-            piece: zeroed(PIECE)?,
+            piece: zeroed(PIECE as u64)?,
             progress,
         })
     }

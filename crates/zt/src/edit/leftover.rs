@@ -12,9 +12,9 @@
 use zt_container::Span;
 
 use super::Storage;
-use crate::cores::scratch::zeroed;
 use crate::error::Result;
 use crate::file::File;
+use zt_container::memory::zeroed;
 
 const MAGIC: [u8; 8] = *b"ZT-EDIT\0";
 
@@ -58,7 +58,7 @@ pub(super) fn old_len(
     };
     match old_len.checked_sub(trailer.byte_len()) {
         Some(start) if old_len <= note_at && is_behind_blobs(start) => {
-            let mut first = zeroed(bytes.len())?;
+            let mut first = zeroed(bytes.len() as u64)?;
             storage.read_at(start, &mut first)?;
             Ok((first == bytes).then_some(old_len))
         }

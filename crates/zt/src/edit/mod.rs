@@ -34,13 +34,13 @@ pub use storage::Storage;
 pub(crate) use storage::{Before, LockedFile};
 use tail::GrowingTail;
 
-use crate::cores::scratch::zeroed;
 use crate::error::{Error, Fault, Result};
 use crate::file::File;
 use crate::file::open::OpenOptions;
 use crate::write::directory::Directory;
 use crate::write::options::{Compression, WriteOptions};
 use crate::write::writer::{Sink, Writer};
+use zt_container::memory::zeroed;
 
 /// Changes a `.zt` file where it is: what is added goes behind its end, and between any two calls to
 /// the system there is nothing else to be read than the old file or the new one, by any reader.
@@ -305,7 +305,7 @@ fn read(storage: &Arc<dyn Storage>, options: &WriteOptions) -> Result<(File, Vec
     let file = open.open_source(source)?;
     let trailer = trailer_of(&file)?;
     // The manifest was in memory before: its length is within the limit.
-    let mut bytes = zeroed(usize::try_from(trailer.byte_len()).unwrap_or(0))?;
+    let mut bytes = zeroed(trailer.byte_len())?;
     storage.read_at(trailer.offset(), &mut bytes)?;
     Ok((file, bytes))
 }

@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 use super::leftover;
 use super::storage::Storage;
-use crate::cores::scratch::zeroed;
 use crate::disk::publish::BUFFER;
 use crate::error::{Error, Result};
 use crate::write::writer::Tail;
+use zt_container::memory::zeroed;
 
 /// Writes into the room between the old end of a file and the copy of its trailer, and moves the
 /// copy away where the room runs out. Dropped before [`Tail::commit`], it undoes all of it.
@@ -62,7 +62,7 @@ impl GrowingTail {
     /// `trailer` are the last bytes of the storage. Nothing is changed yet.
     pub(super) fn new(storage: Arc<dyn Storage>, old_len: u64, trailer: &[u8]) -> Result<Self> {
         let note = leftover::note(old_len);
-        let mut copy = zeroed(note.len().saturating_add(trailer.len()))?;
+        let mut copy = zeroed((note.len() as u64).saturating_add(trailer.len() as u64))?;
         let (first, behind) = copy.split_at_mut(note.len());
         first.copy_from_slice(&note);
         behind.copy_from_slice(trailer);
@@ -160,7 +160,7 @@ impl Tail for GrowingTail {
     fn commit(&mut self) -> io::Result<()> {
         self.attempt(|tail| {
             // Before anything has changed: later there is nobody to tell that there is no memory.
-            let zeros = zeroed(tail.trailer_len).map_err(Error::from)?;
+            let zeros = zeroed(tail.trailer_len as u64).map_err(Error::from)?;
             tail.write_gathered()?;
             tail.storage.sync()?;
             tail.storage.set_len(tail.position)?;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use zt_container::{Container, LimitExceeded, Limits, Source, Span};
-use zt_formats::{ComponentSignature, Registry, Signature};
+use zt_formats::{Registry, Signature};
 use zt_manifest::{Component, Index, Map, Object, Placement, RawObject, Version, Warning};
 
 use crate::error::{Error, Result};
@@ -417,12 +417,12 @@ pub(crate) fn blame_blob(error: Error, object: &Object) -> Error {
 /// Whether the object's format agrees to it. Lengths that a legacy file leaves out and the format
 /// knows are filled in.
 pub(crate) fn check(object: &mut Object, registry: &Registry) -> Result<()> {
-    registry.check(&object.format, &signature(object))?;
+    registry.check(&object.format, &Signature::of(object))?;
     let unknown = |(_, component): &(_, Component)| component.blob.decoded_len.is_none();
     if object.components.iter().any(unknown)
         && let Some(format) = registry.format(&object.format)
     {
-        let signature = signature(object);
+        let signature = Signature::of(object);
         let roles = object.components.iter().map(|(role, _)| role);
         let lengths: Vec<Option<u64>> = roles
             .map(|role| format.expected_len(role, &signature, registry))
@@ -432,22 +432,4 @@ pub(crate) fn check(object: &mut Object, registry: &Registry) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// What formats check: shape, attributes and, by role, type and decoded length.
-pub(crate) fn signature(object: &Object) -> Signature<'_> {
-    let components = object
-        .components
-        .iter()
-        .map(|(role, component)| ComponentSignature {
-            role,
-            dtype: component.dtype,
-            logical_type: component.logical_type.as_deref(),
-            byte_len: component.blob.decoded_len,
-        });
-    Signature {
-        shape: &object.shape,
-        attributes: object.attributes(),
-        components: components.collect(),
-    }
 }

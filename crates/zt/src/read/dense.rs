@@ -1,10 +1,9 @@
 //! The dense value of an object.
 
-use zt_formats::{Dense, ObjectFormat, dense_byte_len};
+use zt_formats::{Dense, ObjectFormat, Signature, dense_byte_len};
 
 use super::{blocks, planes};
 use crate::error::{Error, Fault, Result};
-use crate::file::catalog::signature;
 use crate::file::tensor::Tensor;
 
 impl Tensor<'_> {
@@ -44,7 +43,7 @@ impl Tensor<'_> {
     /// against the limit before it is made.
     fn check_dense_len(&self, format: &dyn ObjectFormat, shape: &[u64]) -> Result<()> {
         let registry = self.registry();
-        let signature = signature(self.object());
+        let signature = Signature::of(self.object());
         let Some((dtype, logical_type)) = format.dense_type(&signature, registry) else {
             return Ok(());
         };

@@ -3,10 +3,10 @@
 use zt_formats::Dense;
 
 use crate::cores::read_ahead::for_each_piece;
-use crate::cores::scratch::resize;
 use crate::error::{Error, Result};
 use crate::file::tensor::{ComponentReader, Tensor, whole_elements};
 use crate::read::planes::{Tally, Tiled};
+use zt_container::memory::resize;
 
 /// Yields the little-endian bytes of an object's dense value, in row-major order. See
 /// [`Tensor::dense_reader`].

@@ -15,10 +15,11 @@ use zt_container::{
 use zt_formats::{Buffer, Dense, Elements, PlaneCodec, Planes, View};
 
 use crate::cores::parallel;
-use crate::cores::scratch::{self, Pool, Scratch, fetch, resize};
+use crate::cores::scratch::{self, Pool, Scratch};
 use crate::cores::sums::{compare, explained, hash};
 use crate::error::{Error, Result};
 use crate::file::tensor::{Located, Tensor};
+use zt_container::memory::{fetch, resize};
 
 /// Below so many bytes, waking other cores costs more than they save.
 const WORTH_IT: u64 = 1 << 20;

@@ -8,7 +8,6 @@ use zt_formats::{
 };
 
 use crate::error::Result;
-use crate::file::catalog::signature;
 use crate::file::tensor::{Tensor, elements_in};
 use crate::read::window::Window;
 
@@ -121,7 +120,7 @@ impl<'f> Tensor<'f> {
         format: &dyn ObjectFormat,
         rows: std::ops::Range<u64>,
     ) -> Option<std::ops::Range<u64>> {
-        let unit = format.row_unit(&signature(self.object()), self.registry())?;
+        let unit = format.row_unit(&Signature::of(self.object()), self.registry())?;
         let dimension = self.shape().first()?;
         let start = rows.start.checked_sub(rows.start.checked_rem(unit)?)?;
         let end = rows.end.checked_next_multiple_of(unit)?;
@@ -138,7 +137,7 @@ impl<'f> Tensor<'f> {
         let mut shape = self.shape().to_vec();
         let mut byte_len = |role: &str, rows: u64| {
             *shape.first_mut()? = rows;
-            let whole = signature(self.object());
+            let whole = Signature::of(self.object());
             let up_to = Signature {
                 shape: &shape,
                 ..whole

@@ -5,9 +5,10 @@ use zt_container::{Encoding, Source, Span, check_declared};
 use zt_formats::Bytes;
 use zt_manifest::{ByteOrder, DType};
 
-use crate::cores::scratch::{Scratch, fetch, resize};
+use crate::cores::scratch::Scratch;
 use crate::error::Result;
 use crate::file::tensor::{ComponentReader, Located, Tensor, to_little_endian};
+use zt_container::memory::{fetch, resize};
 
 /// Raw bytes that are fetched at a time, at multiples of this from the start: small runs that lie
 /// close together, in either direction, share a read.

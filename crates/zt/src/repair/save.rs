@@ -10,13 +10,13 @@ use zt_manifest::{ByteOrder, Component, DType, Manifest, Map, Object, Value};
 use super::fate::{Fate, Recovered};
 use super::recovery::Recovery;
 use crate::cores::progress::{Progress, report};
-use crate::cores::scratch::zeroed;
 use crate::disk::publish::AtomicFile;
 use crate::edit::{FOOTER_LEN, Moved, Mover, Stored, extents};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::Entry;
 use crate::file::tensor::{Located, Tensor};
 use crate::write::encode::alignment_of;
+use zt_container::memory::zeroed;
 
 /// What some components of an object are: no value of its format, and nothing that passes for one.
 const PARTIAL: &str = "zt.partial/1";
@@ -190,7 +190,7 @@ impl<W: Write> Saving<'_, W> {
         let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
         self.container
             .begin_blob(alignment_of(byte_len), algorithm)?;
-        let mut piece = zeroed(part.piece_len())?;
+        let mut piece = zeroed(part.piece_len() as u64)?;
         loop {
             let len = reader.read(&mut piece)?;
             let bytes = piece.get(..len).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use zt_container::{Blob, ContainerWriter, Limits};
-use zt_formats::{NewObject, Parts, Planes, Registry, ToObject, View, check_bools};
+use zt_formats::{NewObject, Parts, Planes, Registry, Signature, ToObject, View, check_bools};
 use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text, check_attributes_len};
 
 use crate::disk::publish::{AtomicFile, BUFFER};
@@ -449,7 +449,7 @@ impl<'w> Writer<'w> {
     pub(crate) fn check_object(&self, object: &Object) -> Result<()> {
         Ok(self
             .registry
-            .check(&object.format, &crate::file::catalog::signature(object))?)
+            .check(&object.format, &Signature::of(object))?)
     }
 
     /// Adds an object whose bytes are in the file, or will be.

@@ -309,7 +309,7 @@ impl Scan<'_> {
         let mut wrong = None;
         let mut piece = self.pool.take();
         let decoded = loop {
-            if let Err(error) = crate::cores::scratch::resize(&mut piece.content, STRETCH) {
+            if let Err(error) = zt_container::memory::resize(&mut piece.content, STRETCH) {
                 break Err(error.into());
             }
             let start = reader.produced();

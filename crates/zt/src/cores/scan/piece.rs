@@ -47,7 +47,7 @@ impl Piece {
         let mut fetched = std::mem::take(&mut scratch.stored);
         let stored = match job.source.slice(place.stored) {
             Some(lent) => lent,
-            None => crate::cores::scratch::fetch(&mut fetched, job.source, place.stored)?,
+            None => zt_container::memory::fetch(&mut fetched, job.source, place.stored)?,
         };
         if let Some(algorithm) = job.sum {
             self.sum = Some(algorithm.digest(stored)?);
@@ -113,7 +113,7 @@ pub(super) fn look(
     let mut fetched = std::mem::take(&mut scratch.stored);
     let stored = match source.slice(job.span) {
         Some(lent) => lent,
-        None => crate::cores::scratch::fetch(&mut fetched, source, job.span)?,
+        None => zt_container::memory::fetch(&mut fetched, source, job.span)?,
     };
     let digest = |wanted: Option<DigestAlgorithm>| {
         let digest = wanted.map(|algorithm| algorithm.digest(stored));

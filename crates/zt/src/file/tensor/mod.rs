@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use zt_container::{Blob, BlobReader, Encoding, Source, Span};
-use zt_formats::{Buffer, Bytes, Element, Elements, Parts, Typed, View, element_count};
+use zt_formats::{Buffer, Bytes, Element, Elements, Parts, Signature, Typed, View, element_count};
 use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
 
 pub(crate) use self::component::{Located, elements_in, to_little_endian};
@@ -88,7 +88,7 @@ impl<'f> Tensor<'f> {
     pub fn dtype(&self) -> Option<DType> {
         let registry = &self.file.registry;
         let format = registry.format(self.format())?;
-        let dense_type = format.dense_type(&crate::file::catalog::signature(self.object), registry);
+        let dense_type = format.dense_type(&Signature::of(self.object), registry);
         dense_type.map(|(dtype, _)| dtype)
     }
 
@@ -96,7 +96,7 @@ impl<'f> Tensor<'f> {
     /// `4-bit`, `q4_0`; `None` where the file does not say.
     #[must_use]
     pub fn value_type(&self) -> Option<Text> {
-        let signature = crate::file::catalog::signature(self.object);
+        let signature = Signature::of(self.object);
         self.file.registry.value_type(self.format(), &signature)
     }
 

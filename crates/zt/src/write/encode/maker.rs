@@ -9,12 +9,12 @@ use std::sync::Arc;
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
 
 use super::{Begin, Encoder, Item, Placed, Stored};
-use crate::cores::scratch::resize;
 use crate::cores::work::Task;
 use crate::error::{Error, Result};
 use crate::write::choice::{Head, Method, choose};
 use crate::write::options::ComponentOptions;
 use crate::write::tools::Tools;
+use zt_container::memory::resize;
 
 /// A component that can be made from any place on, by any thread, and is longer than one frame
 /// alone holds: shorter ones are better copied, so that the next object begins before they end.

@@ -1,0 +1,65 @@
+//! Memory that may be refused: an error instead of an abort if the system has none.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, LimitExceeded, Result};
+use crate::{Source, Span};
+
+/// Gives `bytes` this length. Their values are unspecified: only growth costs time.
+///
+/// # Errors
+///
+/// [`LimitExceeded::Allocation`].
+pub fn resize(bytes: &mut Vec<u8>, byte_len: u64) -> Result<()> {
+    let refused = || Error::Limit(LimitExceeded::Allocation { byte_len });
+    let len = usize::try_from(byte_len).map_err(|_| refused())?;
+    if let Some(more) = len.checked_sub(bytes.len()) {
+        bytes.try_reserve_exact(more).map_err(|_| refused())?;
+    }
+    bytes.resize(len, 0);
+    Ok(())
+}
+
+/// So many zeros. The caller has compared `byte_len` with what exists.
+///
+/// # Errors
+///
+/// [`LimitExceeded::Allocation`].
+pub fn zeroed(byte_len: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    resize(&mut bytes, byte_len)?;
+    Ok(bytes)
+}
+
+/// The stored bytes of `span`, read into `buffer`, which has their length then.
+///
+/// # Errors
+///
+/// [`Error::Io`] if the source ends first; [`LimitExceeded::Allocation`].
+pub fn fetch<'b>(
+    buffer: &'b mut Vec<u8>,
+    source: &(impl Source + ?Sized),
+    span: Span,
+) -> Result<&'b [u8]> {
+    // Nothing is reserved for bytes that the source does not have.
+    if span.end() > source.byte_len() {
+        return Err(Error::Io(std::io::ErrorKind::UnexpectedEof.into()));
+    }
+    resize(buffer, span.byte_len())?;
+    source.read_at(span.offset(), buffer)?;
+    Ok(buffer)
+}
+
+/// The stored bytes of `span`: borrowed if the source lends them, else read into new memory.
+///
+/// # Errors
+///
+/// As [`fetch`].
+pub fn bytes_of<'a>(source: &'a (impl Source + ?Sized), span: Span) -> Result<Cow<'a, [u8]>> {
+    if let Some(bytes) = source.slice(span) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let mut bytes = Vec::new();
+    fetch(&mut bytes, source, span)?;
+    Ok(Cow::Owned(bytes))
+}
