@@ -1,4 +1,4 @@
-//! The identity of tensors: what they are, whatever file they are in.
+//! `File::hash`: the identity of tensors, which does not depend on the file that holds them.
 
 use zt_container::{Digest, DigestAlgorithm, Hasher};
 use zt_formats::Dense;

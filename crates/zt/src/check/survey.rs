@@ -1,4 +1,4 @@
-//! Which stored bytes the components of a file have, each range once.
+//! The stored ranges of all components of a file, each range once.
 
 use zt_container::{Digest, DigestAlgorithm, Encoding, Span, ZstdFault, check_declared};
 use zt_manifest::{ByteOrder, DType};

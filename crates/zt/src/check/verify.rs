@@ -1,4 +1,4 @@
-//! Everything that can be checked of a file, checked.
+//! `File::verify`: every check of a file that needs its data.
 
 use zt_container::{BlobReader, Span};
 use zt_formats::Signature;

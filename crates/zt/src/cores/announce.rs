@@ -1,4 +1,4 @@
-//! Telling a source what will be read of it, while what comes before is worked on.
+//! Hints to a source about the next reads, while the program works on the bytes before them.
 
 use zt_container::{Source, Span};
 

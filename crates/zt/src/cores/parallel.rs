@@ -1,5 +1,6 @@
-//! Work on all cores, results in order. Without the feature `rayon`, and where the system has no
-//! threads to give, the same work on one.
+//! Equal tasks on all cores, with the results in order.
+//!
+//! Without the feature `rayon`, and if the system refuses threads, the tasks run on one thread.
 
 use crate::error::Result;
 

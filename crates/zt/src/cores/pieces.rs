@@ -1,8 +1,8 @@
-//! Large components read and decoded on all cores, piece by piece, straight into their place.
+//! Large components, read and decoded on all cores, piece by piece, straight into their place.
 //!
-//! A piece is a frame of a zstd blob, or a stretch of a raw one: it is fetched, hashed and decoded
-//! on one core without a look at its neighbours. Without the feature `rayon`, and for small
-//! components, the container's own reader does the same on one.
+//! A piece is a frame of a zstd blob or a stretch of a raw blob. One core fetches, hashes and decodes
+//! it, and needs no other piece. For small components, and without the feature `rayon`, the reader
+//! of `zt-container` does the same on one core.
 
 use zt_container::{Blob, Limits, Source, read_into};
 

@@ -1,4 +1,4 @@
-//! Bytes that are handed on piece by piece, while the next pieces are read.
+//! A stream of pieces: one thread reads the next pieces while the caller takes the last one.
 
 use std::sync::mpsc::sync_channel;
 use std::thread;

@@ -1,4 +1,4 @@
-//! Small blobs that lie close together, which are one unit of work and one read.
+//! Small blobs that lie close together: one unit of work, and one read.
 
 use zt_container::{Source, Span};
 

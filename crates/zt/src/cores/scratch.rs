@@ -1,4 +1,4 @@
-//! Memory that work on pieces uses again and again.
+//! Memory that is used again for the next piece.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,6 @@
-//! Work that is handed to other threads and waited for, without ever depending on one being free.
+//! Tasks for other threads, and the wait for their results.
+//!
+//! The wait never depends on a free thread: if none has begun the task, the caller does it.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

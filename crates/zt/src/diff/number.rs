@@ -1,4 +1,4 @@
-//! Values held against each other, one by one.
+//! The comparison of two values: equality, tolerance and distance.
 
 use zt_formats::{Elements, LogicalType, Registry, Scalar};
 use zt_manifest::DType;

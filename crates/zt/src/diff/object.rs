@@ -1,4 +1,4 @@
-//! Two objects of one name.
+//! The comparison of two objects of one name.
 
 use zt_formats::{Planes, Signature, View, dense_byte_len};
 use zt_manifest::{DType, Text, Value};

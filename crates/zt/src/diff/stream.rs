@@ -1,4 +1,4 @@
-//! Two arrays read side by side, piece by piece.
+//! The comparison of two arrays, read side by side, piece by piece.
 
 use zt_formats::{Elements, Registry, check_bools_from};
 use zt_manifest::{DType, Text};

@@ -1,4 +1,4 @@
-//! Who may do what with a file that takes the place of another.
+//! Owner and permissions of a file that replaces another.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,4 +1,4 @@
-//! A file that appears under its name whole or not at all.
+//! A file that appears under its name completely, or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

@@ -1,5 +1,6 @@
-//! A file that has no name yet, where the system has such: if nobody gives it one, it is gone with
-//! the process, however that ends.
+//! A file that has no name yet, if the system supports that.
+//!
+//! If it never gets a name, the system removes it when the process ends, however it ends.
 
 use std::fs::File;
 use std::io;

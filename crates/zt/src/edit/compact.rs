@@ -1,4 +1,4 @@
-//! A file without the bytes that belong to nobody.
+//! A copy of a file without unused bytes, which replaces the file.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Stored bytes on their way to another file: ranges that overlap move together.
+//! Stored bytes that move to another file. Ranges that overlap move together.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io::Write;

@@ -1,13 +1,13 @@
-//! What an edit that was cut short has left behind the end of a file.
+//! The bytes that an interrupted edit left behind the end of a file.
 //!
 //! ```text
-//! cut short   | blobs | trailer | some of the new blobs | note | the same trailer |
+//! interrupted | blobs | trailer | some of the new blobs | note | the same trailer |
 //! cleaned up  | blobs | trailer |
 //! ```
 //!
-//! The note is the end of the room that an edit writes into: it says how long the file was, so that
-//! the next edit finds that out without looking through what is left. It is believed only where the
-//! file says the same of itself without what is behind that length.
+//! The note ends the room that an edit writes into. It holds the old length of the file, so the next
+//! edit need not search for it. The note is believed only if the file up to that length ends with the
+//! same trailer and holds every blob.
 
 use zt_container::Span;
 

@@ -1,4 +1,4 @@
-//! What an edit asks of the place that a file is kept in.
+//! The calls that an edit needs from the place that holds the file.
 
 use std::fs::{File, TryLockError};
 use std::io;

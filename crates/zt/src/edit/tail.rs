@@ -1,4 +1,4 @@
-//! The end of a file that grows while its readers see what it was.
+//! The end of a file that grows while its readers see the old file.
 //!
 //! ```text
 //! before   | blobs | manifest, footer |
@@ -8,10 +8,12 @@
 //! clear    | blobs | zeros            | blobs, manifest, footer |
 //! ```
 //!
-//! Readers find the manifest from the end of the file, and offsets count from its beginning: so the
-//! old manifest says the same from behind the room. Until the truncation every reader finds the old
-//! file, after it the new one. Cutting the file at its old length undoes all of it: if nobody is left
-//! to do that, the next edit does, which finds the length in the note.
+//! Readers find the manifest from the end of the file, and its offsets count from the beginning. So
+//! a copy of the old manifest behind the room means the same. Readers see the old file until the
+//! truncation, and the new file after it.
+//!
+//! To undo an edit, the file is truncated to its old length. If the process was killed, the next
+//! edit does that: it finds the old length in the note.
 
 use std::fmt;
 use std::io::{self, Write};

@@ -1,5 +1,6 @@
-//! The stable codes of errors and warnings, explained. `spec/errors.md` says the same of errors at
-//! greater length, `spec/warnings.md` of warnings.
+//! The stable codes of errors and warnings, with a short explanation of each.
+//!
+//! `spec/errors.md` and `spec/warnings.md` explain them at greater length.
 
 /// A code and what it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

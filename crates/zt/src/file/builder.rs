@@ -1,4 +1,4 @@
-//! How the readers of other formats make a [`File`].
+//! The builder that crates for other kinds of files use to make a [`File`].
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The objects of an open file: an index of names, and each object decoded when asked for.
+//! The objects of an open file: an index of names. An object is decoded when it is asked for.
 
 use std::sync::Arc;
 use std::sync::OnceLock;

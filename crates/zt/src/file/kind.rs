@@ -1,4 +1,4 @@
-//! Which format a file is of.
+//! The name of a kind of file.
 
 use std::fmt;
 

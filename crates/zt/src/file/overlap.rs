@@ -1,4 +1,4 @@
-//! How often the bytes of a file are read where its blobs overlap.
+//! A limit for repeated reads of the same bytes, where blobs overlap.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_container::{Limits, Span};

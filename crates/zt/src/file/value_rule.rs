@@ -1,4 +1,4 @@
-//! What the readers of other formats put up with, and strict verification does not.
+//! Faults that readers of other kinds tolerate, and that strict verification reports.
 
 use std::fmt;
 

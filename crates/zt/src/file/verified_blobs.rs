@@ -1,4 +1,4 @@
-//! Which blobs' digests were found right, whichever component they were read for.
+//! The blobs whose digest was right. Components that share a blob share the result.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};

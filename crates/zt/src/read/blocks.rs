@@ -1,4 +1,4 @@
-//! Quantized blocks of ggml, made floats of on all cores.
+//! Quantized blocks of ggml, decoded to floats on all cores.
 
 use zt_formats::{Buffer, Dense, Elements};
 use zt_ggml::{BlockType, Blocks};

@@ -1,4 +1,4 @@
-//! What formats check of contents: indices within their dimensions, pointers that do not fall.
+//! The format's check of contents: indices within their dimensions, pointers that do not fall.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Dense values, streamed.
+//! The dense value of an object as a stream.
 
 use zt_formats::Dense;
 

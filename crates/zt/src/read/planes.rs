@@ -1,4 +1,4 @@
-//! Objects of `zt.planes/1` put together on all cores, straight into their place.
+//! Objects of `zt.planes/1`, decoded on all cores, straight into their place.
 //!
 //! ```text
 //! plane0  [frame][frame][frame]...   a tile: one frame of each compressed plane, as many raw bytes,

@@ -1,4 +1,4 @@
-//! Parts of objects, read without the rest.
+//! Parts of dense objects. Only the bytes of the part are read.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Parts of sparse objects, read without the rest.
+//! Parts of sparse objects. Only the bytes of the part are read.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::ops::Range;

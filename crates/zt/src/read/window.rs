@@ -1,4 +1,4 @@
-//! Parts of a component, read without the rest of it.
+//! Parts of a component. Only the frames and bytes of the part are read.
 
 use zt_container::codec::{Frame, frames};
 use zt_container::{Encoding, Source, Span, check_declared};

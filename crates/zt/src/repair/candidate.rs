@@ -1,4 +1,4 @@
-//! Bytes that are a manifest, and how often they are there.
+//! Bytes that decode as a manifest, and the copies of them in the file.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::collections::{HashMap, HashSet};

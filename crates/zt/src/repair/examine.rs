@@ -1,4 +1,4 @@
-//! Which manifest is the file's.
+//! The choice of the file's own manifest among the candidates.
 
 use std::collections::HashSet;
 use std::sync::Arc;

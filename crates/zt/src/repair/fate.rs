@@ -1,4 +1,4 @@
-//! What is left of each object.
+//! What can be recovered of each object.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! A manifest that was found, and whether it is the file's.
+//! A manifest that was found, and whether it is the file's own.
 
 use zt_container::{Layout, Span};
 

@@ -1,4 +1,4 @@
-//! Which stored bytes are those that were written.
+//! Which stored bytes have the right digest.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

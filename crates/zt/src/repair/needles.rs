@@ -1,4 +1,4 @@
-//! Several short texts, looked for at once.
+//! A search for several short byte strings at once.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 /// Texts, and how far a search may go on for each byte that it meets: Horspool's search for several

@@ -1,4 +1,4 @@
-//! Where in a file a manifest may be.
+//! The offsets where a manifest may begin.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::cmp::Ordering;

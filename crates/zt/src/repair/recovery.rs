@@ -1,4 +1,4 @@
-//! What was found out of a file that may be damaged.
+//! The result of an examination.
 
 use zt_container::Span;
 

@@ -1,4 +1,4 @@
-//! What is left of a file, in a file of its own.
+//! A new file with everything that could be recovered.
 
 use std::collections::HashMap;
 use std::io::Write;

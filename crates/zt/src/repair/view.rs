@@ -1,4 +1,4 @@
-//! A part of a file, seen as the whole file that it would be.
+//! A part of a file, read as if it were a complete file.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;

@@ -1,7 +1,7 @@
-//! Digests that only go from front to back, away from the thread that writes.
+//! Digests that are computed from front to back, on other threads than the one that writes.
 //!
-//! SHA-256 cannot be split, so one core bounds what one component takes; but several components'
-//! chains run side by side, each on what has been written of it.
+//! SHA-256 cannot be split, so one component is hashed by one core. The chains of several components
+//! run side by side, each on the bytes that were written so far.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};

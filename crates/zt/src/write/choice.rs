@@ -1,4 +1,4 @@
-//! How a component is stored, decided by a sample before any of it is compressed.
+//! The choice of how a component is stored, by a sample, before any of it is compressed.
 
 use std::borrow::Cow;
 use std::ops::Range;

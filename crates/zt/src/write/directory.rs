@@ -1,4 +1,4 @@
-//! The objects of a file in the making, by name.
+//! The objects of a file that is being written, by name.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;

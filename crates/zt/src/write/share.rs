@@ -1,4 +1,4 @@
-//! Components that share the blob of one that the file has already.
+//! Components that share the blob of an earlier component.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What workers use again and again: memory for chunks, and compressors, whose tables are large.
+//! What workers use again: memory for chunks, and compressors, whose tables are large.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! A `.zt` file, written front to back.
+//! A `.zt` file, written from front to back.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

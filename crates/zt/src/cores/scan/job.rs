@@ -1,4 +1,4 @@
-//! What is wanted of stored bytes, and what was found.
+//! A range of stored bytes to look at, and what the scan found there.
 
 use zt_container::{Blob, Digest, DigestAlgorithm, Encoding, Source, Span};
 

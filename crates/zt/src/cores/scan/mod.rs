@@ -1,8 +1,8 @@
-//! Stored bytes looked at once: fetched, summed and decoded, on all cores and in bounded memory.
+//! A scan of stored bytes: each range is fetched, hashed and decoded once, on all cores.
 //!
-//! A [`Job`] is one range of stored bytes, however many components it is the blob of. Small ones
-//! that lie close together are one unit of work, and one read; a large one is cut into pieces of
-//! about 1 MiB, which are as many. Memory: a few pieces for each thread.
+//! A [`Job`] is one range of stored bytes, which may be the blob of many components. Small ranges
+//! that lie close together are one unit of work and one read. A large range is cut into pieces of
+//! about 1 MiB, and each piece is a unit. Memory: a few pieces for each thread.
 
 mod job;
 mod piece;

@@ -1,4 +1,4 @@
-//! Pieces of blobs: how one is cut, and what is made of each.
+//! Pieces of blobs: how a blob is cut, and the work on one piece.
 
 use zt_container::codec::Frame;
 use zt_container::{Digest, DigestAlgorithm, Encoding, Hasher, Source, Span};

@@ -1,4 +1,4 @@
-//! A component among those of its object, and what its bytes are.
+//! A component with its place in its object, and its bytes as elements.
 
 use zt_formats::{Bytes, Elements};
 use zt_manifest::{ByteOrder, Component, DType, Text};

@@ -1,4 +1,4 @@
-//! A handle on one object of a file, and the ways to read it.
+//! A handle on one object of a file: its metadata and its components.
 
 mod component;
 mod component_reader;

@@ -1,4 +1,4 @@
-//! One component on its way: gathered into chunks, which are written, hashed or compressed.
+//! One component that is being written, gathered into chunks.
 
 use std::io::Write;
 use std::sync::Arc;

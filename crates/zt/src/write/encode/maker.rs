@@ -1,4 +1,4 @@
-//! Components whose bytes workers make themselves, of memory that the caller lends.
+//! Components whose bytes the workers make, in memory that the caller lends.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;

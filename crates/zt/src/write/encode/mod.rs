@@ -1,11 +1,11 @@
 //! From decoded bytes to stored blobs: chunks of all components on all cores, written in order.
 //!
 //! ```text
-//! caller:   gather a chunk | hand it out | write what is done, oldest first | wait if too much is out
-//! workers:  sample, compress, crc32c, sha256 of what is whole
+//! caller:   gather a chunk | hand it out | write finished chunks, oldest first | wait if too many are out
+//! workers:  sample, compress, crc32c, sha256 of complete components
 //! ```
 //!
-//! What is stored raw and finds nothing before it is written at once, from the caller's memory.
+//! A raw chunk with nothing before it is written at once, from the caller's memory.
 
 mod component;
 mod maker;
