@@ -25,6 +25,6 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
         .cargo("hack test --locked --quiet --each-feature --package zt-container")
         .run()?;
     shell
-        .cargo("test --locked --quiet --no-default-features --package zt")
+        .cargo("test --locked --quiet --no-default-features --package zt-tensor")
         .run()
 }

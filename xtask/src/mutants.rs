@@ -24,7 +24,13 @@ fn packages() -> &'static [&'static str] {
 }
 
 /// The crates that are no importers.
-const CORES: [&str; 5] = ["zt-container", "zt-manifest", "zt-formats", "zt-ggml", "zt"];
+const CORES: [&str; 5] = [
+    "zt-container",
+    "zt-manifest",
+    "zt-formats",
+    "zt-ggml",
+    "zt-tensor",
+];
 
 /// `[--shard K/N] [PACKAGE…]`: every N-th fault of some crates, or of all below the program.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {

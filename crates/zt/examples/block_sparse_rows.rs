@@ -10,7 +10,7 @@
 //! | role `indices` | u64 | blocks: the column of each, counted in blocks |
 //! | role `indptr` | u64 | rows of blocks + 1: where each begins among the blocks |
 //!
-//! Run it with `cargo run -p zt --example block_sparse_rows`. Three traits make a format:
+//! Run it with `cargo run -p zt-tensor --example block_sparse_rows`. Three traits make a format:
 //! [`ObjectFormat`] is the rules, [`View`] reads, [`ToObject`] writes. A registry that knows the
 //! format is handed to whoever opens or writes a file; nothing is global.
 
@@ -255,7 +255,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// `cargo test -p zt --examples` runs this.
+/// `cargo test -p zt-tensor --examples` runs this.
 #[test]
 fn a_format_from_outside_works_like_one_from_inside() {
     main().unwrap();

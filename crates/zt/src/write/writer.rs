@@ -156,7 +156,7 @@ impl<'w> Writer<'w> {
             encoder: Encoder::new(container, options.alignment, options.threads)?,
             options: options.component,
             writes_planes: options.planes,
-            registry: options.registry.unwrap_or_else(crate::registry),
+            registry: options.registry.unwrap_or_else(crate::file::open::registry),
             attributes: None,
             extra: Map::new(),
             objects,
