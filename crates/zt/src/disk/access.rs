@@ -3,13 +3,15 @@
 use std::fs::{self, File};
 use std::io;
 
-/// Gives a file the owner, the group and the permissions of the one that it replaces, as far as this
-/// process may. Where it may not, nobody may do more with it than before. [`crate::foreign::AtomicFile`] does this;
-/// it is for those who put files in the place of others by themselves.
+/// Gives a file the owner, the group and the permissions of the file that it replaces, as far as this
+/// process may. If it may not, nobody gains a permission.
+///
+/// [`AtomicFile`](crate::foreign::AtomicFile) does this itself. Call it if you replace a file by other
+/// means.
 ///
 /// # Errors
 ///
-/// Of the system, where the file is not this user's.
+/// The system's, if the file belongs to another user.
 #[cfg(unix)]
 pub fn keep_access(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};

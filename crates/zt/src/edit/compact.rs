@@ -20,21 +20,24 @@ use zt_container::memory::zeroed;
 /// The manifest's size and the footer magic.
 pub(crate) const FOOTER_LEN: u64 = 16;
 
-/// Writes the `.zt` file at `path` anew without what edits have left in it: the bytes of objects that
-/// were removed, room for trailers. Blobs are moved as they are stored, each once and those that
-/// overlap together, and their digests are checked on the way; nothing is compressed again.
+/// Rewrites the `.zt` file at `path` without the bytes that edits left unused: removed objects, and
+/// room for trailers. Returns the lengths before and after.
 ///
-/// The new file takes the name of the old one when it is whole and durable, with its permissions
-/// and, where that is allowed, its owner; other names of the old file (hard links) keep the old
-/// bytes, and so do those who have it open. `progress` is told of stored bytes. Returns the lengths
-/// before and after.
+/// Each blob is copied once, as it is stored, and its digest is checked. Blobs that overlap move
+/// together. Nothing is compressed again. `progress` counts stored bytes.
+///
+/// The new file replaces the old one when it is complete and durable. It has the permissions of the
+/// old file and, if the system allows it, the owner. Other names of the old file (hard links) and
+/// open readers keep the old bytes.
 ///
 /// # Errors
 ///
-/// Codes `locked` and `unsupported` as for [`crate::WriteOptions::edit`]; the fault of any object, and
-/// `digest-mismatch`: nothing is moved that could not be read; `overlap` where reading each of the blobs
-/// that overlap would take more than eight times the file; [`crate::ErrorKind::Io`];
-/// [`crate::ErrorKind::Interrupted`]. The old file is there then.
+/// After an error the old file is there.
+///
+/// * Codes `locked` and `unsupported`, as for [`crate::WriteOptions::edit`].
+/// * The fault of any object, and `digest-mismatch`: only sound bytes are copied.
+/// * Code `overlap` if the reads of blobs that overlap would exceed eight times the file.
+/// * [`crate::ErrorKind::Io`] and [`crate::ErrorKind::Interrupted`].
 pub fn compact(path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Result<(u64, u64)> {
     let path = path.as_ref();
     let write = || {
@@ -56,8 +59,8 @@ pub fn compact(path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Result
     write().map_err(|error: Error| error.with_path(path))
 }
 
-/// The lengths that [`compact`] would return for the `.zt` file at `path`: as it is, and as it would
-/// be. Nothing is locked or changed, and no blob is read.
+/// The lengths that [`compact`] would return for the `.zt` file at `path`, before and after. Nothing is
+/// locked or changed, and no blob is read.
 ///
 /// # Errors
 ///

@@ -42,20 +42,20 @@ use crate::write::options::{Compression, WriteOptions};
 use crate::write::writer::{Sink, Writer};
 use zt_container::memory::zeroed;
 
-/// Changes a `.zt` file where it is: what is added goes behind its end, and between any two calls to
-/// the system there is nothing else to be read than the old file or the new one, by any reader.
+/// Changes a `.zt` file in place. New bytes go behind its end.
 ///
-/// Nothing is changed for readers before [`Editor::commit`]; dropped before that, an editor leaves
-/// the file as it was. A process that is killed leaves the one or the other; what it has left behind
-/// the old one, the next edit takes away when it begins. One call adds a copy of the manifest to the
-/// end of the file: a kill in the midst of it, or a loss of power before it is durable, may leave a
-/// part of the copy there. Nothing of what was there before has changed then, and
-/// [`repair`](crate::repair::repair()) cuts it off.
+/// Readers see the old file until [`Editor::commit`], and the new file after. An editor that is
+/// dropped before it commits leaves the old file.
 ///
-/// There is one editor at a time: the file is locked (advisory, `flock` where there is that), and a
-/// second one is refused. Readers are not locked out. Those that have the file open, by position,
-/// keep what they had: the bytes of objects that are removed stay where they are, until the file is
-/// compacted ([`compact()`]).
+/// If the process is killed, the file is the old one or the new one. The next edit removes the bytes
+/// that the killed process left behind the old file. There is one exception: one call appends a copy
+/// of the manifest. A kill during this call, or a loss of power before it is durable, may leave a
+/// part of the copy. The old bytes are unchanged then, and [`repair`](crate::repair::repair()) cuts
+/// the part off.
+///
+/// The file has one editor at a time. It is locked (an advisory `flock`, where the system has it), and
+/// a second editor is refused. Readers are not locked out. A reader that has the file open by
+/// position keeps the old file: the bytes of removed objects stay in place until [`compact()`].
 ///
 /// ```
 /// use zt::{Dense, File, Writer};
@@ -96,14 +96,14 @@ impl File {
 }
 
 impl WriteOptions {
-    /// Begins to change the `.zt` file at `path`. What is added is stored as these options say; what
-    /// is there stays as it is.
+    /// Begins to change the `.zt` file at `path`. These options apply to the objects that are added,
+    /// and not to those that are there.
     ///
     /// # Errors
     ///
-    /// Code `locked` where another editor has the file; the file's faults, as for
-    /// [`OpenOptions::open`]; code `unsupported` for layouts before 1.1 and versions after 1.2,
-    /// which are converted and not edited; [`crate::ErrorKind::Io`].
+    /// Code `locked` if another editor has the file. Code `unsupported` for layouts before 1.1 and
+    /// versions after 1.2: convert such a file instead. The file's faults, as for
+    /// [`OpenOptions::open`]; [`crate::ErrorKind::Io`].
     pub fn edit(self, path: impl AsRef<Path>) -> Result<Editor> {
         let path = path.as_ref();
         let begin = || {
@@ -113,8 +113,8 @@ impl WriteOptions {
         begin().map_err(|error| error.with_path(path))
     }
 
-    /// As [`WriteOptions::edit`], of a file that is kept somewhere else. Whoever made `storage`
-    /// keeps other editors away from it.
+    /// As [`WriteOptions::edit`], for a file in any storage. The caller keeps other editors away
+    /// from it.
     ///
     /// # Errors
     ///
@@ -163,14 +163,14 @@ impl Editor {
         })
     }
 
-    /// The file as it was when the edit began, and as everyone sees it until it is committed. Clones of
-    /// it keep the file locked: whoever edits it again drops them first.
+    /// The file as it was when the edit began. Readers see this file until the edit commits. Clones of
+    /// it keep the file locked: drop them before the next edit.
     #[must_use]
     pub const fn before(&self) -> &File {
         &self.before
     }
 
-    /// The path that the file was opened by; `None` for what is no file of the system's.
+    /// The path of the file; `None` for an edit of a [`Storage`].
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -182,8 +182,8 @@ impl Editor {
         self.writer.expect(name).is_ok()
     }
 
-    /// Whether [`Editor::commit`] will take what is in the file: what cannot be read cannot be
-    /// written again, so that it has to be removed.
+    /// Checks that [`Editor::commit`] can keep every object. An object that cannot be read cannot be
+    /// written again: remove it first.
     ///
     /// # Errors
     ///
@@ -195,15 +195,15 @@ impl Editor {
             .map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Adds objects, as to a new file. Names that the file has are taken, those of faulty objects
-    /// too, unless they were removed.
+    /// The writer that adds objects, as to a new file. The names in the file are taken, those of
+    /// faulty objects too, until they are removed.
     pub const fn writer(&mut self) -> &mut Writer<'static> {
         &mut self.writer
     }
 
-    /// Makes room for so many bytes of objects to come, so that a disk which has none is told before
-    /// anything is written. Without this room is made as it is needed; and so it is where components
-    /// are compressed, because nobody knows how long they will be.
+    /// Makes room for so many bytes of new objects. A full disk is then an error before anything is
+    /// written. Without this call room is made when it is needed. The call does nothing if components
+    /// are compressed, because their lengths are unknown.
     ///
     /// # Errors
     ///
@@ -218,8 +218,7 @@ impl Editor {
             .map_or(Ok(()), |tail| tail.make_room(byte_len))?)
     }
 
-    /// Takes an object out of the file, a faulty one too. Its bytes stay in the file, which no
-    /// longer says what they are.
+    /// Removes an object, a faulty one too. Its bytes stay in the file until [`compact()`].
     ///
     /// # Errors
     ///
@@ -257,14 +256,15 @@ impl Editor {
         self.writer.extra_mut()
     }
 
-    /// Makes the edited file the one that everyone sees, and durable.
+    /// Makes the edited file durable, and visible to all readers.
     ///
     /// # Errors
     ///
     /// The fault of an object that cannot be read and was not removed: it would be lost.
-    /// [`crate::ErrorKind::Misuse`] as for [`Writer::finish`]; [`crate::ErrorKind::Io`]. The old
-    /// file is there then. Only a failed sync after the last step leaves the new one: its error
-    /// says that nobody knows whether it will survive a loss of power.
+    /// [`crate::ErrorKind::Misuse`] as for [`Writer::finish`]; [`crate::ErrorKind::Io`].
+    ///
+    /// After an error the old file is there. The exception is a failed sync after the last step: the
+    /// new file is there, and a loss of power may destroy it.
     pub fn commit(self) -> Result<()> {
         let is_sound = self.check();
         let Editor { writer, path, .. } = self;

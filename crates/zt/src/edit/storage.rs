@@ -10,11 +10,11 @@ use zt_container::{FileSource, Source};
 
 use crate::error::{Fault, Result};
 
-/// A file that can be changed at any place, and made durable.
+/// A file that can be changed at any offset, and made durable.
 ///
-/// Every call has happened when it returns, for everyone who reads the file; it survives a loss of
-/// power once a later [`Storage::sync`] has returned. Nothing is cached in between: what an edit
-/// promises depends on the order of these calls.
+/// When a call returns, every reader of the file sees its effect. The effect survives a loss of power
+/// when a later [`Storage::sync`] has returned. An implementation must not cache or reorder calls: the
+/// promises of an edit depend on their order.
 pub trait Storage: Send + Sync {
     /// The length of the file, in bytes.
     ///
@@ -38,15 +38,15 @@ pub trait Storage: Send + Sync {
     /// What the system says; a part may have been written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Cuts the file, or makes it longer by zeros, in one step.
+    /// Truncates the file, or extends it with zeros, in one step.
     ///
     /// # Errors
     ///
     /// What the system says; nothing has changed then.
     fn set_len(&self, byte_len: u64) -> io::Result<()>;
 
-    /// Finds space for bytes behind the end of the file without making it longer. Where that cannot
-    /// be done, it does nothing, and a full disk is told by the write that does not fit.
+    /// Reserves space behind the end of the file without making the file longer. An implementation may
+    /// do nothing: then the write that does not fit reports the full disk.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ pub trait Storage: Send + Sync {
         Ok(())
     }
 
-    /// Makes durable what was written. After an error nobody knows what is: it is never retried.
+    /// Makes all writes durable. After an error their state is unknown, so the call is not repeated.
     ///
     /// # Errors
     ///

@@ -42,8 +42,8 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// The defaults: every limit on, the built-in formats, digests checked on the first read, a
-    /// faulty object hidden from nobody and in nobody's way.
+    /// The defaults: every limit, the built-in formats, digests checked on the first read. A faulty
+    /// object is listed with its fault, and the other objects can be read.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -70,20 +70,20 @@ impl OpenOptions {
         self
     }
 
-    /// Whether one faulty object refuses the whole file. By default it lists with its fault,
-    /// reading it is an error, and its neighbours read.
+    /// Whether one faulty object refuses the whole file. By default the object is listed with its
+    /// fault, and only reading this object is an error.
     ///
-    /// Of a file of another kind, so does what its format forbids to writers and its reader puts up
-    /// with, as far as it shows without the tensors' data.
+    /// In a file of another kind, faults that its reader otherwise tolerates refuse the file too, as
+    /// far as they show without the tensors' data.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    /// Opens the `.zt` file at `path`, to be read by position: a file that is cut or replaced
-    /// while it is open gives an error, never a signal. One that is edited in place while it is
-    /// being opened is opened again: see [`open_settled`].
+    /// Opens the `.zt` file at `path`. It is read by position: if the file is truncated or replaced
+    /// while it is open, reads give an error, never a signal. If it is edited in place while it is
+    /// being opened, it is opened again: see [`open_settled`].
     ///
     /// # Errors
     ///
@@ -134,14 +134,15 @@ pub fn registry() -> Registry {
     BUILTIN.clone()
 }
 
-/// Opens the file at `path` and what `open` makes of it; again, up to 16 times, for as long as the
-/// file has another length by then, or cannot be opened while an editor has it, which is waited for,
-/// up to a second in all. Then the last outcome stands.
+/// Opens the file at `path` with `open`, and again if an edit got in the way.
 ///
-/// What is at the end of a file is looked for where the end was: an edit in place that is committed
-/// meanwhile may have cut it off, or cleared half of it. An edit changes the length of a file before
-/// it changes anything that its readers look at; while the call that does so is under way, the end
-/// may be half of what it is going to be. Spec: §16.
+/// There are up to 16 attempts. Another one follows if the length of the file has changed, or if `open`
+/// failed while an editor has the file locked. Then it waits for the editor, up to about a second in
+/// all. The last result is returned.
+///
+/// Readers find the manifest at the end of the file, and an edit that commits meanwhile truncates that
+/// end or clears half of it. An edit changes the length before it changes any byte that readers use, so
+/// the length shows that an edit was there. Spec: §16.
 ///
 /// # Errors
 ///

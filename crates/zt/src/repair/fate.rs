@@ -9,22 +9,21 @@ use super::ledger::{Ledger, Proof};
 use crate::error::{Error, Result};
 use crate::file::{Entry, File};
 
-/// What can be said of an object and its components.
+/// What is left of an object or a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fate {
-    /// All stored bytes are those that were written: each component has the digest that the
-    /// manifest gives it. Of the manifest itself there is no digest.
+    /// Every component has the digest that the manifest records. The manifest itself has no digest.
     Proved,
-    /// All stored bytes are there, and some component has no digest that can be checked.
+    /// Every component is there, and at least one has no digest that can be checked.
     Unproved,
-    /// Some components are there and some are lost.
+    /// Some components are there, and some are lost.
     Partial,
-    /// Nothing of it can be read.
+    /// Nothing can be read.
     Lost,
 }
 
-/// An object that a manifest names, and what is left of it.
+/// An object of a manifest, and what is left of it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Recovered {
@@ -32,9 +31,9 @@ pub struct Recovered {
     pub name: String,
     /// What is left.
     pub fate: Fate,
-    /// Why it is lost, where that is said of the object as a whole.
+    /// Why the object as a whole is lost.
     pub error: Option<Error>,
-    /// Its components, in the order of the file; none where the manifest's entry cannot be read.
+    /// Its components, in the order of the file; empty if the manifest's entry cannot be read.
     pub components: Vec<RecoveredComponent>,
 }
 

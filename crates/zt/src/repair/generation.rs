@@ -11,46 +11,45 @@ use crate::error::Result;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Generation {
-    /// Where the manifest is; of several copies, the first that lies behind all blobs.
+    /// The place of the manifest. If there are several copies, the first behind all blobs.
     pub manifest: Span,
-    /// The generation of the framing that it was written for.
+    /// The layout of its container.
     pub layout: Layout,
     /// The length of the file that ends with this manifest and its trailer.
     pub end: u64,
     /// Whether the trailer is there.
     pub has_trailer: bool,
-    /// How often the manifest is there, byte for byte: an edit copies it.
+    /// The number of equal copies of the manifest: an edit copies it.
     pub copies: usize,
-    /// Objects that it names.
+    /// The number of its objects.
     pub objects: usize,
-    /// Components whose stored bytes have the digest that it gives them. Empty ones do not count.
+    /// The number of components whose digest is right. Empty components do not count.
     pub proved: u64,
-    /// Components without a digest that can be checked.
+    /// The number of components without a digest that can be checked.
     pub unproved: u64,
-    /// Components whose bytes are not those that were written, and objects whose entries cannot be
-    /// read.
+    /// The number of components whose bytes are wrong, and of objects whose entries cannot be read.
     pub refuted: u64,
-    /// What follows from that.
+    /// The conclusion.
     pub standing: Standing,
     /// Whether what follows it says how long it is.
     pub(super) is_closed: bool,
 }
 
-/// Whose manifest it is, and whether what it describes is there.
+/// Whether a manifest is the file's own, and whether its objects are complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Standing {
-    /// The file's own, with all that it describes: each object's entry can be read, each blob is
-    /// there and has its digest or, without one, decodes.
+    /// It is the file's own and complete. Every entry can be read, and every blob has the right digest
+    /// or, without a digest, decodes.
     Whole,
-    /// The file's own; some of what it describes is not there.
+    /// It is the file's own, and some of its objects are incomplete.
     Damaged,
-    /// It may be the file's own, or that of a `.zt` file within a blob, or only the beginning of
-    /// one: nothing tells.
+    /// It may be the file's own. It may also belong to a `.zt` file within a blob, or be the beginning
+    /// of another manifest.
     Doubtful,
-    /// That of a file within a blob, which begins at this offset.
+    /// It belongs to a file within a blob.
     Nested {
-        /// Where its header is.
+        /// The offset of that file's header.
         offset: u64,
     },
 }
@@ -73,10 +72,11 @@ impl Generation {
         }
     }
 
-    /// Whether the file is made to end with it where it is named ([`crate::repair::RepairOptions::manifest`]).
-    /// Any other is saved to another file and never repaired in place: one of which something is not
-    /// there, that of a file within, one in doubt of which not every digest is right where offsets
-    /// count from the file's beginning, or one of which nothing says how long it is.
+    /// Whether the file can be mended in place with this generation, if it is the chosen one
+    /// ([`RepairOptions::manifest`](crate::repair::RepairOptions::manifest)).
+    ///
+    /// A generation is mendable if it is whole. A doubtful one is mendable if its end is known and
+    /// every digest was checked. Any other can only be saved to a new file.
     #[must_use]
     pub const fn is_mendable(&self) -> bool {
         match self.standing {

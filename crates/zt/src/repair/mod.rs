@@ -42,26 +42,27 @@ pub use recovery::{Recovery, Verdict};
 use crate::edit::{Before, LockedFile, Storage};
 use crate::error::Result;
 
-/// Finds the manifest that is a file's own, and what of it is there. Reads all of the file where its
-/// end is damaged, and every blob that the manifest names; changes nothing.
+/// Finds the file's own manifest, and what is left of its objects. Changes nothing.
+///
+/// Every blob of the manifest is read, and the whole file if its end is damaged.
 ///
 /// # Errors
 ///
-/// [`crate::ErrorKind::Io`], [`crate::ErrorKind::Interrupted`]; [`crate::ErrorKind::Misuse`] where no
-/// manifest begins at [`RepairOptions::manifest`]. Whatever is wrong with the file is no error here.
+/// [`crate::ErrorKind::Io`], [`crate::ErrorKind::Interrupted`]; [`crate::ErrorKind::Misuse`] if no
+/// manifest begins at [`RepairOptions::manifest`]. Faults of the file are in the result.
 pub fn examine(source: impl Source + 'static, options: &RepairOptions<'_>) -> Result<Recovery> {
     let source: Arc<dyn Source> = Arc::new(source);
     examine::examine(&source, options)
 }
 
-/// Makes the `.zt` file at `path` end with its last whole generation, where readers do not find one
-/// because an edit was cut short, something was added to the file, or its header or its last bytes
-/// are gone. What it has done is [`Recovery::verdict`] of what it returns: it has changed the file
-/// if that is [`Verdict::Mendable`], and no other.
+/// Makes the `.zt` file at `path` end with its last whole generation.
 ///
-/// Nothing is taken away but what lies behind the trailer of that generation
-/// ([`Recovery::surplus`]). A later generation that is damaged keeps the file from being changed.
-/// The file is locked as for an edit, and synced.
+/// This helps if readers do not find that generation: an edit was interrupted, bytes were appended, or
+/// the header or the last bytes are missing. The file was changed if, and only if,
+/// [`Recovery::verdict`] of the result is [`Verdict::Mendable`].
+///
+/// Only the bytes behind the trailer of that generation are removed ([`Recovery::surplus`]). If a
+/// later generation is damaged, the file is not changed. The file is locked as for an edit, and synced.
 ///
 /// ```
 /// use zt::repair::{Verdict, repair};
@@ -87,16 +88,15 @@ pub fn examine(source: impl Source + 'static, options: &RepairOptions<'_>) -> Re
 ///
 /// # Errors
 ///
-/// Code `locked` where an editor has the file; otherwise as [`examine()`]. After a failed sync nobody
-/// knows what is on the disk; repairing again finds out.
+/// Code `locked` if an editor has the file; otherwise as [`examine()`]. After a failed sync the state of
+/// the disk is unknown: repair the file again.
 pub fn repair(path: impl AsRef<Path>, options: &RepairOptions<'_>) -> Result<Recovery> {
     let path = path.as_ref();
     let mend = || repair_storage(Arc::new(LockedFile::open(path)?), options);
     mend().map_err(|error| error.with_path(path))
 }
 
-/// As [`repair`], of a file that is kept somewhere else. Whoever made `storage` keeps editors away
-/// from it.
+/// As [`repair`], for a file in any storage. The caller keeps editors away from it.
 ///
 /// # Errors
 ///

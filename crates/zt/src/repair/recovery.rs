@@ -9,8 +9,8 @@ use crate::edit::Storage;
 use crate::error::{Error, Result};
 use crate::file::File;
 
-/// What was found out of a `.zt` file that may be damaged: which manifest is its own, what of it is
-/// there, and what can be done. Made by [`crate::repair::examine()`] and [`crate::repair::repair()`].
+/// The result of [`examine`](crate::repair::examine()) and [`repair`](crate::repair::repair()): the
+/// file's own manifest, what is left of its objects, and what can be done.
 #[derive(Debug)]
 pub struct Recovery {
     byte_len: u64,
@@ -37,18 +37,18 @@ pub(super) struct Chosen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// Nothing: readers find its manifest, it can be read object by object, and what it describes is
-    /// there.
+    /// Nothing needs repair: readers find the manifest, and every object is complete.
     Sound,
-    /// Its last generation is whole, and readers do not find it: in place it is made the file's end.
+    /// The last generation is whole, but readers do not find it. Repair in place makes it the end of
+    /// the file.
     Mendable,
-    /// Its last generation is not whole, or the one that somebody has chosen is not, is that of a file
-    /// within, or is in doubt: what is left can be saved to another file.
+    /// The last generation, or the chosen one, is damaged, doubtful or nested. What is left can be
+    /// saved to a new file.
     Damaged,
-    /// Manifests were found that may be those of files within a blob, or that are older than one that
-    /// is damaged so much that it does not decode: somebody has to choose.
+    /// The caller has to choose a manifest. Those that were found may belong to files within a blob, or
+    /// be older than a manifest that does not decode.
     Doubtful,
-    /// Nothing: there is no manifest, and without one no byte has a name.
+    /// Nothing can be done: there is no manifest.
     Lost,
 }
 
@@ -98,14 +98,14 @@ impl Recovery {
         }
     }
 
-    /// The manifest that is the file's.
+    /// The file's own manifest.
     #[must_use]
     pub fn generation(&self) -> Option<&Generation> {
         self.chosen.as_ref().map(|chosen| &chosen.generation)
     }
 
-    /// Other manifests in the file, the last first, up to the last one that is whole: older ones,
-    /// those of files within a blob, those in doubt.
+    /// The other manifests in the file, the last one first, up to the last whole one: older, nested
+    /// and doubtful ones.
     #[must_use]
     pub fn others(&self) -> &[Generation] {
         &self.others
