@@ -15,11 +15,11 @@ use crate::file::open::OpenOptions;
 use crate::file::value_rule::ValueRule;
 use crate::file::{Origin, Warning};
 
-/// Assembles a [`File`] from objects whose components lie in other files.
+/// Builds a [`File`] from objects whose components lie in other files.
 ///
-/// A component's span is a range of the source it is added with, so a plain little-endian range of
-/// a foreign file is read, lent, streamed and verified like one of our own. Objects are held to the
-/// rules of their formats like those of a manifest.
+/// A component's span is a range of a source. So a plain little-endian range of any file is read, lent,
+/// streamed and verified like a blob of a `.zt` file. Objects are checked by their formats, as the
+/// objects of a manifest are.
 ///
 /// ```
 /// use zt::foreign::{FileBuilder, Kind};
@@ -47,7 +47,7 @@ pub struct FileBuilder {
     extra: Map,
 }
 
-/// One of the files that an object's bytes are in. See [`FileBuilder::source`].
+/// One source of a file's bytes. See [`FileBuilder::source`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceId(usize);
 
@@ -67,28 +67,28 @@ impl FileBuilder {
         }
     }
 
-    /// The limits that the file is held to.
+    /// The limits that apply to the file.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.options.limits
     }
 
-    /// Adds a file that objects may lie in.
+    /// Adds a file that holds data of objects.
     pub fn source(&mut self, source: impl Source + 'static) -> SourceId {
         let byte_len = &mut self.origin.byte_len;
         *byte_len = byte_len.saturating_add(source.byte_len());
         self.place(source, Place::File)
     }
 
-    /// Adds bytes that objects may lie in and that are no file: made of one, on demand or in
-    /// memory. They do not count towards [`File::byte_len`], and offsets in them are of no file.
+    /// Adds bytes that hold data of objects and that no file holds: they are in memory, or made on
+    /// demand. They do not count in [`File::byte_len`], and errors give no offset in them.
     pub fn derived(&mut self, source: impl Source + 'static) -> SourceId {
         self.place(source, Place::Made)
     }
 
-    /// As [`FileBuilder::derived`], of bytes that are made out of those of `from`, from `offset` on:
-    /// inflated, put into row-major order. Objects are listed in the order of their data, and the
-    /// data of these objects is there.
+    /// As [`FileBuilder::derived`], for bytes that are made from the bytes of `from` at `offset`: for
+    /// example, inflated or put into row-major order. Objects are listed in the order of their data, and
+    /// this is the place of these objects.
     pub fn derived_from(
         &mut self,
         source: impl Source + 'static,
@@ -104,8 +104,8 @@ impl FileBuilder {
         SourceId(self.origin.sources.len() - 1)
     }
 
-    /// Adds an object format, or puts it in the place of the one of its id: for this file alone. A
-    /// kind of file may ask more of a format's contents than `.zt` does.
+    /// Adds an object format for this file alone, or replaces the format of the same id. A kind of file
+    /// may have stricter rules for a format's contents than `.zt` has.
     pub fn format(&mut self, format: impl ObjectFormat + 'static) {
         self.registry = self.registry.clone().with_format(format);
         self.options.registry = Some(self.registry.clone());
@@ -116,38 +116,37 @@ impl FileBuilder {
         self.attributes = Some(attributes);
     }
 
-    /// Sets the fields that [`File::extra`] gives: those of a manifest that is one of several.
+    /// Sets the fields that [`File::extra`] gives.
     pub fn extra(&mut self, extra: Map) {
         self.extra = extra;
     }
 
-    /// Adds a remark that is no error.
+    /// Adds a warning that is no error.
     pub fn warning(&mut self, warning: Warning) {
         self.origin.remarks.push(warning);
     }
 
-    /// Adds something that the file's format forbids to writers and that can be read all the same:
-    /// a warning, and a problem to [`OpenOptions::strict`] and to strict verification.
+    /// Adds a fault that the file's format forbids and its reader tolerates. It is a warning, and an
+    /// error for [`OpenOptions::strict`] and for strict verification.
     pub fn tolerated(&mut self, problem: Error) {
         self.origin.tolerated.problems.push(problem);
     }
 
-    /// Holds the values of an f32 component to a rule that reading does not need: strict
-    /// verification looks at them. A component of that name that cannot be read is passed over.
+    /// Sets a rule for the values of an f32 component. Only strict verification checks it. A component
+    /// that cannot be read is skipped.
     pub fn strict_values(&mut self, name: impl Into<String>, role: &'static str, rule: ValueRule) {
         let values = &mut self.origin.tolerated.values;
         values.push((name.into(), role, rule));
     }
 
-    /// Adds an object whose components lie in `source`. Spans outside it, and objects that their
-    /// format refuses, become faults of the object.
+    /// Adds an object whose components lie in `source`. A span outside the source, or a violation of
+    /// the object's format, becomes the fault of the object.
     pub fn object(&mut self, name: impl Into<String>, object: Object, source: SourceId) {
         self.add(name.into(), object, Home::One(source.0));
     }
 
-    /// Adds an object of which each component lies in a source of its own, in the order of its
-    /// components: some in the file, some decoded from it. A component without a source is outside
-    /// of all. Otherwise as [`FileBuilder::object`].
+    /// As [`FileBuilder::object`], with one source for each component, in the order of the components.
+    /// A component without a source is a fault: its span lies outside.
     pub fn object_across(
         &mut self,
         name: impl Into<String>,
@@ -179,9 +178,8 @@ impl FileBuilder {
         self.objects.push((name, Resolved::new(result, home)));
     }
 
-    /// Adds the objects of another file whose names `keep` takes, as they are there: what they lie
-    /// in, their faults, and what is to be said of them. What is said of the file as a whole comes
-    /// along, but for its attributes.
+    /// Adds the objects of another file whose names `keep` accepts, with their sources, faults and
+    /// warnings. Warnings about that file as a whole are added too, and its attributes are not.
     pub fn include(&mut self, file: &File, mut keep: impl FnMut(&str) -> bool) {
         let (inner, base) = (&file.inner, self.origin.sources.len());
         let byte_len = &mut self.origin.byte_len;
@@ -215,8 +213,8 @@ impl FileBuilder {
         self.origin.tolerated.values.extend(values.cloned());
     }
 
-    /// Adds an object that cannot be read: it lists with what is known of it, and every attempt to
-    /// read it gives `error`.
+    /// Adds an object that cannot be read. It is listed with its metadata, and each attempt to read it
+    /// gives `error`.
     pub fn fault(&mut self, name: impl Into<String>, raw: RawObject, error: Error) {
         let name = name.into();
         let error = error.with_object(&name);
@@ -230,8 +228,8 @@ impl FileBuilder {
     ///
     /// # Errors
     ///
-    /// Code `duplicate-name` where two objects have one name; with [`OpenOptions::strict`], the
-    /// first fault of an object, and the first of what is [tolerated](FileBuilder::tolerated).
+    /// Code `duplicate-name` if two objects have one name. With [`OpenOptions::strict`], also the first
+    /// fault of an object, and the first [tolerated](FileBuilder::tolerated) fault.
     pub fn build(self) -> Result<File> {
         let catalog =
             Catalog::from_objects(self.objects, self.places, self.attributes, self.extra)?;

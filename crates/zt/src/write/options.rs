@@ -10,25 +10,25 @@ use crate::disk::publish::AtomicFile;
 use crate::error::Result;
 use crate::write::writer::{Sink, Writer};
 
-/// The level at which zstd compresses where none is named: its own default.
+/// The default level of zstd.
 pub const DEFAULT_LEVEL: i32 = 3;
 
 /// How components are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Compression {
-    /// As they are.
+    /// Uncompressed.
     #[default]
     None,
-    /// zstd of that level, as [`WriteOptions::zstd`] takes them, unless a component does not shrink:
-    /// then as it is.
+    /// zstd of this level, as in [`WriteOptions::zstd`]. A component that does not shrink is stored
+    /// uncompressed.
     Zstd(i32),
-    /// zstd that codes bytes by their frequency and looks for no repetition, unless a component
-    /// does not shrink. Right for weights, whose bits do not repeat; wrong for most else.
+    /// zstd that codes bytes by their frequency and searches for no repetition. It suits weights, whose
+    /// bits do not repeat, and little else. A component that does not shrink is stored uncompressed.
     EntropyOnly,
-    /// Whichever suits a component, by a sample of its first bytes: as it is where nothing saves
-    /// more than a fiftieth, [`Compression::EntropyOnly`] where searching saves hardly more, else zstd
-    /// of its default level.
+    /// The best choice for each component, by a sample of its first bytes. Uncompressed if nothing
+    /// saves more than 2 %; [`Compression::EntropyOnly`] if a search saves hardly more; else zstd of its
+    /// default level.
     Auto,
 }
 
@@ -50,7 +50,7 @@ impl Default for ComponentOptions {
     }
 }
 
-/// How the components of one object are stored: alike, but for those roles that are named.
+/// How the components of one object are stored: all alike, except the roles that are named.
 ///
 /// ```
 /// use zt::{ComponentOptions, Compression, ObjectOptions};
@@ -73,7 +73,7 @@ impl From<ComponentOptions> for ObjectOptions {
 }
 
 impl ObjectOptions {
-    /// Stores the component of `role` in its own way.
+    /// Stores the component of `role` with these options.
     #[must_use]
     pub fn role(mut self, role: impl Into<String>, options: ComponentOptions) -> Self {
         self.roles.push((role.into(), options));
@@ -114,22 +114,21 @@ pub struct WriteOptions {
 
 impl WriteOptions {
     /// The defaults: raw components, each with a crc32c, large ones on page boundaries. Only objects
-    /// that are given as planes are compressed, as [`WriteOptions::planes`] does it.
+    /// that are planes already are compressed, as by [`WriteOptions::planes`].
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Compresses every component with zstd of `level`, unless it does not shrink: 1 to 22, or
-    /// negative ones, which are faster. 0 is the default of zstd, and what it has not counts as the
-    /// nearest that it has.
+    /// Compresses every component with zstd, unless it does not shrink. Levels are 1 to 22, or negative
+    /// for more speed. Level 0 is the default of zstd. A level out of range means the nearest one.
     #[must_use]
     pub fn zstd(mut self, level: i32) -> Self {
         self.component.compression = Compression::Zstd(level);
         self
     }
 
-    /// Stores components so, unless [`Writer::add_with`] says otherwise.
+    /// The compression of components, unless [`Writer::add_with`] sets another one.
     #[must_use]
     pub fn compression(mut self, compression: Compression) -> Self {
         self.component.compression = compression;
@@ -139,10 +138,10 @@ impl WriteOptions {
     /// Writes dense objects of f64, f32, f16 and bf16 as `zt.planes/1`, and every component with
     /// [`Compression::Auto`], unless a later call says otherwise.
     ///
-    /// Weights take two thirds (bf16) or five sixths (f32) of their bytes, and read faster than any
-    /// that were searched for repetitions: without loss, to the last bit of a NaN. The file stays a
-    /// `.zt` of 1.2.0, but only readers that know the format give its dense value; ours gives it
-    /// wherever a dense value is asked for. [`Writer::planes_of`] says which objects stay dense.
+    /// Weights take two thirds (bf16) or five sixths (f32) of their bytes, without loss, to the last bit
+    /// of a NaN. They read faster than data that zstd searched for repetitions. The file is a `.zt` of
+    /// 1.2.0, but only readers that know `zt.planes/1` give its dense values, as this crate does.
+    /// [`Writer::planes_of`] lists the objects that stay dense.
     ///
     /// ```
     /// use zt::{Dense, File, WriteOptions};
@@ -173,19 +172,19 @@ impl WriteOptions {
         self
     }
 
-    /// Begins every component at a multiple of so many bytes: a power of two from 64 to 2^30. By
-    /// default small components begin at multiples of 64 and those of 1 MiB and more at multiples
-    /// of 4096, so that their pages are theirs alone.
+    /// Begins every component at a multiple of `alignment` bytes: a power of two from 64 to 2^30. By
+    /// default small components begin at multiples of 64. Components of 1 MiB or more begin at multiples
+    /// of 4096, so that they share no page.
     #[must_use]
     pub fn alignment(mut self, alignment: u64) -> Self {
         self.alignment = Some(alignment);
         self
     }
 
-    /// Whether components with the bytes of an earlier one, stored in the same way, share its blob:
-    /// tied weights, whatever their names, dtypes and objects. Off by default, because it costs a
-    /// sha256 of everything that [`Writer::add`] is given, on all cores. What is streamed is not
-    /// looked at; see [`ComponentWriter::share`](crate::ComponentWriter::share) for that.
+    /// Whether components with equal bytes and equal storage share one blob, for example tied weights.
+    /// Their names, dtypes and objects may differ. Off by default, because it costs a sha256 of
+    /// everything that [`Writer::add`] is given, on all cores. Streamed components are not compared:
+    /// use [`ComponentWriter::share`](crate::ComponentWriter::share).
     ///
     /// ```
     /// use zt::{Dense, File, WriteOptions};
@@ -206,15 +205,15 @@ impl WriteOptions {
         self
     }
 
-    /// Compresses on so many threads beside the caller's; by default on as many as there are cores.
-    /// With 1, on the caller's alone. The bytes are the same.
+    /// Compresses on so many threads beside the caller's; the default is one for each core. With 1, only
+    /// the caller's thread works. The bytes of the file do not depend on it.
     #[must_use]
     pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
         self.threads = threads.into();
         self
     }
 
-    /// What [`WriteOptions::threads`] was last given, for whoever does other work for the same file.
+    /// The number that [`WriteOptions::threads`] set, for other work on the same file.
     #[must_use]
     pub const fn thread_count(&self) -> Option<usize> {
         self.threads
@@ -227,8 +226,8 @@ impl WriteOptions {
         self
     }
 
-    /// Begins the file at `path`, which appears there whole when the writer is finished, in place
-    /// of any file of that name, or not at all.
+    /// Begins the file at `path`. It appears there when the writer finishes, complete, and replaces any
+    /// file of that name. If the writer does not finish, nothing appears.
     ///
     /// # Errors
     ///
@@ -242,8 +241,8 @@ impl WriteOptions {
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::Io`] where the sink fails, [`crate::ErrorKind::Misuse`] for an
-    /// alignment off the grid.
+    /// [`crate::ErrorKind::Io`] if the sink fails; [`crate::ErrorKind::Misuse`] for an
+    /// invalid alignment.
     pub fn to_writer<'w>(self, sink: impl Write + Send + 'w) -> Result<Writer<'w>> {
         Writer::with_sink(Sink::stream(sink), self)
     }

@@ -15,11 +15,11 @@ use crate::write::encode::{Component, Placed};
 use crate::write::options::{ComponentOptions, ObjectOptions};
 use crate::write::writer::{Writer, component};
 
-/// An object on its way into a file. See [`Writer::begin`].
+/// An object that is being written. See [`Writer::begin`].
 ///
-/// Dropped before [`ObjectWriter::finish`], it leaves its writer unable to finish: the bytes are
-/// in the file, and nothing would say whose they are. Contents are checked as far as they can be
-/// without holding them: bools are, the indices of sparse objects are not.
+/// If it is dropped before [`ObjectWriter::finish`], its writer cannot finish: the file would have bytes
+/// of no object. Contents are checked as far as that needs no memory for them: bools are checked, and
+/// the indices of sparse objects are not.
 ///
 /// ```
 /// use std::io::Write;
@@ -65,7 +65,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         }
     }
 
-    /// Stores the components that follow as `options` say.
+    /// Stores the following components with `options`.
     #[must_use]
     pub fn options(mut self, options: ObjectOptions) -> Self {
         self.options = options;
@@ -88,7 +88,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         len.ok().flatten().unwrap_or(0)
     }
 
-    /// Sets attributes beside those that there are.
+    /// Adds attributes to the present ones.
     pub(crate) fn add_attributes(&mut self, attributes: Map) {
         let all = self.object.attributes.get_or_insert_with(Map::new);
         for (key, value) in attributes {
@@ -96,16 +96,16 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         }
     }
 
-    /// Sets fields of the object that the specification does not know.
+    /// Sets fields of the object that the specification does not define.
     pub fn set_extra(&mut self, extra: Map) {
         self.object.extra = extra;
     }
 
-    /// Begins a component of elements of `dtype`, with a logical type where that means more.
+    /// Begins a component of elements of `dtype`, with their logical type, if any.
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::Misuse`] where the object has a component of that role, or where the one
+    /// [`crate::ErrorKind::Misuse`] if the object has a component of that role, or if the component
     /// before was not finished.
     pub fn component(
         &mut self,
@@ -153,12 +153,12 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         Ok((component.dtype, writer.placed(object, at, &component.blob)))
     }
 
-    /// Ends the object: it is held to the rules of its format.
+    /// Ends the object, after its format has checked it.
     ///
     /// # Errors
     ///
-    /// The fault that a reader would find; [`crate::ErrorKind::Misuse`] where a component was not
-    /// finished. The file cannot be finished then.
+    /// The fault that a reader would find; [`crate::ErrorKind::Misuse`] if a component was not finished.
+    /// The file cannot be finished then.
     pub fn finish(mut self) -> Result<()> {
         if self.is_open {
             return Err(Error::from(Fault::UnfinishedObject).with_object(&self.name));
@@ -219,13 +219,13 @@ impl std::fmt::Debug for ComponentWriter<'_, '_, '_> {
 }
 
 impl ComponentWriter<'_, '_, '_> {
-    /// Says how many bytes will come, so that a large component begins on a page even where its
-    /// object's shape does not tell. Before the first byte; nothing else depends on it.
+    /// Announces the number of bytes, so that a large component begins on a page. Only the alignment
+    /// depends on it. Call it before the first byte, if the shape of the object does not imply it.
     pub fn expect_len(&mut self, byte_len: u64) {
         self.component.expect_len(byte_len);
     }
 
-    /// Sets fields of the component that the specification does not know.
+    /// Sets fields of the component that the specification does not define.
     pub fn set_extra(&mut self, extra: Map) {
         self.extra = extra;
     }
@@ -282,18 +282,18 @@ impl Write for ComponentWriter<'_, '_, '_> {
 }
 
 impl Writer<'_> {
-    /// Adds an object of another file under `name`, in bounded memory: format, attributes, unknown
-    /// fields and values stay, encodings and digests are this writer's. Components come in the
-    /// order of their data.
+    /// Adds an object of another file under `name`, in bounded memory. Format, attributes, unknown
+    /// fields and values are kept. Encodings and digests are those of this writer. Components are
+    /// written in the order of their data.
     ///
     /// # Errors
     ///
-    /// As [`Writer::add`], but for contents, and [`Tensor::reader`].
+    /// As [`Writer::add`], except faults of contents; as [`Tensor::reader`].
     pub fn copy(&mut self, name: &str, tensor: &Tensor<'_>) -> Result<()> {
         self.copy_with(name, tensor, &self.options_for(tensor.format()), None)
     }
 
-    /// As [`Writer::copy`], stored as `options` say, telling how far it is.
+    /// As [`Writer::copy`], stored with `options`, with a progress function.
     ///
     /// # Errors
     ///

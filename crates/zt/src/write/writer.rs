@@ -19,16 +19,16 @@ use crate::write::stream::ObjectWriter;
 
 /// Writes a `.zt` file: objects in order, then the manifest.
 ///
-/// What is [added](Writer::add) is held to the rules of its format before a byte of it is written, its
-/// contents too. Of what is streamed ([`Writer::begin`]) or copied ([`Writer::copy`]) the rules of its
-/// metadata are asked: contents that break a rule, such as an index beyond its dimension, are copied as
-/// they are, and [`crate::File::verify`] finds them. Nothing seeks: any [`Write`] will do.
+/// An object that is [added](Writer::add) is checked by its format before any of its bytes is written,
+/// its contents too. An object that is streamed ([`Writer::begin`]) or copied ([`Writer::copy`]) is
+/// checked by its metadata. Contents that break a rule, such as an index beyond its dimension, are
+/// copied unchanged, and [`crate::File::verify`] finds them. The writer never seeks, so any [`Write`]
+/// will do.
 ///
-/// What is compressed is compressed on all cores, while the caller goes on: calls return before
-/// their bytes are written, and wait where more than 4 MiB for each thread and 8 MiB are under way.
-/// An error of the sink is told by a later call, [`Writer::finish`] at the latest, without the name of
-/// an object. sha256, which goes from front to back, is computed for several components at a time,
-/// behind the writing by no more than 64 MiB.
+/// Components are compressed on all cores while the caller goes on. Calls return before their bytes are
+/// written, and wait if more than 4 MiB for each thread and 8 MiB are in progress. So a later call
+/// reports an error of the sink, [`Writer::finish`] at the latest, without the name of an object. The
+/// sha256 of several components is computed side by side, at most 64 MiB behind the writing.
 ///
 /// ```
 /// use zt::{Dense, File, Writer};
@@ -173,8 +173,8 @@ impl<'w> Writer<'w> {
         self.attributes = Some(attributes);
     }
 
-    /// Sets fields of the manifest's root that the specification does not know: those of a file
-    /// that is rewritten.
+    /// Sets fields of the manifest's root that the specification does not define. A copy keeps the
+    /// fields of the old file this way.
     pub fn set_extra(&mut self, extra: Map) {
         self.extra = extra;
     }
@@ -191,7 +191,7 @@ impl<'w> Writer<'w> {
         self.add_new(name, new, &options)
     }
 
-    /// As [`Writer::add`], stored as `options` say.
+    /// As [`Writer::add`], stored with `options`.
     ///
     /// # Errors
     ///
@@ -319,13 +319,13 @@ impl<'w> Writer<'w> {
         Ok(ObjectWriter::new(self, name, Object::new(shape, format)))
     }
 
-    /// Writes the manifest and the footer and, where the writer was made by
-    /// [`Writer::create`], makes the file durable and gives it its name.
+    /// Writes the manifest and the footer. A writer made by [`Writer::create`] then makes the file
+    /// durable and gives it its name.
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::Io`]; [`crate::ErrorKind::Misuse`] where a streamed object was dropped
-    /// before it was finished. Nothing is published then.
+    /// [`crate::ErrorKind::Io`]; [`crate::ErrorKind::Misuse`] if a streamed object was dropped before it
+    /// was finished. No file appears then.
     pub fn finish(self) -> Result<()> {
         match self.finish_sink()? {
             Sink::File(file) => file.publish(),
