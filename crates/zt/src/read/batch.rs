@@ -10,12 +10,12 @@ use crate::file::File;
 use crate::file::tensor::{Located, Tensor, elements_in};
 
 impl File {
-    /// The elements of many components, each as [`Tensor::elements`] gives them, in the order in
-    /// which they are asked for: borrowed where the source lends them, else in memory of their own.
+    /// The elements of many components, in the order of `wanted`, each as [`Tensor::elements`] gives
+    /// them: borrowed if the source lends them, else in memory of their own.
     ///
-    /// Read in the order of their offsets and on all cores: large components in pieces, small ones
-    /// that lie close together in one read. What cannot be read is an error in its place, and the
-    /// others are read. The tensors may be of several files.
+    /// Components are read in the order of their offsets and on all cores. A large component is read in
+    /// pieces. Small ones that lie close together are read at once. A component that cannot be read is
+    /// an error in its place, and the others are read. The tensors may belong to several files.
     ///
     /// ```
     /// # use zt::{Dense, File, Writer};
@@ -60,8 +60,8 @@ impl File {
 }
 
 impl File {
-    /// The dense values of many objects, each as [`Tensor::to_dense`] gives it, in the order in which
-    /// they are asked for: on all cores, several small objects at a time. What cannot be read is an
+    /// The dense values of many objects, in the order of `wanted`, each as [`Tensor::to_dense`] gives it.
+    /// Several small objects are decoded at a time, on all cores. An object that cannot be read is an
     /// error in its place.
     ///
     /// ```

@@ -12,11 +12,11 @@ use crate::file::overlap::Allowance;
 use crate::file::tensor::Tensor;
 
 impl Tensor<'_> {
-    /// Checks what the object's format says of its contents: indices within the shape, pointers that
-    /// do not fall. Reads the components that the format asks for, those of indices, and no others:
-    /// as long as it runs, they are in memory. Of an unknown format nothing is known to be wrong.
+    /// Checks the object's contents by the rules of its format: indices within the shape, pointers that
+    /// do not fall. An object of an unknown format passes.
     ///
-    /// Whoever hands an object's components on without a look at them asks this first.
+    /// Only the components that the format checks are read, which are the indices. They are in memory
+    /// while the check runs. Call this before you pass an object's components on unread.
     ///
     /// # Errors
     ///

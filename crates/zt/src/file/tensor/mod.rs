@@ -22,7 +22,7 @@ use crate::file::open::Verify;
 
 /// One object of an open file, decoded and checked against its format. Copying the handle is free.
 ///
-/// Whatever borrows from the file (`'f`) outlives the handle.
+/// Data that is borrowed from the file (`'f`) outlives the handle.
 #[derive(Clone, Copy)]
 pub struct Tensor<'f> {
     file: &'f Inner,
@@ -31,9 +31,9 @@ pub struct Tensor<'f> {
     object: &'f Object,
 }
 
-/// What is said of a blob's bytes after decoding, where that is believed. Real weights compress a few
-/// times; a claim beyond this is either all zeros, which decode at the speed of memory, or a lie that
-/// must not be given memory.
+/// The decoded length that a manifest declares, if it is plausible. Real weights shrink a few times. A
+/// larger ratio means zeros, which decode at the speed of memory, or a false length, which must not be
+/// allocated.
 pub(crate) fn believed_len(blob: &Blob) -> Option<u64> {
     const BELIEVED_RATIO: u64 = 64;
     let most = match blob.encoding {
@@ -76,14 +76,14 @@ impl<'f> Tensor<'f> {
         &self.object.format
     }
 
-    /// How many elements it has; `None` where they pass 2^64.
+    /// The number of its elements; `None` if that exceeds 2^64.
     #[must_use]
     pub fn element_count(&self) -> Option<u64> {
         element_count(self.shape())
     }
 
-    /// The storage type of its values as [`Tensor::to_dense`] gives them, for a dense object that of
-    /// `data`; `None` where its format is not registered, or has no dense value.
+    /// The storage type of the values that [`Tensor::to_dense`] gives; for a dense object, of `data`.
+    /// `None` if its format is not registered, or has no dense value.
     #[must_use]
     pub fn dtype(&self) -> Option<DType> {
         let registry = &self.file.registry;
@@ -92,8 +92,8 @@ impl<'f> Tensor<'f> {
         dense_type.map(|(dtype, _)| dtype)
     }
 
-    /// The name of the type of its values, for people, as its format says: `f32`, `f8_e4m3fn`,
-    /// `4-bit`, `q4_0`; `None` where the file does not say.
+    /// The name of the type of its values, to show to people: `f32`, `f8_e4m3fn`, `4-bit`, `q4_0`.
+    /// `None` if the file does not record it.
     #[must_use]
     pub fn value_type(&self) -> Option<Text> {
         let signature = Signature::of(self.object);
@@ -106,7 +106,7 @@ impl<'f> Tensor<'f> {
         self.object.attributes()
     }
 
-    /// All that the manifest says of it.
+    /// Its entry in the manifest.
     #[must_use]
     pub fn object(&self) -> &'f Object {
         self.object
@@ -120,9 +120,9 @@ impl<'f> Tensor<'f> {
             .map(|(role, component)| (role.as_ref(), component))
     }
 
-    /// Where the stored bytes of each component are in their file, in the order of
-    /// [`Tensor::components`]; `None` for bytes that are made out of a file's: inflated, put into
-    /// row-major order.
+    /// The place of the stored bytes of each component in its file, in the order of
+    /// [`Tensor::components`]. `None` for bytes that are made from those of a file: inflated, or put
+    /// into row-major order.
     pub fn file_spans(&self) -> impl Iterator<Item = Option<Span>> + use<'f> {
         let (file, resolved) = (self.file, self.resolved);
         let components = self.object.components.iter().enumerate();
@@ -188,8 +188,8 @@ impl<'f> Tensor<'f> {
         self.reader_of(part, self.must_verify(part))
     }
 
-    /// Whether one component and one of another object, of this or of another file, are the same
-    /// stored bytes, so that they decode to the same. Nothing is read: two copies are not the same.
+    /// Whether a component shares its stored bytes with a component of another object, of this file or
+    /// another. Nothing is read: two equal copies do not share bytes.
     ///
     /// # Errors
     ///
@@ -211,8 +211,8 @@ impl<'f> Tensor<'f> {
         Ok(is_alike && is_same_source && a.blob == b.blob)
     }
 
-    /// Bytes of one component after decoding. Where the file does not say (zstd of old layouts),
-    /// or says so much that the stored bytes are not believed, they are decoded once to count.
+    /// The decoded length of one component, in bytes. If the file does not record it (zstd of old
+    /// layouts), or records an implausible one, the component is decoded once to count.
     ///
     /// # Errors
     ///
@@ -230,8 +230,8 @@ impl<'f> Tensor<'f> {
         self.elements_of(self.locate(role)?)
     }
 
-    /// Whether the digest of one component has been compared with all of its stored bytes, by an
-    /// earlier full read through this file or a clone of it. Slices and `Verify::Never` leave it.
+    /// Whether an earlier full read through this file, or a clone of it, has compared the digest of one
+    /// component. Slices do not, and reads under `Verify::Never` do not.
     ///
     /// # Errors
     ///
@@ -300,8 +300,8 @@ impl<'f> Tensor<'f> {
         Ok(self.as_slice()?.try_into_vec()?)
     }
 
-    /// The dtype to write a component with. Files of 1.0 leave some out, which 1.2 may not: there
-    /// the format's typed reading decides, and what that does not know is bytes.
+    /// The dtype to write a component with. Files of 1.0 omit some dtypes, which 1.2 requires. Then the
+    /// format decides, and a component that it does not know is bytes.
     ///
     /// # Errors
     ///
