@@ -18,7 +18,7 @@
 //! | feature | gives |
 //! | --- | --- |
 //! | `mmap` | [`Map`]: a file mapped into memory, as a [`Source`] |
-//! | `zstd` | [`codec`], and decoding of [`Encoding::Zstd`] |
+//! | `zstd` | compressing and decoding of [`Encoding::Zstd`] |
 //! | `crc32c`, `sha2` | computing and checking the digest of that name |
 //! | `readahead` | files that pass on to the system what will be read of them (Linux) |
 //!
@@ -46,7 +46,6 @@
 
 mod blob;
 mod checksum;
-#[cfg(feature = "zstd")]
 pub mod codec;
 mod container;
 #[cfg(feature = "crc32c")]

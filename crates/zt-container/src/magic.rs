@@ -53,7 +53,6 @@ fn the_frozen_constants_are_what_files_hold() {
     assert_eq!(MAGIC, [0x5A, 0x54, 0x45, 0x4E, 0x31, 0x30, 0x30, 0x30]);
     assert_eq!(MAGIC_0_1, [0x5A, 0x54, 0x45, 0x4E, 0x30, 0x30, 0x30, 0x31]);
     assert_eq!((HEADER_LEN, SIZE_LEN, ALIGNMENT), (8, 8, 64));
-    #[cfg(feature = "zstd")]
     assert_eq!(
         (crate::codec::FRAME_CONTENT, crate::codec::SINGLE_FRAME_MAX),
         (1_048_576, 4_194_304)

@@ -42,7 +42,7 @@
 //!
 //! Files are not trusted: damage and malice give an [`Error`] with a stable code, never a panic.
 //! Features: `mmap` (default) for `Map`, `rayon` (default) for work on all cores, `serde` (default)
-//! for attributes to and from your types.
+//! for attributes to and from your types, `zstd` (default) for compressed components.
 #![forbid(unsafe_code)]
 
 // The rooms: each may use those before it, and `cargo xtask graph` refuses any other arrow.

@@ -60,6 +60,7 @@ fn ask(file: &File) -> Vec<(String, zt::Result<()>)> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_file_that_is_cut_while_it_is_open_gives_errors() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zt");

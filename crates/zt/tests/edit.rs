@@ -74,6 +74,7 @@ fn adds_removes_and_renames() -> Result {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn what_is_only_added_leaves_a_strictly_sound_file() -> Result {
     let fixture = Fixture::new()?;
     for (name, compression) in [("c", 0), ("d", 3)] {
@@ -218,6 +219,7 @@ fn an_object_at_fault_has_its_name_and_can_only_be_removed() -> Result {
 
 /// Their bytes are still being compressed, or written, when they get another name or go.
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn what_was_added_is_renamed_and_removed_like_the_rest() -> Result {
     let many: Vec<i32> = (0..3_000_000).map(|at| at / 100).collect();
     for options in [WriteOptions::new(), WriteOptions::new().zstd(1).threads(3)] {
@@ -294,6 +296,7 @@ fn the_file_that_is_there_is_held_to_the_formats_of_the_caller() -> Result {
 
 /// What was split is shared by its place: its name may have gone, or be another object's by now.
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn planes_are_shared_with_what_was_written_and_not_with_its_name() -> Result {
     let (first, second) = ([1.5f32; 8192], [2.5f32; 8192]);
     let taken_away: fn(&mut zt::Editor) -> zt::Result<()> = |edit| edit.remove("x");
@@ -325,6 +328,7 @@ fn planes_are_shared_with_what_was_written_and_not_with_its_name() -> Result {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn compacted_it_holds_what_it_says_and_nothing_else() -> Result {
     let fixture = Fixture::new()?;
     let path = fixture.path();

@@ -42,6 +42,7 @@ fn every_option() -> Vec<(&'static str, WriteOptions)> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn every_source_and_encoding_gives_the_same_values() {
     let values = values();
     for (name, options) in every_option() {
@@ -55,6 +56,7 @@ fn every_source_and_encoding_gives_the_same_values() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_flipped_bit_anywhere_is_a_wrong_digest() {
     let values = values();
     for (name, options) in every_option()
@@ -83,6 +85,7 @@ fn a_flipped_bit_anywhere_is_a_wrong_digest() {
 
 /// The table is a convenience: what frames hold is decided by the frames.
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_seek_table_that_lies_gives_an_error_or_the_right_values() {
     let values = values();
     let bytes = file_of(WriteOptions::new().zstd(1).digest(None), &values);

@@ -105,6 +105,7 @@ fn assert_holds(bytes: Vec<u8>, components: &[Vec<u8>]) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn neither_threads_nor_pieces_change_the_bytes() {
     let components = components();
     let ways = ways();
@@ -122,6 +123,7 @@ fn neither_threads_nor_pieces_change_the_bytes() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_writer_within_a_pool_does_not_wait_for_itself() {
     let components = components();
     let zstd = [ComponentOptions {
@@ -139,6 +141,7 @@ fn a_writer_within_a_pool_does_not_wait_for_itself() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn the_sample_chooses_what_suits_the_content() {
     let file = |content: &[u8], compression: Compression| {
         let way = ComponentOptions {
@@ -164,6 +167,7 @@ fn the_sample_chooses_what_suits_the_content() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn what_repeats_beyond_the_sample_is_compressed_all_the_same() {
     let repeated = noise(100_000, 4).repeat(60);
     for compression in [Compression::Zstd(3), Compression::Auto] {
@@ -179,6 +183,7 @@ fn what_repeats_beyond_the_sample_is_compressed_all_the_same() {
 
 /// Of pieces that only a search for short ones finds, each further away than the sample sees.
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn what_is_no_longer_than_the_sample_is_compressed_without_it() {
     let first = noise(32 << 10, 5);
     let (pieces, _) = first.as_chunks::<4>();
@@ -220,6 +225,7 @@ impl Write for Reluctant {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_full_sink_is_told_by_finish_at_the_latest() {
     let components: Vec<_> = components().into_iter().skip(9).step_by(4).collect();
     for way in ways() {
@@ -241,6 +247,7 @@ fn a_full_sink_is_told_by_finish_at_the_latest() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_writer_that_is_dropped_with_work_under_way_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let options = WriteOptions::new().zstd(19).threads(2);

@@ -128,6 +128,7 @@ fn a_copy_that_is_stopped_publishes_nothing() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_component_that_is_dropped_half_way_leaves_no_file() {
     for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
         let mut bytes = Vec::new();

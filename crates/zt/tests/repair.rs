@@ -15,6 +15,7 @@ use zt::repair::{Fate, Standing, Verdict, examine, repair_storage};
 use zt::{File, Memory, Storage, WriteOptions, Writer};
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_sound_file_is_told_so_and_not_changed() {
     let (file, generations) = generations();
     let files = [

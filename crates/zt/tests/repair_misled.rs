@@ -509,6 +509,7 @@ proptest! {
     /// Whatever is done to a file: nothing that is said to be proved is other bytes than were
     /// written, what is saved reads, and a file that was mended is sound.
     #[test]
+    #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
     fn nothing_wrong_is_said_to_be_proved(
         lens in prop::collection::vec(0_usize..200, 0..6),
         has_digests in any::<bool>(),

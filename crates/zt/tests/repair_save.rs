@@ -102,6 +102,7 @@ fn whichever_byte_is_damaged_what_verifies_is_saved() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn what_is_sound_is_saved_as_it_is_stored() {
     let objects: &[(&str, &[i32])] = &[("a", &[1; 4000]), ("b", &[2; 9]), ("c", &[])];
     for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
@@ -128,6 +129,7 @@ fn what_is_left_is_saved_at_a_path() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn without_digests_what_is_there_is_kept_and_said_to_be_unproved() {
     let file = written(
         WriteOptions::new().digest(None),
@@ -219,6 +221,7 @@ fn saves_the_rest_of_an_object_that_has_room(room: usize, count: usize) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn what_does_not_decode_is_lost_and_keeps_nothing_else_from_being_saved() {
     let options = WriteOptions::new().zstd(1);
     let mut file = written(options, &[("a", &[1; 4000]), ("b", &[0; 4000])]);
@@ -339,6 +342,7 @@ fn corpus(folders: &[&str]) -> Vec<PathBuf> {
 
 /// Files of all layouts, as their own writers wrote them: found without a magic at their end.
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn older_layouts_are_mended_and_saved() {
     let mut layouts = BTreeMap::new();
     for path in corpus(&["valid", "lenient", "writers"]) {

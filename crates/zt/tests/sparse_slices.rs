@@ -71,6 +71,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
+    #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
     fn parts_of_matrices_are_those_of_the_dense_value(
         csr in any_csr(),
         slices in prop::collection::vec(any_slice(7), 0..=2),
@@ -80,6 +81,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
     fn parts_of_coordinate_lists_are_those_of_the_dense_value(
         coo in any_coo(),
         slices in prop::collection::vec(any_slice(5), 0..=3),
@@ -167,6 +169,7 @@ fn a_fault_within_the_part_is_named_and_one_outside_is_not_seen() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn rows_between_those_of_a_part_may_be_empty() {
     let csr = Csr::new([3, 2], &[7i32, 8][..], &[0u64, 1][..], &[0u64, 1, 1, 2][..]).unwrap();
     let files = files_of(&csr);
@@ -185,6 +188,7 @@ fn large() -> Csr<'static> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn only_what_the_rows_need_is_read() {
     let csr = large();
     let slices = Slice::parse_list("50000:50010,100:200").unwrap();

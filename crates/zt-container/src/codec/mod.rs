@@ -1,15 +1,22 @@
-//! Zstandard, bounded: what a decoder may produce is known before it starts. Feature `zstd`.
+//! Zstandard, bounded: what a decoder may produce is known before it starts. Without the feature
+//! `zstd`, frames are found, and compressing and decoding them is [`Unsupported`](crate::Unsupported).
 //!
 //! Spec: §5.
 
+#[cfg(feature = "zstd")]
+mod frame;
+#[cfg(not(feature = "zstd"))]
+#[path = "absent.rs"]
 mod frame;
 mod header;
 mod seek;
+#[cfg(feature = "zstd")]
 mod stream;
 mod walk;
 
 pub use frame::{FrameCompressor, FrameDecompressor, decode_into};
 pub use seek::{Frame, SeekTable, frames};
+#[cfg(feature = "zstd")]
 pub(crate) use stream::FrameDecoder;
 
 /// Bytes of content in one frame of a component that has several.

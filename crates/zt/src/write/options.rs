@@ -143,7 +143,8 @@ impl WriteOptions {
     /// 1.2.0, but only readers that know `zt.planes/1` give its dense values, as this crate does.
     /// [`Writer::planes_of`] lists the objects that stay dense.
     ///
-    /// ```
+    #[cfg_attr(feature = "zstd", doc = "```")]
+    #[cfg_attr(not(feature = "zstd"), doc = "```ignore")]
     /// use zt::{Dense, File, WriteOptions};
     /// let weights: Vec<f32> = (0..10_000u16).map(|at| f32::from(at).sin()).collect();
     /// let weights = Dense::from_slice(&[100, 100], &weights)?;

@@ -109,7 +109,8 @@ impl ObjectWriter<'_, '_> {
     /// `pass` is called for each plane, and writes all elements of the dense value, little-endian:
     /// so an object takes no more memory than one of its components would.
     ///
-    /// ```
+    #[cfg_attr(feature = "zstd", doc = "```")]
+    #[cfg_attr(not(feature = "zstd"), doc = "```ignore")]
     /// use std::io::Write;
     /// use zt::formats::{PlaneCodec, View};
     /// use zt::{DType, File, Planes, Writer};
