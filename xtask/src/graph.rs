@@ -14,7 +14,7 @@
 use crate::error::{Error, Result};
 use crate::rooms;
 use crate::shell::Shell;
-use crate::unsafe_code;
+use crate::{table, unsafe_code};
 
 /// The crates below `crates/`, lowest first: each may depend on those before it.
 pub(crate) const LAYERS: &[&str] = &[
@@ -52,7 +52,13 @@ pub(crate) const KINDS: &[&str] = &[
     "zt-ztensor2",
 ];
 
-pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
+/// `[--table]`: with it nothing is checked, and the crates are printed as a table.
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
+    match arguments {
+        [] => {}
+        [only] if only == "--table" => return table::print(shell),
+        _ => return Err(Error::Usage("`graph` takes `--table` only".into())),
+    }
     let members = members(shell)?;
     let faults = members
         .iter()

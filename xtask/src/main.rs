@@ -23,6 +23,7 @@ mod kill_points;
 mod mutants;
 mod rooms;
 mod shell;
+mod table;
 mod unsafe_code;
 
 use std::env;
@@ -47,8 +48,8 @@ const TASKS: [Task; 12] = [
     },
     Task {
         name: "graph",
-        arguments: "",
-        summary: "crate edges, the rooms of zt, zt-container's empty tree, unsafe code in one file",
+        arguments: "[--table]",
+        summary: "crate edges, the rooms of zt, what the lowest crates bring, unsafe code in one file; or README's table",
         run: graph::run,
     },
     Task {
