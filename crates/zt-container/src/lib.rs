@@ -80,3 +80,8 @@ pub use reader::{BlobReader, check_declared, check_digest, read_into};
 pub use source::{FileSource, Memory, Source};
 pub use span::Span;
 pub use writer::ContainerWriter;
+
+/// The example of README.md runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

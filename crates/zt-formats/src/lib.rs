@@ -96,3 +96,8 @@ pub use slice::Slice;
 pub use sparse_coo::{Coo, SparseCooFormat};
 pub use sparse_csr::{Csr, SparseCsrFormat};
 pub use typed::{Typed, check_bools, check_bools_from};
+
+/// The example of README.md runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -42,3 +42,8 @@ pub fn register(registry: Registry) -> Registry {
     let formats = BLOCK_TYPES.iter().map(BlockFormat);
     formats.fold(registry, Registry::with_format)
 }
+
+/// The example of README.md runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -93,3 +93,8 @@ pub use value::Value;
 pub use version::{VERSION, Version};
 pub use warning::Warning;
 pub use zt_container::{Blob, Digest, Encoding, Layout, Limits, Span};
+
+/// The example of README.md runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
