@@ -159,11 +159,12 @@ impl<'a> Quantized4Bit<'a> {
             expect_known(parts.component(role)?, &registry)?;
         }
         registry.check(Self::FORMAT, &parts.signature())?;
+        let count = parts.signature().element_count(DATA)?;
         Ok(Quantized4Bit {
             data: parts.take(DATA)?,
             scale: parts.take(SCALE)?,
             zero_point: parts.take(ZERO_POINT)?,
-            count: element_count(&parts.shape).unwrap_or(0),
+            count,
             shape: parts.shape.into_owned(),
         })
     }

@@ -327,6 +327,7 @@ impl<'a> View<'a> for QuantizedGroup<'a> {
     fn from_parts(mut parts: Parts<'a>) -> Result<Self> {
         let registry = Registry::builtin();
         registry.check(Self::FORMAT, &parts.signature())?;
+        let count = parts.signature().element_count(PACKED_WEIGHT)?;
         let packed = parts.take(PACKED_WEIGHT)?;
         let scales = parts.take(SCALES)?;
         let zeros = parts.take_if_any(ZEROS);
@@ -336,7 +337,6 @@ impl<'a> View<'a> for QuantizedGroup<'a> {
         {
             expect_known(elements, &registry)?;
         }
-        let count = element_count(&parts.shape).unwrap_or(0);
         Ok(QuantizedGroup {
             quantization: Quantization::from_attributes(&parts.attributes, count)?,
             shape: parts.shape.into_owned(),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use zt_formats::{
     Buffer, Bytes, Dense, Elements, Error, NewObject, ObjectFormat, Parts, Registry, Result,
-    ToObject, Unsupported, element_count,
+    ToObject, Unsupported,
 };
 use zt_manifest::{ByteOrder, DType, Map, Text};
 
@@ -29,6 +29,7 @@ use crate::format::{BYTE_ORDER, BlockFormat, DATA, byte_order};
 pub struct Blocks<'a> {
     block_type: &'static BlockType,
     shape: Vec<u64>,
+    count: u64,
     order: ByteOrder,
     bytes: Bytes<'a>,
 }
@@ -62,6 +63,7 @@ impl<'a> Blocks<'a> {
         BlockFormat(block_type).check(&parts.signature(), &Registry::builtin())?;
         Ok(Blocks {
             block_type,
+            count: parts.signature().element_count(DATA)?,
             order: byte_order(&parts.attributes)?,
             bytes: parts.take(DATA)?.bytes,
             shape: parts.shape.into_owned(),
@@ -103,8 +105,8 @@ impl<'a> Blocks<'a> {
             let id = Text::Borrowed(self.block_type.format());
             return Err(Error::Unsupported(Unsupported::BigEndian(id)));
         }
-        let count = element_count(&self.shape).unwrap_or(0);
-        let mut out = Buffer::try_zeroed(count.saturating_mul(4))?;
+        // Memory for a count that saturates is refused.
+        let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
         let (places, _) = out.as_chunks_mut::<4>();
         match self.order {
             ByteOrder::Little => self.block_type.dequantize(&self.bytes, places),
