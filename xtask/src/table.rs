@@ -11,7 +11,9 @@ pub(crate) fn print(shell: &Shell) -> Result<()> {
     println!("| crate | what it is for | brings | without features |");
     println!("| --- | --- | ---: | ---: |");
     for name in LAYERS {
-        let manifest = shell.root().join("crates").join(name).join("Cargo.toml");
+        // The facade's folder has the name of its library.
+        let folder = if *name == "zt-tensor" { "zt" } else { name };
+        let manifest = shell.root().join("crates").join(folder).join("Cargo.toml");
         let text = fs::read_to_string(&manifest).map_err(Error::file(&manifest))?;
         let description = description(&text).unwrap_or_default();
         let brings = brings(shell, name, "")?;

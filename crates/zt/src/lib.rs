@@ -106,3 +106,7 @@ pub use zt_formats as formats;
 pub use zt_ggml as ggml;
 /// The layer that knows the manifest.
 pub use zt_manifest as manifest;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
