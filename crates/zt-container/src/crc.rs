@@ -1,8 +1,8 @@
-//! Checksums of stretches put together: CRC-32C as arithmetic of polynomials.
+//! Combining the CRC-32C of two stretches, as arithmetic of polynomials.
 //!
-//! Over bits, a checksum is a remainder: with n bits behind them, bytes whose remainder is s have
-//! s · xⁿ mod P, to which the remainder of those bits is added. The crate `crc32c` combines as
-//! well, with products of matrices; they took a twentieth of reading a compressed file.
+//! A checksum is a remainder s mod P. With n bits behind them, the same bytes have the remainder
+//! s · xⁿ mod P, and the remainder of the n bits is added. The crate `crc32c` combines by products of
+//! matrices, which took a twentieth of the time to read a compressed file.
 
 /// Castagnoli's polynomial, its lowest power in the highest bit, as all polynomials here. RFC 3720,
 /// appendix B.4.

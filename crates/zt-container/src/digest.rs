@@ -1,4 +1,4 @@
-//! Checksums of stored bytes: how they are spelled and put together.
+//! Digests of stored bytes: their spelling, and combining those of two stretches.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What can go wrong, sorted by who is at fault.
+//! The errors of this crate, by who is at fault.
 
 use std::{fmt, io};
 

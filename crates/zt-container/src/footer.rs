@@ -1,4 +1,4 @@
-//! Finding the manifest from the two ends of a file.
+//! Locating the manifest by the header and the footer of a file.
 
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 

@@ -1,4 +1,4 @@
-//! Checksums as they are computed.
+//! Computing a digest piece by piece.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a reader is willing to spend on a file it does not trust. Every limit is on by default.
+//! Limits on the memory that an untrusted file may take. Every limit is on by default.
 
 /// Bounds on what a file may make its reader do. Each excess is an error of its own, raised before
 /// the memory or the time is spent. Spec: §12.

@@ -1,4 +1,4 @@
-//! Framing, written front to back: header, padded blobs, manifest, footer.
+//! Writing a container front to back: header, padded blobs, manifest, footer.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use crate::{ALIGNMENT, Digest, DigestAlgorithm, Hasher, MAGIC, Span};
 /// Writes the framing of layout 1.1/1.2 to any sink; nothing ever seeks back.
 ///
 /// Invariant: it stores bytes as they are given; compressing them is the caller's. After an error
-/// of the sink every further call fails, because nobody knows how much of it arrived.
+/// of the sink every further call fails, because it is unknown how much of it arrived.
 ///
 /// ```
 /// use zt_container::{ALIGNMENT, Container, ContainerWriter, Limits, Memory, Source};

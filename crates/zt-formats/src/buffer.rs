@@ -1,4 +1,4 @@
-//! Bytes in memory: borrowed from wherever they lie, or owned and aligned for every element type.
+//! Bytes in memory: borrowed, or owned and aligned for every element type.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

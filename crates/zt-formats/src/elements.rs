@@ -1,4 +1,4 @@
-//! Bytes with the type of their elements.
+//! Bytes together with the type of their elements.
 
 use zt_manifest::{DType, Text};
 

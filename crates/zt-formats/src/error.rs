@@ -1,4 +1,4 @@
-//! What can go wrong, sorted by who is at fault.
+//! The errors of this crate, by who is at fault.
 
 use std::fmt;
 
@@ -196,7 +196,7 @@ pub enum Unsupported {
     LogicalType(Text),
     /// The format has no dense value.
     ToDense(Text),
-    /// Nobody has said what the format's values are in big-endian files.
+    /// The format's values are not defined for big-endian files.
     BigEndian(Text),
     /// Values of this type are not cast.
     Cast {

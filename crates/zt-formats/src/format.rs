@@ -1,4 +1,4 @@
-//! What an object format is: the traits that one more format implements.
+//! The traits that an object format implements.
 
 use zt_manifest::{DType, Text};
 

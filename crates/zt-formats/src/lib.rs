@@ -10,10 +10,10 @@
 //!   writing:  any of those --ToObject--> NewObject
 //! ```
 //!
-//! An object is a shape, a format and components; a component is [`Elements`]: bytes, a dtype and
-//! perhaps a logical type. A format is an [`ObjectFormat`] in the [`Registry`]: a rule for readers
-//! and writers alike. A view of an object is a type that implements [`View`] and [`ToObject`], and
-//! is always well-formed. A new format is one file, here or elsewhere: `tests/own_format.rs` is one.
+//! An object is a shape, a format and components. A component is [`Elements`]: bytes, a dtype and
+//! sometimes a logical type. A format is an [`ObjectFormat`] in the [`Registry`], and checks objects
+//! for readers and writers alike. A view of an object is a type that implements [`View`] and
+//! [`ToObject`]; it is always well-formed. A new format is one file: `tests/own_format.rs` is one.
 //!
 //! Invariants: this crate does no I/O and no compression, knows no files, offsets or names of
 //! objects, and has no globals. Bytes of components are little-endian, whatever the host.

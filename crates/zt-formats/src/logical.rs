@@ -1,4 +1,4 @@
-//! Logical types: what storage elements mean.
+//! Logical types: the meaning of storage elements.
 
 use std::fmt;
 use std::num::NonZero;

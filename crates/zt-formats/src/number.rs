@@ -45,7 +45,7 @@ pub(crate) fn check_numbers(
     Err(Violation::DType { expected, found }.of(component.role.to_owned()))
 }
 
-/// Refuses elements of a logical type that nobody knows the numbers of.
+/// Refuses elements of a logical type that has no known numbers.
 ///
 /// # Errors
 ///

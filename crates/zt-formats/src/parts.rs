@@ -1,4 +1,4 @@
-//! An object in memory: as it is read, and as it is written.
+//! An object in memory: [`Parts`] for reading, [`NewObject`] for writing.
 
 use std::borrow::Cow;
 

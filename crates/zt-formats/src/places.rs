@@ -1,4 +1,4 @@
-//! Which places of a dimension a slice takes.
+//! The places of one dimension that a slice selects.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::{Result, Slice, SliceFault};

@@ -1,4 +1,4 @@
-//! From f32 to `quantized_group`: nearest values on scales from least to greatest.
+//! Quantizing f32 to `quantized_group`: each group's scale spans its least to its greatest value.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::buffer::reserved;

@@ -110,7 +110,7 @@ impl Registry {
     }
 
     /// Bytes of one value of `dtype` under `logical_type`; `None` where the logical type is not
-    /// known, and nobody can tell. Spec: §7.2.
+    /// known. Spec: §7.2.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Stored values put into their places of a dense array.
+//! Writing stored values to their places in a dense array.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use half::{bf16, f16};
@@ -34,7 +34,7 @@ pub(crate) fn scatter(
     let addition = addition(values);
     let value_len = match addition {
         Some((value_len, _)) => value_len,
-        // Nobody knows better than the length.
+        // The length alone decides.
         None => values.bytes.len().checked_div(place_count).unwrap_or(0),
     };
     if value_len.checked_mul(place_count) != Some(values.bytes.len()) {

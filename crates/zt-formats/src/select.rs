@@ -1,4 +1,4 @@
-//! The bytes of a part of an array.
+//! Copying the bytes of a part of an array.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::{Buffer, Dense, Elements, Result, Run, Selection, SizeMismatch, element_count};

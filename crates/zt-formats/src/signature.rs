@@ -1,4 +1,4 @@
-//! What is known of an object without its bytes.
+//! The metadata of an object, without its bytes.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::{DType, Map, Object, Text};

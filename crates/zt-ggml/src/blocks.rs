@@ -94,11 +94,11 @@ impl<'a> Blocks<'a> {
         &self.bytes
     }
 
-    /// The values as f32, bit for bit those of `gguf-py` where that has the type.
+    /// The values as f32. They equal `gguf-py`'s bit for bit if it has the type.
     ///
     /// # Errors
     ///
-    /// Unsupported: big-endian blocks of a type that nobody has said the big-endian form of.
+    /// Unsupported: big-endian blocks of a type without a defined big-endian form.
     /// Allocation.
     pub fn to_dense(&self) -> Result<Dense<'static>> {
         if !self.block_type.is_known_in(self.order) {

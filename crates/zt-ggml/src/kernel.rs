@@ -2,7 +2,7 @@
 //!
 //! Decoders take one block and give its values, both as arrays: lengths are types here, every index
 //! is a constant or cut to its table, and the compiler drops the checks and uses vector registers.
-//! The order of the operations is that of `gguf-py`, because f32 rounds after each.
+//! Operations have the order of `gguf-py`, because f32 rounds after each.
 
 use half::f16;
 

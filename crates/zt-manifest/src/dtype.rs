@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(DType::from_name("f32 "), None);
     }
 
-    /// A name ends in the bits of an element, but for that of a truth value.
+    /// A name ends in the bits of an element, except `bool`.
     #[test]
     fn elements_are_as_long_as_they_are_called() {
         for dtype in DType::ALL {

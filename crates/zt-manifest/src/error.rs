@@ -1,4 +1,4 @@
-//! What can go wrong, and which code says so.
+//! The errors of this crate and their codes.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A manifest as names and where their objects are, after one pass over its bytes.
+//! The names of a manifest and the places of their objects, from one pass over its bytes.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_container::{Layout, Limits};

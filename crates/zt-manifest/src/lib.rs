@@ -20,9 +20,9 @@
 //! A fault of the CBOR or of the root refuses the manifest; a fault of one object is that object's,
 //! and its neighbours can be read.
 //!
-//! Invariants: this crate reads no blob and knows no format, so whether a blob's length agrees with
-//! its object's shape is not for it to say. It does no I/O. It holds no clock and no hash map: the
-//! same manifest is the same bytes, always.
+//! Invariants: this crate reads no blob and knows no format, so it does not compare a blob's length
+//! with its object's shape. It does no I/O. It uses no clock and no hash map: the same manifest always
+//! gives the same bytes.
 //!
 //! ```
 //! use zt_manifest::{

@@ -1,4 +1,4 @@
-//! Objects and their components, validated: what a reader may rely on.
+//! Objects and their components after validation.
 
 use zt_container::{Blob, Limits};
 

@@ -1,4 +1,4 @@
-//! What the map of an object says, before it is judged.
+//! The map of an object before it is validated.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::{ByteOrder, Error, Map, Text};

@@ -1,4 +1,4 @@
-//! The fields of objects and components in every generation, read without judging. Spec: §3.3, §3.4;
+//! Reading the fields of objects and components in every generation, without validating them. Spec: §3.3, §3.4;
 //! legacy, "Layout 0.1" and "Layout 1.0".
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 

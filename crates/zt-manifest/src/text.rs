@@ -1,4 +1,4 @@
-//! Texts of which a manifest holds the same few a hundred thousand times.
+//! Texts that borrow the few words that a manifest repeats, such as `dense` and `data`.
 
 use std::borrow::Cow;
 

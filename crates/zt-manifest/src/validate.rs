@@ -1,4 +1,4 @@
-//! From what a map says to what a reader may rely on.
+//! Validating the map of an object: [`RawObject`] to [`Object`].
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Values of attributes: everything that CBOR can say.
+//! Values of attributes: every value of CBOR.
 
 use crate::Map;
 

@@ -1,4 +1,4 @@
-//! What a reader accepts and its caller should hear of.
+//! Warnings: deviations that a reader accepts and reports.
 
 use std::fmt;
 

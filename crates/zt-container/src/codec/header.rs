@@ -1,4 +1,4 @@
-//! What a frame says of itself before its first block: RFC 8878 §3.1.1.1.
+//! The header of a frame: RFC 8878 §3.1.1.1.
 
 /// Of a frame with content.
 pub(super) const FRAME_MAGIC: u32 = 0xFD2F_B528;

@@ -1,4 +1,4 @@
-//! Where the frames of a blob are: written as a table behind them, found by it or by walking them.
+//! The places of a blob's frames: the seek table behind them, and walking them where there is none.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::walk::walk;

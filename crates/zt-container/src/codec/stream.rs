@@ -1,4 +1,4 @@
-//! Frames that come in pieces.
+//! Decoding of frames that arrive in pieces.
 
 use std::ops::RangeInclusive;
 

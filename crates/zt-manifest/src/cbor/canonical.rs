@@ -1,5 +1,5 @@
-//! Bytes of any item that say whether it is the same as another: its deterministic encoding, made
-//! from its bytes. Spec: §3.1 and §3.5.
+//! The deterministic encoding of an item, made from its bytes. Two items are equal exactly where these
+//! bytes are. Spec: §3.1 and §3.5.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::MAX_NESTING;

@@ -1,4 +1,4 @@
-//! Values out of bytes that have been scanned.
+//! Decoding values from bytes that have passed the scan.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::MAX_NESTING;

@@ -5,8 +5,8 @@
 //! values -> encode (RFC 8949 §4.2.1) -> bytes
 //! ```
 //!
-//! Invariant: what `decode` is asked to read has passed `scan`, so it checks types and nothing else;
-//! on other bytes it still neither panics nor reads out of bounds.
+//! Invariant: `decode` reads only bytes that have passed `scan`, so it checks nothing but types. On
+//! other bytes it still neither panics nor reads out of bounds.
 
 mod canonical;
 mod cursor;

@@ -1,4 +1,4 @@
-//! Whether the keys of a map are unique, in memory and time that hostile maps cannot inflate.
+//! Checking that the keys of a map are unique. Hostile maps cannot inflate its memory or time.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::cmp::Ordering;
