@@ -250,7 +250,7 @@ fn same(found: &Json, truth: &Json) -> bool {
 /// As `Case::problems` says, of one object.
 fn check_object(entry: &Entry<'_>, hash: &ObjectHash, truth: &Json, wrong: &mut Wrong) {
     let name = entry.name();
-    let Ok(object) = entry.object() else {
+    let (Ok(object), None) = (entry.object(), entry.fault()) else {
         return wrong.add(format!("{name:?}: {:?}", entry.fault()));
     };
     let shape: Option<Vec<u64>> = serde_json::from_value(truth["shape"].clone()).ok();

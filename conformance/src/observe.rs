@@ -202,7 +202,7 @@ pub fn observe(opened: zt::Result<File>) -> Seen {
     for entry in &entries {
         assert_eq!(
             file.get(entry.name()).map(|found| found.is_ok()),
-            Some(entry.fault().is_none())
+            Some(entry.raw().is_none())
         );
         let known = objects.insert(entry.name().to_owned(), object(&file, entry));
         assert_eq!(known, None, "two objects of one name");
@@ -306,13 +306,16 @@ fn object(file: &File, entry: &Entry<'_>) -> SeenObject {
         (role.to_owned(), component)
     });
     SeenObject {
-        fault: None,
+        fault: tensor.fault().map(Refusal::from),
         shape: object.shape.clone(),
         format: object.format.to_string(),
         attributes: json::of_attributes(object.attributes.as_ref()),
         extra: json::of_attributes(Some(&object.extra)),
         components: components.collect(),
-        dense: dense(file, &tensor),
+        dense: match tensor.fault() {
+            None => dense(file, &tensor),
+            Some(_) => None,
+        },
     }
 }
 

@@ -149,7 +149,8 @@ fn every_truncation_is_refused() {
     }
 }
 
-/// Whatever a flipped bit in the manifest or the trailer does, no component reads as other bytes.
+/// Whatever a flipped bit in the manifest or the trailer does, no component of a sound object reads
+/// as other bytes.
 #[test]
 fn no_bit_of_the_manifest_changes_what_is_read() {
     for compression in [Compression::None, Compression::Zstd(3)] {
@@ -166,10 +167,8 @@ fn no_bit_of_the_manifest_changes_what_is_read() {
                 let mut flipped = bytes.clone();
                 flipped[at] ^= 1 << bit;
                 let seen = observe(File::from_bytes(flipped));
-                let components = seen
-                    .objects
-                    .values()
-                    .flat_map(|object| object.components.values());
+                let sound = seen.objects.values().filter(|it| it.fault.is_none());
+                let components = sound.flat_map(|object| object.components.values());
                 for component in components {
                     let Ok(content) = &component.content else {
                         continue;

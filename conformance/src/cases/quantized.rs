@@ -3,7 +3,7 @@
 use zt::{DType, Value};
 
 use super::attributes::map;
-use super::{Case, bad, faulty, valid};
+use super::{Case, accepted, bad, faulty, valid};
 use crate::draft::{Draft, Item, Part, le_f32};
 
 const GROUP: &str = "formats/quantized_group";
@@ -242,9 +242,16 @@ fn attributes() -> Vec<Case> {
             with("group_size", 0u64),
         ),
         wrong(
+            "group_size_minus_2",
+            "`group_size` is -2",
+            with("group_size", -2i64),
+        ),
+        accepted(
             "group_size_minus_1",
+            GROUP,
             "`group_size` is -1",
-            with("group_size", -1i64),
+            "GPTQ means one group for each row, and ztensor 1.2.3 wrote it",
+            Draft::v1_2().with("w", with("group_size", -1i64)),
         ),
         wrong(
             "group_packing_too_many",

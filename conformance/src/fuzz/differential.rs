@@ -39,6 +39,7 @@ fn verdicts(file: &File) -> BTreeMap<String, Verdict> {
     let unsound: HashSet<&str> = problems.iter().filter_map(zt::Error::object).collect();
     let verdict = |entry: zt::Entry<'_>| {
         let verdict = match entry.tensor() {
+            Ok(tensor) if tensor.fault().is_some() => Verdict::Fault,
             Ok(tensor) => Verdict::Readable {
                 components: components(&tensor),
                 is_sound: !unsound.contains(entry.name()),

@@ -171,7 +171,11 @@ impl Packing {
     fn of(object: &Object) -> Option<Packing> {
         let count = product(&object.shape)?;
         let bits = attribute(object, "bits")?.as_unsigned()?;
-        let group_size = attribute(object, "group_size")?.as_unsigned()?;
+        let group_size = match attribute(object, "group_size")? {
+            // -1: a row.
+            Item::Negative(0) => object.shape.last().map_or(1, |row| (*row).max(1)),
+            size => size.as_unsigned()?,
+        };
         let packing = attribute(object, "packing")?.as_text()?;
         let (per_word, dtype) = packing.split_once("_per_")?;
         let is_digit = |byte: u8| byte.is_ascii_digit();

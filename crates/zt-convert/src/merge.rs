@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use zt::foreign::WarningKind;
-use zt::{Attributes, Error, ErrorKind, File, Result, Tensor, Value, VerifyOptions};
+use zt::{Attributes, Error, ErrorKind, File, Result, Tensor, Value, VerifyOptions, Warning};
 use zt_foreign::{ConvertOptions, Fault, Incoming, Input, Job, Loss, Merged, display};
 
 use crate::Kinds;
@@ -77,7 +77,11 @@ fn add_objects<'i>(
     file.check_overlap().map_err(blame)?;
     let mut damage = Damage::of(file, job.options).map_err(blame)?;
     for entry in file.entries() {
-        let checked = entry.tensor().and_then(|tensor| damage.check(tensor));
+        let checked = entry.tensor().and_then(|tensor| match tensor.fault() {
+            // Another kind of file cannot hold components without a meaning.
+            Some(fault) if job.target != ZT => Err(fault.clone()),
+            _ => damage.check(tensor),
+        });
         let tensor = match checked {
             Ok(tensor) => tensor,
             Err(fault) => {
@@ -89,6 +93,11 @@ fn add_objects<'i>(
             let (first, second) = (first.map(Path::to_owned), path.map(Path::to_owned));
             let error = Error::from(Fault::Repeated { first, second });
             return Err(error.with_object(entry.name()));
+        }
+        if let Some(fault) = tensor.fault() {
+            let message = format!("kept as it is: {}", fault.message());
+            let warning = Warning::new(fault.code(), message).with_object(entry.name());
+            job.summary.warnings.push(warning);
         }
         objects.push(Incoming {
             tensor,
@@ -153,7 +162,13 @@ impl Damage {
             if problem.kind() == ErrorKind::Io || problem.code() == "allocation" {
                 return Err(problem); // The object may be as good as any.
             }
-            if let Some(name) = problem.object().map(str::to_owned) {
+            let Some(name) = problem.object().map(str::to_owned) else {
+                continue;
+            };
+            // A fault of the format leaves the components as good as they are.
+            let tensor = file.tensor(&name).ok();
+            let fault = tensor.and_then(|tensor| tensor.fault());
+            if fault.is_none_or(|fault| fault.to_string() != problem.to_string()) {
                 faults.entry(name).or_insert(problem);
             }
         }
@@ -163,6 +178,8 @@ impl Damage {
     fn check<'i>(&mut self, tensor: Tensor<'i>) -> Result<Tensor<'i>> {
         match self {
             Damage::Known(faults) => faults.remove(tensor.name()).map_or(Ok(tensor), Err),
+            // Without a meaning there is nothing to check but the bytes.
+            Damage::Met if tensor.fault().is_some() => Ok(tensor),
             Damage::Met => tensor.check_data().map(|()| tensor),
         }
     }

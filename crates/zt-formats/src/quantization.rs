@@ -4,11 +4,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use zt_manifest::{DType, Map};
+use zt_manifest::{DType, Map, Value};
 
 use crate::attribute::{self, missing, other_text, out_of_range};
 use crate::index::is_integer;
-use crate::{Error, Result};
+use crate::{Error, Result, element_count};
 
 const BITS: &str = "bits";
 const GROUP_SIZE: &str = "group_size";
@@ -66,15 +66,22 @@ impl Quantization {
         }
     }
 
-    /// Reads the attributes of an object of `element_count` values. Other attributes are free.
+    /// Reads the attributes of an object of this shape. Other attributes are free. A `group_size`
+    /// of -1 is the length of a row, as GPTQ means it: the last dimension.
     ///
     /// # Errors
     ///
     /// Malformed: an attribute is missing, has another type, or is outside its range (`attribute`).
-    pub fn from_attributes(attributes: &Map, element_count: u64) -> Result<Self> {
+    pub fn from_attributes(attributes: &Map, shape: &[u64]) -> Result<Self> {
+        let row = shape.last().copied().unwrap_or(1).max(1);
+        let is_row = attributes.get(GROUP_SIZE).and_then(Value::as_i128) == Some(-1);
         let quantization = Quantization {
             bits: Self::bits_of(attributes)?,
-            group_size: unsigned(attributes, GROUP_SIZE)?,
+            group_size: if is_row {
+                row
+            } else {
+                unsigned(attributes, GROUP_SIZE)?
+            },
             packing: attribute::text(attributes, PACKING)?
                 .ok_or_else(|| missing(PACKING))?
                 .parse()?,
@@ -87,7 +94,8 @@ impl Quantization {
                 }
             },
         };
-        quantization.check(element_count)?;
+        // The check of a shape that has too many elements is not this one's.
+        quantization.check(element_count(shape).unwrap_or(u64::MAX))?;
         Ok(quantization)
     }
 

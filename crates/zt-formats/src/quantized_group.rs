@@ -39,7 +39,7 @@ impl ObjectFormat for QuantizedGroupFormat {
         let scales = signature.component(SCALES)?;
         let zeros = signature.get(ZEROS);
         let count = signature.element_count(PACKED_WEIGHT)?;
-        let quantization = Quantization::from_attributes(signature.attributes, count)?;
+        let quantization = Quantization::from_attributes(signature.attributes, signature.shape)?;
         if !is_understood(signature, registry) {
             return Ok(());
         }
@@ -94,8 +94,9 @@ impl ObjectFormat for QuantizedGroupFormat {
         }
         let (_, row) = signature.shape.split_first()?;
         let row = element_count(row)?;
-        let count = element_count(signature.shape)?;
-        let quantization = Quantization::from_attributes(signature.attributes, count).ok()?;
+        element_count(signature.shape)?;
+        let quantization =
+            Quantization::from_attributes(signature.attributes, signature.shape).ok()?;
         // What is larger is a size only beside an array that is as large, which parts are not.
         i32::try_from(quantization.group_size).ok()?;
         // Rows until both a group and a word end with one.
@@ -115,7 +116,8 @@ impl ObjectFormat for QuantizedGroupFormat {
             return None;
         }
         let count = element_count(signature.shape)?;
-        let quantization = Quantization::from_attributes(signature.attributes, count).ok()?;
+        let quantization =
+            Quantization::from_attributes(signature.attributes, signature.shape).ok()?;
         let value_len = component.value_len(registry).ok()??;
         match role {
             PACKED_WEIGHT => quantization.word_count(count).checked_mul(value_len),
@@ -338,7 +340,7 @@ impl<'a> View<'a> for QuantizedGroup<'a> {
             expect_known(elements, &registry)?;
         }
         Ok(QuantizedGroup {
-            quantization: Quantization::from_attributes(&parts.attributes, count)?,
+            quantization: Quantization::from_attributes(&parts.attributes, &parts.shape)?,
             shape: parts.shape.into_owned(),
             packed,
             scales,

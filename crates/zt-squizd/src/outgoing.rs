@@ -138,8 +138,7 @@ fn plain_type(dtype: DType, logical_type: Option<&str>) -> Option<DType> {
 }
 
 fn quantization(object: &Object) -> Option<Quantization> {
-    let count = element_count(&object.shape)?;
-    Quantization::from_attributes(object.attributes(), count).ok()
+    Quantization::from_attributes(object.attributes(), &object.shape).ok()
 }
 
 /// How a block says the object, if one does: a matrix of the bytes that INT4 and INT2 have, with

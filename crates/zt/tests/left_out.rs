@@ -194,7 +194,8 @@ fn a_component_has_to_say_of_which_dtype_it_is_where_nothing_else_does() {
             "coords",
         ),
     ] {
-        let error = file.tensor("x").unwrap_err();
+        let tensor = file.tensor("x").unwrap();
+        let error = tensor.fault().unwrap();
         assert_eq!((error.code(), error.component()), (code, Some(role)));
     }
 }

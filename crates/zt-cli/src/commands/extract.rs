@@ -121,6 +121,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         output.error(&error);
         document.errors.push(ErrorBody::from(&error));
         exit = exit.max(Failure::Error(error).exit());
+        for extracted in job.components(&name, &path, arguments.force)? {
+            if !output.json {
+                output.report(&extracted.line())?;
+            }
+            document.extracted.push(extracted);
+        }
     }
     drop(job);
     if output.json {
@@ -259,12 +265,33 @@ impl Job<'_> {
     /// The dtype and logical type of an object that can be copied piece by piece: a dense one, not
     /// sliced, whose values need no check.
     fn streamable<'f>(&self, tensor: &Tensor<'f>) -> Option<(DType, Option<&'f str>)> {
-        if tensor.format() != "dense" || self.slices.is_some() {
+        if tensor.format() != "dense" || tensor.fault().is_some() || self.slices.is_some() {
             return None;
         }
         let component = tensor.component("data").ok()?;
         let dtype = component.dtype.filter(|dtype| *dtype != DType::Bool)?;
         Some((dtype, dtype.logical_type(component.logical_type.as_deref())))
+    }
+
+    /// Writes each component of an object that breaks a rule of its format as an array of one
+    /// dimension: `NAME.ROLE.npy`.
+    fn components(&self, name: &str, path: &Path, force: bool) -> Result<Vec<Extracted>, Failure> {
+        let tensor = match self.source.file().tensor(name) {
+            Ok(tensor) if tensor.fault().is_some() => tensor,
+            _ => return Ok(Vec::new()),
+        };
+        let mut written = Vec::new();
+        for (role, component) in tensor.components() {
+            let path = path.with_extension(format!("{}.npy", file_name(role)));
+            check_target(&path, self.source, force)?;
+            let dtype = component.dtype.unwrap_or(DType::U8);
+            let bytes = tensor.bytes(role)?;
+            let count = bytes.len().checked_div(dtype.byte_len()).unwrap_or(0) as u64;
+            let mut npy = NpyFile::create(&path, name, &[count], dtype, None)?;
+            npy.write(&Elements::new(dtype, bytes), self.source.file().registry())?;
+            written.push(npy.publish()?);
+        }
+        Ok(written)
     }
 
     fn value(&self, tensor: &Tensor<'_>) -> zt::Result<Dense<'static>> {

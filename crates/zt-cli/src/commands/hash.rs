@@ -148,6 +148,8 @@ impl Serialize for ObjectBody<'_> {
             dense: Option<Option<DenseBody<'a>>>,
             #[serde(skip_serializing_if = "Option::is_none")]
             dense_error: Option<FaultBody>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            error: Option<FaultBody>,
         }
         #[derive(Serialize)]
         struct Faulty<'a> {
@@ -168,6 +170,7 @@ impl Serialize for ObjectBody<'_> {
                     components: Pairs(&components),
                     dense,
                     dense_error: hash.dense_error.as_ref().map(FaultBody::from),
+                    error: hash.fault.as_ref().map(FaultBody::from),
                 }
                 .serialize(serializer)
             }

@@ -112,8 +112,8 @@ impl Totals {
         let mut offsets = 0u64;
         for entry in file.entries() {
             totals.objects += 1;
+            totals.faulty += u64::from(entry.fault().is_some());
             let Ok(tensor) = entry.tensor() else {
-                totals.faulty += 1;
                 continue;
             };
             let object = tensor.object();

@@ -167,7 +167,7 @@ impl<'a> ObjectBody<'a> {
             format: Some(&object.format),
             r#type: tensor.value_type(),
             attributes: Attributes(Some(object.attributes())),
-            fault: None,
+            fault: tensor.fault().map(FaultBody::from),
             components: components
                 .map(|(role, c)| ComponentBody::sound(role, c))
                 .collect(),

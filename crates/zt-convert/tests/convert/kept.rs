@@ -212,3 +212,32 @@ fn values_of_three_bytes_are_cast_whole() {
     let found = output.tensor("w").unwrap().to_vec::<f32>().unwrap();
     assert!(found.into_iter().eq(numbers().map(f32::from)));
 }
+
+#[test]
+fn an_object_that_breaks_a_rule_of_its_format_is_kept_with_a_warning() {
+    let mut bytes = Vec::new();
+    let mut writer = zt::Writer::new(&mut bytes).unwrap();
+    let object = writer.begin("w", &[2, 4], "quantized_group").unwrap();
+    let mut object = object.unchecked();
+    let mut packed = object
+        .component("packed_weight", zt::DType::U8, None)
+        .unwrap();
+    std::io::Write::write_all(&mut packed, &[1, 2, 3, 4]).unwrap();
+    packed.finish().unwrap();
+    object.finish().unwrap();
+    writer.finish().unwrap();
+
+    for lossy in [false, true] {
+        let input = Input::from(zt::File::from_bytes(bytes.clone()).unwrap());
+        let mut options = ConvertOptions::new(ZT);
+        options.lossy = lossy;
+        let mut out = Vec::new();
+        let summary = convert(&[input], &mut out, &options).unwrap();
+        assert_eq!(summary.objects, 1);
+        assert_eq!(summary.warnings[0].object.as_deref(), Some("w"));
+        let file = zt::File::from_bytes(out).unwrap();
+        let tensor = file.tensor("w").unwrap();
+        assert_eq!(*tensor.bytes("packed_weight").unwrap(), [1, 2, 3, 4]);
+        assert!(tensor.fault().is_some());
+    }
+}

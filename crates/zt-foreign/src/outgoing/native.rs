@@ -24,6 +24,9 @@ impl<'i> Outgoing<'i> {
         }
         let object = self.object();
         let mut out = writer.begin(self.name(), &object.shape, self.format())?;
+        if self.tensor.fault().is_some() {
+            out = out.unchecked();
+        }
         if let Some(attributes) = self.attributes() {
             out.set_attributes(attributes);
         }

@@ -82,12 +82,12 @@ impl<'i> Outgoing<'i> {
     /// Whether it is a plain array in its input.
     #[must_use]
     pub fn is_dense(&self) -> bool {
-        self.tensor.format() == "dense"
+        self.tensor.format() == "dense" && self.tensor.fault().is_none()
     }
 
     /// Whether it is a dense object in all but the order of its bytes.
     pub fn is_planes(&self) -> bool {
-        self.tensor.format() == Planes::FORMAT
+        self.tensor.format() == Planes::FORMAT && self.tensor.fault().is_none()
     }
 
     /// Whether it is or has a dense value.
@@ -162,6 +162,9 @@ impl<'i> Outgoing<'i> {
     /// The type of the dense value that the object's format makes.
     pub(super) fn decoded_type(&self) -> Option<(DType, Option<Text>)> {
         let object = self.object();
+        if self.tensor.fault().is_some() {
+            return None;
+        }
         let format = self.registry.format(&object.format)?;
         format.dense_type(&Signature::of(object), self.registry)
     }

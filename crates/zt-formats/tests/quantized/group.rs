@@ -70,7 +70,7 @@ fn attributes_are_of_their_type_and_range() {
         Value::from(0u64),
         Value::from(u64::MAX),
         Value::from(1u64 << 31),
-        Value::from(-1i64),
+        Value::from(-2i64),
         Value::from(true),
         Value::from(32.5),
     ] {
@@ -108,6 +108,16 @@ fn attributes_are_of_their_type_and_range() {
         parts.attributes.to_mut().remove(name);
         assert_eq!(refusal(parts), attribute);
     }
+}
+
+/// GPTQ's, as ztensor 1.2.3 wrote it.
+#[test]
+fn a_group_size_of_minus_one_is_one_group_for_each_row() {
+    let mut parts = with_attribute("group_size", Value::Negative(0));
+    let groups = 32;
+    parts.shape = Cow::Owned(vec![groups, 4096 / groups]);
+    let group = QuantizedGroup::from_parts(parts).unwrap();
+    assert_eq!(group.quantization().group_size, 4096 / groups);
 }
 
 #[test]

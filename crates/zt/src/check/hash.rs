@@ -78,6 +78,9 @@ pub struct ObjectHash {
     /// Why there is no dense value of a format that has them: it is more than the limits allow, or
     /// the components do not make one.
     pub dense_error: Option<Error>,
+    /// The rule of its format that the object breaks. Such an object is no part of the content
+    /// identity.
+    pub fault: Option<Error>,
 }
 
 /// The hashes of a file. See [`File::hash`].
@@ -150,9 +153,10 @@ fn hash_object(survey: &Survey<'_>, at: usize, dense: bool) -> Result<ObjectHash
         };
         components.push((part.role.to_string(), BytesHash { sha256, byte_len }));
     }
-    let dense = match dense {
-        true => dense_hash(&tensor, &components),
-        false => Ok(None),
+    let dense = if dense && tensor.fault().is_none() {
+        dense_hash(&tensor, &components)
+    } else {
+        Ok(None)
     };
     let (dense, dense_error) = match dense {
         Ok(dense) => (dense, None),
@@ -162,6 +166,7 @@ fn hash_object(survey: &Survey<'_>, at: usize, dense: bool) -> Result<ObjectHash
         components,
         dense,
         dense_error,
+        fault: tensor.fault().cloned(),
     })
 }
 
@@ -213,6 +218,9 @@ fn content_of(objects: &[(Entry<'_>, Result<ObjectHash>)]) -> Result<Option<[u8;
     let mut sorted: Vec<(&Entry<'_>, &ObjectHash)> = Vec::with_capacity(objects.len());
     for (entry, hash) in objects {
         let Ok(hash) = hash else { return Ok(None) };
+        if hash.fault.is_some() {
+            return Ok(None);
+        }
         sorted.push((entry, hash));
     }
     sorted.sort_by(|(a, _), (b, _)| a.name().cmp(b.name()));
@@ -269,7 +277,7 @@ impl ContentHash {
     pub fn errors(&self) -> impl Iterator<Item = &Error> {
         let hashes = self.objects.iter().map(|(_, hash)| hash);
         hashes.filter_map(|hash| match hash {
-            Ok(hash) => hash.dense_error.as_ref(),
+            Ok(hash) => hash.fault.as_ref().or(hash.dense_error.as_ref()),
             Err(error) => Some(error),
         })
     }

@@ -260,14 +260,18 @@ impl Findings {
         };
         let format = tensor.registry().format(tensor.format());
         self.is_unchecked = format.is_none();
-        if strict && let Some(format) = format {
+        self.problems.extend(tensor.fault().cloned());
+        let mut is_sound = tensor.fault().is_none();
+        if strict
+            && is_sound
+            && let Some(format) = format
+        {
             let signature = Signature::of(tensor.object());
             let strict = format.check_strict(&signature, tensor.registry());
             self.problems
                 .extend(strict.err().map(|error| tensor.blame_format(error)));
         }
         let mut lengths = Vec::new();
-        let mut is_sound = true;
         for (part, outcome) in tensor.located().zip(outcomes) {
             let digest = part.component.blob.digest.as_ref();
             if digest.is_none_or(|digest| digest.algorithm().is_none()) {
@@ -293,11 +297,9 @@ impl Findings {
             for ((_, component), byte_len) in object.components.iter_mut().zip(lengths) {
                 component.blob.decoded_len = Some(byte_len);
             }
-            if let Err(error) = crate::file::catalog::check(&mut object, tensor.registry()) {
-                is_sound = false;
-                let error = crate::file::catalog::blame_blob(error, &object);
-                self.problems.push(error.with_object(entry.name()));
-            }
+            let fault = crate::file::catalog::check(&mut object, tensor.registry(), entry.name());
+            is_sound = fault.is_none();
+            self.problems.extend(fault);
         }
         let roles = format.filter(|_| is_sound)?.data_roles();
         let is_wanted = roles.is_none_or(|roles| !roles.is_empty());

@@ -352,7 +352,11 @@ fn compare<'e>(
     let mut distinct: Vec<(&Entry<'_>, &Entry<'_>)> = Vec::new();
     let mut found: Vec<Result<usize, Vec<Change>>> = Vec::with_capacity(pairs.len());
     for (a, b) in pairs {
-        let (of_a, of_b) = match (a.tensor(), b.tensor()) {
+        let sound = |entry: &Entry<'e>| match entry.fault() {
+            Some(fault) => Err(fault.clone()),
+            None => entry.tensor(),
+        };
+        let (of_a, of_b) = match (sound(a), sound(b)) {
             (Ok(of_a), Ok(of_b)) => (of_a, of_b),
             (of_a, of_b) => {
                 let faults = [(Side::A, of_a.err()), (Side::B, of_b.err())];

@@ -158,24 +158,21 @@ impl FileBuilder {
     }
 
     fn add(&mut self, name: String, mut object: Object, home: Home) {
-        let checked = match self
+        let unreadable = self
             .beyond_limits(&name, &object)
-            .or(self.outside(&object, &home))
-        {
-            Some(error) => Err(error),
-            None => check(&mut object, &self.registry),
-        };
-        let result = match checked {
-            Ok(()) => Ok(object),
-            Err(error) => {
+            .or(self.outside(&object, &home));
+        let resolved = match unreadable {
+            None => {
+                let fault = check(&mut object, &self.registry, &name);
+                Resolved::new(Ok(object), home).with_fault(fault)
+            }
+            Some(error) => {
                 let error = blame_blob(error, &object).with_object(&name);
-                Err(Arc::new(Faulty {
-                    error,
-                    raw: raw_of(object),
-                }))
+                let raw = raw_of(object);
+                Resolved::new(Err(Arc::new(Faulty { error, raw })), home)
             }
         };
-        self.objects.push((name, Resolved::new(result, home)));
+        self.objects.push((name, resolved));
     }
 
     /// Adds the objects of another file whose names `keep` accepts, with their sources, faults and

@@ -52,7 +52,10 @@ const MANY: usize = 64;
 
 /// An object, or why there is none.
 pub(crate) struct Resolved {
+    /// Its components can be read.
     pub(crate) object: Result<Object, Arc<Faulty>>,
+    /// The rule of its format that it breaks: its components have no meaning together.
+    pub(crate) fault: Option<Error>,
     home: Home,
     /// The places of the components in the order of their roles, where there are [`MANY`].
     by_role: Box<[usize]>,
@@ -97,10 +100,16 @@ impl Resolved {
         Resolved {
             by_role: by_role.into(),
             object,
+            fault: None,
             home,
             verified,
             warnings: Vec::new(),
         }
+    }
+
+    /// The same object with the fault that its format finds, if any.
+    pub(crate) fn with_fault(self, fault: Option<Error>) -> Self {
+        Resolved { fault, ..self }
     }
 
     /// The same object where the sources are counted from `base`; its digests are compared anew.
@@ -112,6 +121,7 @@ impl Resolved {
         };
         Resolved {
             warnings: self.warnings.clone(),
+            fault: self.fault.clone(),
             ..Resolved::new(self.object.clone(), home)
         }
     }
@@ -378,29 +388,25 @@ fn decode(
     registry: &Registry,
 ) -> Resolved {
     let mut warnings = Vec::new();
+    let mut fault = None;
     let object = match index.object(at).validate(placement, &mut warnings) {
-        Ok(mut object) => match check(&mut object, registry) {
-            Ok(()) => Ok(object),
-            Err(error) => Err(blame_blob(error, &object)),
-        },
+        Ok(mut object) => {
+            fault = check(&mut object, registry, index.name(at));
+            Ok(object)
+        }
         Err(fault) => {
-            let error = Error::in_manifest(fault.error, manifest);
-            Err(match &fault.role {
-                Some(role) => error.with_component(role),
-                None => error,
-            })
+            let mut error = Error::in_manifest(fault.error, manifest).with_object(index.name(at));
+            if let Some(role) = &fault.role {
+                error = error.with_component(role);
+            }
+            // Decoded a second time, because validating a sound object consumes it.
+            let raw = index.object(at);
+            Err(Arc::new(Faulty { error, raw }))
         }
     };
-    let object = object.map_err(|error| {
-        let error = error.with_object(index.name(at));
-        // Decoded a second time, because validating a sound object consumes it.
-        Arc::new(Faulty {
-            error,
-            raw: index.object(at),
-        })
-    });
     Resolved {
         warnings,
+        fault,
         ..Resolved::new(object, Home::One(0))
     }
 }
@@ -414,10 +420,12 @@ pub(crate) fn blame_blob(error: Error, object: &Object) -> Error {
     }
 }
 
-/// Whether the object's format agrees to it. Lengths that a legacy file leaves out and the format
-/// knows are filled in.
-pub(crate) fn check(object: &mut Object, registry: &Registry) -> Result<()> {
-    registry.check(&object.format, &Signature::of(object))?;
+/// The rule of its format that the object breaks. Fills in lengths that a legacy file leaves out
+/// and the format knows.
+pub(crate) fn check(object: &mut Object, registry: &Registry, name: &str) -> Option<Error> {
+    if let Err(error) = registry.check(&object.format, &Signature::of(object)) {
+        return Some(blame_blob(error.into(), object).with_object(name));
+    }
     let unknown = |(_, component): &(_, Component)| component.blob.decoded_len.is_none();
     if object.components.iter().any(unknown)
         && let Some(format) = registry.format(&object.format)
@@ -431,5 +439,5 @@ pub(crate) fn check(object: &mut Object, registry: &Registry) -> Result<()> {
             component.blob.decoded_len = component.blob.decoded_len.or(length);
         }
     }
-    Ok(())
+    None
 }

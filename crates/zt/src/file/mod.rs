@@ -220,9 +220,10 @@ impl File {
             inner: Arc::new(inner),
         };
         if options.strict {
-            file.entries()
-                .iter()
-                .try_for_each(|entry| entry.object().map(drop))?;
+            let entries = file.entries();
+            if let Some(fault) = entries.iter().find_map(Entry::fault) {
+                return Err(fault.clone());
+            }
             if let Some(problem) = file.inner.tolerated.problems.first() {
                 return Err(problem.clone());
             }
@@ -324,7 +325,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// The object's fault, where it has one: `Some(Err(_))`.
+    /// `Some(Err(_))`: the object's fault, if it cannot be read at all.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Result<Tensor<'_>>> {
         let at = self.inner.catalog.find(name)?;
@@ -335,7 +336,8 @@ impl File {
     ///
     /// # Errors
     ///
-    /// Code `not-found` where there is none, else the object's fault.
+    /// Code `not-found`; the object's fault, if it cannot be read at all. An object that breaks a
+    /// rule of its format has a handle: see [`Tensor::fault`].
     pub fn tensor(&self, name: &str) -> Result<Tensor<'_>> {
         let missing = || Err(Error::from(Fault::NoSuchObject).with_object(name));
         self.get(name).unwrap_or_else(missing)
@@ -417,21 +419,20 @@ impl<'f> Entry<'f> {
         self.name
     }
 
-    /// Why it cannot be read.
+    /// What is wrong with it: it cannot be read at all, or it breaks a rule of its format. In the
+    /// second case [`Entry::tensor`] reads its components, and only they have no meaning together.
     #[must_use]
     pub fn fault(&self) -> Option<&'f Error> {
-        self.resolved
-            .object
-            .as_ref()
-            .err()
-            .map(|faulty| &faulty.error)
+        let unreadable = self.resolved.object.as_ref().err();
+        let unreadable = unreadable.map(|faulty| &faulty.error);
+        unreadable.or(self.resolved.fault.as_ref())
     }
 
-    /// What its manifest entry says, validated.
+    /// Its validated manifest entry.
     ///
     /// # Errors
     ///
-    /// Its fault.
+    /// Its fault, if it cannot be read at all.
     pub fn object(&self) -> Result<&'f Object> {
         self.resolved
             .object
@@ -439,7 +440,7 @@ impl<'f> Entry<'f> {
             .map_err(|faulty| faulty.error.clone())
     }
 
-    /// What is known of a faulty object all the same; `None` where there is no fault.
+    /// What is known of an object that cannot be read at all; `None` for all others.
     #[must_use]
     pub fn raw(&self) -> Option<&'f RawObject> {
         self.resolved
@@ -453,7 +454,7 @@ impl<'f> Entry<'f> {
     ///
     /// # Errors
     ///
-    /// Its fault.
+    /// Its fault, if it cannot be read at all.
     pub fn tensor(&self) -> Result<Tensor<'f>> {
         let object = self.object()?;
         Ok(Tensor::new(self.file, self.name, self.resolved, object))

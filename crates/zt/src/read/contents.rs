@@ -22,6 +22,7 @@ impl Tensor<'_> {
     ///
     /// Malformed, with the role, the position and the rule; as [`Tensor::bytes`].
     pub fn check_data(&self) -> Result<()> {
+        self.expect_meaning()?;
         check_one(self).map_err(|fault| fault.of(self))
     }
 }

@@ -15,6 +15,7 @@ impl Tensor<'_> {
     /// [`crate::ErrorKind::Unsupported`] where its format is not registered or has no dense value;
     /// faults of the contents; as [`Tensor::bytes`].
     pub fn to_dense(&self) -> Result<Dense<'static>> {
+        self.expect_meaning()?;
         let Some(format) = self.registry().format(self.format()) else {
             let fault = Fault::UnknownFormat {
                 format: self.format().to_owned(),

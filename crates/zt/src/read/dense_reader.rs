@@ -43,6 +43,7 @@ impl<'f> Tensor<'f> {
     ///
     /// As [`Tensor::to_dense`].
     pub fn dense_reader(&self) -> Result<DenseReader<'f>> {
+        self.expect_meaning()?;
         if self.format() == "dense" {
             return Ok(DenseReader(Progress::Streamed(self.reader("data")?)));
         }

@@ -44,6 +44,7 @@ impl<'f> Tensor<'f> {
     }
 
     pub(crate) fn places(&self, slices: &[Slice]) -> Result<Vec<Places>> {
+        self.expect_meaning()?;
         Places::resolve(slices, self.shape()).map_err(|error| self.blame_format(error))
     }
 

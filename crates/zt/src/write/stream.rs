@@ -43,6 +43,8 @@ pub struct ObjectWriter<'a, 'w> {
     pub(crate) name: String,
     pub(crate) object: Object,
     options: ObjectOptions,
+    /// The rules of its format are not checked.
+    is_unchecked: bool,
     /// A component was begun and not finished.
     is_open: bool,
     /// And the places of their components.
@@ -60,6 +62,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
             name,
             object,
             options,
+            is_unchecked: false,
             is_open: false,
             roles: HashMap::new(),
         }
@@ -69,6 +72,14 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     #[must_use]
     pub fn options(mut self, options: ObjectOptions) -> Self {
         self.options = options;
+        self
+    }
+
+    /// Writes the object even if it breaks a rule of its format: for a copy of an object that has
+    /// a [fault](Tensor::fault).
+    #[must_use]
+    pub fn unchecked(mut self) -> Self {
+        self.is_unchecked = true;
         self
     }
 
@@ -164,9 +175,10 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
             return Err(Error::from(Fault::UnfinishedObject).with_object(&self.name));
         }
         let object = std::mem::replace(&mut self.object, Object::new([], ""));
-        self.writer
-            .check_object(&object)
-            .map_err(|error| error.with_object(&self.name))?;
+        if !self.is_unchecked {
+            let checked = self.writer.check_object(&object);
+            checked.map_err(|error| error.with_object(&self.name))?;
+        }
         self.writer.push(&self.name, object)?;
         self.writer.abandoned = false;
         Ok(())
@@ -310,6 +322,7 @@ impl Writer<'_> {
             .map_err(|error| Error::from(error).with_object(name))?;
         let object = self.begin(name, &source.shape, source.format.clone())?;
         let mut object = object.options(options.clone());
+        object.is_unchecked = tensor.fault().is_some();
         object.object.attributes.clone_from(&source.attributes);
         object.set_extra(source.extra.clone());
         let mut parts: Vec<_> = tensor.located().collect();

@@ -274,6 +274,7 @@ impl<'f> Tensor<'f> {
     /// as [`Tensor::bytes`].
     pub fn view<V: View<'f>>(&self) -> Result<V> {
         self.expect_format(V::FORMAT)?;
+        self.expect_meaning()?;
         V::from_parts(self.parts()?).map_err(|error| self.blame_format(error))
     }
 
@@ -286,6 +287,7 @@ impl<'f> Tensor<'f> {
     /// [`Tensor::bytes`]; code `bool-value` for a `bool` that is neither 0 nor 1.
     pub fn as_slice<T: Element>(&self) -> Result<Typed<'f, T>> {
         self.expect_format("dense")?;
+        self.expect_meaning()?;
         self.elements("data")?
             .into_typed()
             .map_err(|error| self.blame_format(error))
@@ -482,6 +484,18 @@ impl<'f> Tensor<'f> {
         }
         to_little_endian(part.component, out);
         Ok(())
+    }
+
+    /// The rule of its format that the object breaks. Its components are readable as they are; a
+    /// view, a slice or the dense value is this error.
+    #[must_use]
+    pub fn fault(&self) -> Option<&'f Error> {
+        self.resolved.fault.as_ref()
+    }
+
+    /// Whether the components have a meaning together.
+    pub(crate) fn expect_meaning(&self) -> Result<()> {
+        self.fault().map_or(Ok(()), |fault| Err(fault.clone()))
     }
 
     pub(crate) fn expect_format(&self, expected: &'static str) -> Result<()> {
