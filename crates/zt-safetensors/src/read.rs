@@ -55,14 +55,6 @@ pub(super) fn add(builder: &mut FileBuilder, tensor: Tensor, source: SourceId) {
     );
 }
 
-/// A dtype of safetensors that zTensor 1.2 has no elements for.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("zTensor 1.2 has no dtype for elements of {0}")]
 struct NoSuchElements(Dtype);
-
-impl std::error::Error for NoSuchElements {}
-
-impl std::fmt::Display for NoSuchElements {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "elements of {} have no dtype in zTensor 1.2", self.0)
-    }
-}
