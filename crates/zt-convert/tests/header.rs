@@ -5,7 +5,7 @@
 use zt::{Error, File, Memory, Result};
 use zt_convert::{SAFETENSORS, detect};
 
-/// A file of this header and so many bytes of data.
+/// A file with this header and `data` zero bytes of data.
 fn file_of(header: &str, data: usize) -> Vec<u8> {
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend_from_slice(header.as_bytes());
@@ -39,7 +39,7 @@ fn a_sound_header_opens() {
 }
 
 #[test]
-fn values_are_lent_from_memory() {
+fn values_are_borrowed_from_memory() {
     let file = open(file_of(&format!("{W}  "), 8)).unwrap();
     let tensor = file.tensor("w").unwrap();
     assert!(matches!(
@@ -73,7 +73,7 @@ fn a_header_longer_than_the_limit_is_refused_before_it_is_read() {
         assert_eq!((error.code(), error.offset()), ("header", Some(0)));
         assert!(error.to_string().contains("100000000"), "{error}");
     }
-    // One of the limit's length is only missing.
+    // A header at the limit is allowed, but this file is too short for it.
     let mut bytes = file_of(W, 8);
     bytes[..8].copy_from_slice(&100_000_000u64.to_le_bytes());
     assert_eq!(open(bytes).unwrap_err().code(), "header");
@@ -88,7 +88,7 @@ fn only_spaces_follow_the_header() {
 }
 
 #[test]
-fn faults_of_the_json_say_their_byte_and_their_tensor() {
+fn faults_of_the_json_name_their_byte_and_their_tensor() {
     let header = r#"{"v":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},
         "w":{"dtype":"F99","shape":[2],"data_offsets":[8,16]}}"#;
     let error = refused(header, 16);
@@ -118,7 +118,7 @@ fn faults_of_the_json_have_no_line_numbers() {
 
 /// As the official library reads it.
 #[test]
-fn metadata_of_null_are_none() {
+fn null_metadata_means_none() {
     let header = W.replacen('{', r#"{"__metadata__":null,"#, 1);
     let file = open(file_of(&header, 8)).unwrap();
     assert_eq!(file.tensor("w").unwrap().bytes("data").unwrap().len(), 8);
@@ -155,7 +155,7 @@ fn entries_are_objects_of_their_three_fields() {
 }
 
 #[test]
-fn unknown_fields_are_passed_over_within_bounds() {
+fn unknown_fields_are_skipped_within_bounds() {
     let with = |value: &str| {
         format!(r#"{{"w":{{"dtype":"F32","note":{value},"shape":[2],"data_offsets":[0,8]}}}}"#)
     };
@@ -168,7 +168,7 @@ fn unknown_fields_are_passed_over_within_bounds() {
 }
 
 #[test]
-fn metadata_are_texts_and_there_once() {
+fn metadata_are_unique_texts() {
     let with = |metadata: &str| format!(r#"{{"__metadata__":{metadata}}}"#);
     let file = open(file_of(&with(r#"{"b":"1","a":""}"#), 0)).unwrap();
     let attributes = file.attributes().unwrap().unwrap();
@@ -197,7 +197,7 @@ fn metadata_are_texts_and_there_once() {
 }
 
 #[test]
-fn data_lie_without_gaps_and_shares() {
+fn data_have_no_gaps_and_no_overlaps() {
     let two = |first: [u64; 2], second: [u64; 2]| {
         format!(
             r#"{{"a":{{"dtype":"U8","shape":[{}],"data_offsets":{first:?}}},
@@ -244,7 +244,7 @@ fn a_hundred_thousand_tensors_open() {
 }
 
 #[test]
-fn whatever_a_byte_becomes_the_file_reads_or_is_refused() {
+fn a_file_with_one_changed_byte_reads_or_is_refused() {
     let header = format!(r#"{{"__metadata__":{{"k":"v"}},{}"#, &W[1..]);
     let whole = file_of(&header, 8);
     for at in 0..whole.len() - 8 {
@@ -261,9 +261,9 @@ fn whatever_a_byte_becomes_the_file_reads_or_is_refused() {
     }
 }
 
-/// 0x180 looked like a pickle's first bytes.
+/// The length 0x180 looked like a pickle's first bytes.
 #[test]
-fn a_header_of_any_length_is_that_of_safetensors() {
+fn a_header_of_any_length_is_recognised() {
     let header = br#"{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}"#;
     let mut bytes = [&[0; 8], &header[..], &[b' '; 600]].concat();
     for len in (2..=0x1_0000u64).chain((1..27).map(|bit| (1 << bit) + 0x180)) {

@@ -1,11 +1,10 @@
-//! The 22 element types of safetensors 0.8, and what they are here.
+//! The 22 element types of safetensors 0.8, and the dtypes and logical types that they become.
 
 use std::fmt;
 
 use zt::DType;
 
-/// An element type. The order is that of the official library, by which its writer sorts: of
-/// alignment, then of history.
+/// An element type, in the order by which the official writer sorts: by alignment, then by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dtype {
     Bool,
@@ -32,7 +31,7 @@ pub(super) enum Dtype {
     U64,
 }
 
-/// A dtype, its spelling, its width in bits, and its meaning: storage and logical type.
+/// A dtype, its spelling, its width in bits, and its storage and logical type.
 type Row = (
     Dtype,
     &'static str,
@@ -59,7 +58,7 @@ const TABLE: [Row; 22] = [
         8,
         Some((DType::U8, Some("f8_e4m3fn"))),
     ),
-    // No logical type of zTensor 1.2: it keeps its bytes under PyTorch's name of it.
+    // zTensor 1.2 has no logical type for it: its bytes are kept under PyTorch's name.
     (
         Dtype::F8E8M0,
         "F8_E8M0",
@@ -92,14 +91,14 @@ const TABLE: [Row; 22] = [
 ];
 
 impl Dtype {
-    /// The dtype of exactly that spelling.
+    /// The dtype with exactly this spelling.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         TABLE
             .iter()
             .find_map(|(dtype, known, ..)| (*known == name).then_some(*dtype))
     }
 
-    /// The dtype of elements of that storage and logical type; `None` where there is none.
+    /// The dtype with this storage and logical type, if there is one.
     pub(super) fn from_types(dtype: DType, logical_type: Option<&str>) -> Option<Self> {
         let mut rows = TABLE.iter();
         rows.find_map(|(this, .., meaning)| {
@@ -111,15 +110,15 @@ impl Dtype {
         self.row().1
     }
 
-    /// Its storage and logical type; `None` where zTensor 1.2 has no such elements.
+    /// The storage and logical type; `None` if zTensor 1.2 has no such elements.
     pub(super) fn to_types(self) -> Option<(DType, Option<&'static str>)> {
         self.row().3
     }
 
-    /// Bytes of an array of `shape`.
+    /// The bytes of an array of `shape`.
     ///
-    /// The product is taken in order and in bits, as the official library takes it: a shape that
-    /// overflows before it reaches a dimension of zero is refused there, and must be here.
+    /// The product is computed in order and in bits, as in the official library: both refuse a shape
+    /// that overflows before it reaches a dimension of zero.
     pub(super) fn byte_len(self, shape: &[u64]) -> Result<u64, SizeFault> {
         let elements = shape
             .iter()
@@ -134,7 +133,7 @@ impl Dtype {
 
     #[expect(clippy::indexing_slicing, reason = "one row for each variant")]
     fn row(self) -> &'static Row {
-        // The table is in the order of the enum; a test holds it to that.
+        // The table is in the order of the enum, which a test checks.
         static ROWS: [Row; 22] = TABLE;
         &ROWS[self as usize]
     }
@@ -149,9 +148,9 @@ impl fmt::Display for Dtype {
 /// Why an array has no length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SizeFault {
-    /// It passes 2^64 bits.
+    /// It has more than 2^64 bits.
     Overflow,
-    /// Its last byte is not whole.
+    /// Its elements do not fill the last byte.
     PartialByte,
 }
 
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn every_dtype_with_a_meaning_is_found_by_it() {
+    fn every_dtype_is_found_by_its_types() {
         for (dtype, _, bits, meaning) in TABLE {
             let Some((storage, logical)) = meaning else {
                 continue;

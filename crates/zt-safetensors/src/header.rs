@@ -1,4 +1,4 @@
-//! The header of a safetensors file, held to every rule.
+//! The header of a safetensors file, checked against every rule.
 
 use zt::container::bytes_of;
 use zt::{Error, Result, Source, Span};
@@ -14,12 +14,12 @@ pub(super) const HEADER_MAX: u64 = 100_000_000;
 /// Bytes of the header's length.
 const LEN: u64 = 8;
 
-/// What a header says. Every tensor is where it says and as long as its shape demands.
+/// A checked header: every tensor lies in the data and is as long as its shape requires.
 #[derive(Debug)]
 pub(super) struct Header {
     /// In the order of their data.
     pub(super) tensors: Vec<Tensor>,
-    /// Keys are unique. In the order of the header.
+    /// In the order of the header. Keys are unique.
     pub(super) metadata: Option<Vec<(String, String)>>,
 }
 
@@ -37,9 +37,9 @@ impl Header {
     /// Reads and checks the header of the file in `source`.
     pub(super) fn read(source: &dyn Source) -> Result<Self> {
         let byte_len = source.byte_len();
-        let Some(available) = byte_len.checked_sub(LEN) else {
+        if byte_len < LEN {
             return Err(Violation::TooShort { byte_len }.into());
-        };
+        }
         let mut declared = [0; 8];
         source.read_at(0, &mut declared)?;
         let declared = u64::from_le_bytes(declared);
@@ -47,20 +47,12 @@ impl Header {
             let limit = HEADER_MAX;
             return Err(at(Violation::HeaderTooLong { declared, limit }, 0));
         }
-        let Some(data_len) = available.checked_sub(declared) else {
-            return Err(at(
-                Violation::HeaderPastEnd {
-                    declared,
-                    available,
-                },
-                0,
-            ));
+        let header = Span::new(LEN, declared);
+        let data = header.and_then(|header| Span::between(header.end(), byte_len));
+        let (Some(header), Some(data)) = (header, data) else {
+            return Err(at(Violation::HeaderPastEnd { declared, byte_len }, 0));
         };
-        // At most HEADER_MAX bytes, which exist.
-        let header = Span::new(LEN, declared).unwrap_or_default();
-        let json = parse(&bytes_of(source, header)?)?;
-        let data = Span::new(LEN.saturating_add(declared), data_len);
-        check(json, data.unwrap_or_default())
+        check(parse(&bytes_of(source, header)?)?, data)
     }
 }
 
@@ -70,11 +62,23 @@ fn at(violation: Violation, offset: u64) -> Error {
 }
 
 /// A violation at a byte of the header.
+#[expect(
+    clippy::arithmetic_side_effects,
+    reason = "a header is at most HEADER_MAX bytes"
+)]
 fn within(violation: Violation, position: usize) -> Error {
-    at(violation, LEN.saturating_add(position as u64))
+    at(violation, LEN + position as u64)
 }
 
-/// The JSON of a header: UTF-8 from `{` to `}`, then spaces alone.
+/// A violation at a byte of the data.
+fn in_data(violation: Violation, data: Span, start: u64) -> Error {
+    match data.offset().checked_add(start) {
+        Some(offset) => at(violation, offset),
+        None => violation.into(),
+    }
+}
+
+/// The JSON of a header: UTF-8 from `{` to `}`, followed by nothing but spaces.
 fn parse(bytes: &[u8]) -> Result<HeaderJson> {
     match bytes.first() {
         None => return Err(within(Violation::NoHeader, 0)),
@@ -84,12 +88,11 @@ fn parse(bytes: &[u8]) -> Result<HeaderJson> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| within(Violation::NotUtf8, error.valid_up_to()))?;
     let text = text.trim_end_matches(' ');
-    // The parser would take any white space.
-    if let Some(&found) = text.as_bytes().last().filter(|last| **last != b'}') {
-        return Err(within(
-            Violation::Padding { found },
-            text.len().saturating_sub(1),
-        ));
+    // The parser would accept any white space.
+    if let Some((&found, before)) = text.as_bytes().split_last()
+        && found != b'}'
+    {
+        return Err(within(Violation::Padding { found }, before.len()));
     }
     HeaderJson::parse(text).map_err(|fault| {
         let (name, position) = (fault.name.clone(), fault.position);
@@ -101,18 +104,16 @@ fn parse(bytes: &[u8]) -> Result<HeaderJson> {
     })
 }
 
-/// Holds names and offsets to the rules.
+/// Checks names and offsets.
 fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
     check_names(&json)?;
-    // Stable, so that empty tensors at one place stay in the order of the header.
+    // The sort is stable: empty tensors at one offset stay in the order of the header.
     json.tensors.sort_by_key(|(_, entry)| entry.offsets);
     let mut tensors = Vec::with_capacity(json.tensors.len());
     let mut expected = 0;
     for (name, entry) in json.tensors {
-        let span = place(&entry, expected, data).map_err(|violation| {
-            let offset = data.offset().saturating_add(entry.offsets.0);
-            at(violation, offset).with_object(&name)
-        })?;
+        let span = place(&entry, expected, data)
+            .map_err(|violation| in_data(violation, data, entry.offsets.0).with_object(&name))?;
         expected = entry.offsets.1;
         tensors.push(Tensor {
             name,
@@ -126,7 +127,7 @@ fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
             tensors: expected,
             data: data.byte_len(),
         };
-        return Err(at(violation, data.offset().saturating_add(expected)));
+        return Err(in_data(violation, data, expected));
     }
     Ok(Header {
         tensors,
@@ -150,7 +151,7 @@ fn check_names(json: &HeaderJson) -> Result<()> {
     }
 }
 
-/// Where the bytes are, if they begin at `expected` and are as many as the shape demands.
+/// The span of a tensor, if it begins at `expected` and is as long as its shape requires.
 fn place(entry: &Entry, expected: u64, data: Span) -> Result<Span, Violation> {
     let (start, end) = entry.offsets;
     let Some(found) = end.checked_sub(start) else {

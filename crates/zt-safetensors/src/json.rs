@@ -1,7 +1,7 @@
-//! The JSON of headers: well-formed, of its schema, and nothing twice.
+//! The JSON of headers: well-formed, of its schema, without duplicate fields.
 //!
-//! Visitors by hand, because serde's own take more than the format has: an array for a struct,
-//! `{"F32": null}` for a dtype, the last of two equal fields.
+//! The visitors are written by hand because serde's own accept more than the format has: an array
+//! for a struct, `{"F32": null}` for a dtype, the last of two equal fields.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use zt_foreign::json::{JsonFault, Pairs, Skipped, parse};
 use crate::METADATA;
 use crate::dtype::Dtype;
 
-/// What a header's JSON says. Names may be there twice, offsets anywhere.
+/// The parsed JSON of a header. Names may be duplicates and offsets may be invalid.
 #[derive(Default)]
 pub(super) struct HeaderJson {
     /// In the order of the header.
@@ -24,7 +24,7 @@ pub(super) struct HeaderJson {
     current: Option<String>,
 }
 
-/// What is said of one tensor.
+/// The entry of one tensor.
 pub(super) struct Entry {
     pub(super) dtype: Dtype,
     pub(super) shape: Vec<u64>,
@@ -65,12 +65,12 @@ impl<'de> Visitor<'de> for &mut HeaderJson {
             let name = self.current.insert(name);
             if name != METADATA {
                 let entry = map.next_value::<Entry>()?;
-                let name = self.current.take().unwrap_or_default();
-                self.tensors.push((name, entry));
+                self.tensors
+                    .extend(self.current.take().map(|name| (name, entry)));
             } else if std::mem::replace(&mut has_metadata, true) {
-                return Err(A::Error::custom("a second __metadata__"));
+                return Err(A::Error::custom("duplicate __metadata__"));
             } else {
-                // `null` is none: the official library takes an `Option`.
+                // `null` means none: the official library reads an `Option`.
                 let pairs = map.next_value::<Option<Pairs<_>>>()?;
                 self.metadata = pairs.map(|Pairs(texts)| texts);
             }
@@ -156,8 +156,8 @@ impl<'de> Deserialize<'de> for Dtype {
     }
 }
 
-/// Dimensions beyond any limit that is set on them. An extent is two bytes of JSON and eight of
-/// memory, so a header that is one shape would take many times its length.
+/// The most dimensions of a shape, above every configurable limit. An extent takes two bytes of JSON
+/// and eight of memory, so a header that is one long shape would take many times its length.
 const RANK_MAX: usize = 1 << 12;
 
 struct Shape(Vec<u64>);
@@ -177,7 +177,7 @@ impl<'de> Deserialize<'de> for Shape {
                 let mut extents = Vec::new();
                 while let Some(extent) = seq.next_element()? {
                     if extents.len() == RANK_MAX {
-                        return Err(A::Error::invalid_length(RANK_MAX.saturating_add(1), &self));
+                        return Err(A::Error::invalid_length(RANK_MAX + 1, &self));
                     }
                     extents.push(extent);
                 }

@@ -8,10 +8,11 @@
 //! +---------+-----------------+-------------------------------------------+
 //! ```
 //!
-//! The header maps names to `{"dtype", "shape", "data_offsets": [start, end]}`, offsets counting
-//! from the first byte of the data, and `__metadata__` to texts. The rules are those that the
-//! official library, version 0.8, enforces and those that its README states; a file that breaks
-//! one is refused as a whole, because then nothing says which of its bytes are whose.
+//! The header maps names to `{"dtype", "shape", "data_offsets": [start, end]}` and `__metadata__` to
+//! texts. Offsets count from the first byte of the data.
+//!
+//! The rules come from the official library, version 0.8, and from its README. A file that breaks
+//! a rule is refused as a whole: its header no longer states reliably which bytes belong to which tensor.
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
@@ -28,10 +29,10 @@ use zt_foreign::{FileKind, FileWriter, Incoming, Input, Job, Merged, Opening, Pr
 
 use header::HEADER_MAX;
 
-/// safetensors files.
+/// The kind of safetensors files.
 pub const SAFETENSORS: Kind = Kind::new("safetensors");
 
-/// The kind: recognises, opens and, if it has a writer, writes such files.
+/// Recognises, opens and writes safetensors files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SafeTensors;
 
@@ -71,11 +72,11 @@ impl FileWriter for SafeTensors {
     }
 }
 
-/// The name under which a header has the file's attributes.
+/// The key in a header that holds the file's attributes.
 const METADATA: &str = "__metadata__";
 
-/// A length, then JSON. There is no magic, so this goes by what nothing else looks like; the
-/// nonsense of a broken file is recognised where it cannot be another's.
+/// Recognises a length and JSON, because there is no magic. A broken header is recognised too
+/// where no other kind of file begins so.
 fn is_safetensors(probe: &Probe<'_>) -> bool {
     let Some((len, header)) = probe.head().split_first_chunk() else {
         return false;
@@ -83,10 +84,10 @@ fn is_safetensors(probe: &Probe<'_>) -> bool {
     let len = u64::from_le_bytes(*len);
     let available = probe.byte_len().saturating_sub(8);
     match header {
-        // Whatever the length says.
+        // With any length.
         [b'{', ..] => true,
         [] => len == 0,
-        // A sound length, and other JSON, a byte order mark or white space.
+        // Other JSON, a byte order mark or white space, if the length is possible.
         [b'[' | b'"' | b' ' | b'\t' | b'\n' | b'\r' | 0xEF, ..] => {
             (2..=HEADER_MAX.min(available)).contains(&len)
         }

@@ -11,7 +11,7 @@ use crate::SAFETENSORS;
 use crate::dtype::Dtype;
 use crate::header::{Header, Tensor};
 
-/// Opens a single file. Cost: its header is read; no data is touched.
+/// Opens a single file. Cost: reads the header and no data.
 pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let header = Header::read(&source)?;
     let mut builder = opening.builder(SAFETENSORS);

@@ -12,8 +12,8 @@ pub(super) enum Violation {
     TooShort { byte_len: u64 },
     #[error("the header declares {declared} bytes, the limit is {limit}")]
     HeaderTooLong { declared: u64, limit: u64 },
-    #[error("the file is truncated: the header declares {declared} bytes, {available} follow")]
-    HeaderPastEnd { declared: u64, available: u64 },
+    #[error("the file is truncated: it has {byte_len} bytes, the header declares {declared}")]
+    HeaderPastEnd { declared: u64, byte_len: u64 },
     #[error("the header is empty")]
     NoHeader,
     #[error("the header begins with '{}', not with '{{'", .found.escape_ascii())]

@@ -1,6 +1,6 @@
-//! Any objects as a safetensors file: the header first, then the values, streamed.
+//! Writes any objects as a safetensors file: the header, then the values, streamed.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -12,8 +12,8 @@ use crate::SAFETENSORS;
 use crate::dtype::Dtype;
 use crate::header::HEADER_MAX;
 
-/// Writes a file as the official library does, byte for byte, but for the order of the metadata,
-/// which is random there and sorted here.
+/// Writes the same bytes as the official library, except for the order of the metadata: there it is
+/// random, here it is sorted.
 pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
     let metadata = metadata(job, merged.attributes)?;
     job.fields(&merged.extra, None)?;
@@ -25,7 +25,9 @@ pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) 
     }
     // By alignment, so that every tensor's data is aligned; then by name.
     tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name().cmp(b.name())));
-    sink.write_all(&header(metadata.as_deref(), &tensors)?)?;
+    let header = header(metadata.as_deref(), &tensors)?;
+    sink.write_all(&declared(header.len() as u64)?)?;
+    sink.write_all(&header)?;
     for tensor in &tensors {
         let (object, byte_len) = (&tensor.object, tensor.byte_len);
         let overflow = object.write_values(byte_len, sink, job.options.progress)?;
@@ -34,7 +36,7 @@ pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) 
     Ok(())
 }
 
-/// Bytes of an object's values as they are written; `None` where it is left out.
+/// The bytes of an object's values in the file; `None` if the object is left out.
 ///
 /// # Errors
 ///
@@ -44,7 +46,7 @@ pub(super) fn byte_len(incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Opt
     Ok(tensor(job, object)?.map(|tensor| tensor.byte_len))
 }
 
-/// An object as safetensors has it.
+/// An object as a tensor of safetensors.
 struct Tensor<'i> {
     object: Outgoing<'i>,
     dtype: Dtype,
@@ -57,7 +59,7 @@ impl<'i> Tensor<'i> {
     }
 }
 
-/// The object as a tensor; `None` where nothing of it can be said and that is allowed.
+/// The object as a tensor; `None` if safetensors cannot represent it and losses are allowed.
 fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tensor<'i>>> {
     let name = object.name();
     if name == METADATA {
@@ -106,7 +108,7 @@ fn metadata(
     Ok(Some(texts))
 }
 
-/// The header and its length, padded with spaces so that the data begins at a multiple of 8.
+/// The header, padded with spaces so that the data begins at a multiple of 8.
 fn header(metadata: Option<&[(String, String)]>, tensors: &[Tensor<'_>]) -> Result<Vec<u8>> {
     let mut entries = Vec::with_capacity(tensors.len());
     let mut start = 0u64;
@@ -128,19 +130,13 @@ fn header(metadata: Option<&[(String, String)]>, tensors: &[Tensor<'_>]) -> Resu
         ));
         start = end;
     }
-    let mut bytes = vec![0; 8];
-    // Writing texts and numbers to memory does not fail.
-    serde_json::to_writer(&mut bytes, &HeaderJson { metadata, entries })
-        .map_err(io::Error::from)?;
+    let header = HeaderJson { metadata, entries };
+    let mut bytes = serde_json::to_vec(&header).map_err(std::io::Error::from)?;
     bytes.resize(bytes.len().next_multiple_of(8), b' ');
-    let len = declared(bytes.len().saturating_sub(8) as u64)?;
-    for (byte, of_len) in bytes.iter_mut().zip(len) {
-        *byte = of_len;
-    }
     Ok(bytes)
 }
 
-/// The length of a header as a file says it, where readers take one of that length.
+/// The length of a header as its bytes in the file, if readers accept that length.
 fn declared(byte_len: u64) -> Result<[u8; 8]> {
     if byte_len > HEADER_MAX {
         let limit = HEADER_MAX;
@@ -193,7 +189,7 @@ mod tests {
     use super::{HEADER_MAX, declared};
 
     #[test]
-    fn a_header_is_no_longer_than_readers_take() {
+    fn a_header_is_no_longer_than_readers_accept() {
         assert_eq!(declared(HEADER_MAX).unwrap(), HEADER_MAX.to_le_bytes());
         assert_eq!(declared(HEADER_MAX + 1).unwrap_err().code(), "lossy");
     }
