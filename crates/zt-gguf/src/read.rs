@@ -20,8 +20,7 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
     if let Some(attributes) = header.metadata.into_attributes() {
         let files = attributes.get(SPLIT_COUNT).and_then(Value::as_u64);
         if let Some(files) = files.filter(|files| *files > 1) {
-            let message =
-                format!("one of {files} files of a set, the others of which are not looked at");
+            let message = format!("this is one of {files} files of a set; the others are not read");
             builder.warning(Warning::new("split", message).with_kind(WarningKind::Part));
         }
         builder.attributes(attributes);
@@ -47,7 +46,7 @@ fn add(builder: &mut FileBuilder, tensor: Tensor, order: ByteOrder, source: Sour
     }
     if let TensorType::Unknown(id) = tensor_type {
         let message = format!(
-            "type {id} is not known: its bytes are kept, up to the next tensor, padding included"
+            "unknown type {id}: the object holds all bytes up to the next tensor, with padding"
         );
         builder.warning(Warning::new("unknown-type", message).with_object(&tensor.name));
     }

