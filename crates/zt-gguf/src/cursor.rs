@@ -4,10 +4,10 @@ use zt::{ByteOrder, Error, Result, Source};
 
 use crate::violation::Violation;
 
-/// Bytes that are read at a time, where an item is no longer.
+/// Bytes that are read at a time, unless an item is longer.
 const WINDOW: u64 = 256 << 10;
 
-/// A place in a file, and the bytes around it.
+/// A position in a file, and the bytes around it.
 pub(super) struct Cursor<'s> {
     source: &'s dyn Source,
     order: ByteOrder,
@@ -16,8 +16,8 @@ pub(super) struct Cursor<'s> {
     /// Absolute, of the next byte.
     at: u64,
     window: Vec<u8>,
-    /// Absolute, of the window's first byte.
-    start: u64,
+    /// Bytes of the window before the next byte.
+    used: usize,
 }
 
 impl<'s> Cursor<'s> {
@@ -28,21 +28,21 @@ impl<'s> Cursor<'s> {
             short: false,
             at,
             window: Vec::new(),
-            start: at,
+            used: 0,
         }
     }
 
-    /// What follows is in that byte order, its lengths u32 or u64.
+    /// Sets the byte order of the next items, and whether their lengths are u32.
     pub(super) fn set_layout(&mut self, order: ByteOrder, short: bool) {
         (self.order, self.short) = (order, short);
     }
 
-    /// Absolute, of the next byte.
+    /// The absolute offset of the next byte.
     pub(super) const fn offset(&self) -> u64 {
         self.at
     }
 
-    /// Bytes of a length or a count.
+    /// The bytes that a length or a count takes.
     pub(super) const fn length_len(&self) -> u64 {
         if self.short { 4 } else { 8 }
     }
@@ -51,12 +51,18 @@ impl<'s> Cursor<'s> {
         self.source.byte_len().saturating_sub(self.at)
     }
 
-    /// The violation, at the next byte.
+    /// A violation at the next byte.
     pub(super) fn error(&self, violation: Violation) -> Error {
         Error::from(violation).with_offset(self.at)
     }
 
-    /// The next `len` bytes, which are `what`. No more memory is taken than there are bytes.
+    /// The next `len` bytes, called `what` in errors. Allocates no more than the file has.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::indexing_slicing,
+        reason = "the file has the bytes, and the window holds them once it is loaded"
+    )]
     pub(super) fn take(&mut self, len: u64, what: &'static str) -> Result<&[u8]> {
         let available = self.available();
         if len > available {
@@ -67,26 +73,23 @@ impl<'s> Cursor<'s> {
                 available,
             }));
         }
-        let held = self.start.saturating_add(self.window.len() as u64);
-        let end = self.at.saturating_add(len);
-        if end > held {
+        if len > (self.window.len() - self.used) as u64 {
             self.load(len.max(WINDOW).min(available))?;
         }
-        let from = usize::try_from(self.at.saturating_sub(self.start)).unwrap_or(usize::MAX);
-        self.at = end;
-        let rest = self.window.get(from..).unwrap_or_default();
-        let len = usize::try_from(len).unwrap_or(usize::MAX);
-        Ok(rest.get(..len).unwrap_or_default())
+        let bytes = &self.window[self.used..][..len as usize];
+        self.used += bytes.len();
+        self.at += len;
+        Ok(bytes)
     }
 
-    /// Moves the window to the next byte. `len` bytes exist.
+    /// Moves the window to the next byte. The file has `len` bytes from there.
     fn load(&mut self, len: u64) -> Result<()> {
         let refused = || Error::from(zt::formats::Error::Allocation { byte_len: len });
         let size = usize::try_from(len).map_err(|_| refused())?;
         self.window.clear();
+        self.used = 0;
         self.window.try_reserve(size).map_err(|_| refused())?;
         self.window.resize(size, 0);
-        self.start = self.at;
         Ok(self.source.read_at(self.at, &mut self.window)?)
     }
 
@@ -124,13 +127,13 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// A count of things that take `least` bytes each.
+    /// A count of items that take at least `least` bytes each.
     pub(super) fn count(&mut self, what: &'static str, least: u64, limit: u64) -> Result<u64> {
         let declared = self.length(what)?;
         self.check_count(what, declared, least, limit)
     }
 
-    /// Refuses a count of more things than the bytes that follow can hold, or than is allowed.
+    /// Refuses a count of more items than the bytes that follow can hold, or than `limit`.
     pub(super) fn check_count(
         &self,
         what: &'static str,
@@ -139,7 +142,8 @@ impl<'s> Cursor<'s> {
         limit: u64,
     ) -> Result<u64> {
         let available = self.available();
-        if declared > available.checked_div(least).unwrap_or(available) {
+        let needed = declared.checked_mul(least);
+        if needed.is_none_or(|needed| needed > available) {
             return Err(self.error(Violation::Count {
                 what,
                 declared,
@@ -156,7 +160,7 @@ impl<'s> Cursor<'s> {
         Ok(declared)
     }
 
-    /// A length and so many bytes.
+    /// The bytes after their length.
     pub(super) fn string(&mut self, what: &'static str) -> Result<&[u8]> {
         let len = self.length(what)?;
         self.take(len, what)
@@ -177,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// So many zeros, and how often some were read.
+    /// A source of zeros that counts its reads.
     struct Zeros(u64, AtomicUsize);
 
     impl Source for Zeros {

@@ -1,4 +1,4 @@
-//! The header of a GGUF file, held to every rule.
+//! The header of a GGUF file, checked against every rule.
 
 use zt::{ByteOrder, Error, Result, Source, Span};
 use zt_foreign::repeated;
@@ -10,10 +10,10 @@ use crate::value_type::VALUES_MAX;
 use crate::violation::Violation;
 use crate::{MAGIC, RANK_MAX};
 
-/// Tensors of one file. Each takes some hundred bytes of memory for what may be 24 of the file.
+/// The most tensors of a file. Each takes some hundred bytes of memory, and as little as 24 of the file.
 const TENSORS_MAX: u64 = 1 << 20;
 
-/// What a header says.
+/// A checked header.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) order: ByteOrder,
@@ -22,8 +22,7 @@ pub(super) struct Header {
     pub(super) tensors: Vec<Tensor>,
 }
 
-/// One tensor. Whether the file goes so far, and whether its bytes are as many as its shape
-/// demands, is for the rules of its format.
+/// One tensor. Its format checks later whether its bytes exist and match its shape.
 #[derive(Debug)]
 pub(super) struct Tensor {
     pub(super) name: String,
@@ -54,10 +53,8 @@ impl Header {
         }
         let (version, order) = version(&mut cursor)?;
         cursor.set_layout(order, version == 1);
-        let length_len = cursor.length_len();
-        // A name or a key, at least empty, and what follows it at least.
-        let (least_tensor, least_pair) =
-            (length_len.saturating_add(16), length_len.saturating_add(5));
+        // The fewest bytes of a tensor and of a pair: with an empty name or key.
+        let (least_tensor, least_pair) = if version == 1 { (20, 9) } else { (24, 13) };
         let tensors = cursor.count("tensors", least_tensor, TENSORS_MAX)?;
         let pairs = cursor.count("pairs", least_pair, VALUES_MAX)?;
         let metadata = Metadata::read(&mut cursor, pairs)?;
@@ -79,7 +76,7 @@ impl Header {
     }
 }
 
-/// The version, and the byte order in which it is one.
+/// The version, and the byte order in which it is valid.
 fn version(cursor: &mut Cursor<'_>) -> Result<(u32, ByteOrder)> {
     let found = cursor.u32("the version")?;
     let orders = [
@@ -105,7 +102,7 @@ fn info(cursor: &mut Cursor<'_>) -> Result<Info> {
     }
 }
 
-/// What follows a name: dimensions, fastest first, the type and the offset.
+/// The fields after a name: dimensions, fastest first, the type and the offset.
 fn description(cursor: &mut Cursor<'_>) -> Result<(TensorType, Vec<u64>, u64)> {
     let found = cursor.u32("the number of dimensions")?;
     let limit = RANK_MAX;
@@ -119,9 +116,10 @@ fn description(cursor: &mut Cursor<'_>) -> Result<(TensorType, Vec<u64>, u64)> {
     Ok((tensor_type, shape, cursor.u64("an offset")?))
 }
 
-/// Where the tensors lie: one after the other, each at the next multiple of the alignment. Of a
-/// tensor whose length nobody knows, all up to the next one, or to the end of the file.
+/// Computes the spans of the tensors: one after the other, each at the next multiple of the
+/// alignment. A tensor of unknown length goes up to the next one, or to the end of the file.
 fn place(infos: Vec<Info>, data: u64, alignment: u64, byte_len: u64) -> Result<Vec<Tensor>> {
+    // Writers may leave out padding that nothing follows, so the file may end before `data`.
     let end_of_data = byte_len.saturating_sub(data);
     if infos.is_empty() && end_of_data > 0 {
         let error = Error::from(Violation::Unclaimed { len: end_of_data });
@@ -130,16 +128,15 @@ fn place(infos: Vec<Info>, data: u64, alignment: u64, byte_len: u64) -> Result<V
     let offsets: Vec<u64> = infos.iter().map(|info| info.offset).collect();
     let following = offsets.into_iter().skip(1).chain([end_of_data]);
     let mut tensors = Vec::with_capacity(infos.len());
-    // Where the next tensor begins, or the least place where it may.
+    // Where the next tensor begins, or the first place where it may begin.
     let (mut expected, mut is_exact) = (0u64, true);
     for (info, next) in infos.into_iter().zip(following) {
         let (found, name) = (info.offset, info.name);
-        let blame = |violation: Violation| {
-            let offset = data.saturating_add(found);
-            Error::from(violation)
-                .with_offset(offset)
-                .with_object(&name)
-        };
+        let blame = |violation: Violation| Error::from(violation).with_object(&name);
+        let start = data
+            .checked_add(found)
+            .ok_or_else(|| blame(Violation::Overflow))?;
+        let blame = |violation: Violation| blame(violation).with_offset(start);
         if is_exact && found != expected {
             return Err(blame(Violation::Misplaced { expected, found }));
         }
@@ -148,13 +145,13 @@ fn place(infos: Vec<Info>, data: u64, alignment: u64, byte_len: u64) -> Result<V
             return Err(blame(Violation::Unordered { least, found }));
         }
         let known = info.tensor_type.byte_len(&info.shape);
-        let len = known.unwrap_or(next.saturating_sub(found));
-        let start = data.checked_add(found);
-        let span = start.and_then(|start| match len {
-            // Nothing can lie beyond the end: writers leave out padding that nothing follows.
-            0 => Span::new(start.min(byte_len), 0),
-            _ => Span::new(start, len),
-        });
+        let span = match known {
+            // Beyond the end if the file ends before `data`.
+            Some(0) => Span::new(start.min(byte_len), 0),
+            Some(len) => Span::new(start, len),
+            // If `next` comes first, it is refused below, or this tensor lies beyond the end.
+            None => Span::new(start, next.saturating_sub(found)),
+        };
         let end = known.map_or(Some(found), |len| {
             padded(found.checked_add(len)?, alignment)
         });

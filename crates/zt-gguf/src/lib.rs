@@ -8,14 +8,16 @@
 //! +--------+---------+---------+-------+--------------+---------------+---------+--------------+
 //! ```
 //!
-//! Versions 1 (whose counts, lengths and dimensions are u32), 2 and 3, in either byte order, which
-//! shows in the version. Offsets count from the first byte of the data, which begins at a multiple
-//! of the alignment: the pair `general.alignment`, or 32. The rules are those of llama.cpp; a header
-//! that breaks one refuses the file, because then nothing says which of its bytes are whose.
+//! Versions 1, 2 and 3 are read, in either byte order; the version's bytes show the order. In
+//! version 1, counts, lengths and dimensions are u32. Offsets count from the first byte of the data.
+//! The data begins at a multiple of the alignment: the pair `general.alignment`, or 32.
 //!
-//! Plain types become `dense`, quantized ones keep their blocks as `gguf.<type>/1`, see
-//! `spec/formats/gguf.md`. The pairs become the file's attributes, and `gguf.types` says their order
-//! and types, so that a file comes back as it was.
+//! The rules are llama.cpp's. A header that breaks a rule refuses the whole file, because it no
+//! longer states reliably which bytes belong to which tensor.
+//!
+//! Plain types become `dense`. Quantized types keep their blocks as `gguf.<type>/1`, see
+//! `spec/formats/gguf.md`. The pairs become the file's attributes. `gguf.types` holds their order and
+//! types, so that a converted file can be restored byte for byte.
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
@@ -33,10 +35,10 @@ use zt::foreign::Kind;
 use zt::{Attributes, Result, Source};
 use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink};
 
-/// GGUF files, of llama.cpp and others that use ggml.
+/// The kind of GGUF files, of llama.cpp and other users of ggml.
 pub const GGUF: Kind = Kind::new("gguf");
 
-/// The kind: recognises, opens and, if it has a writer, writes such files.
+/// Recognises, opens and writes GGUF files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Gguf;
 
@@ -78,11 +80,11 @@ impl FileWriter for Gguf {
 
 const MAGIC: [u8; 4] = *b"GGUF";
 
-/// The pair that says the alignment, and what it is where there is none.
+/// The pair with the alignment, and the alignment without that pair.
 const ALIGNMENT: &str = "general.alignment";
 const DEFAULT_ALIGNMENT: u64 = 32;
 
-/// A tensor has at most so many dimensions.
+/// The most dimensions of a tensor.
 const RANK_MAX: u32 = 4;
 
 #[cfg(doctest)]

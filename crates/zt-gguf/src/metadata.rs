@@ -1,7 +1,7 @@
 //! The pairs of a file, and the attributes that they become.
 //!
-//! Values become what they are in CBOR; which of GGUF's types they had, and their order, which maps
-//! do not have, is in the attribute `gguf.types`: `[["general.architecture", "string"], ...]`.
+//! Values become values of CBOR. The attribute `gguf.types` keeps their order and their types in
+//! GGUF: `[["general.architecture", "string"], ...]`.
 
 use std::collections::HashMap;
 
@@ -21,14 +21,13 @@ pub(super) struct Metadata {
 }
 
 impl Metadata {
-    /// Reads so many pairs.
+    /// Reads `count` pairs.
     pub(super) fn read(cursor: &mut Cursor<'_>, count: u64) -> Result<Self> {
         let mut budget = VALUES_MAX;
         let mut pairs = Vec::new();
         for _ in 0..count {
             let key = cursor.text("a key")?;
-            let value = ValueType::read(cursor, &mut budget);
-            let (value_type, value) = value?;
+            let (value_type, value) = ValueType::read(cursor, &mut budget)?;
             pairs.push((key, value_type, value));
         }
         let mut keys: Vec<&str> = pairs.iter().map(|(key, ..)| key.as_str()).collect();
@@ -44,7 +43,7 @@ impl Metadata {
         }
     }
 
-    /// What offsets are multiples of.
+    /// The number that all offsets are multiples of.
     pub(super) fn alignment(&self) -> Result<u64> {
         let Some((_, value_type, value)) = self.pairs.iter().find(|(key, ..)| key == ALIGNMENT)
         else {
@@ -62,7 +61,7 @@ impl Metadata {
             })
     }
 
-    /// The attributes; `None` where there are no pairs.
+    /// The attributes; `None` if there are no pairs.
     pub(super) fn into_attributes(self) -> Option<Attributes> {
         if self.pairs.is_empty() {
             return None;
@@ -75,8 +74,8 @@ impl Metadata {
         Some(pairs.chain([(TYPES.to_owned(), types)]).collect())
     }
 
-    /// The pairs that attributes say, in their old order and types where these are known and still
-    /// hold the values; and the keys of attributes that no pair can say.
+    /// The pairs for these attributes, and the keys of attributes that no pair can represent. A pair
+    /// keeps its old place, and its old type if that still holds the value.
     pub(super) fn from_attributes(attributes: Attributes) -> (Self, Vec<String>) {
         let mut places: HashMap<String, (usize, ValueType)> = HashMap::new();
         let types = attributes.get(TYPES).and_then(Value::as_array);
@@ -105,13 +104,13 @@ impl Metadata {
                 (key, _) => lost.push(display(&key)),
             }
         }
-        // Stable: what has no old place comes last, in the order of the attributes.
+        // The sort is stable: pairs without an old place come last, in the order of the attributes.
         placed.sort_by_key(|(place, _)| *place);
         let pairs = placed.into_iter().map(|(_, pair)| pair).collect();
         (Metadata { pairs }, lost)
     }
 
-    /// Takes out a pair.
+    /// Removes a pair.
     pub(super) fn remove(&mut self, key: &str) {
         self.pairs.retain(|(known, ..)| known != key);
     }
@@ -125,7 +124,7 @@ impl Metadata {
         for (key, value_type, value) in &self.pairs {
             out.extend((key.len() as u64).to_le_bytes());
             out.extend(key.as_bytes());
-            // Pairs hold values of their types.
+            // Writes always: a pair holds a value of its type.
             value_type.write(value, out);
         }
     }

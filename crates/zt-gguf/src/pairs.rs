@@ -1,4 +1,4 @@
-//! The pairs of several GGUF files as those of one, and of `.zt` files that were made of GGUF files.
+//! Merges the pairs of several GGUF files, and of `.zt` files that were converted from GGUF.
 
 use std::collections::HashSet;
 
@@ -7,8 +7,8 @@ use zt::{Attributes, Value};
 /// The attribute with the order and the types of the pairs.
 pub(super) const TYPES: &str = "gguf.types";
 
-/// Of how many files the set is that a file is part of, which of them it is, from 0 on, and how many
-/// tensors they have together: as `gguf-split` of llama.cpp writes it.
+/// The number of files of a set, the number of this file from 0 on, and the number of tensors of the
+/// set, as `gguf-split` of llama.cpp writes them.
 pub(super) const SPLIT_COUNT: &str = "split.count";
 const SPLIT_NO: &str = "split.no";
 const SPLIT_TENSORS: &str = "split.tensors.count";
@@ -44,8 +44,7 @@ fn forget_set(files: &mut [Attributes]) -> bool {
     true
 }
 
-/// Moves the lists of types of all files to the end of the first one. A key that this has already
-/// keeps its type.
+/// Appends the lists of types of all files to the first one. A key in the first list keeps its type.
 fn join_types(files: &mut [Attributes]) {
     let mut files = files.iter_mut().filter(|file| {
         file.get(TYPES)

@@ -9,7 +9,7 @@ use crate::header::{Header, Tensor};
 use crate::pairs::SPLIT_COUNT;
 use crate::tensor_type::TensorType;
 
-/// Opens a file. Cost: its header is read, and its metadata become values; no data is touched.
+/// Opens a file. Cost: reads the header and no data; the metadata become values.
 pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let header = Header::read(&source)?;
     let mut builder = opening.builder(GGUF);
@@ -28,7 +28,7 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
     opening.build(builder)
 }
 
-/// Adds a tensor as an object: a plain range of the file, whatever its type.
+/// Adds a tensor of any type as an object: a plain range of the file.
 fn add(builder: &mut FileBuilder, tensor: Tensor, order: ByteOrder, source: SourceId) {
     let tensor_type = tensor.tensor_type;
     let dtype = match tensor_type {
@@ -36,7 +36,7 @@ fn add(builder: &mut FileBuilder, tensor: Tensor, order: ByteOrder, source: Sour
         TensorType::Blocks(_) | TensorType::Unknown(_) => DType::U8,
     };
     let mut data = Component::new(dtype, Blob::raw(tensor.span));
-    // Facts about one byte at a time are the same in both orders, and can be lent.
+    // Single bytes are the same in both orders, and can be lent.
     if dtype.byte_len() > 1 {
         data.byte_order = order;
     }

@@ -3,14 +3,14 @@
 use zt::DType;
 use zt::ggml::BlockType;
 
-/// What a tensor's elements are.
+/// The type of a tensor's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TensorType {
-    /// One of zTensor's own.
+    /// A dtype of zTensor.
     Plain(DType),
     /// Quantized blocks.
     Blocks(&'static BlockType),
-    /// A number that nobody here knows, or that is retired: its bytes are kept.
+    /// An unknown or retired number. Its bytes are kept.
     Unknown(u32),
 }
 
@@ -26,7 +26,7 @@ const PLAIN: [(u32, DType); 8] = [
     (30, DType::BF16),
 ];
 
-/// Around the number of an unknown type, in the format of its objects.
+/// Prefix and suffix of the number of an unknown type, in the format of its objects.
 const UNKNOWN: (&str, &str) = ("gguf.type_", "/1");
 
 impl TensorType {
@@ -37,13 +37,13 @@ impl TensorType {
         BlockType::from_id(id).map_or(TensorType::Unknown(id), TensorType::Blocks)
     }
 
-    /// The type of a dense object; `None` where there is none.
+    /// The type of a dense object, if there is one.
     pub(super) fn from_types(dtype: DType, logical_type: Option<&str>) -> Option<Self> {
         let is_known = logical_type.is_none() && PLAIN.iter().any(|(_, known)| *known == dtype);
         is_known.then_some(TensorType::Plain(dtype))
     }
 
-    /// The type of an object of that format, where that keeps the bytes of a tensor.
+    /// The type of an object of this format, if the format keeps the bytes of a tensor.
     pub(super) fn from_format(format: &str) -> Option<Self> {
         if let Some(block_type) = BlockType::from_format(format) {
             return Some(TensorType::Blocks(block_type));
@@ -57,12 +57,12 @@ impl TensorType {
         (TensorType::from_id(id) == unknown).then_some(unknown)
     }
 
+    #[expect(clippy::expect_used, reason = "`Plain` is made from the table only")]
     pub(super) fn id(self) -> u32 {
         match self {
             TensorType::Plain(dtype) => {
                 let row = PLAIN.iter().find(|(_, known)| *known == dtype);
-                // Every plain type comes from that table.
-                row.map_or(0, |(id, _)| *id)
+                row.expect("every plain type has a row").0
             }
             TensorType::Blocks(block_type) => block_type.id(),
             TensorType::Unknown(id) => id,
@@ -78,8 +78,8 @@ impl TensorType {
         }
     }
 
-    /// Whether its bytes are another number in another byte order: `false` where it is known that
-    /// they are not.
+    /// Whether the byte order matters. `true` for unknown types, `false` for plain types, whose dtype
+    /// covers it.
     pub(super) fn has_words(self) -> bool {
         match self {
             TensorType::Plain(_) => false,
@@ -88,8 +88,8 @@ impl TensorType {
         }
     }
 
-    /// Bytes of `shape`, row-major; `None` where nobody knows, where a row is no whole number of
-    /// blocks, and where they pass 2^64.
+    /// The bytes of `shape`, row-major; `None` for an unknown type, for a row that is no whole number
+    /// of blocks, and beyond 2^64.
     pub(super) fn byte_len(self, shape: &[u64]) -> Option<u64> {
         let count = zt::formats::element_count(shape)?;
         match self {
@@ -109,7 +109,7 @@ mod tests {
     use super::TensorType;
 
     #[test]
-    fn numbers_and_formats_lead_back_to_their_type() {
+    fn numbers_and_formats_identify_their_type() {
         for id in 0..300 {
             let tensor_type = TensorType::from_id(id);
             assert_eq!(tensor_type.id(), id);

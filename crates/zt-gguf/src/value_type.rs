@@ -1,4 +1,4 @@
-//! The types of metadata, and their values as attributes and as bytes.
+//! The types of pairs, and their values as attributes and as bytes.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ pub(super) enum Scalar {
 
 const ARRAY: u32 = 9;
 
-/// Numbers and names, as GGUF has them.
+/// The numbers and names of GGUF.
 const SCALARS: [(u32, Scalar, &str, &str); 12] = [
     (0, Scalar::Uint8, "uint8", "array[uint8]"),
     (1, Scalar::Int8, "int8", "array[int8]"),
@@ -51,12 +51,12 @@ const SCALARS: [(u32, Scalar, &str, &str); 12] = [
 
 const WHAT: &str = "a value";
 
-/// Values of one file, elements of arrays included. Each takes some 32 bytes of memory for what may
-/// be one byte of the file; the vocabularies of models have less than a million.
+/// The most values of a file, elements of arrays included. Each takes some 32 bytes of memory, and as
+/// little as one byte of the file. The vocabularies of models have less than a million.
 pub(super) const VALUES_MAX: u64 = 1 << 24;
 
 impl ValueType {
-    /// The type of that name.
+    /// The type with this name.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         SCALARS
             .iter()
@@ -74,7 +74,11 @@ impl ValueType {
         }
     }
 
-    /// Reads a value with its type. `budget` is how many more values the file may have.
+    /// Reads a value with its type. `budget` is the number of values that the file may still have.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "the count is at most the budget, which is at most VALUES_MAX"
+    )]
     pub(super) fn read(cursor: &mut Cursor<'_>, budget: &mut u64) -> Result<(Self, Value)> {
         let id = cursor.u32(WHAT)?;
         if id != ARRAY {
@@ -90,9 +94,9 @@ impl ValueType {
         };
         let least = scalar.byte_len().unwrap_or(cursor.length_len());
         let count = cursor.count("values", least, *budget)?;
-        *budget = budget.saturating_sub(count);
-        // As many as there are bytes for; a list that grows would take three times as much.
-        let byte_len = count.saturating_mul(size_of::<Value>() as u64);
+        *budget -= count;
+        // Reserved at once: a growing list would take three times the memory.
+        let byte_len = count * size_of::<Value>() as u64;
         let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
         let len = usize::try_from(count).map_err(|_| refused())?;
         let mut items: Vec<Value> = Vec::new();
@@ -103,8 +107,8 @@ impl ValueType {
         Ok((ValueType::Array(scalar), Value::Array(items)))
     }
 
-    /// Writes a value with its type, little-endian; `false`, and nothing, where the value is not of
-    /// this type.
+    /// Writes a value with its type, little-endian; writes nothing and returns `false` if the value
+    /// is not of this type.
     pub(super) fn write(self, value: &Value, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         let mut write = || match self {
@@ -127,7 +131,7 @@ impl ValueType {
         is_written
     }
 
-    /// The type for a value that came without one: the first of the usual ones that holds it.
+    /// The type for a value that has none yet: the first usual type that holds it.
     pub(super) fn of(value: &Value) -> Option<Self> {
         const USUAL: [Scalar; 8] = [
             Scalar::Uint32,
@@ -140,7 +144,7 @@ impl ValueType {
             Scalar::String,
         ];
         let is_bytes = |value: &Value| value.as_bytes().is_some();
-        // Bytes are strings only where a file has said so.
+        // Bytes are strings only if the file declares that type.
         if is_bytes(value)
             || value
                 .as_array()
@@ -171,14 +175,14 @@ impl Scalar {
         row.map(|(_, scalar, ..)| *scalar)
     }
 
+    #[expect(clippy::expect_used, reason = "the table is complete")]
     fn row(self) -> &'static (u32, Scalar, &'static str, &'static str) {
         let mut rows = SCALARS.iter();
-        // Every scalar has its row.
-        rows.find(|(_, scalar, ..)| *scalar == self)
-            .unwrap_or(&SCALARS[0])
+        let row = rows.find(|(_, scalar, ..)| *scalar == self);
+        row.expect("every scalar has a row")
     }
 
-    /// Bytes of a value; `None` for strings.
+    /// The bytes of a value; `None` for strings.
     const fn byte_len(self) -> Option<u64> {
         Some(match self {
             Scalar::Uint8 | Scalar::Int8 | Scalar::Bool => 1,
@@ -206,7 +210,7 @@ impl Scalar {
                 1 => true.into(),
                 value => return Err(cursor.error(Violation::Bool { value })),
             },
-            // Tokens of a vocabulary may be any bytes, whatever the specification says of strings.
+            // Tokens of vocabularies are any bytes, although the specification demands UTF-8.
             Scalar::String => {
                 let bytes = cursor.string("a string")?;
                 let text = str::from_utf8(bytes);
@@ -215,7 +219,7 @@ impl Scalar {
         })
     }
 
-    /// `None` where the value is of another type, or out of range.
+    /// `None` if the value is of another type, or out of range.
     fn write(self, value: &Value, out: &mut Vec<u8>) -> Option<()> {
         let unsigned = || value.as_u64();
         let signed = || value.as_i64();
@@ -245,7 +249,7 @@ impl Scalar {
     }
 }
 
-/// The f32 of these bits as an f64. Of a NaN, every bit: processors set one of them.
+/// The f32 of these bits as an f64. Keeps every bit of a NaN; a processor's conversion sets one.
 fn widened(bits: u32) -> f64 {
     let value = f32::from_bits(bits);
     if !value.is_nan() {
@@ -255,7 +259,7 @@ fn widened(bits: u32) -> f64 {
     f64::from_bits(u64::from(sign) << 63 | 0x7FF << 52 | u64::from(payload) << 29)
 }
 
-/// The bits of the f32 that is the same number, or the same NaN; `None` where there is none.
+/// The bits of the f32 that is the same number or the same NaN, if there is one.
 fn narrowed(value: f64) -> Option<u32> {
     let bits = if value.is_nan() {
         let upper = u32::try_from(value.to_bits() >> 32).ok()?;

@@ -1,4 +1,4 @@
-//! Any objects as a GGUF file of version 3, little-endian: the header first, then the values,
+//! Writes any objects as a GGUF file of version 3, little-endian: the header, then the values,
 //! streamed.
 
 use std::io::{self, Write};
@@ -17,16 +17,16 @@ use crate::{ALIGNMENT, MAGIC, RANK_MAX};
 
 const VERSION: u32 = 3;
 
-/// The longest name that llama.cpp takes: it keeps 64 bytes with a NUL, and refuses a file with a
-/// longer one.
+/// The longest name that llama.cpp accepts: it keeps 64 bytes with a NUL, and refuses a file with a
+/// longer name.
 const NAME_MAX: usize = 63;
 
-/// The largest alignment that is obeyed: with more, the padding of a file of a few bytes, which
-/// may come from anybody, fills a disk.
+/// The largest alignment that is written. A larger one in a small untrusted file would fill the disk
+/// with padding.
 const ALIGNMENT_MAX: u64 = 1 << 20;
 
-/// Writes a file as `gguf-py` and llama.cpp do, tensors in the order of their data, the last one
-/// padded too.
+/// Writes a file as `gguf-py` and llama.cpp do: tensors in the order of their data, the last one padded
+/// too.
 pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
     let (metadata, alignment) = pairs(job, merged.attributes)?;
     job.fields(&merged.extra, None)?;
@@ -47,12 +47,12 @@ pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) 
     Ok(())
 }
 
-/// An object as GGUF has it.
+/// An object as a tensor of GGUF.
 struct Tensor<'i> {
     object: Outgoing<'i>,
     tensor_type: TensorType,
     byte_len: u64,
-    /// Blocks that have to become little-endian on the way.
+    /// The type of big-endian blocks, which are written little-endian.
     swapped: Option<&'static BlockType>,
 }
 
@@ -74,13 +74,13 @@ impl Tensor<'_> {
     }
 }
 
-/// The pairs of the metadata, and what they say the alignment is.
+/// The pairs of the metadata, and the alignment that they declare.
 fn pairs(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<(Metadata, u64)> {
     let (mut metadata, lost) = Metadata::from_attributes(attributes.unwrap_or_default());
     for key in lost {
         job.accept(Loss::FileAttribute { key }, None)?;
     }
-    // One that no reader takes would spoil the file.
+    // Readers refuse a file with an invalid alignment.
     let alignment = metadata.alignment().ok();
     if let Some(alignment) = alignment.filter(|alignment| *alignment <= ALIGNMENT_MAX) {
         return Ok((metadata, alignment));
@@ -91,14 +91,14 @@ fn pairs(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<(Metadata,
     Ok((metadata, super::DEFAULT_ALIGNMENT))
 }
 
-/// The object as a tensor; `None` where nothing of it can be said and that is allowed.
+/// The object as a tensor; `None` if GGUF cannot represent it and losses are allowed.
 fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tensor<'i>>> {
     let name = object.name();
     let (byte_len, limit) = (name.len(), NAME_MAX);
     if byte_len > limit {
         let loss = Loss::LongName { byte_len, limit };
         job.accept(loss, Some(name))?;
-        // One such name, and llama.cpp opens nothing of the file.
+        // llama.cpp refuses a file with one such name.
         return Ok(None);
     }
     let shape = &object.object().shape;
@@ -142,7 +142,7 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
     }
 }
 
-/// An object whose bytes are a tensor's.
+/// A tensor with the object's bytes.
 fn blocks<'i>(
     job: &mut Job<'_>,
     object: Outgoing<'i>,
@@ -169,7 +169,7 @@ fn blocks<'i>(
     let data = source.component("data");
     let byte_len = data.and_then(|data| data.blob.decoded_len);
     let Some(byte_len) = byte_len else {
-        // A format that nobody checks may lack its data.
+        // The format of an unknown type is not checked, so its data may be missing.
         let role = "data".to_owned();
         job.accept(Loss::Component { role }, name)?;
         return Ok(None);
@@ -195,7 +195,9 @@ fn header(metadata: &Metadata, tensors: &[Tensor<'_>], alignment: u64) -> Result
         let (name, shape) = (tensor.object.name(), &tensor.object.object().shape);
         out.extend((name.len() as u64).to_le_bytes());
         out.extend(name.as_bytes());
-        out.extend(u32::try_from(shape.len()).unwrap_or(RANK_MAX).to_le_bytes());
+        #[expect(clippy::cast_possible_truncation, reason = "at most RANK_MAX")]
+        let rank = shape.len() as u32;
+        out.extend(rank.to_le_bytes());
         out.extend(
             shape
                 .iter()
@@ -214,28 +216,33 @@ fn header(metadata: &Metadata, tensors: &[Tensor<'_>], alignment: u64) -> Result
     Ok(out)
 }
 
-/// Zeros up to the next multiple of `alignment` behind `byte_len` bytes.
+/// Writes zeros up to the next multiple of `alignment`, a power of two, after `byte_len` bytes.
 fn pad(sink: &mut Sink<'_>, byte_len: u64, alignment: u64) -> io::Result<()> {
-    let end = padded(byte_len, alignment).unwrap_or(byte_len);
-    let zeros = io::Read::take(io::repeat(0), end.saturating_sub(byte_len));
-    io::copy(&mut { zeros }, sink).map(drop)
+    let padding = byte_len.wrapping_neg() & alignment.wrapping_sub(1);
+    io::copy(&mut io::Read::take(io::repeat(0), padding), sink).map(drop)
 }
 
-/// Turns blocks that pass into little-endian ones.
+/// Writes big-endian blocks as little-endian ones.
 struct Swapped<'o, 's> {
     out: &'o mut Sink<'s>,
     block_type: &'static BlockType,
-    /// The beginning of a block that is not whole yet.
+    /// The first bytes of an incomplete block.
     pending: Vec<u8>,
 }
 
 impl Write for Swapped<'_, '_> {
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::indexing_slicing,
+        reason = "a block has some hundred bytes, and the rest is shorter than the whole"
+    )]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let len = usize::try_from(self.block_type.block_byte_len()).unwrap_or(1);
+        let len = self.block_type.block_byte_len() as usize;
         self.pending.extend_from_slice(bytes);
         let partial = self.pending.chunks_exact(len).remainder().len();
-        let whole = self.pending.len().saturating_sub(partial);
-        let blocks = self.pending.get_mut(..whole).unwrap_or_default();
+        let whole = self.pending.len() - partial;
+        let blocks = &mut self.pending[..whole];
         self.block_type.swap(blocks);
         self.out.write_all(blocks)?;
         self.pending.drain(..whole);

@@ -1,4 +1,4 @@
-//! GGUF: metadata, the way through `.zt` and back, and what GGUF cannot say.
+//! GGUF: metadata, conversion to `.zt` and back, and what GGUF cannot represent.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -22,7 +22,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus/foreign/gguf")
 }
 
-/// The cases with that verdict: names, truths and bytes.
+/// The cases with this verdict: names, expectations and bytes.
 fn cases(expect: &str) -> Vec<(String, Json, Vec<u8>)> {
     let mut cases = Vec::new();
     for entry in fs::read_dir(folder()).unwrap() {
@@ -57,7 +57,7 @@ fn content(file: &File) -> [u8; 32] {
     file.hash(&HashOptions::default()).unwrap().content.unwrap()
 }
 
-/// Through `.zt` and back: what it is then.
+/// The bytes of `file` after conversion to `.zt` and back.
 fn there_and_back(file: &File, lossy: bool) -> Vec<u8> {
     let (ours, summary) = to(&ConvertOptions::new(ZT), file).unwrap();
     assert_eq!(summary.warnings, file.warnings());
@@ -78,8 +78,7 @@ fn files_of_gguf_py_come_back_byte_for_byte() {
         }
     }
     others.sort_unstable();
-    // Of another version, in another byte order, without padding at the end, or with names that are
-    // left out because llama.cpp refuses all of a file that has one.
+    // Another version, another byte order, no padding at the end, or names that llama.cpp refuses.
     let expected = [
         "long_names",
         "metadata_big",
@@ -138,7 +137,7 @@ fn metadata_become_attributes_and_keep_their_types_and_order() {
     }
 }
 
-/// Whether a value is what a truth says, NaN and infinities as text.
+/// Whether a value is the expected one. NaN and infinities are texts in the JSON.
 fn is(value: &Value, truth: &Json) -> bool {
     match (value, truth) {
         (Value::Array(items), Json::Array(truths)) => {
@@ -164,7 +163,7 @@ fn is(value: &Value, truth: &Json) -> bool {
 }
 
 #[test]
-fn broken_headers_say_which_rule_they_break() {
+fn broken_headers_are_refused_with_the_code_of_their_rule() {
     // Faults of one tensor: the file opens, and that object is refused.
     let of_objects = [
         ("bad_align_huge", "bounds"),
@@ -199,7 +198,7 @@ fn broken_headers_say_which_rule_they_break() {
                 assert_eq!(error.code(), expected, "{name}: {error}");
             }
         }
-        // Told that it is GGUF, the reader says what is wrong with it as one.
+        // With the kind given, the file is malformed GGUF and not of an unknown kind.
         let forced = zt_convert::Kinds::builtin()
             .open(
                 &path,
@@ -212,7 +211,7 @@ fn broken_headers_say_which_rule_they_break() {
     }
 }
 
-/// A header of version 3 with those counts, and what follows it.
+/// A header of version 3 with these counts, followed by `rest`.
 fn header(tensors: u64, pairs: u64, rest: &[&[u8]]) -> Vec<u8> {
     let mut bytes = b"GGUF\x03\0\0\0".to_vec();
     bytes.extend(tensors.to_le_bytes());
@@ -255,8 +254,7 @@ fn data_without_tensors_is_refused_and_padding_is_not() {
 }
 
 #[test]
-fn what_strings_and_bools_may_be() {
-    // Tokens are whatever bytes they are; names and keys are not.
+fn strings_may_be_any_bytes_but_keys_and_bools_are_checked() {
     let bytes = header(0, 1, &[&pair(b"token", 8, &string(b"\xFF\xFE"))]);
     let file = opened(bytes.clone());
     let token = file.attributes().unwrap().unwrap().get("token").cloned();
@@ -280,13 +278,13 @@ fn every_bit_of_a_float_survives() {
 }
 
 #[test]
-fn the_name_of_our_own_attribute_is_refused_as_a_key() {
+fn the_reserved_key_is_refused() {
     let (kind, code, _) = refusal(header(0, 1, &[&pair(b"gguf.types", 0, &[1])]));
     assert_eq!((kind, code), (ErrorKind::Unsupported, "unsupported"));
 }
 
 #[test]
-fn more_values_than_memory_should_be_spent_on_are_refused() {
+fn more_values_than_the_limit_are_refused() {
     let count = (1u64 << 24) + 1;
     let mut value = 7u32.to_le_bytes().to_vec();
     value.extend(count.to_le_bytes());
@@ -296,7 +294,7 @@ fn more_values_than_memory_should_be_spent_on_are_refused() {
 }
 
 #[test]
-fn values_that_the_file_has_no_room_for_are_refused_by_their_number() {
+fn values_that_exceed_the_file_are_refused_by_their_number() {
     // Four values in twelve bytes: of 4, of 8 and of at least 8 each.
     for id in [5u32, 10, 8] {
         let value = [&id.to_le_bytes()[..], &4u64.to_le_bytes(), &[0; 12]].concat();
@@ -322,7 +320,7 @@ fn unknown_and_nested_types_of_values_are_refused() {
 }
 
 #[test]
-fn scalars_and_empty_tensors_are_tensors() {
+fn scalars_and_empty_tensors_are_read() {
     let infos = [
         tensor("scalar", &[], 0, 0),
         tensor("empty", &[0], 0, 32),
@@ -346,7 +344,7 @@ fn scalars_and_empty_tensors_are_tensors() {
 }
 
 #[test]
-fn a_tensor_behind_one_of_unknown_length_begins_where_it_says() {
+fn a_tensor_after_one_of_unknown_length_begins_at_its_offset() {
     let file = |second: u64| {
         let infos = [tensor("a", &[4], 99, 0), tensor("b", &[1], 24, second)];
         let mut bytes = header(2, 0, &[&infos.concat()]);
@@ -360,7 +358,7 @@ fn a_tensor_behind_one_of_unknown_length_begins_where_it_says() {
     for misplaced in [63, 65] {
         assert_eq!(refusal(file(misplaced)).1, "header");
     }
-    // Beyond the end: both are known to be wrong, and each says so.
+    // Both leave the file, so both are faulty.
     let cut = zt_convert::open_source(Memory::new(file(1 << 40))).unwrap();
     let faults = cut
         .entries()

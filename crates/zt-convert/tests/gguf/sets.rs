@@ -1,11 +1,11 @@
-//! Several files: what becomes of the pairs of each.
+//! The pairs of several files that are merged.
 
 use zt::{Dense, File, Value, Writer};
 use zt_convert::{ConvertOptions, GGUF, Input, ZT, convert};
 
 use super::{opened, to};
 
-/// A file of these pairs, and a tensor of this name.
+/// A file with these pairs, and a tensor with this name.
 fn with_pairs<const N: usize>(name: &str, pairs: [(&str, u32); N]) -> File {
     let mut ours = Vec::new();
     let mut writer = Writer::new(&mut ours).unwrap();
@@ -17,7 +17,7 @@ fn with_pairs<const N: usize>(name: &str, pairs: [(&str, u32); N]) -> File {
 }
 
 #[test]
-fn all_files_of_a_set_become_one_that_is_part_of_none() {
+fn a_merged_set_is_no_longer_part_of_a_set() {
     let part = |no: u32| {
         let key = ["a", "b", "c"][no as usize];
         let pairs = [
@@ -42,7 +42,7 @@ fn all_files_of_a_set_become_one_that_is_part_of_none() {
     let attributes = whole.attributes().unwrap().unwrap();
     let keys = attributes.iter().filter_map(|(key, _)| key.as_str());
     assert_eq!(keys.collect::<Vec<_>>(), ["b", "k", "a", "c", "gguf.types"]);
-    // Some files of a set are a part of it still.
+    // An incomplete set remains a part of its set.
     assert_eq!(merged(&[0, 2], false).unwrap_err().code(), "lossy");
     let (_, summary) = merged(&[0, 2], true).unwrap();
     let codes = summary.warnings.iter().map(|it| it.code);
@@ -50,7 +50,7 @@ fn all_files_of_a_set_become_one_that_is_part_of_none() {
 }
 
 #[test]
-fn types_of_several_files_are_joined_and_no_other_kind_gets_them() {
+fn types_of_several_files_are_joined_and_written_to_gguf_and_zt_only() {
     let inputs = [
         with_pairs("v", [("a", 1)]).into(),
         with_pairs("w", [("b", 2), ("a", 1)]).into(),
@@ -78,7 +78,7 @@ fn types_of_several_files_are_joined_and_no_other_kind_gets_them() {
 }
 
 #[test]
-fn a_part_of_a_split_model_says_so() {
+fn a_part_of_a_split_model_has_a_warning() {
     for (count, codes) in [(3u64, &["split"][..]), (1, &[])] {
         let mut ours = Vec::new();
         let mut writer = Writer::new(&mut ours).unwrap();
@@ -89,14 +89,14 @@ fn a_part_of_a_split_model_says_so() {
         let part = opened(to(&ConvertOptions::new(GGUF), &opened(ours)).unwrap().0);
         let codes_of = |found: Vec<zt::Warning>| found.iter().map(|it| it.code).collect::<Vec<_>>();
         assert_eq!(codes_of(part.warnings()), codes);
-        // So it is said of what is made of it.
+        // The warning is repeated for the output.
         let (_, summary) = to(&ConvertOptions::new(GGUF), &part).unwrap();
         assert_eq!(codes_of(summary.warnings), codes);
     }
 }
 
 #[test]
-fn a_set_is_of_two_files_or_more_that_are_numbered_from_zero() {
+fn a_set_has_two_files_or_more_numbered_from_zero() {
     let count_of = |numbers: &[u32], count: u32| {
         let parts = numbers.iter().map(|no| {
             let pairs = [("split.count", count), ("split.no", *no)];

@@ -1,4 +1,4 @@
-//! Files written of what others hold: what GGUF can say, and what it cannot.
+//! GGUF files written from other kinds: what GGUF can represent and what it cannot.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ fn file(fill: impl FnOnce(&mut Writer<'_>) -> zt::Result<()>) -> File {
     File::from_bytes(bytes).unwrap()
 }
 
-/// Refused for the object; with the loss allowed, so many tensors come out.
+/// Refused because of the object; with losses allowed, `left` tensors are written.
 fn lossy(input: &File, object: Option<&str>, left: usize) {
     let mut options = ConvertOptions::new(GGUF);
     let error = to(&options, input).unwrap_err();
@@ -34,7 +34,7 @@ fn lossy(input: &File, object: Option<&str>, left: usize) {
 }
 
 #[test]
-fn what_gguf_cannot_say_is_a_loss() {
+fn what_gguf_cannot_represent_is_a_loss() {
     let long = "n".repeat(64);
     lossy(
         &file(|w| w.add(&long, &Dense::from_slice(&[1], &[1f32])?)),
@@ -77,7 +77,7 @@ fn what_gguf_cannot_say_is_a_loss() {
         });
         lossy(&with, None, 0);
     }
-    // No power of two; and one whose padding would be 2 GiB for every tensor.
+    // No power of two, and an alignment with 2 GiB of padding for every tensor.
     for alignment in [3u64, 1 << 31] {
         let input = file(|w| {
             w.set_attributes([("general.alignment", alignment)].into());
@@ -88,7 +88,7 @@ fn what_gguf_cannot_say_is_a_loss() {
 }
 
 #[test]
-fn names_that_llama_cpp_takes_are_none() {
+fn names_that_llama_cpp_accepts_are_written() {
     let name = "n".repeat(63);
     let input = file(|w| w.add(&name, &Dense::from_slice(&[1, 1, 1, 1], &[1i64])?));
     let (bytes, summary) = to(&ConvertOptions::new(GGUF), &input).unwrap();
@@ -97,7 +97,7 @@ fn names_that_llama_cpp_takes_are_none() {
 }
 
 #[test]
-fn attributes_of_other_files_get_types_and_the_alignment_is_obeyed() {
+fn attributes_of_other_kinds_get_types_and_the_alignment_is_used() {
     let input = file(|w| {
         let pairs: [(&str, Value); 4] = [
             ("general.alignment", 256u64.into()),
@@ -121,7 +121,7 @@ fn attributes_of_other_files_get_types_and_the_alignment_is_obeyed() {
 }
 
 #[test]
-fn a_value_that_was_changed_gets_a_type_that_holds_it() {
+fn a_changed_value_gets_a_type_that_holds_it() {
     let bytes = header(0, 2, &[&pair(b"b", 0, &[7]), &pair(b"a", 0, &[8])]);
     let mut attributes = opened(bytes).attributes().unwrap().unwrap();
     attributes.insert("b", 300u64);
@@ -141,7 +141,7 @@ fn a_value_that_was_changed_gets_a_type_that_holds_it() {
 }
 
 #[test]
-fn blocks_are_written_as_they_are_or_as_their_values() {
+fn blocks_are_written_unchanged_or_as_dense_values() {
     let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
     let block: Vec<u8> = [0x00, 0x38].into_iter().chain(0..32).collect();
     let blocks = Blocks::new(q8_0, [1, 32], &block[..]).unwrap();
@@ -161,7 +161,7 @@ fn blocks_are_written_as_they_are_or_as_their_values() {
 }
 
 #[test]
-fn big_endian_blocks_of_an_unknown_form_are_kept_and_not_written() {
+fn big_endian_blocks_of_unknown_structure_are_read_but_not_written() {
     let mut bytes = b"GGUF\0\0\0\x03".to_vec();
     bytes.extend(1u64.to_be_bytes());
     bytes.extend(0u64.to_be_bytes());
@@ -175,7 +175,7 @@ fn big_endian_blocks_of_an_unknown_form_are_kept_and_not_written() {
     let file = opened(bytes);
     let tensor = file.tensor("q").unwrap();
     assert_eq!(tensor.bytes("data").unwrap().len(), 22);
-    // Single bytes are in no order, and can be lent.
+    // Single bytes have no byte order, and can be lent.
     let data = tensor.component("data").unwrap();
     assert_eq!(data.byte_order, ByteOrder::Little);
     assert_eq!(
@@ -186,7 +186,7 @@ fn big_endian_blocks_of_an_unknown_form_are_kept_and_not_written() {
     lossy(&file, Some("q"), 0);
 }
 
-/// Blocks of 34 bytes are cut wherever a piece that is read at a time ends.
+/// The pieces that are read at a time end within blocks of 34 bytes.
 #[test]
 fn many_big_endian_blocks_become_little_endian_ones() {
     const ROWS: u64 = 40_000;
