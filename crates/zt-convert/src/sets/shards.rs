@@ -78,7 +78,7 @@ impl<'x> Set<'x> {
                     }
                 }
                 Some(_) => {
-                    let message = format!("also in {name:?}, where the index does not look for it");
+                    let message = format!("also in {name:?}, which the index does not name for it");
                     let warning = Warning::new("shadowed", message).with_object(tensor);
                     builder.warning(warning.with_kind(WarningKind::PassedOver));
                     shadowed.insert(tensor);
@@ -126,7 +126,7 @@ impl<'x> Set<'x> {
             }
             Slot::Vacant(place) => place.insert(shard),
         };
-        let message = format!("in {shard:?}, and not in the index");
+        let message = format!("not in the index, but in {shard:?}");
         Ok(Warning::new("unlisted", message).with_object(tensor))
     }
 
@@ -176,7 +176,7 @@ impl Metadata {
                 if first.is_some_and(|(_, first)| first != value) {
                     let key = place.key();
                     let message =
-                        format!("{shard:?} has another value of {key}: the first is kept");
+                        format!("{shard:?} has another value for {key}; the first is kept");
                     let warning = Warning::new("attribute-conflict", message);
                     builder.warning(warning.with_kind(WarningKind::PassedOver));
                 }

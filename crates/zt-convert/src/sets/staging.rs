@@ -93,10 +93,7 @@ impl Staging {
             return Err(error);
         }
         let folder = std::mem::take(&mut self.folder);
-        let message = format!(
-            "{error}; what was there before is now in {}",
-            folder.display()
-        );
+        let message = format!("{error}; the previous files are in {}", folder.display());
         Err(Error::from(io::Error::other(message)))
     }
 

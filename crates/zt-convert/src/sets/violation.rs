@@ -1,74 +1,37 @@
-//! The rules of sets, each with the numbers that break it.
-
-use std::fmt;
+//! The rules of sets.
 
 use zt::ErrorKind;
-use zt_foreign::{is_an_error, json::JsonFault};
+use zt_foreign::json::JsonFault;
 
 /// Why a set of files is refused.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Violation {
-    /// The index is not UTF-8.
+    #[error("the index is not UTF-8")]
     NotUtf8,
-    /// JSON that is not well-formed, or not of the schema of an index.
+    #[error("{}", .0.message())]
     Json(JsonFault),
-    /// The index lists a tensor twice.
+    #[error("duplicate name")]
     RepeatedName,
-    /// The index is above the limit.
+    #[error("the index has {byte_len} bytes, the limit is {limit}")]
     IndexTooLong { byte_len: u64, limit: u64 },
-    /// A shard lacks a tensor that the index says it has.
+    #[error("missing from the shard {shard:?}, where the index lists it")]
     NotInShard { shard: String },
-    /// Two shards have a tensor that the index does not list.
+    #[error("duplicate name: in both {first:?} and {second:?}, and not in the index")]
     Ambiguous { first: String, second: String },
-    /// The index names something other than a file of its own folder.
+    #[error("{name:?} is not the name of a file in the folder of the index")]
     ShardName { name: String },
-    /// A shard is of another kind than those before it.
+    #[error("the shard {name:?} is a file of the kind {found}, the first shard is not")]
     ShardKind { name: String, found: &'static str },
-    /// The index names a file that is not there, or is no file.
+    #[error("the shard {name:?} is missing; put it beside the index")]
     NoShard { name: String },
 }
 
-impl Violation {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Malformed
-    }
-
-    fn code(&self) -> &'static str {
-        match self {
+impl From<Violation> for zt::Error {
+    fn from(violation: Violation) -> Self {
+        let code = match violation {
             Violation::ShardName { .. } | Violation::NoShard { .. } => "path",
             _ => "header",
-        }
-    }
-}
-
-is_an_error!(Violation);
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Violation::NotUtf8 => f.write_str("the header is not UTF-8"),
-            Violation::Json(fault) => f.write_str(&fault.message()),
-            Violation::RepeatedName => f.write_str("two tensors have this name"),
-            Violation::IndexTooLong { byte_len, limit } => write!(
-                f,
-                "the index is {byte_len} bytes long, the limit is {limit}"
-            ),
-            Violation::NotInShard { shard } => write!(
-                f,
-                "the index says it is in {shard:?}, which does not have it"
-            ),
-            Violation::Ambiguous { first, second } => {
-                write!(f, "in both {first:?} and {second:?}, and not in the index")
-            }
-            Violation::ShardName { name } => write!(
-                f,
-                "{name:?} is not the name of a file in the folder of the index"
-            ),
-            Violation::ShardKind { name, found } => write!(
-                f,
-                "the shard {name:?} is a file of {found}, and others are not"
-            ),
-            Violation::NoShard { name } => write!(f, "the shard {name:?} is not there"),
-        }
+        };
+        zt::Error::new(ErrorKind::Malformed, code, violation)
     }
 }
