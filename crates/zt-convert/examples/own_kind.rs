@@ -37,7 +37,7 @@ impl FileKind for Vec1 {
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
         let mut builder = opening.builder(VEC1);
         let vectors = vectors(&source, builder.limits().name_len)?;
-        // From here on the file is ranges of the source: nothing is copied.
+        // Components are ranges of the source: nothing is copied.
         let source = builder.source(source);
         for (name, span) in vectors {
             let data = Component::new(DType::F32, Blob::raw(span));

@@ -1,4 +1,4 @@
-//! Into a `.zt` file that is there.
+//! Adds the objects of other files to an existing `.zt` file.
 
 use std::collections::HashSet;
 
@@ -11,14 +11,13 @@ use crate::native::{ZT, write_objects};
 use crate::{Kinds, output};
 
 impl Kinds {
-    /// Adds the objects of all `inputs`, in their order and that of their data, to a file that is being
-    /// edited. Whoever has called this commits the edit, or drops it and with it all that was added.
+    /// Adds the objects of all `inputs`, in the order of the inputs and of their data, to a file that is
+    /// being edited. The caller commits the edit; dropping it discards what was added.
     ///
-    /// Attributes and unknown fields that the file lacks are added; those that it has stay. How objects
-    /// are stored is what the edit was begun with: [`ConvertOptions::target`] and
-    /// [`ConvertOptions::write`] have no say. Where they are stored as they are, room for all of them is
-    /// made first. The length in the summary is that of what the file had before, because it is not
-    /// known before the edit is committed.
+    /// Attributes and unknown fields that the file lacks are added; existing ones stay. The options of
+    /// the edit decide how objects are stored: [`ConvertOptions::target`] and [`ConvertOptions::write`]
+    /// are ignored. Space for objects that are stored unchanged is reserved first. The length in the
+    /// summary is the file's length before the edit, because the new one is known after the commit.
     ///
     /// ```
     /// use zt_convert::{ConvertOptions, Input, ZT, append};
@@ -41,11 +40,11 @@ impl Kinds {
     ///
     /// # Errors
     ///
-    /// The fault of any object of an input, and of the file: none is dropped. Code `duplicate-name` for
-    /// a name that is taken; `overwrite` for an input that is the file itself; `lossy` where the file or
-    /// another input has a different value of an attribute, unless that is allowed: then what came first
-    /// stays; `unsupported` for an object without a dense value where that was asked for;
-    /// [`zt::ErrorKind::Io`], for a full disk before anything is changed; [`zt::ErrorKind::Interrupted`].
+    /// The fault of any object of an input or of the file: no object is dropped silently. Code
+    /// `duplicate-name` for a name that the file has already; `overwrite` for an input that is the file
+    /// itself; `lossy` for two values of one attribute, unless losses are allowed and the first value
+    /// stays; `unsupported` for an object without the requested dense value; [`zt::ErrorKind::Io`], for
+    /// a full disk before anything is changed; [`zt::ErrorKind::Interrupted`].
     pub fn append(
         &self,
         inputs: &[Input],
@@ -82,8 +81,8 @@ impl Kinds {
     }
 }
 
-/// How many bytes will be written at least, if they are stored as they are: nothing is counted twice
-/// that may be shared, and nothing of what is changed on the way.
+/// A lower bound of the bytes that will be written, for data that is stored unchanged. Data that may
+/// be shared counts once, data that is converted does not count.
 fn certain_len(inputs: &[Input], options: &ConvertOptions<'_>) -> u64 {
     if options.dense || options.dtype.is_some() {
         return 0;
@@ -95,7 +94,8 @@ fn certain_len(inputs: &[Input], options: &ConvertOptions<'_>) -> u64 {
             let Ok(object) = entry.object() else { continue };
             for (_, component) in &object.components {
                 if seen.insert(component.blob.span) || !options.deduplicate {
-                    total = total.saturating_add(component.blob.decoded_len.unwrap_or(0));
+                    let byte_len = component.blob.decoded_len;
+                    total = total.saturating_add(byte_len.unwrap_or(0));
                 }
             }
         }
@@ -107,9 +107,9 @@ fn certain_len(inputs: &[Input], options: &ConvertOptions<'_>) -> u64 {
 mod tests {
     use super::*;
 
-    /// Room is asked for before anything is written: never for more than is going to be.
+    /// Never more than is written, because the space is reserved first.
     #[test]
-    fn what_is_stored_as_it_is_and_shared_by_none_is_certain() {
+    fn unchanged_data_counts_once_and_converted_data_does_not() {
         let input = |deduplicate| {
             let mut bytes = Vec::new();
             let writing = zt::WriteOptions::new().deduplicate(deduplicate);

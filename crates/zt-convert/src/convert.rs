@@ -1,4 +1,4 @@
-//! From any files to one of another kind, or of the same, stored in another way.
+//! Converts files of any kind to one file of any kind that is written.
 
 use std::fs;
 use std::io::Write;
@@ -12,24 +12,27 @@ use crate::merge::merge;
 use crate::{Kinds, output};
 
 impl Kinds {
-    /// Writes the objects of all `inputs`, in their order and that of their data, as one file of the
-    /// kind `options.target` to `sink`.
+    /// Writes the objects of all `inputs`, in the order of the inputs and of their data, as one file of
+    /// the kind `options.target` to `sink`.
     ///
     /// Attributes are kept; unknown fields too, if the target has room for them. The same inputs
-    /// and options give the same bytes, with any number of threads. Values are streamed: memory does
-    /// not grow with their size, except for [`ConvertOptions::dense`], for the indices of a sparse
-    /// object, which are checked first, and for zstd of old files that do not record its length.
-    /// After an error the sink holds an unfinished file.
+    /// and options give the same bytes, with any number of threads. Values are streamed. Memory grows
+    /// with their size in three cases only: [`ConvertOptions::dense`], the indices of a sparse object,
+    /// and zstd in old files that do not record its decoded length. After an error the sink holds an
+    /// unfinished file.
     ///
     /// # Errors
     ///
-    /// The fault of any object of an input, unless losses are allowed: none is dropped silently.
-    /// Code `overlap` for an input whose blobs overlap beyond [`zt::Limits::overlap`];
-    /// `duplicate-name` for two objects of one name; `lossy`, with the object's name, for what the
-    /// target cannot represent, for two different values of one attribute, also within an input, and
-    /// for a tensor that is in two shards of a set; `unsupported` for a target that is not written,
-    /// and for an object without a dense value if that was asked for; [`zt::ErrorKind::Io`] if the
-    /// sink fails; [`zt::ErrorKind::Interrupted`].
+    /// The fault of any object of an input, unless losses are allowed: no object is dropped silently.
+    ///
+    /// | code | cause |
+    /// | --- | --- |
+    /// | `overlap` | blobs of an input overlap beyond [`zt::Limits::overlap`] |
+    /// | `duplicate-name` | two objects have one name |
+    /// | `lossy` | the target cannot represent the object; an attribute has two values; a tensor is in two shards |
+    /// | `unsupported` | the target cannot be written; an object lacks the requested dense value |
+    ///
+    /// [`zt::ErrorKind::Io`] if the sink fails; [`zt::ErrorKind::Interrupted`].
     pub fn convert(
         &self,
         inputs: &[Input],
@@ -43,12 +46,11 @@ impl Kinds {
         Ok(job.summary)
     }
 
-    /// As [`Kinds::convert`], to a file that appears at `out` whole or not at all: a failure leaves
-    /// neither it nor a temporary file.
+    /// As [`Kinds::convert`], to a file that appears at `out` complete or not at all. A failure leaves
+    /// no temporary file.
     ///
-    /// `overwrite` allows to replace an existing file. An input, or a shard of one, is never
-    /// replaced, also if a symbolic link or, on Unix, a hard link leads to it. A device or a pipe is
-    /// written to.
+    /// `overwrite` allows to replace an existing file. An input, or a shard of one, is never replaced,
+    /// even through a symbolic link or, on Unix, a hard link. A device or a pipe is written to.
     ///
     /// # Errors
     ///
@@ -63,7 +65,7 @@ impl Kinds {
         let out = out.as_ref();
         let write = || {
             output::check(out, inputs, overwrite)?;
-            // What was not there a moment ago stays, should it appear while this works.
+            // A file that appears during the conversion is not replaced.
             let is_there = fs::symlink_metadata(out).is_ok();
             let create = if overwrite || is_there {
                 AtomicFile::create
@@ -89,7 +91,7 @@ pub(crate) struct Target<'k> {
 impl<'k> Target<'k> {
     /// # Errors
     ///
-    /// Options that cannot be obeyed.
+    /// Codes `unsupported` and `misuse`, for options that cannot be used.
     pub(crate) fn new(kinds: &'k Kinds, options: &ConvertOptions<'_>) -> Result<Self> {
         let writer = kinds.writer(options.target)?;
         check_cast(options)?;
@@ -101,7 +103,7 @@ impl<'k> Target<'k> {
         })
     }
 
-    /// Writes one file of what was merged, or of a part of it.
+    /// Writes one file with all merged objects or some of them.
     pub(crate) fn write(
         &self,
         merged: Merged<'_>,

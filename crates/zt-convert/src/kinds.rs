@@ -12,7 +12,7 @@ use crate::sets;
 
 /// The kinds of files that are opened and written.
 ///
-/// [`Kinds::builtin`] has all that this build knows; [`Kinds::with`] adds one of your own.
+/// [`Kinds::builtin`] has all kinds of this build; [`Kinds::with`] adds one of your own.
 ///
 /// ```
 /// let kinds = zt_convert::Kinds::builtin();
@@ -22,9 +22,9 @@ use crate::sets;
 #[derive(Clone)]
 pub struct Kinds(Vec<Arc<dyn FileKind>>);
 
-/// What the bytes of a file say it is.
+/// The kind that a file's bytes show.
 enum Found<'k> {
-    /// The index of a set, read.
+    /// The index of a set, already read.
     Set(sets::IndexFile),
     /// A file of this kind.
     File(&'k dyn FileKind),
@@ -60,7 +60,7 @@ impl Kinds {
         ])
     }
 
-    /// Adds a kind, which is asked before all others. A kind of the same name is replaced.
+    /// Adds a kind, which is tried before all others. It replaces a kind of the same name.
     #[must_use]
     pub fn with(mut self, kind: impl FileKind + 'static) -> Self {
         self.0.retain(|known| known.kind() != kind.kind());
@@ -73,14 +73,14 @@ impl Kinds {
         self.0.iter().map(|kind| &**kind)
     }
 
-    /// The kind of that name; `None` if the table has none.
+    /// The kind with this name, if the table has it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&dyn FileKind> {
         self.iter().find(|kind| kind.kind().as_str() == name)
     }
 
-    /// The kind of an output, by the extension of its path in any case: `.zt`, `.safetensors`. What
-    /// an existing file is, only its bytes tell: see [`Kinds::detect`].
+    /// The kind of an output, by the extension of its path in any case: `.zt`, `.safetensors`. For an
+    /// existing file, ask [`Kinds::detect`], which reads its bytes.
     #[must_use]
     pub fn of_extension(&self, path: &Path) -> Option<Kind> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
@@ -90,7 +90,7 @@ impl Kinds {
 
     /// The kind of a file, by its bytes; `None` if no kind recognises it.
     ///
-    /// A broken file has a kind, too: opening it says what is wrong. A sharded set has the kind of
+    /// A broken file may have a kind, too: opening it gives the error. A sharded set has the kind of
     /// its shards. Reads the first bytes, and all of a text that may be the index of a set.
     ///
     /// # Errors
@@ -111,8 +111,8 @@ impl Kinds {
     ///
     /// # Errors
     ///
-    /// Code `unknown-kind` if no kind recognises it; the rule of its kind that it breaks;
-    /// `unsupported` for a kind that the table does not have; `names` for names that do not fit.
+    /// Code `unknown-kind` if no kind recognises the file; the code of the rule that the file breaks;
+    /// `unsupported` for a kind that the table does not have; `names` for a wrong list of names.
     pub fn open(&self, path: impl AsRef<Path>, options: impl Into<InputOptions>) -> Result<Input> {
         let (path, options) = (path.as_ref(), &options.into());
         let opening = Opening {
@@ -123,13 +123,13 @@ impl Kinds {
         zt::foreign::open_settled(path, open).map_err(|error| error.with_path(path))
     }
 
-    /// Opens a tensor file from any source: bytes in memory, a map, one of your own. Components
-    /// that are plain ranges of it are lent from there.
+    /// Opens a tensor file from any source: bytes in memory, a map, or your own. Components that are
+    /// plain ranges of the source are lent from it.
     ///
     /// # Errors
     ///
-    /// As [`Kinds::open`]; code `unsupported` for the index of a sharded set, whose shards cannot be
-    /// found without a path.
+    /// As [`Kinds::open`]; code `unsupported` for the index of a sharded set, because only a path
+    /// leads to its shards.
     pub fn open_source(
         &self,
         source: impl Source + 'static,
@@ -154,7 +154,7 @@ impl Kinds {
         }
     }
 
-    /// Opens a source as what its bytes look like, whatever kind the options ask for.
+    /// Opens a source as the kind that its bytes show. Ignores the kind in the options.
     pub(crate) fn open_by_bytes(
         &self,
         source: Box<dyn Source>,
@@ -197,7 +197,7 @@ impl Kinds {
         })?)
     }
 
-    /// How files of `kind` are written.
+    /// The writer of files of `kind`.
     ///
     /// # Errors
     ///

@@ -43,9 +43,12 @@
 //! # Ok::<(), zt::Error>(())
 //! ```
 //!
-//! Invariants: the bytes decide what a file is, never its name; nothing in a file is executed or
-//! evaluated; no tensor is dropped silently, neither in reading nor in writing; files are read by
-//! position and never mapped, unless the caller hands in a map as a [`zt::Source`].
+//! Invariants:
+//!
+//! * The bytes decide the kind of a file, never its name.
+//! * Nothing in a file is executed or evaluated.
+//! * No tensor is dropped silently, neither in reading nor in writing.
+//! * Files are read by position and never mapped, unless the caller passes a map as a [`zt::Source`].
 //!
 //! Absent: element formats and arithmetic (they are in `zt-formats`), threads, printing.
 #![forbid(unsafe_code)]
@@ -89,8 +92,8 @@ pub use zt_squizd::{SQUIZD, Squizd};
 #[cfg(feature = "zt2")]
 pub use zt_ztensor2::{ZT2, ZTensor2};
 
-/// Opens the tensor file at `path`, of whatever kind its bytes are; its name does not matter. The
-/// index of a sharded set opens the whole set. [`Kinds::open`] takes options.
+/// Opens the tensor file at `path`. Its bytes decide its kind, not its name. The index of a sharded
+/// set opens the whole set. [`Kinds::open`] takes options.
 ///
 /// # Errors
 ///
@@ -100,8 +103,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<File> {
     Ok(input.into_file())
 }
 
-/// Opens a tensor file from any source: bytes in memory, a map, one of your own.
-/// [`Kinds::open_source`] takes options.
+/// Opens a tensor file from any source: bytes in memory, a map, or your own. [`Kinds::open_source`]
+/// takes options.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Several inputs as one.
+//! Merges several inputs into one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -12,14 +12,15 @@ use zt_foreign::{ConvertOptions, Fault, Incoming, Input, Job, Loss, Merged, disp
 use crate::Kinds;
 use crate::native::ZT;
 
-/// Unites all inputs: checks their objects, joins their attributes, repeats their warnings.
+/// Merges all inputs: checks their objects, joins their attributes, repeats their warnings.
+///
+/// If losses are allowed, the inputs are verified to find faulty objects before anything is written.
 ///
 /// # Errors
 ///
-/// A faulty object's fault, unless losses are allowed: then the input is verified, to find what is
-/// at fault before anything is written. Code `overlap` for blobs that would be written many times
-/// over; `duplicate-name` for two objects of one name; `lossy` for two values of one attribute, and
-/// for what reading an input has lost, unless that is allowed.
+/// The fault of an object, unless losses are allowed. Code `overlap` for blobs that would be written
+/// many times; `duplicate-name` for two objects of one name; `lossy` for two values of one attribute
+/// and for data that the reader of an input skipped, unless losses are allowed.
 pub(crate) fn merge<'i>(
     kinds: &Kinds,
     inputs: &'i [Input],
@@ -108,8 +109,8 @@ fn add_objects<'i>(
     Ok(())
 }
 
-/// Repeats the warnings about the inputs, except that parts of a set are missing once the set is
-/// whole. What a reader has passed over is a loss.
+/// Repeats the warnings about the inputs, except that parts are missing if the set is complete. Data
+/// that a reader skipped is a loss.
 fn repeat_warnings(inputs: &[Input], is_whole_set: bool, job: &mut Job<'_>) -> Result<()> {
     for input in inputs {
         for mut warning in input.file().warnings() {
@@ -123,7 +124,7 @@ fn repeat_warnings(inputs: &[Input], is_whole_set: bool, job: &mut Job<'_>) -> R
                 WarningKind::Part if is_whole_set => continue,
                 _ => {}
             }
-            // Of several files, nothing else says which.
+            // With several inputs, the message has to name the file.
             if let (Some(path), None, [_, _, ..]) = (input.path(), &warning.object, inputs) {
                 warning.message = format!("{}: {}", path.display(), warning.message);
             }
@@ -133,13 +134,12 @@ fn repeat_warnings(inputs: &[Input], is_whole_set: bool, job: &mut Job<'_>) -> R
     Ok(())
 }
 
-/// What is wrong with objects beyond what their metadata shows.
+/// Faults of objects that their metadata does not show.
 enum Damage {
-    /// Known of all, by name: damage that shows once an object is half written comes too late to
-    /// leave it out.
+    /// All faults, by name: a fault found while an object is written comes too late to skip it.
     Known(HashMap<String, Error>),
-    /// Bytes are checked while they are written, and the first fault ends the work. Only what is
-    /// written without a look at it, indices, is checked before.
+    /// Bytes are checked while they are written, and the first fault ends the conversion. Indices are
+    /// checked before, because they are written unchecked.
     Met,
 }
 
@@ -160,7 +160,7 @@ impl Damage {
         let mut faults = HashMap::new();
         for problem in file.verify(&verify)?.problems {
             if problem.kind() == ErrorKind::Io || problem.code() == "allocation" {
-                return Err(problem); // The object may be as good as any.
+                return Err(problem); // The object need not be faulty.
             }
             let Some(name) = problem.object().map(str::to_owned) else {
                 continue;
@@ -185,11 +185,11 @@ impl Damage {
     }
 }
 
-/// The union of maps: of a key with two values, the first is kept and the second is a loss.
+/// The union of maps. The first value of a key is kept; a different second value is a loss.
 #[derive(Default)]
 struct Union {
     pairs: Vec<(Value, Value)>,
-    /// By the CBOR of the key, which may be any value.
+    /// Positions in `pairs`, by the CBOR of the key, which may be any value.
     places: HashMap<Vec<u8>, usize>,
 }
 
@@ -218,11 +218,11 @@ impl Union {
     }
 }
 
-/// The union of maps; of a key with two values, the first stays.
+/// The union of maps. The first value of a key is kept.
 ///
 /// # Errors
 ///
-/// Code `lossy` for two values, unless that is allowed.
+/// Code `lossy` for two values of a key, unless losses are allowed.
 pub(crate) fn united(
     maps: impl IntoIterator<Item = Attributes>,
     job: &mut Job<'_>,

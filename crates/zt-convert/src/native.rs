@@ -2,16 +2,16 @@
 
 use zt::foreign::Kind;
 use zt::formats::element_count;
-use zt::{Result, Source};
+use zt::{Error, Result, Source};
 use zt_foreign::{
-    Fault, FileKind, FileWriter, Incoming, Input, Job, Merged, Opening, Outgoing, Probe, Sink,
-    outgoing::Shares,
+    Fault, FileKind, FileWriter, Incoming, Input, Job, Loss, Merged, Opening, Outgoing, Probe,
+    Sink, outgoing::Shares,
 };
 
-/// `.zt` files.
+/// The kind of `.zt` files.
 pub const ZT: Kind = Kind::ZT;
 
-/// The kind of `.zt` files.
+/// Recognises, opens and writes `.zt` files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Zt;
 
@@ -59,21 +59,25 @@ impl FileWriter for Zt {
             object.decode(job.options.dtype);
         }
         let (tensor, registry) = (incoming.tensor, incoming.registry);
+        let mut total = Some(0u64);
         if let Some((dtype, logical_type)) = object.dense_type()
             && let Ok(Some(value_len)) = registry.value_len(dtype, logical_type.as_deref())
             && let Some(count) = element_count(tensor.shape())
         {
-            return Ok(Some(count.saturating_mul(value_len)));
+            total = count.checked_mul(value_len);
+        } else {
+            for (role, _) in &object.object().components {
+                let byte_len = tensor.decoded_len(role)?;
+                total = total.and_then(|total| total.checked_add(byte_len));
+            }
         }
-        let mut total = 0u64;
-        for (role, _) in &object.object().components {
-            total = total.saturating_add(tensor.decoded_len(role)?);
-        }
-        Ok(Some(total))
+        let (target, loss) = (ZT, Loss::Shape);
+        let overflow = || Error::from(Fault::Lossy { target, loss }).with_object(tensor.name());
+        Ok(Some(total.ok_or_else(overflow)?))
     }
 }
 
-/// Writes objects one after the other, copies of components once.
+/// Writes objects one after the other. Identical components are written once.
 pub(crate) fn write_objects(
     objects: &[Incoming<'_>],
     writer: &mut zt::Writer<'_>,

@@ -1,4 +1,4 @@
-//! What may be written over, and what never.
+//! Decides which existing files an output may replace.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +6,7 @@ use std::path::Path;
 use zt::Result;
 use zt_foreign::{Fault, Input};
 
-/// Refuses an output that is one of the files that are read, and, unless `overwrite`, one that
-/// exists.
+/// Refuses an output that is an input, and, unless `overwrite`, one that exists.
 ///
 /// # Errors
 ///
@@ -16,16 +15,16 @@ pub(crate) fn check(out: &Path, inputs: &[Input], overwrite: bool) -> Result<()>
     check_is_no_input(out, inputs)?;
     match fs::metadata(out) {
         Ok(there) if there.is_dir() => Err(Fault::NoFile.into()),
-        // A device is written to, not over.
+        // A device is written to and not replaced.
         Ok(there) if !there.is_file() => Ok(()),
-        // A link that leads nowhere would be replaced, so it counts.
+        // A broken link would be replaced, so it counts.
         _ if !overwrite && fs::symlink_metadata(out).is_ok() => Err(Fault::Exists.into()),
         _ => Ok(()),
     }
 }
 
-/// As [`check`], of a name that a file which is written elsewhere is to have: what has it is taken
-/// away, and so has to be a file or a link. Whether there is one.
+/// As [`check`], for a file of a set, which is written elsewhere and renamed to `out`. Only a file or
+/// a link can be replaced so. Returns whether `out` exists.
 ///
 /// # Errors
 ///
@@ -35,22 +34,23 @@ pub(crate) fn check_name(out: &Path, inputs: &[Input], overwrite: bool) -> Resul
     let Ok(there) = fs::symlink_metadata(out) else {
         return Ok(false);
     };
-    match there.is_file() || there.is_symlink() {
-        false => Err(Fault::NoFile.into()),
-        true if !overwrite => Err(Fault::Exists.into()),
-        true => Ok(true),
+    if !there.is_file() && !there.is_symlink() {
+        return Err(Fault::NoFile.into());
     }
+    if !overwrite {
+        return Err(Fault::Exists.into());
+    }
+    Ok(true)
 }
 
-/// Refuses a file to be changed that is one of those that are read.
+/// Refuses to change a file that is an input.
 ///
 /// # Errors
 ///
 /// Code `overwrite`.
 pub(crate) fn check_is_no_input(path: &Path, inputs: &[Input]) -> Result<()> {
     if fs::metadata(path).is_err() {
-        // Nothing is there that could be an input: of sets there are many files on both sides, and
-        // each need not be compared with each.
+        // A missing file is no input. Sets have many files, so comparing all pairs would be slow.
         return Ok(());
     }
     let mut read = inputs.iter().flat_map(Input::paths);
@@ -63,8 +63,8 @@ pub(crate) fn check_is_no_input(path: &Path, inputs: &[Input]) -> Result<()> {
     }
 }
 
-/// Whether two paths lead to one file. Links of either sort are followed. False where either cannot be
-/// looked at.
+/// Whether two paths lead to one file, through hard or symbolic links too. `false` if either cannot be
+/// examined.
 #[cfg(unix)]
 #[must_use]
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
@@ -73,9 +73,8 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((identity(a), identity(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// Whether two paths lead to one file. Hard links cannot be told from copies here; as outputs
-/// appear by renaming, writing over one leaves the other as it was. False where either cannot be looked
-/// at.
+/// Whether two paths lead to one file. Hard links look like copies here, which is safe: an output
+/// appears by renaming, so the other link keeps its data. `false` if either cannot be examined.
 #[cfg(not(unix))]
 #[must_use]
 pub fn is_same_file(a: &Path, b: &Path) -> bool {

@@ -1,4 +1,4 @@
-//! Objects of any files, added to a `.zt` that is there.
+//! Objects of any files, added to an existing `.zt` file.
 #![cfg(feature = "safetensors")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use zt::{Attributes, Dense, File, OpenOptions, Value, VerifyOptions, WriteOptions, Writer};
 use zt_convert::{ConvertOptions, Input, SAFETENSORS, Summary, ZT, append};
 
-/// A `.zt` file of objects of one value each, with attributes.
+/// A `.zt` file with objects of one value each, and attributes.
 fn file(folder: &Path, name: &str, values: &[(&str, f32)], attributes: &[(&str, u64)]) -> PathBuf {
     let path = folder.join(name);
     let mut writer = Writer::create(&path).unwrap();
@@ -42,7 +42,7 @@ fn first_value(file: &File, name: &str) -> f32 {
 }
 
 #[test]
-fn objects_and_what_the_file_lacks_of_attributes_are_added() {
+fn objects_and_missing_attributes_are_added() {
     let dir = tempfile::tempdir().unwrap();
     let old = file(dir.path(), "old.zt", &[("a", 1.0)], &[("x", 1)]);
     let one = file(dir.path(), "one.zt", &[("b", 2.0), ("c", 3.0)], &[("y", 2)]);
@@ -73,7 +73,7 @@ fn objects_and_what_the_file_lacks_of_attributes_are_added() {
 }
 
 #[test]
-fn nothing_is_changed_where_something_is_refused() {
+fn the_file_is_unchanged_after_a_refusal() {
     let dir = tempfile::tempdir().unwrap();
     let old = file(dir.path(), "old.zt", &[("a", 1.0)], &[("x", 1)]);
     let before = std::fs::read(&old).unwrap();
@@ -116,7 +116,7 @@ fn nothing_is_changed_where_something_is_refused() {
 }
 
 #[test]
-fn a_different_value_is_left_out_where_that_is_allowed() {
+fn a_different_value_is_left_out_if_losses_are_allowed() {
     let dir = tempfile::tempdir().unwrap();
     let old = file(dir.path(), "old.zt", &[("a", 1.0)], &[("x", 1)]);
     let other = file(dir.path(), "b.zt", &[("b", 1.0)], &[("x", 2), ("y", 3)]);
@@ -131,7 +131,7 @@ fn a_different_value_is_left_out_where_that_is_allowed() {
 }
 
 #[test]
-fn values_are_stored_as_the_edit_says_and_changed_as_the_options_say() {
+fn the_edit_decides_storage_and_the_options_decide_casts() {
     let dir = tempfile::tempdir().unwrap();
     let old = file(dir.path(), "old.zt", &[("a", 1.0)], &[]);
     let other = file(dir.path(), "b.zt", &[("b", 1.5)], &[]);
@@ -150,7 +150,7 @@ fn values_are_stored_as_the_edit_says_and_changed_as_the_options_say() {
     assert_eq!(
         data("a").dtype,
         Some(zt::DType::F32),
-        "what was there stays"
+        "the first value stays"
     );
     assert_eq!(data("b").dtype, Some(zt::DType::BF16));
     assert_eq!(data("b").blob.encoding, zt::Encoding::Zstd);
@@ -171,7 +171,7 @@ fn values_are_stored_as_the_edit_says_and_changed_as_the_options_say() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_as_a_whole_is_not_added_to() {
+fn nothing_is_added_to_a_file_with_faults() {
     let dir = tempfile::tempdir().unwrap();
     let old = file(dir.path(), "old.zt", &[("a", 1.0), ("b", 1.0)], &[]);
     let mut bytes = std::fs::read(&old).unwrap();

@@ -1,4 +1,4 @@
-//! Every file of `conformance/corpus/foreign/safetensors` does as its JSON says.
+//! Every file of `conformance/corpus/foreign/safetensors` behaves as its JSON requires.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![cfg(feature = "safetensors")]
 
@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use zt::{ErrorKind, File, HashOptions, Memory, OpenOptions};
 use zt_convert::{SAFETENSORS, detect};
 
-/// A case: its name, its truth, and the file to open.
+/// A case: its name, its JSON, and the file to open.
 struct Case {
     name: String,
     truth: Json,
@@ -97,7 +97,7 @@ fn check_objects(case: &Case, file: &File) {
 }
 
 #[test]
-fn files_of_real_writers_read_as_their_truth_says() {
+fn files_of_real_writers_read_as_their_json_requires() {
     for case in cases_that("read") {
         let file = zt_convert::Kinds::builtin()
             .open(&case.path, OpenOptions::new().strict(true))
@@ -117,10 +117,10 @@ fn files_of_real_writers_read_as_their_truth_says() {
 }
 
 #[test]
-fn elements_without_a_dtype_are_refused_by_name_and_hide_no_neighbour() {
+fn elements_without_a_dtype_are_a_fault_of_their_object_alone() {
     let mut cases = cases_that("partial");
     assert_eq!(cases.len(), 3);
-    // Its elements are read, and as the truth says of those that may be.
+    // Elements with a dtype are read as the JSON requires.
     let exponents = cases.iter().position(|case| case.name == "torch_e8m0");
     let mut exponents = cases.remove(exponents.unwrap());
     exponents.truth["objects"]["odd"] = exponents.truth["optional"]["odd"].clone();
@@ -167,7 +167,7 @@ fn broken_files_are_refused_with_their_rule() {
     for case in cases {
         let error = zt_convert::open(&case.path).unwrap_err();
         let expected = match case.name.as_str() {
-            // Nothing in these says what they were meant to be.
+            // These files have no sign of their kind.
             "bad_empty_file" | "bad_seven_bytes" => "unknown-kind",
             "sharded_absent_tensor" => "header",
             name if name.starts_with("sharded") => "path",

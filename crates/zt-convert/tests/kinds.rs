@@ -1,5 +1,4 @@
-//! The kinds of files that this build knows, how a file is told to be of one, and what is said where
-//! it is of none.
+//! The kinds of this build, how files are recognised, and the errors of unknown kinds.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
@@ -15,7 +14,7 @@ fn every_kind_is_found_by_its_name_and_by_its_extension() {
         assert_eq!(kinds.get(kind.as_str()).unwrap().kind(), kind);
         for extension in known.extensions() {
             let path = format!("folder/model.{}", extension.to_ascii_uppercase());
-            // Files of zTensor 2 end like ours, which are the ones that are written.
+            // Files of zTensor 2 have the extension of `.zt`, which are written.
             let expected = if *extension == "zt" { ZT } else { kind };
             assert_eq!(kinds.of_extension(path.as_ref()), Some(expected));
         }
@@ -27,9 +26,9 @@ fn every_kind_is_found_by_its_name_and_by_its_extension() {
     assert!(kinds.get("punch-cards").is_none());
 }
 
-/// What is only read is refused before anything is written, and the message lists what can be.
+/// The error comes before anything is written, and lists the kinds that can be written.
 #[test]
-fn a_kind_that_is_not_written_is_refused() {
+fn a_kind_without_a_writer_is_refused_as_target() {
     for known in Kinds::builtin().iter() {
         let mut out = Vec::new();
         let result = convert(&[], &mut out, &ConvertOptions::new(known.kind()));
@@ -49,8 +48,8 @@ fn a_kind_that_is_not_written_is_refused() {
 }
 
 #[test]
-fn a_file_of_no_kind_is_said_to_be_none() {
-    // An archive of no arrays, behind something else: alone, it is one of NumPy's.
+fn a_file_of_no_kind_is_refused() {
+    // An empty archive after other data. Alone, it would be an npz file.
     let archive = b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     let behind = [&b"#!/bin/sh\n"[..], archive].concat();
     for bytes in [&b""[..], b"Dear all,", &behind] {
@@ -59,26 +58,26 @@ fn a_file_of_no_kind_is_said_to_be_none() {
         let error = zt_convert::open_source(source).unwrap_err();
         let found = (error.kind(), error.code());
         assert_eq!(found, (ErrorKind::Unsupported, "unknown-kind"));
-        let said = error.to_string();
+        let message = error.to_string();
         assert!(
             Kinds::builtin()
                 .iter()
-                .all(|known| said.contains(known.kind().as_str()))
+                .all(|known| message.contains(known.kind().as_str()))
         );
     }
 }
 
-/// A set is told by a key that may be anywhere in the first megabyte of its index.
+/// The key that identifies an index may be anywhere in its first megabyte.
 #[cfg(feature = "safetensors")]
 #[test]
-fn an_index_is_known_wherever_its_map_begins() {
+fn an_index_is_recognised_wherever_its_map_begins() {
     const PIECE: usize = 64 << 10;
     for at in [10, PIECE - 5, PIECE, 3 * PIECE - 5] {
         let padding = "x".repeat(at);
         let index = format!(r#"{{"metadata":"{padding}","weight_map":{{"w":"a.safetensors"}}}}"#);
         let kind = detect(&Memory::new(index.clone().into_bytes())).unwrap();
         assert_eq!(kind, Some(zt_convert::SAFETENSORS));
-        // Its shards lie beside it, and this one lies nowhere.
+        // Without a path, its shards cannot be found.
         let source = Memory::new(index.into_bytes());
         let error = zt_convert::open_source(source).unwrap_err();
         assert_eq!(error.code(), "unsupported");
@@ -86,14 +85,14 @@ fn an_index_is_known_wherever_its_map_begins() {
 }
 
 #[test]
-fn a_list_of_names_is_a_name_a_line() {
+fn a_list_of_names_has_a_name_on_each_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("names.txt");
     fs::write(&path, "a.weight\r\n\n  b c \nd").unwrap();
     let names = Names::read(&path).unwrap();
     assert_eq!(names.iter().collect::<Vec<_>>(), ["a.weight", "b c", "d"]);
 
-    // As editors on Windows begin a text; a second one is of the name.
+    // Editors on Windows write a byte order mark. A second one is part of the name.
     fs::write(&path, "\u{FEFF}\u{FEFF}a\nb").unwrap();
     let names = Names::read(&path).unwrap();
     assert_eq!(names.iter().collect::<Vec<_>>(), ["\u{FEFF}a", "b"]);
@@ -115,9 +114,9 @@ fn a_list_of_names_is_a_name_a_line() {
     assert_eq!(refused().0, ErrorKind::Io);
 }
 
-/// A file under the name of another kind is opened as what it is.
+/// The extension of another kind is ignored.
 #[test]
-fn inputs_say_what_they_are() {
+fn inputs_have_the_kind_of_their_bytes() {
     let mut bytes = Vec::new();
     zt::Writer::new(&mut bytes).unwrap().finish().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -129,7 +128,7 @@ fn inputs_say_what_they_are() {
     assert_eq!(input.file().kind(), ZT);
 }
 
-/// Others have the magic of SLM1, too.
+/// Other files have the magic of SLM1, too.
 #[cfg(feature = "slm1")]
 #[test]
 fn a_file_of_slm1_has_its_version_and_a_header_of_its_length() {
@@ -145,10 +144,10 @@ fn a_file_of_slm1_has_its_version_and_a_header_of_its_length() {
     }
 }
 
-/// As torch wrote them before 0.1.10, and no other.
+/// torch wrote such files before 0.1.10.
 #[cfg(feature = "pytorch")]
 #[test]
-fn a_tar_of_torch_is_told_and_any_other_is_of_no_kind() {
+fn a_tar_of_torch_is_recognised_and_no_other_tar() {
     for (name, magic, is_ours) in [
         (&b"storages\0"[..], &b"ustar"[..], true),
         (b"model.bin\0", b"ustar", false),
@@ -169,10 +168,10 @@ fn a_tar_of_torch_is_told_and_any_other_is_of_no_kind() {
     }
 }
 
-/// What is no archive, and has none behind it, is read as the pickle that it is said to be.
+/// A file that is no archive, and has none after it, is read as a pickle.
 #[cfg(feature = "pytorch")]
 #[test]
-fn what_is_said_to_be_of_torch_is_a_pickle_or_an_archive() {
+fn a_file_opened_as_pytorch_is_a_pickle_or_an_archive() {
     let mut options = zt_convert::InputOptions::default();
     options.kind = Some(zt_convert::PYTORCH);
     let error = zt_convert::Kinds::builtin()

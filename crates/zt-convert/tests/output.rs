@@ -1,4 +1,4 @@
-//! Where a conversion writes, and where it never does.
+//! Outputs that a conversion writes, and files that it never replaces.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
@@ -54,7 +54,7 @@ fn an_output_appears_whole() {
 }
 
 #[test]
-fn an_output_that_exists_is_replaced_on_request_alone() {
+fn an_existing_output_is_replaced_only_on_request() {
     let (folder, _, input) = folder();
     let out = folder.path().join("b.zt");
     fs::write(&out, "mine").unwrap();
@@ -131,7 +131,7 @@ fn a_failure_leaves_neither_output_nor_temporary_file() {
     );
     assert_eq!(names(&folder), ["a.zt"]);
 
-    // With an older output, which stays.
+    // An existing output stays.
     fs::write(&out, "mine").unwrap();
     assert!(convert_to_path(&inputs, &out, true, &options).is_err());
     assert_eq!(fs::read(&out).unwrap(), b"mine");
@@ -139,7 +139,7 @@ fn a_failure_leaves_neither_output_nor_temporary_file() {
 }
 
 #[test]
-fn damage_of_an_input_is_the_inputs_and_leaves_nothing() {
+fn a_damaged_input_is_named_and_leaves_no_output() {
     let (folder, path, _) = folder();
     let mut bytes = fs::read(&path).unwrap();
     bytes[5000] ^= 1;
@@ -173,7 +173,7 @@ fn progress_counts_the_bytes_of_values() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_the_systems_error() {
+fn a_missing_folder_is_an_io_error() {
     let (folder, _, input) = folder();
     let error = to(&folder.path().join("none/b.zt"), &input, false).unwrap_err();
     assert_eq!(error.code(), "io");
@@ -191,10 +191,10 @@ fn kinds_are_recognised_by_bytes_and_not_by_names() {
 }
 
 #[test]
-fn a_file_of_no_known_kind_says_what_it_begins_with() {
+fn the_error_of_an_unknown_kind_shows_the_first_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.zt");
-    for (text, says) in [
+    for (text, part) in [
         ("Dear all,", r#""Dear all""#),
         ("", "empty"),
         ("\0\u{1}", r#"\x00\x01"#),
@@ -207,7 +207,7 @@ fn a_file_of_no_known_kind_says_what_it_begins_with() {
         );
         assert_eq!(error.path(), Some(path.as_path()));
         assert!(
-            error.message().contains(says) && error.message().contains("zt"),
+            error.message().contains(part) && error.message().contains("zt"),
             "{error}"
         );
     }
@@ -234,15 +234,15 @@ fn a_file_of_no_known_kind_says_what_it_begins_with() {
 }
 
 #[test]
-fn texts_that_are_no_index_are_of_no_kind() {
+fn texts_other_than_an_index_have_no_kind() {
     for text in ["{}", r#"{"weights": {}}"#, r#"["weight_map"]"#, "{"] {
         assert_eq!(detect(&zt::Memory::new(text)).unwrap(), None, "{text}");
     }
 }
 
-/// Whoever says so by `overwrite` wants that file, whenever it came to be there.
+/// With `overwrite`, it does not matter when the file appeared.
 #[test]
-fn a_file_that_appears_meanwhile_is_replaced_on_request_alone() {
+fn a_file_that_appears_meanwhile_is_replaced_only_on_request() {
     let (folder, _, input) = folder();
     let inputs = [input];
     for overwrite in [false, true] {
@@ -262,16 +262,16 @@ fn a_file_that_appears_meanwhile_is_replaced_on_request_alone() {
     }
 }
 
-/// It is written to, not over.
+/// A device is written to and not replaced.
 #[cfg(unix)]
 #[test]
-fn a_device_needs_no_leave_to_overwrite() {
+fn a_device_is_written_to_without_overwrite() {
     let (_folder, _, input) = folder();
     let summary = to(Path::new("/dev/null"), &input, false).unwrap();
     assert!(summary.byte_len > 2_000_000);
 }
 
-/// The last bytes are written when all is done, and may find the disk full.
+/// The disk may be full when the last bytes are flushed.
 #[test]
 fn a_sink_that_fails_at_the_end_is_an_error() {
     struct Full {

@@ -1,8 +1,7 @@
-//! What other readers of these kinds were seen to get wrong, `ztensor` 1.2.3 and 2.1 among them, on
-//! files that the kinds' own libraries wrote: each is a test here, `never::` and what
-//! went wrong.
+//! Faults of other readers, such as `ztensor` 1.2.3 and 2.1, on files from each kind's own library.
+//! Each fault is a test here: `never::` and the fault.
 //!
-//! | kind | what was seen | test |
+//! | kind | fault | test |
 //! | --- | --- | --- |
 //! | safetensors | one FP8, F4 or complex tensor closes the whole file (1.2.3, 2.1) | `one_strange_tensor_closes_a_safetensors_file` |
 //! | safetensors | `__metadata__` is dropped (1.2.3) | `the_metadata_of_safetensors_is_dropped` |
@@ -17,7 +16,7 @@
 //! | onnx | values are copied when the model is opened (2.1) | `opening_an_onnx_model_reads_its_values` |
 //! | all | an output that is an input destroys it (2.1) | `output.rs`: `an_input_is_never_overwritten` |
 //! | all | a conversion that fails leaves a stub behind (1.2.3) | `output.rs`: `a_failure_leaves_neither_output_nor_temporary_file` |
-//! | all | the ending decides what a file is (1.2.3) | `output.rs`: `kinds_are_recognised_by_bytes_and_not_by_names` |
+//! | all | the extension decides the kind of a file (1.2.3) | `output.rs`: `kinds_are_recognised_by_bytes_and_not_by_names` |
 //!
 //! GGUF has its own in `gguf.rs`.
 #![cfg(all(feature = "npy", feature = "onnx", feature = "safetensors"))]
@@ -47,8 +46,8 @@ fn truth(kind: &str, name: &str) -> Json {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// Opens a file, holds every object that its truth has to shape, type and values, and gives it back
-/// with what may be refused of it.
+/// Opens a file and checks the shape, type and values of every object in its JSON. Returns the file
+/// with the objects that may be refused.
 fn right(kind: &str, name: &str) -> (File, Vec<String>) {
     let file = zt_convert::open(path(kind, name)).unwrap();
     let truth = truth(kind, name);
@@ -79,7 +78,7 @@ fn right(kind: &str, name: &str) -> (File, Vec<String>) {
     (file, refused.map(|(name, _)| name.clone()).collect())
 }
 
-/// Whether the file has elements of that type.
+/// Whether the file has elements of this type.
 fn has_type(file: &File, name: &str) -> bool {
     let entries = file.entries();
     let mut objects = entries.iter().filter_map(|entry| entry.object().ok());
@@ -89,7 +88,7 @@ fn has_type(file: &File, name: &str) -> bool {
     })
 }
 
-/// Counts what is read.
+/// Counts the bytes that are read.
 struct Counted {
     bytes: Vec<u8>,
     read: Arc<AtomicU64>,
@@ -106,7 +105,7 @@ impl Source for Counted {
     }
 }
 
-/// What went wrong elsewhere never does here.
+/// Faults of other readers, which this one does not have.
 mod never {
     use super::*;
 
@@ -156,7 +155,7 @@ mod never {
         ];
         for name in dtypes.into_iter().chain(["complex64", "complex128"]) {
             let name = format!("dtype_big_{name}");
-            // The descr of the file, so that the case is what it is meant to be.
+            // The descr of the file shows that the case tests its subject.
             assert!(fs::read(path("npy", &name)).unwrap()[10..].starts_with(b"{'descr': '>"));
             right("npy", &name);
         }
@@ -237,7 +236,7 @@ mod never {
 
     #[test]
     fn opening_an_onnx_model_reads_its_values() {
-        // Of both: a name, a data type and a million values, in raw_data and in int32_data.
+        // Both have a name, a data type and a million values: in raw_data and in int32_data.
         let count = 1u32 << 20;
         let length = b"\x80\x80\x40"; // 2^20
         let tensor = |name: u8, field: u8| {

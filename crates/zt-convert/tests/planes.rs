@@ -1,4 +1,4 @@
-//! To planes and back: the same bytes, whatever way they take.
+//! Conversion to planes and back gives the same bytes.
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
@@ -13,7 +13,7 @@ use zt::{
 };
 use zt_convert::{ConvertOptions, Input, ZT, convert};
 
-/// Bytes of elements whose upper ones are alike, as those of weights are.
+/// Elements with similar upper bytes, as weights have.
 fn weights(dtype: DType, count: usize) -> Vec<u8> {
     let random = |at: usize| {
         (at as u64 + 1)
@@ -28,7 +28,7 @@ fn weights(dtype: DType, count: usize) -> Vec<u8> {
     (0..count).flat_map(element).collect()
 }
 
-/// Large and small, of every type that has planes and of some that have none.
+/// Large and small objects, of every type with planes and of some without.
 fn model(options: WriteOptions) -> File {
     let mut bytes = Vec::new();
     let mut writer = options.to_writer(&mut bytes).unwrap();
@@ -75,19 +75,19 @@ fn to_planes() -> ConvertOptions<'static> {
     options
 }
 
-/// However many passes there are over the values.
+/// Progress does not depend on the number of passes over the values.
 #[test]
 fn progress_counts_each_value_once() {
-    let told = AtomicU64::new(0);
+    let counted = AtomicU64::new(0);
     let count = |bytes| {
-        told.fetch_add(bytes, Ordering::Relaxed);
+        counted.fetch_add(bytes, Ordering::Relaxed);
         ControlFlow::Continue(())
     };
     let mut options = to_planes();
     options.progress = Some(zt::Progress::new(&count));
     let inputs = [Input::from(model(WriteOptions::new()))];
     let summary = convert(&inputs, std::io::sink(), &options).unwrap();
-    assert_eq!(told.into_inner(), summary.bytes);
+    assert_eq!(counted.into_inner(), summary.bytes);
 }
 
 fn content(file: &File) -> [u8; 32] {
@@ -105,7 +105,7 @@ const PLANES: &str = "zt.planes/1";
 const SPLIT: [&str; 7] = [PLANES, PLANES, PLANES, PLANES, "dense", "dense", PLANES];
 
 #[test]
-fn what_was_split_comes_back_from_any_encoding() {
+fn split_values_come_back_from_any_encoding() {
     let zstd = WriteOptions::new().compression(Compression::Zstd(1));
     for options in [WriteOptions::new(), zstd] {
         let plain = model(options);
@@ -120,7 +120,7 @@ fn what_was_split_comes_back_from_any_encoding() {
         assert_eq!(content(&back), content(&plain));
         assert_eq!(formats(&back), ["dense"; 7]);
 
-        // Planes are kept as they are, where nothing is asked for: compressed, while others are raw.
+        // Without options, planes stay compressed, while other objects become raw.
         let raw = to(&ConvertOptions::new(ZT), &planes);
         assert!(raw.len() < bytes.len() + 20_000, "{}", raw.len());
         let kept = File::from_bytes(raw).unwrap();
@@ -132,7 +132,7 @@ fn what_was_split_comes_back_from_any_encoding() {
 }
 
 #[test]
-fn attributes_go_along_and_come_back() {
+fn attributes_are_kept_both_ways() {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
     let values = weights(DType::F32, 8000);
@@ -155,7 +155,7 @@ fn attributes_go_along_and_come_back() {
     assert_eq!(content(&back), content(&plain));
 }
 
-/// Values of planes are cast as those of dense objects are.
+/// Values of planes are cast like the values of dense objects.
 #[test]
 fn planes_are_cast() {
     let plain = model(WriteOptions::new());
@@ -170,7 +170,7 @@ fn planes_are_cast() {
         let [a, b] = [&expected, &found].map(|file| file.tensor(entry.name()).unwrap().to_dense());
         assert!(a.unwrap() == b.unwrap(), "{}", entry.name());
     }
-    // What is small after the cast is not worth it.
+    // Small objects are not split after the cast.
     let split = formats(&cast(to_planes(), &planes));
     assert_eq!(split[..4], [PLANES, PLANES, "dense", PLANES]);
 }
@@ -194,7 +194,7 @@ fn safetensors_come_back_byte_for_byte() {
     let opened = zt_convert::open_source(zt::Memory::new(theirs.clone())).unwrap();
     let planes = File::from_bytes(to(&to_planes(), &opened)).unwrap();
     assert_eq!(formats(&planes), [PLANES; 2]);
-    // Neither a loss nor `dense` is needed: the values are what safetensors says.
+    // Safetensors holds the values, so neither `lossy` nor `dense` is needed.
     let back = to(&ConvertOptions::new(SAFETENSORS), &planes);
     assert!(back == theirs);
 }

@@ -30,7 +30,7 @@ fn reopen(bytes: Vec<u8>) -> File {
     zt_convert::open_source(Memory::new(bytes)).unwrap()
 }
 
-/// Files of the official writer with at most one metadata: of more, it randomises the order.
+/// Files of the official writer with at most one metadata, because it randomises the order of more.
 const OFFICIAL: [&str; 6] = [
     "empty_tensors",
     "many",

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use zt::{Dense, Error, File, Memory, OpenOptions, Result, Writer};
 use zt_convert::{ConvertOptions, Input, SAFETENSORS, convert};
 
-/// A folder with an index of these `(tensor, shard)`, and shards of these `(tensor, value)`.
+/// A folder with an index of these `(tensor, shard)`, and shards with these `(tensor, value)`.
 fn set(map: &[(&str, &str)], shards: &[(&str, &[(&str, f32)])]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     for (name, tensors) in shards {
@@ -72,7 +72,7 @@ fn a_set_opens_as_one_file() {
     assert_eq!((value(file, "a"), value(file, "b")), (1.0, 2.0));
     assert_eq!(input.path(), Some(path.as_path()));
     assert_eq!(input.paths().len(), 3);
-    // Of two values of an attribute the first is kept, and that is said.
+    // The first value of an attribute is kept, with a warning.
     let attributes = file.attributes().unwrap().unwrap();
     assert_eq!(
         attributes.get("shard").unwrap().as_str(),
@@ -83,7 +83,7 @@ fn a_set_opens_as_one_file() {
 }
 
 #[test]
-fn a_tensor_that_the_index_does_not_list_is_kept_and_said() {
+fn a_tensor_missing_from_the_index_is_kept_with_a_warning() {
     let (_folder, path) = set(
         &[("a", "1.safetensors")],
         &[("1.safetensors", &[("a", 1.0), ("b", 2.0)])],
@@ -104,7 +104,7 @@ fn of_two_tensors_of_one_name_the_index_decides() {
         ("2.safetensors", &[("a", 2.0), ("b", 3.0)]),
     ];
     let (_folder, path) = set(&[("a", "2.safetensors"), ("b", "2.safetensors")], shards);
-    // The first shard is not named by the index at all, and is no part of the set.
+    // The index does not name the first shard, so it is no part of the set.
     assert_eq!(value(&opened(&path).unwrap(), "a"), 2.0);
 
     let shards: &[(&str, &[(&str, f32)])] = &[
@@ -121,9 +121,9 @@ fn of_two_tensors_of_one_name_the_index_decides() {
     );
 }
 
-/// Given the shards themselves, a merge of them is refused.
+/// Merging the shards themselves is refused.
 #[test]
-fn what_opening_a_set_leaves_out_is_a_loss_to_whoever_writes_it() {
+fn data_that_opening_a_set_skips_is_a_loss_in_conversion() {
     let listed = [("a", "2.safetensors"), ("c", "1.safetensors")];
     let first: &[(&str, f32)] = &[("a", 1.0), ("c", 4.0), ("d", 5.0)];
     let shards = [("1.safetensors", first), ("2.safetensors", &[("a", 2.0)])];
@@ -137,23 +137,23 @@ fn what_opening_a_set_leaves_out_is_a_loss_to_whoever_writes_it() {
     let error = write(&options).unwrap_err();
     assert_eq!((error.code(), error.path()), ("lossy", Some(&*path)));
     options.lossy = true;
-    let told = write(&options).unwrap().warnings.into_iter();
-    let mut told: Vec<_> = told.map(|it| (it.code, it.object)).collect();
-    told.sort_unstable();
+    let warnings = write(&options).unwrap().warnings.into_iter();
+    let mut warnings: Vec<_> = warnings.map(|it| (it.code, it.object)).collect();
+    warnings.sort_unstable();
     let named = |code, name: &str| (code, Some(name.to_owned()));
     let expected = [("lossy", None), named("lossy", "a"), named("unlisted", "d")];
-    assert_eq!(told, expected, "each once, however it is treated");
+    assert_eq!(warnings, expected);
 }
 
 #[test]
-fn what_only_the_index_says_is_kept_unless_a_shard_says_otherwise() {
+fn attributes_of_the_index_are_kept_unless_a_shard_has_other_values() {
     let (_folder, path) = set(
         &[("a", "1.safetensors")],
         &[("1.safetensors", &[("a", 1.0)])],
     );
     let index = fs::read_to_string(&path).unwrap();
-    let said = r#"{"mergekit_version": "0.0.5", "format": "pt", "total_size": 4}"#;
-    fs::write(&path, index.replace(r#"{"total_size":0}"#, said)).unwrap();
+    let metadata = r#"{"mergekit_version": "0.0.5", "format": "pt", "total_size": 4}"#;
+    fs::write(&path, index.replace(r#"{"total_size":0}"#, metadata)).unwrap();
     let file = opened(&path).unwrap();
     let attributes = file.attributes().unwrap().unwrap();
     let keys: Vec<_> = attributes
@@ -163,7 +163,7 @@ fn what_only_the_index_says_is_kept_unless_a_shard_says_otherwise() {
     assert_eq!(keys, ["format", "shard", "mergekit_version"]);
     assert!(file.warnings().is_empty());
 
-    let other = said.replace("pt", "tf");
+    let other = metadata.replace("pt", "tf");
     fs::write(&path, index.replace(r#"{"total_size":0}"#, &other)).unwrap();
     let file = opened(&path).unwrap();
     let attributes = file.attributes().unwrap().unwrap();
@@ -184,7 +184,7 @@ fn two_unlisted_tensors_of_one_name_are_refused() {
 }
 
 #[test]
-fn what_the_index_promises_is_there() {
+fn a_listed_tensor_or_shard_that_is_missing_is_refused() {
     let (folder, path) = set(
         &[("a", "1.safetensors"), ("b", "1.safetensors")],
         &[("1.safetensors", &[("a", 1.0)])],
@@ -232,11 +232,11 @@ fn no_shard_lies_outside_the_folder() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_followed_as_caches_are_made_of_them() {
+fn links_are_followed_because_caches_consist_of_them() {
     let (folder, path) = set(&[("a", "1.safetensors")], &[("blob", &[("a", 1.0)])]);
     std::os::unix::fs::symlink("blob", folder.path().join("1.safetensors")).unwrap();
     assert_eq!(value(&opened(&path).unwrap(), "a"), 1.0);
-    // The link to the index says where its folder is, not what the link leads to.
+    // The folder of the link counts, not the folder of its target.
     let other = tempfile::tempdir().unwrap();
     let link = other.path().join("model.safetensors.index.json");
     std::os::unix::fs::symlink(&path, &link).unwrap();
@@ -244,7 +244,7 @@ fn links_are_followed_as_caches_are_made_of_them() {
 }
 
 #[test]
-fn an_index_is_one_sound_document() {
+fn an_index_is_one_valid_document() {
     let (_folder, path) = set(&[], &[]);
     let documents = [
         r#"{"weight_map": {"a": 1}}"#,
@@ -265,7 +265,7 @@ fn an_index_is_one_sound_document() {
 }
 
 #[test]
-fn an_index_without_a_path_has_no_shards() {
+fn an_index_without_a_path_is_refused() {
     let index = Memory::new(&br#"{"weight_map": {}}"#[..]);
     assert_eq!(
         zt_convert::open_source(index).unwrap_err().code(),

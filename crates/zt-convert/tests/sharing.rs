@@ -1,4 +1,4 @@
-//! Equal components are stored once, whatever they come from.
+//! Equal components are stored once, from any kind of file.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use zt::{
 };
 use zt_convert::{ConvertOptions, Input, Summary, ZT, convert};
 
-/// Bytes without repetition, of which the one `at` is another for each `seed`.
+/// Bytes without repetition. Each `seed` gives another byte at `at`.
 fn weights(len: usize, at: usize, seed: u8) -> Vec<u8> {
     let random = |at: usize| {
         let mixed = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -26,7 +26,7 @@ fn weights(len: usize, at: usize, seed: u8) -> Vec<u8> {
 
 const LEN: usize = 300_000;
 
-/// Two of the same, others that differ from them in one byte, and small ones.
+/// Two equal tensors, others that differ in one byte, and small ones.
 fn model(writing: WriteOptions, dtype: DType) -> File {
     let mut bytes = Vec::new();
     let mut writer = writing.to_writer(&mut bytes).unwrap();
@@ -82,7 +82,7 @@ fn assert_tied(file: &File) {
     assert!(report.problems.is_empty(), "{:?}", report.problems);
 }
 
-/// Into `.zt`, stored in every way: tied, and with the same values.
+/// Converts to `.zt` with every storage: tied, and with the same values.
 fn assert_ties(inputs: &[Input], values: &File, shared: usize) {
     for write in [
         WriteOptions::new(),
@@ -120,7 +120,7 @@ fn as_dense() -> ConvertOptions<'static> {
 #[test]
 fn copies_and_ties_of_a_zt_file_are_tied() {
     for write in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
-        // What is tied already stays so, however small.
+        // Tied tensors stay tied, even small ones.
         for (deduplicate, shared) in [(false, LEN), (true, LEN + 64)] {
             let model = model(write.clone().deduplicate(deduplicate), DType::BF16);
             assert_ties(&[model.clone().into()], &model, shared);
@@ -151,7 +151,7 @@ fn copies_in_npz_are_tied() {
 
 #[test]
 #[cfg(feature = "pytorch")]
-fn what_torch_ties_stays_tied() {
+fn tensors_tied_by_torch_stay_tied() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../conformance/corpus/foreign/pt")
         .join("tied.pt");
@@ -196,7 +196,7 @@ fn copies_in_several_inputs_are_tied() {
     let file = reopen(bytes);
     assert_eq!(spans(&file, "a"), spans(&file, "b"));
 
-    // What they become differs with the dtype.
+    // Cast values depend on the dtype.
     let mut options = ConvertOptions::new(ZT);
     options.dtype = Some(DType::F32);
     let (summary, bytes) = to(&options, &shards);
@@ -210,7 +210,7 @@ fn copies_in_several_inputs_are_tied() {
 }
 
 #[test]
-fn bools_are_not_tied_to_bytes_that_may_be_none() {
+fn bools_are_not_tied_to_bytes_that_may_be_invalid_bools() {
     let mut bytes = Vec::new();
     let mut writer = zt::Writer::new(&mut bytes).unwrap();
     let ones = Dense::from_slice(&[9000], &[1u8; 9000][..]).unwrap();
@@ -227,7 +227,7 @@ fn bools_are_not_tied_to_bytes_that_may_be_none() {
 }
 
 #[test]
-fn a_copy_that_is_damaged_is_an_error_and_not_a_tie() {
+fn a_damaged_copy_is_an_error_and_not_a_tie() {
     let mut bytes = Vec::new();
     let mut writer = zt::Writer::new(&mut bytes).unwrap();
     let content = weights(LEN, 0, 0);
@@ -245,17 +245,17 @@ fn a_copy_that_is_damaged_is_an_error_and_not_a_tie() {
 }
 
 #[test]
-fn progress_counts_what_is_shared() {
+fn progress_counts_shared_bytes() {
     let model = model(WriteOptions::new(), DType::U8);
-    let told = AtomicU64::new(0);
+    let counted = AtomicU64::new(0);
     let progress = |bytes| {
-        told.fetch_add(bytes, Ordering::Relaxed);
+        counted.fetch_add(bytes, Ordering::Relaxed);
         ControlFlow::Continue(())
     };
     let mut options = ConvertOptions::new(ZT);
     options.progress = Some(zt::Progress::new(&progress));
     let (summary, _) = to(&options, &[model.into()]);
-    assert_eq!(told.into_inner(), summary.bytes);
+    assert_eq!(counted.into_inner(), summary.bytes);
 }
 
 /// 128 ranges of 1 MiB, each 64 bytes behind the last, in a file of about 1 MiB.
@@ -280,7 +280,7 @@ fn shingles() -> Vec<u8> {
     container.finish(&manifest.to_cbor().unwrap()).unwrap()
 }
 
-/// Written one by one they would be a hundred times what they came from.
+/// Written one by one, they would take a hundred times the bytes of the file.
 #[test]
 fn ranges_that_overlap_beyond_the_limit_are_not_written() {
     let input = Input::from(File::from_bytes(shingles()).unwrap());
@@ -303,7 +303,7 @@ fn ranges_that_overlap_beyond_the_limit_are_not_written() {
 /// A component: role, type, offset and length.
 type Part = (&'static str, DType, u64, u64);
 
-/// Objects whose components lie at these places of `bytes`: name, format, shape and components.
+/// Objects with components at these places of `bytes`: name, format, shape and components.
 fn laid(bytes: Vec<u8>, objects: &[(&str, &'static str, [u64; 2], &[Part])]) -> Input {
     let mut builder = FileBuilder::new(ZT, OpenOptions::new());
     let source = builder.source(Memory::new(bytes));
@@ -318,7 +318,7 @@ fn laid(bytes: Vec<u8>, objects: &[(&str, &'static str, [u64; 2], &[Part])]) -> 
     Input::from(builder.build().unwrap())
 }
 
-/// Every object has the dense value that it had; bytes that were not written again.
+/// Every object keeps its dense value. Returns the number of shared bytes.
 fn decoded(input: &Input) -> (File, u64) {
     let (summary, bytes) = to(&as_dense(), std::slice::from_ref(input));
     let file = reopen(bytes);
@@ -330,9 +330,9 @@ fn decoded(input: &Input) -> (File, u64) {
     (file, summary.shared)
 }
 
-/// What a value is made of is all of its components, each in its role, and the shape.
+/// A dense value depends on all components, their roles, and the shape.
 #[test]
-fn dense_values_are_tied_where_all_that_they_are_made_of_is_the_same() {
+fn dense_values_are_tied_if_components_and_shape_are_equal() {
     let values = [1.0f32, 2.0, 3.0].map(f32::to_le_bytes).concat();
     let mut bytes = vec![0; 256];
     bytes[..12].copy_from_slice(&values);
@@ -360,9 +360,9 @@ fn dense_values_are_tied_where_all_that_they_are_made_of_is_the_same() {
     assert_eq!(spans(&file, "one"), spans(&file, "same"));
 }
 
-/// The same bits are other values in another type.
+/// The same bits have other values in another type.
 #[test]
-fn dense_values_that_are_cast_of_two_types_are_not_tied() {
+fn values_cast_from_two_types_are_not_tied() {
     let mut bytes = vec![0; 192];
     bytes[..6].copy_from_slice(&[0x3C00u16, 0x4000, 0x4200].map(u16::to_le_bytes).concat());
     for (at, numbers) in [(64, [0u64, 1, 3]), (128, [0, 2, 3])] {
@@ -396,7 +396,7 @@ fn dense_values_that_are_cast_of_two_types_are_not_tied() {
     assert_eq!(first("brain"), 0.007_812_5);
 }
 
-/// The same blocks are other values in another format.
+/// The same blocks have other values in another format.
 #[test]
 fn dense_values_of_two_formats_are_not_tied() {
     let blocks: Vec<u8> = [0, 60].into_iter().chain(2..36).collect();
@@ -414,7 +414,7 @@ fn dense_values_of_two_formats_are_not_tied() {
     assert_eq!(spans(&file, "q4"), spans(&file, "q4 too"));
 }
 
-/// What is no value is not cast, and is not what a value with the same bytes becomes.
+/// A component that holds no values is not cast, so it differs from cast values.
 #[test]
 fn a_component_beside_the_data_is_not_tied_to_what_is_cast() {
     let values: Vec<u8> = (0..2048u16)
@@ -441,9 +441,9 @@ fn a_component_beside_the_data_is_not_tied_to_what_is_cast() {
     assert_eq!(*file.tensor("b").unwrap().bytes("note").unwrap(), values);
 }
 
-/// A file of many that begin alike and end differently is not compared for ever.
+/// The work is bounded for a file with many components that begin alike and end differently.
 #[test]
-fn one_is_compared_with_the_first_four_that_begin_as_it_does() {
+fn a_component_is_compared_with_the_first_four_that_begin_alike() {
     const LEN: usize = 70_000;
     for (copy, shared) in [(3, LEN as u64), (4, 0)] {
         let mut bytes = Vec::new();

@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 use zt::{Coo, DType, Dense, File, FileSource, HashOptions, OpenOptions, Result, Value, Writer};
 use zt_convert::{ConvertOptions, Input, SAFETENSORS, Split, ZT, convert_to_path, detect, split};
 
-/// A `.zt` file in `folder` with tensors of so many bytes, which count up.
+/// A `.zt` file in `folder` with tensors of these sizes in bytes; the values count up.
 fn file(folder: &Path, sizes: &[u64]) -> PathBuf {
     let path = folder.join("model.zt");
     let mut writer = Writer::create(&path).unwrap();
@@ -43,7 +43,7 @@ fn content(file: &File) -> [u8; 32] {
     file.hash(&HashOptions::default()).unwrap().content.unwrap()
 }
 
-/// The names in a folder, hidden ones too.
+/// The names in a folder, with hidden names.
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -57,7 +57,7 @@ fn split_to(path: &Path, folder: &Path, limit: u64, options: &ConvertOptions<'_>
 }
 
 #[test]
-fn a_set_is_cut_and_named_as_the_hub_does_it_and_merges_into_what_it_was() {
+fn a_set_equals_the_hubs_and_merges_into_the_original() {
     for (kind, extension) in [(SAFETENSORS, "safetensors"), (ZT, "zt")] {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
@@ -90,7 +90,7 @@ fn a_set_is_cut_and_named_as_the_hub_does_it_and_merges_into_what_it_was() {
         assert_eq!((set.file().kind(), set.paths().len()), (kind, 4));
         assert!(set.file().warnings().is_empty());
         assert_eq!(content(set.file()), content(opened(&whole).file()));
-        // By the index, and by the shards themselves.
+        // Opened by the index, and from the shards themselves.
         let shards: Vec<Input> = split.shards.iter().map(|s| opened(&s.path)).collect();
         for inputs in [vec![set], shards] {
             let merged = folder.path().join("merged.zt");
@@ -110,7 +110,7 @@ fn a_set_is_cut_and_named_as_the_hub_does_it_and_merges_into_what_it_was() {
 }
 
 #[test]
-fn sets_of_random_sizes_are_those_of_the_hub() {
+fn sets_of_random_sizes_equal_the_hubs() {
     let hub: Json = serde_json::from_str(include_str!("data/hub_shards.json")).unwrap();
     let cases = hub["cases"].as_array().unwrap().iter();
     let alone = cases.filter(|case| {
@@ -146,7 +146,7 @@ fn sets_of_random_sizes_are_those_of_the_hub() {
 }
 
 #[test]
-fn what_fits_one_shard_is_one_file() {
+fn a_single_shard_is_one_file_without_an_index() {
     let folder = tempfile::tempdir().unwrap();
     let whole = file(folder.path(), &[6, 4]);
     let options = ConvertOptions::new(SAFETENSORS);
@@ -154,7 +154,7 @@ fn what_fits_one_shard_is_one_file() {
     assert_eq!(split.index, None);
     assert_eq!(names_in(folder.path()), ["model.safetensors", "model.zt"]);
     assert_eq!(opened(&split.shards[0].path).file().len(), 2);
-    // Of nothing, too.
+    // Without objects, too.
     let empty = file(folder.path(), &[]);
     let to = folder.path().join("to");
     fs::create_dir(&to).unwrap();
@@ -176,18 +176,18 @@ fn all_files_appear_or_none() {
     let names = ["model-00002-of-00002.safetensors", "model.zt"];
     assert_eq!(names_in(path), names);
     assert_eq!(fs::read(&second).unwrap(), b"mine");
-    // Unless it may be replaced.
+    // With `overwrite` it is replaced.
     let inputs = [opened(&whole)];
     let replaced = split(&inputs, path, "model", 10, true, &options).unwrap();
     assert_eq!(opened(replaced.index.unwrap()).file().len(), 2);
     split(&inputs, path, "model", 10, true, &options).unwrap();
-    // But no input is: the set that is read is not the one that is written.
+    // An input is never replaced.
     let set = [opened(path.join("model.safetensors.index.json"))];
     let error = split(&set, path, "model", 10, true, &options).unwrap_err();
     assert_eq!(error.code(), "overwrite");
     assert_eq!(names_in(path).len(), 4);
 
-    // What safetensors cannot say, in the last of three shards.
+    // An object that safetensors cannot represent, in the last of three shards.
     let other = path.join("sparse.zt");
     let mut writer = Writer::create(&other).unwrap();
     for name in ["a", "b"] {
@@ -219,7 +219,7 @@ fn tied_tensors_of_a_zt_file_stay_together_and_count_once() {
     }
     writer.finish().unwrap();
     let whole = folder.path().join("whole.zt");
-    // A copy under another name, which converting finds.
+    // A copy under another name, which conversion ties.
     let copy = folder.path().join("copy.zt");
     let mut writer = Writer::create(&copy).unwrap();
     writer.add("head", &tied).unwrap();
@@ -231,7 +231,7 @@ fn tied_tensors_of_a_zt_file_stay_together_and_count_once() {
     let objects: Vec<u64> = zt.shards.iter().map(|shard| shard.objects).collect();
     assert_eq!((objects, zt.total_size), (vec![2, 1], 8192));
     assert!(zt.shards[0].byte_len < 8192);
-    // safetensors has each of them, and so has what is not to be tied.
+    // In safetensors and without deduplication, each is stored.
     let mut apart = ConvertOptions::new(ZT);
     apart.deduplicate = false;
     for (number, options) in [ConvertOptions::new(SAFETENSORS), apart].iter().enumerate() {
@@ -242,9 +242,9 @@ fn tied_tensors_of_a_zt_file_stay_together_and_count_once() {
     }
 }
 
-/// The same place in two files is two places.
+/// Equal spans in two files are different bytes.
 #[test]
-fn tensors_of_two_files_are_each_their_own() {
+fn tensors_of_two_files_do_not_share_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let one = |name: &str, value: f32| {
         let path = folder.path().join(format!("{name}.zt"));
@@ -261,7 +261,7 @@ fn tensors_of_two_files_are_each_their_own() {
     assert_eq!((split.shards.len(), split.total_size), (2, 8192));
 }
 
-/// As it is stored, or as the value that it becomes.
+/// The size is that of the stored components or of the dense value.
 #[test]
 fn a_sparse_tensor_counts_as_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -281,7 +281,7 @@ fn a_sparse_tensor_counts_as_it_is_written() {
 }
 
 #[test]
-fn what_is_lost_is_told_once_of_the_file_and_of_every_object() {
+fn losses_are_reported_once_for_the_file_and_for_every_object() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("whole.zt");
     let mut writer = Writer::create(&path).unwrap();
@@ -303,7 +303,7 @@ fn what_is_lost_is_told_once_of_the_file_and_of_every_object() {
     assert_eq!(warned.collect::<Vec<_>>(), [None, Some("a"), Some("b")]);
 }
 
-/// Whatever an index lists, what is not called as a shard stays.
+/// A file without the name of a shard stays, even if an index lists it.
 #[test]
 fn files_without_two_numbers_are_no_shards() {
     let folder = tempfile::tempdir().unwrap();
@@ -346,12 +346,12 @@ fn a_cast_counts_as_it_is_written() {
 }
 
 #[test]
-fn a_fault_in_a_shard_of_zt_is_that_of_its_object() {
+fn a_fault_in_a_zt_shard_is_a_fault_of_its_object() {
     let folder = tempfile::tempdir().unwrap();
     let whole = file(folder.path(), &[5000, 5000, 5000]);
     let options = ConvertOptions::new(ZT);
     let split = split_to(&whole, folder.path(), 10_000, &options).unwrap();
-    // A byte of the first tensor.
+    // Changes a byte of the first tensor.
     let shard = &split.shards[0].path;
     let mut bytes = fs::read(shard).unwrap();
     let set = opened(split.index.as_ref().unwrap());
@@ -378,7 +378,7 @@ fn a_fault_in_a_shard_of_zt_is_that_of_its_object() {
 }
 
 #[test]
-fn unknown_fields_of_roots_are_those_of_the_set() {
+fn unknown_fields_of_shards_become_fields_of_the_set() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("extra.zt");
     let mut writer = Writer::create(&path).unwrap();
@@ -398,7 +398,7 @@ fn unknown_fields_of_roots_are_those_of_the_set() {
 }
 
 #[test]
-fn sets_have_plain_names_and_are_of_two_kinds() {
+fn sets_have_plain_names_and_one_of_two_kinds() {
     let folder = tempfile::tempdir().unwrap();
     let inputs = [opened(file(folder.path(), &[1]))];
     for stem in ["", "..", "a/b", "a:b"] {
@@ -432,7 +432,7 @@ fn content_of(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_no_file_is_refused_before_anything_is_replaced() {
+fn a_folder_in_the_way_is_refused_before_anything_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("to");
     fs::create_dir(&to).unwrap();
@@ -460,7 +460,7 @@ fn what_is_no_file_is_refused_before_anything_is_replaced() {
 }
 
 #[test]
-fn a_set_replaces_the_whole_set_that_was_there_and_no_other_file() {
+fn a_set_replaces_the_whole_existing_set_and_no_other_file() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("to");
     fs::create_dir(&to).unwrap();
@@ -472,7 +472,7 @@ fn a_set_replaces_the_whole_set_that_was_there_and_no_other_file() {
         split(&inputs, &to, "model", limit, overwrite, &options)
     };
     again(6, false).unwrap();
-    // Neither shards of another set nor what only the index says is one of this.
+    // Shards of another set stay, and files that only the index calls shards.
     fs::write(to.join("other-00001-of-00003.safetensors"), "other").unwrap();
     fs::write(to.join("model-1-of-3.safetensors"), "no shard").unwrap();
     let others = content_of(&to).len() - 4;
@@ -486,7 +486,7 @@ fn a_set_replaces_the_whole_set_that_was_there_and_no_other_file() {
     assert_eq!(names_in(&to).len(), 3 + others);
     assert_eq!(opened(&index).file().len(), 3);
 
-    // An index beside the only file would describe what is not there.
+    // An index beside a single file would describe missing files.
     assert_eq!(again(18, false).unwrap_err().code(), "overwrite");
     let json = fs::read_to_string(&index).unwrap();
     fs::write(
@@ -509,7 +509,7 @@ fn a_set_replaces_the_whole_set_that_was_there_and_no_other_file() {
     assert!(!index.exists());
     assert!(again(18, true).unwrap().removed.is_empty());
 
-    // An index that nobody can read is replaced, and nothing is known of its shards.
+    // An unreadable index is replaced, but its shards are unknown and stay.
     fs::write(&index, "{\"weight_map\": 1}").unwrap();
     let three = again(6, true).unwrap();
     assert!(three.removed.is_empty());
@@ -517,7 +517,7 @@ fn a_set_replaces_the_whole_set_that_was_there_and_no_other_file() {
 }
 
 #[test]
-fn a_shard_that_is_read_is_not_removed() {
+fn a_shard_that_is_an_input_is_not_removed() {
     let folder = tempfile::tempdir().unwrap();
     let whole = file(folder.path(), &[6, 6, 6]);
     let options = ConvertOptions::new(SAFETENSORS);
@@ -530,7 +530,7 @@ fn a_shard_that_is_read_is_not_removed() {
 }
 
 #[test]
-fn what_is_left_out_is_neither_in_the_index_nor_counted() {
+fn skipped_objects_are_neither_listed_nor_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("whole.zt");
     let mut writer = Writer::create(&path).unwrap();
@@ -543,7 +543,7 @@ fn what_is_left_out_is_neither_in_the_index_nor_counted() {
     std::io::Write::write_all(&mut cells, &[0; 64]).unwrap();
     cells.finish().unwrap();
     object.finish().unwrap();
-    // Not all of this one is lost: it is written, and warned of once.
+    // This object is lost in part: it is written, with one warning.
     let sparse = Coo::new([2], &[1.0f32][..], &[0u64][..]);
     writer.add("d", &sparse.unwrap()).unwrap();
     writer.finish().unwrap();

@@ -1,4 +1,4 @@
-//! SQUIZD written: what it can say comes back value for value, and what it cannot is said.
+//! SQUIZD written: its tensors come back value for value, and losses are reported.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -76,7 +76,7 @@ fn elements(dtype: DType, bytes: &[u8]) -> Elements<'static> {
     }
 }
 
-/// What SQUIZD's own tensors are: `INT4`, or else `INT2`.
+/// A quantized tensor of SQUIZD: `INT4`, or else `INT2`.
 fn layout(is_int4: bool, group_size: u64) -> Quantization {
     let dtype = DType::U8;
     let (bits, per_word) = if is_int4 { (4, 2) } else { (2, 4) };
@@ -97,13 +97,13 @@ fn plain_and_quantized_tensors_come_back_with_their_bytes_and_attributes() {
             continue;
         }
         let file = opened(fs::read(&path).unwrap(), false);
-        let can_be_said = file.entries().iter().all(|entry| {
+        let can_be_written = file.entries().iter().all(|entry| {
             let is_known = ["dense", "quantized_group"].contains(&entry.tensor().unwrap().format());
             is_known && entry.name().starts_with("layers.")
         });
         let (stored, _) = to(&ConvertOptions::new(ZT), &file).unwrap();
         let back = to(&ConvertOptions::new(SQUIZD), &opened(stored, true));
-        if !can_be_said {
+        if !can_be_written {
             assert_eq!(back.unwrap_err().code(), "lossy", "{}", path.display());
             continue;
         }
@@ -117,9 +117,9 @@ fn plain_and_quantized_tensors_come_back_with_their_bytes_and_attributes() {
     assert!(kept >= 10, "{kept} files");
 }
 
-/// An attribute of one way to say it does not change what is said in another.
+/// An attribute of one quantization does not change another.
 #[test]
-fn lengths_of_sub_blocks_that_cannot_be_are_a_loss_and_no_more() {
+fn invalid_lengths_of_sub_blocks_are_only_a_loss() {
     for (group_size, len) in [(2, 3u64), (2, 1), (4, 0)] {
         let scales: &[f32] = if group_size == 2 {
             &[1.0, 10.0]
@@ -145,9 +145,9 @@ fn lengths_of_sub_blocks_that_cannot_be_are_a_loss_and_no_more() {
     }
 }
 
-/// The pair of the tensor scales nothing then.
+/// The scale of the tensor is then unused.
 #[test]
-fn a_group_that_is_all_of_an_int2_tensor_is_a_sub_block() {
+fn a_group_of_a_whole_int2_tensor_is_a_sub_block() {
     let file = ours(|writer| {
         let (packed, scales) = (bytes(&[0b11_10_01_00]), singles(&[3.0]));
         let group = QuantizedGroup::new([1, 4], layout(false, 4), packed, scales, None);
@@ -168,7 +168,7 @@ fn groups_of_any_length_come_back_bit_for_bit() {
         for (rows, columns) in [(1, 1), (3, 5), (4, 6), (2, 64), (0, 7)] {
             let count: u64 = rows * columns;
             for group_size in 1..=count + 1 {
-                // Of INT4, nothing but the number of entries says how long a group is.
+                // For INT4, the number of entries alone gives the length of a group.
                 if is_int4 && count > 0 && !count.is_multiple_of(group_size.min(count)) {
                     continue;
                 }
@@ -199,7 +199,7 @@ fn groups_of_any_length_come_back_bit_for_bit() {
 }
 
 #[test]
-fn without_zeros_a_negative_zero_stays_one() {
+fn a_negative_zero_survives_without_zeros() {
     let mut quantization = layout(true, 1);
     let packed = bytes(&[0x10]);
     let scales = singles(&[-2.0, -2.0]);
@@ -218,7 +218,7 @@ fn without_zeros_a_negative_zero_stays_one() {
 }
 
 #[test]
-fn names_are_a_loss_that_a_list_makes_good() {
+fn lost_names_are_restored_by_a_list() {
     let names = [
         "model.layers.0.mlp.up.weight",
         "model.layers.0.norm.weight",
@@ -242,7 +242,7 @@ fn names_are_a_loss_that_a_list_makes_good() {
     assert_eq!(summary.warnings.len(), 1 + names.len());
     let nameless = opened(squizd.clone(), true);
     let found: Vec<&str> = nameless.entries().iter().map(|e| e.name()).collect();
-    // What is of no layer goes to the first.
+    // An object without a layer goes to the first one.
     let places = ["layers.0.0", "layers.0.1", "layers.0.2", "layers.1.0"];
     assert_eq!(found, places);
 
@@ -286,17 +286,17 @@ fn a_list_has_a_name_for_every_tensor() {
         of_names.map(|warning| warning.object).collect()
     };
     assert_eq!(warned(&known), []);
-    // One is another tensor's name, since the other is what it hashes to.
+    // The first name matches its hash, so the second has to match, too.
     assert_eq!(
         warned(&[known[0], "stranger"]),
         [Some("stranger".to_owned())]
     );
-    // Where none is, the hash is of another kind.
+    // If no name matches, the hash function is unknown.
     assert_eq!(warned(&["strange", "stranger"]), []);
 }
 
 #[test]
-fn names_hash_to_the_ids_that_are_written() {
+fn names_hash_to_the_written_ids() {
     let name = "model.layers.0.self_attn.q_proj.weight";
     let file = ours(|writer| {
         let (packed, scales) = (bytes(&[0x21]), singles(&[0.5]));
@@ -319,7 +319,7 @@ fn names_hash_to_the_ids_that_are_written() {
             .unwrap()
     };
     assert_eq!(id("layers.0.0"), 0x7066_26E0_4079_B68A);
-    // Ids differ even where hashes do not: sub-blocks are found by them.
+    // Ids differ even if hashes collide, because sub-blocks are found by them.
     assert_eq!(id("layers.0.1"), 0x7066_26E0_4079_B68B);
 }
 
@@ -335,7 +335,7 @@ fn many_tensors_of_one_hash_do_not_take_quadratic_time() {
     let group = group.unwrap();
     let file = ours(|writer| {
         for model in 0..20_000 {
-            // Of no model but the layer: all hash alike.
+            // The names have no model part, so all hash alike.
             writer.add(&format!("m{model}.layers.0.q"), &group).unwrap();
         }
     });
@@ -350,7 +350,7 @@ fn many_tensors_of_one_hash_do_not_take_quadratic_time() {
     assert_eq!(ids.collect::<HashSet<_>>().len(), 20_000);
 }
 
-/// One after the other, every layer of one empty block, and then empty tables.
+/// Many layers of one empty block each, followed by empty tables.
 #[test]
 fn many_layers_and_tables_do_not_take_quadratic_time() {
     const COUNT: u16 = 30_000;
@@ -371,13 +371,13 @@ fn many_layers_and_tables_do_not_take_quadratic_time() {
     }
     file.extend(block.repeat(COUNT.into()));
     file.extend(b"SCZT\0\0\0\0".repeat(COUNT.into()));
-    // More layers than strict readers take.
+    // More layers than strict readers accept.
     let file = opened(file, false);
     assert_eq!(file.entries().len(), usize::from(COUNT));
 }
 
 #[test]
-fn what_it_cannot_say_is_an_error_that_names_the_object() {
+fn what_squizd_cannot_represent_is_an_error_that_names_the_object() {
     let unsigned = {
         let mut quantization = layout(true, 4);
         quantization.signed = false;
@@ -424,13 +424,13 @@ fn what_it_cannot_say_is_an_error_that_names_the_object() {
         to(&options, &file).unwrap_err().object(),
         Some("layers.0.0")
     );
-    // Nothing is left then, and no file of no tensors can be.
+    // Nothing is left, and a file without tensors is invalid.
     options.lossy = true;
     assert_eq!(to(&options, &file).unwrap_err().code(), "lossy");
 }
 
 #[test]
-fn attributes_of_a_model_are_a_loss_and_its_architecture_is_not() {
+fn attributes_are_a_loss_except_for_the_architecture() {
     let file = |attributes: Attributes| {
         ours(|writer| {
             writer.set_attributes(attributes);
@@ -441,7 +441,7 @@ fn attributes_of_a_model_are_a_loss_and_its_architecture_is_not() {
     let header = Attributes::from([("arch_id", 3u64), ("version", 1)]);
     let named = file(Attributes::from([("squizd", header)]));
     let (squizd, _) = to(&ConvertOptions::new(SQUIZD), &named).unwrap();
-    // Layers keep their numbers: a gap, which strict readers mind.
+    // Layers keep their numbers. A strict reader refuses the gap.
     let back = opened(squizd, false);
     assert_eq!(back.entries()[0].name(), "layers.3.0");
     let attributes = back.attributes().unwrap().unwrap();

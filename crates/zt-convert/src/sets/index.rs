@@ -15,18 +15,18 @@ use zt_foreign::{
 
 use super::violation::Violation;
 
-/// The longest index that is read. Those of the largest models, of 100,000 tensors, have some ten
+/// The longest index that is read. The largest models have 100,000 tensors and indices of some ten
 /// megabytes.
 pub(super) const INDEX_MAX: u64 = 64 << 20;
 
 /// The `weight_map`: unique names, each with its shard.
 #[derive(Debug)]
 pub(super) struct Index {
-    /// Every file that a tensor is in, sorted. Nothing but plain names.
+    /// The files of all tensors, sorted. Every name is plain.
     pub(super) shards: Vec<String>,
-    /// By name, sorted: the position of the shard.
+    /// Sorted names, each with the position of its shard.
     owners: Vec<(String, usize)>,
-    /// What the `metadata` says beside counts of the set, which hold of no other.
+    /// The `metadata`, except for totals of the set.
     pub(super) metadata: Vec<(String, String)>,
 }
 
@@ -34,18 +34,13 @@ impl Index {
     /// Reads the index in `source`.
     pub(super) fn read(source: &dyn Source) -> Result<Self> {
         let byte_len = source.byte_len();
-        if byte_len > INDEX_MAX {
-            return Err(Violation::IndexTooLong {
-                byte_len,
-                limit: INDEX_MAX,
-            }
-            .into());
-        }
-        // At most INDEX_MAX bytes, which exist.
-        let whole = Span::new(0, byte_len).unwrap_or_default();
+        let limit = INDEX_MAX;
+        let whole = Span::new(0, byte_len).filter(|_| byte_len <= limit);
+        let whole = whole.ok_or(Violation::IndexTooLong { byte_len, limit })?;
         Self::from_json(index_json(&bytes_of(source, whole)?)?)
     }
 
+    #[expect(clippy::expect_used, reason = "the list has all shards")]
     fn from_json(json: IndexJson) -> Result<Self> {
         let IndexJson { map, metadata } = json;
         let mut names: Vec<&str> = map.iter().map(|(name, _)| name.as_str()).collect();
@@ -61,9 +56,8 @@ impl Index {
         }
         let shards: Vec<String> = shards.into_iter().map(str::to_owned).collect();
         let owner = |(name, shard)| {
-            // Found, because every shard's name is there.
-            let position = shards.binary_search(&shard).unwrap_or(usize::MAX);
-            (name, position)
+            let position = shards.binary_search(&shard);
+            (name, position.expect("every shard is in the list"))
         };
         let mut owners: Vec<(String, usize)> = map.into_iter().map(owner).collect();
         owners.sort_unstable();
@@ -74,8 +68,7 @@ impl Index {
         })
     }
 
-    /// The place of a tensor in the index, and the position of the shard that it is in; `None`
-    /// where the index does not list it.
+    /// The place of a tensor in the index and the position of its shard, if the index lists it.
     pub(super) fn find(&self, name: &str) -> Option<(usize, usize)> {
         let place = self
             .owners
@@ -84,12 +77,12 @@ impl Index {
         self.owners.get(place).map(|(_, shard)| (place, *shard))
     }
 
-    /// Every tensor that is listed and the name of its shard, by place.
+    /// Every listed tensor and the name of its shard, by place.
+    #[expect(clippy::indexing_slicing, reason = "positions in this list")]
     pub(super) fn tensors(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        let shard = |position: &usize| self.shards.get(*position).map_or("", String::as_str);
         self.owners
             .iter()
-            .map(move |(name, position)| (name.as_str(), shard(position)))
+            .map(|(name, position)| (name.as_str(), self.shards[*position].as_str()))
     }
 }
 
@@ -99,8 +92,8 @@ pub(super) fn shards_of(path: &Path) -> Result<Vec<String>> {
     Ok(Index::read(&source)?.shards)
 }
 
-/// Whether `name` is that of a file in the folder of the index, on every system. What it leads to
-/// may be anywhere: caches are folders of symbolic links.
+/// Whether `name` is a file name without a folder, on every system. The file itself may be a link to
+/// anywhere: caches are folders of symbolic links.
 pub(super) fn is_plain(name: &str) -> bool {
     let separates = |c: char| matches!(c, '/' | '\\' | ':' | '\0');
     !matches!(name, "" | "." | "..") && !name.contains(separates)
@@ -115,15 +108,14 @@ fn index_json(bytes: &[u8]) -> Result<IndexJson> {
     })
 }
 
-/// What an index says.
+/// The JSON of an index.
 struct IndexJson {
     /// The `weight_map`.
     map: Vec<(String, String)>,
     metadata: Vec<(String, String)>,
 }
 
-/// The fields of an index: a `weight_map`, and the `metadata` if there is any. No program is known to
-/// write others.
+/// The fields of an index: a `weight_map` and optional `metadata`. No known program writes others.
 struct Fields;
 
 impl<'de> DeserializeSeed<'de> for Fields {
@@ -146,8 +138,7 @@ impl<'de> Visitor<'de> for Fields {
         let mut metadata = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
             if key == "metadata" {
-                let said = said(map.next_value()?).map_err(A::Error::custom)?;
-                metadata.extend(said);
+                metadata.extend(texts(map.next_value()?).map_err(A::Error::custom)?);
             } else if key != "weight_map" {
                 map.next_value::<Skipped>()?;
             } else if found.is_none() {
@@ -162,26 +153,25 @@ impl<'de> Visitor<'de> for Fields {
     }
 }
 
-/// What the `metadata` says, as texts, which attributes of such files are: what is none is kept as
-/// its JSON. Not kept is how large the set is (`total_size`, `total_parameters`): that is no longer
-/// true of what is made of it.
-fn said(metadata: &RawValue) -> serde_json::Result<Vec<(String, String)>> {
+/// The `metadata` as texts, like the attributes of safetensors. Another value than a text becomes its
+/// JSON. Totals (`total_size`, `total_parameters`) are left out, because they describe this set only.
+fn texts(metadata: &RawValue) -> serde_json::Result<Vec<(String, String)>> {
     let json = metadata.get();
-    // Held to the depth that other fields are held to.
+    // Checks the depth, as for other fields.
     serde_json::from_str::<Skipped>(json)?;
-    // Other values than an object have no keys, and nothing depends on them.
+    // Other values than an object have no keys, and are ignored.
     if !json.starts_with('{') {
         return Ok(Vec::new());
     }
     let Pairs::<&RawValue>(pairs) = serde_json::from_str(json)?;
-    let said = pairs
+    let kept = pairs
         .into_iter()
         .filter(|(key, _)| !key.starts_with("total_"));
     let as_text = |(key, value): (String, &RawValue)| {
         let text = serde_json::from_str(value.get());
         (key, text.unwrap_or_else(|_| value.get().to_owned()))
     };
-    Ok(said.map(as_text).collect())
+    Ok(kept.map(as_text).collect())
 }
 
 #[cfg(test)]
@@ -190,7 +180,7 @@ mod tests {
 
     use super::{INDEX_MAX, Index, Source, index_json, is_plain};
 
-    /// So many bytes, of which none can be read.
+    /// A source of this length that cannot be read.
     struct Unreadable(u64);
 
     impl Source for Unreadable {
@@ -244,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_there_twice_are_refused_however_they_are_spelled() {
+    fn duplicate_names_are_refused_in_any_spelling() {
         let map = index_json(br#"{"weight_map": {"w": "a", "\u0077": "b"}}"#).unwrap();
         assert_eq!(Index::from_json(map).unwrap_err().code(), "header");
         let twice = br#"{"weight_map": {}, "weight_map": {}}"#;
@@ -252,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_kept_but_for_counts_of_the_set() {
+    fn metadata_is_kept_except_for_totals() {
         let json =
             br#"{"metadata": {"total_size": 9, "total_parameters": 3, "a": "b", "c": [1, null]},
             "weight_map": {}, "other": {}}"#;

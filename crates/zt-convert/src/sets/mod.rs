@@ -6,10 +6,9 @@
 //! model-00002-of-00002.safetensors
 //! ```
 //!
-//! A set is opened by its index, as one [`zt::File`], and written by [`Kinds::split`]. Its shards are of any
-//! kind in the table, all of the same one.
-//!
-//! Holds what is true of sets of every kind. It knows the table of kinds, and no kind.
+//! A set is opened by its index, as one [`zt::File`], and written by [`Kinds::split`]. Its shards have
+//! one kind, which may be any kind in the table. This module knows the table of kinds and no
+//! particular kind.
 
 mod index;
 mod plan;
@@ -26,36 +25,32 @@ use crate::Kinds;
 use index::{INDEX_MAX, Index};
 pub use split::{Shard, Split};
 
-/// The kind of most sets: of one whose index does not tell, too.
+/// The kind of most sets, assumed if the index does not show it.
 const USUAL: Kind = Kind::new("safetensors");
 
-/// A file that is an index. It was read once; a fault in it is kept for the caller who opens it.
+/// The index of a set, read once. Opening the set returns a fault in it.
 pub(crate) struct IndexFile(Result<Index>);
 
 impl IndexFile {
-    /// Reads an index; `None` for a file that is none: JSON text without a `weight_map`, or no text.
+    /// Reads an index; `None` for any other file: JSON without a `weight_map`, or no text.
     ///
     /// # Errors
     ///
-    /// [`zt::ErrorKind::Io`] while the file is recognised.
+    /// [`zt::ErrorKind::Io`].
     pub(crate) fn recognise(probe: &Probe<'_>) -> Result<Option<Self>> {
-        // A safetensors file whose length looks like text has a NUL in it, which no JSON has.
-        let start = probe.head().get(..8).unwrap_or_default();
+        // The length in a safetensors file may look like text, but has a NUL.
+        let has_nul = probe.head().iter().take(8).any(|byte| *byte == 0);
         let mut text = probe
             .head()
             .iter()
             .skip_while(|byte| byte.is_ascii_whitespace());
-        if start.contains(&0)
-            || text.next() != Some(&b'{')
-            || !probe.contains(b"\"weight_map\"", INDEX_MAX)?
-        {
+        if has_nul || text.next() != Some(&b'{') || !probe.contains(b"\"weight_map\"", INDEX_MAX)? {
             return Ok(None);
         }
         Ok(Some(IndexFile(Index::read(probe.source()))))
     }
 
-    /// The kind of the shards, by the extension of the first one. What they are, only opening them
-    /// tells.
+    /// The kind of the shards, by the extension of the first one. Opening the set checks it.
     pub(crate) fn kind(&self, kinds: &Kinds) -> Kind {
         let first = self.0.as_ref().ok().and_then(|index| index.shards.first());
         first

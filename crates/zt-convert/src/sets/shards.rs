@@ -1,4 +1,4 @@
-//! A set of files and its index, as one [`zt::File`]: shards of one kind, whichever it is.
+//! Opens a set of shards of one kind as one [`zt::File`].
 
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{HashMap, HashSet};
@@ -14,8 +14,7 @@ use super::index::Index;
 use super::violation::Violation;
 use crate::Kinds;
 
-/// Opens the set that `index` lists. Cost: every shard's header is read; one file stays open per
-/// shard.
+/// Opens the set that `index` lists. Cost: reads the header of every shard, and keeps every shard open.
 pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result<Input> {
     let path = opening.path.ok_or(Fault::NeedsPath)?;
     let own_name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -42,16 +41,16 @@ pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result
     Ok(Input::new(set.finish()?, paths))
 }
 
-/// A set on its way to becoming a file.
+/// A set that is being opened.
 struct Set<'x> {
     kinds: &'x Kinds,
-    /// Of the kind of the first shard.
+    /// The kind of the first shard and a builder for it.
     builder: Option<(Kind, FileBuilder)>,
     opening: Opening<'x>,
     /// The name of the index's file.
     own_name: &'x str,
     index: &'x Index,
-    /// By place in the index: whether the tensor has been met.
+    /// By place in the index: whether the tensor was found.
     found: Vec<bool>,
     /// Tensors that the index does not list, and the shard that has each.
     unlisted: HashMap<String, &'x str>,
@@ -97,8 +96,8 @@ impl<'x> Set<'x> {
         Ok(())
     }
 
-    /// A shard is a regular file, or a link to one: opening a pipe would wait for ever. And it is no
-    /// set itself.
+    /// Opens a regular file, or a link to one; opening a pipe would wait for ever. The index of
+    /// another set is refused.
     fn open_shard(&self, name: &str, path: &Path) -> Result<File> {
         if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
             let name = name.to_owned();
@@ -116,7 +115,7 @@ impl<'x> Set<'x> {
         Ok(opened.into_file())
     }
 
-    /// Nothing is lost, but of two tensors nothing says which is meant.
+    /// Keeps a tensor that the index does not list. Two such tensors of one name are ambiguous.
     fn add_unlisted(&mut self, tensor: &str, shard: &'x str) -> Result<Warning> {
         match self.unlisted.entry(tensor.to_owned()) {
             Slot::Occupied(first) => {
@@ -136,7 +135,7 @@ impl<'x> Set<'x> {
             let shard = shard.to_owned();
             return Err(Error::from(Violation::NotInShard { shard }).with_object(name));
         }
-        // An index of nothing is of the kind that most are.
+        // An empty index has the usual kind.
         let empty = || self.opening.builder(USUAL);
         let mut builder = self.builder.map_or_else(empty, |(_, builder)| builder);
         for (key, value) in &self.index.metadata {
@@ -151,16 +150,16 @@ impl<'x> Set<'x> {
     }
 }
 
-/// The attributes of all shards and of the index, or what else the roots of shards say.
+/// The attributes of all shards and of the index, or the unknown fields of all shards.
 #[derive(Default)]
 struct Metadata {
     pairs: Vec<(Value, Value)>,
-    /// Where in `pairs` each key is, as it is written.
+    /// Positions in `pairs`, by the key as warnings show it.
     places: HashMap<String, usize>,
 }
 
 impl Metadata {
-    /// Of two values the first is kept.
+    /// Keeps the first value of a key.
     fn add(&mut self, key: &Value, value: &Value, shard: &str, builder: &mut FileBuilder) {
         let written = match key.as_str() {
             Some(text) => format!("{text:?}"),

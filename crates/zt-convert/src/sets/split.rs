@@ -1,4 +1,4 @@
-//! Files as a set of shards and an index, as the Hub keeps large models.
+//! Writes a set of shards and its index, as the Hub keeps large models.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use zt::{Result, Warning};
-use zt_foreign::{ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Merged};
+use zt_foreign::{ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Loss, Merged};
 
 use super::index::{is_plain, shards_of};
 use super::plan::{Item, shards};
@@ -18,19 +18,19 @@ use crate::merge::merge;
 use crate::native::ZT;
 use crate::{Kinds, output};
 
-/// What [`Kinds::split`] has written.
+/// The result of [`Kinds::split`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Split {
-    /// In their order.
+    /// The shards, in order.
     pub shards: Vec<Shard>,
-    /// The index, which opens the set; `None` for a single shard, which is a file like any other.
+    /// The index, which opens the set; `None` for a single shard, which is an ordinary file.
     pub index: Option<PathBuf>,
-    /// Bytes of all values, before compression; those that tensors share count once.
+    /// Bytes of all values, before compression. Shared bytes count once.
     pub total_size: u64,
-    /// As [`zt_foreign::Summary::left_out`]: the index does not list them either.
+    /// As [`zt_foreign::Summary::left_out`]. The index does not list them.
     pub left_out: Vec<String>,
-    /// Files of the set that was replaced that are no files of this one, and are gone.
+    /// Files of the replaced set that were removed, because the new set has no file of that name.
     pub removed: Vec<PathBuf>,
     /// As [`zt_foreign::Summary::warnings`].
     pub warnings: Vec<Warning>,
@@ -40,7 +40,7 @@ pub struct Split {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shard {
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
     /// Objects in it.
     pub objects: u64,
@@ -52,27 +52,25 @@ pub struct Shard {
 
 impl Kinds {
     /// Writes the objects of all `inputs` as shards of at most `max_shard_size` bytes of values into
-    /// `folder`, and an index beside them: `model-00001-of-00003.safetensors` and so on, and
-    /// `model.safetensors.index.json`, for a `stem` of `model`. Shards are of `options.target`:
-    /// safetensors, or `.zt`, whose index is `model.zt.index.json`.
+    /// `folder`, and an index beside them. With the `stem` `model` and the target safetensors, the files
+    /// are `model-00001-of-00003.safetensors` and so on, and `model.safetensors.index.json`. The target
+    /// may be `.zt` too.
     ///
-    /// Objects are taken in their order and that of their data, by the rule of `huggingface_hub`: an
-    /// object larger than the limit is a shard by itself. Sizes are before compression, and without
-    /// headers. Where everything fits one shard, that is `model.safetensors`, and there is no index.
-    /// Every shard has the attributes of the inputs. Objects that share their bytes in a `.zt` file
-    /// stay together in `.zt` shards, and count once.
+    /// Objects are taken in the order of the inputs and of their data, by the rule of
+    /// `huggingface_hub`: an object larger than the limit is a shard by itself. Sizes are before
+    /// compression and without headers. A single shard is `model.safetensors`, without an index. Every
+    /// shard has the attributes of the inputs. Objects that share their bytes in a `.zt` file stay
+    /// together in `.zt` shards, and count once.
     ///
-    /// All files appear, or none: they are written into a folder of their own within `folder` and take
-    /// their names last, the index after all shards. Where `overwrite` lets them replace others, the
-    /// set that is there goes as a whole: its index first, so that no index is ever beside shards of
-    /// another set, then every shard that it lists and that a set of this name can have. All of them
-    /// are back after an error.
+    /// All files appear, or none: they are written into a temporary folder within `folder` and renamed
+    /// last, the index after all shards. With `overwrite`, an existing set of this name is replaced as a
+    /// whole: its index goes first, so that no index lies beside shards of another set, then the
+    /// shards that it lists. After an error all of them are restored.
     ///
     /// # Errors
     ///
-    /// Code `unsupported` for other targets; `overwrite` for files that are there, for an input, and for
-    /// what is no file; `misuse` for a stem that is more than a plain name; otherwise as
-    /// [`Kinds::convert`].
+    /// Code `unsupported` for other targets; `overwrite` for existing files, for an input, and for
+    /// folders and devices; `misuse` for a stem that is no plain name; otherwise as [`Kinds::convert`].
     pub fn split(
         &self,
         inputs: &[Input],
@@ -96,6 +94,10 @@ impl Kinds {
         let is_shared = kind == ZT && options.deduplicate && has_own_places(inputs);
         let items = items(&mut merged, target.writer, is_shared, &mut job)?;
         let (shards, total_size) = shards(items, max_shard_size);
+        let total_size = total_size.ok_or(Fault::Lossy {
+            target: kind,
+            loss: Loss::Shape,
+        })?;
 
         let extension = target.extension;
         let names = FileNames { stem, extension };
@@ -112,7 +114,7 @@ impl Kinds {
             ..Split::default()
         };
         let mut weight_map = BTreeMap::new();
-        let mut told = HashSet::new();
+        let mut messages = HashSet::new();
         for (shard, name) in shards.iter().zip(&files) {
             let objects = shard.iter().filter_map(|at| merged.objects.get(*at));
             let part = Merged {
@@ -132,9 +134,9 @@ impl Kinds {
                 bytes: summary.bytes,
                 byte_len: summary.byte_len,
             });
-            // What is lost of the inputs' attributes is lost of every shard.
+            // A loss of the inputs' attributes occurs in every shard, but is reported once.
             let mut warnings = summary.warnings;
-            warnings.retain(|it| it.object.is_some() || told.insert(it.message.clone()));
+            warnings.retain(|it| it.object.is_some() || messages.insert(it.message.clone()));
             split.warnings.append(&mut warnings);
         }
         if let Some(index) = &index {
@@ -144,7 +146,6 @@ impl Kinds {
                 weight_map,
             };
             staging.write(index, |file| {
-                // Writing texts and numbers does not fail, but for the file.
                 serde_json::to_writer_pretty(&mut *file, &json).map_err(io::Error::from)?;
                 Ok(file.write_all(b"\n")?)
             })?;
@@ -160,8 +161,7 @@ impl Kinds {
     }
 }
 
-/// What is in `folder` that goes when the set of these `files` appears, in the order in which it
-/// goes.
+/// The existing files in `folder` that a set of these `files` replaces, in the order of their removal.
 ///
 /// # Errors
 ///
@@ -173,21 +173,21 @@ fn replaced(
     inputs: &[Input],
     overwrite: bool,
 ) -> Result<Vec<OsString>> {
-    // An index that this set does not have would be beside it, and describe another.
+    // An old index goes even if this set has none, because it would describe other shards.
     let index = names.index();
-    let mut names_there = Vec::new();
+    let mut existing = Vec::new();
     for name in std::iter::once(&index).chain(files) {
         let path = folder.join(name);
         let checked = output::check_name(&path, inputs, overwrite);
         if checked.map_err(|error| error.with_path(&path))? {
-            names_there.push(OsString::from(name));
+            existing.push(OsString::from(name));
         }
     }
-    if names_there.first().is_none_or(|first| **first != *index) {
-        return Ok(names_there);
+    if existing.first().is_none_or(|first| **first != *index) {
+        return Ok(existing);
     }
     let new: HashSet<&String> = files.iter().collect();
-    // One that cannot be read says nothing about other files.
+    // An index that cannot be read lists no further files.
     for name in shards_of(&folder.join(&index)).unwrap_or_default() {
         let path = folder.join(&name);
         if names.is_shard(&name)
@@ -195,17 +195,17 @@ fn replaced(
             && fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir())
         {
             output::check_is_no_input(&path, inputs).map_err(|error| error.with_path(&path))?;
-            names_there.push(name.into());
+            existing.push(name.into());
         }
     }
-    Ok(names_there)
+    Ok(existing)
 }
 
 /// Offsets and lengths of an object's components.
 type Spans = Vec<(u64, u64)>;
 
-/// What every object is to the plan. Objects that the target cannot represent are taken out, if that
-/// is allowed.
+/// The items of the plan, one for each object. Objects that the target cannot represent are removed,
+/// if losses are allowed.
 fn items(
     merged: &mut Merged<'_>,
     writer: &dyn FileWriter,
@@ -215,7 +215,7 @@ fn items(
     let mut items = Vec::with_capacity(merged.objects.len());
     let mut kept = Vec::with_capacity(merged.objects.len());
     for incoming in &merged.objects {
-        // What is lost of an object that is written becomes a warning when it is written.
+        // The losses of a kept object become warnings when it is written.
         let mut lost = Job::new(job.target, job.options);
         if let Some(byte_len) = writer.shard_len(incoming, &mut lost)? {
             let storage = spans(incoming).filter(|_| is_shared);
@@ -231,7 +231,7 @@ fn items(
     Ok(items)
 }
 
-/// Where the bytes of an object are; `None` for an object without any.
+/// The spans of an object's components; `None` for an object without bytes.
 fn spans(incoming: &Incoming<'_>) -> Option<Spans> {
     let components = incoming.tensor.components();
     let spans = components.map(|(_, component)| component.blob.span);
@@ -239,12 +239,12 @@ fn spans(incoming: &Incoming<'_>) -> Option<Spans> {
     spans.iter().any(|(_, len)| *len > 0).then_some(spans)
 }
 
-/// Whether equal spans are the same bytes: in one file that is read as it lies there.
+/// Whether equal spans are the same bytes: only within a single `.zt` file.
 fn has_own_places(inputs: &[Input]) -> bool {
     matches!(inputs, [input] if input.file().kind() == ZT && input.paths().len() <= 1)
 }
 
-/// What the files of a set are called.
+/// The names of a set's files.
 struct FileNames<'s> {
     stem: &'s str,
     extension: &'static str,
@@ -253,9 +253,10 @@ struct FileNames<'s> {
 impl FileNames<'_> {
     fn shard(&self, number: usize, count: usize) -> String {
         let FileNames { stem, extension } = self;
-        match count {
-            1 => format!("{stem}.{extension}"),
-            _ => format!("{stem}-{number:05}-of-{count:05}.{extension}"),
+        if count == 1 {
+            format!("{stem}.{extension}")
+        } else {
+            format!("{stem}-{number:05}-of-{count:05}.{extension}")
         }
     }
 
@@ -263,7 +264,7 @@ impl FileNames<'_> {
         format!("{}.{}.index.json", self.stem, self.extension)
     }
 
-    /// Whether a set of that name, of however many shards, can have a shard of this one.
+    /// Whether a set with this stem, with any number of shards, may have a shard called `name`.
     fn is_shard(&self, name: &str) -> bool {
         let numbers = name
             .strip_prefix(self.stem)
@@ -277,7 +278,7 @@ impl FileNames<'_> {
     }
 }
 
-/// The index as the Hub has it, names sorted.
+/// The index as on the Hub, names sorted.
 #[derive(Serialize)]
 struct IndexJson<'n> {
     metadata: Metadata,

@@ -1,4 +1,4 @@
-//! Files that take their names together, or not at all.
+//! Publishes several files together, or none of them.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -8,21 +8,20 @@ use std::path::{Path, PathBuf};
 use zt::foreign::AtomicFile;
 use zt::{Error, Result};
 
-/// Where files of a folder that are replaced are meanwhile: no file that is staged has this name,
-/// because all of them have an extension.
+/// The folder of replaced files. No staged file has this name, because all of them have an extension.
 const ASIDE: &str = "replaced";
 
-/// A folder within the one that files are for, where they are until all are written. It goes when
-/// this is dropped, with what is in it.
+/// A temporary folder within the target folder that holds files until all are written. Dropping this
+/// removes the folder and its files.
 ///
-/// If the process is killed while the files take their names, the folder stays: what has been
-/// replaced is in it, below `replaced`, and what has no name yet.
+/// If the process is killed while files are renamed, the folder stays. It holds the replaced files,
+/// below `replaced`, and the files that are not yet renamed.
 pub(super) struct Staging {
     folder: PathBuf,
     target: PathBuf,
-    /// Files that are complete, in the order in which they take their names.
+    /// Complete files, in the order of their renaming.
     names: Vec<OsString>,
-    /// What has been renamed.
+    /// Renames that were done.
     moves: Vec<Move>,
 }
 
@@ -35,13 +34,14 @@ struct Move {
 impl Staging {
     /// # Errors
     ///
-    /// [`zt::ErrorKind::Io`] where no folder can be made in `target`.
+    /// [`zt::ErrorKind::Io`] if no folder can be created in `target`.
     pub(super) fn new(target: &Path, stem: &str) -> Result<Self> {
-        let target = match target.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => target,
+        let target = if target.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            target
         };
-        // Names are bounded at 255 bytes nearly everywhere.
+        // Most file systems limit a name to 255 bytes.
         let stem: String = stem.chars().take(48).collect();
         let mut serial = 0u64;
         let folder = loop {
@@ -61,7 +61,7 @@ impl Staging {
         })
     }
 
-    /// Writes a file that will have this name, and makes it durable.
+    /// Writes the file that becomes `name`, and makes it durable.
     pub(super) fn write(
         &mut self,
         name: impl Into<OsString>,
@@ -76,14 +76,13 @@ impl Staging {
         Ok(())
     }
 
-    /// Takes the files in `replaced` out of the folder, in this order, and gives those that were
-    /// written their names, in theirs. What has one of these names and is not in `replaced` is left
-    /// alone, and an error. After an error the folder is as it was.
+    /// Moves the files in `replaced` out of the target folder, in this order, then renames the written
+    /// files, in their order. An existing file that is not in `replaced` is an error. After an error the
+    /// target folder is unchanged.
     ///
     /// # Errors
     ///
-    /// [`zt::ErrorKind::Io`]. Where not even what was there can be put back, the message says where
-    /// it is.
+    /// [`zt::ErrorKind::Io`]. If the replaced files cannot be put back, the message says where they are.
     pub(super) fn publish(mut self, replaced: &[OsString]) -> Result<()> {
         let Err(error) = self.rename_all(replaced) else {
             self.moves.clear();
@@ -115,7 +114,7 @@ impl Staging {
         sync(&self.target).map_err(|error| Error::from(error).with_path(&self.target))
     }
 
-    /// A file that takes the place of another is open to nobody whom that was closed to.
+    /// Gives a new file the access rights of the file that it replaces.
     fn keep_access(&self, name: &OsStr) -> io::Result<()> {
         let old = fs::symlink_metadata(self.target.join(name))?;
         if !old.is_file() {
@@ -123,7 +122,7 @@ impl Staging {
         }
         match fs::File::open(self.folder.join(name)) {
             Ok(new) => zt::foreign::keep_access(&new, &old),
-            // What is replaced by no file leaves no access to anybody.
+            // A file that is removed without a successor has no rights to pass on.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
@@ -136,9 +135,9 @@ impl Staging {
         Ok(())
     }
 
-    /// Undoes all renames; whether all of them are undone.
+    /// Undoes all renames. Returns whether all of them could be undone.
     fn put_back(&mut self) -> bool {
-        // One that fails is no reason to leave the others.
+        // A failure does not stop the others.
         let mut all = true;
         for Move { from, to } in std::mem::take(&mut self.moves).into_iter().rev() {
             all &= rename_new(&to, &from).is_ok();
@@ -149,7 +148,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // There is nobody left to tell.
+        // An error has no receiver here.
         if !self.folder.as_os_str().is_empty() {
             let _ = fs::remove_dir_all(&self.folder);
         }
@@ -160,10 +159,10 @@ impl Drop for Staging {
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => fs::remove_file(from).inspect_err(|_| {
-            let _ = fs::remove_file(to); // It is still where it was.
+            let _ = fs::remove_file(to); // The file is still at `from`.
         }),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // Where there are no second names (FAT), the look before has to do.
+        // Without hard links (FAT), a check before the rename has to suffice.
         Err(_) => match fs::symlink_metadata(to) {
             Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
             Err(_) => fs::rename(from, to),
@@ -171,7 +170,7 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// New names are durable once their folder is.
+/// Makes new names durable, by syncing their folder.
 #[cfg(unix)]
 fn sync(folder: &Path) -> io::Result<()> {
     fs::File::open(folder)?.sync_all()
@@ -188,14 +187,15 @@ mod tests {
     use std::collections::BTreeMap;
     use std::io::Write;
 
-    /// Files by name, those in folders too.
+    /// All files by path, including files in folders.
     fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut found = BTreeMap::new();
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => found.extend(content(&path)),
-                false => drop(found.insert(path.clone(), fs::read(&path).unwrap())),
+            if path.is_dir() {
+                found.extend(content(&path));
+            } else {
+                found.insert(path.clone(), fs::read(&path).unwrap());
             }
         }
         found
@@ -210,7 +210,7 @@ mod tests {
         staging
     }
 
-    /// A folder with two files, of which `a` and `b` are to be replaced.
+    /// A folder with the files `a`, `b` and `other`.
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for name in ["a", "b", "other"] {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn files_take_the_place_of_others_together() {
+    fn files_are_replaced_together() {
         let folder = folder();
         let path = |name: &str| folder.path().join(name);
         let staging = staged(folder.path(), &["b", "c"]);
@@ -229,12 +229,12 @@ mod tests {
         let expected = [("b", "new"), ("c", "new"), ("other", "other")];
         let expected = expected.map(|(name, text)| (path(name), text.into()));
         assert_eq!(content(folder.path()), expected.into());
-        // Without a trace.
+        // The temporary folder is gone.
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     }
 
     #[test]
-    fn whichever_rename_fails_the_folder_is_as_it_was() {
+    fn the_folder_is_unchanged_after_any_failed_rename() {
         type Spoil = fn(&Path, &Staging);
         let nothing: Spoil = |_, _| {};
         let folder_in_the_way: Spoil = |folder, _| fs::create_dir(folder.join("d")).unwrap();
@@ -244,7 +244,7 @@ mod tests {
             (&["a", "b"][..], folder_in_the_way),
             (&["a", "b"], file_in_the_way),
             (&["a", "b"], lost),
-            // What is not there cannot be moved aside; nor can what is not said to be replaced.
+            // A missing file cannot be moved, and a file that is not in the list is not replaced.
             (&["gone", "a", "b"], nothing),
             (&["a", "gone", "b"], nothing),
             (&["a", "b", "gone"], nothing),
@@ -278,11 +278,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_put_back_is_not_lost() {
+    fn files_that_cannot_be_put_back_are_not_lost() {
         let folder = folder();
         let mut staging = staged(folder.path(), &["b"]);
         let hidden = staging.folder.clone();
-        // Somebody takes `a` out of the folder that it was moved to.
+        // Another program moves `a` out of the temporary folder.
         staging.moves.push(Move {
             from: folder.path().join("a2"),
             to: hidden.join("taken"),
@@ -311,9 +311,9 @@ mod tests {
         );
     }
 
-    /// A folder has no second name on any system.
+    /// No system has hard links to a folder.
     #[test]
-    fn what_can_have_no_second_name_is_renamed_and_replaces_nothing() {
+    fn without_hard_links_a_rename_replaces_nothing() {
         let folder = folder();
         let path = |name: &str| folder.path().join(name);
         fs::create_dir(path("from")).unwrap();
@@ -323,15 +323,14 @@ mod tests {
         assert!(path("to").is_dir() && !path("from").exists());
     }
 
-    /// Who may read the old file is not known to be who may read the new one.
     #[cfg(unix)]
     #[test]
-    fn a_file_whose_access_cannot_be_set_replaces_none() {
+    fn a_file_whose_access_rights_cannot_be_set_replaces_nothing() {
         let folder = folder();
         let staging = staged(folder.path(), &["b"]);
         std::os::unix::fs::symlink("a", staging.folder.join("a")).unwrap();
         assert!(staging.keep_access(OsStr::new("a")).is_err());
-        // What none replaces, and what is replaced.
+        // A file without a successor, and a file with one.
         staging.keep_access(OsStr::new("other")).unwrap();
         staging.keep_access(OsStr::new("b")).unwrap();
     }

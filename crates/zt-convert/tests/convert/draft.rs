@@ -1,4 +1,4 @@
-//! Files to convert, and what they are converted with.
+//! Files to convert, and options.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use zt::formats::{Packing, Quantization};
 use zt::{Attributes, Csr, DType, Dense, Error, File, QuantizedGroup, Value, Writer};
 use zt_convert::{ConvertOptions, Input, Summary, ZT, convert};
 
-/// A `.zt` file of whatever `fill` writes.
+/// A `.zt` file that `fill` writes.
 pub(crate) fn file(fill: impl FnOnce(&mut Writer<'_>) -> Result<(), Error>) -> File {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();

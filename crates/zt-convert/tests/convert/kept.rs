@@ -1,4 +1,4 @@
-//! What is kept of the inputs, and what is changed on request.
+//! Parts of the inputs that are kept, and parts that are changed on request.
 
 use std::io::Write;
 
@@ -38,7 +38,7 @@ fn attributes_unite_and_a_conflict_is_a_loss() {
 }
 
 #[test]
-fn everything_that_a_file_says_survives() {
+fn all_metadata_of_a_file_survive() {
     let map = |key: &str| {
         let list = Value::Array(vec![Value::Null, Value::Bytes(vec![1]), Value::Float(0.5)]);
         let mut map = Attributes::new();
@@ -67,7 +67,7 @@ fn everything_that_a_file_says_survives() {
 }
 
 #[test]
-fn a_file_that_is_stored_alike_comes_out_byte_for_byte() {
+fn a_file_with_the_same_storage_comes_out_byte_for_byte() {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
     let graph = Csr::new([2, 3], &[7i32, 8], vec![2, 0], vec![0, 1, 2]).unwrap();
@@ -84,7 +84,7 @@ fn a_file_that_is_stored_alike_comes_out_byte_for_byte() {
 
 #[test]
 fn floating_values_are_cast_and_others_stay() {
-    // More than is read at a time.
+    // More bytes than are read at a time.
     let many: Vec<f64> = (0..300_000u32).map(|i| f64::from(i) / 7.0).collect();
     let f8: Vec<F8E4M3Fn> = (0..=255).map(F8E4M3Fn::from_bits).collect();
     let input = file(|writer| {
@@ -122,7 +122,7 @@ fn floating_values_are_cast_and_others_stay() {
 }
 
 #[test]
-fn a_cast_is_of_the_values_alone() {
+fn a_cast_changes_values_alone() {
     let input = file(|writer| {
         let mut object = writer.begin("w", &[1], "dense")?;
         for role in ["data", "scale"] {
@@ -156,12 +156,12 @@ fn objects_with_a_dense_value_are_decoded_on_request() {
         *tensor.as_slice::<f32>().unwrap(),
         *expected.as_slice::<f32>().unwrap()
     );
-    // What only said how to decode is gone with the need to.
+    // Attributes that were needed for decoding are gone.
     assert!(tensor.attributes().is_empty());
 }
 
 #[test]
-fn what_is_said_of_coordinates_does_not_go_with_the_dense_value() {
+fn attributes_of_coordinates_are_dropped_with_them() {
     let coo = file(|writer| {
         let mut object = writer.begin("a", &[2, 2], "sparse_coo")?;
         object.set_attributes([("is_coalesced", true)].into_iter().collect());
@@ -179,7 +179,7 @@ fn what_is_said_of_coordinates_does_not_go_with_the_dense_value() {
     assert!(tensor.attributes().is_empty());
 }
 
-/// A piece that is read at a time ends where a value does, however long values are.
+/// A piece that is read at a time ends with a whole value, for values of any length.
 #[test]
 fn values_of_three_bytes_are_cast_whole() {
     let registry = Registry::builtin().with_logical_type(LogicalType {

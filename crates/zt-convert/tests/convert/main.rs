@@ -1,4 +1,4 @@
-//! What a conversion keeps, changes, refuses and says.
+//! What a conversion keeps, changes, refuses and warns about.
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,

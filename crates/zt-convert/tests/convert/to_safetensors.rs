@@ -1,4 +1,4 @@
-//! What safetensors files can say, and what is a loss in them.
+//! What safetensors can represent, and what is a loss.
 
 use zt::foreign::FileBuilder;
 use zt::formats::ObjectFormat;
@@ -13,7 +13,7 @@ fn options(dense: bool, lossy: bool) -> ConvertOptions<'static> {
     options
 }
 
-/// Refused for the `object`; with the loss allowed, so many objects come out.
+/// Refused because of the `object`; with losses allowed, `left` objects are written.
 fn lossy(input: File, object: Option<&str>, left: usize) -> File {
     let error = try_to(&options(false, false), vec![input.clone()]).unwrap_err();
     assert_eq!((error.code(), error.object()), ("lossy", object), "{error}");
@@ -58,14 +58,14 @@ fn casts_reach_decoded_values() {
 }
 
 #[test]
-fn what_has_no_dense_value_is_left_out_as_a_loss_alone() {
+fn an_object_without_a_dense_value_is_left_out_as_a_loss() {
     let unknown = || file(|w| stream(w, "x", "acme.x/1", (DType::U8, None), &[1]));
     lossy(unknown(), Some("x"), 0);
     let error = try_to(&options(true, false), vec![unknown()]).unwrap_err();
     assert_eq!(error.code(), "lossy");
 }
 
-/// From PyTorch and ONNX, too: zTensor 1.2 has only their bytes, and a name.
+/// In PyTorch and ONNX, too. zTensor 1.2 keeps their bytes under a name.
 #[test]
 fn exponents_of_8_bits_are_no_loss() {
     let types = (DType::U8, Some("f8_e8m0fnu"));
@@ -89,7 +89,7 @@ fn types_that_it_lacks_are_losses() {
         Some("z"),
         0,
     );
-    // One element a value: at least the elements can be said.
+    // One element per value: the elements can be represented.
     let own = (DType::U8, Some("acme.level"));
     let output = lossy(file(|w| stream(w, "l", "dense", own, &[9])), Some("l"), 1);
     assert_eq!(output.tensor("l").unwrap().to_vec::<u8>().unwrap(), [9]);
@@ -102,7 +102,7 @@ fn types_that_it_lacks_are_losses() {
 }
 
 #[test]
-fn types_that_it_has_are_none() {
+fn types_that_it_has_are_no_losses() {
     for (types, len) in [
         ((DType::U8, Some("f8_e4m3fn")), 1),
         ((DType::U8, Some("f8_e5m2")), 1),
@@ -150,7 +150,7 @@ fn unknown_fields_and_other_components_are_losses() {
 }
 
 #[test]
-fn the_name_of_the_metadata_is_no_tensors() {
+fn a_tensor_with_the_name_of_the_metadata_is_a_loss() {
     lossy(one("__metadata__", 1.0), Some("__metadata__"), 0);
 }
 
@@ -175,7 +175,7 @@ fn the_same_tensors_give_the_same_bytes_in_any_order() {
     assert_eq!(bytes(["c", "a", "b"]), bytes(["b", "c", "a"]));
 }
 
-/// Who reads a kind of file may check less than we do; what is written has the length that it says.
+/// The reader of another kind may check less. The written length is always the declared one.
 #[test]
 fn an_array_that_is_shorter_than_its_shape_is_refused() {
     struct Lax;
