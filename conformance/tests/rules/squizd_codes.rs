@@ -1,11 +1,11 @@
-//! What is said of a SQUIZD file that breaks a rule, or leaves something open.
+//! Errors and warnings of SQUIZD files that break a rule or are ambiguous.
 
 use zt::ErrorKind;
 use zt_conformance::squizd::{Layer, Squizd, block, flag, fnv1a, plain};
 
 use super::{SUB_BLOCK, open, patched, smallest};
 
-/// A file whose draft head is said to lie there.
+/// A file that declares its draft head at this offset.
 fn with_draft_at(file: &Squizd, offset: u64) -> Vec<u8> {
     let mut bytes = patched(file.to_bytes(), 160, &offset.to_le_bytes());
     let hash = fnv1a(&bytes[160..192]);
@@ -132,17 +132,17 @@ fn a_broken_file_is_refused_by_the_code_of_its_rule() {
 }
 
 #[test]
-fn flags_that_once_meant_something_are_named() {
+fn reserved_flags_with_an_old_meaning_are_named() {
     for (bits, expected) in [
-        (1u32 << 7, " (bit 7 once meant MXFP4)"),
-        (1 << 8, " (bit 8 once meant INT3)"),
-        (3 << 7, " (bits 7 and 8 once meant MXFP4 and INT3)"),
-        (1 << 9, ""),
+        (1u32 << 7, [true, false]),
+        (1 << 8, [false, true]),
+        (3 << 7, [true, true]),
+        (1 << 9, [false, false]),
     ] {
         let file = patched(smallest().to_bytes(), 6, &bits.to_le_bytes());
         let message = open(&file, false).unwrap_err().message();
-        let (_, said) = message.split_once("have reserved bits").unwrap();
-        assert_eq!(said, expected, "{bits:#x}");
+        let named = ["MXFP4", "INT3"].map(|old| message.contains(old));
+        assert_eq!(named, expected, "{message}");
     }
 }
 
@@ -192,19 +192,18 @@ fn a_broken_tensor_is_refused_by_the_code_of_its_rule() {
     let refused = |file: &Squizd| {
         let file = open(&file.to_bytes(), false).unwrap();
         let error = file.tensor("layers.0.0").unwrap_err();
-        (error.code(), error.message())
+        error.code()
     };
     let mut none = int4(2, (0.5, 1.0), 0);
     none.tables.clear();
-    assert_eq!(refused(&none).0, "missing-component");
-    for (rows, parts, values) in [(2, 3, 8), (0, 1, 0)] {
-        let message = format!("{parts} sub-block entries do not divide {values} values");
-        assert_eq!(refused(&int4(rows, (0.5, 1.0), parts)), (shape, message));
+    assert_eq!(refused(&none), "missing-component");
+    for (rows, parts) in [(2, 3), (0, 1)] {
+        assert_eq!(refused(&int4(rows, (0.5, 1.0), parts)), shape);
     }
 }
 
 #[test]
-fn what_strict_readers_mind_has_a_code() {
+fn faults_that_only_strict_readers_refuse_have_a_code() {
     let layers = |count: u32| {
         let mut file = smallest();
         let layer = file.layers.remove(0);
@@ -229,33 +228,30 @@ fn what_strict_readers_mind_has_a_code() {
 }
 
 #[test]
-fn what_is_read_in_one_of_several_ways_is_told() {
-    let told = |file: &Squizd| {
+fn ambiguous_parts_have_a_warning() {
+    let warned = |file: &Squizd| {
         let warnings = open(&file.to_bytes(), true).unwrap().warnings();
         assert!(warnings.iter().all(|warning| warning.code == "ambiguous"));
-        let told = warnings.into_iter().map(|warning| warning.message);
-        told.collect::<Vec<_>>()
+        let objects = warnings.into_iter().map(|warning| warning.object);
+        objects.collect::<Vec<_>>()
     };
-    assert!(told(&sparse(1, 0, 0.5)).is_empty());
-    assert_eq!(told(&sparse(1, 1, 0.5)), ["1 masks are declared, 0 found"]);
-    let both = "sub-blocks and the tensor have scales: those of the sub-blocks count";
-    for (whole, expected) in [((0.5, 1.0), Some(both)), ((1.0, 0.0), None)] {
+    let tensor = Some("layers.0.0".to_owned());
+    assert!(warned(&sparse(1, 0, 0.5)).is_empty());
+    assert_eq!(warned(&sparse(1, 1, 0.5)), [None]);
+    for (whole, expected) in [((0.5, 1.0), vec![tensor.clone()]), ((1.0, 0.0), vec![])] {
         let file = int4(2, whole, 2);
-        assert_eq!(told(&file), expected.as_slice());
+        assert_eq!(warned(&file), expected);
         let file = open(&file.to_bytes(), true).unwrap();
         let attributes = file.tensor("layers.0.0").unwrap().attributes().clone();
         let number = |key: &str| attributes.get(key).and_then(zt::Value::as_f64);
         assert_eq!(number("squizd.tensor_scale"), Some(f64::from(whole.0)));
         assert_eq!(number("squizd.tensor_zero"), Some(f64::from(whole.1)));
     }
-    assert_eq!(
-        told(&int2(2, 0)),
-        ["no scales of its sub-blocks: the tensor's is that of all"]
-    );
+    assert_eq!(warned(&int2(2, 0)), [tensor]);
 }
 
 #[test]
-fn an_appendix_that_cannot_be_found_is_missed_where_there_is_one() {
+fn an_appendix_after_a_broken_part_is_a_fault() {
     let mut file = draft();
     let nowhere = with_draft_at(&file, u64::MAX);
     let nowhere = open(&nowhere, false).unwrap();
@@ -265,28 +261,17 @@ fn an_appendix_that_cannot_be_found_is_missed_where_there_is_one() {
     let lost = open(&with_draft_at(&file, u64::MAX), false).unwrap();
     let error = lost.tensor("coreml").unwrap_err();
     assert_eq!(error.code(), "header");
-    let message = error.message();
-    assert!(
-        message.starts_with("the CoreML appendix cannot"),
-        "{message}"
-    );
+    assert!(error.message().contains("CoreML"), "{error}");
 }
 
 #[test]
 fn draft_heads_of_earlier_tools_are_named() {
     let begins = draft().to_bytes().len() - 28;
-    for (magic, expected) in [
-        (
-            b"ANML",
-            ": a JSON manifest of an earlier tool, without a model",
-        ),
-        (b"EAGL", ": a layout of an earlier tool"),
-        (b"XXXX", ""),
-    ] {
+    for (magic, expected) in [(b"ANML", true), (b"EAGL", true), (b"XXXX", false)] {
         let file = open(&patched(draft().to_bytes(), begins, magic), false).unwrap();
         let message = file.tensor("draft.0").unwrap_err().message();
         let found = String::from_utf8_lossy(magic);
-        let said = format!("the draft head begins with \"{found}\"{expected}");
-        assert_eq!(message, said);
+        assert!(message.contains(&*found), "{message}");
+        assert_eq!(message.contains("earlier tool"), expected, "{message}");
     }
 }

@@ -123,7 +123,7 @@ impl Naming {
     pub(super) fn take_warnings(&mut self) -> Vec<Warning> {
         let strangers = std::mem::take(&mut self.strangers).into_iter();
         let strangers = strangers.filter(|_| self.is_known_hash);
-        let message = "the name does not hash to the tensor's id, as others do";
+        let message = "the name does not hash to the tensor's id, although others do";
         let warnings = strangers.map(|name| Warning::new("name", message).with_object(name));
         warnings.collect()
     }

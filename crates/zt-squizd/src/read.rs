@@ -43,10 +43,8 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
         && u64::from(sparsity.layer_count) != masks
     {
         let declared = sparsity.layer_count;
-        reader.remark(
-            None,
-            format!("{declared} masks are declared, {masks} found"),
-        );
+        let message = format!("{declared} sparsity masks are declared, {masks} exist");
+        reader.warn(None, message);
     }
     for layer in contents.layers {
         reader.layer(layer);
@@ -108,10 +106,8 @@ impl Reader {
         if let Some(mask) = layer.mask {
             let name = format!("layers.{idx}.mask");
             if mask.is_guess {
-                self.remark(
-                    Some(&name),
-                    "nothing points at the mask: taken for one is what follows the tensors",
-                );
+                let message = "no offset leads to the mask; the bytes after the tensors are used";
+                self.warn(Some(&name), message);
             }
             self.bytes(name, "squizd.sparsity_mask/1", mask.span);
         }
@@ -139,7 +135,7 @@ impl Reader {
             }
             (Encoding::Tca { bitmap_len }, _) => tca(&block, bitmap_len),
             (_, None | Some(Ok(None))) => {
-                self.remark(Some(&name), "the tables have no scales for it");
+                self.warn(Some(&name), "the tables have no scales for this tensor");
                 let object = Object::new(block.shape, "squizd.int4/1");
                 object.with_component("packed_weight", data(DType::U8))
             }
@@ -219,20 +215,16 @@ impl Reader {
             attributes.insert(TENSOR_SCALE, f64::from(scales.scale));
             attributes.insert(TENSOR_ZERO, f64::from(scales.zero));
             if (scales.scale, scales.zero) != (1.0, 0.0) {
-                self.remark(
-                    Some(name),
-                    "sub-blocks and the tensor have scales: those of the sub-blocks count",
-                );
+                let message = "sub-blocks and the tensor have scales; the sub-blocks' are used";
+                self.warn(Some(name), message);
             }
         }
         if let Encoding::Int2 { sub_block_len } = block.encoding
             && !has_sub_blocks
         {
             attributes.insert(SUB_BLOCK_LEN, sub_block_len);
-            self.remark(
-                Some(name),
-                "no scales of its sub-blocks: the tensor's is that of all",
-            );
+            let message = "sub-blocks have no scales; the tensor's scale is used for all";
+            self.warn(Some(name), message);
         }
     }
 
@@ -243,7 +235,7 @@ impl Reader {
         self.builder.object(name, object, self.file);
     }
 
-    fn remark(&mut self, object: Option<&str>, message: impl Into<String>) {
+    fn warn(&mut self, object: Option<&str>, message: impl Into<String>) {
         self.builder.warning(Warning {
             object: object.map(str::to_owned),
             ..Warning::new(AMBIGUOUS, message)

@@ -21,7 +21,7 @@ const EXPERIMENTAL: &str = "experimental";
 
 /// Writes a file that our own reader reads strictly, if its layers have no gaps.
 pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-    let message = "writing SQUIZD is an experiment: no other program is known to read such files";
+    let message = "writing SQUIZD is experimental: no other program is known to read such files";
     let warning = Warning::new(EXPERIMENTAL, message);
     job.summary.warnings.push(warning);
     let arch_id = arch_id(job, merged.attributes)?;
