@@ -1,34 +1,34 @@
-//! One tensor: a magic, a shape, packed values.
+//! A tensor block: a magic, a shape, packed values.
 
 use zt::formats::dense_byte_len;
 use zt::{DType, Error, Result, Source, Span};
-use zt_foreign::fields::{Fields, Record};
+use zt_foreign::fields::Fields;
 
 use crate::header::Flags;
 use crate::violation::Violation;
 
-/// The most dimensions that a block may say it has.
+/// The most dimensions of a block.
 pub(super) const RANK_MAX: u32 = 64;
 
-/// The most bytes before the values: magic, dtype, rank and as many dimensions as there may be.
+/// The most bytes before the values: magic, dtype, rank and dimensions.
 const HEAD_MAX: usize = 12 + 4 * RANK_MAX as usize;
 
-/// A tensor block, of which the values are somewhere in the file.
+/// A tensor block. Its values stay in the file.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// Of an ASTC image: height and width. Of a TCA block: rows, and bits of a bitmap row.
+    /// For an ASTC image: height and width. For a TCA block: rows, and bits of a bitmap row.
     pub(super) shape: Vec<u64>,
     pub(super) encoding: Encoding,
     /// The whole block, magic included.
     pub(super) span: Span,
-    /// What follows the block's own fields.
+    /// The bytes after the block's own fields.
     pub(super) payload: Span,
 }
 
 /// How the values of a block are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
-    /// `NPCL`: as they are.
+    /// `NPCL`: plain.
     Plain(DType),
     /// `INT4`: two's complement, the first of two in the lower half.
     Int4,
@@ -36,7 +36,7 @@ pub(super) enum Encoding {
     Int2 { sub_block_len: u32 },
     /// `ASTW`: an ASTC bit stream.
     Astc { footprint: u32 },
-    /// `TCAW`: a bitmap, then values that nothing says how to decode.
+    /// `TCAW`: a bitmap, then values of an unspecified encoding.
     Tca { bitmap_len: u64 },
 }
 
@@ -45,28 +45,22 @@ impl Block {
         matches!(self.encoding, Encoding::Int4 | Encoding::Int2 { .. })
     }
 
-    /// The number of values that the shape has. Blocks whose shape has no such number are refused.
+    /// The number of values.
+    #[expect(clippy::expect_used, reason = "the parser computes the same product")]
     pub(super) fn element_count(&self) -> u64 {
-        zt::formats::element_count(&self.shape).unwrap_or(0)
+        zt::formats::element_count(&self.shape).expect("no overflow")
     }
 
-    /// The block at `offset`, which must end by `end`; `None` where no magic of a block is there.
+    /// The block at the start of `rest`; `None` if no magic of a block is there.
     ///
     /// # Errors
     ///
-    /// A block that no flag of the file allows, or whose shape or size cannot be.
-    pub(super) fn read(
-        source: &dyn Source,
-        offset: u64,
-        end: u64,
-        flags: Flags,
-    ) -> Result<Option<Self>> {
+    /// A block without its flag, or with an invalid shape or size.
+    pub(super) fn read(source: &dyn Source, rest: Span, flags: Flags) -> Result<Option<Self>> {
+        let (offset, available) = (rest.offset(), rest.byte_len());
         let mut head = [0; HEAD_MAX];
-        let available = end.saturating_sub(offset);
         let len = usize::try_from(available).unwrap_or(usize::MAX);
-        let Some(head) = head.get_mut(..len.min(HEAD_MAX)) else {
-            return Ok(None);
-        };
+        let (head, _) = head.split_at_mut(len.min(HEAD_MAX));
         source.read_at(offset, head)?;
         let Some((magic, flag)) = known(head) else {
             return Ok(None);
@@ -90,18 +84,21 @@ impl Block {
         };
         let start = offset.checked_add(parsed.head_len);
         let payload = start.and_then(|start| Span::new(start, parsed.payload_len));
-        let payload = payload.filter(|payload| payload.end() <= end);
-        let payload = payload.ok_or_else(|| too_long.at(offset))?;
+        let payload = payload.filter(|payload| payload.end() <= rest.end());
+        let span = payload.and_then(|payload| Span::between(offset, payload.end()));
+        let (Some(payload), Some(span)) = (payload, span) else {
+            return Err(too_long.at(offset));
+        };
         Ok(Some(Block {
             shape: parsed.shape,
             encoding: parsed.encoding,
-            span: Span::between(offset, payload.end()).unwrap_or_default(),
+            span,
             payload,
         }))
     }
 }
 
-/// A magic and the flag that allows it; plain blocks need none.
+/// A magic and the flag that it needs; plain blocks need none.
 fn known(head: &[u8]) -> Option<([u8; 4], Flags)> {
     let magic = *head.first_chunk()?;
     let flag = match &magic {
@@ -115,7 +112,7 @@ fn known(head: &[u8]) -> Option<([u8; 4], Flags)> {
     Some((magic, flag))
 }
 
-/// What the fields of a block say.
+/// The parsed fields of a block.
 struct Parsed {
     shape: Vec<u64>,
     encoding: Encoding,
@@ -123,7 +120,7 @@ struct Parsed {
     payload_len: u64,
 }
 
-/// The fields of a block as far as there are bytes.
+/// The bytes of a block's fields, which may be truncated.
 #[derive(Clone, Copy)]
 struct Head<'h>(Fields<'h>);
 
@@ -134,12 +131,13 @@ impl Head<'_> {
         fields.u32(at).ok_or(Violation::BlockCut { available })
     }
 
-    /// Rows and columns, which three of the five begin with.
+    /// The first two fields of a block with a matrix.
     fn matrix(self) -> Result<(u64, u64), Violation> {
         Ok((self.u32(4)?.into(), self.u32(8)?.into()))
     }
 }
 
+#[expect(clippy::arithmetic_side_effects, reason = "the rank is limited")]
 fn plain(fields: Head<'_>) -> Result<Parsed, Violation> {
     let code = fields.u32(4)?;
     let dtype = match code {
@@ -161,23 +159,23 @@ fn plain(fields: Head<'_>) -> Result<Parsed, Violation> {
     Ok(Parsed {
         payload_len: payload_len.ok_or(Violation::Overflow)?,
         encoding: Encoding::Plain(dtype),
-        head_len: 12u64.saturating_add(u64::from(rank).saturating_mul(4)),
+        head_len: 12 + 4 * u64::from(rank),
         shape,
     })
 }
 
+#[expect(clippy::arithmetic_side_effects, reason = "two factors of 32 bits")]
 fn int4(fields: Head<'_>) -> Result<Parsed, Violation> {
     let (rows, columns) = fields.matrix()?;
-    // Two u32: no overflow.
-    let count = rows.saturating_mul(columns);
     Ok(Parsed {
         shape: vec![rows, columns],
         encoding: Encoding::Int4,
         head_len: 12,
-        payload_len: count.div_ceil(2),
+        payload_len: (rows * columns).div_ceil(2),
     })
 }
 
+#[expect(clippy::arithmetic_side_effects, reason = "two factors of 32 bits")]
 fn int2(fields: Head<'_>) -> Result<Parsed, Violation> {
     let (rows, columns) = fields.matrix()?;
     let sub_block_len = fields.u32(12)?;
@@ -188,15 +186,15 @@ fn int2(fields: Head<'_>) -> Result<Parsed, Violation> {
         shape: vec![rows, columns],
         encoding: Encoding::Int2 { sub_block_len },
         head_len: 16,
-        payload_len: rows.saturating_mul(columns).div_ceil(4),
+        payload_len: (rows * columns).div_ceil(4),
     })
 }
 
 fn astc(fields: Head<'_>) -> Result<Parsed, Violation> {
     let (width, height) = fields.matrix()?;
     let footprint = fields.u32(12)?;
-    // The two codes that the specification has. They are of no numbering that is known, so the
-    // others cannot be guessed, and with them where the next block begins.
+    // The specification has two codes, of no known numbering. With another code, the size of the
+    // block and the start of the next one are unknown.
     let (across, down) = match footprint {
         0x05 => (5, 5),
         0x08 => (8, 5),
@@ -214,15 +212,16 @@ fn astc(fields: Head<'_>) -> Result<Parsed, Violation> {
     })
 }
 
-/// Nothing says where the values end, so they take what is left: a layer has one such block at
-/// most, and it is the last.
+/// The block has no length, so its values take the rest of the layer: it is the layer's last block.
+#[expect(
+    clippy::arithmetic_side_effects,
+    reason = "2^32 rows of at most 2^29 bytes, and the head was read"
+)]
 fn tca(fields: Head<'_>, available: u64) -> Result<Parsed, Violation> {
     let (rows, bits) = fields.matrix()?;
-    // At most 2^32 rows of 2^29 bytes: no overflow.
-    let row_len = bits.div_ceil(64).saturating_mul(8);
-    let bitmap_len = rows.saturating_mul(row_len);
+    let bitmap_len = rows * bits.div_ceil(64) * 8;
     let head_len = 12;
-    let payload_len = available.saturating_sub(head_len);
+    let payload_len = available - head_len;
     if bitmap_len > payload_len {
         return Err(Violation::Bitmap {
             bitmap_len,
@@ -237,31 +236,29 @@ fn tca(fields: Head<'_>, available: u64) -> Result<Parsed, Violation> {
     })
 }
 
-/// The blocks from `start` to `end`, one after the other, as far as they can be followed.
+/// Consecutive blocks, up to the first that cannot be read.
 pub(super) struct Run {
     pub(super) blocks: Vec<Block>,
     /// Where the last block ends.
     pub(super) end: u64,
-    /// Why the run could not be followed to its end; `None` where no block begins there, or where
-    /// it is at its end.
+    /// The error that ended the run; `None` at the end of the range, or if no block begins there.
     pub(super) fault: Option<Error>,
 }
 
 impl Run {
-    /// Follows the run. At most `limit` blocks: one takes 12 bytes, and its object a hundred times
-    /// as much.
+    /// Reads at most `limit` blocks: a block may take 12 bytes, and its object a hundred times as much.
     pub(super) fn read(source: &dyn Source, range: Span, flags: Flags, limit: usize) -> Self {
         let mut run = Run {
             blocks: Vec::new(),
             end: range.offset(),
             fault: None,
         };
-        while run.end < range.end() {
+        while let Some(rest) = run.rest(range) {
             if run.blocks.len() >= limit {
                 run.fault = Some(Violation::TooManyBlocks { limit }.at(run.end));
                 break;
             }
-            match Block::read(source, run.end, range.end(), flags) {
+            match Block::read(source, rest, flags) {
                 Ok(Some(block)) => {
                     run.end = block.span.end();
                     run.blocks.push(block);
@@ -276,24 +273,28 @@ impl Run {
         run
     }
 
-    /// The bytes at the end of the run that are no block.
+    /// The bytes of the range after the run.
     pub(super) fn rest(&self, range: Span) -> Option<Span> {
         Span::between(self.end, range.end()).filter(|rest| !rest.is_empty())
     }
 
-    /// The error for such bytes.
+    /// The error for these bytes.
     pub(super) fn no_block(&self, source: &dyn Source, range: Span) -> Option<Error> {
         let rest = self.rest(range)?;
-        let mut found = [0; 4];
-        let len = usize::try_from(rest.byte_len()).unwrap_or(4).min(4);
-        let head = found.get_mut(..len)?;
-        if let Err(error) = source.read_at(rest.offset(), head) {
-            return Some(error.into());
-        }
-        let found = Record(head).bytes(0);
         let byte_len = rest.byte_len();
-        Some(Violation::NoBlock { found, byte_len }.at(rest.offset()))
+        Some(match start_of(source, rest) {
+            Ok(found) => Violation::NoBlock { found, byte_len }.at(rest.offset()),
+            Err(error) => error,
+        })
     }
+}
+
+/// The first bytes of `range`, with zeros if it is shorter.
+pub(super) fn start_of<const N: usize>(source: &dyn Source, range: Span) -> Result<[u8; N]> {
+    let mut start = [0; N];
+    let len = usize::try_from(range.byte_len()).unwrap_or(N);
+    source.read_at(range.offset(), start.split_at_mut(len.min(N)).0)?;
+    Ok(start)
 }
 
 #[cfg(test)]
@@ -302,8 +303,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_has_a_limit_that_it_may_meet() {
-        // Of rank 1 and no values.
+    fn a_run_may_have_as_many_blocks_as_the_limit() {
+        // A block of rank 1 without values.
         let block = [&b"NPCL"[..], &[0; 4], &[1, 0, 0, 0], &[0; 4]].concat();
         let source = zt::Memory::new(block.repeat(2));
         let range = Span::new(0, source.byte_len()).unwrap();

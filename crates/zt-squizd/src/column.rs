@@ -1,4 +1,8 @@
-//! Scales and zeros, which lie in turns in the tables, as columns of their own.
+//! Scales and zeros, which alternate in the tables, as columns of their own.
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "runs and pieces are ranges of tables, which are ranges of the file"
+)]
 
 use std::io;
 use std::sync::Arc;
@@ -7,34 +11,33 @@ use zt::{Source, Span};
 
 use crate::scales::ENTRY_LEN;
 
-/// Entries that follow each other in a table.
+/// Consecutive entries of a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
-    /// Where the first one is.
+    /// The offset of the first entry.
     pub(super) entry: u64,
     pub(super) count: u64,
 }
 
 impl Run {
-    /// Where the last one ends.
+    /// Where the last entry ends.
     pub(super) fn end(self) -> u64 {
-        self.entry
-            .saturating_add(self.count.saturating_mul(ENTRY_LEN as u64))
+        self.entry + self.count * ENTRY_LEN as u64
     }
 }
 
 /// Bytes of a number.
 const VALUE_LEN: usize = 4;
 
-/// Which of an entry's numbers.
+/// A number of an entry, by its offset in the entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Field {
     Scale = 8,
     Zero = 12,
 }
 
-/// A source of the columns of a file, one after the other, gathered from the tables when they are
-/// read. What a table costs in memory does not depend on its length.
+/// A source of all columns of a file, gathered from the tables as they are read. Memory does not grow
+/// with the length of the tables.
 pub(super) struct Columns {
     source: Arc<dyn Source>,
     /// By offset in this source.
@@ -42,17 +45,17 @@ pub(super) struct Columns {
     byte_len: u64,
 }
 
-/// Numbers from entries that follow each other.
+/// Numbers of consecutive entries.
 struct Piece {
-    /// Where they are in this source.
+    /// The offset in this source.
     offset: u64,
-    /// Where the first one is in the file.
+    /// The offset of the first number in the file.
     first: u64,
     count: u64,
 }
 
 impl Columns {
-    /// No columns yet of the tables in `source`.
+    /// No columns yet, for tables in `source`.
     pub(super) fn new(source: Arc<dyn Source>) -> Self {
         Columns {
             source,
@@ -61,23 +64,26 @@ impl Columns {
         }
     }
 
-    /// Adds a column, the field of all these entries; where in this source it is.
+    /// Adds a column with this field of all entries. Returns its span in this source.
+    #[expect(clippy::expect_used, reason = "the source only grows")]
     pub(super) fn add(&mut self, runs: &[Run], field: Field) -> Span {
         let start = self.byte_len;
         for run in runs {
             self.pieces.push(Piece {
                 offset: self.byte_len,
-                first: run.entry.saturating_add(field as u64),
+                first: run.entry + field as u64,
                 count: run.count,
             });
-            let byte_len = run.count.saturating_mul(VALUE_LEN as u64);
-            self.byte_len = self.byte_len.saturating_add(byte_len);
+            self.byte_len += run.count * VALUE_LEN as u64;
         }
-        Span::between(start, self.byte_len).unwrap_or_default()
+        Span::between(start, self.byte_len).expect("the end is not before the start")
     }
 
-    /// Fills `out` from the byte `skip` of the number at `place` on, as far as `scratch` goes; how
-    /// many bytes that is.
+    /// Fills the start of `out` from the byte `within` of a piece on. Returns the number of bytes.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "at most ENTRIES numbers, and a part of one"
+    )]
     fn gather(
         &self,
         piece: &Piece,
@@ -86,23 +92,16 @@ impl Columns {
         scratch: &mut Vec<u8>,
     ) -> io::Result<usize> {
         const ENTRIES: u64 = 4096;
-        // Numbers have four bytes.
-        let (number, skip) = (within >> 2, within & 3);
-        let wanted = (out.len() as u64)
-            .saturating_add(skip)
-            .div_ceil(VALUE_LEN as u64);
-        let left = piece.count.saturating_sub(number);
-        let count = wanted.min(left).min(ENTRIES);
-        let stored = count.saturating_sub(1).saturating_mul(ENTRY_LEN as u64);
-        let stored = usize::try_from(stored.saturating_add(VALUE_LEN as u64)).unwrap_or(0);
-        scratch.resize(stored, 0);
-        let start = piece
-            .first
-            .saturating_add(number.saturating_mul(ENTRY_LEN as u64));
+        let value_len = VALUE_LEN as u64;
+        let (number, skip) = (within / value_len, within % value_len);
+        let wanted = (out.len() as u64 + skip).div_ceil(value_len);
+        let count = wanted.min(piece.count - number).min(ENTRIES) as usize;
+        scratch.resize((count - 1) * ENTRY_LEN + VALUE_LEN, 0);
+        let start = piece.first + number * ENTRY_LEN as u64;
         self.source.read_at(start, scratch)?;
         let numbers = scratch.chunks(ENTRY_LEN);
         let bytes = numbers.flat_map(|entry| entry.iter().take(VALUE_LEN));
-        let bytes = bytes.skip(usize::try_from(skip).unwrap_or(0));
+        let bytes = bytes.skip(skip as usize);
         let filled = out.iter_mut().zip(bytes).map(|(out, byte)| *out = *byte);
         Ok(filled.count())
     }
@@ -120,14 +119,13 @@ impl Source for Columns {
             let after = self.pieces.partition_point(|piece| piece.offset <= offset);
             let piece = after.checked_sub(1).and_then(|at| self.pieces.get(at));
             let piece = piece.ok_or(io::ErrorKind::UnexpectedEof)?;
-            let within = offset.saturating_sub(piece.offset);
-            let byte_len = piece.count.saturating_mul(VALUE_LEN as u64);
-            if within >= byte_len {
+            let within = offset - piece.offset;
+            if within >= piece.count * VALUE_LEN as u64 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             let filled = self.gather(piece, within, buf, &mut scratch)?;
-            offset = offset.saturating_add(filled as u64);
-            buf = buf.get_mut(filled..).unwrap_or_default();
+            offset += filled as u64;
+            buf = buf.split_at_mut(filled).1;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A whole file, followed from part to part.
+//! The parts of a file, read one after the other.
 
 use zt::{Error, Result, Source};
 
@@ -11,11 +11,11 @@ use crate::scales::Tables;
 use crate::section::{Appendix, Draft};
 use crate::violation::{Section, Violation};
 
-/// The most tensors of one file. A block takes 12 bytes and what is kept of it a hundred times as
-/// much; models have some thousand.
+/// The most tensors of a file. A block may take 12 bytes, and its object a hundred times as much. Models
+/// have some thousand.
 const TENSORS_MAX: usize = 1 << 20;
 
-/// What a file holds. Only a fault of its header or its index refuses it as a whole.
+/// The parts of a file. Only a fault of the header or the index refuses the whole file.
 pub(super) struct Contents {
     pub(super) header: Header,
     /// Ascending.
@@ -23,12 +23,12 @@ pub(super) struct Contents {
     pub(super) draft: Option<Draft>,
     pub(super) pairs: Pairs,
     pub(super) appendix: Result<Option<Appendix>>,
-    /// What strict readers mind.
+    /// Faults that only strict readers refuse.
     pub(super) tolerated: Vec<Error>,
 }
 
 impl Contents {
-    /// Cost: header, index and scale tables are read, and the first bytes of every tensor; no
+    /// Cost: reads the header, the index, the scale tables and the first bytes of every tensor, but no
     /// values.
     pub(super) fn read(source: &dyn Source) -> Result<Self> {
         let mut tolerated = Vec::new();
@@ -83,12 +83,12 @@ fn quantized(blocks: &[Block]) -> u64 {
     blocks.iter().filter(|block| block.is_quantized()).count() as u64
 }
 
-/// The quantized tensors up to the first that is broken: of those behind it, nobody can tell which
-/// entry is whose.
+/// The quantized tensors before the first broken one. The entries of later tensors are unknown.
+#[expect(clippy::arithmetic_side_effects, reason = "at most TENSORS_MAX")]
 fn main_count(layers: &[Layer]) -> Count {
     let mut count = Count::default();
     for layer in layers {
-        count.tensors = count.tensors.saturating_add(quantized(&layer.blocks));
+        count.tensors += quantized(&layer.blocks);
         if layer.fault.is_some() {
             count.is_broken = true;
             break;
@@ -97,20 +97,20 @@ fn main_count(layers: &[Layer]) -> Count {
     count
 }
 
-/// Offsets that lead to nothing. The tables were found all the same, or are not needed.
+/// Reports offsets that lead nowhere. The tables were found without them, or are not needed.
+#[expect(clippy::arithmetic_side_effects, reason = "within the index")]
 fn stray_offsets(layers: &[Layer], tables: &Tables, tolerated: &mut Vec<Error>) {
     for layer in layers {
         let offset = layer.entry.scale_offset;
         let masks = layer.mask.iter().filter(|mask| !mask.is_guess);
         let is_mask = masks.into_iter().any(|mask| mask.span.offset() == offset);
         if offset != 0 && !is_mask && !tables.begins_at(offset) {
-            let at = layer.entry.at.saturating_add(20);
-            tolerated.push(Violation::ScaleOffset { offset }.at(at));
+            tolerated.push(Violation::ScaleOffset { offset }.at(layer.entry.at + 20));
         }
     }
 }
 
-/// Where the appendix begins: after all else. `None` where the end of something is not known.
+/// Where the appendix begins: after all other parts. `None` if the end of a part is unknown.
 fn end(index: &Index, tables: &Result<Tables>, draft: Option<&Draft>) -> Option<u64> {
     let tables = tables.as_ref().ok()?;
     let tables = tables.spans.iter().map(|table| table.end());

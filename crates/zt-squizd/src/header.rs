@@ -1,20 +1,20 @@
-//! The 256 bytes at the start.
+//! The header: the first 256 bytes.
 
 use zt::{Attributes, Error, Result, Source};
 use zt_foreign::{fields::Record, fnv1a};
 
 use crate::violation::{Section, Violation};
 
-/// What every file begins with.
+/// The first bytes of every file.
 pub(super) const MAGIC: [u8; 4] = *b"SQZD";
 
 /// Bytes of the header.
 pub(super) const HEADER_LEN: usize = 256;
 
-/// The most layers that the one known validator accepts.
+/// The most layers that the only known validator accepts.
 pub(super) const LAYERS_MAX: u16 = 512;
 
-/// What a file says it uses.
+/// The features that a file declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flags(pub(super) u32);
 
@@ -33,15 +33,15 @@ impl Flags {
     }
 }
 
-/// The header of a file, held to its rules.
+/// The checked header of a file.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) flags: Flags,
     pub(super) layer_count: u16,
     arch_id: u16,
-    /// Where the flag is set and the block is not left empty.
+    /// `None` if the flag is not set or the block is empty.
     pub(super) sparsity: Option<Sparsity>,
-    /// Where the flag is set.
+    /// `None` if the flag is not set.
     pub(super) draft: Option<Draft>,
 }
 
@@ -60,16 +60,17 @@ pub(super) struct Draft {
     pub(super) byte_len: u64,
     pub(super) layer_count: u32,
     pub(super) vocab: u32,
-    /// Whether nothing of it is set, hash included.
+    /// Whether all 32 bytes are zero.
     pub(super) is_empty: bool,
 }
 
 impl Header {
-    /// Reads the header of the file in `source`; what strict readers mind goes to `tolerated`.
+    /// Reads the header of the file in `source`. Faults that only strict readers refuse go to
+    /// `tolerated`.
     ///
     /// # Errors
     ///
-    /// Whatever makes the rest of the file meaningless.
+    /// Faults that leave the rest of the file without a meaning.
     pub(super) fn read(source: &dyn Source, tolerated: &mut Vec<Error>) -> Result<Self> {
         let mut bytes = [0; HEADER_LEN];
         let byte_len = source.byte_len();
@@ -109,7 +110,7 @@ impl Header {
         })
     }
 
-    /// What the header says of the model.
+    /// The header's fields as attributes.
     pub(super) fn to_attributes(&self) -> Attributes {
         let mut fields = Attributes::from([
             ("version", 1u64),
@@ -117,7 +118,7 @@ impl Header {
             ("layer_count", self.layer_count.into()),
             ("arch_id", self.arch_id.into()),
         ]);
-        // The names are the project's, not the specification's.
+        // The names come from the project, not from the specification.
         let names = ["llama", "mistral", "qwen", "gemma", "deepseek", "phi"];
         let place = usize::from(self.arch_id).checked_sub(1);
         if let Some(name) = place.and_then(|place| names.get(place)) {
@@ -142,14 +143,13 @@ impl Header {
     }
 }
 
-/// Reserved bytes, and blocks that no flag asks for.
-fn reserved(bytes: &[u8], flags: Flags, tolerated: &mut Vec<Error>) {
+/// Reports reserved bytes that are not zero, and blocks without their flag.
+fn reserved(bytes: &[u8; HEADER_LEN], flags: Flags, tolerated: &mut Vec<Error>) {
     let first = |start: usize, end: usize| {
-        let range = bytes.get(start..end).unwrap_or_default();
-        let place = range.iter().position(|byte| *byte != 0)?;
-        Some(start.saturating_add(place))
+        let mut bytes = bytes.iter().enumerate().take(end).skip(start);
+        bytes.find_map(|(at, byte)| (*byte != 0).then_some(at))
     };
-    // An earlier header of the same magic and version had its fields here, and nothing after.
+    // An earlier header with this magic and version had its fields here, and zeros after them.
     if first(26, 52).is_some() && first(52, 256).is_none() {
         tolerated.push(Violation::OlderHeader.at(26));
         return;
@@ -160,17 +160,14 @@ fn reserved(bytes: &[u8], flags: Flags, tolerated: &mut Vec<Error>) {
         }
     }
     let blocks = [
-        (128, Flags::SPARSE, Section::Sparsity),
-        (160, Flags::EAGLE, Section::DraftMetadata),
+        (128, 160, Flags::SPARSE, Section::Sparsity),
+        (160, 192, Flags::EAGLE, Section::DraftMetadata),
+        (18, 26, Flags::EAGLE, Section::DraftHash),
     ];
-    for (start, flag, section) in blocks {
-        if !flags.has(flag) && first(start, start.saturating_add(32)).is_some() {
+    for (start, end, flag, section) in blocks {
+        if !flags.has(flag) && first(start, end).is_some() {
             tolerated.push(Violation::Unflagged { section }.at(start as u64));
         }
-    }
-    if !flags.has(Flags::EAGLE) && first(18, 26).is_some() {
-        let section = Section::DraftHash;
-        tolerated.push(Violation::Unflagged { section }.at(18));
     }
 }
 
@@ -226,7 +223,7 @@ fn draft(record: Record<'_>, flags: Flags, tolerated: &mut Vec<Error>) -> Result
         return Ok(None);
     }
     let block: [u8; 32] = record.bytes(START);
-    // Of the metadata, not of the draft head: that is what the project's code did.
+    // The hash covers the metadata and not the draft head, as in the project's code.
     let (stored, computed) = (record.u64(18), fnv1a(block));
     if stored != 0 && stored != computed {
         return Err(Violation::DraftHash { stored, computed }.at(18));
@@ -244,12 +241,15 @@ fn draft(record: Record<'_>, flags: Flags, tolerated: &mut Vec<Error>) -> Result
     }))
 }
 
-/// CRC-32 as in zip: polynomial 0xEDB88320, reflected. For 32 bytes a table would cost more.
+/// CRC-32 as in zip: polynomial 0xEDB88320, reflected. For 32 bytes a table would be slower.
 pub(super) fn crc32(bytes: impl IntoIterator<Item = u8>) -> u32 {
     let crc = bytes.into_iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| match crc & 1 {
-            0 => crc >> 1,
-            _ => crc >> 1 ^ 0xEDB8_8320,
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            if crc & 1 == 0 {
+                crc >> 1
+            } else {
+                crc >> 1 ^ 0xEDB8_8320
+            }
         })
     });
     !crc
@@ -260,7 +260,7 @@ mod tests {
     use super::crc32;
 
     #[test]
-    fn sums_as_zip_does() {
+    fn sums_equal_those_of_zip() {
         assert_eq!(crc32(*b"123456789"), 0xCBF4_3926);
         assert_eq!(crc32([0; 32]), 0x190A_55AD);
     }

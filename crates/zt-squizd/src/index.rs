@@ -1,4 +1,4 @@
-//! The layer index: where the weights of each layer are.
+//! The layer index: the weights of each layer.
 
 use zt::container::bytes_of;
 use zt::{Error, Result, Source, Span};
@@ -10,15 +10,15 @@ use crate::violation::{Section, Violation};
 /// Bytes of an entry.
 pub(super) const ENTRY_LEN: usize = 32;
 
-/// A layer as the index has it.
+/// An entry of the index.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     pub(super) layer_idx: u32,
-    /// Within the file, behind the index; never empty. No two overlap.
+    /// Within the file, after the index; never empty. No two overlap.
     pub(super) weights: Span,
     /// Within the file, or at its end.
     pub(super) scale_offset: u64,
-    /// Where the entry is.
+    /// The offset of the entry.
     pub(super) at: u64,
 }
 
@@ -27,27 +27,28 @@ pub(super) struct Entry {
 pub(super) struct Index {
     /// By layer, ascending.
     pub(super) entries: Vec<Entry>,
-    /// The weights of the layers by offset, apart from each other.
+    /// The weights of the layers, sorted by offset. No two overlap.
     weights: Vec<Span>,
     pub(super) end: u64,
 }
 
 impl Index {
-    /// Reads the index of a file of so many layers; what strict readers mind goes to `tolerated`.
+    /// Reads the index of `layer_count` layers. Faults that only strict readers refuse go to
+    /// `tolerated`.
     pub(super) fn read(
         source: &dyn Source,
         layer_count: u16,
         tolerated: &mut Vec<Error>,
     ) -> Result<Self> {
         let byte_len = source.byte_len();
-        let table_len = (ENTRY_LEN as u64).saturating_mul(layer_count.into());
         let start = HEADER_LEN as u64;
-        let table = Span::new(start, table_len).unwrap_or_default();
-        if table.end() > byte_len {
-            let section = Section::Index;
-            return Err(Violation::Truncated { section, byte_len }.at(start));
-        }
-        // At most 2 MiB, which exist.
+        let table_len = u64::from(layer_count).checked_mul(ENTRY_LEN as u64);
+        let table = table_len.and_then(|len| Span::new(start, len));
+        let table = table.filter(|table| table.end() <= byte_len);
+        let section = Section::Index;
+        let truncated = Violation::Truncated { section, byte_len };
+        let table = table.ok_or_else(|| truncated.at(start))?;
+        // At most 2 MiB.
         let bytes = bytes_of(source, table)?;
         let (records, _) = bytes.as_chunks::<ENTRY_LEN>();
         let places = (start..).step_by(ENTRY_LEN);
@@ -81,10 +82,10 @@ impl Index {
         self.weights.last().map_or(self.end, |last| last.end())
     }
 
-    /// Whether a span shares bytes with the header, the index or the weights of a layer. Asked for
-    /// every layer and every table, of which there may be very many.
+    /// Whether a span overlaps the header, the index or the weights of a layer. Fast, because it is
+    /// called for every layer and every table.
     pub(super) fn overlaps(&self, span: Span) -> bool {
-        // Apart, so that they end in the order in which they begin.
+        // Without overlaps, the weights end in the order in which they begin.
         let before = self
             .weights
             .partition_point(|weights| weights.end() <= span.offset());
@@ -95,6 +96,7 @@ impl Index {
 }
 
 impl Entry {
+    #[expect(clippy::arithmetic_side_effects, reason = "`at` is within the index")]
     fn parse(
         record: Record<'_>,
         at: u64,
@@ -129,7 +131,7 @@ impl Entry {
             return Err(outside.at(at));
         }
         if record.u32(28) != 0 {
-            tolerated.push(Violation::Reserved.at(at.saturating_add(28)));
+            tolerated.push(Violation::Reserved.at(at + 28));
         }
         Ok(Entry {
             layer_idx: record.u32(0),
@@ -140,11 +142,11 @@ impl Entry {
     }
 }
 
-/// The weights in the order of the file, which need not be that of the layers.
+/// The weights in the order of the file, which may differ from the order of the layers.
 ///
 /// # Errors
 ///
-/// Two layers that share bytes.
+/// Two layers that overlap.
 fn apart(entries: &[Entry]) -> Result<Vec<Span>> {
     let mut sorted: Vec<&Entry> = entries.iter().collect();
     sorted.sort_by_key(|entry| entry.weights.offset());

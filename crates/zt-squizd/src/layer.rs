@@ -1,39 +1,40 @@
-//! The weights of one layer: tensors back to back, and perhaps a sparsity mask.
+//! The weights of one layer: consecutive tensors, and an optional sparsity mask.
 
 use zt::{Error, Source, Span};
 
 use crate::block::{Block, Run};
 use crate::header::Flags;
 use crate::index::Entry;
+use crate::violation::Violation;
 
-/// A layer, followed as far as it can be.
+/// A layer, as far as it can be read.
 pub(super) struct Layer {
     pub(super) entry: Entry,
     pub(super) blocks: Vec<Block>,
     pub(super) mask: Option<Mask>,
-    /// Why the blocks do not go on; whose fault it is, is the block after the last.
+    /// The error that ended the blocks: the fault of the block after the last.
     pub(super) fault: Option<Error>,
 }
 
 /// The bytes of a mask.
 pub(super) struct Mask {
     pub(super) span: Span,
-    /// Whether nothing but the end of the blocks says where it begins.
+    /// Whether only the end of the blocks shows where it begins.
     pub(super) is_guess: bool,
 }
 
 impl Layer {
-    /// Follows the blocks of a layer, at most `limit`.
+    /// Reads at most `limit` blocks of a layer.
     pub(super) fn read(source: &dyn Source, entry: Entry, flags: Flags, limit: usize) -> Self {
         let weights = entry.weights;
         let is_sparse = flags.has(Flags::SPARSE);
-        // The field has two meanings; within the layer's own weights it is a mask's.
-        let pointed = Span::between(entry.scale_offset, weights.end())
-            .filter(|mask| is_sparse && weights.offset() <= mask.offset() && !mask.is_empty());
-        let end = pointed.map_or(weights.end(), Span::offset);
-        let range = Span::between(weights.offset(), end).unwrap_or_default();
+        // `scale_offset` has two meanings. Within the layer's own weights it leads to a mask.
+        let mask = Span::between(entry.scale_offset, weights.end());
+        let mask = mask.filter(|mask| is_sparse && !mask.is_empty());
+        let before = mask.and_then(|mask| Span::between(weights.offset(), mask.offset()));
+        let range = before.unwrap_or(weights);
         let mut run = Run::read(source, range, flags, limit);
-        let mut mask = pointed.map(|span| Mask {
+        let mut mask = mask.filter(|_| before.is_some()).map(|span| Mask {
             span,
             is_guess: false,
         });
@@ -48,7 +49,7 @@ impl Layer {
                 run.fault = run.no_block(source, range);
             }
             if run.blocks.is_empty() && run.fault.is_none() {
-                run.fault = Some(super::violation::Violation::NoWeights.at(weights.offset()));
+                run.fault = Some(Violation::NoWeights.at(weights.offset()));
             }
         }
         Layer {

@@ -8,13 +8,12 @@
 //! +--------+-------------+-----------------+--------------+------------+--------------+
 //! ```
 //!
-//! No program is known to write complete files: the specification is all there is, and it leaves
-//! much open. What is open is settled in `spec/squizd.md`; whatever a reading rests on that another
-//! reader may see differently is a warning.
+//! No program is known to write complete files, and the specification leaves much open.
+//! `spec/squizd.md` has our choices. A choice that another reader may make differently gives a warning.
 //!
-//! A fault of the header or of the index refuses the file. Beyond those, the index leads to every
-//! layer, so a broken tensor is the fault of one object, `layers.{layer_idx}.{n}`; tensors behind it
-//! in its layer are not seen, because only its length says where they begin.
+//! A fault of the header or of the index refuses the file. Any other fault belongs to one object: the
+//! index leads to every layer, and a broken tensor is `layers.{layer_idx}.{n}`. Later tensors of that
+//! layer are not listed, because only the length of the broken one would show where they begin.
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
@@ -37,10 +36,10 @@ use zt::foreign::Kind;
 use zt::{Result, Source};
 use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink};
 
-/// SQUIZD files, version 1.0.
+/// The kind of SQUIZD files.
 pub const SQUIZD: Kind = Kind::new("squizd");
 
-/// The kind: recognises, opens and, if it has a writer, writes such files.
+/// Recognises, opens and writes SQUIZD files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Squizd;
 
@@ -54,7 +53,7 @@ impl FileKind for Squizd {
     }
 
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
-        recognise(probe)
+        Ok(probe.head().starts_with(&header::MAGIC))
     }
 
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
@@ -72,16 +71,12 @@ impl FileWriter for Squizd {
     }
 }
 
-/// Attributes of quantized objects: what the tables have beside the scales that count.
+/// Attributes of quantized objects: the values of the tables that are not used as scales.
 const TENSOR_ID: &str = "squizd.tensor_id";
 const TENSOR_SCALE: &str = "squizd.tensor_scale";
 const TENSOR_ZERO: &str = "squizd.tensor_zero";
-/// And the length of sub-blocks that have no scales.
+/// The length of sub-blocks without scales.
 const SUB_BLOCK_LEN: &str = "squizd.sub_block_len";
-
-fn recognise(probe: &Probe<'_>) -> Result<bool> {
-    Ok(probe.head().starts_with(&header::MAGIC))
-}
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,4 +1,4 @@
-//! What the tensors are called: by their places, or as the user says.
+//! The names of the tensors: from their places, or from the user.
 
 use zt::{Result, Warning};
 use zt_foreign::{Fault, Names, fnv1a};
@@ -6,24 +6,24 @@ use zt_foreign::{Fault, Names, fnv1a};
 use crate::contents::Contents;
 use crate::header::LAYERS_MAX;
 
-/// The id that the tables have for a tensor, if the hash is the one that the project uses
-/// elsewhere; the specification does not say.
+/// The id of a tensor in the tables, by the hash that the project uses elsewhere. The specification
+/// does not name the hash.
 pub(super) fn tensor_id(layer: u32, name: &str) -> u64 {
     let bytes = layer.to_le_bytes().into_iter().chain(name.bytes());
     fnv1a(bytes) & !(1 << 63)
 }
 
-/// Where a tensor goes that has a name.
+/// The place of a tensor, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) layer: u32,
-    /// Its number within the layer, where its name is one that readers give.
+    /// The number within the layer, if the name has the form that readers give.
     number: Option<u64>,
 }
 
 impl Place {
-    /// The layer is the first part of the name that is a number below 512, the number that layers
-    /// may have. What is of no layer has no place in the format, and goes to the first.
+    /// The layer is the first part of the name that is a number below `LAYERS_MAX`. A tensor without
+    /// a layer goes to the first one, because the format has no other place.
     pub(super) fn of(name: &str) -> Self {
         let layer = name.split('.').find_map(|part| {
             let layer = decimal(part).and_then(|number| u32::try_from(number).ok());
@@ -42,13 +42,13 @@ impl Place {
     }
 }
 
-/// A name within a layer: what follows `layers.{layer}.`, if anything does.
+/// The part of a name after `layers.{layer}.`, or the whole name.
 pub(super) fn name_within(layer: u32, name: &str) -> &str {
     let prefix = format!("layers.{layer}.");
     name.split_once(&prefix).map_or(name, |(_, within)| within)
 }
 
-/// A number as it is written: without a sign or leading zeros.
+/// A number without a sign or leading zeros.
 fn decimal(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
@@ -57,11 +57,11 @@ fn decimal(text: &str) -> Option<u64> {
 /// Names in the order of the tensors.
 #[derive(Default)]
 pub(super) struct Naming {
-    /// Those that are left, the next one last; `None` where the user gave none.
+    /// The remaining names, the next one last; `None` if the user gave none.
     names: Option<Vec<String>>,
-    /// Whether any name has hashed to its tensor's id: then the hash is known.
+    /// Whether any name hashed to its tensor's id, so that the hash is known.
     is_known_hash: bool,
-    /// Names that have not.
+    /// Names that did not hash to their tensor's id.
     strangers: Vec<String>,
     draft_is_named: bool,
 }
@@ -69,21 +69,21 @@ pub(super) struct Naming {
 impl Naming {
     /// # Errors
     ///
-    /// Code `names` where there are neither as many names as tensors of the layers, nor as many as
-    /// of layers and draft head.
+    /// Code `names` unless there is a name for each tensor of the layers, with or without the draft
+    /// head.
     pub(super) fn new(names: Option<&Names>, contents: &Contents) -> Result<Self> {
         let Some(names) = names else {
             return Ok(Naming::default());
         };
         let layers = contents.layers.iter().map(|layer| layer.blocks.len());
-        let main: usize = layers.fold(0, usize::saturating_add);
+        let main: usize = layers.sum();
         let draft = contents
             .draft
             .as_ref()
             .map_or(0, |draft| draft.blocks.len());
-        let all = main.saturating_add(draft);
         let given = names.iter().len();
-        if given != main && given != all {
+        let draft_is_named = given.checked_sub(main) == Some(draft);
+        if given != main && !draft_is_named {
             let (names, tensors) = (given as u64, main as u64);
             return Err(Fault::NameCount { names, tensors }.into());
         }
@@ -91,12 +91,12 @@ impl Naming {
         names.reverse();
         Ok(Naming {
             names: Some(names),
-            draft_is_named: given == all,
+            draft_is_named,
             ..Naming::default()
         })
     }
 
-    /// The name of the next tensor of the layers. An id of its own is compared with the name's.
+    /// The name of the next tensor of the layers. Compares the tensor's id with the name's.
     pub(super) fn name(&mut self, default: String, layer: u32, id: Option<u64>) -> String {
         let Some(name) = self.names.as_mut().and_then(Vec::pop) else {
             return default;
@@ -104,9 +104,10 @@ impl Naming {
         if let Some(id) = id {
             let candidates = [name.as_str(), name_within(layer, &name)];
             let mut ids = candidates.iter().map(|name| tensor_id(layer, name));
-            match ids.any(|candidate| candidate == id) {
-                true => self.is_known_hash = true,
-                false => self.strangers.push(name.clone()),
+            if ids.any(|candidate| candidate == id) {
+                self.is_known_hash = true;
+            } else {
+                self.strangers.push(name.clone());
             }
         }
         name
@@ -118,8 +119,8 @@ impl Naming {
         names.and_then(Vec::pop).unwrap_or(default)
     }
 
-    /// Names that may be another tensor's. Where no name at all hashes to its id, the hash is
-    /// another one, and nothing is known.
+    /// Warnings about names that may be another tensor's. If no name hashes to its id, the hash is
+    /// unknown and there is no warning.
     pub(super) fn take_warnings(&mut self) -> Vec<Warning> {
         let strangers = std::mem::take(&mut self.strangers).into_iter();
         let strangers = strangers.filter(|_| self.is_known_hash);
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_layers_and_numbers() {
+    fn names_contain_layers_and_numbers() {
         let place = |name| Place::of(name).sort_key();
         assert_eq!(place("layers.7.12"), (7, 12));
         assert_eq!(place("layers.07.12"), (12, u64::MAX));

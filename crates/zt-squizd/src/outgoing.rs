@@ -1,6 +1,7 @@
-//! An object on its way to a tensor block.
+//! An object that becomes a tensor block.
 
 use std::collections::HashMap;
+use std::io;
 
 use zt::formats::{Quantization, ZeroKind, dense_byte_len, element_count};
 use zt::{ComponentReader, DType, Object, Result, Value};
@@ -19,25 +20,26 @@ pub(super) struct Tensor<'i> {
     pub(super) object: Outgoing<'i>,
     pub(super) place: Place,
     pub(super) encoding: Encoding,
+    dims: Vec<u32>,
     /// Bytes of its values.
     pub(super) payload_len: u64,
-    /// Where it is quantized.
+    /// `None` unless it is quantized.
     pub(super) scales: Option<Scales>,
 }
 
-/// What the tables are to say of a quantized tensor.
+/// The entries of a quantized tensor in the tables.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scales {
     pub(super) tensor_id: u64,
-    /// The pair of the whole tensor; `None` where it is that of the only group.
+    /// The pair of the whole tensor; `None` if it is the pair of the only group.
     pub(super) pair: Option<[f32; 2]>,
-    /// Groups with entries of their own.
+    /// The number of groups with entries of their own.
     pub(super) sub_blocks: u64,
 }
 
 impl<'i> Tensor<'i> {
-    /// The object as a tensor; `None` where nothing of it can be said and that is allowed. `ids`
-    /// are those that others have: sub-blocks are found by them.
+    /// The object as a tensor; `None` if SQUIZD cannot represent it and losses are allowed. `ids`
+    /// are the ids of other tensors: sub-blocks are found by them.
     pub(super) fn new(
         job: &mut Job<'_>,
         mut object: Outgoing<'i>,
@@ -51,21 +53,28 @@ impl<'i> Tensor<'i> {
             job.accept(loss, Some(name))?;
             return Ok(None);
         }
-        if source.shape.iter().any(|dim| u32::try_from(*dim).is_err()) {
+        let dims = source.shape.iter().map(|dim| u32::try_from(*dim));
+        let Ok(dims) = dims.collect::<Result<Vec<u32>, _>>() else {
             job.accept(Loss::Shape, Some(name))?;
             return Ok(None);
-        }
+        };
         let place = Place::of(name);
         if !job.options.dense
             && let Some((encoding, scales)) = quantized(source)
         {
-            let scales = identified(job, &object, place, scales, ids)?;
             let packed = source.component(PACKED);
+            let Some(payload_len) = packed.and_then(|data| data.blob.decoded_len) else {
+                let role = PACKED.to_owned();
+                job.accept(Loss::Component { role }, Some(name))?;
+                return Ok(None);
+            };
+            let scales = identified(job, &object, place, scales, ids)?;
             return Ok(Some(Tensor {
                 object,
                 place,
                 encoding,
-                payload_len: packed.and_then(|data| data.blob.decoded_len).unwrap_or(0),
+                dims,
+                payload_len,
                 scales: Some(scales),
             }));
         }
@@ -84,6 +93,7 @@ impl<'i> Tensor<'i> {
             object,
             place,
             encoding: Encoding::Plain(dtype),
+            dims,
             payload_len,
             scales: None,
         }))
@@ -91,26 +101,25 @@ impl<'i> Tensor<'i> {
 
     /// The fields of the block.
     pub(super) fn head(&self) -> Vec<u8> {
-        let dims = self.object.object().shape.iter();
-        // Checked when the tensor was made.
-        let dims: Vec<u32> = dims.filter_map(|dim| u32::try_from(*dim).ok()).collect();
-        let rank = u32::try_from(dims.len()).unwrap_or(RANK_MAX);
+        #[expect(clippy::cast_possible_truncation, reason = "at most RANK_MAX")]
+        let rank = self.dims.len() as u32;
         let (magic, before, after) = match self.encoding {
             Encoding::Plain(dtype) => (b"NPCL", vec![plain_code(dtype), rank], None),
             Encoding::Int2 { sub_block_len } => (b"INT2", vec![], Some(sub_block_len)),
             _ => (b"INT4", vec![], None),
         };
-        let fields = before.into_iter().chain(dims).chain(after);
+        let fields = before.into_iter().chain(self.dims.iter().copied());
+        let fields = fields.chain(after);
         let fields = fields.flat_map(u32::to_le_bytes);
         magic.iter().copied().chain(fields).collect()
     }
 
-    /// The scales and zeros in turns, from the first group on.
+    /// The scales and zeros of all groups.
     pub(super) fn pairs(&self) -> Result<PairReader<'i>> {
         let tensor = &self.object.tensor;
         let zeros = self.object.object().component("zeros");
         let zeros = zeros.map(|_| tensor.reader("zeros")).transpose()?;
-        // What is added to nothing is -0, so that a value of -0 stays one.
+        // Adding -0 keeps a value of -0.
         let no_zero = match quantization(self.object.object()).map(|q| q.zero_kind) {
             Some(ZeroKind::Additive) => 0.0,
             _ => -0.0,
@@ -141,8 +150,8 @@ fn quantization(object: &Object) -> Option<Quantization> {
     Quantization::from_attributes(object.attributes(), &object.shape).ok()
 }
 
-/// How a block says the object, if one does: a matrix of the bytes that INT4 and INT2 have, with
-/// scales that the tables can hold and values that come out of the same arithmetic.
+/// The encoding and scales of a block for the object, if there is one: the object is a matrix with
+/// the bytes of INT4 or INT2, f32 scales, and the same arithmetic.
 fn quantized(object: &Object) -> Option<(Encoding, Scales)> {
     let is_group = object.format == "quantized_group" && object.shape.len() == 2;
     let quantization = quantization(object).filter(|_| is_group)?;
@@ -174,7 +183,7 @@ fn quantized(object: &Object) -> Option<(Encoding, Scales)> {
         quantization.signed,
     );
     let (encoding, is_whole) = match layout {
-        // The number of entries is all that says how long groups are.
+        // Only the number of entries gives the length of a group.
         (4, 2, true) if groups <= 1 => (Encoding::Int4, pair.is_none()),
         (4, 2, true) if count.is_multiple_of(quantization.group_size) => (Encoding::Int4, false),
         (2, 4, false) => {
@@ -187,17 +196,18 @@ fn quantized(object: &Object) -> Option<(Encoding, Scales)> {
     };
     let scales = Scales {
         tensor_id: 0,
-        pair: match is_whole && groups == 1 {
-            true => None,
-            // With these, replacing and scaling by the tensor's pair are the same.
-            false => Some(pair.unwrap_or([1.0, 0.0])),
+        pair: if is_whole && groups == 1 {
+            None
+        } else {
+            // This default has no effect, in either reading of the specification.
+            Some(pair.unwrap_or([1.0, 0.0]))
         },
         sub_blocks: if is_whole { 0 } else { groups },
     };
     Some((encoding, scales))
 }
 
-/// The ids that tensors have, each with one where to look for a free one.
+/// The used ids. Each leads to the id where the search for a free one goes on.
 #[derive(Default)]
 pub(super) struct Ids(HashMap<u64, u64>);
 
@@ -206,8 +216,8 @@ impl Ids {
         !self.0.contains_key(&id)
     }
 
-    /// Takes the first free id from `wished` on. All names of a file may hash to one: whoever
-    /// passes taken ids leaves word at each where the way ended.
+    /// Takes the first free id from `wished` on. All names of a file may hash to one id, so each
+    /// search shortens the next one.
     fn take(&mut self, wished: u64) -> u64 {
         let mut passed = Vec::new();
         let mut id = wished;
@@ -223,7 +233,7 @@ impl Ids {
     }
 }
 
-/// The scales with an id that no other tensor has; what else the object says is a loss.
+/// The scales with an unused id. Other attributes of the object are a loss.
 fn identified(
     job: &mut Job<'_>,
     object: &Outgoing<'_>,
@@ -232,12 +242,12 @@ fn identified(
     ids: &mut Ids,
 ) -> Result<Scales> {
     let (name, source) = (object.name(), object.object());
-    let mut said = vec!["bits", "group_size", "packing", "signed", "zero_kind"];
+    let mut written = vec!["bits", "group_size", "packing", "signed", "zero_kind"];
     let attributes = source.attributes();
     let id = attributes.get(TENSOR_ID).and_then(Value::as_u64);
     let id = id.filter(|id| id >> 63 == 0 && ids.is_free(*id));
     if id.is_some() {
-        said.push(TENSOR_ID);
+        written.push(TENSOR_ID);
     }
     let id = id.unwrap_or_else(|| tensor_id(place.layer, name_within(place.layer, name)));
     scales.tensor_id = ids.take(id);
@@ -251,24 +261,24 @@ fn identified(
         && is_kept(TENSOR_SCALE, scale)
         && is_kept(TENSOR_ZERO, zero)
     {
-        said.extend([TENSOR_SCALE, TENSOR_ZERO]);
+        written.extend([TENSOR_SCALE, TENSOR_ZERO]);
     }
     if scales.sub_blocks == 0 {
-        said.push(SUB_BLOCK_LEN);
+        written.push(SUB_BLOCK_LEN);
     }
-    job.rest(object, &said)?;
+    job.rest(object, &written)?;
     Ok(scales)
 }
 
-/// A number that f32 holds.
-#[expect(clippy::cast_possible_truncation, reason = "compared with what it was")]
+/// A number that f32 represents exactly.
+#[expect(clippy::cast_possible_truncation, reason = "compared below")]
 fn single(value: &Value) -> Option<f32> {
     let wide = value.as_f64()?;
     let single = wide as f32;
     (f64::from(single).to_bits() == wide.to_bits()).then_some(single)
 }
 
-/// Gives the pairs of a tensor's groups one after the other, in bounded memory.
+/// Reads the pairs of a tensor's groups one after the other, in bounded memory.
 pub(super) struct PairReader<'i> {
     scales: Numbers<'i>,
     zeros: Option<Numbers<'i>>,
@@ -276,7 +286,7 @@ pub(super) struct PairReader<'i> {
 }
 
 impl PairReader<'_> {
-    /// The next scale and zero, as the tables have them.
+    /// The next scale and zero, as bytes of the tables.
     pub(super) fn next(&mut self) -> Result<[[u8; 4]; 2]> {
         let zero = match &mut self.zeros {
             Some(zeros) => zeros.next()?,
@@ -305,15 +315,16 @@ impl<'i> Numbers<'i> {
         }
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "within the piece")]
     fn next(&mut self) -> Result<[u8; 4]> {
         if self.at >= self.len {
             self.len = self.reader.read(&mut self.piece)?;
             self.at = 0;
         }
         let number = self.piece.get(self.at..self.len);
-        self.at = self.at.saturating_add(4);
-        // The length was checked with the object: there is a number for each group.
         let number = number.and_then(|rest| rest.first_chunk());
-        Ok(number.copied().unwrap_or_default())
+        let number = *number.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        self.at += number.len();
+        Ok(number)
     }
 }

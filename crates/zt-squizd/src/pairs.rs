@@ -1,33 +1,32 @@
-//! Scale entries to tensors, by order: nothing else connects them.
+//! Assigns scale entries to tensors by their order, because nothing else connects them.
 
 use zt::{Error, Result};
 
 use crate::scales::{Scales, Tables};
 use crate::violation::Violation;
 
-/// How many quantized tensors a part of the file has, as far as it could be followed.
+/// The number of quantized tensors in a part of the file, as far as it could be read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Count {
     pub(super) tensors: u64,
     pub(super) is_broken: bool,
 }
 
-/// The entries of the tables, to be taken by the tensors in their order: layers ascending, then the
-/// draft head.
+/// The entries of the tables, in the order of the tensors: layers ascending, then the draft head.
 pub(super) struct Pairs {
     entries: Result<std::vec::IntoIter<Scales>>,
-    /// Tensors of the layers that are before whatever is broken.
+    /// Tensors of the layers before the first broken one.
     main_left: u64,
     main_is_broken: bool,
-    /// Whether the tables have entries for the draft head as well.
+    /// Whether the tables have entries for the draft head too.
     has_draft: bool,
 }
 
 impl Pairs {
     /// # Errors
     ///
-    /// Never for a file with a quantized tensor: each gets the error when its turn comes. Without
-    /// one there is nobody else to blame than the file.
+    /// A fault of the tables, in a file without quantized tensors. Otherwise the error goes to each
+    /// quantized tensor.
     pub(super) fn new(tables: &Result<Tables>, main: Count, draft: Count) -> Result<Self> {
         let entries = match tables {
             Ok(tables) => check(tables, main, draft).map(|()| tables.tensors.clone()),
@@ -48,7 +47,7 @@ impl Pairs {
         })
     }
 
-    /// What the next tensor of the layers has.
+    /// The entries of the next tensor of the layers.
     pub(super) fn main(&mut self) -> Result<Scales> {
         let entries = self.entries.as_mut().map_err(|error| error.clone())?;
         let left = self.main_left.checked_sub(1);
@@ -56,7 +55,7 @@ impl Pairs {
         entries.next().ok_or_else(|| Violation::Unpaired.into())
     }
 
-    /// What the next tensor of the draft head has; `None` where the tables leave it out.
+    /// The entries of the next tensor of the draft head; `None` if the tables have none for it.
     pub(super) fn draft(&mut self) -> Result<Option<Scales>> {
         let entries = self.entries.as_mut().map_err(|error| error.clone())?;
         if self.main_is_broken {
@@ -77,10 +76,11 @@ fn check(tables: &Tables, main: Count, draft: Count) -> Result<()> {
         return Err(Violation::NoTable.into());
     }
     let found = tables.tensors.len() as u64;
-    let all = main.tensors.saturating_add(draft.tensors);
-    let fits = match (main.is_broken, draft.is_broken) {
-        (true, _) | (false, true) => found >= main.tensors,
-        (false, false) => found == main.tensors || found == all,
+    let left = found.checked_sub(main.tensors);
+    let fits = if main.is_broken || draft.is_broken {
+        left.is_some()
+    } else {
+        left == Some(0) || left == Some(draft.tensors)
     };
     if fits {
         return Ok(());

@@ -18,7 +18,7 @@ use crate::scales::Scales;
 use crate::violation::Violation;
 use crate::{SUB_BLOCK_LEN, TENSOR_ID, TENSOR_SCALE, TENSOR_ZERO};
 
-/// The code of remarks on what the format leaves open.
+/// The code of warnings about parts that the format leaves open.
 const AMBIGUOUS: &str = "ambiguous";
 
 /// Opens a file. Cost: as [`Contents::read`].
@@ -73,14 +73,14 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
     Ok(Input::new(reader.finish()?, paths))
 }
 
-/// A file on its way to its objects.
+/// A file that is being turned into objects.
 struct Reader {
     builder: FileBuilder,
     file: SourceId,
     naming: Naming,
     pairs: Pairs,
     columns: Columns,
-    /// Objects whose scales are in `columns`, which is a source once it is complete.
+    /// Objects with scales in `columns`, which becomes a source once it is complete.
     quantized: Vec<(String, Object)>,
 }
 
@@ -120,7 +120,7 @@ impl Reader {
         self.tensor(name, block, scales);
     }
 
-    /// Adds a tensor; `scales` is what the tables have for it, where it is quantized.
+    /// Adds a tensor. `scales` are its entries in the tables, if it is quantized.
     fn tensor(&mut self, name: String, block: Block, scales: Option<Result<Option<Scales>>>) {
         let data = |dtype| Component::new(dtype, Blob::raw(block.payload));
         let object = match (block.encoding, scales) {
@@ -202,7 +202,7 @@ impl Reader {
         self.quantized.push((name, object));
     }
 
-    /// The pair of the whole tensor where sub-blocks have their own, and how it was understood.
+    /// Keeps the scales that are not used, with a warning about the choice.
     fn scale_attributes(
         &mut self,
         attributes: &mut Attributes,
@@ -228,7 +228,7 @@ impl Reader {
         }
     }
 
-    /// Adds bytes that nobody here interprets.
+    /// Adds bytes that are not interpreted here.
     fn bytes(&mut self, name: String, format: &'static str, span: Span) {
         let data = Component::new(DType::U8, Blob::raw(span));
         let object = Object::new([span.byte_len()], format).with_component("data", data);
@@ -265,13 +265,13 @@ fn group_size(block: &Block, count: u64, scales: &Scales) -> Result<u64, Violati
         Encoding::Int2 { sub_block_len } => {
             let expected = count.div_ceil(sub_block_len.into());
             let found = entries;
-            match found == expected {
-                // One that is longer than the tensor is the tensor.
-                true => Ok(u64::from(sub_block_len).min(count.max(1))),
-                false => Err(Violation::SubBlocks { expected, found }),
+            if found != expected {
+                return Err(Violation::SubBlocks { expected, found });
             }
+            // A sub-block may be longer than the tensor.
+            Ok(u64::from(sub_block_len).min(count.max(1)))
         }
-        // Said nowhere else.
+        // Only the number of entries gives the length of a group.
         _ => {
             let values = count;
             let divided = values.is_multiple_of(entries) && values > 0;
@@ -281,10 +281,11 @@ fn group_size(block: &Block, count: u64, scales: &Scales) -> Result<u64, Violati
     }
 }
 
+#[expect(clippy::expect_used, reason = "the parser checked the bitmap")]
 fn tca(block: &Block, bitmap_len: u64) -> Object {
     let payload = block.payload;
-    let bitmap = Span::new(payload.offset(), bitmap_len).unwrap_or_default();
-    let values = Span::between(bitmap.end(), payload.end()).unwrap_or_default();
+    let bitmap = Span::new(payload.offset(), bitmap_len).expect("within the payload");
+    let values = Span::between(bitmap.end(), payload.end()).expect("within the payload");
     let part = |span| Component::new(DType::U8, Blob::raw(span));
     Object::new(block.shape.clone(), "squizd.tca_tbe/1")
         .with_component("bitmap", part(bitmap))

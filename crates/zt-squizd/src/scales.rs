@@ -1,23 +1,24 @@
-//! The scale tables, and whose each entry is.
+//! The scale tables, and the tensor of each entry.
 
 use zt::{Error, Result, Source, Span};
 use zt_foreign::fields::Record;
 
+use crate::block::start_of;
 use crate::column::Run;
 use crate::index::Index;
 use crate::violation::{Section, Violation};
 
-/// What a table begins with, and its number of entries.
+/// The bytes of a table's magic and its number of entries.
 pub(super) const HEAD_LEN: usize = 8;
 pub(super) const MAGIC: [u8; 4] = *b"SCZT";
 
 /// Bytes of an entry: an id, a scale, a zero.
 pub(super) const ENTRY_LEN: usize = 16;
 
-/// The bit of an id that says that the entry is one of a sub-block.
+/// The bit of an id that marks the entry of a sub-block.
 pub(super) const SUB_BLOCK: u64 = 1 << 63;
 
-/// What belongs to one quantized tensor.
+/// The entries of one quantized tensor.
 #[derive(Debug, Clone)]
 pub(super) struct Scales {
     /// Opaque: the hash is not specified.
@@ -26,33 +27,32 @@ pub(super) struct Scales {
     pub(super) zero: f32,
     /// The entry of the whole tensor.
     pub(super) entry: u64,
-    /// The entries of its sub-blocks, in order; empty where there are none.
+    /// The entries of its sub-blocks, in order; may be empty.
     pub(super) sub_blocks: Vec<Run>,
 }
 
 impl Scales {
     pub(super) fn sub_block_count(&self) -> u64 {
-        let counts = self.sub_blocks.iter().map(|run| run.count);
-        counts.fold(0, u64::saturating_add)
+        self.sub_blocks.iter().map(|run| run.count).sum()
     }
 }
 
 /// All tables of a file.
 pub(super) struct Tables {
-    /// In the order of the file, apart from each other.
+    /// In the order of the file, without overlaps.
     pub(super) spans: Vec<Span>,
-    /// An entry per quantized tensor, in the order of the tables.
+    /// One for each quantized tensor, in the order of the tables.
     pub(super) tensors: Vec<Scales>,
 }
 
 impl Tables {
-    /// Finds the tables: where a layer's `scale_offset` leads to one, and where the weights end.
-    /// A table that follows another directly belongs to it.
+    /// Finds the tables: at the `scale_offset` of each layer, at the end of the weights, and directly
+    /// after another table.
     ///
     /// # Errors
     ///
-    /// A table that is cut or overlaps with others, sub-block entries that belong to no tensor or
-    /// to several.
+    /// A table that is truncated or overlaps another part, and sub-block entries that belong to no
+    /// tensor or to several.
     pub(super) fn read(
         source: &dyn Source,
         index: &Index,
@@ -81,9 +81,9 @@ impl Tables {
     }
 }
 
-/// The tables, apart from each other and from the weights.
+/// The tables, which overlap neither each other nor the weights.
 fn find(source: &dyn Source, index: &Index) -> Result<Vec<Span>> {
-    let within = |offset| index.overlaps(Span::new(offset, 1).unwrap_or_default());
+    let within = |offset| Span::new(offset, 1).is_some_and(|byte| index.overlaps(byte));
     let offsets = index.entries.iter().map(|entry| entry.scale_offset);
     let mut starts: Vec<u64> = offsets
         .chain([index.weights_end()])
@@ -93,7 +93,7 @@ fn find(source: &dyn Source, index: &Index) -> Result<Vec<Span>> {
     starts.dedup();
     let mut spans: Vec<Span> = Vec::new();
     for start in starts {
-        // A table that was met as the follower of another; or four letters within one.
+        // A table that was found after another, or an offset within a table.
         if spans.last().is_some_and(|last| start < last.end()) {
             continue;
         }
@@ -111,53 +111,53 @@ fn find(source: &dyn Source, index: &Index) -> Result<Vec<Span>> {
 }
 
 /// The table at `offset`, if one begins there.
+#[expect(clippy::arithmetic_side_effects, reason = "a u32 times 16")]
 fn table_at(source: &dyn Source, offset: u64) -> Result<Option<Span>> {
-    let available = source.byte_len().saturating_sub(offset);
-    let mut head = [0; HEAD_LEN];
-    let len = usize::try_from(available.min(HEAD_LEN as u64)).unwrap_or(0);
-    let head = head.get_mut(..len).unwrap_or_default();
-    source.read_at(offset, head)?;
+    let Some(rest) = Span::between(offset, source.byte_len()) else {
+        return Ok(None);
+    };
+    let head: [u8; HEAD_LEN] = start_of(source, rest)?;
     if !head.starts_with(&MAGIC) {
         return Ok(None);
     }
-    let entries = Record(head).u32(4);
+    let (entries, available) = (Record(&head).u32(4), rest.byte_len());
     let cut = || Violation::TableCut { entries, available }.at(offset);
-    let table_len = (ENTRY_LEN as u64).saturating_mul(entries.into());
-    let span = Span::new(offset, table_len.saturating_add(HEAD_LEN as u64));
-    let span = span.filter(|span| len == HEAD_LEN && span.end() <= source.byte_len());
+    let table_len = HEAD_LEN as u64 + ENTRY_LEN as u64 * u64::from(entries);
+    let span = Span::new(offset, table_len).filter(|span| span.end() <= rest.end());
     span.map(Some).ok_or_else(cut)
 }
 
-/// Entries on their way to their tensors.
+/// The entries of all tables, before they are assigned to tensors.
 #[derive(Default)]
 struct Entries {
     tensors: Vec<Scales>,
-    /// Ids without their bit, and entries that follow each other.
+    /// Ids without the bit of sub-blocks, and consecutive entries.
     sub_blocks: Vec<(u64, Run)>,
     not_finite: Option<Error>,
 }
 
 impl Entries {
-    /// Passes over one table. Costs memory only where ids change.
+    /// Reads one table. Memory grows with the number of different ids only.
+    #[expect(clippy::arithmetic_side_effects, reason = "within the table")]
     fn read(&mut self, source: &dyn Source, table: Span) -> Result<()> {
         const PIECE: usize = 4096 * ENTRY_LEN;
         let piece_len = |left: u64| usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
-        // No more than the table has: it may be one of very many without an entry.
+        // Not always a whole piece: a file may have very many empty tables.
         let mut piece = vec![0; piece_len(table.byte_len())];
-        let mut at = table.offset().saturating_add(HEAD_LEN as u64);
+        let mut at = table.offset() + HEAD_LEN as u64;
         while at < table.end() {
-            let left = piece_len(table.end().saturating_sub(at));
-            let piece = piece.get_mut(..left).unwrap_or_default();
+            let (piece, _) = piece.split_at_mut(piece_len(table.end() - at));
             source.read_at(at, piece)?;
             let (entries, _) = piece.as_chunks::<ENTRY_LEN>();
             for entry in entries {
                 self.add(Record(entry), at);
-                at = at.saturating_add(ENTRY_LEN as u64);
+                at += ENTRY_LEN as u64;
             }
         }
         Ok(())
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "a count of entries")]
     fn add(&mut self, entry: Record<'_>, at: u64) {
         let (id, scale, zero) = (entry.u64(0), entry.f32(8), entry.f32(12));
         if !(scale.is_finite() && zero.is_finite()) {
@@ -177,7 +177,7 @@ impl Entries {
         let tensor_id = id & !SUB_BLOCK;
         match self.sub_blocks.last_mut() {
             Some((last, run)) if *last == tensor_id && run.end() == at => {
-                run.count = run.count.saturating_add(1);
+                run.count += 1;
             }
             _ => {
                 let run = Run {
@@ -189,7 +189,7 @@ impl Entries {
         }
     }
 
-    /// The sub-blocks to their tensors.
+    /// Assigns the sub-blocks to their tensors.
     fn join(mut self) -> Result<Vec<Scales>> {
         let ids = self.tensors.iter().map(|tensor| tensor.tensor_id);
         let mut places: Vec<(u64, usize)> = ids.zip(0..).collect();
@@ -219,9 +219,9 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
-    /// A million of them take as much memory as one.
+    /// A million entries take as much memory as one.
     #[test]
-    fn entries_of_a_tensor_that_follow_each_other_are_kept_as_one() {
+    fn consecutive_entries_of_a_tensor_are_kept_as_one() {
         let entry = |id: u64| [id.to_le_bytes(), [0; 8]].concat();
         let ids = [7, 8].into_iter();
         let ids = ids.chain([7 | SUB_BLOCK; 5000]).chain([8 | SUB_BLOCK; 2]);

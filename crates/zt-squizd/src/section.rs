@@ -1,24 +1,24 @@
-//! What follows the scales: a draft head, a CoreML model.
+//! The sections after the scales: a draft head and a CoreML model.
 
 use zt::{Error, Result, Source, Span};
 use zt_foreign::fields::Record;
 
-use crate::block::{Block, Encoding, Run};
+use crate::block::{Block, Encoding, Run, start_of};
 use crate::header::{self, Flags};
 use crate::index::Index;
 use crate::violation::{Section, Violation};
 
-/// The draft head, followed as far as it can be.
+/// The draft head, as far as it can be read.
 pub(super) struct Draft {
-    /// All of it; `None` where it is not within the file.
+    /// The whole section; `None` if it leaves the file.
     pub(super) span: Option<Span>,
     pub(super) blocks: Vec<Block>,
-    /// Why the blocks do not go on, or why there are none.
+    /// The error that ended the blocks.
     pub(super) fault: Option<Error>,
 }
 
 impl Draft {
-    /// Follows the draft head that the header tells of; at most `limit` tensors.
+    /// Reads the draft head that the header declares, with at most `limit` tensors.
     pub(super) fn read(
         source: &dyn Source,
         meta: header::Draft,
@@ -65,9 +65,10 @@ impl Draft {
             return Err(Violation::SectionOverlap { section }.at(offset));
         }
         self.span = Some(span);
-        if length < HEAD_LEN as u64 {
-            return Err(Violation::SectionTooShort { section, length }.at(offset));
-        }
+        let too_short = Violation::SectionTooShort { section, length };
+        let body = Span::new(offset, HEAD_LEN as u64);
+        let body = body.and_then(|head| Span::between(head.end(), span.end()));
+        let body = body.ok_or_else(|| too_short.at(offset))?;
         let mut head = [0; HEAD_LEN];
         source.read_at(offset, &mut head)?;
         let found = Record(&head).bytes(0);
@@ -78,13 +79,8 @@ impl Draft {
         if header != section {
             return Err(Violation::DraftLayers { header, section }.at(offset));
         }
-        let start = offset.saturating_add(HEAD_LEN as u64);
-        let range = Span::between(start, span.end()).unwrap_or_default();
-        let run = Run::read(source, range, flags, limit);
-        let fault = match &run.fault {
-            Some(fault) => Some(fault.clone()),
-            None => run.no_block(source, range),
-        };
+        let run = Run::read(source, body, flags, limit);
+        let fault = run.fault.clone().or_else(|| run.no_block(source, body));
         for block in run.blocks {
             let magic = match block.encoding {
                 Encoding::Plain(_) | Encoding::Int4 => {
@@ -108,12 +104,12 @@ pub(super) struct Appendix {
 }
 
 impl Appendix {
-    /// Looks at what is left of the file from `start` on. What strict readers mind goes to
+    /// Reads the rest of the file from `start` on. Faults that only strict readers refuse go to
     /// `tolerated`.
     ///
     /// # Errors
     ///
-    /// No appendix although the flag is set, or one that does not fit.
+    /// A missing appendix although the flag is set, or one that leaves the file.
     pub(super) fn read(
         source: &dyn Source,
         start: u64,
@@ -122,11 +118,11 @@ impl Appendix {
     ) -> Result<Option<Self>> {
         let is_flagged = flags.has(Flags::ANE_COREML);
         let section = Section::Appendix;
-        let rest = Span::between(start, source.byte_len()).unwrap_or_default();
-        if rest.is_empty() {
+        let rest = Span::between(start, source.byte_len()).filter(|rest| !rest.is_empty());
+        let Some(rest) = rest else {
             let missing = || Violation::NoAppendix.at(start);
             return if is_flagged { Err(missing()) } else { Ok(None) };
-        }
+        };
         match archive(source, rest, is_flagged) {
             Ok((archive, problem)) => {
                 if !is_flagged {
@@ -145,36 +141,36 @@ impl Appendix {
     }
 }
 
-/// The archive in the rest of a file, and what strict readers mind about it.
+/// The archive in the rest of a file, and a fault in it that only strict readers refuse.
 fn archive(source: &dyn Source, rest: Span, is_flagged: bool) -> Result<(Span, Option<Error>)> {
     const HEAD_LEN: usize = 12;
     let section = Section::Appendix;
-    let mut head = [0; HEAD_LEN];
-    let len = usize::try_from(rest.byte_len().min(HEAD_LEN as u64)).unwrap_or(0);
-    source.read_at(rest.offset(), head.get_mut(..len).unwrap_or_default())?;
+    let head: [u8; HEAD_LEN] = start_of(source, rest)?;
     let found = Record(&head).bytes(0);
     if found != *b"ANLX" {
         return Err(Violation::SectionMagic { section, found }.at(rest.offset()));
     }
-    let Some(available) = rest.byte_len().checked_sub(HEAD_LEN as u64) else {
+    let body = Span::new(rest.offset(), HEAD_LEN as u64);
+    let Some(body) = body.and_then(|head| Span::between(head.end(), rest.end())) else {
         let length = rest.byte_len();
         return Err(Violation::SectionTooShort { section, length }.at(rest.offset()));
     };
     let declared = Record(&head).u64(4);
-    let start = rest.offset().saturating_add(HEAD_LEN as u64);
     if declared == rest.byte_len() && is_flagged {
-        let archive = Span::new(start, available).unwrap_or_default();
         let problem = Violation::AppendixHeaderCounted.at(rest.offset());
-        return Ok((archive, Some(problem)));
+        return Ok((body, Some(problem)));
     }
-    let Some(left) = available.checked_sub(declared) else {
+    let archive = Span::new(body.offset(), declared);
+    let left = archive.and_then(|archive| Span::between(archive.end(), body.end()));
+    let (Some(archive), Some(left)) = (archive, left) else {
+        let available = body.byte_len();
         let violation = Violation::AppendixLength {
             declared,
             available,
         };
         return Err(violation.at(rest.offset()));
     };
-    let archive = Span::new(start, declared).unwrap_or_default();
-    let trailing = Violation::Trailing { byte_len: left }.at(archive.end());
-    Ok((archive, (left > 0).then_some(trailing)))
+    let byte_len = left.byte_len();
+    let trailing = Violation::Trailing { byte_len }.at(left.offset());
+    Ok((archive, (byte_len > 0).then_some(trailing)))
 }

@@ -1,12 +1,12 @@
-//! Any objects as a SQUIZD file: plain, INT4 and INT2 tensors, as an experiment.
+//! Writes any objects as a SQUIZD file with plain, INT4 and INT2 tensors. This is an experiment.
 //!
-//! Of two ways to say a thing, the one is taken in which the readings that the specification allows
-//! agree: blocks without gaps, layers ascending, all `scale_offset` at the first table, tensors'
-//! entries in one table and those of sub-blocks in the next.
+//! The layout is one on which all readings of the specification agree: blocks without gaps, layers
+//! ascending, all `scale_offset` at the first table, tensors' entries in one table and sub-blocks'
+//! entries in the next.
 
 use std::io::Write;
 
-use zt::{Attributes, Error, Result, Value, Warning};
+use zt::{Attributes, Error, Result, Warning};
 use zt_foreign::{Fault, Job, Loss, Merged, Outgoing, Sink, display};
 
 use crate::SQUIZD;
@@ -16,10 +16,11 @@ use crate::index::ENTRY_LEN as INDEX_ENTRY_LEN;
 use crate::outgoing::{Ids, PACKED, Tensor};
 use crate::scales::{ENTRY_LEN, HEAD_LEN, MAGIC as TABLE_MAGIC, SUB_BLOCK};
 
-/// The code of the warning that every file comes with.
+/// The code of the warning about every written file.
 const EXPERIMENTAL: &str = "experimental";
 
-/// Writes a file that our own reader reads strictly, if its layers have no gaps.
+/// Writes a file that our reader accepts strictly, if its layers have no gaps.
+#[expect(clippy::arithmetic_side_effects, reason = "bytes that were written")]
 pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
     let message = "writing SQUIZD is experimental: no other program is known to read such files";
     let warning = Warning::new(EXPERIMENTAL, message);
@@ -33,7 +34,7 @@ pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) 
         let tensor = Tensor::new(job, object, &mut ids)?;
         tensors.extend(job.kept(incoming, tensor));
     }
-    // Stable: tensors whose names do not number them stay in the order of their data.
+    // The sort is stable: tensors without a number in their names stay in the order of their data.
     tensors.sort_by_key(|tensor| tensor.place.sort_key());
     let layers: Vec<&[Tensor<'_>]> = tensors
         .chunk_by(|a, b| a.place.layer == b.place.layer)
@@ -49,15 +50,13 @@ pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) 
             Some(_) => object.write_role(PACKED, byte_len, sink, job.options.progress)?,
         };
         let scales = tensor.scales.map_or(0, |scales| scales.sub_blocks.max(1));
-        // A scale and a zero each.
-        let byte_len = byte_len.saturating_add(scales.saturating_mul(8));
-        job.written(object.name(), byte_len, overflow)?;
+        // A scale and a zero take 8 bytes.
+        job.written(object.name(), byte_len + 8 * scales, overflow)?;
     }
     plan.write_tables(&tensors, sink)
 }
 
-/// The architecture, which is all that is kept of the file's attributes: the rest of those that
-/// our reader gives is in the header anyway.
+/// The architecture, the only attribute that is written. The header has the others of our reader.
 fn arch_id(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<u16> {
     let mut arch_id = 0;
     for (key, value) in attributes.iter().flatten() {
@@ -67,21 +66,21 @@ fn arch_id(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<u16> {
             job.accept(Loss::FileAttribute { key }, None)?;
             continue;
         };
-        let found = fields.get("arch_id").and_then(Value::as_u64);
-        let found = found.and_then(|id| u16::try_from(id).ok());
-        arch_id = found.unwrap_or(0);
-        let said = ["version", "flags", "layer_count", "arch_id", "arch"];
-        for (key, _) in fields {
-            if !key.as_str().is_some_and(|key| said.contains(&key)) {
-                let key = format!("\"squizd\"/{}", display(key));
-                job.accept(Loss::FileAttribute { key }, None)?;
+        for (key, value) in fields {
+            match (key.as_str(), value.as_u64().map(u16::try_from)) {
+                (Some("arch_id"), Some(Ok(id))) => arch_id = id,
+                (Some("version" | "flags" | "layer_count" | "arch"), _) => {}
+                _ => {
+                    let key = format!("\"squizd\"/{}", display(key));
+                    job.accept(Loss::FileAttribute { key }, None)?;
+                }
             }
         }
     }
     Ok(arch_id)
 }
 
-/// Names are not stored: one that a reader would not give the tensor by its place is a loss.
+/// Reports lost names. Names are not stored, so only a name that readers derive from the place stays.
 fn name(job: &mut Job<'_>, layers: &[&[Tensor<'_>]]) -> Result<()> {
     for tensors in layers {
         for (place, tensor) in tensors.iter().enumerate() {
@@ -95,13 +94,13 @@ fn name(job: &mut Job<'_>, layers: &[&[Tensor<'_>]]) -> Result<()> {
     Ok(())
 }
 
-/// Where everything will be.
+/// The places of all parts of the file.
 struct Plan {
     flags: u32,
     layers: Vec<Layer>,
-    /// Where the last block ends, and the tables begin.
+    /// Where the last block ends and the tables begin.
     end: u64,
-    /// Entries of tensors, and of their sub-blocks.
+    /// The number of entries of tensors, and of sub-blocks.
     entries: [u32; 2],
 }
 
@@ -114,16 +113,19 @@ struct Layer {
 impl Plan {
     /// # Errors
     ///
-    /// Code `lossy` for tensors that are too large together, and where there is none.
+    /// Code `lossy` for tensors that are too large together, and without tensors.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "at most LAYERS_MAX layers, and the end only grows"
+    )]
     fn new(layers: &[&[Tensor<'_>]]) -> Result<Self> {
         if layers.is_empty() {
             return Err(Fault::NothingToWrite { kind: SQUIZD }.into());
         }
-        let index_len = layers.len().saturating_mul(INDEX_ENTRY_LEN);
         let mut plan = Plan {
             flags: 0,
             layers: Vec::with_capacity(layers.len()),
-            end: HEADER_LEN.saturating_add(index_len) as u64,
+            end: (HEADER_LEN + INDEX_ENTRY_LEN * layers.len()) as u64,
             entries: [0; 2],
         };
         for tensors in layers {
@@ -138,13 +140,13 @@ impl Plan {
             plan.layers.push(Layer {
                 idx: tensors.first().map_or(0, |tensor| tensor.place.layer),
                 offset,
-                byte_len: plan.end.saturating_sub(offset),
+                byte_len: plan.end - offset,
             });
         }
         Ok(plan)
     }
 
-    /// Makes room for a tensor; `None` where there is none.
+    /// Adds a tensor; `None` if the offsets or counts overflow.
     fn add(&mut self, tensor: &Tensor<'_>) -> Option<()> {
         let head_len = tensor.head().len() as u64;
         let end = self.end.checked_add(head_len)?;
@@ -164,8 +166,8 @@ impl Plan {
 
     /// Header and layer index.
     fn header(&self, arch_id: u16) -> Vec<u8> {
-        // Layers have numbers below 512.
-        let layer_count = u16::try_from(self.layers.len()).unwrap_or(u16::MAX);
+        #[expect(clippy::cast_possible_truncation, reason = "at most LAYERS_MAX")]
+        let layer_count = self.layers.len() as u16;
         let [tensors, _] = self.entries;
         let scale_offset = if tensors > 0 { self.end } else { 0 };
         let mut out = MAGIC.to_vec();
@@ -184,7 +186,7 @@ impl Plan {
         out
     }
 
-    /// The tensors' table, and that of their sub-blocks where there are any.
+    /// Writes the table of tensors, and the table of sub-blocks if there are any.
     fn write_tables(&self, tensors: &[Tensor<'_>], sink: &mut Sink<'_>) -> Result<()> {
         let [tensor_count, sub_block_count] = self.entries;
         if tensor_count > 0 {
