@@ -1,4 +1,4 @@
-//! What is said of an SLM1 file that breaks a rule, or leaves something open.
+//! Errors and warnings of SLM1 files that break a rule or are ambiguous.
 
 use zt::{ErrorKind, File, Memory, OpenOptions};
 use zt_conformance::slm1::{Slm1, Tensor};
@@ -10,7 +10,7 @@ use super::slm1::{model, tensor};
 /// Where the entry of the only tensor has the offset of its values.
 const OFFSET: usize = 192 + 32;
 
-/// Whose kind is said: without its version, nothing but that tells.
+/// Opens a file as SLM1, because without its version nothing else shows the kind.
 fn open(bytes: &[u8], strict: bool) -> zt::Result<File> {
     let mut options = InputOptions::from(&OpenOptions::new().strict(strict));
     options.kind = Some(SLM1);
@@ -58,7 +58,7 @@ fn a_broken_file_is_refused_by_the_code_of_its_rule() {
         let error = open(&bytes, false).unwrap_err();
         let expected = (ErrorKind::Malformed, code);
         assert_eq!((error.kind(), error.code()), expected, "{about}");
-        let is_named = error.message().starts_with("the tokenizer: ");
+        let is_named = error.message().contains("tokenizer");
         assert_eq!(is_named, about == "tokenizer", "{error}");
     }
 }
@@ -141,33 +141,32 @@ fn what_a_header_says_and_has_behind_its_fields_is_kept() {
         let kept = kept.map(|value| value.as_bytes().unwrap().len());
         assert_eq!(kept, is_kept.then_some(len));
         let warnings = file.warnings();
-        let said = |code| warnings.iter().find(|warning| warning.code == code);
-        assert!(said("unknown-digest").is_some());
-        let lost = said("ambiguous").map(|warning| warning.message.as_str());
-        let expected = format!("{len} bytes of unknown header fields are not kept");
-        assert_eq!(lost, (len > 65_536).then_some(&*expected));
+        let warned = |code| warnings.iter().any(|warning| warning.code == code);
+        assert!(warned("unknown-digest"));
+        assert_eq!(warned("ambiguous"), len > 65_536);
     }
 }
 
 #[test]
-fn tensors_before_the_data_are_told() {
+fn tensors_before_the_data_have_a_warning() {
     let two = ["norm.weight", "output.weight"].map(|name| tensor(name, 1, &[2], 8, &[], 0));
     let mut bytes = file(two.to_vec());
-    let told = |bytes: &[u8]| {
+    let warned = |bytes: &[u8]| {
         let warnings = open(bytes, false).unwrap().warnings().into_iter();
-        let told = warnings.filter(|warning| warning.code == "ambiguous");
-        told.filter_map(|warning| warning.object)
+        let warnings = warnings.filter(|warning| warning.code == "ambiguous");
+        warnings
+            .filter_map(|warning| warning.object)
             .collect::<Vec<_>>()
     };
-    assert!(told(&bytes).is_empty());
-    // At the very end there is nothing, which is where data may begin.
+    assert!(warned(&bytes).is_empty());
+    // The data may begin at the end of the file.
     let end = bytes.len() as u64;
     bytes[92..100].copy_from_slice(&end.to_le_bytes());
-    assert_eq!(told(&bytes), ["norm.weight", "output.weight"]);
+    assert_eq!(warned(&bytes), ["norm.weight", "output.weight"]);
 }
 
 #[test]
-fn of_tensors_that_overlap_the_one_that_begins_first_is_right() {
+fn an_overlap_is_the_fault_of_the_later_tensor() {
     let names = ["wq", "wk", "wv", "wo", "w1"].map(|name| format!("layers.0.{name}.weight"));
     let lengths: [usize; 5] = [32, 16, 8, 32, 16];
     let tensors = names.iter().zip(lengths);
@@ -186,9 +185,10 @@ fn of_tensors_that_overlap_the_one_that_begins_first_is_right() {
     let file = open(&bytes, false).unwrap();
     for (name, other) in names.iter().zip([None, Some(0), Some(0), None, Some(3)]) {
         let error = file.tensor(name).err();
-        let said = error.map(|error| (error.code(), error.message()));
-        let shared = |other: usize| format!("shares some of its bytes with {}", names[other]);
-        let expected = other.map(|other| ("overlap", shared(other)));
-        assert_eq!(said, expected, "{name}");
+        assert_eq!(error.is_some(), other.is_some(), "{name}");
+        if let (Some(error), Some(other)) = (error, other) {
+            assert_eq!(error.code(), "overlap");
+            assert!(error.message().contains(&*names[other]), "{error}");
+        }
     }
 }

@@ -133,7 +133,7 @@ fn within(what: What, offset: u64, length: Option<u64>, byte_len: u64) -> Result
     let outside = Violation::Range {
         what,
         offset,
-        length: length.unwrap_or(u64::MAX),
+        length,
         byte_len,
     };
     let span = span.filter(|span| span.end() <= byte_len);

@@ -223,7 +223,7 @@ fn tokenizer(record: Record<'_>, byte_len: u64) -> Result<Span> {
     let outside = || Violation::Range {
         what,
         offset,
-        length,
+        length: Some(length),
         byte_len,
     };
     span.ok_or_else(|| outside().at(64))
@@ -252,7 +252,7 @@ fn data_offset(record: Record<'_>, byte_len: u64) -> Result<u64> {
         return Err(Violation::Misaligned { field, offset }.at(92));
     }
     if offset > byte_len {
-        let (what, length) = (What::Data, 0);
+        let (what, length) = (What::Data, Some(0));
         let outside = Violation::Range {
             what,
             offset,

@@ -25,7 +25,7 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
     header.check_tokenizer(&source, &mut tolerated)?;
     let mut builder = opening.builder(SLM1);
     builder.attributes(header.to_attributes());
-    remarks(&mut builder, &header);
+    warn(&mut builder, &header);
     for problem in tolerated {
         builder.tolerated(problem);
     }
@@ -65,16 +65,13 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
     opening.build(builder)
 }
 
-fn remarks(builder: &mut FileBuilder, header: &Header) {
-    let mut remark = |code, message: String| {
-        builder.warning(Warning::new(code, message));
-    };
+fn warn(builder: &mut FileBuilder, header: &Header) {
     let checksum = header.checksum;
-    let message = format!("the checksum {checksum:#018x} is of an unpublished algorithm");
-    remark("unknown-digest", message);
+    let message = format!("the algorithm of the checksum {checksum:#018x} is unpublished");
+    builder.warning(Warning::new("unknown-digest", message));
     if let Some(len) = header.lost_extension() {
         let message = format!("{len} bytes of unknown header fields are not kept");
-        remark("ambiguous", message);
+        builder.warning(Warning::new("ambiguous", message));
     }
 }
 
