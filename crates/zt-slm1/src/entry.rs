@@ -1,4 +1,4 @@
-//! One tensor of the directory.
+//! A directory entry: one tensor.
 
 use zt::{Error, Span};
 use zt_foreign::fields::Record;
@@ -6,30 +6,26 @@ use zt_foreign::fields::Record;
 use crate::header::GRID;
 use crate::violation::{BlockSize, Violation, What};
 
-/// How values are stored. Not ggml's types of these names.
+/// The quantized values of a tensor. The types differ from ggml's types of the same names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Storage {
-    F32,
-    /// Signed bytes, a scale for each row.
-    Q8,
-    /// Signed nibbles, the first of two in the lower half, a scale for each block of a row.
-    Q4 {
-        block_size: u32,
-    },
+pub(super) struct Groups {
+    /// 8 for signed bytes; 4 for signed nibbles, the first of two in the lower half.
+    pub(super) bits: u32,
+    /// Values with one scale: a row, or a part of a row.
+    pub(super) len: u64,
+    pub(super) scales: Span,
 }
 
-/// A tensor that keeps all rules but those that it shares with others.
+/// A tensor that keeps all rules, except for overlaps with other tensors.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) shape: Vec<u64>,
-    pub(super) storage: Storage,
     pub(super) payload: Span,
-    pub(super) scales: Option<Span>,
-    /// The last dimension.
-    pub(super) columns: u64,
+    /// `None` for f32.
+    pub(super) groups: Option<Groups>,
 }
 
-/// What is known of any entry.
+/// The bytes of an entry, which may be invalid.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Raw<'r>(pub(super) Record<'r>);
 
@@ -38,14 +34,15 @@ impl Raw<'_> {
         self.0.u64(0)
     }
 
-    /// The dimensions, as far as there are so many fields.
+    /// The dimensions, at most as many as there are fields.
     pub(super) fn shape(self) -> Vec<u64> {
         let rank = (self.0.u32(12) as usize).min(4);
         let places = (16usize..).step_by(4).take(rank);
         places.map(|at| self.0.u32(at).into()).collect()
     }
 
-    /// The entry, in a file of so many bytes. What strict readers mind goes to `tolerated`.
+    /// The entry, in a file of `byte_len` bytes. Faults that only strict readers refuse go to
+    /// `tolerated`.
     pub(super) fn check(
         self,
         byte_len: u64,
@@ -61,9 +58,9 @@ impl Raw<'_> {
             return Err(Violation::Dimension { dim }.into());
         }
         let count = zt::formats::element_count(&shape).ok_or(Violation::Overflow)?;
-        let columns = shape.last().copied().unwrap_or(1);
+        let columns = *shape.last().ok_or(Violation::Rank { rank })?;
         let block_size = record.u32(56);
-        let (storage, length, scale_count) = match record.u32(8) {
+        let (bits, group_len, length) = match record.u32(8) {
             1 => {
                 for (field, is_set) in [
                     ("scale_offset", record.u64(48) != 0),
@@ -73,14 +70,14 @@ impl Raw<'_> {
                         tolerated.push(Violation::Unused { field });
                     }
                 }
-                (Storage::F32, count.checked_mul(4), None)
+                (32, None, count.checked_mul(4))
             }
             2 => {
                 if u64::from(block_size) != columns {
                     let (expected, found) = (BlockSize::Row(columns), block_size);
                     return Err(Violation::BlockSize { expected, found }.into());
                 }
-                (Storage::Q8, Some(count), count.checked_div(columns))
+                (8, Some(columns), Some(count))
             }
             3 => {
                 let size = u64::from(block_size);
@@ -88,12 +85,8 @@ impl Raw<'_> {
                     let (expected, found) = (BlockSize::EvenPartOf(columns), block_size);
                     return Err(Violation::BlockSize { expected, found }.into());
                 }
-                // Even, as the block is.
-                (
-                    Storage::Q4 { block_size },
-                    Some(count / 2),
-                    count.checked_div(size),
-                )
+                // The count is even, because the block size is.
+                (4, Some(size), Some(count / 2))
             }
             code => return Err(Violation::DType { code }.into()),
         };
@@ -110,24 +103,24 @@ impl Raw<'_> {
             tolerated.push(Violation::Misaligned { field, offset });
         }
         let payload = within(What::Payload, offset, Some(found), byte_len)?;
-        let scales = scale_count.map(|scales| {
+        let groups = group_len.map(|len| {
             let offset = record.u64(48);
             if offset == 0 {
-                return Err(Violation::NoScales.into());
+                return Err(Error::from(Violation::NoScales));
             }
-            within(What::Scales, offset, scales.checked_mul(4), byte_len)
+            let length = count.checked_div(len).and_then(|n| n.checked_mul(4));
+            let scales = within(What::Scales, offset, length, byte_len)?;
+            Ok(Groups { bits, len, scales })
         });
         Ok(Entry {
             shape,
-            storage,
             payload,
-            scales: scales.transpose()?,
-            columns,
+            groups: groups.transpose()?,
         })
     }
 }
 
-/// The range, if it is one of the file.
+/// The range, if it is within the file.
 fn within(what: What, offset: u64, length: Option<u64>, byte_len: u64) -> Result<Span, Error> {
     let span = length.and_then(|length| Span::new(offset, length));
     let outside = Violation::Range {

@@ -1,4 +1,4 @@
-//! The header: 108 bytes, and whatever a later writer adds.
+//! The header: 108 bytes, and an extension by later writers.
 
 use zt::container::bytes_of;
 use zt::{Attributes, Error, Result, Source, Span, Value};
@@ -6,22 +6,22 @@ use zt_foreign::fields::Record;
 
 use crate::violation::{Violation, What};
 
-/// What every file begins with.
+/// The first bytes of every file.
 pub(super) const MAGIC: [u8; 4] = *b"SLM1";
 
-/// Bytes of the fields that version 1 has.
+/// Bytes of the fields of version 1.
 pub(super) const FIELDS_LEN: usize = 108;
 
-/// The grid on which writers put what they write.
+/// The alignment of all parts that writers write.
 pub(super) const GRID: u64 = 64;
 
-/// Bytes after the fields that are kept as an attribute; of more, only their number.
+/// The longest extension that is kept as an attribute. A longer one gives a warning with its length.
 const EXTENSION_MAX: u64 = 64 << 10;
 
 /// Bytes of a directory entry.
 pub(super) const ENTRY_LEN: usize = 64;
 
-/// A header, held to its rules.
+/// A checked header.
 #[derive(Debug)]
 pub(super) struct Header {
     /// Header and extension.
@@ -30,17 +30,19 @@ pub(super) struct Header {
     pub(super) tokenizer: Span,
     /// Within the file, a whole number of entries.
     pub(super) directory: Span,
-    /// At which tensors are said to begin.
+    /// Where tensors begin, as the header declares.
     pub(super) data_offset: u64,
     pub(super) layer_count: u32,
     vocab_size: u32,
-    /// Not zero. The algorithm is unpublished, so that is all there is to check.
+    /// Not zero. It cannot be checked, because its algorithm is unpublished.
     pub(super) checksum: u64,
     fields: [u8; FIELDS_LEN],
     extension: Vec<u8>,
+    /// The length of an extension that is too long to keep.
+    pub(super) lost_extension: Option<u64>,
 }
 
-/// The u32 fields that say what the model is like: name, place, whether it must not be zero.
+/// The u32 fields about the model: name, offset, and whether zero is invalid.
 const MODEL: [(&str, usize, bool); 11] = [
     ("model_type", 12, false),
     ("flags", 16, false),
@@ -59,11 +61,11 @@ const MODEL: [(&str, usize, bool); 11] = [
 const NUMBERS: [(&str, usize); 2] = [("rope_theta", 56), ("rms_norm_epsilon", 60)];
 
 impl Header {
-    /// Reads the header; what strict readers mind goes to `tolerated`.
+    /// Reads the header. Faults that only strict readers refuse go to `tolerated`.
     ///
     /// # Errors
     ///
-    /// Whatever makes the rest of the file meaningless.
+    /// Faults that leave the rest of the file without a meaning.
     pub(super) fn read(source: &dyn Source, tolerated: &mut Vec<Error>) -> Result<Self> {
         let byte_len = source.byte_len();
         if byte_len < FIELDS_LEN as u64 {
@@ -80,11 +82,12 @@ impl Header {
         if version != 1 {
             return Err(Violation::Version { found: version }.at(4));
         }
-        let header_len = record.u32(8);
-        if !(FIELDS_LEN as u64..=byte_len).contains(&header_len.into()) {
-            let found = header_len;
+        let found = record.u32(8);
+        let span = Span::new(0, found.into()).filter(|span| span.end() <= byte_len);
+        let extension = Span::between(FIELDS_LEN as u64, found.into());
+        let (Some(span), Some(extension)) = (span, extension) else {
             return Err(Violation::HeaderLength { found, byte_len }.at(8));
-        }
+        };
         let flags = record.u32(16);
         if flags & !1 != 0 {
             return Err(Violation::Flags { found: flags }.at(16));
@@ -99,15 +102,13 @@ impl Header {
             return Err(Violation::NoChecksum.at(100));
         }
         model(record, tolerated);
-        let header_len = u64::from(header_len);
-        let extension = Span::between(FIELDS_LEN as u64, header_len).unwrap_or_default();
-        let extension = if extension.byte_len() > EXTENSION_MAX {
-            Vec::new()
+        let (extension, lost_extension) = if extension.byte_len() > EXTENSION_MAX {
+            (Vec::new(), Some(extension.byte_len()))
         } else {
-            bytes_of(source, extension)?.into_owned()
+            (bytes_of(source, extension)?.into_owned(), None)
         };
         Ok(Header {
-            span: Span::new(0, header_len).unwrap_or_default(),
+            span,
             tokenizer: tokenizer(record, byte_len)?,
             directory: directory(record, byte_len, tolerated)?,
             data_offset: data_offset(record, byte_len)?,
@@ -116,10 +117,11 @@ impl Header {
             checksum,
             fields,
             extension,
+            lost_extension,
         })
     }
 
-    /// Looks at the tokenizer, which only the model's runtime needs.
+    /// Checks the tokenizer, which only the model's runtime needs.
     pub(super) fn check_tokenizer(
         &self,
         source: &dyn Source,
@@ -131,12 +133,12 @@ impl Header {
             return Ok(());
         }
         let mut head = [0; 36];
-        let len = usize::try_from(length.min(36)).unwrap_or(0);
-        source.read_at(start, head.get_mut(..len).unwrap_or_default())?;
+        let len = usize::try_from(length).map_or(36, |length| length.min(36));
+        source.read_at(start, head.split_at_mut(len).0)?;
         let record = Record(&head);
         let (found, section) = (record.bytes(0), record.u32(8));
         let is_whole = match &found {
-            // The byte tokenizer is all head; the other goes on with tokens and merges.
+            // A byte tokenizer is a head alone; the other has tokens and merges after it.
             b"BTOK" => length == 28,
             b"BPE1" => length >= 36,
             _ => {
@@ -153,7 +155,8 @@ impl Header {
         Ok(())
     }
 
-    /// What the header says of the model. The checksum is not kept: it is of this file alone.
+    /// The header's fields about the model as attributes. The checksum is not kept, because it
+    /// belongs to this file alone.
     pub(super) fn to_attributes(&self) -> Attributes {
         let record = Record(&self.fields);
         let mut fields: Attributes = MODEL
@@ -168,15 +171,9 @@ impl Header {
         }
         Attributes::from([("slm1", fields)])
     }
-
-    /// Bytes after the fields that are too many to keep.
-    pub(super) fn lost_extension(&self) -> Option<u64> {
-        let len = self.span.byte_len().saturating_sub(FIELDS_LEN as u64);
-        (len > EXTENSION_MAX).then_some(len)
-    }
 }
 
-/// The rules about running the model.
+/// Checks the fields that the model's runtime needs.
 fn model(record: Record<'_>, tolerated: &mut Vec<Error>) {
     // A byte tokenizer has 256 tokens and 4 special ones.
     let fields = [
@@ -204,7 +201,7 @@ fn model(record: Record<'_>, tolerated: &mut Vec<Error>) {
         };
         tolerated.push(violation.at(44));
     }
-    // One description wants them equal, the newer one allows groups.
+    // The older description requires equal numbers, the newer one allows groups.
     if heads.checked_rem(kv_heads) != Some(0) {
         tolerated.push(Violation::KeyValueHeads { heads, kv_heads }.at(40));
     }
@@ -231,8 +228,9 @@ fn tokenizer(record: Record<'_>, byte_len: u64) -> Result<Span> {
 
 fn directory(record: Record<'_>, byte_len: u64, tolerated: &mut Vec<Error>) -> Result<Span> {
     let (offset, tensors) = (record.u64(80), record.u32(88));
-    let length = (ENTRY_LEN as u64).saturating_mul(tensors.into());
-    let span = Span::new(offset, length).filter(|span| span.end() <= byte_len);
+    let length = u64::from(tensors).checked_mul(ENTRY_LEN as u64);
+    let span = length.and_then(|length| Span::new(offset, length));
+    let span = span.filter(|span| span.end() <= byte_len);
     if !offset.is_multiple_of(GRID) {
         let field = "tensor_directory_offset";
         tolerated.push(Violation::Misaligned { field, offset }.at(80));

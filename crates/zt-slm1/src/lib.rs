@@ -8,9 +8,10 @@
 //! +--------+-----------+-----------+-----------------------------------+
 //! ```
 //!
-//! Offsets lead to everything after the header; the order above is the packer's. Tensors have no
-//! names, but hashes of them. `spec/slm1.md` has the rules, what is open among them, and why nothing
-//! is written: the runtime checks a checksum of the whole file, and how it is made is not public.
+//! Offsets lead to all parts after the header; the order above is the packer's. Tensors have hashes
+//! in place of names. `spec/slm1.md` has the rules and the open questions.
+//!
+//! Files are not written: the runtime checks a checksum of the whole file with an unpublished algorithm.
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
@@ -24,10 +25,10 @@ use zt::foreign::Kind;
 use zt::{Result, Source};
 use zt_foreign::{FileKind, Input, Opening, Probe, fields::Record};
 
-/// SLM1 files, of TinyRustLM.
+/// The kind of SLM1 files, of TinyRustLM.
 pub const SLM1: Kind = Kind::new("slm1");
 
-/// The kind: recognises, opens and, if it has a writer, writes such files.
+/// Recognises and opens SLM1 files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Slm1;
 
@@ -41,19 +42,15 @@ impl FileKind for Slm1 {
     }
 
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
-        recognise(probe)
+        // Other formats have the same magic, so version and header length are checked too.
+        let (head, record) = (probe.head(), Record(probe.head()));
+        let fits = record.u32(4) == 1 && u64::from(record.u32(8)) >= header::FIELDS_LEN as u64;
+        Ok(head.starts_with(&header::MAGIC) && fits)
     }
 
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
         read::open(source, opening)
     }
-}
-
-/// Other formats have the same magic: version and length have to fit as well.
-fn recognise(probe: &Probe<'_>) -> Result<bool> {
-    let (head, record) = (probe.head(), Record(probe.head()));
-    let fits = record.u32(4) == 1 && u64::from(record.u32(8)) >= header::FIELDS_LEN as u64;
-    Ok(head.starts_with(&header::MAGIC) && fits)
 }
 
 #[cfg(doctest)]

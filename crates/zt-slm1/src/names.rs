@@ -1,10 +1,10 @@
-//! Names out of hashes: those that every model has, and those that the user knows.
+//! Finds the names of hashes, among the names of every model and the user's names.
 
 use std::collections::HashMap;
 
 use zt_foreign::{Names, fnv1a};
 
-/// The tensors that are not of a layer.
+/// The tensors outside layers.
 const MODEL: [&str; 3] = ["tok_embeddings", "norm", "output"];
 
 /// The tensors of a layer.
@@ -24,14 +24,14 @@ const LAYER: [&str; 9] = [
 pub(super) struct Resolver(HashMap<u64, String>);
 
 impl Resolver {
-    /// Knows the names of a model of so many layers, as far as they have one of the `hashes`, and
-    /// after them those that the user gives.
+    /// Finds names for the `hashes`: first among the names of a model with `layer_count` layers, then
+    /// among the user's `names`.
     pub(super) fn new(
         hashes: impl ExactSizeIterator<Item = u64>,
         layer_count: u32,
         names: Option<&Names>,
     ) -> Self {
-        // A layer has a tensor at least: the header's number may be any.
+        // A layer has at least one tensor, so the header's number can be limited.
         let layers = u64::from(layer_count).min(hashes.len() as u64);
         let mut resolver = Resolver(hashes.map(|hash| (hash, String::new())).collect());
         for name in MODEL {
@@ -48,7 +48,7 @@ impl Resolver {
         resolver
     }
 
-    /// Takes the name for the tensor that has its hash, if one does and has no name yet.
+    /// Gives the name to the tensor with its hash, unless that tensor has a name.
     fn add(&mut self, name: String) {
         let place = self.0.get_mut(&fnv1a(name.bytes()));
         if let Some(place) = place.filter(|place| place.is_empty()) {
@@ -56,7 +56,7 @@ impl Resolver {
         }
     }
 
-    /// What the tensor of this hash is called.
+    /// The name of the tensor with this hash.
     pub(super) fn name(&self, hash: u64) -> String {
         match self.0.get(&hash).filter(|name| !name.is_empty()) {
             Some(name) => name.clone(),

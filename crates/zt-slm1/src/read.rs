@@ -12,12 +12,12 @@ use zt::{
 use zt_foreign::{Input, Opening, fields::Record};
 
 use crate::SLM1;
-use crate::entry::{Entry, Raw, Storage};
+use crate::entry::{Entry, Raw};
 use crate::header::{ENTRY_LEN, Header};
 use crate::names::Resolver;
 use crate::violation::Violation;
 
-/// Opens a file. Cost: header and directory are read, and the first bytes of the tokenizer.
+/// Opens a file. Cost: reads the header, the directory and the first bytes of the tokenizer.
 pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = Arc::from(source);
     let mut tolerated = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
     }
     let file = builder.source(Arc::clone(&source));
 
-    // As long as the file is, at most.
+    // At most as long as the file.
     let directory = bytes_of(&source, header.directory)?;
     let (records, _) = directory.as_chunks::<ENTRY_LEN>();
     let raw = |record| Raw(Record(record));
@@ -69,13 +69,13 @@ fn warn(builder: &mut FileBuilder, header: &Header) {
     let checksum = header.checksum;
     let message = format!("the algorithm of the checksum {checksum:#018x} is unpublished");
     builder.warning(Warning::new("unknown-digest", message));
-    if let Some(len) = header.lost_extension() {
+    if let Some(len) = header.lost_extension {
         let message = format!("{len} bytes of unknown header fields are not kept");
         builder.warning(Warning::new("ambiguous", message));
     }
 }
 
-/// Two tensors of one hash are two of one name, and no name could tell them apart.
+/// Refuses two tensors with one hash: they have one name.
 fn expect_unique(hashes: impl Iterator<Item = u64>) -> Result<()> {
     let mut seen = HashSet::new();
     for hash in hashes {
@@ -86,14 +86,14 @@ fn expect_unique(hashes: impl Iterator<Item = u64>) -> Result<()> {
     Ok(())
 }
 
-/// A tensor on its way to its object.
+/// A tensor that becomes an object.
 struct Tensor<'r> {
     name: String,
     record: Raw<'r>,
     entry: Result<Entry>,
-    /// What strict readers mind.
+    /// Faults that only strict readers refuse.
     problems: Vec<Violation>,
-    /// Where its entry is.
+    /// The offset of its entry.
     at: u64,
 }
 
@@ -125,16 +125,16 @@ impl Tensor<'_> {
             let message = Violation::BeforeData { offset, data }.to_string();
             builder.warning(Warning::new("ambiguous", message).with_object(&name));
         }
-        let (role, rule) = match entry.storage {
-            Storage::F32 => ("data", ValueRule::Finite),
-            _ => ("scales", ValueRule::Positive),
+        let (role, rule) = match entry.groups {
+            None => ("data", ValueRule::Finite),
+            Some(_) => ("scales", ValueRule::Positive),
         };
         builder.strict_values(name.clone(), role, rule);
         builder.object(name, object(entry, record.name_hash()), file);
     }
 }
 
-/// What a listing shows of a broken tensor.
+/// The fields of a broken tensor, for listings.
 fn described(record: Raw<'_>) -> RawObject {
     let mut data = RawComponent::default();
     data.offset = Some(record.0.u64(32));
@@ -145,39 +145,41 @@ fn described(record: Raw<'_>) -> RawObject {
     raw
 }
 
-/// The tensor as an object: plain, or groups that are rows or parts of rows.
+/// The tensor as an object: dense, or groups that are rows or parts of rows.
 fn object(entry: Entry, name_hash: u64) -> Object {
     let part = |dtype, span| Component::new(dtype, Blob::raw(span));
-    let (bits, group_size, per_word, dtype) = match entry.storage {
-        Storage::F32 => {
-            let data = part(DType::F32, entry.payload);
-            let mut object = Object::new(entry.shape, "dense").with_component("data", data);
-            object.attributes = Some([("slm1.name_hash", name_hash)].into());
-            return object;
-        }
-        Storage::Q8 => (8, entry.columns, 1, DType::I8),
-        Storage::Q4 { block_size } => (4, block_size.into(), 2, DType::U8),
+    let Some(groups) = entry.groups else {
+        let data = part(DType::F32, entry.payload);
+        let mut object = Object::new(entry.shape, "dense").with_component("data", data);
+        object.attributes = Some([("slm1.name_hash", name_hash)].into());
+        return object;
     };
-    // Rows are whole numbers of groups, so that groups over the flat order are those of the rows.
-    let mut quantization = Quantization::new(bits, group_size, Packing { per_word, dtype });
+    let (per_word, dtype) = if groups.bits == 8 {
+        (1, DType::I8)
+    } else {
+        (2, DType::U8)
+    };
+    // A row is a whole number of groups, so groups of the flat order never cross rows.
+    let packing = Packing { per_word, dtype };
+    let mut quantization = Quantization::new(groups.bits, groups.len, packing);
     quantization.signed = true;
     let mut attributes = quantization.to_attributes();
     attributes.insert("slm1.name_hash", name_hash);
     let mut object = Object::new(entry.shape, "quantized_group")
         .with_component("packed_weight", part(dtype, entry.payload))
-        .with_component("scales", part(DType::F32, entry.scales.unwrap_or_default()));
+        .with_component("scales", part(DType::F32, groups.scales));
     object.attributes = Some(attributes);
     object
 }
 
-/// A range that begins within another is the fault of the later one's tensor. The same range twice
-/// is shared, as tied weights are.
+/// Marks tensors that overlap an earlier one as faulty. Equal ranges are tied weights and no fault.
+#[expect(clippy::indexing_slicing, reason = "places in this list")]
 fn blame_overlaps(tensors: &mut [Tensor<'_>]) {
     let mut spans: Vec<(Span, usize)> = Vec::new();
     for (tensor, place) in tensors.iter().zip(0..) {
         if let Ok(entry) = &tensor.entry {
             spans.extend([(entry.payload, place)]);
-            spans.extend(entry.scales.map(|scales| (scales, place)));
+            spans.extend(entry.groups.map(|groups| (groups.scales, place)));
         }
     }
     spans.sort_by_key(|(span, place)| (span.offset(), span.byte_len(), *place));
@@ -185,13 +187,10 @@ fn blame_overlaps(tensors: &mut [Tensor<'_>]) {
     let mut last: Option<(Span, usize)> = None;
     for (span, place) in spans {
         if let Some((_, owner)) = last.filter(|(other, _)| other.overlaps(span)) {
-            let name = tensors.get(owner).map_or("", |tensor| &tensor.name);
-            let other = name.to_owned();
-            if let Some(tensor) = tensors.get_mut(place) {
-                tensor.entry = Err(Error::from(Violation::Overlap { other }).with_span(span));
-            }
+            let other = tensors[owner].name.clone();
+            tensors[place].entry = Err(Error::from(Violation::Overlap { other }).with_span(span));
         }
-        // The one that reaches furthest, so that none within it is missed.
+        // The range that reaches furthest overlaps every later range within it.
         if last.is_none_or(|(other, _)| span.end() > other.end()) {
             last = Some((span, place));
         }
