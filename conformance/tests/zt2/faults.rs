@@ -312,17 +312,17 @@ fn attributes_of_an_object_are_kept() {
     assert_eq!(tensor.attributes().get("k"), Some(&zt::Value::Unsigned(7)));
 }
 
-/// Of what is longer than a message should be, its beginning.
+/// A long text of the file is abridged.
 #[test]
-fn messages_name_what_is_wrong() {
-    let said = |object: Cbor| {
+fn messages_contain_the_invalid_values() {
+    let message_of = |object: Cbor| {
         let file = open(one(&[0; 8], object)).unwrap();
         file.tensor("t").unwrap_err().message()
     };
-    let message = said(dense(&[1; 65], pair()));
-    assert!(message.contains("65 dimensions"), "{message}");
+    let message = message_of(dense(&[1; 65], pair()));
+    assert!(message.contains("65"), "{message}");
     let long = "d".repeat(1000);
-    let message = said(dense(&[2], part(&long, 4096, 8, &[])));
+    let message = message_of(dense(&[2], part(&long, 4096, 8, &[])));
     assert!(message.contains(&"d".repeat(80)), "{message}");
     assert!(!message.contains(&"d".repeat(81)), "{message}");
 }
@@ -378,7 +378,7 @@ fn columns_rise_and_places_differ_whatever_they_are() {
 }
 
 #[test]
-fn a_digest_that_nobody_can_check_is_said() {
+fn a_digest_of_an_unknown_algorithm_has_a_warning() {
     let data = part("f32", 4096, 8, &[("digest", text("blake9:00ff"))]);
     let file = open(one(&[0; 8], dense(&[2], data))).unwrap();
     let warning = &file.warnings()[0];
@@ -545,33 +545,32 @@ fn blobs_are_the_same_or_apart() {
     assert_eq!(code(one(&[0; 8], into_manifest)), "object overlap");
 }
 
-/// The item that breaks a rule of CBOR, what is said of it, and that it is where that says.
+/// The error has the offset of the item that breaks a rule of CBOR.
 #[test]
-fn broken_items_are_named_and_found() {
-    let cases: [(&[u8], &str); 8] = [
-        (&[0xC1, 0x00], "a tag"),
-        (&[0x9F, 0xFF], "indefinite length"),
-        (&[0x1F], "indefinite length"),
-        (&[0xFF], "indefinite length"),
-        (&[0x1C], "without a meaning"),
-        (&[0xF8, 0xFF], "without a meaning"),
-        (&[0x18, 0x01], "in fewer bytes"),
-        // As many items as bytes that follow, and one more.
-        (&[0x84, 0x01, 0x02, 0x03], "ends within an item"),
+fn broken_items_are_found() {
+    let cases: [&[u8]; 8] = [
+        &[0xC1, 0x00], // a tag
+        &[0x9F, 0xFF], // indefinite length
+        &[0x1F],
+        &[0xFF],
+        &[0x1C], // reserved
+        &[0xF8, 0xFF],
+        &[0x18, 0x01],             // not the shortest form
+        &[0x84, 0x01, 0x02, 0x03], // one item more than bytes that follow
     ];
-    for (item, expected) in cases {
+    for item in cases {
         // The last key of the last map, so that nothing follows.
         let manifest = sorted(&[("objects", map(&[])), ("zzzzzzzz", item.to_vec())]);
         let bytes = framed(&[], &manifest);
         let place = 4096 + manifest.len() - item.len();
         let error = open(bytes).unwrap_err();
-        assert!(error.message().contains(expected), "{error}");
+        assert_eq!(error.code(), "cbor", "{error}");
         assert_eq!(error.offset(), Some(place as u64), "{error}");
     }
-    for (key, expected) in [("objects", "there twice"), ("a", "before the one before")] {
+    // A duplicate key, and a key that is not in order.
+    for key in ["objects", "a"] {
         let pairs = [(text("objects"), map(&[])), (text(key), map(&[]))];
-        let error = open(framed(&[], &map(&pairs))).unwrap_err();
-        assert!(error.message().contains(expected), "{error}");
+        assert_eq!(code(framed(&[], &map(&pairs))), "file cbor");
     }
 }
 

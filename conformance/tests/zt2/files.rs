@@ -90,7 +90,7 @@ fn shards_are_found_where_names_of_files_are_no_text() {
 }
 
 #[test]
-fn our_own_reader_says_what_the_file_is() {
+fn the_error_of_the_zt_reader_names_ztensor_2() {
     let error = File::from_bytes(fs::read(path("tied.zt2")).unwrap()).unwrap_err();
     assert_eq!(error.code(), "not-zt");
     assert!(error.to_string().contains("zTensor 2"), "{error}");

@@ -117,14 +117,8 @@ fn part(raw: &RawComponent) -> Result<Part> {
     let stored =
         Span::new(offset, length).ok_or_else(|| outside(offset, length, Span::default()))?;
     match (raw.encoding.as_deref(), raw.decoded_len) {
-        (None, Some(_)) => {
-            let has_encoding = false;
-            return Err(Violation::DecodedLen { has_encoding }.into());
-        }
-        (Some(_), None) => {
-            let has_encoding = true;
-            return Err(Violation::DecodedLen { has_encoding }.into());
-        }
+        (None, Some(_)) => return Err(Violation::DecodedLen.into()),
+        (Some(_), None) => return Err(Violation::NoDecodedLen.into()),
         (Some(found), _) if found != SEEKABLE => {
             let found = abridged(found);
             return Err(Violation::Encoding { found }.into());

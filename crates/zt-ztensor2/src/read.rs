@@ -34,7 +34,7 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
         Footer::check(&bytes, hash).map_err(|error| error.with_span(span))?;
         manifest = Manifest::parse(&bytes, span.offset(), builder.limits())?;
     } else {
-        let message = "a shard of another file, which says what its bytes are";
+        let message = "this is a shard; open the file that describes its bytes";
         builder.warning(Warning::new("shard", message));
     }
     if let Some(attributes) = manifest.attributes.take() {
@@ -135,7 +135,7 @@ impl Reader<'_> {
             let home = home.map_err(blame)?;
             if let Some(Digest::Unknown { algorithm, .. }) = &part.digest {
                 let algorithm = abridged(algorithm);
-                let message = format!("the digest cannot be checked: \"{algorithm}\" is not known");
+                let message = format!("the digest is not checked: \"{algorithm}\" is unknown");
                 let warning = Warning::new("unknown-digest", message);
                 let warning = warning.with_object(&entry.name);
                 self.builder.warning(warning.with_component(&**role));

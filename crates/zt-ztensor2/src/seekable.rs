@@ -73,7 +73,7 @@ impl Seekable {
         let declared = self.blob.decoded_len.unwrap_or_default();
         let content_end = found.last().map_or(0, |last| last.content.end());
         if end == self.blob.span.end() || content_end != declared {
-            return Err(refused("does not end with a table of its frames"));
+            return Err(refused("has no table of its frames at the end"));
         }
         let content_len = frame_len(&found);
         let full = found.split_last().map_or(&[][..], |(_, full)| full);
@@ -81,14 +81,12 @@ impl Seekable {
             .iter()
             .any(|frame| frame.content.byte_len() != content_len)
         {
-            return Err(refused(
-                "has frames of different content before the last one",
-            ));
+            return Err(refused("has frames of different length before the last"));
         }
         for frame in &found {
             if frame.content.byte_len() > FRAME_MAX.min(content_len) {
                 return Err(refused(
-                    "has a frame of more than 16 MiB, or of more than the first",
+                    "has a frame longer than 16 MiB or than the first frame",
                 ));
             }
             // Before memory is asked for it.

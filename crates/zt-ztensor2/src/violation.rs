@@ -1,107 +1,113 @@
-//! The rules of zTensor 2, each with the numbers that break it.
-
-use std::fmt;
+//! The rules of zTensor 2, and the numbers in a file that breaks one.
 
 use zt::{DType, ErrorKind};
-use zt_foreign::is_an_error;
 
-/// Why a file, or an object of it, is refused.
-#[derive(Debug)]
+/// Why a file, or an object in it, is refused.
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Violation {
-    /// Shorter than a header and a footer.
+    #[error("the file is truncated: it has {byte_len} bytes, the minimum is {minimum}")]
     Short { byte_len: u64, minimum: u64 },
-    /// The file does not begin with the magic.
+    #[error("the file begins with \"{}\", not with the magic of zTensor 2", .found.escape_ascii())]
     Magic { found: Vec<u8> },
-    /// The file does not end with the magic.
+    #[error("the magic at the end is missing: the file is truncated, or an append is unfinished")]
     NoFooter,
-    /// A version that is not read.
+    #[error("version {found} of the footer is unsupported; version 2 is read")]
     Version { found: u32 },
-    /// A manifest without length that has a place or a hash.
+    #[error("the footer has a place or a hash for a manifest without bytes")]
     NoManifest,
-    /// The manifest is off the grid.
+    #[error("the manifest begins at {offset}, not at a multiple of 4096")]
     ManifestPlace { offset: u64 },
-    /// The manifest leaves the file or touches the footer.
+    #[error("the manifest of {length} bytes at {offset} leaves the data, which ends at {end}")]
     ManifestOutside { offset: u64, length: u64, end: u64 },
-    /// The manifest is not the one that was written.
+    #[error("the manifest has the hash xxh3:{found:016x}, the footer has xxh3:{expected:016x}")]
     ManifestHash { expected: u64, found: u64 },
-    /// The manifest is not CBOR, or not in the one spelling that is allowed.
+    #[error(transparent)]
     Cbor(Rule),
-    /// Bytes behind the root.
+    #[error("bytes follow the manifest's root")]
     Behind,
-    /// A field of the wrong type.
+    #[error("{field} is not {expected}")]
     Type {
         field: &'static str,
         expected: &'static str,
     },
-    /// A field that has to be there.
+    #[error("{field} is missing")]
     Missing { field: &'static str },
-    /// A key that has to be text.
+    #[error("a key of {field} is not text")]
     KeyNotText { field: &'static str },
-    /// A name that is empty, too long, or has a NUL.
+    #[error("the name \"{}\" is empty, longer than 1024 bytes, or has a NUL", .name.escape_debug())]
     Name { name: String },
-    /// A shard's name that could be a path.
+    #[error(
+        "the shard name \"{}\" is invalid: 1 to 64 of A-Z a-z 0-9 . _ -, the first not a dot",
+        .name.escape_debug()
+    )]
     ShardName { name: String },
-    /// A digest that is not `algorithm:hex`.
+    #[error(
+        "the digest \"{}\" is not an algorithm, a colon and all its lower-case digits",
+        .text.escape_debug()
+    )]
     Digest { text: String },
-    /// Too many dimensions.
+    #[error("{found} dimensions, the limit is {limit}")]
     Rank { found: u64, limit: u64 },
-    /// More elements than can be counted.
+    #[error("the shape has more than 2^64 elements")]
     Overflow,
-    /// An object without bytes.
+    #[error("the object has no parts")]
     NoParts,
-    /// Other parts than the layout has.
+    #[error("the parts of {layout} are {expected}, without others")]
     Parts {
         layout: &'static str,
         expected: &'static str,
     },
-    /// A storage type that does not exist.
+    #[error("unknown dtype \"{}\"", .found.escape_debug())]
     DType { found: String },
-    /// A logical type of bytes over another storage type.
+    #[error("the type {name} is stored as u8, not {found}")]
     LogicalType { name: String, found: DType },
-    /// Indices that are not plain u32 or u64, or not all of one of them.
+    #[error("the indices of an object must be all plain u32 or all plain u64")]
     IndexType,
-    /// A part that is not as long as its shape demands.
+    #[error("the shape requires {expected} bytes, the part has {found}")]
     Size { expected: u64, found: u64 },
-    /// A sparse array without dimensions, or whose coordinates are not whole.
+    #[error("{byte_len} bytes of coordinates cannot be divided among {rank} dimensions")]
     Coords { rank: u64, byte_len: u64 },
-    /// A blob off the grid.
+    #[error("the blob begins at {offset}, not at a multiple of 4096")]
     Alignment { offset: u64 },
-    /// An encoding that is not known.
+    #[error("the encoding \"{}\" is unsupported", .found.escape_debug())]
     Encoding { found: String },
-    /// A decoded length without an encoding, or the reverse.
-    DecodedLen { has_encoding: bool },
-    /// A blob that shares some of its bytes with another, and not all.
+    #[error("an encoded part requires a decoded_length")]
+    NoDecodedLen,
+    #[error("a part without an encoding has a decoded_length")]
+    DecodedLen,
+    #[error("the blob partly overlaps the range at {other}")]
     Overlap { other: u64 },
-    /// The unused half of the last byte is not zero.
+    #[error("the unused upper half of the last byte {byte:#04x} is not 0")]
     Nibble { byte: u8 },
-    /// A stream without the table of its frames, or whose table breaks a rule.
+    #[error("a seekable stream {0}")]
     SeekTable(&'static str),
-    /// A shard that the table does not have.
+    #[error("the shard \"{}\" is not in the table of shards", .name.escape_debug())]
     ShardUnknown { name: String },
-    /// A shard of another size than the table says.
+    #[error("the shard has {found} bytes, the table of shards has {expected}")]
     ShardSize { expected: u64, found: u64 },
 }
 
 /// A rule of the CBOR.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Rule {
-    /// The bytes end within an item, or cannot hold what a head declares.
+    /// Also for a head that declares more than follows.
+    #[error("the manifest is truncated within an item")]
     Cut,
-    /// A text that is not UTF-8.
+    #[error("a text is not UTF-8")]
     Utf8,
-    /// A tag.
+    #[error("a tag, which zTensor 2 does not allow")]
     Tag,
-    /// An item of indefinite length.
+    #[error("an item of indefinite length, which zTensor 2 does not allow")]
     Indefinite,
-    /// A head without a meaning here.
+    #[error("a reserved head, which zTensor 2 does not allow")]
     Reserved,
-    /// A head or a float that could be shorter.
+    #[error("a number is not in its shortest form")]
     Long,
-    /// A key that is there twice.
+    #[error("duplicate key")]
     Repeated,
-    /// A key that belongs before the one before it.
+    #[error("a key is not in the order of keys")]
     Unsorted,
-    /// Nesting.
+    #[error("nested deeper than {limit} levels")]
     Depth { limit: u32 },
 }
 
@@ -139,143 +145,8 @@ impl Violation {
     }
 }
 
-is_an_error!(Violation);
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Violation::Short { byte_len, minimum } => write!(
-                f,
-                "the file ends after {byte_len} bytes, expected at least {minimum}"
-            ),
-            Violation::Magic { found } => {
-                let found = found.escape_ascii();
-                write!(f, "the file begins with \"{found}\", not as zTensor 2 does")
-            }
-            Violation::NoFooter => f.write_str(
-                "the file does not end with the magic of zTensor 2: it was cut short, or an append \
-                 was not finished",
-            ),
-            Violation::Version { found } => {
-                write!(f, "the footer is of version {found}, version 2 is read")
-            }
-            Violation::NoManifest => {
-                f.write_str("a manifest without bytes has a place or a hash, which have to be 0")
-            }
-            Violation::ManifestPlace { offset } => {
-                write!(
-                    f,
-                    "the manifest begins at {offset}, not at a multiple of 4096"
-                )
-            }
-            Violation::ManifestOutside {
-                offset,
-                length,
-                end,
-            } => write!(
-                f,
-                "{length} bytes of manifest at {offset} leave the data, which ends at {end}"
-            ),
-            Violation::ManifestHash { expected, found } => write!(
-                f,
-                "the footer records xxh3:{expected:016x} of the manifest, its bytes give \
-                 xxh3:{found:016x}"
-            ),
-            Violation::Cbor(rule) => rule.fmt(f),
-            Violation::Behind => f.write_str("bytes follow the manifest's root"),
-            Violation::Type { field, expected } => write!(f, "{field} is not {expected}"),
-            Violation::Missing { field } => write!(f, "{field} is missing"),
-            Violation::KeyNotText { field } => write!(f, "a key of {field} is not text"),
-            Violation::Name { name } => write!(
-                f,
-                "the name \"{}\" is empty, longer than 1024 bytes, or has a NUL",
-                name.escape_debug()
-            ),
-            Violation::ShardName { name } => write!(
-                f,
-                "the shard \"{}\": 1 to 64 of A-Z a-z 0-9 . _ - are allowed, not first a dot",
-                name.escape_debug()
-            ),
-            Violation::Digest { text } => write!(
-                f,
-                "\"{}\" is not an algorithm, a colon and all its digits in lower case",
-                text.escape_debug()
-            ),
-            Violation::Rank { found, limit } => {
-                write!(f, "{found} dimensions, at most {limit} are allowed")
-            }
-            Violation::Overflow => f.write_str("the shape has more than 2^64 elements"),
-            Violation::NoParts => f.write_str("the object has no parts"),
-            Violation::Parts { layout, expected } => {
-                write!(f, "{layout} has the parts {expected}, and no others")
-            }
-            Violation::DType { found } => {
-                write!(f, "there is no dtype \"{}\"", found.escape_debug())
-            }
-            Violation::LogicalType { name, found } => {
-                write!(f, "the type {name} is stored as u8, not {found}")
-            }
-            Violation::IndexType => {
-                f.write_str("indices are plain u32 or plain u64, all of an object alike")
-            }
-            Violation::Size { expected, found } => {
-                write!(
-                    f,
-                    "the shape demands {expected} bytes, the part has {found}"
-                )
-            }
-            Violation::Coords { rank, byte_len } => write!(
-                f,
-                "{byte_len} bytes of coordinates are not a whole number for each of {rank} dimensions"
-            ),
-            Violation::Alignment { offset } => {
-                write!(f, "the blob begins at {offset}, not at a multiple of 4096")
-            }
-            Violation::Encoding { found } => {
-                write!(f, "the encoding \"{}\" is not known", found.escape_debug())
-            }
-            Violation::DecodedLen { has_encoding: true } => {
-                f.write_str("an encoded part has to say its decoded_length")
-            }
-            Violation::DecodedLen {
-                has_encoding: false,
-            } => f.write_str("a part without encoding has no decoded_length"),
-            Violation::Overlap { other } => write!(
-                f,
-                "the blob shares some of its bytes with what begins at {other}, and not all"
-            ),
-            Violation::Nibble { byte } => write!(
-                f,
-                "the upper half of the last byte is unused and has to be 0, the byte is {byte:#04x}"
-            ),
-            Violation::SeekTable(rule) => write!(f, "a seekable stream {rule}"),
-            Violation::ShardUnknown { name } => write!(
-                f,
-                "the shard \"{}\" is not in the table of shards",
-                name.escape_debug()
-            ),
-            Violation::ShardSize { expected, found } => write!(
-                f,
-                "the shard has {found} bytes, the table of shards says {expected}"
-            ),
-        }
-    }
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Rule::Cut => f.write_str("the manifest ends within an item"),
-            Rule::Utf8 => f.write_str("a text is not UTF-8"),
-            Rule::Tag => f.write_str("a tag, which zTensor 2 does not allow"),
-            Rule::Indefinite => {
-                f.write_str("an item of indefinite length, which zTensor 2 does not allow")
-            }
-            Rule::Reserved => f.write_str("a head without a meaning in zTensor 2"),
-            Rule::Long => f.write_str("a number that could be spelled in fewer bytes"),
-            Rule::Repeated => f.write_str("a key is there twice"),
-            Rule::Unsorted => f.write_str("a key belongs before the one before it"),
-            Rule::Depth { limit } => write!(f, "nested deeper than {limit} levels"),
-        }
+impl From<Violation> for zt::Error {
+    fn from(violation: Violation) -> Self {
+        zt::Error::new(violation.kind(), violation.code(), violation)
     }
 }
