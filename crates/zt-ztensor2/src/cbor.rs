@@ -1,19 +1,18 @@
-//! CBOR in the one spelling that zTensor 2 allows, item by item. Spec: §3.1, RFC 8949 §4.2.1.
+//! CBOR in the only form that zTensor 2 allows, item by item. Spec: §3.1, RFC 8949 §4.2.1.
 //!
-//! Its own reader beside that of `zt-manifest`, because how a head is spelled is a rule here: every
-//! length and float as short as it can be, keys in the order of their bytes, nothing tagged and
-//! nothing of indefinite length. In return two keys that mean the same are the same bytes, and a
-//! repeated key stands beside the first.
+//! This reader differs from `zt-manifest`'s, because the form is a rule here: lengths and floats are
+//! as short as possible, keys are in the order of their bytes, and there are no tags and no indefinite
+//! lengths. Equal keys therefore have equal bytes, and a duplicate follows the first directly.
 
 use half::f16;
 use zt::{Attributes, Error, Result, Value};
 
 use crate::violation::{Rule, Violation};
 
-/// Levels below the root. Spec: §3.1.
+/// The most levels below the root. Spec: §3.1.
 const DEPTH: u32 = 32;
 
-/// An item: a value, or the head of one that holds others, and how many.
+/// An item: a value, or the head of an array or a map with its number of items or pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Item<'m> {
     Unsigned(u64),
@@ -31,42 +30,44 @@ pub(super) enum Item<'m> {
 /// A key of a map.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'m> {
-    /// `None` where it is no text.
+    /// `None` for a key of another type.
     pub(super) text: Option<&'m str>,
     spelled: &'m [u8],
 }
 
-/// A place in a manifest.
+/// A position in a manifest.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'m> {
     rest: &'m [u8],
-    /// Bytes of the manifest.
-    byte_len: usize,
-    /// Where the manifest begins in the file.
-    base: u64,
+    /// The absolute offset of the manifest's end.
+    end: u64,
     depth: u32,
 }
 
 impl<'m> Cursor<'m> {
-    /// Before the root of a manifest that begins at `base`.
+    /// Before the root of a manifest that begins at `base` in the file.
+    #[expect(clippy::arithmetic_side_effects, reason = "within the file")]
     pub(super) const fn new(manifest: &'m [u8], base: u64) -> Self {
         Cursor {
             rest: manifest,
-            byte_len: manifest.len(),
-            base,
+            end: base + manifest.len() as u64,
             depth: 0,
         }
     }
 
     /// The absolute offset of the next item.
-    pub(super) fn offset(&self) -> u64 {
-        let passed = self.byte_len.saturating_sub(self.rest.len());
-        self.base.saturating_add(passed as u64)
+    #[expect(clippy::arithmetic_side_effects, reason = "within the manifest")]
+    pub(super) const fn offset(&self) -> u64 {
+        self.end - self.rest.len() as u64
     }
 
-    /// Bytes between this place and a later one.
-    pub(super) fn until(&self, later: &Self) -> usize {
-        self.rest.len().saturating_sub(later.rest.len())
+    /// The bytes between this position and a later one.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "`later` has fewer bytes left"
+    )]
+    pub(super) fn until(&self, later: &Self) -> &'m [u8] {
+        self.rest.split_at(self.rest.len() - later.rest.len()).0
     }
 
     /// Whether nothing follows.
@@ -74,8 +75,8 @@ impl<'m> Cursor<'m> {
         self.rest.is_empty()
     }
 
-    /// The next item; of an array or a map its head. There is at least a byte for every item that
-    /// it holds.
+    /// The next item; for an array or a map, its head. The manifest has at least a byte for every
+    /// declared item.
     pub(super) fn item(&mut self) -> Result<Item<'m>> {
         let at = self.offset();
         let broken = |rule| Error::from(Violation::Cbor(rule)).with_offset(at);
@@ -99,7 +100,7 @@ impl<'m> Cursor<'m> {
         if argument < least {
             return Err(broken(Rule::Long));
         }
-        // What a declared length takes at least.
+        // The bytes that follow must hold the declared length.
         let fits = |unit: u64| match argument.checked_mul(unit) {
             Some(needed) if needed <= self.rest.len() as u64 => Ok(argument),
             _ => Err(broken(Rule::Cut)),
@@ -118,7 +119,7 @@ impl<'m> Cursor<'m> {
         }
     }
 
-    /// Truth values, null and floats: each as short as its value allows, and one NaN.
+    /// Bools, null and floats. A float is as short as its value allows, and there is one NaN.
     fn simple(&mut self, at: u64, info: u8) -> Result<Item<'m>> {
         let broken = |rule| Error::from(Violation::Cbor(rule)).with_offset(at);
         let (value, is_shortest) = match info {
@@ -136,20 +137,21 @@ impl<'m> Cursor<'m> {
             }
             27 => {
                 let double = f64::from_bits(u64::from_be_bytes(self.take(at)?));
-                #[expect(clippy::cast_possible_truncation, reason = "whether it does is asked")]
+                #[expect(clippy::cast_possible_truncation, reason = "compared")]
                 let is_single = f64::from(double as f32) == double;
                 (double, !is_single && !double.is_nan())
             }
             31 => return Err(broken(Rule::Indefinite)),
             _ => return Err(broken(Rule::Reserved)),
         };
-        match is_shortest {
-            true => Ok(Item::Float(value)),
-            false => Err(broken(Rule::Long)),
+        if is_shortest {
+            Ok(Item::Float(value))
+        } else {
+            Err(broken(Rule::Long))
         }
     }
 
-    /// Calls `each` with the pairs of a map whose head was the last item. It takes the value.
+    /// Calls `each` with the keys of a map whose head was the last item. `each` reads the value.
     pub(super) fn pairs(
         &mut self,
         count: u64,
@@ -163,11 +165,12 @@ impl<'m> Cursor<'m> {
                 Item::Text(text) => Some(text),
                 other => self.pass(other).map(|()| None)?,
             };
-            let spelled = start.rest.get(..start.until(self)).unwrap_or_default();
+            let spelled = start.until(self);
             if let Some(before) = before.filter(|before| *before >= spelled) {
-                let rule = match before == spelled {
-                    true => Rule::Repeated,
-                    false => Rule::Unsorted,
+                let rule = if before == spelled {
+                    Rule::Repeated
+                } else {
+                    Rule::Unsorted
                 };
                 return Err(Error::from(Violation::Cbor(rule)).with_offset(start.offset()));
             }
@@ -178,7 +181,7 @@ impl<'m> Cursor<'m> {
         Ok(())
     }
 
-    /// Calls `each` before every item of an array whose head was the last item. It takes the item.
+    /// Calls `each` for every item of an array whose head was the last item. `each` reads the item.
     pub(super) fn items(
         &mut self,
         count: u64,
@@ -192,13 +195,13 @@ impl<'m> Cursor<'m> {
         Ok(())
     }
 
-    /// Passes over the next item and all within.
+    /// Skips the next item and all items in it.
     pub(super) fn skip(&mut self) -> Result<()> {
         let item = self.item()?;
         self.pass(item)
     }
 
-    /// Passes over what is within `item`, the last one.
+    /// Skips the items in `item`, the last one that was read.
     pub(super) fn pass(&mut self, item: Item<'m>) -> Result<()> {
         match item {
             Item::Array(count) => self.items(count, Self::skip),
@@ -207,7 +210,7 @@ impl<'m> Cursor<'m> {
         }
     }
 
-    /// The next item and all within, as a value.
+    /// The next item and all items in it, as a value.
     pub(super) fn value(&mut self) -> Result<Value> {
         Ok(match self.item()? {
             Item::Unsigned(value) => Value::Unsigned(value),
@@ -233,7 +236,7 @@ impl<'m> Cursor<'m> {
     pub(super) fn map(&mut self, count: u64) -> Result<Attributes> {
         let mut pairs: Vec<(Value, Value)> = Vec::new();
         self.pairs(count, |cursor, key| {
-            // Already seen to be sound, as deep as it is.
+            // The key was checked, with its depth.
             let name = Cursor::new(key.spelled, 0).value()?;
             pairs.push((name, cursor.value()?));
             Ok(())
@@ -241,12 +244,14 @@ impl<'m> Cursor<'m> {
         Ok(pairs.into_iter().collect())
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "at most DEPTH + 1")]
     fn enter(&mut self) {
-        self.depth = self.depth.saturating_add(1);
+        self.depth += 1;
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "after `enter`")]
     fn leave(&mut self) {
-        self.depth = self.depth.saturating_sub(1);
+        self.depth -= 1;
     }
 
     fn take<const N: usize>(&mut self, at: u64) -> Result<[u8; N]> {
@@ -277,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_shortest_spelling_of_each_type() {
+    fn reads_the_shortest_form_of_each_type() {
         let cases: [(&[u8], Value); 12] = [
             (b"\x17", Value::Unsigned(23)),
             (b"\x18\x18", Value::Unsigned(24)),
@@ -312,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_every_other_spelling() {
+    fn refuses_every_other_form() {
         let cases: [&[u8]; 24] = [
             b"",
             b"\x18\x17",                             // 23 in two bytes

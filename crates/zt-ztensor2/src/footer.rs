@@ -1,47 +1,45 @@
-//! Where the manifest is. Spec: §2.
+//! The footer, which leads to the manifest. Spec: §2.
 
 use twox_hash::XxHash3_64;
 use zt::container::LimitExceeded;
 use zt::{Error, Limits, Result, Source, Span};
+use zt_foreign::fields::Record;
 
 use crate::violation::Violation;
 use crate::{ALIGNMENT, MAGIC};
 
 const HEADER_LEN: u64 = 8;
 
-/// Bytes of the footer, the last of the file.
+/// Bytes of the footer, the last part of the file.
 const FOOTER_LEN: u64 = 40;
 
-/// The version that this module reads. Spec: §2.3.
+/// The version that this crate reads. Spec: §2.3.
 const VERSION: u32 = 2;
 
 /// The longest manifest. Spec: §3.1.
 const MANIFEST_MAX: u64 = 1 << 30;
 
-/// The footer of a sound frame.
+/// A checked footer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Footer {
-    /// Where blobs may lie.
+    /// The region of blobs.
     pub(super) data: Span,
-    /// The manifest and the XXH3 of it; none in a file that is a shard alone.
+    /// The manifest and its XXH3; `None` in a file that is only a shard.
     pub(super) manifest: Option<(Span, u64)>,
 }
 
 impl Footer {
-    /// Finds the manifest: two small reads, at the start and at the end.
+    /// Finds the manifest with two small reads, at the start and at the end.
     ///
     /// # Errors
     ///
     /// Codes `truncated`, `header`, `version`, `manifest-size`, `alignment`.
     pub(super) fn read(source: &dyn Source, limits: &Limits) -> Result<Self> {
         let byte_len = source.byte_len();
-        let minimum = HEADER_LEN.saturating_add(FOOTER_LEN);
-        let Some(start) = byte_len
-            .checked_sub(FOOTER_LEN)
-            .filter(|_| byte_len >= minimum)
-        else {
-            return Err(Violation::Short { byte_len, minimum }.into());
-        };
+        let minimum = HEADER_LEN + FOOTER_LEN;
+        let data = region(byte_len).filter(|_| byte_len >= minimum);
+        let data = data.ok_or(Violation::Short { byte_len, minimum })?;
+        let start = data.end();
         let mut head = [0; 8];
         source.read_at(0, &mut head)?;
         if head != MAGIC {
@@ -54,13 +52,13 @@ impl Footer {
         if magic != MAGIC {
             return Err(Error::from(Violation::NoFooter).with_offset(start));
         }
-        let [offset, length, hash, last] = numbers(fields);
-        // The lower half; the upper one is reserved, and ignored.
-        let version = u32::try_from(last & u64::from(u32::MAX)).unwrap_or_default();
+        let fields = Record(fields);
+        let [offset, length, hash] = [0, 8, 16].map(|at| fields.u64(at));
+        // The four bytes after the version are reserved and ignored.
+        let version = fields.u32(24);
         if version != VERSION {
             return Err(Error::from(Violation::Version { found: version }).with_offset(start));
         }
-        let data = region(byte_len).unwrap_or_default();
         let footer = Footer {
             data,
             manifest: None,
@@ -91,7 +89,7 @@ impl Footer {
         Ok(Footer { data, manifest })
     }
 
-    /// The manifest's bytes, as long as they are those that were written.
+    /// Compares the manifest's bytes with their hash.
     ///
     /// # Errors
     ///
@@ -105,15 +103,9 @@ impl Footer {
     }
 }
 
-/// Where blobs may lie in a file of that length: from the first multiple of the grid to the footer.
+/// The region of blobs in a file of this length: from the first multiple of the alignment to the
+/// footer.
 pub(super) fn region(byte_len: u64) -> Option<Span> {
     let end = byte_len.checked_sub(FOOTER_LEN)?;
     Span::between(ALIGNMENT.min(end), end)
-}
-
-/// Four little-endian numbers.
-fn numbers(fields: &[u8]) -> [u64; 4] {
-    let (numbers, _) = fields.as_chunks::<8>();
-    let number = |at: usize| numbers.get(at).copied().map_or(0, u64::from_le_bytes);
-    [number(0), number(1), number(2), number(3)]
 }

@@ -1,4 +1,4 @@
-//! Files of zTensor 2 as tensors. This container is not `.zt` 0.1 to 1.2, in spite of its name.
+//! Files of zTensor 2 as tensors. This container is incompatible with `.zt` 0.1 to 1.2.
 //!
 //! ```text
 //! 0        8     4096                                             end-40              end
@@ -9,25 +9,25 @@
 //!                ^ every blob, and the manifest, at a multiple of 4096
 //! ```
 //!
-//! "Spec" in this module is `spec/ztensor-v2-spec.md` of pie-project/ztensor, footer version 2, and
+//! "Spec" in this crate means `spec/ztensor-v2-spec.md` of pie-project/ztensor, footer version 2, and
 //! the profiles beside it. An object's `layout` and `parts` are our format and components:
 //!
 //! | zTensor 2 | here |
 //! | --- | --- |
 //! | `dense`; `zt.sparse_csr/1`, `zt.sparse_coo/1` | `dense`; `sparse_csr`, `sparse_coo`, with the profiles' own rules |
-//! | any other layout | an object of that format: of a known one where the registry has it, else its components |
+//! | any other layout | an object of that format; it has components alone if the registry lacks the format |
 //! | `bool` over `u8` | the dtype `bool` |
-//! | `f4_e2m1`, `f8_e8m0`, unknown types | kept as the logical type, sizes checked where they are known |
-//! | a blob of several parts | names that share their storage |
-//! | `zt.zstd-seekable/1` | decoded frame by frame as it is read |
+//! | `f4_e2m1`, `f8_e8m0`, unknown types | kept as the logical type; known sizes are checked |
+//! | a blob of several parts | components that share their storage |
+//! | `zt.zstd-seekable/1` | decoded frame by frame when it is read |
 //! | another encoding | a fault of the object |
 //! | a shard | `<stem>-<name>.zt` beside the file, see [`shards`] |
 //!
-//! Digests are of decoded bytes, and so are the components: a compressed part is listed as what it
-//! decodes to, so that its digest is compared wherever one of ours is.
+//! Digests cover decoded bytes. A compressed part is therefore listed as a component of its decoded
+//! bytes, so that its digest is compared like ours.
 //!
-//! A fault of the framing, of the CBOR, of the root or of a name refuses the file; any other is its
-//! object's. Fields that the specification does not know are passed over, as it asks.
+//! A fault of the framing, of the CBOR, of the root or of a name refuses the file. Any other fault
+//! belongs to its object. Unknown fields are ignored, as the specification requires.
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
@@ -58,10 +58,10 @@ static XXH3: Checksum = Checksum {
     spell: |sum| format!("{sum:016x}"),
 };
 
-/// Files of zTensor 2. Their extension is `.zt` too.
+/// The kind of zTensor 2 files. Their extension is `.zt` too.
 pub const ZT2: Kind = Kind::new("zt2");
 
-/// The kind: recognises, opens and, if it has a writer, writes such files.
+/// Recognises and opens files of zTensor 2.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ZTensor2;
 
@@ -83,7 +83,7 @@ impl FileKind for ZTensor2 {
     }
 }
 
-/// Every blob begins at a multiple of this, and none before it. Spec: §2.4.
+/// Every blob begins at a multiple of this, from this offset on. Spec: §2.4.
 const ALIGNMENT: u64 = 4096;
 
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! What a manifest says, as it spells it. Spec: §3.
+//! The manifest, before its objects are checked. Spec: §3.
 
 use zt::manifest::{LimitExceeded, Text};
 use zt::{Attributes, Error, Limits, RawComponent, RawObject, Result};
@@ -6,13 +6,13 @@ use zt::{Attributes, Error, Limits, RawComponent, RawObject, Result};
 use crate::cbor::{Cursor, Item};
 use crate::violation::Violation;
 
-/// Dimensions. Spec: §3.3.
+/// The most dimensions. Spec: §3.3.
 const RANK_MAX: u64 = 64;
 
-/// Bytes of a name. Spec: §3.5.
+/// The most bytes of a name. Spec: §3.5.
 const NAME_MAX: usize = 1024;
 
-/// A manifest whose root is sound.
+/// A manifest with a valid root.
 #[derive(Debug, Default)]
 pub(super) struct Manifest {
     pub(super) attributes: Option<Attributes>,
@@ -22,31 +22,31 @@ pub(super) struct Manifest {
     pub(super) objects: Vec<Entry>,
 }
 
-/// A file that blobs may lie in, by its identity. Spec: §7.1.
+/// A shard: a file that holds blobs. Spec: §7.1.
 #[derive(Debug)]
 pub(super) struct Shard {
     pub(super) name: String,
     pub(super) byte_len: u64,
 }
 
-/// An object's map, before it is judged.
+/// An object's map, before it is checked.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) raw: RawObject,
-    /// By component: the shard that its blob is in.
+    /// The shard of each component's blob.
     pub(super) shards: Vec<Option<String>>,
-    /// The first field that is wrong or missing.
+    /// The first field that is invalid or missing.
     pub(super) fault: Option<Error>,
 }
 
 impl Manifest {
-    /// Reads a manifest that begins at `base`. Fields that are not known are passed over.
+    /// Reads a manifest that begins at `base`. Unknown fields are ignored.
     ///
     /// # Errors
     ///
-    /// Codes `cbor` and `schema`: faults of the CBOR, of the root or of a name. Others are the
-    /// entries'.
+    /// Codes `cbor` and `schema`: faults of the CBOR, of the root or of a name. Other faults belong to
+    /// their entries.
     pub(super) fn parse(bytes: &[u8], base: u64, limits: &Limits) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, base);
         let mut manifest = Manifest::default();
@@ -118,7 +118,7 @@ fn attributes(cursor: &mut Cursor<'_>, limits: &Limits) -> Result<Attributes> {
         return Err(Error::from(fault).with_offset(start.offset()));
     }
     // A value takes up to 32 times its bytes.
-    let (limit, found) = (limits.attributes_len, start.until(cursor));
+    let (limit, found) = (limits.attributes_len, start.until(cursor).len());
     if found > limit {
         let exceeded = LimitExceeded::Attributes { limit, found };
         return Err(zt::manifest::Error::Limit(exceeded).into());
@@ -159,7 +159,7 @@ fn shard(cursor: &mut Cursor<'_>, name: Option<&str>) -> Result<Shard> {
     })
 }
 
-/// So narrow that a name can never be a path to elsewhere. Spec: §7.1.
+/// The rule is narrow, so that a name can never be a path. Spec: §7.1.
 fn is_shard_name(name: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     (1..=64).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(is_allowed)
@@ -179,15 +179,14 @@ pub(super) fn is_digest(text: &str) -> bool {
 
 /// Spec: §3.5.
 fn checked_name(name: &str) -> Result<&str, Violation> {
-    match name.is_empty() || name.len() > NAME_MAX || name.contains('\0') {
-        true => Err(Violation::Name {
-            name: abridged(name),
-        }),
-        false => Ok(name),
+    if name.is_empty() || name.len() > NAME_MAX || name.contains('\0') {
+        let name = abridged(name);
+        return Err(Violation::Name { name });
     }
+    Ok(name)
 }
 
-/// A text of the file may be as long as the manifest; an error message may not.
+/// The start of a text for an error message. A text may be as long as the manifest.
 pub(super) fn abridged(text: &str) -> String {
     text.chars().take(80).collect()
 }
@@ -252,7 +251,7 @@ impl Entry {
         }
     }
 
-    /// What is wrong with the attributes of one object is its own affair, but for CBOR.
+    /// Reads the object's attributes. Faults belong to the object, except for faults of the CBOR.
     fn attributes(&mut self, cursor: &mut Cursor<'_>, limits: &Limits) -> Result<()> {
         let mut ahead = *cursor;
         cursor.skip()?;
@@ -328,7 +327,7 @@ impl Entry {
         Ok(())
     }
 
-    /// `[offset, length]`, and nothing else.
+    /// An array `[offset, length]`.
     fn blob(&mut self, cursor: &mut Cursor<'_>, role: Option<&str>) -> Result<Option<(u64, u64)>> {
         let at = cursor.offset();
         let item = cursor.item()?;
@@ -351,15 +350,15 @@ impl Entry {
         field: &'static str,
     ) -> Result<Option<Vec<u64>>> {
         let mut numbers = Vec::new();
-        let mut is_sound = true;
+        let mut are_numbers = true;
         cursor.items(count, |cursor| {
             match self.number(cursor, role, field)? {
                 Some(number) => numbers.push(number),
-                None => is_sound = false,
+                None => are_numbers = false,
             }
             Ok(())
         })?;
-        Ok(is_sound.then_some(numbers))
+        Ok(are_numbers.then_some(numbers))
     }
 
     fn number(

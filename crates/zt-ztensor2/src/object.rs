@@ -1,4 +1,4 @@
-//! An object's map, judged: what a reader may rely on. Spec: §3.3 to §5, Appendix A.
+//! Checks an object's map. Spec: §3.3 to §5, Appendix A.
 
 use zt::manifest::Text;
 use zt::{DType, Digest, Error, RawComponent, Result, Span};
@@ -7,33 +7,33 @@ use crate::manifest::{Entry, abridged, is_digest};
 use crate::violation::Violation;
 use crate::{ALIGNMENT, XXH3};
 
-/// The layouts that this module interprets. Spec: §5.1; the profiles of these names.
+/// The layouts that this crate interprets. Spec: §5.1, and the profiles of these names.
 pub(super) const DENSE: &str = "dense";
 pub(super) const CSR: &str = "zt.sparse_csr/1";
 pub(super) const COO: &str = "zt.sparse_coo/1";
 
-/// The encoding that this module decodes.
+/// The encoding that this crate decodes.
 const SEEKABLE: &str = "zt.zstd-seekable/1";
 
-/// An exponent in a byte.
+/// An exponent in each byte.
 const E8M0: &str = "f8_e8m0";
-/// Two elements in a byte.
+/// Two elements in each byte.
 pub(super) const F4: &str = "f4_e2m1";
 
-/// A part of a sound object.
+/// A part of a valid object.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) dtype: DType,
     pub(super) logical_type: Option<Text>,
     pub(super) stored: Span,
-    /// `None` where it is stored as it is.
+    /// `None` without an encoding.
     pub(super) decoded_len: Option<u64>,
-    /// Of the decoded bytes.
+    /// The digest of the decoded bytes.
     pub(super) digest: Option<Digest>,
 }
 
 impl Part {
-    /// Bytes of its elements.
+    /// The bytes of its elements.
     pub(super) fn byte_len(&self) -> u64 {
         self.decoded_len.unwrap_or(self.stored.byte_len())
     }
@@ -42,34 +42,35 @@ impl Part {
         self.logical_type.is_none() && matches!(self.dtype, DType::U32 | DType::U64)
     }
 
-    /// Whether the part has the bytes of `count` elements, where its type is one that only this
-    /// module knows the size of. The registry sees to the others.
+    /// Checks the bytes of `count` elements, for types that only this crate knows. The registry checks
+    /// the other types.
     fn check_packed(&self, count: u64) -> Result<(), Violation> {
         let expected = match self.logical_type.as_deref() {
             Some(F4) => count.div_ceil(2),
             Some(E8M0) => count,
             _ => return Ok(()),
         };
-        match self.byte_len() {
-            found if found == expected => Ok(()),
-            found => Err(Violation::Size { expected, found }),
+        let found = self.byte_len();
+        if found != expected {
+            return Err(Violation::Size { expected, found });
         }
+        Ok(())
     }
 }
 
 impl Entry {
-    /// The parts in the order of the components.
+    /// The checked parts, in the order of the components.
     ///
     /// # Errors
     ///
-    /// The first rule that the object breaks; that blobs lie where data may lie is not looked at.
-    pub(super) fn judge(&self) -> Result<Vec<Part>> {
+    /// The first rule that the object breaks. The region of its blobs is checked later.
+    pub(super) fn check(&self) -> Result<Vec<Part>> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
         let shape = self.raw.shape.as_deref().unwrap_or_default();
-        // In the order of the dimensions: zTensor's own reader refuses a product that overflows
-        // before it comes to a zero.
+        // In the order of the dimensions, as in zTensor's own reader: both refuse a product that
+        // overflows before it reaches a zero.
         let mut dimensions = shape.iter();
         let count = dimensions.try_fold(1u64, |count, dimension| count.checked_mul(*dimension));
         let count = count.ok_or(Violation::Overflow)?;
@@ -91,7 +92,7 @@ impl Entry {
 
 fn part(raw: &RawComponent) -> Result<Part> {
     let stored = raw.dtype.as_deref().unwrap_or_default();
-    // `bool` is a logical type here, and no dtype. Spec: §4.1.
+    // In zTensor 2, `bool` is a logical type and no dtype. Spec: §4.1.
     let known = |dtype: &&DType| dtype.as_str() == stored && **dtype != DType::Bool;
     let unknown = || Violation::DType {
         found: abridged(stored),
@@ -99,7 +100,7 @@ fn part(raw: &RawComponent) -> Result<Part> {
     let mut dtype = *DType::ALL.iter().find(known).ok_or_else(unknown)?;
     let mut logical_type = raw.logical_type.clone();
     if let Some(name) = raw.logical_type.as_deref() {
-        // The registry sees to the others. Spec: Appendix A.
+        // The registry checks the other types. Spec: Appendix A.
         if matches!(name, "bool" | E8M0 | F4) && dtype != DType::U8 {
             let (name, found) = (name.to_owned(), dtype);
             return Err(Violation::LogicalType { name, found }.into());
@@ -109,11 +110,12 @@ fn part(raw: &RawComponent) -> Result<Part> {
             logical_type = None;
         }
     }
-    let offset = raw.offset.unwrap_or_default();
+    let (Some(offset), Some(length)) = (raw.offset, raw.length) else {
+        return Err(Violation::Missing { field: "blob" }.into());
+    };
     if !offset.is_multiple_of(ALIGNMENT) || offset < ALIGNMENT {
         return Err(Error::from(Violation::Alignment { offset }).with_offset(offset));
     }
-    let length = raw.length.unwrap_or_default();
     let stored =
         Span::new(offset, length).ok_or_else(|| outside(offset, length, Span::default()))?;
     match (raw.encoding.as_deref(), raw.decoded_len) {
@@ -134,7 +136,7 @@ fn part(raw: &RawComponent) -> Result<Part> {
     })
 }
 
-/// The error of a blob that leaves the bytes that may hold data.
+/// The error for a blob that leaves the region of blobs.
 pub(super) fn outside(offset: u64, byte_len: u64, region: Span) -> Error {
     let violation = zt::container::Violation::Bounds {
         offset,
@@ -144,7 +146,7 @@ pub(super) fn outside(offset: u64, byte_len: u64, region: Span) -> Error {
     zt::container::Error::Malformed(violation).into()
 }
 
-/// Spec: §3.4. An algorithm that nobody knows is no error: the field is open.
+/// Parses a digest. An unknown algorithm is no error, because the field is open. Spec: §3.4.
 fn digest(text: &str) -> Result<Digest> {
     let malformed = || Violation::Digest {
         text: abridged(text),
@@ -180,7 +182,7 @@ fn check_dense(parts: &[(&str, &Part)], count: u64) -> Result<()> {
 
 /// `zt.sparse_csr-1.md`, "Validation".
 fn check_csr(parts: &[(&str, &Part)]) -> Result<()> {
-    // In the order of the manifest: shorter names first.
+    // In the order of the manifest's keys: shorter names first.
     let [("indptr", indptr), ("values", values), ("indices", indices)] = parts else {
         return Err(Violation::Parts {
             layout: CSR,
@@ -192,8 +194,8 @@ fn check_csr(parts: &[(&str, &Part)]) -> Result<()> {
         return Err(Violation::IndexType.into());
     }
     let width = indices.dtype.byte_len() as u64;
-    let stored = indices.byte_len().checked_div(width).unwrap_or(0);
-    Ok(values.check_packed(stored)?)
+    let stored = indices.byte_len().checked_div(width);
+    Ok(values.check_packed(stored.ok_or(Violation::IndexType)?)?)
 }
 
 /// `zt.sparse_coo-1.md`, "Validation".

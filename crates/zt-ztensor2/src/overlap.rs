@@ -1,14 +1,14 @@
-//! Blobs that share some of their bytes, and not all. Spec: §2.4.
+//! Finds blobs that partly overlap. Spec: §2.4.
 
 use std::collections::HashMap;
 
 use zt::Span;
 
-/// The ranges of one file that partly overlap another one, and where that begins. Empty ranges
-/// overlap nothing; equal ones are one.
+/// The ranges of one file that partly overlap another one, and the offset of the other. Empty ranges
+/// overlap nothing; equal ranges count as one.
 ///
-/// Cost: sorts them. Every range that overlaps an earlier one overlaps the one that reaches
-/// furthest of those before it.
+/// Cost: one sort. A range that overlaps any earlier range overlaps the earlier range that reaches
+/// furthest.
 pub(super) fn overlapping(mut spans: Vec<Span>) -> HashMap<Span, u64> {
     spans.retain(|span| !span.is_empty());
     spans.sort_unstable_by_key(|span| (span.offset(), span.end()));
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn every_range_that_overlaps_is_named() {
+    fn every_overlapping_range_is_found() {
         assert_eq!(names(&[(0, 8), (4, 12), (12, 16)]), [(0, 8), (4, 12)]);
         let within = [(0, 100), (10, 20), (30, 40), (100, 110)];
         assert_eq!(names(&within), [(0, 100), (10, 20), (30, 40)]);
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn of_ranges_with_one_end_the_first_is_the_other() {
+    fn ranges_with_equal_ends_overlap_the_first() {
         let ends_at_10 = |start| Span::between(start, 10).unwrap();
         let found = overlapping([0, 5, 7].map(ends_at_10).to_vec());
         assert_eq!(found.get(&ends_at_10(7)), Some(&0));

@@ -1,17 +1,17 @@
-//! The layout profiles of zTensor 2 that are formats of ours, with what they ask beyond those.
+//! The layout profiles of zTensor 2 that equal our formats, with one rule more each.
 
 use zt::formats::{Error, IndexBound, Result, SparseCooFormat, SparseCsrFormat, Violation};
 use zt::manifest::Text;
 use zt::{DType, Dense, Elements, ObjectFormat, Parts, Registry, Signature};
 
-/// `zt.sparse_csr/1`: columns rise within a row, none is there twice.
+/// `zt.sparse_csr/1`: columns rise within a row, without duplicates.
 pub(super) struct RisingCsr;
 
-/// `zt.sparse_coo/1`: no two values have one place.
+/// `zt.sparse_coo/1`: places are unique.
 pub(super) struct UniqueCoo;
 
-/// The metadata is as in our format; the contents have one rule more. `check_strict` is not taken
-/// over: u32 indices are as good as u64 there.
+/// The metadata have the rules of our format; the contents have one rule more. `check_strict` is left
+/// out, because zTensor 2 allows u32 indices.
 macro_rules! stricter {
     ($profile:ty, $format:expr, $check:expr) => {
         impl ObjectFormat for $profile {
@@ -24,7 +24,7 @@ macro_rules! stricter {
             }
 
             fn data_roles(&self) -> Option<&[&str]> {
-                // What `$format` gives is borrowed from it, and it is a constant.
+                // The roles are borrowed from `$format`, so it has to be a constant.
                 const { &$format }.data_roles()
             }
 
@@ -70,7 +70,7 @@ impl<'a> Indices<'a> {
     }
 
     fn len(&self) -> usize {
-        self.bytes.len().checked_div(self.width).unwrap_or(0)
+        self.bytes.chunks_exact(self.width).len()
     }
 
     fn get(&self, at: usize) -> Option<u64> {
@@ -85,14 +85,14 @@ impl<'a> Indices<'a> {
     }
 }
 
-/// Row pointers rise to the number of columns by now.
+/// The format has checked that row pointers rise to the number of columns.
 fn check_rising(parts: &Parts<'_>) -> Result<()> {
     let columns = Indices::of(parts.component("indices")?);
     let pointers = Indices::of(parts.component("indptr")?);
     let mut starts = pointers.iter().peekable();
     let mut before: Option<u64> = None;
     for (column, position) in columns.iter().zip(0u64..) {
-        // A row begins here, or several of which all but the last are empty.
+        // A row begins here, perhaps after empty rows.
         while starts.next_if(|start| *start <= position).is_some() {
             before = None;
         }
@@ -104,11 +104,14 @@ fn check_rising(parts: &Parts<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Memory: eight bytes for each value, to sort them by their places.
+/// Memory: eight bytes for each value, for sorting by place.
+#[expect(clippy::expect_used, reason = "positions of stored values")]
 fn check_unique(parts: &Parts<'_>) -> Result<()> {
     let coords = &Indices::of(parts.component("coords")?);
     let rank = parts.shape.len();
-    let stored = coords.len().checked_div(rank).unwrap_or(0);
+    let Some(stored) = coords.len().checked_div(rank) else {
+        return Ok(()); // Without dimensions there are no places.
+    };
     let place = |at: usize| {
         (0..rank).map(move |axis| {
             let at = axis.checked_mul(stored).and_then(|row| row.checked_add(at));
@@ -124,14 +127,14 @@ fn check_unique(parts: &Parts<'_>) -> Result<()> {
     let mut pairs = order.iter().zip(order.iter().skip(1));
     match pairs.find(|(a, b)| place(**a).eq(place(**b))) {
         Some((_, again)) => {
-            let first = coords.get(*again).unwrap_or_default();
+            let first = coords.get(*again).expect("a stored value");
             Err(misplaced("coords", *again as u64, first, first))
         }
         None => Ok(()),
     }
 }
 
-/// An index that is not above the one of `before`.
+/// The error for an index that is not above `before`.
 fn misplaced(role: &'static str, position: u64, value: u64, before: u64) -> Error {
     Violation::IndexValue {
         position,

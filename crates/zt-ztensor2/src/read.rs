@@ -19,8 +19,8 @@ use crate::seekable::{Kept, Seekable};
 use crate::shards::{Home, Homes};
 use crate::violation::Violation;
 
-/// Opens a file. Cost: two small reads and the manifest; of data, the last byte of packed arrays of
-/// an odd number of elements.
+/// Opens a file. Cost: reads the footer, the manifest, and the last byte of each packed array with an
+/// odd number of elements.
 pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
     let mut builder = opening.builder(ZT2);
@@ -65,19 +65,19 @@ struct Reader<'a> {
 /// The components of an object, and the source of each.
 type Placed = (Vec<(Text, Component)>, Vec<SourceId>);
 
-/// The partly overlapping ranges of each file, by shard.
+/// The partly overlapping ranges of each file, by shard. Each leads to the offset of another range.
 type Overlaps = HashMap<Option<String>, HashMap<Span, u64>>;
 
 impl Reader<'_> {
-    /// Adds all objects; the paths of all files that they are in.
+    /// Adds all objects. Returns the paths of all opened files.
     fn add(mut self, entries: Vec<Entry>, manifest: Option<Span>) -> Vec<std::path::PathBuf> {
-        let judged = entries.into_iter().map(|entry| {
-            let parts = entry.judge();
+        let checked = entries.into_iter().map(|entry| {
+            let parts = entry.check();
             (entry, parts)
         });
-        let judged: Vec<(Entry, Result<Vec<Part>>)> = judged.collect();
-        let overlaps = self.overlaps(&judged, manifest);
-        for (mut entry, parts) in judged {
+        let checked: Vec<(Entry, Result<Vec<Part>>)> = checked.collect();
+        let overlaps = self.overlaps(&checked, manifest);
+        for (mut entry, parts) in checked {
             let placed = parts.and_then(|parts| self.place(&entry, parts, &overlaps));
             match placed {
                 Ok((components, sources)) => {
@@ -95,11 +95,11 @@ impl Reader<'_> {
         self.homes.into_paths()
     }
 
-    /// Blobs that leave their file are refused for that, and are no fault of those within.
-    fn overlaps(&self, judged: &[(Entry, Result<Vec<Part>>)], manifest: Option<Span>) -> Overlaps {
+    /// The overlaps of each file. A blob that leaves its file has another fault, and does not count.
+    fn overlaps(&self, checked: &[(Entry, Result<Vec<Part>>)], manifest: Option<Span>) -> Overlaps {
         let mut by_shard: HashMap<Option<String>, Vec<Span>> = HashMap::new();
         by_shard.insert(None, manifest.into_iter().collect());
-        for (entry, parts) in judged {
+        for (entry, parts) in checked {
             for (shard, part) in entry.shards.iter().zip(parts.iter().flatten()) {
                 let region = self.homes.region(shard.as_deref());
                 if !region.is_some_and(|region| region.contains(part.stored)) {
@@ -119,7 +119,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// Finds the file of each part, and makes components of them.
+    /// Opens the file of each part, and makes a component of the part.
     fn place(&mut self, entry: &Entry, parts: Vec<Part>, overlaps: &Overlaps) -> Result<Placed> {
         let mut components = Vec::with_capacity(parts.len());
         let mut sources = Vec::with_capacity(parts.len());
@@ -166,7 +166,8 @@ impl Reader<'_> {
                 let decoded: Arc<dyn Source> = Arc::new(decoded);
                 let builder = &mut self.builder;
                 let id = builder.derived_from(Arc::clone(&decoded), home.id, stored.offset());
-                (Span::new(0, decoded_len).unwrap_or_default(), decoded, id)
+                let span = Span::new(0, decoded_len).ok_or(Violation::Overflow)?;
+                (span, decoded, id)
             }
         };
         if is_packed && entry.raw.format.as_deref() == Some(DENSE) && entry.is_odd() {
@@ -186,7 +187,7 @@ impl Entry {
     }
 }
 
-/// The last byte of an odd number of packed elements has an unused half. Spec: Appendix A.
+/// Checks the unused half of the last byte, for an odd number of packed elements. Spec: Appendix A.
 fn check_nibble(source: &dyn Source, span: Span) -> Result<()> {
     let Some(at) = span.end().checked_sub(1).filter(|_| !span.is_empty()) else {
         return Ok(());
@@ -199,7 +200,7 @@ fn check_nibble(source: &dyn Source, span: Span) -> Result<()> {
     }
 }
 
-/// What a layout is called here.
+/// The format for a layout.
 fn format_of(layout: Text) -> Text {
     match &*layout {
         CSR => "sparse_csr".into(),

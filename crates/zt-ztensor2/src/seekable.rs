@@ -1,9 +1,10 @@
-//! `zt.zstd-seekable/1`: the decoded bytes of a part, as a source that decodes what is read.
+//! `zt.zstd-seekable/1`: the decoded bytes of a part, as a source that decodes on reading.
 //!
-//! A source rather than a blob of our encoding `zstd`, because the digests of zTensor 2 are of
-//! decoded bytes: over this source they are digests of all its bytes, which reading, streaming and
-//! verification compare as they compare ours. Frames are independent and of equal content, so a
-//! place is found by division, cores decode different frames, and a slice decodes its frames alone.
+//! This is a source and no blob of our encoding `zstd`, because the digests of zTensor 2 cover decoded
+//! bytes. They cover all bytes of this source, so reading, streaming and verification compare them.
+//!
+//! Frames are independent and have equal lengths. A place is found by division, cores decode different
+//! frames, and a slice decodes only its frames.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,28 +16,29 @@ use zt::{Blob, Encoding, Error, Limits, Result, Source, Span};
 
 use crate::violation::Violation;
 
-/// Content of a frame. `zt.zstd-seekable-1.md`, "Rules".
+/// The longest content of a frame. `zt.zstd-seekable-1.md`, "Rules".
 const FRAME_MAX: u64 = 16 << 20;
 
-/// Frames that are kept while parts of them are read, for all parts of a file together.
+/// The number of decoded frames that are kept for a file, while they are read in part.
 const KEPT: usize = 8;
 
 /// The decoded bytes of one part.
 pub(super) struct Seekable {
     stored: Arc<dyn Source>,
     blob: Blob,
+    decoded_len: u64,
     limits: Limits,
     frames: OnceLock<Vec<Frame>>,
     kept: Kept,
 }
 
 impl Seekable {
-    /// The part whose stored bytes are `span` of `stored`. Reads nothing yet.
+    /// The part with the stored bytes `span` of `stored`. Reads nothing yet.
     ///
     /// # Errors
     ///
-    /// Code `decompression-limit`, where the declared length is more than the limit or than the
-    /// stored bytes can hold.
+    /// Code `decompression-limit` if the declared length is above the limit, or impossible for the
+    /// stored bytes.
     pub(super) fn new(
         stored: Arc<dyn Source>,
         span: Span,
@@ -53,26 +55,26 @@ impl Seekable {
         Ok(Seekable {
             stored,
             blob,
+            decoded_len,
             limits: *limits,
             frames: OnceLock::new(),
             kept: kept.clone(),
         })
     }
 
-    /// The table, read once. What it claims of a frame is seen to be true when that is decoded.
+    /// The table, read once. Decoding a frame checks its entry.
     fn frames(&self) -> Result<&[Frame]> {
         if let Some(known) = self.frames.get() {
             return Ok(known);
         }
         let refused = |rule| Error::from(Violation::SeekTable(rule)).with_span(self.blob.span);
         let found = frames(&self.stored, &self.blob)?.unwrap_or_default();
-        // Frames that were found without the table reach to the end, where it should be.
+        // Without a table, the frames would reach to the end.
         let end = found
             .last()
             .map_or(self.blob.span.offset(), |last| last.stored.end());
-        let declared = self.blob.decoded_len.unwrap_or_default();
         let content_end = found.last().map_or(0, |last| last.content.end());
-        if end == self.blob.span.end() || content_end != declared {
+        if end == self.blob.span.end() || content_end != self.decoded_len {
             return Err(refused("has no table of its frames at the end"));
         }
         let content_len = frame_len(&found);
@@ -89,7 +91,7 @@ impl Seekable {
                     "has a frame longer than 16 MiB or than the first frame",
                 ));
             }
-            // Before memory is asked for it.
+            // Before memory is allocated for it.
             let blob = Blob {
                 span: frame.stored,
                 decoded_len: Some(frame.content.byte_len()),
@@ -100,18 +102,24 @@ impl Seekable {
         Ok(self.frames.get_or_init(|| found))
     }
 
-    /// Fills `out` with what is at `offset` of the content, as far as one frame goes; how far.
+    /// Fills the start of `out` from `offset` of the content on, within one frame. Returns the number
+    /// of bytes.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        reason = "the offset is within the frame, which has at most FRAME_MAX bytes"
+    )]
     fn fill(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
         let frames = self.frames()?;
         let at = offset.checked_div(frame_len(frames));
         let at = at.and_then(|at| usize::try_from(at).ok());
         let frame = at.and_then(|at| frames.get(at));
         let ended = || Error::from(Violation::SeekTable("ends early")).with_span(self.blob.span);
+        let frame = frame.filter(|frame| offset < frame.content.end());
         let frame = frame.ok_or_else(ended)?;
-        let skip = offset.saturating_sub(frame.content.offset());
-        let rest = frame.content.end().saturating_sub(offset);
-        let len = usize::try_from(rest).map_or(out.len(), |rest| rest.min(out.len()));
-        let out = out.get_mut(..len).unwrap_or_default();
+        let skip = (offset - frame.content.offset()) as usize;
+        let len = out.len().min((frame.content.end() - offset) as usize);
+        let (out, _) = out.split_at_mut(len);
         if skip == 0 && len as u64 == frame.content.byte_len() {
             self.decode(frame, out)?;
             return Ok(len);
@@ -126,7 +134,6 @@ impl Seekable {
                 bytes,
             };
         }
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let bytes = held.bytes.get(skip..).and_then(|bytes| bytes.get(..len));
         out.copy_from_slice(bytes.ok_or_else(ended)?);
         held.left = held.left.saturating_sub(len);
@@ -142,7 +149,7 @@ impl Seekable {
         decoded.map_err(|error| Error::from(error).with_span(frame.stored))
     }
 
-    /// Parts of one blob share its frames.
+    /// The key of a frame, which parts of one blob share.
     fn key(&self, frame: &Frame) -> Key {
         let place: *const dyn Source = Arc::as_ptr(&self.stored);
         (place.addr(), frame.stored.offset())
@@ -151,9 +158,10 @@ impl Seekable {
 
 impl Source for Seekable {
     fn byte_len(&self) -> u64 {
-        self.blob.decoded_len.unwrap_or_default()
+        self.decoded_len
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "the end was checked")]
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         let end = offset.checked_add(buf.len() as u64);
         if end.is_none_or(|end| end > self.byte_len()) {
@@ -162,22 +170,22 @@ impl Source for Seekable {
         let (mut offset, mut rest) = (offset, buf);
         while !rest.is_empty() {
             let len = self.fill(offset, rest)?;
-            offset = offset.saturating_add(len as u64);
-            rest = rest.get_mut(len..).unwrap_or_default();
+            offset += len as u64;
+            rest = rest.split_at_mut(len).1;
         }
         Ok(())
     }
 }
 
-/// Content of every frame but the last.
+/// The content length of all frames except the last.
 fn frame_len(frames: &[Frame]) -> u64 {
     frames.first().map_or(0, |first| first.content.byte_len())
 }
 
-/// A source, and where a frame begins in it.
+/// A source, and the offset of a frame in it.
 type Key = (usize, u64);
 
-/// Decoded frames of which parts are being read. A clone keeps the same.
+/// Decoded frames that are read in part. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Kept(Arc<Mutex<Vec<(Key, Slot)>>>);
 
@@ -186,12 +194,12 @@ type Slot = Arc<Mutex<Held>>;
 #[derive(Default)]
 struct Held {
     bytes: Vec<u8>,
-    /// Bytes that nobody has read yet, if each is read once.
+    /// The bytes that are still unread, if each is read once.
     left: usize,
 }
 
 impl Kept {
-    /// The slot of a frame, to be filled by whoever locks it first.
+    /// The slot of a frame. The first thread that locks it fills it.
     fn slot(&self, key: Key) -> Slot {
         let mut slots = lock(&self.0);
         let slot = match slots.iter().position(|(known, _)| *known == key) {
@@ -210,7 +218,7 @@ impl Kept {
     }
 }
 
-/// What a panic left behind is empty, or whole.
+/// Locks a mutex. A panic leaves its value empty or complete.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,10 @@
-//! The files that the parts of a model lie in, when it has several. Spec: §7, Appendix B.
+//! The shards of a file: other files with its parts. Spec: §7, Appendix B.
 //!
-//! A shard is named by a label. It is looked for where zTensor's own writer puts it: for a root
-//! `<stem>.zt`, the shard `n` is `<stem>-<n>.zt` beside it. Its frame and its size are compared
-//! with the root's table when it is opened, its parts' digests when they are read. The digest of
-//! the file as a whole is not: that is a pass over files of which little may be wanted.
+//! A shard is named by a label. For a root `<stem>.zt`, the shard `n` is `<stem>-<n>.zt` beside it, as
+//! zTensor's own writer names it. Opening a shard checks its footer and its size; reading a part checks
+//! the part's digest. The digest of the whole shard is not checked, because that would read all of it.
 //!
-//! A file without its shards opens: objects that lie in them are at fault.
+//! A file opens without its shards. The objects in missing shards are faulty.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,16 +18,16 @@ use crate::footer::{Footer, region};
 use crate::manifest::Shard;
 use crate::violation::Violation;
 
-/// A file that blobs lie in.
+/// A file with blobs.
 #[derive(Clone)]
 pub(super) struct Home {
     pub(super) id: SourceId,
     pub(super) source: Arc<dyn Source>,
-    /// Where blobs may lie.
+    /// The region of blobs.
     pub(super) region: Span,
 }
 
-/// The file itself and its shards, each opened when the first part in it is met.
+/// The file itself and its shards. A shard is opened for its first part.
 pub(super) struct Homes<'a> {
     root: Home,
     path: Option<&'a Path>,
@@ -48,12 +47,12 @@ impl<'a> Homes<'a> {
         }
     }
 
-    /// The file that a part lies in.
+    /// The file with a part.
     ///
     /// # Errors
     ///
-    /// Code `schema` where the table has no such shard; `io`, `bounds`, `unsupported` where it
-    /// cannot be had; what its frame is refused for.
+    /// Code `schema` if the table lacks the shard; `io` if it cannot be opened; `bounds` for a wrong
+    /// size; `unsupported` without a path; the errors of its footer.
     pub(super) fn get(&mut self, shard: Option<&str>, builder: &mut FileBuilder) -> Result<Home> {
         let Some(name) = shard else {
             return Ok(self.root.clone());
@@ -66,7 +65,7 @@ impl<'a> Homes<'a> {
         home
     }
 
-    /// Where the parts of a file may lie, as far as the root can say without opening it.
+    /// The region of blobs in a file, computed from the root without opening the file.
     pub(super) fn region(&self, shard: Option<&str>) -> Option<Span> {
         match shard {
             None => Some(self.root.region),
@@ -95,7 +94,7 @@ impl<'a> Homes<'a> {
         };
         let expected = self.listed(name).ok_or_else(unknown)?.byte_len;
         let root = self.path.ok_or(Fault::NeedsPath)?;
-        // Which need not be text.
+        // The name need not be UTF-8.
         let mut file_name = root.file_stem().unwrap_or_default().to_owned();
         file_name.push(format!("-{name}.zt"));
         let path = root.with_file_name(file_name);
