@@ -1,4 +1,4 @@
-//! Zip archives with something before or behind them, as Python's `zipfile` reads them.
+//! Zip archives with other data before or after them, as Python's `zipfile` reads them.
 #![cfg(all(
     feature = "hdf5",
     feature = "npy",
@@ -134,9 +134,9 @@ fn offsets_may_count_what_is_before_the_archive() {
     is_told(&archive, &bytes, NPZ, &["300 B before the zip archive"]);
 }
 
-/// Keras's first member is none of weights.
+/// The first member of a Keras archive holds no weights.
 #[test]
-fn an_archive_of_keras_that_was_cut_is_told_to_be_one() {
+fn a_truncated_archive_of_keras_is_recognised() {
     let archive = bytes_of("hdf5/keras_archive.keras");
     let cut = &archive[..archive.len() - 30];
     assert_eq!(zt_convert::detect(&memory(cut)).unwrap(), Some(HDF5));
@@ -144,7 +144,7 @@ fn an_archive_of_keras_that_was_cut_is_told_to_be_one() {
     assert!(error.to_string().contains("end record"), "{error}");
 }
 
-/// Which of the two is meant nobody knows.
+/// The choice between two archives would be a guess.
 #[test]
 fn two_archives_in_a_row_are_refused() {
     for (name, _) in ARCHIVES {
@@ -159,10 +159,10 @@ fn two_archives_in_a_row_are_refused() {
     }
 }
 
-/// As Python's `zipfile` has it: the last record that ends with the file is the archive's, and none
-/// in its comment that does not.
+/// As in Python's `zipfile`: the archive's record is the last one that ends with the file, even in a
+/// comment.
 #[test]
-fn an_end_record_in_a_comment_is_one_if_it_ends_the_file() {
+fn an_end_record_in_a_comment_counts_if_it_ends_the_file() {
     let archive = bytes_of("foreign/npz/stored.npz");
     let commented = |comment: &[u8]| {
         let len = u16::try_from(comment.len()).unwrap().to_le_bytes();
@@ -175,7 +175,7 @@ fn an_end_record_in_a_comment_is_one_if_it_ends_the_file() {
     assert_eq!(error.code(), "header");
 }
 
-/// `archive` with these bytes of its end record, by where they are in it.
+/// `archive` with these bytes of its end record changed, by their offset in it.
 fn ended(archive: &[u8], fields: &[(usize, &[u8])]) -> Vec<u8> {
     let mut bytes = archive.to_vec();
     let end = bytes.len() - 22;
@@ -188,16 +188,16 @@ fn ended(archive: &[u8], fields: &[(usize, &[u8])]) -> Vec<u8> {
 #[test]
 fn one_volume_of_several_is_refused() {
     let archive = bytes_of("foreign/npz/stored.npz");
-    // Its number, that of the first, and how many members are on it.
+    // Its number, the number of the first, and its count of members.
     for at in [4, 6, 8] {
         let error = opened(&ended(&archive, &[(at, &[1])])).unwrap_err();
         assert_eq!(error.code(), "unsupported", "{at}: {error}");
     }
 }
 
-/// A number that stands for one of the zip64 records, where there are none.
+/// Numbers that refer to zip64 records, in an archive without these.
 #[test]
-fn numbers_that_are_nowhere_are_missed() {
+fn missing_zip64_records_are_refused() {
     let archive = bytes_of("foreign/npz/stored.npz");
     let (short, long, one): (&[u8], &[u8], &[u8]) = (&[0xFF; 2], &[0xFF; 4], &[1, 0, 0, 0]);
     for fields in [
@@ -212,9 +212,9 @@ fn numbers_that_are_nowhere_are_missed() {
     }
 }
 
-/// Who does not know of zip64 would see another directory.
+/// A reader without zip64 would see another directory.
 #[test]
-fn both_end_records_say_the_same() {
+fn contradicting_end_records_are_refused() {
     let archive = bytes_of("foreign/npz/zip64.npz");
     assert!(opened(&archive).is_ok());
     let (short, long): (&[u8], &[u8]) = (&[99, 0], &[99, 0, 0, 0]);
@@ -224,7 +224,7 @@ fn both_end_records_say_the_same() {
     }
 }
 
-/// Looked for where the one of an archive behind something would be, the record is there.
+/// The record lies where it would be if other data preceded the archive.
 #[test]
 fn a_broken_locator_makes_no_second_archive() {
     let error = opened(&bytes_of("foreign/npz/bad_zip64_locator.npz")).unwrap_err();
@@ -233,7 +233,7 @@ fn a_broken_locator_makes_no_second_archive() {
 }
 
 #[test]
-fn an_archive_among_the_values_of_a_file_is_not_what_that_is() {
+fn an_archive_among_the_values_of_a_file_does_not_change_its_kind() {
     let archive = bytes_of("foreign/npz/stored.npz");
     let len = archive.len();
     let header = format!(r#"{{"w":{{"dtype":"U8","shape":[{len}],"data_offsets":[0,{len}]}}}}"#);
@@ -243,7 +243,7 @@ fn an_archive_among_the_values_of_a_file_is_not_what_that_is() {
     assert_eq!(objects(&file), [("w".to_owned(), archive)]);
 }
 
-/// A file of which one read fails.
+/// A source with one failing read.
 struct Failing<'r> {
     bytes: Vec<u8>,
     reads: &'r AtomicUsize,
@@ -263,9 +263,9 @@ impl Source for Failing<'_> {
     }
 }
 
-/// What nobody could read is not taken for what it is not, nor for a broken file.
+/// A failing read is neither an unknown kind nor a broken file.
 #[test]
-fn a_read_that_fails_is_the_systems_error_and_says_nothing_of_the_kind() {
+fn a_failing_read_is_an_io_error_and_not_an_unknown_kind() {
     for (name, kind) in ARCHIVES {
         let archive = bytes_of(name);
         let behind = [&b"#!/bin/sh\n"[..], &archive].concat();
@@ -289,9 +289,9 @@ fn a_read_that_fails_is_the_systems_error_and_says_nothing_of_the_kind() {
     }
 }
 
-/// A member of an archive that could not be read is not listed as a faulty one.
+/// A failing read is no fault of a member.
 #[test]
-fn a_read_that_fails_while_an_archive_is_opened_is_no_fault_of_a_member() {
+fn a_failing_read_of_an_archive_refuses_the_file() {
     static READS: AtomicUsize = AtomicUsize::new(0);
     for name in ["foreign/npz/stored.npz", "foreign/npz/compressed.npz"] {
         for fails_at in 0.. {
@@ -312,9 +312,9 @@ fn a_read_that_fails_while_an_archive_is_opened_is_no_fault_of_a_member() {
     }
 }
 
-/// What does not begin like an archive is one only where that begins behind something else.
+/// A file that does not begin like an archive is one only if an archive follows other data.
 #[test]
-fn an_archive_whose_first_bytes_are_broken_is_of_no_kind() {
+fn an_archive_with_broken_first_bytes_has_no_kind() {
     for (name, _) in ARCHIVES {
         let mut bytes = bytes_of(name);
         bytes[0] ^= 1;
@@ -322,15 +322,15 @@ fn an_archive_whose_first_bytes_are_broken_is_of_no_kind() {
     }
 }
 
-/// The first place of these bytes, from `from` on.
+/// The first position of these bytes, from `from` on.
 fn place(bytes: &[u8], magic: &[u8; 4], from: usize) -> usize {
     let found = bytes[from..].windows(4).position(|window| window == magic);
     from + found.unwrap()
 }
 
-/// Fields of the first member's two headers that cannot be, by their places in these.
+/// Invalid fields of the first member's two headers, by their offsets in the headers.
 #[test]
-fn a_member_that_is_wrong_is_the_fault_of_its_object() {
+fn a_fault_of_a_member_is_a_fault_of_its_object() {
     let (malformed, unsupported) = (ErrorKind::Malformed, ErrorKind::Unsupported);
     let large = u32::MAX.wrapping_sub(1).to_le_bytes();
     type Fields<'f> = &'f [(usize, &'f [u8])];

@@ -1,4 +1,4 @@
-//! Arrays of NumPy: what is read on request, and what is written.
+//! Arrays of NumPy: reading with options, and writing.
 #![cfg(feature = "npy")]
 #![allow(
     clippy::unwrap_used,
@@ -31,7 +31,7 @@ fn to(options: &ConvertOptions<'_>, inputs: &[Input]) -> zt::Result<(Vec<u8>, Su
     Ok((bytes, summary))
 }
 
-/// A `.zt` file of whatever `fill` writes.
+/// A `.zt` file that `fill` writes.
 fn ours(fill: impl FnOnce(&mut Writer<'_>) -> zt::Result<()>) -> Input {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
@@ -44,7 +44,7 @@ fn floats(writer: &mut Writer<'_>, name: &str) -> zt::Result<()> {
     writer.add(name, &Dense::from_slice(&[3], &[1.0f32, 2.0, 3.0])?)
 }
 
-/// The conversion is refused for that object, and with losses allowed does as it can.
+/// The conversion is refused because of the object, and succeeds with losses allowed.
 fn lossy(kind: Kind, input: &Input) -> (String, File, Summary) {
     let mut options = ConvertOptions::new(kind);
     let error = to(&options, slice::from_ref(input)).unwrap_err();
@@ -70,7 +70,7 @@ fn lossy(kind: Kind, input: &Input) -> (String, File, Summary) {
 }
 
 #[test]
-fn two_bytes_without_a_meaning_are_bf16_on_request() {
+fn opaque_pairs_of_bytes_are_bf16_on_request() {
     let path = corpus("npy/bf16_as_v2.npy");
     let plain = zt_convert::Kinds::builtin()
         .open(&path, InputOptions::default())
@@ -87,7 +87,7 @@ fn two_bytes_without_a_meaning_are_bf16_on_request() {
     assert_eq!(*tensor.bytes("data").unwrap(), *stored);
 }
 
-/// bf16 and FP8 are no types of NumPy; f32 holds each of their values.
+/// NumPy lacks bf16 and FP8; f32 represents all of their values.
 #[test]
 fn types_that_numpy_lacks_are_refused_or_widened_exactly() {
     let path = corpus("safetensors/torch_dtypes.safetensors");
@@ -122,14 +122,14 @@ fn types_that_numpy_lacks_are_refused_or_widened_exactly() {
         };
         let found = theirs.as_slice::<f32>().unwrap();
         assert_eq!(bits(&found), bits(&dense.as_slice::<f32>().unwrap()));
-        let is_said = |warning: &Warning| warning.object.as_deref() == Some(entry.name());
-        assert!(summary.warnings.iter().any(is_said), "{}", entry.name());
+        let is_named = |warning: &Warning| warning.object.as_deref() == Some(entry.name());
+        assert!(summary.warnings.iter().any(is_named), "{}", entry.name());
     }
     assert_eq!(widened, 5);
 }
 
 #[test]
-fn elements_of_an_archive_lie_where_a_map_can_lend_them() {
+fn elements_of_an_archive_are_aligned_for_borrowing() {
     let names: Vec<String> = (1..130).map(|len| "n".repeat(len)).collect();
     let input = ours(|writer| names.iter().try_for_each(|name| floats(writer, name)));
     let (bytes, _) = to(&ConvertOptions::new(NPZ), &[input]).unwrap();
@@ -143,7 +143,7 @@ fn elements_of_an_archive_lie_where_a_map_can_lend_them() {
 }
 
 #[test]
-fn what_arrays_cannot_say_is_an_error_that_names_the_object() {
+fn what_arrays_cannot_represent_is_an_error_that_names_the_object() {
     let sparse = ours(|writer| {
         floats(writer, "plain")?;
         let csr = Csr::new([2, 3], &[7i32, 8], vec![2, 0], vec![0, 1, 2])?;
@@ -165,7 +165,7 @@ fn what_arrays_cannot_say_is_an_error_that_names_the_object() {
     assert_eq!(lossy(NPZ, &attributes).1.len(), 1);
     assert_eq!(lossy(NPY, &attributes).1.len(), 1);
 
-    // Readers in C would end the name there.
+    // Readers in C would end the name at the NUL.
     let name = ours(|writer| {
         floats(writer, "a\0b")?;
         floats(writer, "c")
@@ -205,10 +205,10 @@ fn npy_holds_one_object() {
 /// A dtype and a shape.
 type Said = (String, Vec<u64>);
 
-/// `data/numpy_headers.py` asked NumPy.
+/// `data/numpy_headers.py` recorded NumPy's answers.
 #[test]
 fn headers_are_read_as_numpy_does() {
-    /// What NumPy reads and we refuse: nobody writes so, and what is there twice says two things.
+    /// NumPy reads these and we refuse them: no program writes them, and duplicates are ambiguous.
     const STRICTER: [&str; 5] = ["\\\n", "'''", "' '", "\\x34", "{'shape': (2, 3), 'descr'"];
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/numpy_headers.json");
     let said: Vec<(String, Option<Said>)> =
@@ -219,7 +219,7 @@ fn headers_are_read_as_numpy_does() {
             counts[2] += 1;
             continue;
         }
-        // Version 1.0 is of Latin-1, or of what stands for a character beyond it.
+        // Version 1.0 is Latin-1, with replacements for other characters.
         let text: Vec<u8> = header
             .chars()
             .map(|c| u8::try_from(c).unwrap_or(b'?'))
@@ -272,7 +272,7 @@ fn headers_are_read_as_numpy_does() {
     assert!(counts.iter().all(|count| *count > 20), "{counts:?}");
 }
 
-/// An archive whose members' names are changed to others of the same length.
+/// An archive with changed member names of the same length.
 fn renamed(names: &[(&[u8], &[u8])]) -> zt::Result<File> {
     let text = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
     let input = ours(|writer| {
@@ -294,7 +294,7 @@ fn renamed(names: &[(&[u8], &[u8])]) -> zt::Result<File> {
 }
 
 #[test]
-fn members_whose_names_are_alike_but_for_the_ending_are_all_there() {
+fn members_with_equal_names_except_for_the_ending_are_all_listed() {
     let members: [(&[u8], &[u8]); 4] = [
         (b"11.npy", b"abcdef"),
         (b"222222.npy", b"abcdef.npy"),
@@ -310,7 +310,7 @@ fn members_whose_names_are_alike_but_for_the_ending_are_all_there() {
         let expected = ["abcdef", "abcdef.npy", "abcdef.npy.npy", "good"];
         assert_eq!(names, expected);
     }
-    // Without the first of them, each is what NumPy says it is.
+    // Without the first member, each name gives the same array as in NumPy.
     let file = renamed(&members[1..]).unwrap();
     let mut names: Vec<_> = file.names().collect();
     names.sort_unstable();
@@ -318,7 +318,7 @@ fn members_whose_names_are_alike_but_for_the_ending_are_all_there() {
 }
 
 #[test]
-fn two_members_that_read_as_one_name_are_the_fault_of_the_file() {
+fn two_members_with_one_name_refuse_the_file() {
     let members: [(&[u8], &[u8]); 2] = [
         ("é1.npy".as_bytes(), b"\xff\xff1.npy"),
         ("é2.npy".as_bytes(), b"\xfe\xfe1.npy"),
@@ -330,9 +330,9 @@ fn two_members_that_read_as_one_name_are_the_fault_of_the_file() {
     );
 }
 
-/// `numpy.load` finds a member by its whole name before it finds one without the ending.
+/// `numpy.load` prefers a member with the whole name to a member without the ending.
 #[test]
-fn a_name_by_which_numpy_would_give_another_array_is_a_loss() {
+fn a_name_that_gives_another_array_in_numpy_is_a_loss() {
     for names in [["x", "x.npy", "y"], ["x.npy", "y", "x"]] {
         let input = ours(|writer| names.iter().try_for_each(|name| floats(writer, name)));
         let (left_out, file, _) = lossy(NPZ, &input);
@@ -351,7 +351,7 @@ fn array(header: &str, data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn an_array_without_a_meaning_is_listed_with_what_is_known() {
+fn an_array_of_unsupported_type_is_listed_with_its_known_fields() {
     let header = "{'descr': '|S5', 'fortran_order': False, 'shape': (2,)}";
     let bytes = array(header, b"helloworld");
     let begins = bytes.len() as u64 - 10;
@@ -365,7 +365,7 @@ fn an_array_without_a_meaning_is_listed_with_what_is_known() {
 }
 
 #[test]
-fn arrays_are_as_long_as_their_shape_says() {
+fn arrays_have_the_length_of_their_shape() {
     let code = |shape: &str, data: &[u8], strict: bool| {
         let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}");
         let source = Memory::new(array(&header, data));
@@ -378,13 +378,13 @@ fn arrays_are_as_long_as_their_shape_says() {
     assert_eq!(code("(2,)", &[0; 7], false), refused);
     let huge = "(4611686018427387904, 4)";
     assert_eq!(code(huge, &[0; 8], false), refused);
-    // Whatever lies behind is passed over, as NumPy does.
+    // Bytes after the array are ignored, as in NumPy.
     assert_eq!(code("(2,)", &[0; 8], true), Ok(()));
     assert_eq!(code("(2,)", &[0; 9], false), Ok(()));
     assert_eq!(code("(2,)", &[0; 9], true), refused);
 }
 
-/// An archive of these members: names, bytes that no CRC is made of, how they are said to be stored.
+/// An archive of these members: names, bytes without a CRC, and declared compression methods.
 fn zip(members: &[(&str, &[u8], u16)]) -> Vec<u8> {
     let (mut archive, mut directory) = (Vec::new(), Vec::new());
     for (name, bytes, method) in members {
@@ -422,7 +422,7 @@ fn zip(members: &[(&str, &[u8], u16)]) -> Vec<u8> {
     archive
 }
 
-/// A folder holds nothing; whatever else is there is listed, with where it is.
+/// Folders are left out; every other member is listed with its offset.
 #[test]
 fn members_that_cannot_be_read_are_listed_and_folders_are_not() {
     let file = opened(zip(&[

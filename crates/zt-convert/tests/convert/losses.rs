@@ -1,4 +1,4 @@
-//! What is refused, and what is left out or changed where losses are allowed.
+//! What is refused, and what is left out or changed if losses are allowed.
 
 use std::io::Write;
 
@@ -44,9 +44,9 @@ fn a_faulty_object_is_an_error_and_never_dropped_silently() {
     );
 }
 
-/// Other kinds of files than ours have no writer that looks at them.
+/// The writers of other kinds do not check bools.
 #[test]
-fn a_bool_that_is_none_is_written_to_no_kind_of_file() {
+fn an_invalid_bool_is_written_to_no_kind_of_file() {
     let flags = |at: usize| {
         let mut bytes = vec![1; 3 << 20];
         bytes[at] = 2;
@@ -81,7 +81,7 @@ fn a_bool_that_is_none_is_written_to_no_kind_of_file() {
     }
 }
 
-/// Components of indices are written as they are stored: nobody else looks at them on the way.
+/// Indices are written unchanged, so no later step checks them.
 #[test]
 fn an_index_that_is_out_of_range_is_written_to_no_file() {
     let graph = |columns: [u64; 2]| {
@@ -151,7 +151,7 @@ fn bytes_that_have_changed_are_an_error_or_left_out() {
     options.progress = Some(zt::Progress::new(&count));
     try_to(&options, damaged()).unwrap();
     assert_eq!(told.into_inner(), summary.bytes);
-    // Before a byte of values is written, looking for damage can be stopped.
+    // The search for damage can be stopped before values are written.
     let stop = |bytes: u64| match bytes {
         0 => std::ops::ControlFlow::Break(()),
         _ => std::ops::ControlFlow::Continue(()),
@@ -163,9 +163,9 @@ fn bytes_that_have_changed_are_an_error_or_left_out() {
     assert_eq!(error.code(), "interrupted");
 }
 
-/// Each kind has a writer of its own, and what none of them can say is treated alike.
+/// The writers of all kinds treat such an object alike.
 #[test]
-fn what_has_no_dense_value_is_a_loss_in_every_other_kind() {
+fn an_object_without_a_dense_value_is_a_loss_in_every_other_kind() {
     let name = "layers.0.0";
     let input = || {
         file(|writer| {
@@ -199,7 +199,7 @@ fn shapes_that_a_kind_cannot_have_are_a_loss() {
     let kinds = zt_convert::Kinds::builtin();
     let targets = kinds.iter();
     for target in targets.filter(|it| it.writer().is_some() && it.kind() != ZT) {
-        // Nothing, in dimensions that count for themselves.
+        // No elements, in dimensions with a large product.
         for shape in [&[u64::MAX, 4, 0][..], &[1 << 40, 0]] {
             let input = || {
                 file(|writer| {
@@ -216,7 +216,7 @@ fn shapes_that_a_kind_cannot_have_are_a_loss() {
                     assert_eq!(output.tensor(name).unwrap().shape(), shape);
                 }
                 Ok((_, summary)) => assert_eq!(summary.left_out, ["w"]),
-                // No file of that kind holds nothing.
+                // A file of that kind cannot be empty.
                 Err(error) => assert_eq!(error.code(), "lossy", "{error}"),
             }
         }
@@ -224,7 +224,7 @@ fn shapes_that_a_kind_cannot_have_are_a_loss() {
 }
 
 #[test]
-fn dense_values_that_are_not_there_are_missed() {
+fn a_requested_dense_value_that_does_not_exist_is_an_error() {
     let input = || file(|writer| stream(writer, "x", "acme.x/1", (DType::U8, None), &[1]));
     let options = zt_with(|options| options.dense = true);
     let error = try_to(&options, vec![input()]).unwrap_err();
@@ -235,9 +235,9 @@ fn dense_values_that_are_not_there_are_missed() {
     assert_eq!(summary.warnings.len(), 1);
 }
 
-/// A dense value is the value and no more, whatever it is written to.
+/// A dense value holds the value alone, in every kind of file.
 #[test]
-fn what_a_dense_value_has_no_room_for_is_a_loss() {
+fn extra_parts_of_an_object_are_a_loss_in_its_dense_value() {
     let graph = |role: &'static str, field: &str| {
         file(|writer| {
             let mut object = writer.begin("graph", &[1, 2], "sparse_csr")?;
@@ -297,7 +297,7 @@ fn values_that_a_cast_makes_infinite_are_a_loss() {
     (values[8], values[9]) = (f32::INFINITY, f32::NAN);
     let input = || {
         let dense = Dense::from_slice(&[300_000], &values);
-        // Of copies, each is told of.
+        // Each copy has a warning.
         file(|writer| {
             ["a", "b"]
                 .iter()
@@ -341,9 +341,9 @@ fn values_that_a_cast_makes_infinite_are_a_loss() {
     }
 }
 
-/// The largest that is rounded to the largest finite one, and the least that is not.
+/// The largest value that rounds to the largest finite one, and the smallest that does not.
 #[test]
-fn what_is_rounded_to_the_largest_finite_value_is_no_loss() {
+fn rounding_to_the_largest_finite_value_is_no_loss() {
     let to = |dtype, value: f64| {
         let options = zt_with(|options| options.dtype = Some(dtype));
         let input = file(|writer| writer.add("w", &Dense::from_slice(&[1], &[value])?));
@@ -360,7 +360,7 @@ fn what_is_rounded_to_the_largest_finite_value_is_no_loss() {
 }
 
 #[test]
-fn kinds_that_are_not_here_are_refused() {
+fn kinds_of_other_builds_are_refused() {
     let options = ConvertOptions::new(zt::foreign::Kind::new("punch-cards"));
     assert_eq!(
         try_to(&options, vec![one("a", 1.0)]).unwrap_err().code(),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes `numpy_headers.json`: what NumPy 2.4.6 on 64-bit Linux makes of headers of arrays, by `numpy.lib.format` itself.
 
-Each header is that of a file without elements behind it but for enough zeros; NumPy's answer is the dtype and the shape of
-what it reads, or null where it refuses. `python3 numpy_headers.py`, with that NumPy installed.
+Each header is followed by enough zeros. NumPy's answer is the dtype and the shape of the array, or null for an error.
+Run `python3 numpy_headers.py` with that NumPy installed.
 """
 import io, json, pathlib, struct, warnings
 
