@@ -75,7 +75,7 @@ pub(super) enum Violation {
     BlockSize { expected: BlockSize, found: u32 },
     #[error("the tensor is quantized, but scale_offset is zero")]
     NoScales,
-    #[error("{field} is set, but unused for this dtype")]
+    #[error("{field} is not zero, but has no meaning here")]
     Unused { field: &'static str },
     #[error("duplicate name hash {hash:#018x}")]
     SameHash { hash: u64 },
