@@ -57,9 +57,9 @@ fn objects(file: &File) -> Vec<(String, Vec<u8>)> {
     objects.collect()
 }
 
-/// It reads as the archive alone does, and says that there is more.
+/// The file reads as the archive alone does, with a warning for each run of other bytes.
 #[track_caller]
-fn is_told(archive: &[u8], bytes: &[u8], kind: Kind, expected: &[&str]) {
+fn is_told(archive: &[u8], bytes: &[u8], kind: Kind, expected: &[usize]) {
     let (alone, file) = (opened(archive).unwrap(), opened(bytes).unwrap());
     assert_eq!(file.kind(), kind);
     assert_eq!(objects(&alone), objects(&file));
@@ -72,7 +72,7 @@ fn is_told(archive: &[u8], bytes: &[u8], kind: Kind, expected: &[&str]) {
     let found = said(&file);
     assert_eq!(found.len(), expected.len(), "{found:?}");
     for (found, expected) in found.iter().zip(expected) {
-        assert!(found.contains(expected), "{found}");
+        assert!(found.starts_with(&format!("{expected} B ")), "{found}");
     }
     let strict = OpenOptions::new().strict(true);
     let refused = zt_convert::Kinds::builtin()
@@ -92,7 +92,7 @@ fn what_lies_behind_an_archive_is_passed_over_and_told() {
         let archive = bytes_of(name);
         for len in [1, 1000, 60_000] {
             let bytes = [&archive[..], &vec![0; len]].concat();
-            is_told(&archive, &bytes, kind, &["behind the zip archive"]);
+            is_told(&archive, &bytes, kind, &[len]);
         }
     }
     let far = [&bytes_of("foreign/npz/stored.npz")[..], &[0; 1 << 17]].concat();
@@ -105,9 +105,9 @@ fn an_archive_behind_something_else_is_found() {
         let archive = bytes_of(name);
         for before in [&b"#!/bin/sh\nexec unpack \"$0\"\n"[..], b"M", &[0; 70_000]] {
             let bytes = [before, &archive].concat();
-            is_told(&archive, &bytes, kind, &["before the zip archive"]);
-            let expected = ["before the zip archive", "behind the zip archive"];
-            is_told(&archive, &[&bytes, &b"\n"[..]].concat(), kind, &expected);
+            is_told(&archive, &bytes, kind, &[before.len()]);
+            let bytes = [&bytes, &b"\n"[..]].concat();
+            is_told(&archive, &bytes, kind, &[before.len(), 1]);
         }
     }
 }
@@ -131,7 +131,7 @@ fn offsets_may_count_what_is_before_the_archive() {
             add(&mut bytes, at + 42);
         }
     }
-    is_told(&archive, &bytes, NPZ, &["300 B before the zip archive"]);
+    is_told(&archive, &bytes, NPZ, &[300]);
 }
 
 /// The first member of a Keras archive holds no weights.
@@ -141,7 +141,7 @@ fn a_truncated_archive_of_keras_is_recognised() {
     let cut = &archive[..archive.len() - 30];
     assert_eq!(zt_convert::detect(&memory(cut)).unwrap(), Some(HDF5));
     let error = opened(cut).unwrap_err();
-    assert!(error.to_string().contains("end record"), "{error}");
+    assert_eq!(error.code(), "header", "{error}");
 }
 
 /// The choice between two archives would be a guess.
@@ -208,7 +208,6 @@ fn missing_zip64_records_are_refused() {
     ] {
         let error = opened(&ended(&archive, fields)).unwrap_err();
         assert_eq!(error.code(), "header");
-        assert!(error.to_string().contains("zip64"), "{error}");
     }
 }
 
@@ -229,7 +228,7 @@ fn contradicting_end_records_are_refused() {
 fn a_broken_locator_makes_no_second_archive() {
     let error = opened(&bytes_of("foreign/npz/bad_zip64_locator.npz")).unwrap_err();
     assert_eq!(error.code(), "header");
-    assert!(!error.to_string().contains("second"), "{error}");
+    assert_eq!(error.offset(), None, "{error}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Archive {
         }
         if !self.behind.is_empty() {
             let bytes = self.behind.byte_len();
-            builder.tolerated(Error::from(Violation::Behind { bytes }).with_span(self.behind));
+            builder.tolerated(Error::from(Violation::After { bytes }).with_span(self.behind));
         }
     }
 
