@@ -1,41 +1,43 @@
 //! The end of an archive and its directory: APPNOTE.TXT §4.3.12 to §4.3.16.
 
 use std::borrow::Cow;
+use std::io;
 
 use zt::{Error, Limits, Result, Source, Span};
-use zt_foreign::{fields::Fields, repeated};
+use zt_foreign::fields::{Fields, Record};
+use zt_foreign::repeated;
 
 use crate::member::Member;
 use crate::{CENTRAL, END, END_64, LOCATOR_64, Violation, is_archive};
 
 /// Bytes of the end record before the comment.
 const END_LEN: u64 = 22;
-/// Bytes of a comment, at most.
-const COMMENT_MAX: u64 = 0xFFFF;
+/// Bytes at the end of the file that have the end record: the longest comment follows it.
+const TAIL_LEN: u64 = END_LEN + 0xFFFF;
 const LOCATOR_LEN: u64 = 20;
-/// Bytes of the zip64 end record before what may extend it.
+/// Bytes of the zip64 end record before its extensible part.
 const END_64_LEN: u64 = 56;
 /// Bytes of a directory entry before the name.
 const CENTRAL_LEN: usize = 46;
 
-/// A field of this value has its number in the zip64 extension. §4.4.1.4.
+/// The number of such a field is in the zip64 extension. §4.4.1.4.
 const IN_ZIP64_16: u64 = 0xFFFF;
 const IN_ZIP64_32: u64 = 0xFFFF_FFFF;
 
-/// Where the directory is, and how many members it is said to have.
+/// Where the directory is, and how many members the end record declares.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) span: Span,
     pub(super) count: u64,
-    /// Bytes before the archive, which its offsets do not count.
+    /// Bytes before the archive, if its offsets do not count them.
     pub(super) before: u64,
-    /// The file does not begin like an archive.
+    /// Whether the file begins with other data.
     pub(super) begins_otherwise: bool,
-    /// The bytes behind it.
-    pub(super) behind: Span,
+    /// The bytes after the archive.
+    pub(super) after: Span,
 }
 
-/// What the end record, or its zip64 form, says of the directory.
+/// The directory as the end record or the zip64 end record declares it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Claim {
     count: u64,
@@ -43,11 +45,11 @@ struct Claim {
     offset: u64,
 }
 
-/// Finds the directory from the end of the file. It has to end where its end record begins.
+/// Finds the directory from the end of the file. It must end where its end record begins.
 ///
-/// A file that does not begin like an archive may have one behind something else, such as the
-/// program that unpacks it: then all offsets are off by as much, as Python's `zipfile` takes it.
-/// One that does begin so and whose directory is further on is two archives, or lies.
+/// A file that begins with other data, such as a program that unpacks it, may end with an archive.
+/// Then all offsets are relative to the archive, as in Python's `zipfile`. In a file that begins
+/// like an archive, a directory at another offset means a second archive or a broken one.
 pub(super) fn locate(source: &dyn Source) -> Result<Place> {
     let mut head = [0; 4];
     let is_shifted = source.byte_len() >= 4 && {
@@ -59,7 +61,7 @@ pub(super) fn locate(source: &dyn Source) -> Result<Place> {
         && !is_shifted
         && error.kind() != zt::ErrorKind::Io
         && let Ok(second) = directory(source, true)
-        // Else it is this one, and what is broken says more.
+        // At 0 it is the same archive, and the first error is more precise.
         && second.before > 0
     {
         let offset = second.before;
@@ -81,43 +83,41 @@ fn directory(source: &dyn Source, is_shifted: bool) -> Result<Place> {
             end,
         })
     };
-    let place = Span::new(claim.offset, claim.len).ok_or_else(contradicted)?;
-    let before = end.checked_sub(place.end()).ok_or_else(contradicted)?;
-    // The zip64 record is said to be as far from where it is.
+    let start = end.checked_sub(claim.len).ok_or_else(contradicted)?;
+    let before = start.checked_sub(claim.offset).ok_or_else(contradicted)?;
+    // The offset of the zip64 record is relative to the archive too.
     let is_same = named == end || named.checked_add(before) == Some(end);
     if before > 0 && !(is_shifted && is_same) {
         return Err(contradicted());
     }
-    let start = claim.offset.saturating_add(before);
     Ok(Place {
-        span: Span::new(start, claim.len).ok_or_else(contradicted)?,
+        span: Span::between(start, end).ok_or_else(contradicted)?,
         count: claim.count,
         before,
         begins_otherwise: is_shifted,
-        behind: Span::between(record.end(), source.byte_len()).unwrap_or_default(),
+        after: Span::between(record.end(), source.byte_len()).ok_or(Violation::NoEnd)?,
     })
 }
 
-/// The last end record whose comment reaches exactly to the end of the file; where there is none, the
-/// last whose comment is there.
+/// The last end record whose comment ends with the file; else the last whose comment is within the
+/// file.
 fn end_record(source: &dyn Source) -> Result<(Span, Claim)> {
-    let file_len = source.byte_len();
-    let tail_len = file_len.min(END_LEN.saturating_add(COMMENT_MAX));
-    let start = file_len.saturating_sub(tail_len);
-    let tail = read(source, start, tail_len)?;
+    let start = source.byte_len().saturating_sub(TAIL_LEN);
+    let tail = read(source, start, source.byte_len().min(TAIL_LEN))?;
     let mut records = (0..tail.len()).rev().filter_map(|at| {
         let record = tail.get(at..)?;
         let fields = Fields(record.strip_prefix(END)?);
-        let len = END_LEN.saturating_add(fields.u16(16)?.into());
-        let behind = (record.len() as u64).checked_sub(len)?;
-        Some((start.saturating_add(at as u64), len, behind, fields))
+        let len = END_LEN.checked_add(fields.u16(16)?.into())?;
+        let after = (record.len() as u64).checked_sub(len)?;
+        let span = Span::new(start.checked_add(at as u64)?, len)?;
+        Some((span, after, fields))
     });
     let last = records.next().ok_or(Violation::NoEnd)?;
     let exact = match last {
-        (.., 0, _) => None,
-        _ => records.find(|(.., behind, _)| *behind == 0),
+        (_, 0, _) => None,
+        _ => records.find(|(_, after, _)| *after == 0),
     };
-    let (offset, len, _, fields) = exact.unwrap_or(last);
+    let (record, _, fields) = exact.unwrap_or(last);
     let numbers = || {
         let disks = (fields.u16(0)?, fields.u16(2)?);
         let on_this_disk = fields.u16(4)?;
@@ -133,13 +133,12 @@ fn end_record(source: &dyn Source) -> Result<(Span, Claim)> {
     if !is_one_volume {
         return Err(Violation::Volumes.into());
     }
-    let record = Span::new(offset, len).ok_or(Violation::NoEnd)?;
     Ok((record, claim))
 }
 
-/// The zip64 form of the end record that begins at `end`, where that form begins and where it is said
-/// to begin; `None` where there is none. In an archive that `is_shifted` it is where the shortest
-/// would be, as Python's `zipfile` takes it.
+/// The zip64 end record that belongs to the end record at `end`: its numbers, its offset and the
+/// declared offset. In an archive that `is_shifted` the record is assumed to have no extensible
+/// part, as in Python's `zipfile`.
 fn zip64(
     source: &dyn Source,
     end: u64,
@@ -157,9 +156,9 @@ fn zip64(
         Some((*at, fields))
     });
     let Some((locator_at, locator)) = found else {
-        // Numbers of exactly these values need no extension, if they are true.
-        let may_be_true = !needs_it || short.len.checked_add(short.offset) == Some(end);
-        return if may_be_true {
+        // A number may have the value of the marker itself.
+        let is_sound = !needs_it || short.len.checked_add(short.offset) == Some(end);
+        return if is_sound {
             Ok(None)
         } else {
             Err(Violation::Zip64.into())
@@ -167,9 +166,10 @@ fn zip64(
     };
     let broken = || Error::from(Violation::Zip64);
     let named = locator.u64(4).ok_or_else(broken)?;
-    let at = match is_shifted {
-        true => locator_at.checked_sub(END_64_LEN).ok_or_else(broken)?,
-        false => named,
+    let at = if is_shifted {
+        locator_at.checked_sub(END_64_LEN).ok_or_else(broken)?
+    } else {
+        named
     };
     if (locator.u32(0), locator.u32(12)) != (Some(0), Some(1)) {
         return Err(Violation::Volumes.into());
@@ -195,7 +195,7 @@ fn zip64(
         is_sound.then_some(claim)
     };
     let claim = numbers().ok_or_else(broken)?;
-    // Readers that know no zip64 must not see another directory.
+    // A reader without zip64 must find the same directory.
     let agrees = |short: u64, long: u64, marker: u64| short == marker || short == long;
     let is_same = agrees(short.count, claim.count, IN_ZIP64_16)
         && agrees(short.len, claim.len, IN_ZIP64_32)
@@ -205,7 +205,7 @@ fn zip64(
         .ok_or_else(broken)
 }
 
-/// Every member, in the order of the directory, which has to hold them and nothing else.
+/// Every member, in the order of the directory, which holds nothing else.
 pub(super) fn members(source: &dyn Source, place: Place, limits: &Limits) -> Result<Vec<Member>> {
     let (found, limit) = (place.span.byte_len(), limits.manifest_len);
     if found > limit {
@@ -213,7 +213,7 @@ pub(super) fn members(source: &dyn Source, place: Place, limits: &Limits) -> Res
     }
     let declared = place.count;
     let count = Violation::Count { declared };
-    // Before anything is reserved for them: every member takes some bytes.
+    // Compared before memory is reserved: an entry takes at least so many bytes.
     if declared.saturating_mul(CENTRAL_LEN as u64) > found {
         return Err(count.into());
     }
@@ -231,7 +231,7 @@ pub(super) fn members(source: &dyn Source, place: Place, limits: &Limits) -> Res
         members.push(entry.member(place.before));
         rest = entry.rest;
     }
-    // One name can be written in two encodings.
+    // The decoded names: two encodings of one name differ in bytes.
     let mut names: Vec<&str> = members.iter().map(Member::name).collect();
     if let Some(name) = repeated(&mut names) {
         return Err(Error::from(Violation::Repeated).with_object(name));
@@ -244,7 +244,7 @@ pub(super) fn members(source: &dyn Source, place: Place, limits: &Limits) -> Res
 
 /// One entry of the directory. §4.3.12.
 struct Entry<'b> {
-    fields: Fields<'b>,
+    fields: Record<'b>,
     name: &'b [u8],
     extra: &'b [u8],
     rest: &'b [u8],
@@ -252,11 +252,12 @@ struct Entry<'b> {
 
 impl<'b> Entry<'b> {
     fn parse(bytes: &'b [u8]) -> Option<Self> {
-        let fields = Fields(bytes.strip_prefix(CENTRAL)?);
-        let len = |at| fields.u16(at).map(usize::from);
-        let (name, rest) = bytes.get(CENTRAL_LEN..)?.split_at_checked(len(24)?)?;
-        let (extra, rest) = rest.split_at_checked(len(26)?)?;
-        let (_comment, rest) = rest.split_at_checked(len(28)?)?;
+        let (fixed, rest) = bytes.split_at_checked(CENTRAL_LEN)?;
+        let fields = Record(fixed.strip_prefix(CENTRAL)?);
+        let len = |at| usize::from(fields.u16(at));
+        let (name, rest) = rest.split_at_checked(len(24))?;
+        let (extra, rest) = rest.split_at_checked(len(26))?;
+        let (_comment, rest) = rest.split_at_checked(len(28))?;
         Some(Entry {
             fields,
             name,
@@ -265,10 +266,9 @@ impl<'b> Entry<'b> {
         })
     }
 
-    /// The member, in an archive that has so many bytes before it.
+    /// The member of an archive that begins after `before` bytes.
     fn member(&self, before: u64) -> Member {
-        // The fixed part is there: `parse` has seen what comes behind it.
-        let short = |at| u64::from(self.fields.u32(at).unwrap_or_default());
+        let short = |at| u64::from(self.fields.u32(at));
         let mut zip64 = Fields(self.extension(1).unwrap_or_default());
         let mut is_whole = true;
         let mut long = |value: u64| {
@@ -280,30 +280,30 @@ impl<'b> Entry<'b> {
                     zip64 = Fields(zip64.0.get(8..).unwrap_or_default());
                     number
                 }
-                // Without the extension the number may be meant; what it leads to is checked.
                 None => {
                     is_whole = false;
                     value
                 }
             }
         };
-        // In this order, whichever of them are there. §4.5.3.
+        // The extension has those that the record lacks, in this order. §4.5.3.
         let byte_len = long(short(20));
         let stored_len = long(short(16));
         let header = long(short(38));
         Member::new(super::member::Parts {
             name: self.name,
-            flags: self.fields.u16(4).unwrap_or_default(),
-            method: self.fields.u16(6).unwrap_or_default(),
-            crc: self.fields.u32(12).unwrap_or_default(),
+            flags: self.fields.u16(4),
+            method: self.fields.u16(6),
+            crc: self.fields.u32(12),
             stored_len,
             byte_len,
+            // An offset that saturates is above the member's limit.
             header: header.saturating_add(before),
             is_whole,
         })
     }
 
-    /// The extension of that id. Padding that is no extension ends the list.
+    /// The extension with that id. Padding ends the list.
     fn extension(&self, id: u16) -> Option<&'b [u8]> {
         let mut rest = self.extra;
         loop {
@@ -318,8 +318,8 @@ impl<'b> Entry<'b> {
     }
 }
 
-/// Bytes that are known to exist, or that reading says do not.
+/// The bytes of a range; [`zt::ErrorKind::Io`] for one outside the file.
 fn read(source: &dyn Source, offset: u64, len: u64) -> Result<Cow<'_, [u8]>> {
-    let span = Span::new(offset, len).unwrap_or_default();
+    let span = Span::new(offset, len).ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
     Ok(zt::container::bytes_of(source, span)?)
 }

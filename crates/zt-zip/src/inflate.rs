@@ -1,9 +1,8 @@
-//! The content of a deflated member, as a source: made when it is read, and not kept.
+//! A deflated member as a source, which inflates the bytes that are read and keeps none.
 //!
-//! Deflate has no index: what lies behind is made out of what lies before. Reading on from where
-//! the last read ended costs nothing twice. For other places the state of the decoder is kept every
-//! so often, so that jumping back costs a fraction of the member instead of its beginning anew:
-//! slices read backwards, views in another order.
+//! Deflate has no index: every byte depends on the bytes before it. A read that continues the last
+//! one goes on from there. For other reads, copies of the decoder's state are kept at intervals, so
+//! that a jump back, as for a view in another order, inflates only part of the member again.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,20 +15,20 @@ use crate::Violation;
 use crate::crc::crc32;
 use crate::violation::Deflate;
 
-/// Stored bytes that are fetched at a time.
+/// Bytes that are read, or inflated only to be skipped, at a time.
 const PIECE: usize = 64 << 10;
 
-/// Content between two kept states, at least. A state takes 43 KiB.
+/// The least distance of two kept states in the content. A state takes 43 KiB.
 const DISTANCE: u64 = 4 << 20;
 
-/// Kept states, at most.
+/// The most kept states.
 const STATES: u64 = 64;
 
-/// Up to here beginning anew is cheaper than keeping a state: many members are only begun, because
-/// they have a header to be looked at.
+/// No state is kept up to this offset: many members are only opened for their header, and to
+/// inflate so few bytes again is cheaper than a state.
 const NEAR: u64 = 64 << 10;
 
-/// A deflated member. Whenever its end is reached, its length and its CRC-32 have been compared.
+/// A deflated member. A read that reaches its end compares its length and its CRC-32.
 pub(super) struct Inflated {
     archive: Arc<dyn Source>,
     stored: Span,
@@ -42,20 +41,20 @@ pub(super) struct Inflated {
 struct Decoder {
     cursor: Option<Cursor>,
     kept: Vec<Cursor>,
-    /// The stored bytes that `piece` holds.
-    window: Span,
+    /// Stored bytes from `piece_at` on.
     piece: Vec<u8>,
+    piece_at: u64,
 }
 
-/// The decoder at one place of the content.
+/// The decoder at one offset of the content.
 #[derive(Clone)]
 struct Cursor {
     state: Box<InflateState>,
-    /// Stored bytes taken in.
+    /// Stored bytes read so far.
     input: u64,
-    /// Bytes of content given out.
+    /// Bytes of content inflated so far.
     output: u64,
-    /// Of these.
+    /// The CRC-32 of these bytes.
     crc: crc32fast::Hasher,
 }
 
@@ -74,8 +73,8 @@ impl Inflated {
         let mut cursor = decoder.nearest(offset);
         let mut scratch = Vec::new();
         while cursor.output < offset {
-            let skipped = offset.saturating_sub(cursor.output).min(PIECE as u64);
-            scratch.resize(usize::try_from(skipped).unwrap_or(0), 0);
+            let skipped = usize::try_from(offset.abs_diff(cursor.output));
+            scratch.resize(skipped.map_or(PIECE, |skipped| skipped.min(PIECE)), 0);
             self.advance(decoder, &mut cursor, &mut scratch)?;
         }
         for part in out.chunks_mut(PIECE) {
@@ -83,7 +82,7 @@ impl Inflated {
         }
         if cursor.output == self.byte_len {
             self.finish(decoder, cursor)?;
-            // All of it has been read: what is read next is more likely its beginning.
+            // The whole member has been read: the next read is more likely at its beginning.
             *decoder = Decoder::default();
         } else if cursor.output > NEAR {
             decoder.cursor = Some(cursor);
@@ -91,7 +90,7 @@ impl Inflated {
         Ok(())
     }
 
-    /// Fills `out` with what comes next, and keeps a state where one is due.
+    /// Fills `out` with the next bytes, and keeps a state if the last one is far enough.
     fn advance(
         &self,
         decoder: &mut Decoder,
@@ -111,7 +110,7 @@ impl Inflated {
         Ok(())
     }
 
-    /// As many bytes as there are, up to all of `out`; and whether the deflated data has ended.
+    /// Inflates up to all of `out`: the number of bytes, and whether the deflated data has ended.
     fn inflate(
         &self,
         decoder: &mut Decoder,
@@ -141,8 +140,7 @@ impl Inflated {
         }
     }
 
-    /// Nothing may come behind the declared length, neither content nor stored bytes, and all of it
-    /// has to be what was put in.
+    /// Checks that content and data end here, and that the CRC-32 is correct.
     fn finish(&self, decoder: &mut Decoder, mut cursor: Cursor) -> io::Result<()> {
         let found = cursor.crc.clone().finalize();
         let declared = self.byte_len;
@@ -151,9 +149,9 @@ impl Inflated {
             (0, false) => return Err(self.fault(Deflate::Unended { declared })),
             _ => return Err(self.fault(Deflate::Long { declared })),
         }
-        let behind = self.stored.byte_len().saturating_sub(cursor.input);
-        if behind > 0 {
-            return Err(self.fault(Deflate::After { bytes: behind }));
+        let bytes = self.stored.byte_len().saturating_sub(cursor.input);
+        if bytes > 0 {
+            return Err(self.fault(Deflate::After { bytes }));
         }
         if found != self.crc {
             let mismatch = zt::container::Error::DigestMismatch {
@@ -173,8 +171,8 @@ impl Inflated {
 }
 
 impl Decoder {
-    /// The nearest place before `offset` that a state is known of. The cursor is taken: after an
-    /// error there is none, and the next read starts from a sound place.
+    /// The nearest state at or before `offset`. The cursor is taken, so that a read that fails
+    /// leaves none.
     fn nearest(&mut self, offset: u64) -> Cursor {
         let usable = |cursor: &Cursor| cursor.output <= offset;
         let cursor = self.cursor.take().filter(usable);
@@ -194,16 +192,20 @@ impl Decoder {
 
     /// Stored bytes from `at` on; none at the end.
     fn input(&mut self, archive: &dyn Source, stored: Span, at: u64) -> io::Result<&[u8]> {
-        let offset = stored.offset().saturating_add(at);
-        if !(self.window.offset()..self.window.end()).contains(&offset) {
-            let len = stored.end().saturating_sub(offset).min(PIECE as u64);
-            self.window = Span::default();
-            self.piece.resize(usize::try_from(len).unwrap_or(0), 0);
-            archive.read_at(offset, &mut self.piece)?;
-            self.window = Span::new(offset, len).unwrap_or_default();
-        }
-        let skip = offset.saturating_sub(self.window.offset());
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        let skip = at
+            .checked_sub(self.piece_at)
+            .and_then(|skip| usize::try_from(skip).ok());
+        let skip = match skip.filter(|skip| *skip < self.piece.len()) {
+            Some(skip) => skip,
+            None => {
+                let left = usize::try_from(stored.byte_len().saturating_sub(at));
+                self.piece
+                    .resize(left.map_or(PIECE, |left| left.min(PIECE)), 0);
+                archive.read_at(stored.offset().saturating_add(at), &mut self.piece)?;
+                self.piece_at = at;
+                0
+            }
+        };
         Ok(self.piece.get(skip..).unwrap_or_default())
     }
 }
@@ -222,7 +224,7 @@ impl Source for Inflated {
         if end.is_none_or(|end| end > self.byte_len) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        // What a panic left behind is a state that decodes on, or fails by itself.
+        // A panic cannot make the state wrong: the CRC-32 is checked at the end of the content.
         let mut decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
         let filled = self.fill(&mut decoder, offset, buf);
         if filled.is_err() {
@@ -245,7 +247,7 @@ mod tests {
 
     use super::*;
 
-    /// Content that does not repeat, and longer than what is kept apart.
+    /// Content that does not repeat.
     fn content(len: usize) -> Vec<u8> {
         let mut state = 1u32;
         let mut next = || {
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_reached_only_by_what_was_put_in() {
+    fn lengths_and_the_checksum_are_compared_at_the_end() {
         let whole = content(5000);
         let len = whole.len() as u64;
         let bytes = |change: fn(&mut Vec<u8>), len| inflated(&whole, change, len);
@@ -323,7 +325,7 @@ mod tests {
         assert_eq!(refusal(&other).code(), "digest-mismatch");
     }
 
-    /// The bytes, and how many of them were read.
+    /// The bytes, and the number of bytes read.
     struct Counted(Vec<u8>, AtomicU64);
 
     impl Source for Counted {
@@ -337,7 +339,7 @@ mod tests {
         }
     }
 
-    /// The nearest that is known, whether that was kept or is where the last read ended.
+    /// Kept states and the end of the last read both count.
     #[test]
     fn a_read_begins_at_the_nearest_state() {
         let whole = content(16 << 20);
@@ -355,17 +357,17 @@ mod tests {
         };
         let last = len - (1 << 20);
         let all = read(last);
-        // Forwards from where the last read ended, and back to a state that was kept.
+        // Forwards from the end of the last read, and back to a kept state.
         assert!(read(last + 1000) < all / 8);
         let half = read(len / 2);
         assert!(half < all * 3 / 8, "{half} of {all}");
-        // What was kept is nearer than where that read ended.
+        // A kept state is nearer than the end of that read.
         let forth = read(last);
         assert!(forth < all * 3 / 8, "{forth} of {all}");
     }
 
     #[test]
-    fn members_that_are_only_begun_keep_nothing() {
+    fn a_member_read_only_at_its_beginning_keeps_no_state() {
         let whole = content(1 << 20);
         let source = inflated(&whole, |_| {}, whole.len() as u64);
         source.read_at(0, &mut [0; 128]).unwrap();

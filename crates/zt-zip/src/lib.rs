@@ -1,21 +1,20 @@
-//! Zip archives, as far as tensor files are made of them: the ground of `.npz`, `.pt` and `.keras`.
+//! Zip archives as `.npz`, `.pt` and `.keras` files use them.
 //!
 //! ```text
 //! +--------------+------+--------------+------+-----+-----------+-------------------------+-----+
 //! | local header | data | local header | data | ... | directory | zip64 record, locator   | end |
-//! | and name     |      | and name     |      |     |           | where something is huge |     |
+//! | and name     |      | and name     |      |     |           | if a number is too big  |     |
 //! +--------------+------+--------------+------+-----+-----------+-------------------------+-----+
 //! ```
 //!
-//! The directory decides; local headers only say where data begins. A directory that lies about
-//! itself (its place, its length, the number of its members), or that has a name twice, refuses
-//! the archive. Bytes before and behind it are told of, and passed over. What is wrong with one
-//! member is found when that member is opened: a local header of another name, data that would reach
-//! into the next member or the directory, an encoding that nobody writes for tensors.
+//! The directory decides; a local header only gives the offset of the data. The archive is refused
+//! if the directory's offset, length or count is wrong, or if a name is duplicate. Bytes before and
+//! after the archive give a warning. A fault of one member is found when that member is opened: a
+//! contradicting local header, data that overlaps the next record, an unsupported compression.
 //!
-//! Nothing is believed before it is compared: lengths with the file and with what deflate can
-//! reach, names with the limit, contents with their CRC-32. Nothing is ever extracted, so names
-//! are only names. Reference: PKWARE's APPNOTE.TXT 6.3.10, §4.3 and §4.5.3.
+//! Every number is compared before it is used: lengths with the file and with the ratio of deflate,
+//! names with the limit, contents with their CRC-32. Nothing is extracted to disk, so a name cannot
+//! lead out of a folder. Reference: PKWARE's APPNOTE.TXT 6.3.10, §4.3 and §4.5.3.
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
@@ -40,43 +39,43 @@ pub use write::ArchiveWriter;
 pub struct Archive {
     members: Vec<Member>,
     before: u64,
-    behind: Span,
+    after: Span,
 }
 
 impl Archive {
-    /// Reads the directory. Cost: the last 64 KiB and the directory; no member is looked at.
+    /// Reads the directory. Cost: the last 64 KiB and the directory; no member is read.
     ///
     /// # Errors
     ///
-    /// Code `header`. [`zt::ErrorKind::Limit`] for a directory or a
-    /// name beyond the limits.
+    /// Code `header`; [`zt::ErrorKind::Limit`] for a directory or a name above the limits.
     pub fn open(source: &dyn Source, limits: &Limits) -> Result<Self> {
         let place = directory::locate(source)?;
         let mut members = directory::members(source, place, limits)?;
         bound(&mut members, place.span);
-        // Offsets may count what is before, too: so Python's `zipfile` appends to another file.
-        let first = members.iter().map(Member::header).min();
-        let before = match place.begins_otherwise {
-            true => first.unwrap_or(place.span.offset()),
-            false => 0,
+        // The first header, as `place.before` is 0 if Python's `zipfile` appended the archive: then
+        // offsets count from the beginning of the file.
+        let before = if place.begins_otherwise {
+            let headers = members.iter().map(Member::header);
+            headers.fold(place.span.offset(), u64::min)
+        } else {
+            0
         };
         Ok(Archive {
             members,
             before,
-            behind: place.behind,
+            after: place.after,
         })
     }
 
-    /// Tells the builder of what lies before and behind the archive: other readers pass over it.
+    /// Adds a warning for bytes before and after the archive, which readers ignore.
     pub fn tolerate_surroundings(&self, builder: &mut FileBuilder) {
-        if self.before > 0 {
-            let bytes = self.before;
-            let span = Span::new(0, bytes).unwrap_or_default();
+        let bytes = self.before;
+        if let Some(span) = Span::new(0, bytes).filter(|span| !span.is_empty()) {
             builder.tolerated(Error::from(Violation::Before { bytes }).with_span(span));
         }
-        if !self.behind.is_empty() {
-            let bytes = self.behind.byte_len();
-            builder.tolerated(Error::from(Violation::After { bytes }).with_span(self.behind));
+        if !self.after.is_empty() {
+            let bytes = self.after.byte_len();
+            builder.tolerated(Error::from(Violation::After { bytes }).with_span(self.after));
         }
     }
 
@@ -85,30 +84,34 @@ impl Archive {
         &self.members
     }
 
-    /// As [`Archive::members`], owned.
+    /// The members, in the order of the directory.
     pub fn into_members(self) -> Vec<Member> {
         self.members
     }
 }
 
-/// Tells every member where the next thing begins: what reaches beyond overlaps it.
+/// Gives every member the offset of the next record, where its data ends at the latest.
 fn bound(members: &mut [Member], directory: Span) {
     let mut starts: Vec<u64> = members.iter().map(Member::header).collect();
     starts.sort_unstable();
     for member in members {
         let after = starts.partition_point(|start| *start <= member.header());
-        // Two members at one place are both bounded by the next: their names tell them apart.
+        // Two members at one offset have the same bound; the local header has the name of one.
         let next = starts.get(after).copied().unwrap_or(directory.offset());
         member.set_limit(next.min(directory.offset()));
     }
 }
 
-/// Whether a file begins like an archive, or is an empty one.
+/// Whether a file begins like an archive; an empty archive is only an end record.
 pub fn is_archive(head: &[u8]) -> bool {
     head.starts_with(LOCAL) || head.starts_with(END)
 }
 
-/// The archive at the end of a file that begins otherwise; `None` where there is none.
+/// The archive at the end of a file that begins with other data, if there is one.
+///
+/// # Errors
+///
+/// [`zt::ErrorKind::Io`].
 pub fn behind_other_data(source: &dyn Source) -> Result<Option<Archive>> {
     match Archive::open(source, &Limits::default()) {
         Ok(archive) => Ok(Some(archive).filter(|archive| archive.before > 0)),
@@ -117,8 +120,7 @@ pub fn behind_other_data(source: &dyn Source) -> Result<Option<Archive>> {
     }
 }
 
-/// The name in the local header that a file begins with: what an archive without a sound directory
-/// was meant to be.
+/// The name in the local header at the beginning of a file. It tells the kind of a broken archive.
 pub fn first_name(head: &[u8]) -> Option<&[u8]> {
     let fields = Fields(head.strip_prefix(LOCAL)?);
     head.get(LOCAL_LEN..)?.get(..usize::from(fields.u16(22)?))

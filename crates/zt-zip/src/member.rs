@@ -1,9 +1,9 @@
-//! One member of an archive: where its bytes are, and how they become its content.
+//! One member of an archive: the span of its data, and its content.
 
 use std::sync::Arc;
 
 use zt::{Digest, Error, Result, Source, Span};
-use zt_foreign::fields::Fields;
+use zt_foreign::fields::Record;
 
 use crate::crc::crc32;
 use crate::inflate::Inflated;
@@ -16,11 +16,10 @@ const DEFLATED: u16 = 8;
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 const NAME_IS_UTF8: u16 = 1 << 11;
 
-/// A block of deflate holds at most 258 bytes for every two bits, and never more than this many
-/// times its own length: zlib's documentation of its maximum compression.
+/// The most bytes that one byte of deflate can inflate to: zlib's "Maximum Compression Factor".
 const MAX_RATIO: u64 = 1032;
 
-/// What the directory says of a member.
+/// A member as the directory declares it.
 #[derive(Debug)]
 pub struct Member {
     name: String,
@@ -44,18 +43,18 @@ pub(super) struct Parts<'b> {
     pub(super) stored_len: u64,
     pub(super) byte_len: u64,
     pub(super) header: u64,
-    /// Whether no number is missing.
+    /// Whether the entry has all numbers that it refers to.
     pub(super) is_whole: bool,
 }
 
-/// The content of a member: a range of the archive where it is stored, else of what it inflates to.
+/// The content of a member: a span of the archive if it is stored, else of the inflated bytes.
 #[derive(Clone)]
 pub struct Content {
-    /// What the range is of.
+    /// The archive or the inflated bytes.
     pub source: Arc<dyn Source>,
-    /// The range.
+    /// The content's bytes in `source`.
     pub span: Span,
-    /// Whether it is a range of the archive itself.
+    /// Whether `source` is the archive.
     pub is_stored: bool,
     crc: u32,
 }
@@ -76,17 +75,17 @@ impl Member {
         }
     }
 
-    /// Its name: UTF-8 where it says so, else of code page 437, as Python reads it. §D.1.
+    /// The name, decoded from UTF-8 if the member's flags declare it, else from code page 437. §D.1.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Bytes of its content, as declared.
+    /// The declared length of the content.
     pub fn byte_len(&self) -> u64 {
         self.byte_len
     }
 
-    /// Where its local header begins.
+    /// The offset of the local header.
     pub fn header(&self) -> u64 {
         self.header
     }
@@ -95,17 +94,17 @@ impl Member {
         self.limit = limit;
     }
 
-    /// Bytes that it takes in the archive, as that says.
+    /// The declared length of the data in the archive.
     pub const fn stored_len(&self) -> u64 {
         self.stored_len
     }
 
-    /// Its content, which is not read yet. Cost: the local header.
+    /// The content, which is not read yet. Cost: the local header.
     ///
     /// # Errors
     ///
-    /// Codes `header`, `bounds`, `decompression-limit`; `unsupported` where it is encrypted or
-    /// compressed by anything but deflate.
+    /// Codes `header`, `bounds`, `decompression-limit`; `unsupported` if the member is encrypted or
+    /// not compressed with deflate.
     pub fn content(&self, archive: &Arc<dyn Source>) -> Result<Content> {
         let data = self.data(archive)?;
         let (stored, declared) = (self.stored_len, self.byte_len);
@@ -117,18 +116,22 @@ impl Member {
                 crc: self.crc,
             }),
             STORED => Err(Violation::StoredLength { stored, declared }.into()),
-            DEFLATED if declared <= stored.saturating_mul(MAX_RATIO) => Ok(Content {
-                source: Arc::new(Inflated::new(Arc::clone(archive), data, declared, self.crc)),
-                span: Span::new(0, declared).unwrap_or_default(),
-                is_stored: false,
-                crc: self.crc,
-            }),
-            DEFLATED => Err(Violation::Ratio { stored, declared }.into()),
+            DEFLATED => {
+                let ratio = Violation::Ratio { stored, declared };
+                let span = Span::new(0, declared);
+                let span = span.filter(|_| declared <= stored.saturating_mul(MAX_RATIO));
+                Ok(Content {
+                    span: span.ok_or(ratio)?,
+                    source: Arc::new(Inflated::new(Arc::clone(archive), data, declared, self.crc)),
+                    is_stored: false,
+                    crc: self.crc,
+                })
+            }
             method => Err(Violation::Method { method }.into()),
         }
     }
 
-    /// The stored bytes, behind the local header.
+    /// The data, which follows the local header.
     fn data(&self, archive: &dyn Source) -> Result<Span> {
         if self.flags & ENCRYPTED != 0 {
             return Err(Violation::Encrypted.into());
@@ -141,37 +144,33 @@ impl Member {
         let len = LOCAL_LEN.saturating_add(self.raw_name.len());
         let span = Span::new(offset, len as u64).filter(|span| span.end() <= self.limit);
         let header = zt::container::bytes_of(archive, span.ok_or_else(nowhere)?)?;
-        let fields = Fields(header.strip_prefix(LOCAL).ok_or_else(nowhere)?);
-        let number = |at| fields.u16(at).unwrap_or_default();
+        let fields = Record(header.strip_prefix(LOCAL).ok_or_else(nowhere)?);
         let is_same = header.get(LOCAL_LEN..) == Some(&*self.raw_name)
-            && usize::from(number(22)) == self.raw_name.len()
-            && number(4) == self.method;
+            && usize::from(fields.u16(22)) == self.raw_name.len()
+            && fields.u16(4) == self.method;
         if !is_same {
             return Err(Error::from(Violation::OtherLocalHeader).with_offset(offset));
         }
         let start = offset
             .checked_add(len as u64)
-            .and_then(|start| start.checked_add(u64::from(number(24))));
+            .and_then(|start| start.checked_add(u64::from(fields.u16(24))));
         let data = start.and_then(|start| Span::new(start, self.stored_len));
-        let end = data.map_or(u64::MAX, Span::end);
-        match data.filter(|data| data.end() <= self.limit) {
-            Some(data) => Ok(data),
-            None => {
-                let limit = self.limit;
-                Err(Error::from(Violation::Bounds { end, limit }).with_offset(offset))
-            }
-        }
+        let limit = self.limit;
+        data.filter(|data| data.end() <= limit).ok_or_else(|| {
+            let end = data.map_or(u64::MAX, Span::end);
+            Error::from(Violation::Bounds { end, limit }).with_offset(offset)
+        })
     }
 }
 
 impl Content {
-    /// The digest of the content behind `head`, its first bytes: the archive has one of all of it,
-    /// and checksums can be taken apart. `None` where it is checked in inflating.
+    /// The digest of the content after its first bytes, `head`, derived from the CRC-32 in the
+    /// archive. `None` for a deflated member: its CRC-32 is checked when its end is inflated.
     pub fn digest_behind(&self, head: &[u8]) -> Option<Digest> {
         let rest = self.span.byte_len().checked_sub(head.len() as u64)?;
         let mut front = crc32fast::Hasher::new();
         front.update(head);
-        // That of the head, moved in front of `rest` bytes that add nothing.
+        // The CRC-32 of the head, shifted by the length of the rest.
         front.combine(&crc32fast::Hasher::new_with_initial_len(0, rest));
         self.is_stored.then(|| crc32(self.crc ^ front.finalize()))
     }
@@ -188,7 +187,7 @@ fn name(bytes: &[u8], flags: u16) -> String {
     bytes.iter().map(character).collect()
 }
 
-/// The upper half of the code page.
+/// The upper half of code page 437.
 const CODE_PAGE_437: &str = "\
     ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐\
     └┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn checksums_are_taken_apart() {
+    fn the_digest_after_a_head_is_derived_from_the_whole_digest() {
         let content = Content {
             source: Arc::new(zt::Memory::new(b"123456789")),
             span: Span::new(0, 9).unwrap(),

@@ -5,13 +5,12 @@ use std::io::{self, Write};
 use crate::{CENTRAL, END, END_64, LOCAL, LOCAL_LEN, LOCATOR_64};
 
 /// Contents begin at multiples of this, so that a map can lend them.
-const ALIGNMENT: u64 = 64;
+const ALIGNMENT: u8 = 64;
 
-/// 1 January 1980, midnight: the first date that there is. An archive says nothing of when it was
-/// written, so that the same members give the same bytes.
+/// 1 January 1980, the first date: the same members give the same bytes whenever they are written.
 const DATE: u16 = 0x0021;
 
-/// The checksum and the lengths are behind the content: nothing can be gone back to.
+/// The checksum and the lengths follow the content, because the sink cannot seek back.
 const DESCRIPTOR_FOLLOWS: u16 = 1 << 3;
 const NAME_IS_UTF8: u16 = 1 << 11;
 
@@ -19,16 +18,16 @@ const NAME_IS_UTF8: u16 = 1 << 11;
 const VERSION: u16 = 20;
 const VERSION_64: u16 = 45;
 
-/// Who made it, beside the version: Unix, as numpy's are on it. Readers take names that are not ASCII for
-/// those of a code page of MS-DOS where that made it, whatever the flags say: Info-ZIP's `unzip`.
+/// The system of the writer is Unix, as for numpy. If it is MS-DOS, Info-ZIP's `unzip` decodes names
+/// from a code page, whatever the flags are.
 const MADE_ON_UNIX: u16 = 3 << 8;
 
-/// A file that all may read, which on Unix has to be said.
+/// The Unix mode of a file that everyone may read.
 const ATTRIBUTES: u32 = 0o100_644 << 16;
 
-/// The extension that numbers of 64 bits are in, and one that is only there to take up room; the
-/// latter is that of Android's `zipalign`.
+/// The zip64 extension.
 const EXTRA_64: u16 = 1;
+/// The padding of Android's `zipalign`.
 const EXTRA_PADDING: u16 = 0xD935;
 
 const MAX_16: u64 = 0xFFFF;
@@ -41,7 +40,7 @@ pub struct ArchiveWriter<'w, W> {
     members: Vec<Written>,
 }
 
-/// A member as the directory says it.
+/// A member as the directory lists it.
 struct Written {
     name: String,
     crc: u32,
@@ -50,7 +49,7 @@ struct Written {
 }
 
 impl<'w, W: Write> ArchiveWriter<'w, W> {
-    /// An archive that begins at the place where `sink` stands.
+    /// An archive that begins at the sink's current position.
     pub fn new(sink: &'w mut W) -> Self {
         ArchiveWriter {
             sink,
@@ -59,43 +58,45 @@ impl<'w, W: Write> ArchiveWriter<'w, W> {
         }
     }
 
-    /// Whether a member can have that name. Readers in C end it at a NUL.
+    /// Whether a member can have that name. Readers in C cut it at a NUL.
     pub fn takes(name: &str) -> bool {
         name.len() as u64 <= MAX_16 && !name.contains('\0')
     }
 
     /// Begins a member of `byte_len` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidFilename`] for a name that [`ArchiveWriter::takes`] refuses; errors
+    /// of the sink.
     pub fn begin(&mut self, name: String, byte_len: u64) -> io::Result<MemberWriter<'_, 'w, W>> {
+        if !Self::takes(&name) {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
         let is_long = byte_len >= MAX_32;
         let header = self.offset;
         let mut extra = Vec::new();
         if is_long {
-            // Two lengths that are behind the content; that they are of 64 bits is said here.
+            // The lengths that follow the content have 64 bits.
             put(
                 &mut extra,
                 &[&EXTRA_64.to_le_bytes(), &16u16.to_le_bytes(), &[0; 16]],
             );
         }
-        let fields = [LOCAL_LEN, name.len(), extra.len()];
-        let at = fields
+        let lens = [LOCAL_LEN, name.len(), extra.len()];
+        let end = lens
             .iter()
             .fold(header, |at, len| at.saturating_add(*len as u64));
-        let mut padding = at.next_multiple_of(ALIGNMENT).saturating_sub(at);
-        if padding > 0 && padding < 6 {
-            padding = padding.saturating_add(ALIGNMENT);
-        }
-        if padding > 0 {
-            // The extension's own 4 bytes, the alignment, and zeros.
-            let len = u16::try_from(padding.saturating_sub(4)).unwrap_or(0);
-            let zeros = vec![0; usize::from(len).saturating_sub(2)];
-            let alignment = 64u16.to_le_bytes();
+        let [low, ..] = end.to_le_bytes();
+        if low % ALIGNMENT > 0 {
+            // The extension has an id, a length and the alignment, 6 bytes, and zeros.
+            let zeros = low.wrapping_add(6).wrapping_neg() % ALIGNMENT;
             put(
                 &mut extra,
                 &[
                     &EXTRA_PADDING.to_le_bytes(),
-                    &len.to_le_bytes(),
-                    &alignment,
-                    &zeros,
+                    &[zeros.wrapping_add(2), 0, ALIGNMENT, 0],
+                    &vec![0; zeros.into()],
                 ],
             );
         }
@@ -131,7 +132,7 @@ impl<'w, W: Write> ArchiveWriter<'w, W> {
         })
     }
 
-    /// Writes the directory; gives the sink back.
+    /// Writes the directory and returns the sink.
     pub fn finish(mut self) -> io::Result<&'w mut W> {
         let start = self.offset;
         for member in std::mem::take(&mut self.members) {
@@ -143,7 +144,8 @@ impl<'w, W: Write> ArchiveWriter<'w, W> {
         if count >= MAX_16 || len >= MAX_32 || start >= MAX_32 {
             self.write(&end_64(count, len, start, end))?;
         }
-        let count = len_16(usize::try_from(count.min(MAX_16)).unwrap_or(0));
+        let count = len_16(self.members.len());
+
         let mut record = Vec::new();
         put(
             &mut record,
@@ -176,7 +178,12 @@ pub struct MemberWriter<'a, 'w, W> {
 }
 
 impl<W: Write> MemberWriter<'_, '_, W> {
-    /// Ends the member, which has as many bytes as were announced.
+    /// Ends the member.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::UnexpectedEof`] for fewer bytes than [`ArchiveWriter::begin`] was told;
+    /// errors of the sink.
     pub fn finish(self) -> io::Result<()> {
         let crc = self.crc.finalize();
         let Some(member) = self.archive.members.last_mut().filter(|_| self.left == 0) else {
@@ -185,9 +192,10 @@ impl<W: Write> MemberWriter<'_, '_, W> {
         member.crc = crc;
         let byte_len = member.byte_len;
         let short = byte_len.to_le_bytes();
-        let len: &[u8] = match byte_len >= MAX_32 {
-            true => &short,
-            false => &short[..4],
+        let len = if byte_len >= MAX_32 {
+            &short[..]
+        } else {
+            &short[..4]
         };
         let mut record = Vec::new();
         put(&mut record, &[b"PK\x07\x08", &crc.to_le_bytes(), len, len]);
@@ -218,7 +226,7 @@ fn entry(member: &Written) -> Vec<u8> {
         byte_len,
         header,
     } = member;
-    // Only what does not fit has its number in the extension, in this order.
+    // The extension has only the numbers that do not fit, in this order.
     let mut long = Vec::new();
     for number in [*byte_len, *byte_len, *header] {
         if number >= MAX_32 {
@@ -294,12 +302,12 @@ fn put(record: &mut Vec<u8>, fields: &[&[u8]]) {
     }
 }
 
-/// Lengths that [`ArchiveWriter::takes`] has seen.
+/// A length that fits, or the marker of a number in the zip64 records.
 fn len_16(len: usize) -> [u8; 2] {
     u16::try_from(len).unwrap_or(u16::MAX).to_le_bytes()
 }
 
-/// A number, or the mark that it is in the extension.
+/// A number that fits, or the marker of a number in the extension.
 fn len_32(number: u64) -> [u8; 4] {
     u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
 }
@@ -319,7 +327,7 @@ mod tests {
     use super::*;
     use crate::Archive;
 
-    /// Of the members' names and contents.
+    /// An archive of members with these names and contents.
     fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = ArchiveWriter::new(&mut bytes);
@@ -335,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back_aligned() {
+    fn members_read_back_and_are_aligned() {
         let long = "n".repeat(65_535);
         let mut members: Vec<(&str, &[u8])> = vec![("a", b"one"), ("\u{e4}/b", b""), (&long, b"3")];
         let names: Vec<String> = (0..70).map(|len| "x".repeat(len)).collect();
@@ -361,9 +369,9 @@ mod tests {
         }
     }
 
-    /// Else Info-ZIP's `unzip` reads names that are not ASCII as code page 437.
+    /// Otherwise Info-ZIP's `unzip` decodes names that are not ASCII from code page 437.
     #[test]
-    fn members_say_that_they_were_made_on_unix() {
+    fn members_are_marked_as_made_on_unix() {
         let bytes = archive(&[("\u{e4}", b"one")]);
         let entry = bytes.windows(4).rposition(|four| four == CENTRAL).unwrap();
         assert_eq!(bytes[entry + 4..entry + 8], [20, 3, 20, 0]);
@@ -378,7 +386,7 @@ mod tests {
         let source = Memory::new(archive(&members));
         let read = Archive::open(&source, &Limits::default()).unwrap();
         assert_eq!(read.members().len(), 65_536);
-        // One less is the number that stands for the records, and is true without them as well.
+        // 65,535 is the marker of the zip64 records, and is correct without them too.
         let mut bytes = archive(&members[..65_535]);
         let end = bytes.len() - 22;
         bytes.drain(end - 76..end);
@@ -430,14 +438,14 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 
-    /// What is written, without its zeros.
+    /// A sink that keeps no long run of zeros.
     #[derive(Default)]
     struct Holed {
         pieces: BTreeMap<u64, Vec<u8>>,
         byte_len: u64,
     }
 
-    /// As much is written as a hole, if it is that long.
+    /// A write of so many bytes becomes a hole.
     const HOLE: usize = 1 << 20;
 
     impl Write for Holed {
@@ -509,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_has_as_many_bytes_as_were_announced() {
+    fn a_member_has_as_many_bytes_as_begin_declares() {
         let mut bytes = Vec::new();
         let mut writer = ArchiveWriter::new(&mut bytes);
         let mut member = writer.begin("a".to_owned(), 2).unwrap();
