@@ -1,15 +1,13 @@
-//! What can go wrong between files, whatever their kinds. The rules of a kind are faults of its own
-//! crate.
+//! The faults of opening and converting files of any kind. The rules of one kind are in its crate.
 
-use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use zt::foreign::Kind;
 use zt::{DType, ErrorKind};
 
 use crate::outgoing::{LOSSY, Loss};
 
-/// Makes the faults of a crate errors: each has a `kind`, a `code` and a text.
+/// Makes the faults of a crate errors. Each fault has a `kind`, a `code` and a text.
 #[macro_export]
 macro_rules! is_an_error {
     ($fault:ty) => {
@@ -24,10 +22,15 @@ macro_rules! is_an_error {
 }
 
 /// Why files are not opened or converted.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
     /// No kind recognises the file.
+    #[error(
+        "not a tensor file of a known kind: it {}; known: {}",
+        beginning(start),
+        list(known)
+    )]
     UnknownKind {
         /// The first bytes of the file.
         start: Vec<u8>,
@@ -35,6 +38,7 @@ pub enum Fault {
         known: Vec<Kind>,
     },
     /// The table has no such kind.
+    #[error("this build has no kind \"{kind}\"; known: {}", list(known))]
     NoSuchKind {
         /// The kind that was asked for.
         kind: Kind,
@@ -42,6 +46,7 @@ pub enum Fault {
         known: Vec<Kind>,
     },
     /// A kind that is only read.
+    #[error("{kind} files cannot be written; writable: {}", list(writable))]
     NotWritable {
         /// The kind that was asked for.
         kind: Kind,
@@ -49,15 +54,19 @@ pub enum Fault {
         writable: Vec<Kind>,
     },
     /// A kind that is not written as sets.
+    #[error("{kind} files cannot be written as a set of shards; use safetensors or zt")]
     NoSets {
         /// The kind that was asked for.
         kind: Kind,
     },
-    /// The name of a set is no name of a file.
+    /// The name of a set is not a file name.
+    #[error("the name of a set must be a file name, without a folder")]
     Stem,
     /// An index was given without a path, so its shards cannot be found.
+    #[error("the index of a sharded set must be opened by its path; the shards are beside it")]
     NeedsPath,
     /// Two inputs have an object of one name.
+    #[error("duplicate name: in {} and in {}", path(first), path(second))]
     Repeated {
         /// The input that has it first.
         first: Option<PathBuf>,
@@ -65,35 +74,43 @@ pub enum Fault {
         second: Option<PathBuf>,
     },
     /// An input has an object whose name the file has already.
+    #[error("duplicate name: in the file and in {}", path(by))]
     Taken {
         /// The path of the input.
         by: Option<PathBuf>,
     },
-    /// The output exists already.
+    /// The output exists, and was not to be replaced.
+    #[error("exists")]
     Exists,
     /// The output is a folder, a device or a pipe.
+    #[error("exists, and is not a file that can be replaced")]
     NoFile,
     /// The output is one of the files that are read.
+    #[error("is the input {}, which is never overwritten", .input.display())]
     IsInput {
         /// That file.
         input: PathBuf,
     },
     /// A cast to something other than a floating-point type.
+    #[error("values cannot be cast to {dtype}; use f64, f32, f16 or bf16")]
     CastTarget {
         /// The type that was asked for.
         dtype: DType,
     },
     /// The dense value was asked for, and the format has none.
+    #[error("format \"{}\" has no dense value", .format.escape_debug())]
     NoDenseValue {
         /// The object's format.
         format: String,
     },
     /// There is no object that the target can represent, and the target cannot be empty.
+    #[error("{kind} files cannot be empty, and there is nothing to write")]
     NothingToWrite {
         /// The target.
         kind: Kind,
     },
     /// The target cannot represent something.
+    #[error("{}", loss.text(*target))]
     Lossy {
         /// The target.
         target: Kind,
@@ -101,6 +118,7 @@ pub enum Fault {
         loss: Loss,
     },
     /// An object gave another number of bytes than its shape demands.
+    #[error("the shape requires {expected} bytes, the values have {found}")]
     Length {
         /// The bytes that the shape demands.
         expected: u64,
@@ -108,13 +126,16 @@ pub enum Fault {
         found: u64,
     },
     /// The list of names is not UTF-8.
+    #[error("the list of names is not UTF-8")]
     NamesNotUtf8,
     /// The list of names is above the limit.
+    #[error("the list of names is longer than {limit} bytes")]
     NamesTooLong {
         /// The most bytes of a list.
         limit: u64,
     },
     /// The list of names has another length than the file has tensors.
+    #[error("the list has {names} names, the file has {tensors} tensors without a name")]
     NameCount {
         /// Names in the list.
         names: u64,
@@ -172,79 +193,22 @@ impl Fault {
     }
 }
 
-is_an_error!(Fault);
+impl From<Fault> for zt::Error {
+    fn from(fault: Fault) -> Self {
+        zt::Error::new(fault.kind(), fault.code(), fault)
+    }
+}
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::UnknownKind { start, known } => {
-                f.write_str("not a tensor file of a known kind; ")?;
-                match start.as_slice() {
-                    [] => f.write_str("it is empty")?,
-                    start => write!(f, "it begins with \"{}\"", start.escape_ascii())?,
-                }
-                write!(f, "; known: {}", list(known))
-            }
-            Fault::NoSuchKind { kind, known } => write!(
-                f,
-                "this build knows no kind \"{kind}\"; known: {}",
-                list(known)
-            ),
-            Fault::NotWritable { kind, writable } => write!(
-                f,
-                "{kind} files are read, not written; written are: {}",
-                list(writable)
-            ),
-            Fault::NoSets { kind } => write!(
-                f,
-                "sets of files are of safetensors or zt files, not of {kind}"
-            ),
-            Fault::Stem => f.write_str("a set is called by a plain name, without a folder"),
-            Fault::NeedsPath => f.write_str(
-                "the index of a sharded set: open it by its path, its shards lie beside it",
-            ),
-            Fault::Repeated {
-                first: Some(first),
-                second: Some(second),
-            } => write!(f, "in both {} and {}", first.display(), second.display()),
-            Fault::Repeated { .. } => f.write_str("in two inputs"),
-            Fault::Taken { by: Some(by) } => {
-                write!(f, "is in the file already, and in {}", by.display())
-            }
-            Fault::Taken { by: None } => f.write_str("is in the file already"),
-            Fault::Exists => f.write_str("exists"),
-            Fault::NoFile => f.write_str("exists, and is no file that could be replaced"),
-            Fault::IsInput { input } => write!(
-                f,
-                "is the input {}, which is never overwritten",
-                input.display()
-            ),
-            Fault::CastTarget { dtype } => write!(
-                f,
-                "values are cast to f64, f32, f16 or bf16, not to {dtype}"
-            ),
-            Fault::NoDenseValue { format } => write!(
-                f,
-                "format \"{}\" has no dense value here",
-                format.escape_debug()
-            ),
-            Fault::NothingToWrite { kind } => {
-                write!(f, "{kind} cannot be empty, and there is nothing to write")
-            }
-            Fault::Lossy { target, loss } => loss.describe(*target, f),
-            Fault::Length { expected, found } => write!(
-                f,
-                "the shape demands {expected} bytes, the values are {found}"
-            ),
-            Fault::NamesNotUtf8 => f.write_str("the list of names is not UTF-8"),
-            Fault::NamesTooLong { limit } => {
-                write!(f, "the list of names is longer than {limit} bytes")
-            }
-            Fault::NameCount { names, tensors } => write!(
-                f,
-                "the list has {names} names, the file has {tensors} tensors without a name"
-            ),
-        }
+fn path(path: &Option<PathBuf>) -> std::path::Display<'_> {
+    let path = path.as_deref();
+    path.unwrap_or(Path::new("an input without a path"))
+        .display()
+}
+
+fn beginning(start: &[u8]) -> String {
+    match start {
+        [] => "is empty".to_owned(),
+        _ => format!("begins with \"{}\"", start.escape_ascii()),
     }
 }
 

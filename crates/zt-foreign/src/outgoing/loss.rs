@@ -1,18 +1,15 @@
 //! What a target cannot represent.
 
-use std::fmt;
-
 use zt::DType;
 use zt::foreign::Kind;
 
 use super::Overflow;
 
-/// Something that a target cannot represent. Keys are as [`crate::display`] gives them: quoted, and
-/// safe to print.
+/// Something that a target cannot represent. A key is quoted and escaped by [`crate::display`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loss {
-    /// A layout other than a plain array.
+    /// A format other than dense.
     Format {
         /// The object's format.
         format: String,
@@ -23,7 +20,7 @@ pub enum Loss {
     Type {
         /// How they are stored.
         dtype: DType,
-        /// What they mean, if that is something else.
+        /// What they mean, if that differs.
         logical_type: Option<String>,
     },
     /// A component beside the values.
@@ -36,7 +33,7 @@ pub enum Loss {
         /// Its key.
         key: String,
     },
-    /// An object beside the one that the target holds.
+    /// A second object in a target that holds one.
     Objects,
     /// An attribute of the file that the target cannot represent.
     FileAttribute {
@@ -91,7 +88,7 @@ pub enum Loss {
     },
     /// Finite values that a cast has made infinite.
     Overflow(Overflow),
-    /// A tensor or a value that an input has beside another of its name, and that was not read.
+    /// A second tensor or value of one name in an input, which was not read.
     Read {
         /// The warning of the reader.
         what: String,
@@ -99,86 +96,66 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Writes the loss as one of `target`.
-    pub(crate) fn describe(&self, target: Kind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `.zt` has components and fields; a dense value in it has not.
-        let speaker = if target == Kind::ZT {
-            "a dense value"
-        } else {
-            target.as_str()
+    /// The loss as one of `target`.
+    pub(crate) fn text(&self, target: Kind) -> String {
+        let cannot = |what: String| format!("{target} cannot represent {what}");
+        // `.zt` itself has components and fields.
+        let value_cannot = |what: String| match target {
+            Kind::ZT => format!("a dense value cannot represent {what}"),
+            _ => cannot(what),
         };
         match self {
             Loss::Format {
                 format,
                 has_dense_value,
             } => {
-                write!(f, "{target} cannot say {}", format.escape_debug())?;
-                f.write_str(if *has_dense_value {
+                let only = if *has_dense_value {
                     ", only its dense value"
                 } else {
                     ""
-                })
+                };
+                cannot(format!("{}{only}", format.escape_debug()))
             }
             Loss::Type {
                 dtype,
-                logical_type: Some(name),
-            } => write!(
-                f,
-                "{target} cannot say {} over {dtype}",
-                name.escape_debug()
-            ),
-            Loss::Type {
-                dtype,
-                logical_type: None,
-            } => write!(f, "{target} cannot say {dtype}"),
-            Loss::Component { role } => write!(
-                f,
-                "{speaker} cannot say the component \"{}\"",
-                role.escape_debug()
-            ),
-            Loss::ObjectAttribute { key } => {
-                write!(f, "{target} cannot say the object's attribute {key}")
+                logical_type,
+            } => match logical_type {
+                Some(name) => cannot(format!("{} over {dtype}", name.escape_debug())),
+                None => cannot(dtype.to_string()),
+            },
+            Loss::Component { role } => {
+                value_cannot(format!("the component \"{}\"", role.escape_debug()))
             }
-            Loss::FileAttribute { key } => {
-                write!(f, "{target} cannot say the file's attribute {key}")
-            }
-            Loss::Field { key } => write!(f, "{speaker} cannot say the unknown field {key}"),
-            Loss::Objects => write!(
-                f,
-                "{target} cannot say this object beside another: it holds one"
-            ),
-            Loss::Name => write!(f, "{target} cannot have a tensor of this name"),
+            Loss::ObjectAttribute { key } => cannot(format!("the object's attribute {key}")),
+            Loss::FileAttribute { key } => cannot(format!("the file's attribute {key}")),
+            Loss::Field { key } => value_cannot(format!("the unknown field {key}")),
+            Loss::Objects => cannot("a second object".to_owned()),
+            Loss::Name => cannot("a tensor of this name".to_owned()),
             Loss::Renamed { becomes } => {
-                write!(f, "{target} stores no names: it becomes \"{becomes}\"")
+                format!("{target} stores no names: the object becomes \"{becomes}\"")
             }
-            Loss::Shape => write!(f, "{target} cannot have this shape: it is too large"),
-            Loss::LongName { byte_len, limit } => write!(
-                f,
-                "{target} has names of at most {limit} bytes, this one has {byte_len}"
+            Loss::Shape => cannot("so large a shape".to_owned()),
+            Loss::LongName { byte_len, limit } => {
+                cannot(format!("a name of {byte_len} bytes, the limit is {limit}"))
+            }
+            Loss::Rank { rank, limit } => {
+                cannot(format!("{rank} dimensions, the limit is {limit}"))
+            }
+            Loss::BigEndian { format } => {
+                let format = format.escape_debug();
+                cannot(format!(
+                    "big-endian {format}: its little-endian bytes are unknown"
+                ))
+            }
+            Loss::Header { byte_len, limit } => cannot(format!(
+                "a header of {byte_len} bytes, the limit is {limit}"
+            )),
+            Loss::Conflict { key } => format!("the inputs have different values of {key}"),
+            Loss::Overflow(overflow) => format!(
+                "{} of {} values are out of range for {}, and become infinite",
+                overflow.infinite, overflow.values, overflow.dtype
             ),
-            Loss::Rank { rank, limit } => write!(
-                f,
-                "{target} has at most {limit} dimensions, this shape has {rank}"
-            ),
-            Loss::BigEndian { format } => write!(
-                f,
-                "{target} is written in little-endian, which nobody knows of big-endian {}",
-                format.escape_debug()
-            ),
-            Loss::Header { byte_len, limit } => write!(
-                f,
-                "{target} cannot have a header of {byte_len} bytes, the limit is {limit}"
-            ),
-            Loss::Conflict { key } => write!(f, "there are different values of {key}"),
-            Loss::Overflow(Overflow {
-                dtype,
-                infinite,
-                values,
-            }) => write!(
-                f,
-                "{infinite} of {values} values are too large for {dtype}, and become infinite"
-            ),
-            Loss::Read { what } => f.write_str(what),
+            Loss::Read { what } => what.clone(),
         }
     }
 }

@@ -1,29 +1,20 @@
-//! Bases whose bytes are made in order, such as deflated ones: what it takes to read them in another.
+//! The cost of reading a sequential base, such as a deflated one, in another order.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::Error;
 
-/// Bytes of such a base that are gone through again because elements lie in another order, at most.
+/// The most bytes of such a base that a view may read again.
 const REORDER_MAX: u64 = 4 << 30;
 
-/// Why a view of such a base cannot be read.
-#[derive(Debug)]
+/// Why a view of such a base is not read.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the elements are not row-major, so {byte_len} compressed bytes would be read {restarts} times \
+     again; the limit is {REORDER_MAX} bytes in all"
+)]
 pub struct TooLongToReorder {
     byte_len: u64,
     restarts: u64,
-}
-
-impl std::error::Error for TooLongToReorder {}
-
-impl std::fmt::Display for TooLongToReorder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{} compressed bytes hold elements in another order than row-major, begun again {} times; up to \
-             {REORDER_MAX} bytes are gone through again",
-            self.byte_len, self.restarts
-        )
-    }
 }
 
 impl From<TooLongToReorder> for Error {
@@ -32,9 +23,9 @@ impl From<TooLongToReorder> for Error {
     }
 }
 
-/// Refuses a view of a base of `byte_len` bytes that goes back so often within each of its bands.
+/// Refuses a view that goes back `within` times in each of its bands, in a base of `byte_len` bytes.
 ///
-/// One pass for each band is what the band is for, and only has to be of bytes that are not too many.
+/// One pass per band is expected: it counts once, so that only the length of the base is limited.
 pub(super) fn allow(byte_len: u64, bands: u64, within: u64) -> Result<(), TooLongToReorder> {
     let within = within.saturating_mul(bands);
     let counted = within.max(u64::from(bands > 1));
@@ -45,8 +36,8 @@ pub(super) fn allow(byte_len: u64, bands: u64, within: u64) -> Result<(), TooLon
     Err(TooLongToReorder { byte_len, restarts })
 }
 
-/// How often steps lead to a place before the one that is behind the last: counts and bytes from one to
-/// the next, outermost first; `reach` is how far that place is behind the beginning of the innermost.
+/// How often steps lead back to bytes before the last ones read. A step is a count and a distance in
+/// bytes, outermost first; `reach` is the number of bytes read at a place.
 pub(super) fn restarts<I>(steps: I, mut reach: u64) -> u64
 where
     I: DoubleEndedIterator<Item = (u64, u64)> + Clone,
@@ -71,7 +62,7 @@ mod tests {
     use super::restarts;
 
     #[test]
-    fn what_goes_on_where_the_last_ended_goes_not_back() {
+    fn a_step_that_is_as_far_as_its_inner_steps_reach_does_not_go_back() {
         // Three runs of 8 bytes that lie 10 apart reach 28 bytes.
         for (from, expected) in [(29, 0), (28, 0), (27, 4)] {
             assert_eq!(restarts([(5, from), (3, 10)].into_iter(), 8), expected);
