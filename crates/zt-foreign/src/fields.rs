@@ -1,7 +1,7 @@
 //! Little-endian fields of records.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-/// A record that may be cut. `None` for a field that is not there as a whole.
+/// A record that may be truncated. A field beyond its end is `None`.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields<'r>(pub &'r [u8]);
 
@@ -30,7 +30,7 @@ impl Fields<'_> {
     }
 }
 
-/// A record of a length that its reader knows. A field beyond its end is zero.
+/// A record with a length that its reader has checked. A field beyond its end is zero.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'r>(pub &'r [u8]);
 

@@ -1,4 +1,4 @@
-//! The hash by which two kinds of files know names.
+//! The hash of names in two kinds of files.
 
 /// FNV-1a of 64 bits.
 pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {

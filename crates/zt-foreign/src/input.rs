@@ -7,24 +7,24 @@ use zt::{Error, File, OpenOptions, Result};
 
 use crate::Names;
 
-/// How files of any kind are opened: what every kind obeys, and what only some ask for.
+/// How files of any kind are opened. Every kind obeys `open`; the other options are for some kinds.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct InputOptions {
     /// Limits, formats, verification, strictness.
     pub open: OpenOptions,
-    /// What the file is; `None` for what its bytes look like.
+    /// The kind of the file; `None` for the kind that recognises its bytes.
     pub kind: Option<Kind>,
     /// Names for the tensors of a kind that stores none. Other kinds ignore them.
     pub names: Option<Names>,
-    /// Whether NumPy's `V2`, two bytes without a meaning, is bf16. The bfloat16 of `ml_dtypes` is
-    /// saved as that, and so are records of two bytes. This holds for HDF5 too, where bf16 that Keras
-    /// declares needs no option.
+    /// Whether NumPy's `V2`, two opaque bytes, is bf16. NumPy saves the bfloat16 of `ml_dtypes` as
+    /// `V2`, but records of two bytes too. HDF5 obeys this too; bf16 that Keras declares needs no
+    /// option.
     pub void2_as_bf16: bool,
 }
 
 impl InputOptions {
-    /// The defaults: any kind, by its bytes.
+    /// The defaults: the kind that recognises the bytes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -37,7 +37,7 @@ impl InputOptions {
         self
     }
 
-    /// Opens the file as one of `kind`, whatever its bytes look like.
+    /// Opens the file as one of `kind`, even if its bytes are not recognised.
     #[must_use]
     pub fn kind(mut self, kind: Kind) -> Self {
         self.kind = Some(kind);
@@ -59,7 +59,6 @@ impl InputOptions {
     }
 }
 
-/// Options that every kind obeys.
 impl From<&OpenOptions> for InputOptions {
     fn from(options: &OpenOptions) -> Self {
         InputOptions::new().open(options.clone())
@@ -78,7 +77,7 @@ impl From<&InputOptions> for InputOptions {
     }
 }
 
-/// Where a source comes from, and how it is opened.
+/// The path of a source, and the options with which it is opened.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening<'a> {
     /// The path of the file; `None` for a source that has none.
@@ -94,7 +93,7 @@ impl Opening<'_> {
         FileBuilder::new(kind, self.options.open.clone())
     }
 
-    /// The file that `builder` has collected, read from the one path that was opened.
+    /// The file of `builder`, which is read from the one path that was opened.
     ///
     /// # Errors
     ///
@@ -111,9 +110,9 @@ impl Opening<'_> {
     }
 }
 
-/// An open file, and the paths of everything that it is read from.
+/// An open file, and the paths of all files that it is read from.
 ///
-/// A conversion names these paths in its errors, and never writes over them.
+/// A conversion names these paths in its errors, and never overwrites them.
 #[derive(Debug, Clone)]
 pub struct Input {
     file: File,
@@ -121,7 +120,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// A file that is read from `paths`, with the path it was opened by first.
+    /// A file that is read from `paths`. The first is the path by which it was opened.
     #[must_use]
     pub fn new(file: File, paths: Vec<PathBuf>) -> Self {
         Input { file, paths }
@@ -139,13 +138,13 @@ impl Input {
         self.file
     }
 
-    /// The path that it was opened by; `None` for a file that was not opened by a path.
+    /// The path by which it was opened; `None` for a file that was not opened by a path.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.paths.first().map(PathBuf::as_path)
     }
 
-    /// The paths of all files that it is read from: of a sharded set, the index and every shard.
+    /// The paths of all files that it is read from. A sharded set has the index and every shard.
     #[must_use]
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths

@@ -1,7 +1,7 @@
-//! JSON of headers and indices: well-formed, in order, with repeated keys visible.
+//! JSON of headers and indices: well-formed, in order, with duplicate keys visible.
 //!
-//! Visitors by hand, because serde's own accept more than the formats have, and keep the last of two
-//! equal keys.
+//! The visitors are written by hand, because serde's own accept more than the formats allow, and keep
+//! the last of two equal keys.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,11 +16,11 @@ pub struct JsonFault {
     pub error: serde_json::Error,
     /// Bytes from the beginning of the text.
     pub position: usize,
-    /// The entry that it is in.
+    /// The entry with the fault.
     pub name: Option<String>,
 }
 
-/// One JSON document, read as `seed` says, and nothing after it but white space.
+/// Parses one JSON document with `seed`. Only white space may follow it.
 pub fn parse<'t, S: DeserializeSeed<'t>>(text: &'t str, seed: S) -> Result<S::Value, JsonFault> {
     let mut parser = serde_json::Deserializer::from_str(text);
     let value = seed.deserialize(&mut parser);
@@ -36,7 +36,7 @@ pub fn parse<'t, S: DeserializeSeed<'t>>(text: &'t str, seed: S) -> Result<S::Va
         })
 }
 
-/// Where in `text` the parser stopped. Its columns count bytes from 1.
+/// The offset in `text` at which the parser stopped. Its columns count bytes from 1.
 fn position(text: &str, error: &serde_json::Error) -> usize {
     let lines = text.split_inclusive('\n').map(str::len);
     let before: usize = lines.take(error.line().saturating_sub(1)).sum();
@@ -45,7 +45,7 @@ fn position(text: &str, error: &serde_json::Error) -> usize {
         .min(text.len())
 }
 
-/// Texts, or other values, by key, in order, keys repeated where they are.
+/// The entries of an object in order, with duplicate keys.
 pub struct Pairs<V = String>(pub Vec<(String, V)>);
 
 impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
@@ -56,7 +56,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
             type Value = Pairs<V>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of texts")
+                f.write_str("an object of strings")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<V>, A::Error> {
@@ -72,8 +72,8 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
     }
 }
 
-/// Any value, looked at and dropped. Unlike [`serde::de::IgnoredAny`], whose way through JSON has no bound,
-/// it is held to the parser's depth of 128, and texts in it to being texts.
+/// Any value, checked and dropped. Unlike [`serde::de::IgnoredAny`], it obeys the parser's limit on
+/// depth, 128, and checks strings.
 pub struct Skipped;
 
 impl<'de> Deserialize<'de> for Skipped {
@@ -127,7 +127,7 @@ impl<'de> Deserialize<'de> for Skipped {
 }
 
 impl JsonFault {
-    /// What the parser says, without its line and column: the error has the offset.
+    /// The parser's message without line and column, because the error has the offset.
     #[must_use]
     pub fn message(&self) -> String {
         let text = self.error.to_string();

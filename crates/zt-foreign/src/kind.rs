@@ -1,4 +1,4 @@
-//! The contract: what a kind of file answers when it is asked.
+//! The contract of a kind of file.
 
 use std::path::Path;
 
@@ -19,17 +19,17 @@ pub trait FileKind: Send + Sync {
 
     /// Whether a file is meant to be of this kind, valid or not.
     ///
-    /// A broken file is recognised too: then [`FileKind::open`] says what is wrong with it.
+    /// A broken file is recognised too: [`FileKind::open`] then reports its fault.
     ///
     /// # Errors
     ///
     /// [`zt::ErrorKind::Io`] if the source cannot be read.
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool>;
 
-    /// Whether a file of this kind lies behind other data: an archive behind a program, for example.
+    /// Whether a file of this kind follows other data, such as an archive after a program.
     ///
-    /// The table asks this only after every kind has answered `false` to [`FileKind::recognise`],
-    /// because the data of any file may contain such bytes.
+    /// The table asks this only if no kind recognises the file, because any file may contain such
+    /// bytes in its data.
     ///
     /// # Errors
     ///
@@ -45,8 +45,8 @@ pub trait FileKind: Send + Sync {
     /// The rule that the file breaks; [`zt::ErrorKind::Io`].
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input>;
 
-    /// Opens the file at `path` as one of this kind, whatever its bytes look like. It is read by
-    /// position and never mapped.
+    /// Opens the file at `path` as one of this kind, even if its bytes are not recognised. It is read
+    /// by position and never mapped.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ pub trait FileKind: Send + Sync {
         zt::foreign::open_settled(path, open).map_err(|error| error.with_path(path))
     }
 
-    /// Opens a source that has no path as a file of this kind, whatever its bytes look like.
+    /// Opens a source without a path as a file of this kind, even if its bytes are not recognised.
     ///
     /// # Errors
     ///
@@ -70,9 +70,9 @@ pub trait FileKind: Send + Sync {
         self.open(source, Opening { path, options })
     }
 
-    /// Prepares the attributes of several files for a merge: removes what holds for one of them
-    /// only, and joins what would conflict. `files` has the attributes of every input, in order.
-    /// Returns whether the files are all parts of one set.
+    /// Prepares the attributes of several files for a merge: removes those that hold for one file
+    /// only, and joins those that would conflict. `files` has the attributes of every input, in
+    /// order. Returns whether all files are parts of one set.
     fn merge_attributes(&self, _files: &mut [Attributes]) -> bool {
         false
     }
@@ -90,21 +90,21 @@ pub trait FileKind: Send + Sync {
 
 /// How files of a kind are written.
 pub trait FileWriter {
-    /// Writes the objects of `merged` to `sink`. What the kind cannot represent goes to
-    /// [`Job::accept`], which makes it an error or a warning.
+    /// Writes the objects of `merged` to `sink`. For anything that the kind cannot represent,
+    /// [`Job::accept`] gives an error or a warning.
     ///
     /// # Errors
     ///
     /// A loss that is not allowed; the fault of an object; [`zt::ErrorKind::Io`].
     fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()>;
 
-    /// Whether files of this kind are written as sets of shards too.
+    /// Whether files of this kind can be written as sets of shards.
     fn has_sets(&self) -> bool {
         false
     }
 
     /// Bytes of an object's values in a shard, before compression; `None` if the object is left
-    /// out. Asked only of kinds that [have sets](FileWriter::has_sets).
+    /// out. Called only for kinds that [have sets](FileWriter::has_sets).
     ///
     /// # Errors
     ///

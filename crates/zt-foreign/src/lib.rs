@@ -5,22 +5,22 @@
 //!                                                    ^ here
 //! ```
 //!
-//! A kind of file is a type that implements [`FileKind`]: how its files are recognised, opened and,
-//! if it has a [`FileWriter`], written. What it opens is a [`zt::File`] whose components are ranges of
-//! the foreign file, so that listing, reading, verifying, hashing and converting need no code per
-//! kind. `zt-convert` has the table of kinds.
+//! A kind of file is a type that implements [`FileKind`], and [`FileWriter`] if its files can be
+//! written. It opens a file as a [`zt::File`] whose components are ranges of the foreign file. So
+//! listing, reading, verifying, hashing and converting need no code per kind. `zt-convert` has the
+//! table of kinds.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! | --- | --- |
 //! | (root) | the contract: [`FileKind`], [`FileWriter`], [`Probe`], [`Opening`], [`Input`], [`Fault`] |
 //! | [`outgoing`] | objects on their way into a file: [`Job`], [`Merged`], [`Outgoing`], [`Loss`], [`Sink`] |
-//! | [`strided`] | elements in another order than row-major, gathered as they are read |
-//! | [`fields`], [`fnv1a`], [`repeated`] | small tools of several kinds |
+//! | [`strided`] | elements in another order than row-major, gathered when they are read |
+//! | [`fields`], [`fnv1a`], [`repeated`] | small tools that several kinds share |
 //!
-//! Invariants: the bytes decide what a file is, never its name; no tensor is dropped silently,
-//! neither in reading nor in writing.
+//! Invariants: the bytes of a file decide its kind, never its name; neither reading nor writing drops
+//! a tensor silently.
 //!
-//! Absent: the kinds themselves, the table of kinds, files of the file system, threads.
+//! Absent: the kinds themselves, the table of kinds, opening files, threads.
 #![forbid(unsafe_code)]
 
 mod fault;

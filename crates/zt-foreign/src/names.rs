@@ -1,4 +1,4 @@
-//! Names that the user brings, for files that store none.
+//! Names from the user, for files that store none.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,16 +12,16 @@ use crate::Fault;
 /// The longest list, in bytes: a name for each of a million tensors.
 const LEN_MAX: u64 = 64 << 20;
 
-/// Names of tensors, for kinds of files that store hashes of names, or nothing, in their place.
+/// Names of tensors, for kinds of files that store no names.
 ///
-/// What a list is used for is the kind's: SLM1 looks for the names whose hashes it has, SQUIZD
-/// takes them in the order of its tensors. Kinds that store names have no use for it.
+/// SLM1 stores hashes, and takes the names whose hashes it has. SQUIZD takes the names in the order
+/// of its tensors. Kinds that store names ignore the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names(Arc<[String]>);
 
 impl Names {
-    /// The list in the file at `path`: UTF-8, a name a line. White space at the ends of lines, and
-    /// lines of nothing else, do not count, nor does a byte order mark.
+    /// The list in the file at `path`: UTF-8, one name per line. White space at the ends of lines,
+    /// empty lines and a byte order mark are ignored.
     ///
     /// # Errors
     ///

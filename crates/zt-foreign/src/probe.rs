@@ -3,8 +3,8 @@
 
 use zt::{Result, Source};
 
-/// Bytes that the kinds look at first: enough for every magic, also that of tar at 257.
-const HEAD: u64 = 512;
+/// Bytes that the kinds look at first: enough for every magic. The magic of tar is at 257.
+const HEAD: usize = 512;
 
 /// A file of unknown kind and its first bytes.
 pub struct Probe<'s> {
@@ -19,8 +19,8 @@ impl<'s> Probe<'s> {
     ///
     /// [`zt::ErrorKind::Io`].
     pub fn new(source: &'s dyn Source) -> Result<Self> {
-        let len = source.byte_len().min(HEAD);
-        let mut head = vec![0; usize::try_from(len).unwrap_or(0)];
+        let len = usize::try_from(source.byte_len());
+        let mut head = vec![0; len.map_or(HEAD, |len| len.min(HEAD))];
         source.read_at(0, &mut head)?;
         Ok(Probe { source, head })
     }
@@ -49,23 +49,18 @@ impl<'s> Probe<'s> {
     ///
     /// [`zt::ErrorKind::Io`].
     pub fn contains(&self, needle: &[u8], limit: u64) -> Result<bool> {
-        const PIECE: u64 = 64 << 10;
+        const PIECE: usize = 64 << 10;
         let end = self.byte_len().min(limit);
         // Pieces overlap, so that a needle on their border is whole in one of them.
-        let overlap = (needle.len() as u64).saturating_sub(1);
+        let step = PIECE.saturating_sub(needle.len()).saturating_add(1);
         let mut piece = Vec::new();
-        let mut offset = 0u64;
-        while offset < end {
-            let len = end.saturating_sub(offset).min(PIECE);
-            piece.resize(usize::try_from(len).unwrap_or(0), 0);
+        for offset in (0..end).step_by(step) {
+            let left = usize::try_from(end.saturating_sub(offset));
+            piece.resize(left.map_or(PIECE, |left| left.min(PIECE)), 0);
             self.source.read_at(offset, &mut piece)?;
             if piece.windows(needle.len()).any(|window| window == needle) {
                 return Ok(true);
             }
-            if offset.saturating_add(len) == end {
-                break;
-            }
-            offset = offset.saturating_add(len.saturating_sub(overlap));
         }
         Ok(false)
     }

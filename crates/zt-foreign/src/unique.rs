@@ -1,6 +1,6 @@
-//! Names of things that have to be unique.
+//! Names that must be unique.
 
-/// A name that is there twice. Sorting takes n log n however the names were chosen.
+/// A duplicate name. Sorting takes n log n, however hostile the names are.
 pub fn repeated<'a>(names: &mut [&'a str]) -> Option<&'a str> {
     names.sort_unstable();
     let mut pairs = names.iter().zip(names.iter().skip(1));

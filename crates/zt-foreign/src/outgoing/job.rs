@@ -12,14 +12,13 @@ pub const LOSSY: &str = "lossy";
 
 /// One file that is being written.
 ///
-/// Decides what becomes of everything that the target may not be able to represent: an error, or a
-/// warning if losses are allowed. What is the same for all targets of plain arrays is here, the rest
-/// is each target's own.
+/// A loss is an error, or a warning if losses are allowed. The losses that all targets of plain
+/// arrays share are here; each target has its own besides.
 #[derive(Debug)]
 pub struct Job<'j> {
     /// The kind that is written.
     pub target: Kind,
-    /// How.
+    /// The options of the caller.
     pub options: &'j ConvertOptions<'j>,
     /// What was done so far.
     pub summary: Summary,
@@ -40,8 +39,8 @@ impl<'j> Job<'j> {
     ///
     /// # Errors
     ///
-    /// Code `lossy` for an overflow, unless losses are allowed. That is early enough for an output
-    /// that is only used whole.
+    /// Code `lossy` for an overflow, unless losses are allowed. The values are written by then, but
+    /// the output is only published whole.
     pub fn written(
         &mut self,
         object: &str,
@@ -66,7 +65,7 @@ impl<'j> Job<'j> {
         self.forgive(Fault::Lossy { target, loss }, object)
     }
 
-    /// A fault that is a warning where losses are allowed.
+    /// A fault is an error; if losses are allowed, it is a warning.
     ///
     /// # Errors
     ///
@@ -122,8 +121,8 @@ impl<'j> Job<'j> {
         Ok(object.decode(dtype))
     }
 
-    /// The target's type for the values of a plain array; for their storage, if the target has no
-    /// type for the values and losses are allowed.
+    /// The target's type for the values of a plain array. If the target has none and losses are
+    /// allowed, its type for the storage.
     ///
     /// # Errors
     ///
@@ -145,7 +144,7 @@ impl<'j> Job<'j> {
             logical_type: logical_type.map(|name| name.into_owned()),
         };
         self.accept(loss, Some(object.name()))?;
-        // Only where one storage element is one value has the shape any meaning without the type.
+        // Without the logical type the shape is only right if one storage element is one value.
         let object = object.object();
         let data = object.component("data");
         let stored = data.and_then(|data| data.blob.decoded_len);
@@ -153,7 +152,7 @@ impl<'j> Job<'j> {
         Ok(from_types(dtype, None).filter(|_| stored.is_some() && stored == plain))
     }
 
-    /// Accepts as losses what an object has beside its values and the attributes `known`.
+    /// Accepts as losses everything of an object except its values and the attributes `known`.
     ///
     /// # Errors
     ///
@@ -219,8 +218,8 @@ impl<'j> Job<'j> {
         self.fields(extra, None)
     }
 
-    /// Returns what is written of an object. If that is nothing, the object is left out, and the
-    /// last warning, which is the reason, says so.
+    /// Returns `written`. If it is `None`, the object is left out, which is added to the last
+    /// warning, the reason.
     pub fn kept<T>(&mut self, incoming: &Incoming<'_>, written: Option<T>) -> Option<T> {
         if written.is_none() {
             let name = incoming.tensor.name();

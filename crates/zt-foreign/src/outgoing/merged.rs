@@ -4,10 +4,10 @@ use std::path::Path;
 
 use zt::{Attributes, Registry, Tensor, Value};
 
-/// All objects of all inputs, and what the inputs say of themselves.
+/// All objects of all inputs, and the attributes of the files.
 #[derive(Debug)]
 pub struct Merged<'i> {
-    /// Input by input, each in the order of its data.
+    /// The objects, input by input, each in the order of its data.
     pub objects: Vec<Incoming<'i>>,
     /// The attributes of all files; `None` if no input has any.
     pub attributes: Option<Attributes>,
@@ -20,7 +20,7 @@ pub struct Merged<'i> {
 pub struct Incoming<'i> {
     /// The object.
     pub tensor: Tensor<'i>,
-    /// The formats that its input was opened with.
+    /// The formats with which its input was opened.
     pub registry: &'i Registry,
     /// The path of its input.
     pub path: Option<&'i Path>,

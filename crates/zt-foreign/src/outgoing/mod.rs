@@ -1,11 +1,11 @@
-//! The way out: objects of any inputs on their way into a file of one kind.
+//! Writing: objects of any inputs on their way into a file of one kind.
 //!
 //! ```text
 //! Merged -> Incoming -> Outgoing (its treatment: keep, cast, decode) -> Sink, or a zt::Writer
 //!                       Job (options, losses, summary)                  Shares (equal bytes once)
 //! ```
 //!
-//! Holds what every writer of a kind needs, and knows no kind. It must not open files.
+//! Has what the writers of all kinds need, knows no kind, and opens no files.
 
 mod job;
 mod loss;

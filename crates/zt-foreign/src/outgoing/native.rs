@@ -1,4 +1,4 @@
-//! An object on its way into a `.zt` file: its components, its dense value, or planes of it.
+//! Writes an object to a `.zt` file: its components, its dense value, or planes of that value.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -11,8 +11,7 @@ use super::object::{DATA, Outgoing, Treatment};
 use super::shares::{Search, Seen, Shares, Unit, Written};
 
 impl<'i> Outgoing<'i> {
-    /// Writes the object to a `.zt` file, sharing what `shares` finds there already: all of its
-    /// components together.
+    /// Writes the object to a `.zt` file. Components that `shares` finds in the file are shared.
     pub fn write_to(
         &self,
         writer: &mut zt::Writer<'_>,
@@ -39,7 +38,7 @@ impl<'i> Outgoing<'i> {
                 self.write_decoded(cast, out, progress)
             })?;
         } else {
-            // In the order of their data: a `.zt` comes out as it went in.
+            // In the order of their data, so that a `.zt` file keeps its order.
             let mut components: Vec<_> = object.components.iter().collect();
             components.sort_by_key(|(_, component)| component.blob.span.offset());
             for (role, component) in components {
@@ -59,7 +58,7 @@ impl<'i> Outgoing<'i> {
         Ok(total)
     }
 
-    /// What is written of a component, or of the value.
+    /// The unit of a component, or of the dense value.
     fn unit(&self, role: &'i str, is_split: bool) -> Unit<'i> {
         Unit {
             tensor: self.tensor,
@@ -72,8 +71,8 @@ impl<'i> Outgoing<'i> {
         }
     }
 
-    /// Ends a component with the bytes that `write` writes, or with the blob of those that are the
-    /// same.
+    /// Ends a component: with the blob of an equal one that was written before, or with the bytes that
+    /// `write` writes.
     fn store(
         &self,
         mut component: ComponentWriter<'_, '_, '_>,
@@ -97,8 +96,8 @@ impl<'i> Outgoing<'i> {
         Ok(written)
     }
 
-    /// How the object is written as planes, and the bytes of its values; `None` where the writer
-    /// writes none, and where planes have no place for something that the object has.
+    /// The codec of the object's planes, and the bytes of its values. `None` if the writer writes no
+    /// planes, or if planes cannot represent the object.
     fn codec(&self, writer: &zt::Writer<'_>) -> Option<(PlaneCodec, u64)> {
         let (dtype, logical_type) = self.dense_type()?;
         let object = self.object();
@@ -115,7 +114,7 @@ impl<'i> Outgoing<'i> {
         Some((codec, dense_byte_len(shape, value_len)?))
     }
 
-    /// Writes the values of a plain array as planes, with a pass over the values for each.
+    /// Writes the values of a plain array as planes, with one pass over the values per plane.
     fn write_planes(
         &self,
         writer: &mut zt::Writer<'_>,
@@ -124,7 +123,7 @@ impl<'i> Outgoing<'i> {
         shares: &mut Shares<'i>,
         progress: Option<Progress<'_>>,
     ) -> Result<Written> {
-        /// Values that cost more to make than to read are kept, up to here.
+        /// The most bytes of values that are kept in memory because they are not only read.
         const KEPT: u64 = 64 << 20;
         let object = self.object();
         let mut out = writer.begin(self.name(), &object.shape, Planes::FORMAT)?;
@@ -145,7 +144,7 @@ impl<'i> Outgoing<'i> {
         let is_raw = |(_, component): &(_, Component)| component.blob.encoding == Encoding::Raw;
         let is_kept = match self.treatment {
             Treatment::Keep if object.components.iter().all(is_raw) => false,
-            // Made in memory anew for each pass otherwise.
+            // Otherwise each pass would decode the value again.
             Treatment::Decode(_) if !self.is_planes() => true,
             _ => byte_len <= KEPT,
         };
@@ -185,7 +184,7 @@ impl<'i> Outgoing<'i> {
     }
 }
 
-/// Reports what is shared as done.
+/// Reports shared bytes as done.
 fn skip(seen: &Seen<'_>, shares: &mut Shares<'_>, progress: Option<Progress<'_>>) -> Result<()> {
     let byte_len = seen.written.byte_len;
     shares.byte_len += byte_len;

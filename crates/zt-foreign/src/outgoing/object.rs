@@ -13,7 +13,7 @@ use super::Incoming;
 /// The component with the values of a plain array.
 pub(super) const DATA: &str = "data";
 
-/// An object and what becomes of it.
+/// An object, and how it is written.
 pub struct Outgoing<'i> {
     /// The object in its input.
     pub tensor: Tensor<'i>,
@@ -22,14 +22,15 @@ pub struct Outgoing<'i> {
     pub(super) treatment: Treatment,
 }
 
-/// What becomes of an object.
+/// How an object is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Treatment {
-    /// Its components as they are.
+    /// Its components are copied.
     Keep,
-    /// Its component `data`, cast piece by piece; others as they are.
+    /// Its component `data` is cast piece by piece, the others are copied.
     Cast(DType),
-    /// Its dense value, which is made in memory but for planes, and cast where that is wished.
+    /// Its dense value is written, and cast to the dtype if there is one. Planes are streamed; any
+    /// other dense value is made in memory.
     Decode(Option<DType>),
 }
 
@@ -42,29 +43,25 @@ impl<'i> Outgoing<'i> {
             path: incoming.path,
             treatment: Treatment::Keep,
         };
-        // Planes are values stored in another way: they are cast as dense objects are.
-        let stored = match this.is_planes() {
-            true => this.decoded_type(),
-            false => this.plain_type(),
+        // Planes are dense values in another byte order, and are cast as dense objects are.
+        let (stored, treatment): (_, fn(DType) -> Treatment) = if this.is_planes() {
+            (this.decoded_type(), |dtype| Treatment::Decode(Some(dtype)))
+        } else {
+            (this.plain_type(), Treatment::Cast)
         };
         if let Some(dtype) = stored.and_then(|stored| this.cast_of(&stored, dtype)) {
-            this.treatment = match this.is_planes() {
-                true => Treatment::Decode(Some(dtype)),
-                false => Treatment::Cast(dtype),
-            };
+            this.treatment = treatment(dtype);
         }
         this
     }
 
-    /// The object's dense value instead of itself; `false` where it has none, and stays as it is.
+    /// Writes the object's dense value in its place. Returns `false` if it has none.
     pub fn decode(&mut self, dtype: Option<DType>) -> bool {
-        match self.decoded_type() {
-            Some(value) => {
-                self.treatment = Treatment::Decode(self.cast_of(&value, dtype));
-                true
-            }
-            None => false,
-        }
+        let Some(value) = self.decoded_type() else {
+            return false;
+        };
+        self.treatment = Treatment::Decode(self.cast_of(&value, dtype));
+        true
     }
 
     /// Its name.
@@ -73,7 +70,7 @@ impl<'i> Outgoing<'i> {
         self.tensor.name()
     }
 
-    /// What the manifest of its input has about it.
+    /// Its entry in the manifest of its input.
     #[must_use]
     pub fn object(&self) -> &'i Object {
         self.tensor.object()
@@ -85,7 +82,7 @@ impl<'i> Outgoing<'i> {
         self.tensor.format() == "dense" && self.tensor.fault().is_none()
     }
 
-    /// Whether it is a dense object in all but the order of its bytes.
+    /// Whether it is a dense value whose bytes are stored as planes.
     pub fn is_planes(&self) -> bool {
         self.tensor.format() == Planes::FORMAT && self.tensor.fault().is_none()
     }
@@ -95,13 +92,13 @@ impl<'i> Outgoing<'i> {
         self.is_dense() || self.decoded_type().is_some()
     }
 
-    /// Whether it is its dense value that is written.
+    /// Whether its dense value is written in its place.
     pub const fn is_decoded(&self) -> bool {
         matches!(self.treatment, Treatment::Decode(_))
     }
 
-    /// Its components, and whether its values are made of them; those of a format that nobody knows
-    /// are in `data`, if anywhere.
+    /// Its components, each with whether the values are made of it. Only `data` is, if the format is
+    /// unknown.
     pub fn components(&self) -> impl Iterator<Item = (&'i str, &'i Component, bool)> {
         let object = self.object();
         let (format, signature) = (self.registry.format(&object.format), Signature::of(object));
@@ -119,7 +116,7 @@ impl<'i> Outgoing<'i> {
         }
     }
 
-    /// The attributes that it is written with. Parameters of a format go with the format.
+    /// The attributes that it is written with. A dense value has no parameters of a format.
     pub fn attributes(&self) -> Option<Attributes> {
         let mut attributes = self.object().attributes.clone();
         if let (Treatment::Decode(_), Some(map)) = (self.treatment, &mut attributes) {
@@ -134,8 +131,8 @@ impl<'i> Outgoing<'i> {
         attributes
     }
 
-    /// The dtype and the logical type of its values, as they are written; `None` for an object
-    /// that is written as something else than a plain array.
+    /// The dtype and the logical type that its values are written with; `None` for an object that is
+    /// not written as a plain array.
     pub fn dense_type(&self) -> Option<(DType, Option<Text>)> {
         match self.treatment {
             Treatment::Keep => self.plain_type(),
@@ -144,7 +141,7 @@ impl<'i> Outgoing<'i> {
         }
     }
 
-    /// What a component is cast to.
+    /// The dtype that a component is cast to.
     pub(super) fn cast_of_role(&self, role: &str) -> Option<DType> {
         match self.treatment {
             Treatment::Cast(dtype) if role == DATA => Some(dtype),
@@ -169,7 +166,7 @@ impl<'i> Outgoing<'i> {
         format.dense_type(&Signature::of(object), self.registry)
     }
 
-    /// What values of type `stored` are cast to, where `wished` is for them and changes anything.
+    /// The dtype that values are cast to: `wished`, if the values are floating-point and it differs.
     fn cast_of(
         &self,
         (dtype, logical_type): &(DType, Option<Text>),

@@ -16,28 +16,27 @@ pub struct ConvertOptions<'p> {
     /// Whether sparse, quantized and other objects are written as their dense values. Each such
     /// value is made in memory.
     pub dense: bool,
-    /// What floating-point values of dense objects, FP8 among them, are cast to: f64, f32, f16 or
-    /// bf16, rounded once, to nearest, ties to even. Values of other types stay as they are. A finite
-    /// value that becomes infinite is a loss.
+    /// The dtype that floating-point values of dense objects, FP8 included, are cast to: f64, f32, f16
+    /// or bf16. Values are rounded once, to nearest, ties to even; values of other types are kept. A
+    /// finite value that becomes infinite is a loss.
     pub dtype: Option<DType>,
     /// Whether a loss is a warning and not an error.
     ///
     /// An object is written as far as the target can represent it: its dense value without its
-    /// layout, its storage type without its logical type. An object that the target cannot represent
-    /// at all is left out. So is an object that is at fault in its input; to find these, the inputs
-    /// are verified first. If an input has something twice, the first is taken, or the one that the
-    /// index lists.
+    /// format, its storage type without its logical type. An object that the target cannot represent
+    /// at all is left out. So is a damaged object; the inputs are verified first to find these. Of
+    /// duplicates in an input, the first is taken, or the one that the index lists.
     pub lossy: bool,
-    /// Whether components of the same bytes are stored once in a `.zt` file: tied weights, whatever
-    /// their names, dtypes and inputs. Copies are looked for from 4 KiB on, and compared byte for
-    /// byte. On by default.
+    /// Whether components with the same bytes are stored once in a `.zt` file, such as tied weights.
+    /// Names, dtypes and inputs may differ. Copies of at least 4 KiB are compared byte for byte. On
+    /// by default.
     pub deduplicate: bool,
-    /// Told of bytes of values as they are written.
+    /// Called with the number of bytes of values as they are written.
     pub progress: Option<Progress<'p>>,
 }
 
 impl<'p> ConvertOptions<'p> {
-    /// To `target`, with nothing changed and nothing lost.
+    /// A conversion to `target` that changes and loses nothing.
     #[must_use]
     pub fn new(target: Kind) -> Self {
         ConvertOptions {
@@ -65,7 +64,7 @@ impl<'p> ConvertOptions<'p> {
         self
     }
 
-    /// Sets what floating-point values are cast to.
+    /// Sets the dtype that floating-point values are cast to.
     #[must_use]
     pub fn dtype(mut self, dtype: impl Into<Option<DType>>) -> Self {
         self.dtype = dtype.into();
@@ -86,7 +85,7 @@ impl<'p> ConvertOptions<'p> {
         self
     }
 
-    /// Sets what is told of bytes of values as they are written.
+    /// Sets the function that is called with the number of bytes as they are written.
     #[must_use]
     pub fn progress(mut self, progress: Progress<'p>) -> Self {
         self.progress = Some(progress);
@@ -115,13 +114,13 @@ pub struct Summary {
     pub objects: u64,
     /// Bytes of their values, before compression.
     pub bytes: u64,
-    /// Bytes of values that share the blob of others, and were not written again.
+    /// Bytes of values that share a blob and were not written again.
     pub shared: u64,
     /// Bytes of the output.
     pub byte_len: u64,
-    /// Names of objects that were left out, if losses are allowed. Each is in a warning, too.
+    /// Names of objects that were left out, if losses are allowed. Each has a warning too.
     pub left_out: Vec<String>,
-    /// The warnings of the inputs, each with its code; what was lost, if that was allowed, with the
-    /// code `lossy`; and that writing a kind is an experiment, with the code `experimental`.
+    /// The warnings of the inputs; a warning with code `lossy` for each loss that was allowed; and
+    /// one with code `experimental` for a kind whose writer is an experiment.
     pub warnings: Vec<Warning>,
 }

@@ -3,23 +3,23 @@
 use zt::formats::Result;
 use zt::{Bytes, DType, Elements, Registry};
 
-/// Values that are looked at together. Only where one of them has become infinite, which few ever
-/// do, is it asked what they were.
+/// Values that are counted together. Only if one of them is infinite are the values before the cast
+/// looked at.
 const CHUNK: usize = 4096;
 
-/// How many values of a cast have become infinite that were not.
+/// The finite values that a cast has made infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overflow {
-    /// What they were cast to.
+    /// The dtype of the cast.
     pub dtype: DType,
-    /// Values that were finite and became infinite.
+    /// The number of values that were finite and became infinite.
     pub infinite: u64,
-    /// How many were cast.
+    /// The number of values that were cast.
     pub values: u64,
 }
 
 impl Overflow {
-    /// Of a cast to `dtype` that has not begun.
+    /// A cast to `dtype` that has not begun.
     pub const fn none(dtype: DType) -> Self {
         Overflow {
             dtype,
@@ -28,7 +28,7 @@ impl Overflow {
         }
     }
 
-    /// Counts what has become of the values of `source`, of which `cast` are the bytes.
+    /// Counts the values of `source` that are infinite in `cast`, the bytes that they were cast to.
     ///
     /// # Errors
     ///
@@ -37,7 +37,7 @@ impl Overflow {
         let width = self.dtype.byte_len();
         let count = cast.len() / width;
         self.values = self.values.saturating_add(count as u64);
-        // As many values as were cast, each of as many bytes.
+        // The bytes of a value before the cast.
         let value_len = source.bytes.len().checked_div(count).unwrap_or(0).max(1);
         let chunks = source.bytes.chunks(CHUNK.saturating_mul(value_len));
         for (source_bytes, cast) in chunks.zip(cast.chunks(CHUNK.saturating_mul(width))) {
@@ -50,7 +50,7 @@ impl Overflow {
                 logical_type: source.logical_type.clone(),
                 bytes: Bytes::Borrowed(source_bytes),
             };
-            // Which holds every value of every type exactly.
+            // f64 represents every value of every type exactly.
             let wide = chunk.to_dtype(DType::F64, registry)?;
             let before = infinities(DType::F64, &wide.bytes);
             self.infinite = self
@@ -60,14 +60,14 @@ impl Overflow {
         Ok(())
     }
 
-    /// What there is to say, if there is anything.
+    /// This, if a value became infinite.
     pub fn found(self) -> Option<Self> {
         (self.infinite > 0).then_some(self)
     }
 }
 
-/// How many of these values, at most [`CHUNK`], are infinite. Counted in integers of their own width,
-/// which takes a fifth of the time and next to none beside the cast.
+/// The number of infinite values, of at most [`CHUNK`]. Counts in integers of the values' width take
+/// a fifth of the time.
 fn infinities(dtype: DType, bytes: &[u8]) -> u64 {
     let of_16 = |infinity: u16| {
         let values = bytes.as_chunks().0.iter();

@@ -1,7 +1,7 @@
-//! Which components of the inputs are equal: each is stored once.
+//! Finds equal components of the inputs, so that each is stored once.
 //!
-//! Two names for one range of bytes cost nothing to find. Copies are compared byte for byte, where
-//! length and first bytes are equal; a hash never decides, and memory is two pieces.
+//! Two names for one range of bytes are found without reading. Copies with the same length and the
+//! same first bytes are compared byte for byte, in two pieces of memory; a hash never decides.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,34 +11,32 @@ use zt::{Component, DType, Tensor};
 use super::object::Treatment;
 use super::{Incoming, Overflow};
 
-/// Copies of fewer bytes are not looked for: 100,000 of them would take longer to look at than to
-/// write.
+/// Copies of fewer bytes are not looked for, because writing 100,000 of them is faster.
 const LEAST: u64 = 4 << 10;
 
-/// First bytes that say which components are worth comparing.
+/// Components are compared if so many first bytes are equal.
 const SAMPLE: u64 = 64 << 10;
 
 /// Bytes that are compared at a time.
 const PIECE: usize = 256 << 10;
 
-/// Components of the same first bytes that one is compared with, and of the same place in
-/// different files: bounds for inputs that are made to be compared for ever.
+/// The most components with the same first bytes, and at the same place in different files, that one
+/// is compared with. They bound the time for hostile inputs.
 const MOST_COMPARED: usize = 4;
 const MOST_PLACED: usize = 64;
 
-/// Bytes that are written: of which component, and what becomes of them.
+/// Bytes that are written: a component, or a dense value, and how it is written.
 #[derive(Debug, Clone, Copy)]
 pub struct Unit<'i> {
     pub tensor: Tensor<'i>,
-    /// The component that they are made of, and as which they are written; where a value is
-    /// decoded, all components and `data`.
+    /// The role of the component; `data` for a dense value, which is made of all components.
     pub role: &'i str,
     pub treatment: Treatment,
-    /// Whether they become planes.
+    /// Whether it is written as planes.
     pub is_split: bool,
 }
 
-/// What writing a unit, or all of an object, came to.
+/// The result of writing a unit or a whole object.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Written {
     /// Bytes of its values, before compression.
@@ -54,20 +52,20 @@ pub struct Seen<'i> {
     pub written: Written,
 }
 
-/// What a search for an equal unit has given.
+/// The result of a search for an equal unit.
 pub enum Search<'i> {
     Found(Seen<'i>),
     Missing(Missing<'i>),
 }
 
-/// A unit that is to be written, and where later ones look for it.
+/// A unit that must be written, and the keys by which later ones find it.
 pub struct Missing<'i> {
     unit: Unit<'i>,
     place: Option<Place>,
     content: Option<Content>,
 }
 
-/// Where a unit's bytes are, in whichever file.
+/// The place of a unit's bytes in some file.
 #[derive(PartialEq, Eq, Hash)]
 struct Place {
     offset: u64,
@@ -76,27 +74,27 @@ struct Place {
     is_split: bool,
 }
 
-/// What equal contents have in common.
+/// A key that equal contents share.
 #[derive(PartialEq, Eq, Hash)]
 struct Content {
     byte_len: u64,
     sample: u64,
 }
 
-/// All that was written so far. By default, nothing is looked for.
+/// All units that were written so far. The default finds nothing.
 #[derive(Default)]
 pub struct Shares<'i> {
     is_on: bool,
     by_place: HashMap<Place, Vec<Seen<'i>>>,
     by_content: HashMap<Content, Vec<Seen<'i>>>,
-    /// How many components have so many bytes: what is alone is not looked at.
+    /// The number of components by length. A component with a unique length has no copy.
     lengths: HashMap<u64, usize>,
-    /// Bytes of values that were not written, because they are there already.
+    /// Bytes of values that were shared and not written.
     pub byte_len: u64,
 }
 
 impl<'i> Shares<'i> {
-    /// Looks for all that is worth it.
+    /// Finds equal components of `objects`.
     pub fn new(objects: &[Incoming<'i>]) -> Self {
         let mut shares = Shares {
             is_on: true,
@@ -112,7 +110,7 @@ impl<'i> Shares<'i> {
         shares
     }
 
-    /// A unit that was written before and is the same bytes.
+    /// Searches for a unit with the same bytes that was written before.
     pub fn search(&self, unit: Unit<'i>) -> Search<'i> {
         let place = unit.place().filter(|_| self.is_on);
         let seen = place.as_ref().and_then(|place| self.by_place.get(place));
@@ -148,8 +146,8 @@ impl<'i> Shares<'i> {
         }
     }
 
-    /// `None` where it is not worth looking for copies, or what is there cannot be read: whoever
-    /// writes it will say so.
+    /// `None` if copies are not looked for, or if the component cannot be read: writing it reports
+    /// the error.
     fn content(&self, unit: &Unit<'_>) -> Option<Content> {
         let component = unit.component()?;
         let byte_len = component.blob.decoded_len?;
@@ -185,7 +183,7 @@ impl<'i> Unit<'i> {
         })
     }
 
-    /// Whether the same becomes of both, and of what is `equal`.
+    /// Whether both are written in the same way, from components that are `equal`.
     fn is_alike(
         &self,
         other: &Unit<'_>,
@@ -198,10 +196,10 @@ impl<'i> Unit<'i> {
         if !matches!(self.treatment, Treatment::Decode(_)) {
             let types_matter = self.is_split || self.treatment != Treatment::Keep;
             let alike = self.component().zip(other.component());
-            return alike.is_some_and(|(a, b)| match types_matter {
-                true => is_of_type(a, b),
-                // What was not written as bools may be none.
-                false => (a.dtype == Some(DType::Bool)) == (b.dtype == Some(DType::Bool)),
+            let is_bool = |it: &Component| it.dtype == Some(DType::Bool);
+            return alike.is_some_and(|(a, b)| {
+                // Bytes that are shared with a bool must have been checked as bools.
+                is_of_type(a, b) || !types_matter && is_bool(a) == is_bool(b)
             }) && equal(&self.tensor, self.role, &other.tensor, other.role);
         }
         let mut pairs = a.components.iter().zip(&b.components);
@@ -225,14 +223,14 @@ fn has_blob_of(a: &Tensor<'_>, role: &str, b: &Tensor<'_>, other: &str) -> bool 
     a.has_blob_of(role, b, other).unwrap_or(false)
 }
 
-/// What cannot be read is equal to nothing: whoever writes it says why.
+/// A component that cannot be read is equal to none: writing it reports the error.
 fn has_content_of(a: &Tensor<'_>, role: &str, b: &Tensor<'_>, other: &str) -> bool {
     let (Ok(mut a), Ok(mut b)) = (a.reader(role), b.reader(other)) else {
         return false;
     };
     let (mut this, mut that) = (vec![0; PIECE], vec![0; PIECE]);
     loop {
-        // Pieces are full, but for the last: lengths differ where contents end.
+        // Every piece but the last is full, so lengths differ only at the end.
         let (Ok(len), Ok(other_len)) = (a.read(&mut this), b.read(&mut that)) else {
             return false;
         };

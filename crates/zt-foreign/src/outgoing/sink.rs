@@ -1,8 +1,8 @@
-//! Where a file is written to.
+//! The sink that a file is written to.
 
 use std::io::{self, BufWriter, Write};
 
-/// What a file is written to: buffered, and counted.
+/// A buffered sink that counts its bytes.
 pub struct Sink<'s> {
     out: BufWriter<Box<dyn Write + Send + 's>>,
     byte_len: u64,

@@ -1,4 +1,4 @@
-//! The values of an object as a stream of bytes: read piece by piece, cast, and written.
+//! Streams the values of an object: reads them piece by piece, casts them, and writes them.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::Fault;
 /// Bytes that are read, cast and written at a time.
 const PIECE: usize = 1 << 20;
 
-/// The same for planes, which all cores put together: a mebi of elements for each.
+/// The same for planes, which all cores join.
 const LONG_PIECE: usize = 16 << 20;
 
 impl Outgoing<'_> {
@@ -25,7 +25,7 @@ impl Outgoing<'_> {
     ///
     /// # Errors
     ///
-    /// What is wrong with the object; an error of `out`; code `interrupted`.
+    /// The fault of the object; an error of `out`; code `interrupted`.
     pub fn write_values(
         &self,
         byte_len: u64,
@@ -56,8 +56,7 @@ impl Outgoing<'_> {
         self.expect_len(byte_len, written)
     }
 
-    /// Lengths were checked when the file was opened. Only a foreign format gives another number
-    /// of bytes.
+    /// Lengths were checked when the file was opened, so only a user's format can break this.
     fn expect_len(&self, expected: u64, written: Written) -> Result<Option<Overflow>> {
         let found = written.byte_len;
         if found != expected {
@@ -132,9 +131,9 @@ struct Stream<'s, 'i> {
     /// The type that is read.
     dtype: DType,
     logical_type: Option<Text>,
-    /// The type that is written, if that is another one.
+    /// The cast, if there is one.
     overflow: Option<Overflow>,
-    /// Bytes so far.
+    /// Bytes read and written so far.
     read: u64,
     written: u64,
     out: &'s mut (dyn Write + Send),
@@ -143,9 +142,9 @@ struct Stream<'s, 'i> {
 
 /// Why a stream ended early.
 enum End {
-    /// The object is at fault, or its file.
+    /// A fault of the object or its file.
     Input(Error),
-    /// The output is at fault, or the work was interrupted.
+    /// A fault of the output, or an interruption.
     Output(Error),
 }
 
@@ -166,7 +165,7 @@ impl End {
 
 impl Stream<'_, '_> {
     /// Bytes to read at a time, of `byte_len` in all. A piece ends where a value ends, so that it
-    /// can be cast alone. It is no longer than necessary: most of many objects are small.
+    /// can be cast alone. Small objects get a short buffer.
     fn piece_len(&self, byte_len: Option<u64>, most: usize) -> usize {
         let registry = self.object.registry;
         let known = registry.value_len(self.dtype, self.logical_type.as_deref());
@@ -194,7 +193,7 @@ impl Stream<'_, '_> {
         progress.report(piece.len() as u64).map_err(End::Output)
     }
 
-    /// Checks bools, for every kind of file: no output has values that its own reader refuses.
+    /// Checks bools, so that no output has values that its own reader refuses, and casts.
     fn convert<'p>(&mut self, piece: &'p [u8]) -> Result<Bytes<'p>> {
         let blame = |error: zt::formats::Error| Error::from(error.with_role(self.role.to_owned()));
         if self.dtype == DType::Bool {
@@ -220,5 +219,13 @@ impl Stream<'_, '_> {
             byte_len: self.written,
             overflow: self.overflow.and_then(Overflow::found),
         }
+    }
+}
+
+/// Reports bytes as done.
+pub(super) fn report(progress: Option<Progress<'_>>, byte_len: u64) -> Result<()> {
+    match progress.map(|progress| progress(byte_len)) {
+        Some(std::ops::ControlFlow::Break(())) => Err(Fault::Interrupted.into()),
+        _ => Ok(()),
     }
 }

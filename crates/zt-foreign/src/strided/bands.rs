@@ -1,4 +1,4 @@
-//! Bands that are held while they are being read.
+//! The bands that are held while they are read.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;
@@ -7,18 +7,18 @@ use std::thread::{self, ThreadId};
 
 use super::cut::BANDS;
 
-/// Bands that a thread keeps whatever their bytes: it may be comparing two views. Were it one, each
-/// piece of them would be a pass over all that comes before it.
-const OF_A_THREAD: usize = 2;
+/// Bands that a thread keeps whatever their length, because it may compare two views. With one band,
+/// every piece would be gathered again.
+const PER_THREAD: usize = 2;
 
-/// The bands of a file's views that are being read.
+/// The bands that are being read, of all views of a file.
 #[derive(Clone, Default)]
 pub struct Bands(Arc<Mutex<Held>>);
 
 #[derive(Default)]
 struct Held {
     ids: u64,
-    /// The last one used at the end.
+    /// From the least to the most recently used.
     slots: Vec<Entry>,
 }
 
@@ -36,28 +36,28 @@ pub(super) type Key = (u64, u64);
 #[derive(Default)]
 struct Slot {
     bytes: Mutex<Option<Vec<u8>>>,
-    /// The bytes before it have been read, each after those before it.
+    /// All bytes before this one have been read, in order.
     read_to: Mutex<u64>,
 }
 
-/// Bands that are held at a time: one for every thread that may read.
+/// The most bands that are held at a time: one for every thread that may read.
 pub(super) fn slots() -> usize {
-    // Asked once: the answer takes a look at several files.
+    // Asked once, because the answer reads several files.
     static THREADS: OnceLock<usize> = OnceLock::new();
     let ask = || std::thread::available_parallelism().map_or(4, |threads| threads.get().max(4));
     *THREADS.get_or_init(ask)
 }
 
 impl Bands {
-    /// A number that no other view of the file has: the first half of the keys of its bands.
+    /// A number that no other view of the file has, for the keys of a view's bands.
     pub fn next_id(&self) -> u64 {
         let mut held = lock(&self.0);
         held.ids = held.ids.saturating_add(1);
         held.ids
     }
 
-    /// Copies the bytes from `skip` on out of a band of `byte_len` bytes, which whoever comes first
-    /// has to `make`; how many there were, up to all of `out`.
+    /// Copies bytes from `skip` on out of a band of `byte_len` bytes. The first caller makes the band
+    /// with `make`. Returns the number of bytes, up to all of `out`.
     pub fn copy(
         &self,
         key: Key,
@@ -113,7 +113,7 @@ impl Bands {
 }
 
 impl Slot {
-    /// Looks at the bytes, which whoever comes first has to `make`; others wait for them.
+    /// Looks at the bytes. The first caller makes them, and others wait for them.
     fn with<T>(
         &self,
         make: impl FnOnce() -> io::Result<Vec<u8>>,
@@ -127,7 +127,7 @@ impl Slot {
         Ok(look(bytes.insert(made)))
     }
 
-    /// How far it has been read in order, after `len` bytes from `skip` on.
+    /// How far the band has been read in order, including these `len` bytes from `skip` on.
     fn read_to_after(&self, skip: u64, len: u64) -> u64 {
         let mut read_to = lock(&self.read_to);
         if skip <= *read_to {
@@ -137,15 +137,15 @@ impl Slot {
     }
 }
 
-/// Drops what was not used for longest, where a thread begins a band. Bands that it has left, having
-/// read only a part of them, go first: those of other threads are being read.
+/// Drops the bands that were not used for longest, before a thread begins one. The thread's own go
+/// first, because other threads still read theirs.
 fn make_room(held: &mut Vec<Entry>, byte_len: u64, thread: ThreadId) {
     loop {
         let own = || held.iter().filter(|entry| entry.thread == thread);
         let bytes = own()
             .map(|entry| entry.byte_len)
             .fold(byte_len, u64::saturating_add);
-        let is_full = own().count() >= OF_A_THREAD && bytes > BANDS;
+        let is_full = own().count() >= PER_THREAD && bytes > BANDS;
         let oldest = held.iter().position(|entry| entry.thread == thread);
         match oldest.filter(|_| is_full) {
             Some(oldest) => drop(held.remove(oldest)),
@@ -157,7 +157,7 @@ fn make_room(held: &mut Vec<Entry>, byte_len: u64, thread: ThreadId) {
     }
 }
 
-/// What a panic left behind is whole: it is only ever replaced.
+/// A panic leaves a whole value, because values are only ever replaced.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// Whoever looks for equal values reads the first of them twice.
+    /// A search for equal values reads the first of them twice.
     #[test]
     fn a_band_is_made_once_for_a_sample_and_all_of_it() {
         let (bands, made) = (Bands::default(), Cell::new(0));
@@ -186,9 +186,9 @@ mod tests {
         assert!(bands.is_empty());
     }
 
-    /// Else each thread would have to make its band again for every piece.
+    /// Otherwise each thread would make its band again for every piece.
     #[test]
-    fn a_thread_keeps_two_large_bands_and_leaves_alone_those_of_others() {
+    fn a_thread_keeps_two_large_bands_and_drops_none_of_other_threads() {
         let bands = Bands::default();
         let begin = |id, byte_len| {
             let make = || Ok(vec![7; 8]);
@@ -208,7 +208,7 @@ mod tests {
         begin(5, 8);
         begin(6, 8);
         assert_eq!(held(), [9, 5, 6]);
-        // With these, as many bytes as there may be.
+        // Together they have exactly as many bytes as are allowed.
         begin(7, BANDS - 16);
         assert_eq!(held(), [9, 5, 6, 7]);
     }

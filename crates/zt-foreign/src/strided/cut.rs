@@ -3,21 +3,21 @@
 
 use super::bands::slots;
 
-/// Bytes of all bands that are held at a time, as long as they need not be smaller than [`BAND_MIN`].
+/// The bytes of all bands that are held at a time, unless a band would be smaller than [`BAND_MIN`].
 pub(super) const BANDS: u64 = 128 << 20;
 const BAND_MIN: u64 = 4 << 20;
-/// Of a band where bytes are fetched by position: runs of a column as long as can be.
+/// The most bytes of a band that is read by position. Long bands give long runs of a column.
 pub(super) const BAND_MAX: u64 = 32 << 20;
-/// Where bytes have to be made in order, a band is a pass over all of them.
+/// The bytes of a band of a sequential base: each band is a pass over all of its bytes.
 pub const SEQUENTIAL_BAND: u64 = 256 << 20;
 
-/// Bytes of a band where every thread may hold one.
+/// The bytes of a band if every thread may hold one.
 pub fn share() -> u64 {
     let share = BANDS.checked_div(slots() as u64);
     share.unwrap_or(BAND_MAX).clamp(BAND_MIN, BAND_MAX)
 }
 
-/// How elements are cut: each band is `rows` of one of the dimensions, and all of those within.
+/// How elements are cut into bands: each has `rows` of one dimension, and all inner dimensions.
 #[derive(Debug, Clone)]
 pub struct Cut {
     /// The dimension that is cut.
@@ -28,28 +28,30 @@ pub struct Cut {
     pub row: u64,
     /// Bytes of all rows.
     plane: u64,
-    /// Elements in the dimensions before that one, outermost first, and in it.
+    /// The counts of the outer dimensions, outermost first.
     outer: Vec<u64>,
+    /// Rows of the dimension that is cut.
     count: u64,
 }
 
-/// A part of the elements.
+/// One band of the elements.
 #[derive(Debug, Clone)]
 pub struct Band {
-    /// Its first byte, of those of all elements.
+    /// The offset of its first byte in the elements.
     pub start: u64,
     /// Its bytes.
     pub byte_len: u64,
-    /// Its rows; fewer than the others have in the last band.
+    /// Its rows. The last band may have fewer than the others.
     pub rows: u64,
-    /// Where it begins in the dimensions down to the one that is cut, outermost first.
+    /// The index of its first row, from the outermost dimension to the one that is cut.
     pub place: Vec<u64>,
 }
 
 impl Cut {
-    /// Bands of at most `room` bytes, where a row is no longer; `run` is the bytes of an element.
+    /// Bands of at most `room` bytes, or of one row if that is longer. `run` is the bytes of an
+    /// element.
     pub fn within(counts: &[u64], run: u64, room: u64) -> Self {
-        // From the innermost dimension outwards, as long as all of it fits.
+        // A row is as many inner dimensions as fit.
         let mut row = run;
         let mut axis = counts.len().saturating_sub(1);
         for (at, count) in counts.iter().enumerate().skip(1).rev() {
@@ -69,13 +71,13 @@ impl Cut {
         }
     }
 
-    /// The same with other rows.
+    /// The same cut with other rows per band.
     pub fn with_rows(self, rows: u64) -> Self {
         let rows = rows.clamp(1, self.count.max(1));
         Cut { rows, ..self }
     }
 
-    /// How many bands there are.
+    /// The number of bands.
     pub(super) fn bands(&self) -> u64 {
         let planes = self.outer.iter().copied().fold(1, u64::saturating_mul);
         planes.saturating_mul(self.count.div_ceil(self.rows.max(1)))

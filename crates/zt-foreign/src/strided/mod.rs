@@ -1,11 +1,10 @@
-//! Elements in another order than row-major, as a source that gives them row-major: arrays of
-//! Fortran, transposed and sliced views.
+//! Elements in another order than row-major, such as Fortran arrays and transposed or sliced views,
+//! as a source of the same elements in row-major order.
 //!
-//! Rows of such a view are scattered over its bytes, so it is gathered in *bands*: as many of the
-//! outermost rows as fit into a few megabytes are put together in one pass over the bytes, in the
-//! order in which these lie. Bands are kept while they are being read, a few at a time, for all
-//! views of a file together: memory does not grow with the views, nor with their size. A thread that
-//! goes on to another view leaves at most one large band behind.
+//! The rows of a view are scattered over its bytes. So the view is gathered in *bands*: one pass over
+//! the bytes, in their own order, collects as many outermost rows as fit into a few megabytes. The
+//! views of a file share a few bands, and a band is kept only while it is read. So memory grows
+//! neither with the number of views nor with their size.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod bands;
@@ -29,7 +28,7 @@ pub use step::{Place, Step};
 pub use view::View;
 use window::{Window, at_once};
 
-/// Runs from this length on are read one by one, straight to where they belong.
+/// Runs of at least this length are read one by one, without a band.
 const LONG_RUN: u64 = 4 << 10;
 
 /// The elements of a view in row-major order.
@@ -39,17 +38,17 @@ pub struct Strided {
     bands: Bands,
     id: u64,
     cut: Cut,
-    /// Runs are read one by one, straight to where they belong.
+    /// Whether runs are read one by one, without a band.
     is_direct: bool,
     check: Option<(Blob, OnceLock<()>)>,
 }
 
 impl Strided {
-    /// The elements of `view`, which lies within `base`. `bands` is shared by the views of a file.
+    /// The elements of `view`, which lies within `base`. The views of a file share `bands`.
     ///
     /// # Errors
     ///
-    /// Code `unsupported` where the base is made in order, and would be made again too often.
+    /// Code `unsupported` if the base is sequential and would be read again too often.
     pub fn new(base: Arc<dyn Source>, view: View, bands: &Bands) -> Result<Self> {
         let cut = view.cut(&*base);
         let mut is_direct = view.dimensions.is_empty() || view.run >= LONG_RUN;
@@ -73,8 +72,8 @@ impl Strided {
         })
     }
 
-    /// Compares the digest of `blob`, bytes of the base, before the last element is given out: the
-    /// elements have none in this order.
+    /// Checks the digest of `blob`, bytes of the base, before the last element is read. The elements
+    /// have no digest in row-major order.
     pub fn checked(mut self, blob: Blob) -> Self {
         self.check = Some((blob, OnceLock::new()));
         self
@@ -87,15 +86,15 @@ impl Strided {
         if is_right.get().is_some() {
             return Ok(());
         }
-        // Raw bytes exist: there is no limit on their number.
+        // The bytes are raw and exist, so the limits on decoding do not apply.
         let mut reader = BlobReader::new(&self.base, blob, &Limits::default())?;
         let mut piece = vec![0; 256 << 10];
         while reader.read(&mut piece)? > 0 {}
-        let _ = is_right.set(()); // Whoever was first found the same.
+        let _ = is_right.set(()); // Another thread may have set it to the same.
         Ok(())
     }
 
-    /// Copies from the band that holds `offset`; how many bytes.
+    /// Copies from the band that holds `offset`, and returns the number of bytes.
     fn copy(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
         let band = self.cut.locate(offset);
         let key = (self.id, band.start);
@@ -153,7 +152,7 @@ impl Strided {
         Ok(())
     }
 
-    /// Where in the base the run begins that holds the element byte `offset`.
+    /// The offset in the base of the run that holds the byte `offset` of the elements.
     fn run_at(&self, offset: u64) -> u64 {
         let mut index = offset.checked_div(self.view.run).unwrap_or(0);
         let mut at = self.view.offset;
@@ -191,7 +190,7 @@ impl Source for Strided {
 /// How often a band goes back in its base.
 fn restarts(view: &View, cut: &Cut) -> u64 {
     let mut steps = view.steps(cut, cut.rows);
-    // What is fetched at once is no step.
+    // Runs that are read together are no step.
     steps.pop_if(|inner| inner.count <= at_once(inner, view.run));
     let steps = steps.iter().map(|step| (step.count, step.from));
     order::restarts(steps, 0)
@@ -224,7 +223,7 @@ mod tests {
         }
     }
 
-    /// The same, the longest read of them and how many there were; they may be made in order.
+    /// Bytes that are not resident, the longest read, and the number of reads.
     struct Recorded {
         bytes: Positioned,
         longest: AtomicUsize,
@@ -265,7 +264,7 @@ mod tests {
             .collect()
     }
 
-    /// Element by element.
+    /// The elements, copied one by one.
     fn expected(bytes: &[u8], offset: u64, len: u64, shape: &[u64], strides: &[u64]) -> Vec<u8> {
         let count: u64 = shape.iter().product();
         let mut out = Vec::new();
@@ -299,7 +298,6 @@ mod tests {
         for source in sources {
             let (bands, is_sequential) = (Bands::default(), source.is_sequential());
             let strided = Strided::new(source, view.clone(), &bands).unwrap();
-            // Whoever reads it has to know, as of any source.
             assert_eq!(strided.is_sequential(), is_sequential);
             for piece in [expected.len().max(1), 700, 4096] {
                 let mut found = vec![0; expected.len()];
@@ -308,7 +306,7 @@ mod tests {
                 }
                 assert!(found == expected, "{shape:?} {strides:?} by {piece}");
             }
-            assert!(bands.is_empty(), "what is read is not kept");
+            assert!(bands.is_empty(), "bands are dropped once they are read");
         }
     }
 
@@ -328,9 +326,9 @@ mod tests {
         check(0, 4, &[3, 400_000], &[4, 12]);
     }
 
-    /// A column is all over its base: what is fetched at a time has a bound.
+    /// A column is scattered over its base, and one read has a bound.
     #[test]
-    fn a_column_does_not_take_its_base() {
+    fn reading_a_column_does_not_read_the_whole_base() {
         const WINDOW: usize = 256 << 10;
         for (shape, strides, is_sequential, most) in [
             (&[100][..], &[32 << 10][..], false, 8),
@@ -355,7 +353,7 @@ mod tests {
         }
     }
 
-    /// Three columns that are far from each other, of elements that are not.
+    /// Three columns that are far from each other, with elements that are near.
     #[test]
     fn a_column_of_near_elements_is_one_read() {
         let view = View::new(0, 8, &[1000, 3], &[256, 264 << 10]).unwrap();
@@ -367,7 +365,6 @@ mod tests {
         assert_eq!(base.reads.load(Ordering::Relaxed), 3);
     }
 
-    /// Columns, of whose rows each is so many bytes.
     #[test]
     fn bands_are_high_enough_for_a_cache_line_unless_they_are_long() {
         let cut = |row: u64, base: &dyn Source| {
@@ -376,14 +373,14 @@ mod tests {
             assert_eq!(cut.row, row);
             cut.rows
         };
-        // A band of what is resident has 1 MiB, and an element 4 of the 64 bytes.
+        // A band of resident bytes has 1 MiB, and an element has 4 of the 64 bytes of a cache line.
         assert_eq!(cut(512 << 10, &zt::Memory::new([0u8; 4])), 16);
-        // A share has at least 4 MiB, and 16 rows of that would be too many bytes.
+        // A share has at least 4 MiB, and 16 such rows would be too many bytes.
         let positioned = Positioned(vec![0; 4]);
         assert!(cut(4 << 20, &positioned) <= (32 << 20) / (4 << 20));
     }
 
-    /// So many bytes, of which none can be read.
+    /// A source that has a length but cannot be read.
     struct Made {
         byte_len: u64,
         is_sequential: bool,
@@ -403,9 +400,9 @@ mod tests {
         }
     }
 
-    /// A deflated base is begun again wherever a view goes back.
+    /// A deflated base is inflated again from its beginning wherever a view goes back.
     #[test]
-    fn what_would_be_made_again_too_often_is_refused() {
+    fn a_sequential_base_that_would_be_read_again_too_often_is_refused() {
         const GIB: u64 = 1 << 30;
         let fortran = |rows: u64| View::fortran(0, 4, &[rows, 1 << 14]).unwrap();
         let apart = |count: u64| {
@@ -443,14 +440,12 @@ mod tests {
                 let is_refused = is_sequential && !is_allowed;
                 let code = error.as_ref().map(zt::Error::code);
                 assert_eq!(code, is_refused.then_some("unsupported"), "{view:?}");
-                let said = error.map(|error| error.to_string()).unwrap_or_default();
-                assert_eq!(said.contains("begun again"), is_refused, "{said}");
             }
         }
     }
 
     #[test]
-    fn what_lies_in_order_is_a_span() {
+    fn a_view_that_is_row_major_is_a_span() {
         let plain = View::new(8, 4, &[2, 1, 3], &[12, 99, 4]).unwrap();
         assert_eq!(plain.as_span(), Span::new(8, 24));
         assert_eq!(
@@ -465,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_the_last_address_is_no_view() {
+    fn a_view_beyond_the_last_address_is_refused() {
         assert_eq!(View::new(0, 4, &[1 << 62, 2], &[4, 4]), None);
         assert_eq!(View::new(0, 4, &[2], &[u64::MAX]), None);
         assert_eq!(View::new(u64::MAX, 1, &[2], &[1]), None);
@@ -475,7 +470,7 @@ mod tests {
 
     #[test]
     fn the_digest_of_the_base_is_compared_at_the_end() {
-        // The second is longer than what is compared at a time.
+        // The second is longer than a piece.
         for columns in [3, 100_000] {
             let len = columns * 8;
             let base = bytes(len);

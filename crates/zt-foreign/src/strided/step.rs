@@ -1,16 +1,16 @@
-//! From elements that lie apart to elements that lie together.
+//! Copies elements that lie apart to where they lie together.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::Span;
 
-/// `count` times on: by `from` bytes in the base, by `to` in the band.
+/// A dimension: `count` elements that are `from` bytes apart in the base and `to` in the band.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// How often.
+    /// The number of elements.
     pub count: u64,
     /// Bytes from one element to the next in the base.
     pub from: u64,
-    /// The same in the band.
+    /// Bytes from one element to the next in the band.
     pub to: u64,
 }
 
@@ -21,7 +21,7 @@ impl Step {
         to: 0,
     };
 
-    /// The same in pieces of at most `count` each, in order.
+    /// Pieces of this step with at most `count` elements each, in order.
     pub(super) fn pieces(self, count: u64) -> impl Iterator<Item = Piece> {
         let count = count.max(1);
         (0..self.count.div_ceil(count)).map(move |piece| {
@@ -37,21 +37,21 @@ impl Step {
         })
     }
 
-    /// What all of it touches in the base, from `offset` on.
+    /// The span of all elements in the base, from `offset` on.
     pub(super) fn span(&self, offset: u64, run: u64) -> Span {
         let reach = self.from.saturating_mul(self.count.saturating_sub(1));
         Span::new(offset, reach.saturating_add(run)).unwrap_or_default()
     }
 }
 
-/// A part of a step, and how far behind its beginning it is in the base and in the band.
+/// A part of a step, and its offset from the step's beginning in the base and in the band.
 pub(super) struct Piece {
     pub(super) from: u64,
     pub(super) to: u64,
     pub(super) step: Step,
 }
 
-/// Counts through steps, the last the fastest.
+/// A position in several steps, which advances in the last step first.
 pub struct Place {
     steps: Vec<Step>,
     at: Vec<u64>,
@@ -73,7 +73,7 @@ impl Place {
         }
     }
 
-    /// Goes on to the next place; false behind the last.
+    /// Advances to the next place, and returns whether there is one.
     pub fn advance(&mut self) -> bool {
         for (step, at) in self.steps.iter().zip(&mut self.at).rev() {
             *at = at.saturating_add(1);
@@ -92,7 +92,7 @@ impl Place {
     }
 }
 
-/// Copies runs that lie `inner.from` apart to places that lie `inner.to` apart.
+/// Copies runs that are `inner.from` bytes apart to places that are `inner.to` bytes apart.
 pub(super) fn scatter(source: &[u8], target: &mut [u8], inner: &Step, run: u64) {
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let (from, run) = (size(inner.from), size(run));
@@ -117,7 +117,7 @@ pub(super) fn scatter(source: &[u8], target: &mut [u8], inner: &Step, run: u64) 
     }
 }
 
-/// As [`scatter`], of elements whose width the compiler knows.
+/// As [`scatter`], for elements with a width that the compiler knows.
 fn scatter_fixed<'t, const N: usize>(
     source: &[u8],
     targets: impl Iterator<Item = &'t mut [u8]>,

@@ -1,4 +1,4 @@
-//! Where the elements of a view are.
+//! The offsets of a view's elements.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::{Source, Span};
@@ -6,15 +6,15 @@ use zt::{Source, Span};
 use super::cut::{BAND_MAX, Band, Cut, SEQUENTIAL_BAND, share};
 use super::step::Step;
 
-/// Where bytes are resident, a band need only be so high that no cache line is fetched twice.
+/// The bytes of a band of resident bytes: enough that no cache line is fetched twice.
 const RESIDENT_BAND: u64 = 1 << 20;
 const CACHE_LINE: u64 = 64;
 
-/// A view of elements: where the first lies, and how far the others are apart.
+/// A view of elements: the offset of the first, and the distances to the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     pub(super) offset: u64,
-    /// Bytes that lie together: an element, or several that are neighbours in both orders.
+    /// Bytes that lie together: one element, or several that are neighbours in both orders.
     pub(super) run: u64,
     /// Outermost first; none of them is 1.
     pub(super) dimensions: Vec<Dimension>,
@@ -25,14 +25,14 @@ pub struct View {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dimension {
     pub(super) count: u64,
-    /// Bytes from one to the next.
+    /// Bytes from one element to the next.
     pub(super) stride: u64,
 }
 
 impl View {
-    /// Elements of `element_len` bytes, the first at `offset`, `strides` bytes apart; shape and
-    /// strides outermost first. `None` where a byte would lie behind 2^64, or where there are other
-    /// than as many strides as dimensions.
+    /// Elements of `element_len` bytes that begin at `offset` and are `strides` bytes apart. Shape and
+    /// strides are outermost first. `None` if a byte is beyond 2^64, or if the numbers of strides and
+    /// dimensions differ.
     pub fn new(offset: u64, element_len: u64, shape: &[u64], strides: &[u64]) -> Option<Self> {
         let elements = shape
             .iter()
@@ -53,7 +53,7 @@ impl View {
                 stride: *stride,
             };
             match dimensions.last_mut() {
-                // The outer one goes on where the inner one ends: they are one.
+                // The next outer row begins where the inner ones end: both are one dimension.
                 Some(outer) if Some(outer.stride) == stride.checked_mul(*count) => {
                     outer.count = outer.count.checked_mul(*count)?;
                     outer.stride = *stride;
@@ -77,7 +77,7 @@ impl View {
         })
     }
 
-    /// An array of Fortran: the first dimension is the innermost.
+    /// A Fortran array: its first dimension is the innermost.
     pub fn fortran(offset: u64, element_len: u64, shape: &[u64]) -> Option<Self> {
         let mut strides = Vec::with_capacity(shape.len());
         let mut stride = element_len;
@@ -88,12 +88,12 @@ impl View {
         View::new(offset, element_len, shape, &strides)
     }
 
-    /// How it is cut into bands of what its base gives.
+    /// The bands of this view in `base`.
     pub(super) fn cut(&self, base: &dyn Source) -> Cut {
-        let first = Span::new(self.offset, 1).unwrap_or_default();
+        let first = Span::new(self.offset, 1).and_then(|first| base.slice(first));
         let room = if base.is_sequential() {
             SEQUENTIAL_BAND
-        } else if base.slice(first).is_some() {
+        } else if first.is_some() {
             RESIDENT_BAND
         } else {
             share()
@@ -102,16 +102,15 @@ impl View {
         let cut = Cut::within(&counts, self.run, room);
         let line = CACHE_LINE.checked_div(self.run).unwrap_or(1);
         let high = cut.row.checked_mul(line);
-        match high.is_some_and(|bytes| bytes <= BAND_MAX) {
-            true => {
-                let rows = cut.rows.max(line);
-                cut.with_rows(rows)
-            }
-            false => cut,
+        if high.is_some_and(|bytes| bytes <= BAND_MAX) {
+            let rows = cut.rows.max(line);
+            cut.with_rows(rows)
+        } else {
+            cut
         }
     }
 
-    /// Where in the base the first element of a band is.
+    /// The offset in the base of a band's first element.
     pub(super) fn first_of(&self, band: &Band) -> u64 {
         let axes = band.place.iter().zip(&self.dimensions);
         axes.fold(self.offset, |first, (at, axis)| {
@@ -119,8 +118,8 @@ impl View {
         })
     }
 
-    /// The dimensions of a band of so many rows, as steps in the base and in the band; in the order in which
-    /// the bytes lie in the base.
+    /// The dimensions of a band of `rows`, as steps in the base and in the band, in the order of the
+    /// base's bytes.
     pub(super) fn steps(&self, cut: &Cut, rows: u64) -> Vec<Step> {
         let mut to = self.run;
         let mut steps = Vec::new();
@@ -143,7 +142,7 @@ impl View {
         steps
     }
 
-    /// Where its bytes are, if they lie in row-major order as they are.
+    /// The span of the elements, if they lie in row-major order.
     pub fn as_span(&self) -> Option<Span> {
         let is_plain = self.byte_len == 0 || self.dimensions.is_empty();
         is_plain
@@ -151,12 +150,12 @@ impl View {
             .flatten()
     }
 
-    /// Bytes of its elements.
+    /// The bytes of all elements.
     pub fn byte_len(&self) -> u64 {
         self.byte_len
     }
 
-    /// One past the last byte that it touches.
+    /// The offset after the last element.
     #[cfg(test)]
     pub fn end(&self) -> u64 {
         self.end

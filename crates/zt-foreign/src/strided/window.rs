@@ -1,4 +1,4 @@
-//! Bytes of a source that are fetched once for many elements.
+//! Bytes of a source that are read once for many elements.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;
@@ -7,24 +7,25 @@ use zt::{Source, Span};
 
 use super::step::Step;
 
-/// Bytes between two runs that are rather read than skipped, and how many are read at a time then:
-/// runs further apart are fetched one by one, because what lies between can be all of the base.
+/// Runs that are at most so far apart are read together. Others are read one by one, because the
+/// bytes between them can be the whole base.
 const GAP: u64 = 4 << 10;
+/// Bytes that are read at a time if runs are read together.
 const WINDOW: u64 = 256 << 10;
 
-/// The bytes of a base that are at hand.
+/// The bytes of a base that were read last.
 pub(super) struct Window<'s> {
     base: &'s dyn Source,
     /// Bytes of a run.
     run: u64,
-    /// How much is fetched where little lies between what is wanted.
+    /// The least bytes of a read; 0 if runs are read one by one.
     ahead: u64,
     span: Span,
     bytes: Vec<u8>,
 }
 
 impl<'s> Window<'s> {
-    /// For spans that `steps` lead to, in their order.
+    /// A window for the spans of `steps`, in their order.
     pub(super) fn new(base: &'s dyn Source, steps: &[Step], run: u64) -> Self {
         let inner = steps.last().unwrap_or(&Step::ONE);
         let next = steps.len().checked_sub(2).and_then(|at| steps.get(at));
@@ -41,8 +42,8 @@ impl<'s> Window<'s> {
         }
     }
 
-    /// How many of the innermost step are fetched together from `offset` on: all that are resident,
-    /// or as many as a window holds.
+    /// How many elements of the innermost step are read together from `offset` on: all of them if
+    /// they are resident, else as many as a window holds.
     pub(super) fn at_once(&self, offset: u64, inner: &Step) -> u64 {
         match self.base.slice(inner.span(offset, self.run)) {
             Some(_) => inner.count,
@@ -65,7 +66,7 @@ impl<'s> Window<'s> {
                 .map_err(|_| io::ErrorKind::OutOfMemory)?;
             self.bytes.resize(len, 0);
             self.base.read_at(span.offset(), &mut self.bytes)?;
-            self.span = Span::new(span.offset(), len as u64).unwrap_or_default();
+            self.span = Span::new(span.offset(), len as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
         }
         let skip = span.offset().saturating_sub(self.span.offset());
         let part = usize::try_from(skip)
@@ -76,15 +77,16 @@ impl<'s> Window<'s> {
     }
 }
 
-/// How many of a step are fetched together where they are not resident.
+/// How many elements of a step are read together if they are not resident.
 pub(super) fn at_once(inner: &Step, run: u64) -> u64 {
-    match is_near(inner, run) {
-        true => WINDOW.checked_div(inner.from).unwrap_or(inner.count),
-        false => 1,
+    if is_near(inner, run) {
+        WINDOW.checked_div(inner.from).unwrap_or(inner.count)
+    } else {
+        1
     }
 }
 
-/// Whether little lies between the runs of a step.
+/// Whether the runs of a step are near each other.
 fn is_near(inner: &Step, run: u64) -> bool {
     inner.from.saturating_sub(run) <= GAP
 }
