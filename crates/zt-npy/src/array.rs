@@ -1,4 +1,4 @@
-//! An array becomes an object.
+//! Adds an array to a file as an object.
 
 use std::sync::Arc;
 
@@ -13,27 +13,26 @@ use crate::descr::{Descr, ElementType, RECORDS};
 use crate::header::Header;
 use crate::violation::Violation;
 
-/// The bytes of an array, from its magic on: a file, a member of an archive, what one inflates to.
+/// The bytes of an array, from its magic on: a file, or a stored or inflated member of an archive.
 pub(crate) struct Data<'d> {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) span: Span,
-    /// The source, as the builder knows it.
+    /// The builder's id of the source.
     pub(crate) id: SourceId,
-    /// Where in the file this lies: the file, and an offset in it.
+    /// The file, and the offset of the array in it.
     pub(crate) archive: (SourceId, u64),
-    /// The digest of the bytes behind those, up to the end of the span.
+    /// The digest of the bytes that follow these first ones, up to the end of the span.
     pub(crate) digest_behind: &'d dyn Fn(&[u8]) -> Option<Digest>,
-    /// Whether two bytes without a meaning are bf16.
+    /// Whether two opaque bytes are bf16.
     pub(crate) void2_is_bf16: bool,
 }
 
 impl Data<'_> {
-    /// Adds the array as a dense object; one that has no meaning here, or is broken, with its
-    /// fault. `bands` is shared by the arrays of a file.
+    /// Adds the array as a dense object, or with its fault. The arrays of a file share `bands`.
     ///
     /// # Errors
     ///
-    /// The array's fault, where it is of a kind that `refuses` the file.
+    /// The array's fault, if its kind `refuses` the file.
     pub(crate) fn add_to(
         &self,
         builder: &mut FileBuilder,
@@ -50,7 +49,7 @@ impl Data<'_> {
         Ok(())
     }
 
-    /// The object, and where its component is. What is known of it is left in `raw`.
+    /// The object and the source of its component. Whatever was read before an error is in `raw`.
     fn build(
         &self,
         raw: &mut RawObject,
@@ -61,7 +60,7 @@ impl Data<'_> {
         raw.format = Some("dense".into());
         let header = Header::read(&self.source, self.span)?;
         let start = self.span.offset().saturating_add(header.bytes.len() as u64);
-        let data = Span::between(start, self.span.end()).unwrap_or_default();
+        let data = Span::between(start, self.span.end()).ok_or(Violation::Short)?;
         raw.shape = Some(header.shape.clone());
         raw.components = vec![("data".into(), described(&header, data))];
         let blame = |violation: Violation| {
@@ -92,19 +91,20 @@ impl Data<'_> {
         let found = data.byte_len();
         let stored = Span::new(start, expected).filter(|stored| data.contains(*stored));
         let stored = stored.ok_or_else(|| blame(Violation::Cut { expected, found }))?;
-        let behind = found.saturating_sub(expected);
         let mut blob = Blob::raw(stored);
-        if behind == 0 {
-            blob.digest = (self.digest_behind)(&header.bytes);
-        } else {
-            // `numpy.load` passes over it, too.
-            let rest = Span::between(stored.end(), data.end()).unwrap_or_default();
-            let error = Error::from(Violation::Behind { bytes: behind });
+        // `numpy.load` ignores bytes after the elements too.
+        let rest = Span::between(stored.end(), data.end());
+        if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+            let bytes = rest.byte_len();
+            let error = Error::from(Violation::After { bytes });
             builder.tolerated(error.with_object(name).with_span(rest));
+        } else {
+            blob.digest = (self.digest_behind)(&header.bytes);
         }
-        let (blob, source) = match header.fortran_order {
-            true => self.reordered(blob, &element, &header.shape, builder, bands)?,
-            false => (blob, self.id),
+        let (blob, source) = if header.fortran_order {
+            self.reordered(blob, &element, &header.shape, builder, bands)?
+        } else {
+            (blob, self.id)
         };
         let mut component = Component::new(element.dtype, blob);
         component.logical_type = element.logical_type.map(Into::into);
@@ -115,7 +115,7 @@ impl Data<'_> {
         ))
     }
 
-    /// Elements of a column-major array in row-major order.
+    /// The elements of a column-major array in row-major order.
     fn reordered(
         &self,
         blob: Blob,
@@ -126,7 +126,7 @@ impl Data<'_> {
     ) -> Result<(Blob, SourceId)> {
         let view = View::fortran(blob.span.offset(), element.byte_len, shape);
         let view = view.ok_or(Violation::Overflow)?;
-        let byte_len = view.byte_len();
+        let all = Span::new(0, view.byte_len()).ok_or(Violation::Overflow)?;
         if view.as_span().is_some() {
             return Ok((blob, self.id));
         }
@@ -137,12 +137,11 @@ impl Data<'_> {
         }
         let (file, offset) = self.archive;
         let source = builder.derived_from(strided, file, offset);
-        let all = Span::new(0, byte_len).unwrap_or_default();
         Ok((Blob::raw(all), source))
     }
 }
 
-/// What a listing shows of an array that cannot be read.
+/// A listing shows this of an array that cannot be read.
 fn described(header: &Header, data: Span) -> RawComponent {
     let mut component = RawComponent::default();
     component.dtype = header.descr.clone().map(Into::into);
@@ -151,8 +150,8 @@ fn described(header: &Header, data: Span) -> RawComponent {
     component
 }
 
-/// Bytes of elements of so many bytes each; `None` for a shape that NumPy does not have: it makes no
-/// array whose other dimensions overflow beside a zero.
+/// The bytes of an array; `None` for a shape that NumPy refuses. NumPy ignores zeros when it checks
+/// for overflow.
 pub(super) fn byte_len(element_len: u64, shape: &[u64]) -> Option<u64> {
     let multiply = |product: u64, dimension: &u64| product.checked_mul(*dimension);
     let others = shape.iter().filter(|dimension| **dimension > 0);
@@ -170,7 +169,7 @@ mod tests {
     use super::byte_len;
 
     #[test]
-    fn no_dimension_beside_a_zero_is_as_long_as_it_likes() {
+    fn dimensions_beside_a_zero_are_checked_for_overflow() {
         assert_eq!(byte_len(4, &[2, 3]), Some(24));
         assert_eq!(byte_len(4, &[0, 3]), Some(0));
         assert_eq!(byte_len(4, &[0, 1 << 62, 1 << 62]), None);

@@ -1,8 +1,8 @@
-//! NumPy's names of dtypes, and what they are here.
+//! NumPy's names of dtypes, and the dtypes of zt for them.
 
 use zt::{ByteOrder, DType};
 
-/// A dtype that has a meaning here.
+/// A dtype that zt supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ElementType {
     pub(super) dtype: DType,
@@ -12,13 +12,13 @@ pub(super) struct ElementType {
     pub(super) byte_order: ByteOrder,
 }
 
-/// What a descr is.
+/// The meaning of a descr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Descr {
     Elements(ElementType),
-    /// A dtype of NumPy's that is no number of ours: what it is.
+    /// A dtype of NumPy that zt does not support, in words.
     Opaque(&'static str),
-    /// No dtype.
+    /// Not a dtype of NumPy.
     Unknown,
 }
 
@@ -41,8 +41,8 @@ const TABLE: [(&str, DType, Option<&str>); 15] = [
     VOID_2,
 ];
 
-/// NumPy's other spellings: its letters for the types of C, of whatever order, and its names, which
-/// have none. `long` has 64 bits, as everywhere but on Windows, where nobody writes it either.
+/// NumPy's other spellings: letters for the types of C, and names, which have no byte order. `long`
+/// has 64 bits, as everywhere except on Windows.
 const LETTERS: [(&str, &str); 23] = [
     ("?", "b1"),
     ("b", "i1"),
@@ -122,11 +122,11 @@ const NAMES: [(&str, &str); 51] = [
     ("timedelta64", "m8"),
 ];
 
-/// What ml_dtypes' bfloat16 is saved as, and any other two bytes that NumPy has no name for.
+/// NumPy saves the bfloat16 of ml_dtypes, and any other two opaque bytes, as this.
 const VOID_2: (&str, DType, Option<&str>) = ("V2", DType::BF16, None);
 
 impl Descr {
-    /// The descr that `text` says. Two bytes without a meaning are bf16 where `void2_is_bf16`.
+    /// Parses a descr. Two opaque bytes are bf16 if `void2_is_bf16`.
     pub(super) fn parse(text: &str, void2_is_bf16: bool) -> Self {
         let spelled = |table: &[(&str, &'static str)], text: &str| {
             let mut rows = table.iter().filter(|(spelling, _)| *spelling == text);
@@ -137,7 +137,7 @@ impl Descr {
         }
         let (byte_order, code) = match text.split_at_checked(1) {
             Some((">", code)) => (ByteOrder::Big, code),
-            // `=` and nothing are the machine's: that of every reader there is.
+            // `=` and no sign mean the machine's order, which is little-endian.
             Some(("<" | "|" | "=", code)) => (ByteOrder::Little, code),
             _ => (ByteOrder::Little, text),
         };
@@ -156,7 +156,7 @@ impl Descr {
         let known = TABLE.iter().find(|(known, ..)| *known == code);
         let Some((_, dtype, logical_type)) = known.filter(|row| void2_is_bf16 || **row != VOID_2)
         else {
-            return Self::without_meaning(code);
+            return Self::unsupported(code);
         };
         Descr::Elements(ElementType {
             dtype: *dtype,
@@ -166,42 +166,39 @@ impl Descr {
         })
     }
 
-    fn without_meaning(code: &str) -> Self {
+    fn unsupported(code: &str) -> Self {
         let is_compound = |c: char| matches!(c, ',' | '(') || c.is_ascii_digit();
         let Some(Code(letter, size)) = Code::of(code) else {
             return match code {
-                _ if code.starts_with(['M', 'm']) && code.ends_with(']') => {
-                    Descr::Opaque("points or spans in time")
-                }
+                _ if code.starts_with(['M', 'm']) && code.ends_with(']') => Descr::Opaque(TIMES),
                 _ if code.starts_with("datetime64[") || code.starts_with("timedelta64[") => {
-                    Descr::Opaque("points or spans in time")
+                    Descr::Opaque(TIMES)
                 }
                 _ if code.starts_with(is_compound) || code.contains(',') => Descr::Opaque(RECORDS),
                 _ => Descr::Unknown,
             };
         };
         match (letter, size) {
-            ('O', None | Some(4 | 8)) => Descr::Opaque("Python objects, which are pickled"),
+            ('O', None | Some(4 | 8)) => Descr::Opaque("pickled Python objects"),
             ('S' | 'a', _) => Descr::Opaque("byte strings"),
             ('U', _) => Descr::Opaque("strings"),
             ('T', _) => Descr::Opaque("strings of any length"),
-            ('V', Some(2)) => {
-                Descr::Opaque("two bytes without a meaning (bf16 where that is asked for)")
-            }
-            ('V', _) => Descr::Opaque("bytes without a meaning"),
-            ('M' | 'm', None | Some(8)) => Descr::Opaque("points or spans in time"),
+            ('V', Some(2)) => Descr::Opaque("two opaque bytes; an option opens them as bf16"),
+            ('V', _) => Descr::Opaque("opaque bytes"),
+            ('M' | 'm', None | Some(8)) => Descr::Opaque(TIMES),
             ('f', Some(10 | 12 | 16)) => Descr::Opaque("long doubles"),
             ('c', Some(20 | 24 | 32)) => Descr::Opaque("complex long doubles"),
-            ('f' | 'i' | 'u', Some(1)) => Descr::Opaque("elements of an extension of NumPy"),
+            ('f' | 'i' | 'u', Some(1)) => Descr::Opaque("a dtype of an extension of NumPy"),
             _ => Descr::Unknown,
         }
     }
 }
 
-/// What elements of several fields are, or such that are arrays themselves.
-pub(super) const RECORDS: &str = "records, or arrays within every element";
+/// Elements with several fields, or elements that are arrays themselves.
+pub(super) const RECORDS: &str = "records, or arrays as elements";
+const TIMES: &str = "dates or time spans";
 
-/// A letter and a size, as NumPy takes them apart: by C's `strtoul`.
+/// A letter and a size, parsed as by C's `strtoul`, which NumPy uses.
 struct Code(char, Option<u32>);
 
 impl Code {
@@ -216,7 +213,7 @@ impl Code {
     }
 }
 
-/// The descr that little-endian elements have in NumPy; `None` where it has none.
+/// NumPy's descr for little-endian elements; `None` if NumPy has no such dtype.
 pub(super) fn descr_of(dtype: DType, logical_type: Option<&str>) -> Option<String> {
     let mut rows = TABLE.iter().filter(|row| **row != VOID_2);
     let (code, ..) =
@@ -225,8 +222,8 @@ pub(super) fn descr_of(dtype: DType, logical_type: Option<&str>) -> Option<Strin
     Some(format!("{order}{code}"))
 }
 
-/// Bytes of one element of a row of the table.
-fn byte_len(dtype: DType, logical_type: Option<&str>) -> u64 {
+/// Bytes of one element. Every logical type of the table is complex.
+pub(super) fn byte_len(dtype: DType, logical_type: Option<&str>) -> u64 {
     let parts = if logical_type.is_some() { 2 } else { 1 };
     (dtype.byte_len() as u64).saturating_mul(parts)
 }
@@ -236,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_says_how_long_its_elements_are() {
+    fn every_code_ends_with_the_bytes_of_an_element() {
         for (code, dtype, logical_type) in TABLE {
             assert_eq!(byte_len(dtype, logical_type).to_string(), code[1..]);
             let Descr::Elements(elements) = Descr::parse(&format!(">{code}"), true) else {
@@ -254,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_numpy_knows_is_told_from_what_nobody_knows() {
+    fn unsupported_dtypes_differ_from_unknown_ones() {
         let opaque = [
             "|O",
             "|O8",

@@ -7,13 +7,13 @@ use crate::violation::Violation;
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Characters of a header. NumPy's own limit, `max_header_size`.
+/// The most characters of a header: NumPy's `max_header_size`.
 pub(super) const LEN_MAX: usize = 10_000;
 
-/// Bytes of a header of so many characters.
+/// The most bytes of a header with so many characters.
 const BYTES_MAX: u64 = 40_000;
 
-/// What a header says.
+/// The values of a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     /// The dtype; `None` for a structured one.
@@ -25,9 +25,9 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the header that `span` begins with.
+    /// Reads the header at the beginning of `span`.
     pub(super) fn read(source: &dyn Source, span: Span) -> Result<Self> {
-        // As much as most headers are, so that one read will do.
+        // Most headers have 128 bytes, so that one read is enough.
         let mut bytes = start_of(source, span, 128)?;
         let is_array = bytes.starts_with(MAGIC) || MAGIC.starts_with(&bytes);
         is_array.then_some(()).ok_or(Violation::Magic)?;
@@ -36,10 +36,11 @@ impl Header {
         let bytes_max = BYTES_MAX.min(span.byte_len());
         let end_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
         if end > end_max {
-            // Too long even if every character took four bytes; or simply not there.
-            return Err(match end as u64 > span.byte_len() {
-                true => Violation::Short.into(),
-                false => Violation::TooLong { characters: len }.into(),
+            return Err(if end as u64 > span.byte_len() {
+                Violation::Short.into()
+            } else {
+                // Even if every character takes four bytes.
+                Violation::TooLong { characters: len }.into()
             });
         }
         if bytes.len() < end {
@@ -51,7 +52,7 @@ impl Header {
             Some(3) => std::str::from_utf8(text)
                 .map_err(|_| Violation::NotUtf8)?
                 .to_owned(),
-            // Latin-1: every byte is the character of its number.
+            // Latin-1: every byte is the character with its number.
             _ => text.iter().map(|byte| char::from(*byte)).collect(),
         };
         let characters = text.chars().count();
@@ -68,7 +69,7 @@ impl Header {
     }
 }
 
-/// Where the text begins, and how long it is said to be.
+/// The offset and the declared length of the text.
 fn extent(bytes: &[u8]) -> Result<(usize, usize), Violation> {
     let version = (bytes.get(6), bytes.get(7));
     let (Some(major), Some(minor)) = version else {
@@ -88,7 +89,7 @@ fn extent(bytes: &[u8]) -> Result<(usize, usize), Violation> {
     Ok((start, len.ok_or(Violation::Short)?))
 }
 
-/// The three values, each once and nothing else.
+/// The three values, each exactly once, and no other.
 fn fields(text: &str) -> Result<(Option<String>, bool, Vec<u64>), Violation> {
     let literal = literal::parse(text).map_err(|at| Violation::Literal { at })?;
     let Literal::Dict(pairs) = literal else {
@@ -112,7 +113,7 @@ fn fields(text: &str) -> Result<(Option<String>, bool, Vec<u64>), Violation> {
 fn descr_of(value: Literal<'_>) -> Result<Option<String>, Violation> {
     match value {
         Literal::Text(text) => Ok(Some(text.to_owned())),
-        // Fields, or an array within every element.
+        // Records, or arrays as elements.
         Literal::List(_) | Literal::Tuple(_) => Ok(None),
         _ => Err(Violation::Value { key: "descr" }),
     }
@@ -149,12 +150,12 @@ fn start_of(source: &dyn Source, span: Span, len: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The header of row-major elements, as NumPy writes it: version 1.0, padded so that what follows
-/// begins at a multiple of 64. `None` where 65535 bytes are too few for so many dimensions.
+/// The header of row-major elements, as NumPy writes it: version 1.0, padded so that the elements
+/// begin at a multiple of 64. `None` if the dimensions need more than 65535 bytes.
 pub(super) fn render(descr: &str, shape: &[u64]) -> Option<Vec<u8>> {
     const PREFIX: usize = 10;
     let dimensions: Vec<String> = shape.iter().map(u64::to_string).collect();
-    // A tuple of one has a comma.
+    // A tuple with one item has a comma.
     let comma = if shape.len() == 1 { "," } else { "" };
     let dimensions = dimensions.join(", ");
     let text =
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rendered_reads_back_and_is_padded() {
+    fn rendered_headers_read_back_and_are_padded() {
         for shape in [&[][..], &[7], &[2, 3], &[u64::MAX; 64]] {
             let bytes = render("<f4", shape).unwrap();
             assert_eq!(bytes.len() % 64, 0);
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_that_of_numpy() {
+    fn the_header_is_the_same_as_numpys() {
         let bytes = render("<f4", &[2, 3]).unwrap();
         assert_eq!(bytes.len(), 128);
         assert_eq!(&bytes[..10], b"\x93NUMPY\x01\x00\x76\x00");
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(&bytes[10..10 + text.len()], text.as_bytes());
     }
 
-    /// A header of that version that is padded to so many bytes.
+    /// A header of a version, padded to `len` bytes.
     fn padded(version: u8, text: &[u8], len: u32) -> Vec<u8> {
         let prefix = match version {
             1 => u16::try_from(len).unwrap().to_le_bytes().to_vec(),
@@ -232,7 +233,7 @@ mod tests {
             let long = kind(&padded(version, SOUND, 10_001));
             assert_eq!(long, Err(ErrorKind::Limit));
         }
-        // Too long to be read at all: there is as much, there is more, or there is not.
+        // Too long to be read: the file ends with the header, before it, or after it.
         let mut long = padded(2, SOUND, 50_000);
         assert_eq!(kind(&long), Err(ErrorKind::Limit));
         assert_eq!(kind(&long[..49_000]), Err(ErrorKind::Malformed));
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_there_once() {
+    fn every_key_is_required_once() {
         let header = |text: &str| {
             let len = u16::try_from(text.len()).unwrap().to_le_bytes();
             read(&[MAGIC, b"\x01\x00", &len, text.as_bytes()].concat())

@@ -1,4 +1,4 @@
-//! Arrays of NumPy as tensors: `.npy` files, which hold one, and `.npz` archives, which hold many.
+//! Arrays of NumPy as tensors: `.npy` files have one array, `.npz` archives have several.
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 

@@ -1,17 +1,17 @@
-//! Literals of Python, as far as headers are made of them: read as data, never evaluated.
+//! Parses the Python literals of headers as data, and never evaluates them.
 
-/// Levels of lists, tuples and dicts. Structured dtypes nest a few times.
+/// The most levels of lists, tuples and dicts. Structured dtypes nest a few levels.
 const DEPTH_MAX: usize = 32;
 
-/// A value that Python's `ast.literal_eval` would give, or a part of one.
+/// A value of Python's `ast.literal_eval`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Literal<'t> {
-    /// A text without its quotes and their prefix (`u` is Python 2's). Escapes stay as they are:
-    /// nothing that we look for has any.
+    /// A string without its quotes and their prefix. Escapes are kept, because no key or dtype has
+    /// one.
     Text(&'t str),
-    /// An integer of 64 bits, of Python 2 too (`3L`).
+    /// An integer with 64 bits. Python 2 writes `3L`.
     Unsigned(u64),
-    /// An integer below zero, or of more than 64 bits.
+    /// A negative integer, or one with more than 64 bits.
     Beyond,
     Bool(bool),
     None,
@@ -20,7 +20,7 @@ pub(super) enum Literal<'t> {
     Dict(Vec<(Literal<'t>, Literal<'t>)>),
 }
 
-/// The literal that `text` is, white space around it aside; or where it stops to be one.
+/// Parses `text` as one literal with white space around it. The error is the offset of the fault.
 pub(super) fn parse(text: &str) -> Result<Literal<'_>, usize> {
     let mut parser = Parser { text, at: 0 };
     let value = parser.value(0);
@@ -45,7 +45,7 @@ impl<'t> Parser<'t> {
         self.at = self.at.saturating_add(len);
     }
 
-    /// Passes white space and comments.
+    /// Skips white space and comments.
     fn skip_space(&mut self) {
         loop {
             self.skip_while(|c| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0C'));
@@ -56,7 +56,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Passes what `is_wanted`, and gives it.
+    /// Skips the characters that `is_wanted`, and returns them.
     fn skip_while(&mut self, is_wanted: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let end = rest.find(|c| !is_wanted(c)).unwrap_or(rest.len());
@@ -64,7 +64,7 @@ impl<'t> Parser<'t> {
         rest.get(..end).unwrap_or_default()
     }
 
-    /// Whether `token` comes next; then it is passed.
+    /// Skips `token` if it is next, and returns whether it was.
     fn take(&mut self, token: &str) -> bool {
         self.skip_space();
         let is_next = self.rest().starts_with(token);
@@ -123,7 +123,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Brackets around one value are no tuple: that takes a comma.
+    /// Parentheses around one value without a comma are not a tuple.
     fn tuple(&mut self, depth: usize) -> Option<Literal<'t>> {
         self.skip(1);
         let (mut items, has_comma) = self.items(")", depth)?;
@@ -133,7 +133,7 @@ impl<'t> Parser<'t> {
         Some(Literal::Tuple(items))
     }
 
-    /// Values up to `end`, and whether there is a comma behind the last.
+    /// The values up to `end`, and whether a comma follows the last.
     fn items(&mut self, end: &str, depth: usize) -> Option<(Vec<Literal<'t>>, bool)> {
         let mut items = Vec::new();
         let mut has_comma = true;
@@ -165,7 +165,7 @@ impl<'t> Parser<'t> {
         Some(Literal::Dict(pairs))
     }
 
-    /// What goes on behind a word is no part of a literal, and found by whoever reads on.
+    /// A constant. If more letters follow, the caller finds an error there.
     fn word(&mut self) -> Option<Literal<'t>> {
         let words = [
             ("True", Literal::Bool(true)),
@@ -177,9 +177,8 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The integer that `word` is in Python, with underscores between digits, in decimal or with
-/// another base before it; `Some(None)` for one of more than 64 bits. Floats and complex numbers
-/// (`1.0`, `1e3`, `3j`) are numbers of Python, and not of headers.
+/// A Python integer: decimal or with the prefix of a base, with underscores between digits.
+/// `Some(None)` for more than 64 bits. Floats and complex numbers are invalid in headers.
 fn magnitude(word: &str) -> Option<Option<u64>> {
     let (base, digits) = match word.get(..2) {
         Some("0x" | "0X") => (16, word.get(2..)?),
@@ -187,7 +186,7 @@ fn magnitude(word: &str) -> Option<Option<u64>> {
         Some("0b" | "0B") => (2, word.get(2..)?),
         _ => (10, word),
     };
-    // One may stand behind a base.
+    // An underscore may follow the prefix.
     let digits = match base {
         10 => digits,
         _ => digits.strip_prefix('_').unwrap_or(digits),
@@ -196,7 +195,7 @@ fn magnitude(word: &str) -> Option<Option<u64>> {
         let mut digits = digits.chars();
         digits.as_str() != "" && digits.all(|digit| digit.is_digit(base))
     };
-    // Zeros lead only to another.
+    // Leading zeros are only allowed in zero.
     let is_octal =
         base == 10 && digits.starts_with('0') && digits.contains(|c| c > '0' && c <= '9');
     if is_octal || !digits.split('_').all(is_number) {
@@ -211,7 +210,7 @@ mod tests {
     use Literal::{Beyond, Bool, Dict, List, Text, Tuple, Unsigned};
 
     #[test]
-    fn literals_are_what_python_says() {
+    fn literals_have_the_values_of_python() {
         let cases = [
             ("'a'", Text("a")),
             ("\"a'b\"", Text("a'b")),
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_calls_and_names_are_no_literals() {
+    fn expressions_calls_and_names_are_refused() {
         let texts = [
             "",
             " ",

@@ -9,12 +9,12 @@
 //! +----------+-------+--------------+--------------+------------------------------------------+
 //! ```
 //!
-//! The header looks like Python and is read as data: a dict of a text or a list, a bool and a
-//! tuple of integers, and nothing else. Elements that lie row-major stay a range of the file, of
-//! either byte order; those of `fortran_order` are put in order as they are read. Reference:
-//! NumPy's `numpy.lib.format`, versions 1.0 to 3.0.
+//! The header is a Python literal and is parsed as data: a dict of a string or a list, a bool and a
+//! tuple of integers. Row-major elements are a range of the file, in either byte order. Column-major
+//! elements are reordered when they are read. Reference: NumPy's `numpy.lib.format`, versions 1.0 to
+//! 3.0.
 //!
-//! The array has no name in the file: it is named after the file.
+//! The file has no name for its array, so the array gets the name of the file.
 
 use std::sync::Arc;
 
@@ -24,12 +24,13 @@ use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink,
 
 use crate::array::Data;
 use crate::header::MAGIC;
+use crate::violation::Violation;
 use crate::write;
 
 /// One array of NumPy.
 pub const NPY: Kind = Kind::new("npy");
 
-/// The kind: recognises, opens and, if it has a writer, writes such files.
+/// The kind `npy`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Npy;
 
@@ -61,7 +62,7 @@ impl FileWriter for Npy {
     }
 }
 
-/// The name of an array in a file that has no name.
+/// The name of an array in a file without a path.
 const NAMELESS: &str = "tensor";
 
 fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
@@ -69,7 +70,7 @@ fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let mut builder = opening.builder(NPY);
     let id = builder.source(Arc::clone(&source));
     let data = Data {
-        span: Span::new(0, source.byte_len()).unwrap_or_default(),
+        span: Span::new(0, source.byte_len()).ok_or(Violation::Short)?,
         source,
         id,
         archive: (id, 0),
@@ -78,7 +79,7 @@ fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     };
     let stem = opening.path.and_then(|path| path.file_stem());
     let name = stem.map_or(NAMELESS.into(), |stem| stem.to_string_lossy().into_owned());
-    // Broken, there is nothing else in the file; without a meaning it is listed as what it is.
+    // A broken array is all of the file. An unsupported one is still listed.
     let refuses = |kind| kind != ErrorKind::Unsupported;
     data.add_to(&mut builder, &name, &Bands::default(), refuses)?;
     opening.build(builder)

@@ -1,13 +1,14 @@
-//! Plain arrays as NumPy has them: one as a file of its own.
+//! Writes dense values as arrays of NumPy, and `.npy` files.
 
 use std::io::Write;
 
+use zt::manifest::Text;
 use zt::{DType, Result};
 use zt_foreign::{Fault, Incoming, Job, Loss, Merged, Outgoing, Sink};
 
 use crate::NPY;
 use crate::array::byte_len;
-use crate::descr::descr_of;
+use crate::descr::{self, descr_of};
 use crate::header::render;
 
 /// An object as an array of NumPy.
@@ -18,18 +19,17 @@ pub(crate) struct Array<'i> {
 }
 
 impl<'i> Array<'i> {
-    /// The object as an array; `None` where nothing of it can be said and that is allowed.
+    /// The object as an array; `None` if it cannot be one and losses are allowed.
     ///
-    /// bf16 and FP8 are no types of NumPy. Where job are allowed their values are written as
-    /// f32, which holds each of them exactly.
+    /// NumPy has no bf16 and no FP8. If losses are allowed, these values are written as f32, which
+    /// represents each of them exactly.
     pub(crate) fn new(incoming: &Incoming<'i>, job: &mut Job<'_>) -> Result<Option<Self>> {
         let mut object = Outgoing::new(incoming, job.options.dtype);
         let name = Some(object.name());
         if !job.make_plain(&mut object)? {
             return Ok(None);
         }
-        if widens(&object) {
-            let (dtype, logical_type) = object.dense_type().unwrap_or((DType::BF16, None));
+        if let Some((dtype, logical_type)) = object.dense_type().filter(widens) {
             let logical_type = logical_type.map(|name| name.into_owned());
             job.accept(
                 Loss::Type {
@@ -43,17 +43,16 @@ impl<'i> Array<'i> {
                 object.decode(Some(DType::F32));
             }
         }
-        let Some(descr) = job.typed(&object, descr_of)? else {
+        let typed = |dtype, logical_type: Option<&str>| {
+            let width = descr::byte_len(dtype, logical_type);
+            Some((descr_of(dtype, logical_type)?, width))
+        };
+        let Some((descr, width)) = job.typed(&object, typed)? else {
             return Ok(None);
         };
         job.rest(&object, &[])?;
         let shape = &object.object().shape;
-        let width = descr
-            .get(2..)
-            .and_then(|width| width.parse().ok())
-            .unwrap_or(1);
-        let byte_len = byte_len(width, shape);
-        let Some((header, byte_len)) = render(&descr, shape).zip(byte_len) else {
+        let Some((header, byte_len)) = render(&descr, shape).zip(byte_len(width, shape)) else {
             job.accept(Loss::Shape, name)?;
             return Ok(None);
         };
@@ -82,9 +81,9 @@ impl<'i> Array<'i> {
     }
 }
 
-/// NumPy's name of a dtype, and all bytes that an `.npy` file has before row-major elements of it.
+/// NumPy's name of a dtype, and all bytes of an `.npy` file before its row-major elements.
 ///
-/// `None` where NumPy has no such dtype, and for a shape that no header has room for.
+/// `None` if NumPy has no such dtype, or if the shape is too long for a header.
 pub fn npy_header(
     dtype: DType,
     logical_type: Option<&str>,
@@ -95,15 +94,15 @@ pub fn npy_header(
     Some((descr, header))
 }
 
-/// Whether the type is one that NumPy does not have, and whose values f32 holds.
-fn widens(object: &Outgoing<'_>) -> bool {
+/// Whether NumPy lacks the type, and f32 represents its values.
+fn widens((dtype, logical_type): &(DType, Option<Text>)) -> bool {
     matches!(
-        object.dense_type(),
-        Some((DType::BF16, None) | (DType::U8, Some(_)))
+        (dtype, logical_type),
+        (DType::BF16, None) | (DType::U8, Some(_))
     )
 }
 
-/// Writes the one object there is. Its name is not said: a reader takes the file's.
+/// Writes the one object. Its name is lost: a reader takes the name of the file.
 pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
     job.refuse_attributes(merged.attributes.as_ref(), &merged.extra)?;
     let mut first = None;

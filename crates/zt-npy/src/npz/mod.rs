@@ -1,12 +1,12 @@
 //! The kind `npz`: arrays in a zip archive, as `numpy.savez` and `numpy.savez_compressed` write
 //! them.
 //!
-//! Every member that begins like an array is an object, named as NumPy names it: without `.npy`.
-//! What NumPy gives as bytes (a read-me, a broken array) is an object that cannot be read, so that
-//! nothing is there unseen. Stored arrays stay ranges of the archive, and the archive's CRC-32
-//! becomes their digest; deflated ones are inflated as they are read.
+//! Every array is an object with NumPy's name for it, which lacks `.npy`. A member that is not a
+//! valid array is an object with a fault, so that a listing shows all members. Stored arrays are
+//! ranges of the archive, and the archive's CRC-32 is their digest. Deflated arrays are inflated when
+//! they are read.
 //!
-//! SciPy's sparse matrices are five arrays by convention only. They are listed as what they are.
+//! SciPy stores a sparse matrix as five arrays, by convention. They are listed as five arrays.
 
 mod write;
 
@@ -24,7 +24,7 @@ use crate::array::Data;
 /// Arrays of NumPy in a zip archive.
 pub const NPZ: Kind = Kind::new("npz");
 
-/// The kind: recognises, opens and, if it has a writer, writes such files.
+/// The kind `npz`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Npz;
 
@@ -63,8 +63,8 @@ impl FileWriter for Npz {
 
 const ENDING: &str = ".npy";
 
-/// An archive with an array in it, or an empty one; without a sound directory, one whose first
-/// member is called like an array.
+/// Whether an archive has an array or is empty. Without a valid directory, the name of the first
+/// member decides.
 fn recognise(probe: &Probe<'_>) -> Result<bool> {
     if !zip::is_archive(probe.head()) {
         return Ok(false);
@@ -77,7 +77,7 @@ fn recognise(probe: &Probe<'_>) -> Result<bool> {
     }
 }
 
-/// Whether an array is in an archive, by the names in it.
+/// Whether the name of a member is the name of an array.
 pub(crate) fn has_array(archive: &Archive) -> bool {
     let mut members = archive.members().iter();
     members.any(|member| member.name().ends_with(ENDING))
@@ -92,7 +92,7 @@ fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let names = names(&archive);
     let bands = Bands::default();
     for (member, name) in archive.members().iter().zip(names) {
-        // Folders hold nothing.
+        // A folder has no content.
         if member.name().ends_with('/') && member.byte_len() == 0 {
             continue;
         }
@@ -123,19 +123,20 @@ fn add(
     let data = Data {
         source: Arc::clone(&content.source),
         span: content.span,
-        id: match content.is_stored {
-            true => id,
-            false => builder.derived_from(Arc::clone(&content.source), id, member.header()),
+        id: if content.is_stored {
+            id
+        } else {
+            builder.derived_from(Arc::clone(&content.source), id, member.header())
         },
         archive,
         digest_behind: &|head| content.digest_behind(head),
         void2_is_bf16,
     };
-    // What the system cannot read is nobody's fault.
+    // An error of the system is not a fault of the array.
     data.add_to(builder, name, bands, |kind| kind == zt::ErrorKind::Io)
 }
 
-/// What a listing shows of a member that cannot even be looked at.
+/// A listing shows this of a member without readable content.
 fn listed(member: &zip::Member) -> RawObject {
     let mut data = RawComponent::default();
     data.offset = Some(member.header());
@@ -145,14 +146,14 @@ fn listed(member: &zip::Member) -> RawObject {
     raw
 }
 
-/// The members' names without their ending, as NumPy has them. One that would then have the name of
-/// another keeps it. No two have one name, as no two members have.
+/// The members' names without `.npy`, as in NumPy. A name keeps the ending if another member has the
+/// shorter name. The names are unique, because the members' names are.
 fn names(archive: &Archive) -> Vec<String> {
     let members = archive.members().iter().map(zip::Member::name);
     let (mut arrays, plain): (Vec<&str>, Vec<&str>) =
         members.clone().partition(|name| name.ends_with(ENDING));
     let mut whole: HashSet<&str> = plain.into_iter().collect();
-    // What keeps its ending takes the name of a longer one: that is asked later.
+    // A name that keeps its ending may be the short form of a longer one, so short names go first.
     arrays.sort_unstable_by_key(|name| name.len());
     for name in arrays {
         if name

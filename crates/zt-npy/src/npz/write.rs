@@ -1,4 +1,4 @@
-//! Plain arrays as an archive that `numpy.load` opens.
+//! Writes an archive that `numpy.load` opens.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -10,15 +10,15 @@ use zt_zip::ArchiveWriter;
 use super::ENDING;
 use crate::write::Array;
 
-/// An array with the name and the length of its member; `None` where no member can have its name,
-/// or NumPy would give another array by it, and that is allowed. `taken` are the names of arrays.
+/// An array with the name and the length of its member. `None` if losses are allowed and no member
+/// can have the name, or NumPy would find another array by it. `taken` has the arrays' names.
 fn member<'i>(
     job: &mut Job<'_>,
     array: Array<'i>,
     taken: &mut HashSet<&'i str>,
 ) -> Result<Option<(String, u64, Array<'i>)>> {
     let name = format!("{}{ENDING}", array.name());
-    // NumPy looks for the name of a member first, and then for one that the ending was taken from.
+    // NumPy looks for a member with the name itself, then with `.npy` added.
     let short = array.name().strip_suffix(ENDING);
     let is_own = !taken.contains(&*name) && !short.is_some_and(|short| taken.contains(short));
     match array.byte_len() {
@@ -33,8 +33,8 @@ fn member<'i>(
     }
 }
 
-/// Writes every object as a stored member, its elements at a multiple of 64, in the order of the
-/// inputs. There is no date and nothing else that changes: the same objects give the same bytes.
+/// Writes every object as a stored member in the order of the inputs. Elements begin at a multiple of
+/// 64. The same objects give the same bytes.
 pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
     job.refuse_attributes(merged.attributes.as_ref(), &merged.extra)?;
     let mut arrays = Vec::with_capacity(merged.objects.len());
