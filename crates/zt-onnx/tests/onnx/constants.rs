@@ -1,11 +1,11 @@
-//! What a `Constant` gives: a tensor, or numbers in an attribute of their own kind.
+//! The value of a `Constant`: a tensor, or numbers in an attribute of their own type.
 
 use super::draft::{FLOAT, code, constant, field, found, int, model, names, node, opened, tensor};
 
-/// Types of `AttributeProto`.
+/// The field `type` of `AttributeProto`.
 const KIND: u64 = 20;
 
-/// A field that is four bytes.
+/// A field with four bytes.
 fn float(number: u64, value: f32) -> Vec<u8> {
     let tag = u8::try_from(number << 3 | 5).unwrap();
     [&[tag][..], &value.to_le_bytes()].concat()
@@ -15,7 +15,7 @@ fn attribute(name: &str, values: &[Vec<u8>]) -> Vec<u8> {
     [field(1, name), values.concat()].concat()
 }
 
-/// A `Constant` that is called so, with such an attribute.
+/// A `Constant` with one attribute.
 fn numbers(output: &str, name: &str, values: &[Vec<u8>]) -> Vec<u8> {
     field(1, node(output, "", "Constant", &[attribute(name, values)]))
 }
@@ -51,13 +51,13 @@ fn numbers_of_a_constant_are_tensors_by_its_output() {
         ),
         numbers("f0", "value_floats", &[int(KIND, 6)]),
         numbers("i0", "value_ints", &[field(8, [])]),
-        // As proto3 writes a zero, and of a field that is there twice, the last.
+        // proto3 omits a zero; the last of two equal fields counts.
         numbers("z", "value_float", &[int(KIND, 1)]),
         numbers("zi", "value_int", &[]),
         numbers("last", "value_int", &[int(3, 1), int(3, 2)]),
-        // 128 has two bytes, the first of which goes on.
+        // 128 has two bytes.
         numbers("wide", "value_ints", &[field(8, [0x80, 1])]),
-        // An empty reference is none.
+        // An empty reference is ignored.
         numbers("own", "value_ints", &[field(21, ""), int(8, 7)]),
         field(1, constant("t", "")),
     ]);
@@ -104,21 +104,21 @@ fn numbers_of_other_nodes_are_no_tensors() {
         in_domain("ai.onnx"),
         in_domain("com.example"),
         field(1, node("op", "", "Op", std::slice::from_ref(&ints))),
-        // As long as the names that are looked for.
+        // As long as the expected names.
         in_domain("com.any"),
         field(1, node("var", "", "Variable", std::slice::from_ref(&ints))),
         field(
             1,
             node("other", "", "Constant", &[attribute("axes", &[int(8, 7)])]),
         ),
-        // What a function is given when it is called.
+        // A call of the function gives this value.
         numbers("given", "value_ints", &given),
     ]));
     assert_eq!(names(&file.unwrap()), ["ai.onnx"]);
 }
 
 #[test]
-fn what_a_constant_cannot_give_is_listed_with_why() {
+fn an_invalid_value_of_a_constant_is_listed_with_its_fault() {
     let strange = "value_ints";
     let scattered: Vec<u8> = (0..4097).flat_map(|_| field(8, [1])).collect();
     for (bad, expected) in [
@@ -145,19 +145,19 @@ fn what_a_constant_cannot_give_is_listed_with_why() {
         assert_eq!(code(&file, "bad"), expected);
         assert!(file.tensor("t").is_ok());
     }
-    // A varint that has no end is found when it is read.
+    // A truncated varint is found when the values are read.
     let endless = numbers("x", strange, &[field(8, [7, 0x83])]);
     assert_eq!(
         found(&opened(model(&[endless])).unwrap()),
         "shape-size-mismatch"
     );
-    // A single number is stored as ONNX says, or the model is none.
+    // A single number with another wire type is refused.
     for values in [packed(&[1.0]), int(2, 1), field(2, [0; 4])] {
         let bytes = model(&[numbers("x", "value_float", std::slice::from_ref(&values))]);
         let is_refused = opened(bytes).map_or(true, |file| file.tensor("x").is_err());
         assert!(is_refused, "{values:?}");
     }
-    // A tensor under such a name is one.
+    // A tensor may have such a name.
     let value = field(5, tensor("", FLOAT, &[1], &[super::draft::raw(&[2.0])]));
     let file = opened(model(&[numbers("x", strange, &[value])])).unwrap();
     assert_eq!(*file.tensor("x").unwrap().as_slice::<f32>().unwrap(), [2.0]);

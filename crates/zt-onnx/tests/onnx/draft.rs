@@ -1,4 +1,4 @@
-//! Models, written field by field, and what is asked of those that were opened.
+//! Models that are written field by field, and helpers for opened ones.
 
 use std::path::Path;
 
@@ -22,12 +22,12 @@ pub(crate) fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// A field that is an integer.
+/// A field with an integer.
 pub(crate) fn int(number: u64, value: u64) -> Vec<u8> {
     [varint(number << 3), varint(value)].concat()
 }
 
-/// A field that is bytes: a text, packed values, a message of such fields.
+/// A field with bytes: a string, packed values or a message.
 pub(crate) fn field(number: u64, content: impl AsRef<[u8]>) -> Vec<u8> {
     let content = content.as_ref();
     [
@@ -65,7 +65,7 @@ pub(crate) fn initializer(name: &str, values: &[f32]) -> Vec<u8> {
     )
 }
 
-/// Where values lie, and that they do not lie in the model.
+/// The fields of a tensor with external data.
 pub(crate) fn external(pairs: &[(&str, &str)]) -> Vec<u8> {
     let pair = |(key, value): &(&str, &str)| field(13, [field(1, key), field(2, value)].concat());
     let pairs: Vec<u8> = pairs.iter().flat_map(pair).collect();
@@ -135,7 +135,7 @@ pub(crate) fn names(file: &File) -> Vec<&str> {
     names
 }
 
-/// The code that a tensor is refused with, by an error that names it.
+/// The code of a tensor's fault, which names the tensor.
 pub(crate) fn code(file: &File, name: &str) -> &'static str {
     let error = file.tensor(name).unwrap_err();
     assert_eq!(error.object(), Some(name));

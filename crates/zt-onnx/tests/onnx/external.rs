@@ -23,7 +23,7 @@ fn external_data_is_read_from_below_the_folder_of_the_model() {
         (&[("length", "4"), at], [0, 1, 2, 3]),
         (&[at, ("offset", "1"), ("unknown", "key")], [1, 2, 3, 4]),
         (
-            &[at, (&"k".repeat(5000), "no key is so long")],
+            &[at, (&"k".repeat(5000), "a key above the limit")],
             [0, 1, 2, 3],
         ),
     ] {
@@ -51,11 +51,6 @@ fn external_data_is_read_from_below_the_folder_of_the_model() {
     }
     let refused = read(&[("location", "w\\x.bin")]);
     assert_eq!(code(&refused, "w"), "path");
-    let message = refused.tensor("w").unwrap_err().to_string();
-    assert!(
-        message.contains("is not followed: it has a backslash"),
-        "{message}"
-    );
     let from_memory = opened(beside("w", &[at])).unwrap();
     assert_eq!(code(&from_memory, "w"), "unsupported");
 }
@@ -82,7 +77,7 @@ fn hundreds_of_external_files_are_read() {
 /// Systems grant some hundreds of open files.
 #[cfg(unix)]
 #[test]
-fn of_many_external_files_64_stay_open() {
+fn sixty_four_of_many_external_files_stay_open() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name);
     let names: Vec<String> = (0..66).map(|at| format!("w{at}")).collect();
@@ -104,7 +99,7 @@ fn of_many_external_files_64_stay_open() {
     }
 }
 
-/// The folder that the model is named in has no name then.
+/// The path of the model has no folder then.
 #[cfg(unix)]
 #[test]
 fn a_model_in_the_current_folder_may_be_a_link() {
@@ -129,7 +124,7 @@ fn a_model_in_the_current_folder_may_be_a_link() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_followed_within_the_folder_and_to_where_the_model_itself_lies() {
+fn links_are_followed_within_the_folder_and_to_the_models_own_folder() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name);
     for below in ["blobs", "snapshot", "elsewhere"] {
@@ -139,7 +134,7 @@ fn links_are_followed_within_the_folder_and_to_where_the_model_itself_lies() {
     let model = beside("w", &[("location", "w.bin")]);
     fs::write(path("blobs/1f"), &model).unwrap();
     fs::write(path("blobs/2e"), [1, 2, 3, 4]).unwrap();
-    // As the cache of the Hugging Face Hub has it.
+    // As in the cache of the Hugging Face Hub.
     link("../blobs/1f", &path("snapshot/m.onnx"));
     link("../blobs/2e", &path("snapshot/w.bin"));
     let file = opened_at(path("snapshot/m.onnx")).unwrap();
@@ -148,11 +143,9 @@ fn links_are_followed_within_the_folder_and_to_where_the_model_itself_lies() {
         [1, 2, 3, 4]
     );
 
-    // A model that is no link, with data that is: who unpacked an archive did not ask for that.
+    // The model is not a link, but its data is: an unpacked archive could contain such a link.
     fs::write(path("elsewhere/m.onnx"), &model).unwrap();
     link("../blobs/2e", &path("elsewhere/w.bin"));
     let file = opened_at(path("elsewhere/m.onnx")).unwrap();
     assert_eq!(code(&file, "w"), "path");
-    let message = file.tensor("w").unwrap_err().to_string();
-    assert!(message.contains("a link leads out"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! What a model is recognised by, and where its tensors are.
+//! How models are recognised, and where their tensors are.
 
 use zt_onnx::ONNX;
 
@@ -25,7 +25,7 @@ fn a_model_is_recognised_whatever_its_first_field_is() {
         assert_eq!(file.kind(), ONNX);
         assert_eq!(*file.tensor("w").unwrap().as_slice::<f32>().unwrap(), [1.0]);
     }
-    // A SavedModel of TensorFlow begins alike, and a graph alone does not end with the file.
+    // A SavedModel of TensorFlow, which begins alike, and graphs that other bytes follow.
     let others = [
         [int(1, 1), field(2, "meta")].concat(),
         [graph.clone(), vec![0xFF]].concat(),
@@ -43,7 +43,7 @@ fn a_model_that_is_cut_anywhere_is_refused() {
     let graph_ends = whole.len() - field(8, int(2, 17)).len();
     for len in 0..whole.len() {
         let Err(error) = opened(whole[..len].to_vec()) else {
-            // What is left out says nothing of tensors.
+            // The fields after the graph have no tensors.
             assert_eq!(len, graph_ends);
             continue;
         };
@@ -63,10 +63,10 @@ fn no_field_has_the_number_zero() {
 }
 
 #[test]
-fn tensors_outside_the_main_graph_are_named_by_where_they_are() {
+fn tensors_outside_the_main_graph_are_named_by_their_place() {
     let branch = |key: &str| {
         let graph = [
-            // What the graph says of itself is not said of the model.
+            // Only the main graph has attributes of the model.
             field(2, "a branch"),
             field(1, constant("c", "")),
             initializer("w", &[3.0]),
@@ -80,7 +80,7 @@ fn tensors_outside_the_main_graph_are_named_by_where_they_are() {
     };
     let bytes = model(&[
         field(1, constant("k", "ignored")),
-        // The name that the next would have is an initializer's, and so is the first that is made.
+        // An initializer has this name, and another has the first numbered one.
         field(1, constant("w", "")),
         condition("if"),
         condition(""),
@@ -168,7 +168,7 @@ fn two_initializers_of_one_name_are_refused() {
 }
 
 #[test]
-fn what_a_model_says_of_itself_becomes_attributes() {
+fn the_metadata_of_a_model_become_attributes() {
     let pair = |key: &str, value: &str| [field(1, key), field(2, value)].concat();
     let documented = [
         tensor("w", FLOAT, &[1], &[raw(&[1.0])]),

@@ -1,4 +1,4 @@
-//! ONNX models, written here field by field; those of its own library are in `conformance`.
+//! ONNX models that are written field by field. Models of the ONNX library are in `conformance`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
