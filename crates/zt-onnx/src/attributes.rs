@@ -1,7 +1,6 @@
-//! What a model says about itself and its tensors, as attributes.
+//! The metadata of a model and its tensors, as attributes.
 //!
-//! Pairs of `metadata_props` keep their keys, as users chose them. Fields of ONNX are called
-//! `onnx.` and the field's name.
+//! Pairs of `metadata_props` keep their keys. The key of an ONNX field is `onnx.` and its name.
 
 use std::collections::HashSet;
 
@@ -11,21 +10,21 @@ use crate::tensor::pair_of;
 use crate::violation::Violation;
 use crate::wire::Window;
 
-/// Bytes that a pair takes beside its texts, when a manifest has it.
+/// Bytes that a pair takes in a manifest, beside its strings.
 const OVERHEAD: u64 = 18;
 
-/// Attributes, as they come.
+/// Attributes that are being collected.
 pub(super) struct Pairs {
     keys: HashSet<String>,
     pairs: Vec<(String, Value)>,
     byte_len: u64,
     limit: u64,
-    /// A key that is there twice: the first value is kept.
+    /// A duplicate key; the first value is kept.
     repeated: Option<String>,
 }
 
 impl Pairs {
-    /// None yet, and of at most `limit` bytes.
+    /// No pairs yet, and at most `limit` bytes.
     pub(super) fn new(limit: u64) -> Self {
         Pairs {
             keys: HashSet::new(),
@@ -44,12 +43,12 @@ impl Pairs {
         }
     }
 
-    /// Adds a field of ONNX that is a text. An empty one is as good as none.
+    /// Adds a string field of ONNX, unless it is empty.
     pub(super) fn text(&mut self, window: &mut Window<'_>, key: &str, text: Span) -> Result<()> {
         if text.is_empty() || !self.has_room(text.byte_len()) {
             return Ok(());
         }
-        let text = window.text(text, "a text", self.limit)?;
+        let text = window.text(text, "a string", self.limit)?;
         self.add(key, text.into());
         Ok(())
     }
@@ -59,29 +58,29 @@ impl Pairs {
         let (key, value) = pair_of(window, pair)?;
         if self.has_room(key.byte_len().saturating_add(value.byte_len())) {
             let key = window.text(key, "a key", self.limit)?;
-            let value = window.text(value, "a text", self.limit)?;
+            let value = window.text(value, "a string", self.limit)?;
             self.add(&key, value.into());
         }
         Ok(())
     }
 
-    /// Counts a pair, and says whether there was room for it.
+    /// Counts a pair, and returns whether all pairs are within the limit.
     pub(super) fn has_room(&mut self, byte_len: u64) -> bool {
         let byte_len = byte_len.saturating_add(OVERHEAD);
         self.byte_len = self.byte_len.saturating_add(byte_len);
         self.byte_len <= self.limit
     }
 
-    /// A key that is there twice.
+    /// A duplicate key.
     pub(super) fn repeated(&self) -> Option<&str> {
         self.repeated.as_deref()
     }
 
-    /// The attributes; `None` where there are no pairs.
+    /// The attributes; `None` if there are no pairs.
     ///
     /// # Errors
     ///
-    /// More than the limit.
+    /// More bytes than the limit.
     pub(super) fn finish(self) -> Result<Option<Attributes>, Violation> {
         if self.byte_len > self.limit {
             return Err(Violation::TooLong {

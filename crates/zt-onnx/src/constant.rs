@@ -1,7 +1,6 @@
-//! What a `Constant` gives that is no tensor in the model: a number, or a list of numbers, in an
-//! attribute of its own kind.
+//! The value of a `Constant` that is a number or a list of numbers, and no `TensorProto`.
 //!
-//! Operator `Constant` of `ai.onnx`, since version 12: the attribute's name says what the tensor is.
+//! Operator `Constant` of `ai.onnx`, since version 12. The name of the attribute gives the type.
 
 use zt::{Limits, Result, Span};
 
@@ -26,19 +25,19 @@ mod field {
 /// An attribute that a `Constant` may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Constant {
-    /// The field that its value is in.
+    /// The field with its value.
     field: u32,
     /// Its `AttributeProto.AttributeType`.
     kind: i64,
     is_list: bool,
-    /// The `TensorProto.DataType` of what the node gives.
+    /// The `TensorProto.DataType` of the tensor.
     data_type: i64,
-    /// How it is stored; `None` for texts, which are not looked at.
+    /// The field in which a tensor stores such values; `None` for strings, which are unsupported.
     values: Option<Values>,
 }
 
 impl Constant {
-    /// The attribute of that name.
+    /// The attribute with that name.
     pub(super) fn of(name: &str) -> Option<Self> {
         let (field, kind, is_list) = match name {
             "value_float" => (field::FLOAT, 1, false),
@@ -63,12 +62,11 @@ impl Constant {
         })
     }
 
-    /// The tensor that the attribute in `span` stands for; `None` where a function is to be given it
-    /// when it is called.
+    /// The tensor of the attribute in `span`; `None` if a function gets the value from its caller.
     ///
     /// # Errors
     ///
-    /// Code `header`, where the message breaks off or is of another kind.
+    /// Code `header` for an invalid message.
     pub(super) fn read(
         self,
         window: &mut Window<'_>,
@@ -84,7 +82,7 @@ impl Constant {
                 field::TYPE if field.integer()? != self.kind => fault = Some(Violation::Fields),
                 number if number == self.field => {
                     if !self.is_list {
-                        // Of a field that is there twice, the last counts.
+                        // The last of several equal fields counts.
                         (runs, count) = (self.values.map(Runs::new), 0);
                     }
                     count = count.saturating_add(self.count(window, &field)?);
@@ -110,7 +108,7 @@ impl Constant {
             fault.get_or_insert(Violation::Rank { limit });
         }
         let place = match runs {
-            // Writers of proto3 leave a number out that is 0.
+            // Writers of proto3 omit a 0.
             Some(_) if !self.is_list && count == 0 => Place::Zero,
             Some(runs) => Place::Typed(runs),
             None => Place::Nowhere,
@@ -127,8 +125,8 @@ impl Constant {
         }))
     }
 
-    /// How many values a field of them has: packed ones, or one. What follows the last whole one is
-    /// found when they are read.
+    /// The number of values in a field: several packed ones, or one. A truncated last one is found
+    /// when the values are read.
     fn count(self, window: &mut Window<'_>, field: &Field) -> Result<u64> {
         let Some(values) = self.values else {
             return field.bytes().map(|_| 1);

@@ -1,7 +1,7 @@
-//! Coordinates of a sparse tensor, as `sparse_coo` has them.
+//! The coordinates of a sparse tensor, in the order of `sparse_coo`.
 //!
-//! ONNX gives every value one index, as if the tensor were flat, or one for each dimension;
-//! `sparse_coo` has all indices of the first dimension, then all of the second, and so on.
+//! In ONNX every value has one index into the flat tensor, or one per dimension. `sparse_coo` has all
+//! indices of the first dimension, then all of the second, and so on.
 
 use std::io;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use crate::violation::Violation;
 /// Bytes of an index.
 const WIDTH: u64 = 8;
 
-/// Indices that are fetched at a time.
+/// Indices that are read at a time.
 const PIECE: u64 = 8 << 10;
 
-/// Coordinates, `u64`, made of flat indices as they are read.
+/// Coordinates, `u64`, which are made of flat indices when they are read.
 pub(super) struct Unravelled {
     /// Indices: `i64`, one for each value.
     flat: Arc<dyn Source>,
     offset: u64,
     count: u64,
-    /// Outermost first: how many there are, and how far one is from the next in the flat tensor.
+    /// The size and the stride of every dimension, outermost first.
     dimensions: Vec<(u64, u64)>,
 }
 
 impl Unravelled {
-    /// Those of `count` indices, from `offset` of `flat` on; `None` where the shape has too many
-    /// elements to be counted, or no dimensions.
+    /// The coordinates of `count` indices, from `offset` of `flat` on. `None` if the shape has no
+    /// dimensions, or if its number of elements overflows.
     pub(super) fn new(
         flat: Arc<dyn Source>,
         offset: u64,
@@ -54,14 +54,14 @@ impl Unravelled {
         (!coords.dimensions.is_empty()).then_some(coords)
     }
 
-    /// The coordinates, in one dimension, of so many values from `first` on.
+    /// The coordinates in one dimension of `count` values from `first` on.
     fn coordinates(&self, axis: usize, first: u64, count: u64) -> io::Result<Vec<u8>> {
-        let byte_len = usize::try_from(count.saturating_mul(WIDTH)).unwrap_or(0);
-        let mut bytes = vec![0; byte_len];
+        let byte_len = usize::try_from(count.saturating_mul(WIDTH));
+        let mut bytes = vec![0; byte_len.map_err(|_| io::ErrorKind::OutOfMemory)?];
         let offset = first.saturating_mul(WIDTH).saturating_add(self.offset);
         self.flat.read_at(offset, &mut bytes)?;
         let (size, stride) = self.dimensions.get(axis).copied().unwrap_or((0, 1));
-        // The outermost dimension is the one that an index can leave.
+        // An index outside the tensor leaves the outermost dimension.
         let limit = if axis == 0 { size } else { u64::MAX };
         let (indices, _) = bytes.as_chunks_mut::<8>();
         for index in indices {

@@ -1,8 +1,8 @@
-//! The data types of ONNX, and what they are here.
+//! The data types of ONNX, and the dtypes of zt for them.
 
 use zt::DType;
 
-/// A data type with a meaning here.
+/// A data type that zt supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Element {
     pub(super) dtype: DType,
@@ -10,12 +10,12 @@ pub(super) struct Element {
     pub(super) values: Values,
 }
 
-/// The field of a tensor that its values are in, where they are not in `raw_data`: its number.
+/// The number of the field with a tensor's values, if they are not in `raw_data`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
     /// `float_data`: 4 bytes.
     Float = 4,
-    /// `int32_data`: varints, for everything up to 32 bits; of floats, their bits.
+    /// `int32_data`: varints, for all types up to 32 bits, and for the bits of short floats.
     Int32 = 5,
     /// `int64_data`: varints.
     Int64 = 7,
@@ -25,19 +25,19 @@ pub(super) enum Values {
     Uint64 = 11,
 }
 
-/// What a number of `TensorProto.DataType` is.
+/// The meaning of a number of `TensorProto.DataType`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DataType {
     Element(&'static str, Element),
-    /// Known to ONNX, and no numbers of 8 bits or more.
+    /// A type of ONNX that is not a number of 8 bits or more.
     Without(&'static str),
     Unknown,
 }
 
 type Row = (i64, &'static str, DType, Option<&'static str>, Values);
 
-/// `f8_e8m0fnu` is no logical type of zTensor 1.2: it keeps its bytes under that name, as from PyTorch, and
-/// has no values here.
+/// zTensor 1.2 has no logical type `f8_e8m0fnu`. The bytes are kept under that name, as from PyTorch,
+/// and have no values.
 const TABLE: [Row; 20] = [
     (1, "FLOAT", DType::F32, None, Values::Float),
     (2, "UINT8", DType::U8, None, Values::Int32),
@@ -97,7 +97,7 @@ const TABLE: [Row; 20] = [
     ),
 ];
 
-/// Types of ONNX that zTensor 1.2 has no elements for.
+/// Types of ONNX for which zTensor 1.2 has no dtype.
 const WITHOUT: [(i64, &str); 8] = [
     (8, "STRING"),
     (21, "UINT4"),
@@ -110,7 +110,7 @@ const WITHOUT: [(i64, &str); 8] = [
 ];
 
 impl DataType {
-    /// The type of that number.
+    /// The type with that number.
     pub(super) fn from_number(number: i64) -> Self {
         let known = TABLE.iter().find(|(id, ..)| *id == number);
         if let Some((_, name, dtype, logical_type, values)) = known {
@@ -128,7 +128,7 @@ impl DataType {
         known.map_or(DataType::Unknown, |(_, name)| DataType::Without(name))
     }
 
-    /// ONNX's name of it.
+    /// The name in ONNX.
     pub(super) const fn name(self) -> Option<&'static str> {
         match self {
             DataType::Element(name, _) | DataType::Without(name) => Some(name),
@@ -138,13 +138,13 @@ impl DataType {
 }
 
 impl Element {
-    /// Bytes of one element. A complex number is two.
+    /// Bytes of one element. A complex number has two values.
     pub(super) fn byte_len(self) -> u64 {
         let parts = if self.is_complex() { 2 } else { 1 };
         self.width().saturating_mul(parts)
     }
 
-    /// Bytes of a stored value: of a complex number, a half.
+    /// Bytes of one stored value.
     pub(super) fn width(self) -> u64 {
         self.dtype.byte_len() as u64
     }
@@ -153,23 +153,27 @@ impl Element {
         matches!(self.values, Values::Float | Values::Double) && self.logical_type.is_some()
     }
 
-    /// What a varint of the values' field says, as the value's bytes in little-endian.
+    /// The little-endian bytes of a value that is stored as a varint.
     ///
     /// # Errors
     ///
-    /// The value, where the element is too narrow for it.
+    /// The value, if it is out of range for the element.
     pub(super) fn bytes_of(self, varint: u64) -> Result<[u8; 8], i128> {
-        let bits = u32::try_from(self.width().saturating_mul(8)).unwrap_or(u64::BITS);
-        let unused = u64::BITS.saturating_sub(bits);
+        let unused = match self.dtype.byte_len() {
+            1 => 56,
+            2 => 48,
+            4 => 32,
+            _ => 0,
+        };
         let narrow_signed = |value: i64| (value << unused) >> unused == value;
         let narrow_unsigned = |value: u64| (value << unused) >> unused == value;
         let value = match self.values {
-            // Every reader takes the lower 32 bits, whatever stands above.
+            // Every reader takes the lower 32 bits.
             Values::Int32 => (varint.cast_signed() << 32) >> 32,
             _ => varint.cast_signed(),
         };
-        // What holds bytes and halves may have been filled from signed or from unsigned ones: 255 is
-        // the -1 of INT8, of the same bits. ONNX's own library takes the lowest bits of anything.
+        // Writers fill this field from signed or unsigned values: 255 has the bits of the -1 of INT8.
+        // The ONNX library takes the lowest bits of any number.
         let is_signed = self.values == Values::Int32 && narrow_signed(value);
         let fits = is_signed || narrow_unsigned(value.cast_unsigned());
         match (fits, self.values) {
@@ -200,8 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn values_are_as_wide_as_their_elements() {
-        /// The number of the type, a varint, and what is stored, or the value that is not.
+    fn values_must_fit_their_elements() {
+        /// The number of the type, a varint, and the stored bytes or the value out of range.
         type Case = (i64, u64, Result<&'static [u8], i128>);
         let minus = |value: i64| value.cast_unsigned();
         let cases: [Case; 21] = [
@@ -213,7 +217,7 @@ mod tests {
             (3, 128, Ok(&[0x80])),
             (3, 255, Ok(&[255])),
             (3, 256, Err(256)),
-            // Five bytes, not extended to 64 bits: some encoders write that.
+            // Some encoders write 32 bits that are not extended to 64.
             (3, 0xFFFF_FF80, Ok(&[0x80])),
             (5, minus(-32768), Ok(&[0, 0x80])),
             (6, minus(-1), Ok(&[255; 4])),
@@ -242,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn complex_numbers_are_two() {
+    fn complex_numbers_have_two_values() {
         assert_eq!((element(14).byte_len(), element(14).width()), (8, 4));
         assert_eq!((element(15).byte_len(), element(15).width()), (16, 8));
         assert_eq!((element(17).byte_len(), element(17).width()), (1, 1));

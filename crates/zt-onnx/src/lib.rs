@@ -9,13 +9,13 @@
 //! ```
 //!
 //! A model is one message of Protocol Buffers, which has no magic: fields in any order, each with
-//! its number and its length. All of it is walked through once, and nothing of it is kept but what
-//! the tensors are and where their values lie: `raw_data` stays a range of the file, the values of
-//! typed fields are decoded as they are read, and those of other files stay ranges of these.
+//! a number and a length. The reader walks through it once, and keeps only the tensors and the spans
+//! of their values. `raw_data` is a range of the file; values in typed fields are decoded when they
+//! are read; external data are ranges of other files.
 //!
-//! A location of external data is a path below the folder of the model, and what it leads to has
-//! to lie there, too, or beside the file that the model is a link to: a cache keeps models as links
-//! to files that lie together. Nothing else is ever opened, whatever the model says.
+//! A location of external data is a path below the folder of the model. A link is followed if its
+//! target is in that folder, or beside the target of a model that is a link itself, as in a cache of
+//! downloads. No other file is ever opened.
 //!
 //! Reference: `onnx.proto`, of ONNX 1.23 (IR version 14).
 #![forbid(unsafe_code)]
@@ -43,7 +43,7 @@ use wire::{Fields, Window, Wire};
 /// Models of ONNX.
 pub const ONNX: Kind = Kind::new("onnx");
 
-/// The kind: recognises, opens and, if it has a writer, writes such files.
+/// The kind `onnx`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Onnx;
 
@@ -65,14 +65,14 @@ impl FileKind for Onnx {
     }
 }
 
-/// The attribute of a model, or of a tensor, that has its documentation.
+/// The attribute with the documentation of a model or of a tensor.
 const DOC_STRING: &str = "onnx.doc_string";
 
-/// Fields that are looked at before a file is taken for something else. Functions are some dozens.
+/// The most fields that are read to recognise a model. A model has some dozens.
 const FIELDS_MAX: usize = 4096;
 
-/// A message with a graph in it and nothing that a model does not have: all of it, or, because it
-/// may be broken, all up to the graph, where the version comes first, as every writer has it.
+/// Whether a file is a message with a graph and only fields of a model. In a truncated file, the
+/// fields up to the graph decide, and the version must come first, as every writer puts it.
 fn recognise(probe: &Probe<'_>) -> Result<bool> {
     let Some(file) = Span::new(0, probe.byte_len()) else {
         return Ok(false);
@@ -86,7 +86,7 @@ fn recognise(probe: &Probe<'_>) -> Result<bool> {
             Ok(Some(field)) => field,
             Ok(None) => return Ok(has_graph),
             Err(error) if error.kind() == zt::ErrorKind::Io => return Err(error),
-            // Cut within the graph, as a file that was not fetched whole is.
+            // Truncated within the graph, as an incomplete download is.
             Err(_) => {
                 let mut at = begins_graph;
                 let tag = window.varint(&mut at, file.end()).ok();
@@ -116,7 +116,7 @@ fn recognise(probe: &Probe<'_>) -> Result<bool> {
     Ok(has_graph)
 }
 
-/// What a graph begins with: its number, and that bytes follow.
+/// The tag of a graph: its number, and the wire type of bytes.
 const GRAPH_TAG: u64 = (field::GRAPH as u64) << 3 | 2;
 
 #[cfg(doctest)]

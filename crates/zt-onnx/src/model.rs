@@ -1,9 +1,8 @@
-//! A `ModelProto`: every tensor that it holds, wherever, and what it says about itself.
+//! A `ModelProto`: all of its tensors and its metadata.
 //!
-//! Weights are the initializers of the graph. Other tensors hide in the attributes of nodes (the
-//! value of a `Constant`), in graphs within graphs (the branches of an `If`), in functions and in
-//! what says how to train. All of them are found; those that have no name of their own get one from
-//! where they are.
+//! Weights are the initializers of the graph. Other tensors are in the attributes of nodes (the
+//! value of a `Constant`), in nested graphs (the branches of an `If`), in functions and in training
+//! information. A tensor without a name of its own gets one from its place.
 
 use zt::{Attributes, Error, Limits, Result, Span};
 
@@ -13,24 +12,24 @@ use crate::tensor::Tensor;
 use crate::violation::Violation;
 use crate::wire::{Field, Fields, Window};
 
-/// Levels of graphs within graphs. Protocol Buffers read 100 levels of messages, and a graph within
-/// a graph is three.
+/// The most levels of nested graphs. Protocol Buffers read 100 levels of messages, and a nested graph
+/// takes three.
 const GRAPHS_MAX: usize = 32;
 
-/// Tensors of a model. The largest that are published have some ten thousand.
+/// The most tensors of a model. The largest published models have some ten thousand.
 const TENSORS_MAX: u64 = 1 << 20;
 
-/// Bytes of the file for every tensor, and tensors that any file may have. One that is listed takes
-/// some 1.4 KiB, and is two bytes where it says nothing; with a name, a type and a value it is 12 at
-/// least, and some 17 in a model of ten thousand.
+/// The least bytes of the file per tensor, and the tensors that any file may have. A listed tensor
+/// takes some 1.4 KiB of memory, but an empty one has two bytes in the file. With a name, a type and a
+/// value it has at least 12 bytes, or 17 in a model with ten thousand.
 const PER_TENSOR: u64 = 12;
 const TENSORS_MIN: u64 = 4096;
 
-/// Bytes of all names that are made of others, for every byte of the file, and at least.
+/// The most bytes of all derived names per byte of the file, and for any file.
 const NAMES: u64 = 16;
 const NAMES_MIN: u64 = 64 << 10;
 
-/// The attribute of a model that has the versions of the operators that it is written in, by domain.
+/// The attribute of a model with the versions of its operator sets, by domain.
 const OPSET_IMPORT: &str = "onnx.opset_import";
 
 /// Numbers of the fields of a `ModelProto`.
@@ -54,7 +53,7 @@ pub(super) mod field {
 pub(super) struct Model {
     pub(super) tensors: Vec<Found>,
     pub(super) attributes: Option<Attributes>,
-    /// Keys of the metadata that are there twice.
+    /// Duplicate keys of the metadata.
     pub(super) repeated: Vec<String>,
 }
 
@@ -65,16 +64,16 @@ pub(super) struct Found {
     pub(super) content: Content,
 }
 
-/// What a tensor is called.
+/// The name of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Name {
-    /// As the model says: the name of an initializer, which no other has.
+    /// The name of an initializer, which is unique in the model.
     Own(String),
-    /// By where it is. Nothing keeps another from being called so.
-    Made(String),
+    /// A name that is derived from the tensor's place, and may not be unique.
+    Derived(String),
 }
 
-/// What a tensor is.
+/// A dense or a sparse tensor.
 #[derive(Debug)]
 pub(super) enum Content {
     Dense(Box<Tensor>),
@@ -91,7 +90,7 @@ pub(super) struct Sparse {
 }
 
 impl Model {
-    /// Reads all of a file but the values.
+    /// Reads all of a file except the values.
     ///
     /// # Errors
     ///
@@ -146,21 +145,21 @@ impl Model {
     }
 }
 
-/// The way through a model.
+/// A walk through a model.
 struct Walk<'w, 's> {
     window: &'w mut Window<'s>,
     limits: &'w Limits,
     found: Vec<Found>,
-    /// How many there are, a sparse one as two, and may be.
+    /// The number of tensors, where a sparse one counts as two, and its limit.
     tensors: u64,
     tensors_max: u64,
-    /// Bytes that names may still take which are made of others.
+    /// Bytes that derived names may still take.
     names: u64,
     pairs: Pairs,
 }
 
 impl Walk<'_, '_> {
-    /// The fields of a model that are one value.
+    /// The fields of a model with one value.
     fn about_model(&mut self, field: &Field) -> Result<()> {
         let key = match field.number {
             field::IR_VERSION => "onnx.ir_version",
@@ -180,7 +179,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// An `OperatorSetIdProto`: a domain, which is empty for ONNX's own, and a version.
+    /// An `OperatorSetIdProto`: a domain, which is empty for ONNX itself, and a version.
     fn import(&mut self, import: Span, imports: &mut Pairs) -> Result<()> {
         const DOMAIN: u32 = 1;
         const VERSION: u32 = 2;
@@ -216,8 +215,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// A `FunctionProto`, whose nodes have values of their own names, and whose attributes may have
-    /// tensors that count where a call gives none.
+    /// A `FunctionProto`, which has nodes and default values of attributes.
     fn function(&mut self, function: Span) -> Result<()> {
         const NAME: u32 = 1;
         const NODE: u32 = 7;
@@ -234,19 +232,19 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// What an attribute of a function is where a call gives none.
+    /// The default value of a function's attribute.
     fn default(&mut self, attribute: Span, scope: &str) -> Result<()> {
         if !self.has_tensors(attribute)? {
             return Ok(());
         }
         let key = self.name(attribute, attribute::NAME)?;
         let len = scope.len().saturating_add(key.len());
-        let name = self.made(len, || format!("{scope}{key}"))?;
+        let name = self.derived(len, || format!("{scope}{key}"))?;
         self.attribute(attribute, &name, GRAPHS_MAX)
     }
 
-    /// A `GraphProto`. What is in it is called `scope` and its name; initializers of the outermost
-    /// one have theirs.
+    /// A `GraphProto`. The names of its tensors begin with `scope`, which is empty for the main
+    /// graph.
     fn graph(&mut self, graph: Span, scope: &str, levels: usize) -> Result<()> {
         let Some(levels) = levels.checked_sub(1) else {
             let limit = GRAPHS_MAX;
@@ -271,14 +269,14 @@ impl Walk<'_, '_> {
             let name = match content.name() {
                 "" => {
                     let name = || format!("{scope}initializer.{unnamed}");
-                    let name = self.made(scope.len(), name)?;
+                    let name = self.derived(scope.len(), name)?;
                     unnamed = unnamed.saturating_add(1);
-                    Name::Made(name)
+                    Name::Derived(name)
                 }
                 name if scope.is_empty() => Name::Own(name.to_owned()),
                 name => {
                     let len = scope.len().saturating_add(name.len());
-                    Name::Made(self.made(len, || format!("{scope}{name}"))?)
+                    Name::Derived(self.derived(len, || format!("{scope}{name}"))?)
                 }
             };
             self.add(name, content)?;
@@ -286,7 +284,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// What the graph says about itself.
+    /// The metadata of the main graph.
     fn about_graph(&mut self, field: &Field) -> Result<()> {
         match field.number {
             graph::NAME => self.pairs.text(self.window, "onnx.graph", field.bytes()?),
@@ -308,19 +306,20 @@ impl Walk<'_, '_> {
                 continue;
             }
             let attribute = field.bytes()?;
-            let number = match self.has_tensors(attribute)? {
-                true => None,
-                false => match self.number(node, &mut gives_numbers, attribute)? {
+            let number = if self.has_tensors(attribute)? {
+                None
+            } else {
+                match self.number(node, &mut gives_numbers, attribute)? {
                     Some(number) => Some(Content::Dense(Box::new(number))),
                     None => continue,
-                },
+                }
             };
             if label.is_none() {
                 let operator = self.name(node, node::OP_TYPE)?;
                 let output = self.name(node, node::OUTPUT)?;
                 let is_constant = operator == "Constant";
                 let name = match self.name(node, node::NAME)? {
-                    // What a Constant gives is what other nodes call it by.
+                    // Other nodes know a Constant by its output.
                     _ if is_constant && !output.is_empty() => output,
                     name if !name.is_empty() => name,
                     _ if !output.is_empty() => output,
@@ -331,20 +330,23 @@ impl Walk<'_, '_> {
             let (name, is_constant) = label.as_ref().map_or(("", false), |(n, c)| (n, *c));
             let key = self.name(attribute, attribute::NAME)?;
             let len = scope.len().saturating_add(name.len());
-            let name = self.made(len.saturating_add(key.len()), || match is_constant {
-                true => format!("{scope}{name}"),
-                false => format!("{scope}{name}.{key}"),
+            let name = self.derived(len.saturating_add(key.len()), || {
+                if is_constant {
+                    format!("{scope}{name}")
+                } else {
+                    format!("{scope}{name}.{key}")
+                }
             })?;
             match number {
-                Some(number) => self.add(Name::Made(name), number)?,
+                Some(number) => self.add(Name::Derived(name), number)?,
                 None => self.attribute(attribute, &name, levels)?,
             }
         }
         Ok(())
     }
 
-    /// What a `Constant` gives by an attribute without tensors. Whether the node is one is kept: of
-    /// many attributes, each would have to look for it among all of them.
+    /// The value of a `Constant` in an attribute without tensors. `is_constant` is kept for all
+    /// attributes of a node, because finding it reads all of them.
     fn number(
         &mut self,
         node: Span,
@@ -364,7 +366,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Whether a node is a `Constant` of ONNX's own.
+    /// Whether a node is a `Constant` of ONNX itself.
     fn is_constant(&mut self, node: Span) -> Result<bool> {
         let (operator, domain) = (
             self.place(node, node::OP_TYPE)?,
@@ -374,7 +376,7 @@ impl Walk<'_, '_> {
         Ok(is_own && self.window.is(operator, "Constant")?)
     }
 
-    /// Whether an `AttributeProto` has tensors, or graphs, which may have some.
+    /// Whether an `AttributeProto` has tensors, or graphs that may have tensors.
     fn has_tensors(&mut self, attribute: Span) -> Result<bool> {
         let mut fields = Fields::of(attribute);
         while let Some(field) = fields.next(self.window)? {
@@ -385,7 +387,7 @@ impl Walk<'_, '_> {
         Ok(false)
     }
 
-    /// The tensors of an `AttributeProto`, the first of which is called `name`.
+    /// The tensors of an `AttributeProto`, named `name`, or `name.0`, `name.1`, ... in a list.
     fn attribute(&mut self, attribute: Span, name: &str, levels: usize) -> Result<()> {
         let mut fields = Fields::of(attribute);
         let mut number = 0u64;
@@ -395,7 +397,7 @@ impl Walk<'_, '_> {
                 attribute::TENSOR | attribute::GRAPH | attribute::SPARSE_TENSOR => false,
                 _ => continue,
             };
-            let mut name = self.made(name.len(), || name.to_owned())?;
+            let mut name = self.derived(name.len(), || name.to_owned())?;
             if is_one_of_many {
                 name.push_str(&format!(".{number}"));
                 number = number.saturating_add(1);
@@ -411,17 +413,17 @@ impl Walk<'_, '_> {
                     continue;
                 }
             };
-            self.add(Name::Made(name), content)?;
+            self.add(Name::Derived(name), content)?;
         }
         Ok(())
     }
 
-    /// A name that is made of others, which may be long: as long as the file is long enough for it.
-    fn made(&mut self, len: usize, make: impl FnOnce() -> String) -> Result<String> {
+    /// A derived name. The bytes of all derived names are limited by the length of the file.
+    fn derived(&mut self, len: usize, make: impl FnOnce() -> String) -> Result<String> {
         let byte_len = len as u64;
         let rest = self.names.checked_sub(byte_len);
         let too_long = || Violation::TooLong {
-            what: "a name made of others",
+            what: "a derived name",
             byte_len,
             limit: self.names,
         };
@@ -429,7 +431,7 @@ impl Walk<'_, '_> {
         Ok(make())
     }
 
-    /// Adds a tensor, unless there are too many.
+    /// Adds a tensor, unless the limit is reached.
     fn add(&mut self, name: Name, content: Content) -> Result<()> {
         self.tensors = self.tensors.saturating_add(match &content {
             Content::Dense(_) => 1,
@@ -471,14 +473,14 @@ impl Walk<'_, '_> {
         })))
     }
 
-    /// The first text that a message has in a field; empty where it has none.
+    /// The first string of a message in a field; empty if there is none.
     fn name(&mut self, message: Span, number: u32) -> Result<String> {
         let place = self.place(message, number)?;
         let limit = self.limits.name_len as u64;
         self.window.text(place, "a name", limit)
     }
 
-    /// Where that text is.
+    /// The span of that string.
     fn place(&mut self, message: Span, number: u32) -> Result<Span> {
         let mut fields = Fields::of(message);
         while let Some(field) = fields.next(self.window)? {
@@ -491,7 +493,7 @@ impl Walk<'_, '_> {
 }
 
 impl Content {
-    /// What the model calls it.
+    /// The name in the model.
     fn name(&self) -> &str {
         match self {
             Content::Dense(tensor) => &tensor.name,

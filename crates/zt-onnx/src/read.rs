@@ -25,11 +25,11 @@ use crate::typed::Typed;
 use crate::violation::Violation;
 use crate::wire::Window;
 
-/// Opens a model. Cost: all of it is read but the values.
+/// Opens a model. Cost: reads all of it except the values.
 pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
     let mut builder = opening.builder(ONNX);
-    let file = Span::new(0, source.byte_len()).unwrap_or_default();
+    let file = Span::new(0, source.byte_len()).ok_or(Violation::Ends)?;
     let model = Model::read(&mut Window::new(&source), file, builder.limits())?;
     let id = builder.source(Arc::clone(&source));
     if let Some(attributes) = model.attributes {
@@ -58,7 +58,7 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
 }
 
 fn repeated(object: Option<&str>, key: &str) -> Warning {
-    let message = format!("the metadata has {key:?} twice: the first value is kept");
+    let message = format!("duplicate key {key:?} in the metadata; the first value is kept");
     Warning {
         object: object.map(ToOwned::to_owned),
         ..Warning::new("attribute-conflict", message).with_kind(WarningKind::PassedOver)
@@ -68,16 +68,16 @@ fn repeated(object: Option<&str>, key: &str) -> Warning {
 /// The names of the objects.
 struct Names {
     taken: HashSet<String>,
-    /// By a name that is taken: the number to try next behind it.
+    /// By a name that is taken: the next number to append.
     next: HashMap<String, u64>,
 }
 
 impl Names {
-    /// Names that the model itself gives are not given to anything else.
+    /// Reserves the names from the model itself.
     fn new<'n>(names: impl Iterator<Item = &'n Name>) -> Result<Self> {
         let own = names.filter_map(|name| match name {
             Name::Own(name) => Some(name.as_str()),
-            Name::Made(_) => None,
+            Name::Derived(_) => None,
         });
         let mut own: Vec<&str> = own.collect();
         if let Some(name) = repeated_name(&mut own) {
@@ -89,12 +89,11 @@ impl Names {
         })
     }
 
-    /// The name itself; of a made one that another has, the first of `NAME.2`, `NAME.3`, ... that
-    /// is free.
+    /// The name itself. If a derived name is taken, the first free one of `NAME.2`, `NAME.3`, ...
     fn of(&mut self, name: Name) -> String {
         let name = match name {
             Name::Own(name) => return name,
-            Name::Made(name) => name,
+            Name::Derived(name) => name,
         };
         if self.taken.insert(name.clone()) {
             return name;
@@ -110,7 +109,7 @@ impl Names {
     }
 }
 
-/// Tensors on their way to becoming objects.
+/// Adds tensors to the file as objects.
 struct Assembler<'p> {
     builder: FileBuilder,
     /// The model.
@@ -119,12 +118,12 @@ struct Assembler<'p> {
     bands: Bands,
 }
 
-/// Elements, wherever they are.
+/// The elements of a tensor, and their source.
 struct Located {
     element: Element,
     blob: Blob,
     id: SourceId,
-    /// What they can be read from, where that is not another file.
+    /// The source, unless it is another file.
     source: Option<Arc<dyn Source>>,
 }
 
@@ -144,7 +143,7 @@ impl Assembler<'_> {
         }
     }
 
-    /// Where the values of a tensor are, as elements.
+    /// Locates the values of a tensor as elements.
     fn locate(&mut self, tensor: &Tensor, name: &str) -> Result<Located> {
         if let Some(fault) = tensor.fault.clone() {
             return Err(fault.into());
@@ -170,7 +169,7 @@ impl Assembler<'_> {
                 let zero: Arc<dyn Source> = Arc::new(Memory::new([0; 8]));
                 let offset = tensor.span.offset();
                 let id = (self.builder).derived_from(Arc::clone(&zero), self.file.1, offset);
-                let one = Span::new(0, element.width()).unwrap_or_default();
+                let one = Span::new(0, element.width()).ok_or(Violation::Overflow)?;
                 (within(one, expected)?, id, Some(zero))
             }
             Place::Typed(runs) => {
@@ -187,7 +186,7 @@ impl Assembler<'_> {
                     let offset = tensor.span.offset();
                     let made = Arc::clone(&typed);
                     let id = self.builder.derived_from(made, self.file.1, offset);
-                    let all = Span::new(0, expected).unwrap_or_default();
+                    let all = Span::new(0, expected).ok_or(Violation::Overflow)?;
                     (Blob::raw(all), id, Some(typed))
                 }
             }
@@ -211,7 +210,7 @@ impl Assembler<'_> {
         }
     }
 
-    /// The parts of a sparse tensor.
+    /// A sparse tensor as `sparse_coo`, and the sources of its components.
     fn coo(&mut self, sparse: &Sparse, name: &str) -> Result<(Object, [SourceId; 2])> {
         if let Some(fault) = sparse.fault.clone() {
             return Err(fault.into());
@@ -227,7 +226,7 @@ impl Assembler<'_> {
             [indices, axes] if indices == count && axes == rank => false,
             _ => return Err(Violation::Indices.into()),
         };
-        // Indices in another file, which nobody writes, would have to be read from there.
+        // No writer puts indices into another file, so these are refused.
         let Some(source) = indices
             .source
             .filter(|_| indices.element.dtype == DType::I64)
@@ -243,12 +242,12 @@ impl Assembler<'_> {
             let view = View::fortran(offset, width, &[rank, count]).ok_or(Violation::Overflow)?;
             Arc::new(Strided::new(source, view, &self.bands)?)
         };
-        let all = Span::new(0, coords.byte_len()).unwrap_or_default();
+        let all = Span::new(0, coords.byte_len()).ok_or(Violation::Overflow)?;
         let begins = sparse.indices.span.offset();
         let id = self.builder.derived_from(coords, self.file.1, begins);
         let mut object = Object::new(sparse.shape.clone(), "sparse_coo");
         object = object.with_component("values", values.component());
-        // The same bits; a negative one is beyond every shape, and found there. Decision D10.
+        // The same bits: a negative index is outside every shape, and found there. Decision D10.
         object = object.with_component("coords", Component::new(DType::U64, Blob::raw(all)));
         object.attributes.clone_from(&sparse.values.attributes);
         Ok((object, [values.id, id]))
@@ -263,16 +262,16 @@ impl Located {
     }
 }
 
-/// Plain elements that have to be so many bytes.
+/// Plain elements, which must have `expected` bytes.
 fn within(span: Span, expected: u64) -> Result<Blob, Violation> {
     let found = span.byte_len();
-    match found == expected {
-        true => Ok(Blob::raw(span)),
-        false => Err(Violation::Bytes { expected, found }),
+    if found != expected {
+        return Err(Violation::Bytes { expected, found });
     }
+    Ok(Blob::raw(span))
 }
 
-/// What a listing shows of a tensor that cannot be read.
+/// A listing shows this of a tensor that cannot be read.
 fn raw(tensor: Tensor, format: &'static str) -> RawObject {
     let mut data = RawComponent::default();
     data.dtype = DataType::from_number(tensor.data_type)

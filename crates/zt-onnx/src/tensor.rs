@@ -1,4 +1,4 @@
-//! A `TensorProto`: what it says of its values, and where they are.
+//! A `TensorProto`: its metadata, and the place of its values.
 
 use zt::{Attributes, Error, Limits, Result, Span};
 
@@ -8,7 +8,7 @@ use crate::typed::{RUNS_MAX, Runs};
 use crate::violation::Violation;
 use crate::wire::{Field, Fields, Window, Wire};
 
-/// Numbers of its fields.
+/// The numbers of its fields.
 mod field {
     pub(super) const DIMS: u32 = 1;
     pub(super) const DATA_TYPE: u32 = 2;
@@ -30,28 +30,28 @@ mod field {
 const KEY: u32 = 1;
 const VALUE: u32 = 2;
 
-/// Bytes of a location, and of the numbers beside it.
+/// The most bytes of a location, and of the numbers beside it.
 const LOCATION_MAX: u64 = 4096;
 
-/// A tensor. Values are not read.
+/// A tensor without its values.
 #[derive(Debug, Clone)]
 pub(super) struct Tensor {
     pub(super) name: String,
-    /// Dimensions, as far as they are any.
+    /// The valid dimensions.
     pub(super) shape: Vec<u64>,
     /// Its `TensorProto.DataType`.
     pub(super) data_type: i64,
     pub(super) place: Place,
     pub(super) attributes: Option<Attributes>,
-    /// A key of the metadata that is there twice.
+    /// A duplicate key of the metadata.
     pub(super) repeated: Option<String>,
-    /// The message.
+    /// The span of the message.
     pub(super) span: Span,
-    /// What is wrong with the tensor, and with nothing else.
+    /// The tensor's own fault.
     pub(super) fault: Option<Violation>,
 }
 
-/// Where values are.
+/// The place of values.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     /// Plain elements in the model.
@@ -60,13 +60,13 @@ pub(super) enum Place {
     Typed(Runs),
     /// Plain elements in another file.
     External(External),
-    /// There is one, which is 0, and nothing is stored.
+    /// One value, 0, which is not stored.
     Zero,
-    /// There are none.
+    /// No values.
     Nowhere,
 }
 
-/// Where in which other file. The values of its pairs are as they stand there.
+/// The strings of `external_data`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct External {
     pub(super) location: String,
@@ -80,7 +80,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// Code `header`, where the message breaks off or is of another kind.
+    /// Code `header` for an invalid message.
     pub(super) fn read(window: &mut Window<'_>, span: Span, limits: &Limits) -> Result<Self> {
         let mut reader = Reader::new(limits);
         let mut fields = Fields::of(span);
@@ -91,7 +91,7 @@ impl Tensor {
     }
 }
 
-/// Dimensions, as they come.
+/// Dimensions that are being collected.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) dimensions: Vec<u64>,
@@ -134,7 +134,7 @@ impl Shape {
     }
 }
 
-/// A tensor, as far as its fields have been read. Of a field that is there twice, the last counts.
+/// A tensor whose fields are being read. The last of several equal fields counts.
 struct Reader<'l> {
     limits: &'l Limits,
     name: String,
@@ -186,14 +186,14 @@ impl<'l> Reader<'l> {
             field::METADATA_PROPS => self.attributes.pair(window, field.bytes()?)?,
             field::EXTERNAL_DATA => self.external(window, field.bytes()?)?,
             field::DATA_LOCATION => self.is_external = field.integer()? == 1,
-            // `string_data` among them, whose type has no elements here: it is never looked for.
+            // `string_data` is skipped too: strings are unsupported.
             _ => {}
         }
         Ok(())
     }
 
     fn values(&mut self, values: Values, field: &Field) -> Result<()> {
-        // Packed values that are none: as if the field were not there.
+        // An empty field is ignored.
         if field.wire == Wire::Bytes && field.span.is_empty() {
             return Ok(());
         }
@@ -207,7 +207,7 @@ impl<'l> Reader<'l> {
         Ok(())
     }
 
-    /// A pair of `external_data`. Keys that ONNX does not know are passed over, as it does.
+    /// A pair of `external_data`. Unknown keys are ignored, as the ONNX library does.
     fn external(&mut self, window: &mut Window<'_>, pair: Span) -> Result<()> {
         let (key, value) = pair_of(window, pair)?;
         if key.byte_len() > LOCATION_MAX {
@@ -226,14 +226,14 @@ impl<'l> Reader<'l> {
         Ok(())
     }
 
-    /// The first fault is the one that is told.
+    /// Keeps the first fault.
     fn blame(&mut self, violation: Violation) {
         self.fault.get_or_insert(violation);
     }
 
     fn finish(mut self, span: Span) -> Tensor {
         let place = match (self.is_external, self.raw, self.typed.take()) {
-            // Whatever else there is, ONNX does not look at it.
+            // The ONNX library ignores all other values then.
             (true, ..) => Place::External(std::mem::take(&mut self.external)),
             (false, Some(_), Some(_)) => {
                 self.blame(Violation::Fields);
@@ -247,13 +247,10 @@ impl<'l> Reader<'l> {
             self.blame(violation);
         }
         let repeated = self.attributes.repeated().map(ToOwned::to_owned);
-        let attributes = match self.attributes.finish() {
-            Ok(attributes) => attributes,
-            Err(violation) => {
-                self.fault.get_or_insert(violation);
-                None
-            }
-        };
+        let attributes = self.attributes.finish().unwrap_or_else(|violation| {
+            self.fault.get_or_insert(violation);
+            None
+        });
         Tensor {
             name: self.name,
             shape: self.shape.dimensions,
@@ -267,7 +264,7 @@ impl<'l> Reader<'l> {
     }
 }
 
-/// The bytes of key and value of a pair.
+/// The spans of a pair's key and value.
 pub(super) fn pair_of(window: &mut Window<'_>, pair: Span) -> Result<(Span, Span), Error> {
     let (mut key, mut value) = (Span::default(), Span::default());
     let mut fields = Fields::of(pair);

@@ -1,8 +1,8 @@
-//! Values in the fields of their type, as a source that gives them as plain elements.
+//! Values in typed fields, as a source of plain elements.
 //!
-//! Of `float_data` and `double_data` the bytes are those already, where they lie in one piece.
-//! Everything else is varints, which have an order and no addresses: they are decoded as they are
-//! read, and the place of every so many of them is kept, so that they are looked for only once.
+//! `float_data` and `double_data` in one piece are plain elements already. All other values are
+//! decoded when they are read. Varints have no fixed length, so the place of every 65,536th value is
+//! kept once it has been read.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,24 +13,24 @@ use crate::element::{Element, Values};
 use crate::violation::Violation;
 use crate::wire::{Field, VARINT_MAX, Window, Wire};
 
-/// Pieces that the values of one tensor may lie in. Writers make one.
+/// The most pieces of one tensor's values. Writers make one.
 pub(super) const RUNS_MAX: usize = 4096;
 
-/// Values between two places that are kept.
+/// Values between two kept places.
 const STEP: u64 = 64 << 10;
 
-/// The values of a tensor, where they lie.
+/// The pieces of a tensor's values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Runs {
     values: Values,
     runs: Vec<Run>,
 }
 
-/// Values that lie together: packed, or each behind its tag.
+/// Values that lie together: packed, or each after its tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {
     span: Span,
-    /// Bytes of the tag in front of every value.
+    /// Bytes of the tag before every value; 0 if the values are packed.
     tag: u64,
 }
 
@@ -44,11 +44,11 @@ impl Runs {
         self.values
     }
 
-    /// Adds a field: packed values, or one value. Says whether there was room for it.
+    /// Adds a field: packed values, or one value. Returns `false` if there are too many pieces.
     ///
     /// # Errors
     ///
-    /// Code `header`, where a value of that type is stored otherwise.
+    /// Code `header` for another wire type.
     pub(super) fn push(&mut self, field: &Field) -> Result<bool> {
         let offset = field.span.offset();
         let run = if field.wire == self.values.wire() {
@@ -63,7 +63,7 @@ impl Runs {
         if run.span.is_empty() {
             return Ok(true);
         }
-        // Packed values never are: their own tag and length lie before them.
+        // Never true of packed values, because a tag and a length are before them.
         let is_next = |last: &&mut Run| run.tag == last.tag && run.span.offset() == last.span.end();
         if let Some(last) = self.runs.last_mut().filter(is_next) {
             let span = Span::between(last.span.offset(), run.span.end());
@@ -77,7 +77,7 @@ impl Runs {
         Ok(has_room)
     }
 
-    /// Where the values lie as plain elements.
+    /// The span of the values, if they are plain elements.
     pub(super) fn as_span(&self) -> Option<Span> {
         match (self.values.wire(), &*self.runs) {
             (_, []) => Some(Span::default()),
@@ -86,7 +86,7 @@ impl Runs {
         }
     }
 
-    /// Refuses what cannot be so many values: that varints are too many or too few shows, mostly,
+    /// Refuses a count of values that the bytes cannot have. The exact number of varints is found
     /// when they are read.
     pub(super) fn expect(&self, count: u64) -> Result<(), Violation> {
         let (least, most) = match self.values.wire() {
@@ -101,18 +101,18 @@ impl Runs {
             fewest = fewest.saturating_add(byte_len.div_ceil(most));
             highest = highest.saturating_add(byte_len.checked_div(least).unwrap_or(0));
         }
-        match (fewest..=highest).contains(&count) {
-            true => Ok(()),
-            false => Err(Violation::Count {
-                expected: count,
-                is_more: count < fewest,
-            }),
+        if (fewest..=highest).contains(&count) {
+            return Ok(());
         }
+        Err(Violation::Count {
+            expected: count,
+            is_more: count < fewest,
+        })
     }
 }
 
 impl Values {
-    /// How one value is stored.
+    /// The wire type of one value.
     pub(super) const fn wire(self) -> Wire {
         match self {
             Values::Float => Wire::Fixed32,
@@ -122,7 +122,7 @@ impl Values {
     }
 }
 
-/// The plain elements of values that do not lie as such.
+/// Values that are decoded to plain elements when they are read.
 pub(super) struct Typed {
     base: Arc<dyn Source>,
     runs: Runs,
@@ -132,26 +132,26 @@ pub(super) struct Typed {
     places: Mutex<Places>,
 }
 
-/// Places that are known.
+/// Kept places.
 #[derive(Debug, Default)]
 struct Places {
-    /// That of the value `STEP`, of twice that, and so on, as far as values have been read.
+    /// The places of the values `STEP`, `2 * STEP`, ..., as far as values have been read.
     steps: Vec<Place>,
-    /// Behind what was read last, and the number of the value there: whoever reads on in pieces,
-    /// however short, decodes nothing twice.
+    /// The place after the last read, and the number of the value there. A caller that reads short
+    /// pieces in order decodes no value twice.
     last: (Place, u64),
 }
 
-/// Where the next value begins.
+/// The place of a value.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     run: usize,
-    /// Bytes into it.
+    /// Offset in the run.
     at: u64,
 }
 
 impl Typed {
-    /// `count` values, halves of complex numbers among them, of a type that is called `data_type`.
+    /// `count` values of the type `data_type`. A complex number has two values.
     pub(super) fn new(
         base: Arc<dyn Source>,
         runs: Runs,
@@ -168,7 +168,7 @@ impl Typed {
         }
     }
 
-    /// The place that is known nearest before the value `number`, and the number of its value.
+    /// The nearest kept place at or before the value `number`, and the number of the value there.
     fn nearest(&self, number: u64) -> (Place, u64) {
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let steps = number.checked_div(STEP).unwrap_or(0);
@@ -184,7 +184,7 @@ impl Typed {
         }
     }
 
-    /// Keeps the place of the value `number`, where it is due.
+    /// Keeps the place of the value `number`, if it is the next multiple of `STEP`.
     fn keep(&self, place: Place, number: u64) {
         if number.is_multiple_of(STEP) {
             let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +200,7 @@ impl Typed {
         places.last = last;
     }
 
-    /// The value at `place`, which moves behind it, as bytes in little-endian.
+    /// The little-endian bytes of the value at `place`, which advances.
     fn value(&self, window: &mut Window<'_>, place: &mut Place, number: u64) -> Result<[u8; 8]> {
         let run = self.run(place).ok_or_else(|| self.miscounted(false))?;
         let (start, end) = (run.span.offset(), run.span.end());
@@ -218,7 +218,7 @@ impl Typed {
                 })?
             }
             Wire::Fixed32 | Wire::Fixed64 => {
-                let span = Span::new(at, self.element.width()).unwrap_or_default();
+                let span = Span::new(at, self.element.width()).ok_or(Violation::Ends)?;
                 at = span.end();
                 window.fixed(span)?.to_le_bytes()
             }
@@ -227,7 +227,7 @@ impl Typed {
         Ok(bytes)
     }
 
-    /// The run that the next value is in; `None` behind the last.
+    /// The run of the next value; `None` after the last.
     fn run(&self, place: &mut Place) -> Option<Run> {
         let run = *self.runs.runs.get(place.run)?;
         if place.at < run.span.byte_len() {
@@ -263,7 +263,7 @@ impl Source for Typed {
         }
         let first = offset.checked_div(width).unwrap_or(0);
         let (mut place, mut number) = self.nearest(first);
-        // Of the first value, the bytes in front of the offset are left out.
+        // The bytes of the first value before the offset are skipped.
         let mut skip = usize::try_from(offset.checked_rem(width).unwrap_or(0)).unwrap_or(0);
         let mut window = Window::new(&*self.base);
         let mut out = buf;
@@ -282,7 +282,7 @@ impl Source for Typed {
             number = number.saturating_add(1);
             self.keep(place, number);
         }
-        // A value that is cut by the end of this piece begins the next.
+        // A value that this piece ends within is decoded again for the next.
         let is_whole = end.checked_rem(width) == Some(0);
         self.keep_last(if is_whole { (place, number) } else { last });
         if number == self.count && self.run(&mut place).is_some() {
@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    /// So many values of ten bytes each, over a source that counts.
+    /// `count` values of ten bytes each, in a source that counts.
     fn counted(count: usize) -> (Typed, Arc<Counted>) {
         let mut source = typed(&vec![u64::MAX; count], 1);
         let mut bytes = vec![0; usize::try_from(source.base.byte_len()).unwrap()];
@@ -349,9 +349,8 @@ mod tests {
         (source, base)
     }
 
-    /// And whoever wants them in another order hears that they are made in this one.
     #[test]
-    fn places_that_were_passed_are_known() {
+    fn places_that_were_passed_are_kept() {
         let step = usize::try_from(STEP).unwrap();
         let (source, base) = counted(3 * step + 5);
         assert!(source.is_sequential());
@@ -365,7 +364,7 @@ mod tests {
         }
     }
 
-    /// As those who make coordinates of indices read.
+    /// Coordinates are made of indices in this way.
     #[test]
     fn reading_on_in_short_pieces_decodes_nothing_twice() {
         let (source, base) = counted(60_000);
@@ -386,7 +385,7 @@ mod tests {
         let len = usize::try_from(source.byte_len()).unwrap();
         assert_eq!(expected.len(), len);
         let step = usize::try_from(STEP).unwrap() * 8;
-        // Behind all places that are known first, then at them, and within values.
+        // After all kept places first, then at them, and within values.
         for (start, end) in [
             (len - 11, len),
             (step, step + 9),

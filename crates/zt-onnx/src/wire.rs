@@ -1,24 +1,25 @@
-//! The wire format of Protocol Buffers, as much of it as ONNX has: fields of a number and a value,
-//! which is a varint, 4 or 8 bytes, or bytes of a given length; messages are such bytes.
+//! The wire format of Protocol Buffers, as ONNX uses it: fields with a number and a value, which is a
+//! varint, 4 or 8 bytes, or bytes of a given length. A message is a value with such bytes.
 //!
-//! Nothing is read but what is looked at: of a field of two gigabytes, its length.
+//! Values are not read unless they are needed, so a field of two gigabytes costs no more than its
+//! length.
 
 use zt::{Error, Result, Source, Span};
 
 use crate::violation::Violation;
 
-/// Bytes that are read at a time: few behind a jump, more the longer what is read goes on.
-const NEAR: u64 = 4 << 10;
-const FAR: u64 = 256 << 10;
+/// Bytes that are read at a time: few after a jump, and more the longer a sequential read goes on.
+const NEAR: usize = 4 << 10;
+const FAR: usize = 256 << 10;
 
 /// Bytes of the longest varint: seven bits in each.
 pub(super) const VARINT_MAX: u64 = 10;
 
-/// Bytes of a file around the place that is being read.
+/// The bytes of a file that were read last.
 pub(super) struct Window<'s> {
     source: &'s dyn Source,
     bytes: Vec<u8>,
-    /// Absolute, of the first byte.
+    /// The offset of the first byte.
     start: u64,
 }
 
@@ -31,17 +32,21 @@ impl<'s> Window<'s> {
         }
     }
 
-    /// The bytes from `at` on, at least one of them, up to `end`, which is within the source.
+    /// The bytes from `at` on, at least one, up to `end`, which is within the source.
     fn from(&mut self, at: u64, end: u64) -> Result<&[u8]> {
         let held = self.start..self.start.saturating_add(self.bytes.len() as u64);
         if !held.contains(&at) {
-            let held = self.bytes.len() as u64;
-            let goes_on = at == self.start.saturating_add(held);
-            let len = if goes_on { held.saturating_mul(2) } else { 0 };
+            let goes_on = at == held.end;
+            let len = if goes_on {
+                self.bytes.len().saturating_mul(2)
+            } else {
+                0
+            };
             let rest = self.source.byte_len().saturating_sub(at);
-            let len = len.clamp(NEAR, FAR).min(rest);
-            self.bytes.resize(usize::try_from(len).unwrap_or(0), 0);
-            // Where reading fails, nothing is held.
+            let len = len.clamp(NEAR, FAR);
+            let rest = usize::try_from(rest).map_or(len, |rest| rest.min(len));
+            self.bytes.resize(rest, 0);
+            // A read that fails leaves no bytes.
             self.start = u64::MAX;
             self.source.read_at(at, &mut self.bytes)?;
             self.start = at;
@@ -52,7 +57,7 @@ impl<'s> Window<'s> {
         Ok(bytes.get(..wanted).unwrap_or(bytes))
     }
 
-    /// The varint at `at`, which moves behind it.
+    /// The varint at `at`, which advances.
     pub(super) fn varint(&mut self, at: &mut u64, end: u64) -> Result<u64> {
         let start = *at;
         let fault = |violation: Violation| Error::from(violation).with_offset(start);
@@ -63,7 +68,7 @@ impl<'s> Window<'s> {
             }
             let byte = self.from(*at, end)?.first().copied().unwrap_or(0);
             *at = at.saturating_add(1);
-            // The tenth byte has room for one bit; more of them are dropped, as everywhere.
+            // The tenth byte has room for one bit; the others are dropped, as in every reader.
             let bits = u64::from(byte & 0x7F).checked_shl(shift).unwrap_or(0);
             value |= bits;
             if byte < 0x80 {
@@ -73,7 +78,7 @@ impl<'s> Window<'s> {
         Err(fault(Violation::Varint))
     }
 
-    /// Whether the bytes are those of a text.
+    /// Whether the bytes are equal to `text`.
     pub(super) fn is(&mut self, span: Span, text: &str) -> Result<bool> {
         let mut rest = text.as_bytes();
         let mut at = span.offset();
@@ -82,16 +87,16 @@ impl<'s> Window<'s> {
         }
         while at < span.end() {
             let bytes = self.from(at, span.end())?;
-            let Some(behind) = rest.strip_prefix(bytes) else {
+            let Some(left) = rest.strip_prefix(bytes) else {
                 return Ok(false);
             };
             at = at.saturating_add(bytes.len() as u64);
-            rest = behind;
+            rest = left;
         }
         Ok(true)
     }
 
-    /// How many varints end in `span`.
+    /// The number of varints that end in `span`.
     pub(super) fn varints(&mut self, span: Span) -> Result<u64> {
         let (mut at, mut count) = (span.offset(), 0u64);
         while at < span.end() {
@@ -103,7 +108,7 @@ impl<'s> Window<'s> {
         Ok(count)
     }
 
-    /// Four or eight bytes as a little-endian number; `span` is as long as its wire type says.
+    /// Four or eight bytes as a little-endian number.
     pub(super) fn fixed(&mut self, span: Span) -> Result<u64> {
         let mut bytes = [0; 8];
         for (at, byte) in (span.offset()..span.end()).zip(&mut bytes) {
@@ -112,7 +117,7 @@ impl<'s> Window<'s> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Text of at most `limit` bytes, which is `what`.
+    /// A string of at most `limit` bytes. Errors call it `what`.
     pub(super) fn text(&mut self, span: Span, what: &'static str, limit: u64) -> Result<String> {
         let byte_len = span.byte_len();
         let fault = |violation: Violation| Error::from(violation).with_span(span);
@@ -134,7 +139,7 @@ impl<'s> Window<'s> {
     }
 }
 
-/// How a value is stored.
+/// The wire type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wire {
     Varint,
@@ -148,7 +153,7 @@ pub(super) enum Wire {
 pub(super) struct Field {
     pub(super) number: u32,
     pub(super) wire: Wire,
-    /// Where its tag begins.
+    /// The offset of its tag.
     pub(super) tag: u64,
     /// The value, without tag and length.
     pub(super) span: Span,
@@ -156,7 +161,7 @@ pub(super) struct Field {
     pub(super) varint: u64,
 }
 
-/// The fields of a message that are still to come.
+/// The remaining fields of a message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields {
     at: u64,
@@ -164,7 +169,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Those of a message that lies within the source.
+    /// The fields of a message that lies within the source.
     pub(super) const fn of(message: Span) -> Self {
         Fields {
             at: message.offset(),
@@ -172,16 +177,16 @@ impl Fields {
         }
     }
 
-    /// Where the next one begins.
+    /// The offset of the next field.
     pub(super) const fn offset(&self) -> u64 {
         self.at
     }
 
-    /// The next field; `None` where the message ends.
+    /// The next field; `None` at the end of the message.
     ///
     /// # Errors
     ///
-    /// Code `header`: nothing behind such a field can be told.
+    /// Code `header`: the fields after an invalid one cannot be found.
     pub(super) fn next(&mut self, window: &mut Window<'_>) -> Result<Option<Field>> {
         if self.at >= self.end {
             return Ok(None);
@@ -205,7 +210,7 @@ impl Fields {
                 (Wire::Bytes, byte_len)
             }
             5 => (Wire::Fixed32, 4),
-            // Groups, which proto3 and ONNX do not have.
+            // proto3 and ONNX have no groups.
             _ => return Err(fault(Violation::Tag { key })),
         };
         let available = self.end.saturating_sub(start);
@@ -229,18 +234,18 @@ impl Fields {
 }
 
 impl Field {
-    /// The bytes, of a field that has to have them.
+    /// The bytes of a field that must have this wire type.
     pub(super) fn bytes(&self) -> Result<Span> {
         self.expect(Wire::Bytes).map(|()| self.span)
     }
 
-    /// The number, of a field that has to be one.
+    /// The number of a field that must be a varint.
     pub(super) fn integer(&self) -> Result<i64> {
         self.expect(Wire::Varint)
             .map(|()| self.varint.cast_signed())
     }
 
-    /// Refuses a value that is stored in another way.
+    /// Refuses another wire type.
     pub(super) fn expect(&self, wire: Wire) -> Result<()> {
         if self.wire == wire {
             return Ok(());
