@@ -530,8 +530,9 @@ fn many_attributes_without_a_value_open_within_a_multiple_of_the_file() {
         let bytes = hdf5::empty_attributes(count, times_read);
         let file = imports_cheaply(case, &bytes, 5, true, &alone).unwrap();
         let last = file.warnings().into_iter().last().unwrap();
-        let more = format!("{} more attributes are left out", count * times_read - 8);
-        assert_eq!((last.code, last.message), ("attribute", more));
+        let more = format!("{} more ", count * times_read - 8);
+        assert_eq!(last.code, "attribute");
+        assert!(last.message.starts_with(&more), "{last:?}");
     }
 }
 

@@ -151,7 +151,7 @@ impl<'b> Cursor<'b> {
     /// An address that has to be there.
     pub(super) fn defined_address(&mut self) -> Result<u64> {
         let at = self.offset();
-        let what = "address where one is needed";
+        let what = "an address";
         let missing = || Error::from(Violation::Missing { what }).with_offset(at);
         self.address()?.ok_or_else(missing)
     }

@@ -86,10 +86,10 @@ impl<'h> Dataset<'h> {
     ) -> Result<Self> {
         let missing = |what| move || zt::Error::from(Violation::Missing { what });
         let dataspace = header.read_message(store, kind::DATASPACE, Dataspace::read)?;
-        let dataspace = dataspace.ok_or_else(missing("dataspace"))?;
+        let dataspace = dataspace.ok_or_else(missing("the dataspace"))?;
         listed.shape = dataspace.shape.clone();
         let datatype = header.message(kind::DATATYPE);
-        let datatype = common.datatype(store, datatype.ok_or_else(missing("datatype"))?)?;
+        let datatype = common.datatype(store, datatype.ok_or_else(missing("the datatype"))?)?;
         listed.dtype = Some(datatype.describe());
         let (number, inner) = match &datatype.class {
             Class::Number(number) => (number.clone(), Vec::new()),
@@ -171,13 +171,13 @@ impl Datasets {
             return Err(Violation::Unsupported { what }.into());
         }
         if known.dataspace.shape.is_none() {
-            let what = "none: the dataspace is null";
+            let what = "the dataspace is null";
             return Err(Violation::Element { what }.into());
         }
         let layout = known
             .header
             .read_message(store, kind::LAYOUT, Layout::read)?;
-        let layout = layout.ok_or(Violation::Missing { what: "layout" })?;
+        let layout = layout.ok_or(Violation::Missing { what: "the layout" })?;
         let elements = known.dataspace.elements();
         let byte_len = elements.and_then(|count| count.checked_mul(known.datatype.byte_len));
         let byte_len = byte_len.filter(|len| i64::try_from(*len).is_ok());

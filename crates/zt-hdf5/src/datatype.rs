@@ -85,10 +85,8 @@ impl Datatype {
                 number.logical_type.unwrap_or(number.dtype.as_str())
             }
             Class::Text(_) | Class::LongText => "strings",
-            Class::Opaque if self.byte_len == 2 => {
-                "two bytes without a meaning (bf16 where that is asked for)"
-            }
-            Class::Opaque => "bytes without a meaning",
+            Class::Opaque if self.byte_len == 2 => "two opaque bytes; an option opens them as bf16",
+            Class::Opaque => "opaque bytes",
             Class::Other(what) => what,
         }
     }
@@ -125,7 +123,7 @@ fn read(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype> {
     let class = match first & 0x0F {
         0 => integer(cursor, &head, true)?,
         1 => float(cursor, &head)?,
-        2 => Class::Other("points in time"),
+        2 => Class::Other("dates"),
         3 => Class::Text(padding(cursor, &head)?),
         // Bits without a meaning: PyTables writes bools so.
         4 => integer(cursor, &head, false)?,
@@ -134,7 +132,7 @@ fn read(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype> {
         7 => Class::Other("references"),
         8 => enumeration(cursor, &head, depth)?,
         9 if head.bits & 0x0F == 1 => Class::LongText,
-        9 => Class::Other("sequences of any length"),
+        9 => Class::Other("sequences of variable length"),
         10 => array(cursor, &head, depth)?,
         11 => complex(cursor, &head, depth)?,
         other => return Err(cursor.field("the class of a datatype", other.into())),
@@ -175,7 +173,7 @@ fn integer(cursor: &mut Cursor<'_>, head: &Head, may_be_signed: bool) -> Result<
     const SIGNED: u32 = 1 << 3;
     let (offset, precision) = (cursor.u16()?, cursor.u16()?);
     if offset != 0 || u32::from(precision) != head.byte_len.saturating_mul(8) {
-        return Ok(Class::Other("integers of which not all bits are used"));
+        return Ok(Class::Other("integers with unused bits"));
     }
     let is_signed = may_be_signed && head.bits & SIGNED != 0;
     let dtype = match (head.byte_len, is_signed) {
@@ -187,7 +185,7 @@ fn integer(cursor: &mut Cursor<'_>, head: &Head, may_be_signed: bool) -> Result<
         (2, false) => DType::U16,
         (4, false) => DType::U32,
         (8, false) => DType::U64,
-        _ => return Ok(Class::Other("integers of an odd width")),
+        _ => return Ok(Class::Other("integers with an unknown width")),
     };
     Ok(number(dtype, byte_order(head)))
 }
@@ -241,7 +239,7 @@ fn float(cursor: &mut Cursor<'_>, head: &Head) -> Result<Class> {
         && head.bits & VAX != VAX;
     let known = FLOATS.iter().find(|(known, ..)| is_ieee && *known == parts);
     let Some((_, dtype, logical_type)) = known else {
-        return Ok(Class::Other("floats of an odd form"));
+        return Ok(Class::Other("floats with an unknown format"));
     };
     Ok(Class::Number(Number {
         dtype: *dtype,
@@ -316,7 +314,7 @@ fn complex(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> 
     let part = read(cursor, depth)?;
     let is_pair = part.byte_len.checked_mul(2) == Some(head.byte_len.into());
     let class = Some(part).filter(|_| is_pair).and_then(pair);
-    Ok(class.unwrap_or(Class::Other("complex numbers of an odd form")))
+    Ok(class.unwrap_or(Class::Other("complex numbers with an unknown format")))
 }
 
 fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
@@ -386,6 +384,6 @@ fn array(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
             }
             Class::Array(dimensions, number)
         }
-        _ => Class::Other("arrays of no numbers"),
+        _ => Class::Other("arrays of other elements than numbers"),
     })
 }

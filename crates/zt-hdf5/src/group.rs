@@ -169,7 +169,7 @@ fn symbol(cursor: &mut Cursor<'_>, heap: &LocalHeap) -> Result<Link> {
         Some(address) => Target::Hard(address),
         None => {
             return Err(cursor.error(Violation::Missing {
-                what: "object of a name",
+                what: "the object of a link",
             }));
         }
     };

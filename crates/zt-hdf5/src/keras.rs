@@ -87,7 +87,7 @@ pub(super) fn span(weights: &Member, archive: &Arc<dyn Source>) -> Result<Span> 
     match content.is_stored {
         true => Ok(content.span),
         false => {
-            let what = "a file of weights that is compressed within its archive";
+            let what = "a compressed file of weights in an archive";
             Err(Violation::Unsupported { what }.into())
         }
     }

@@ -52,15 +52,15 @@ fn is_escape(text: &[u8]) -> bool {
 pub(super) const CODE: &str = "name";
 
 /// What to say of a name of which some bytes were written otherwise.
-pub(super) fn stands_for_another(name: &str) -> String {
-    format!("\"{name}\" stands for a name of other bytes: it is not UTF-8, or would read so")
+pub(super) fn escaped_message(name: &str) -> String {
+    format!("the name \"{name}\" is escaped: it is not UTF-8, or looks like an escape")
 }
 
 /// The same as a warning.
 pub(super) fn renamed(object: Option<&str>, name: &str) -> Warning {
     Warning {
         object: object.map(ToOwned::to_owned),
-        ..Warning::new(CODE, stands_for_another(name))
+        ..Warning::new(CODE, escaped_message(name))
     }
 }
 

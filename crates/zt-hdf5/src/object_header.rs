@@ -102,7 +102,7 @@ impl ObjectHeader {
         let mut messages = Messages::new(&block, &range, self.form)?;
         while let Some((kind, flags, mut body)) = messages.read()? {
             if kind > kind::LAST && flags & MUST_BE_KNOWN != 0 {
-                let what = "a message that has to be known";
+                let what = "a message that readers must know";
                 return Err(body.error(Violation::Unsupported { what }));
             }
             self.kinds |= bit(kind);
@@ -227,7 +227,7 @@ pub(super) fn place_of_shared(place: &mut Cursor<'_>) -> Result<u64> {
         1 => place.skip(usize::from(place.sizes().length).saturating_add(6))?,
         2 => {}
         3 if shared_type == IN_TABLE => {
-            let what = "a message in the table of shared ones";
+            let what = "a message in the table of shared messages";
             return Err(place.error(Violation::Unsupported { what }));
         }
         3 => {}
@@ -251,7 +251,7 @@ pub(super) fn shared<T>(
     match header.message(kind) {
         Some(mut body) if !body.is_shared => read(&mut body.cursor),
         _ => {
-            let what = "message where a shared one is said to be";
+            let what = "a shared message";
             Err(Violation::Missing { what }.into())
         }
     }

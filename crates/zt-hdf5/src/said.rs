@@ -59,7 +59,7 @@ pub(super) fn values(
         if attribute.is_renamed {
             renamed = renamed.saturating_add(1);
             if renamed <= TOLD {
-                let message = name::stands_for_another(&format!("{prefix}{name}"));
+                let message = name::escaped_message(&format!("{prefix}{name}"));
                 told.tell(builder, Warning::new(name::CODE, message));
             }
         }
@@ -68,7 +68,7 @@ pub(super) fn values(
             Err(error) => {
                 let (prefix, name) = (prefix.escape_debug(), name.escape_debug());
                 let why = error.message();
-                let message = format!("the attribute \"{prefix}{name}\" is left out: {why}");
+                let message = format!("attribute \"{prefix}{name}\" is skipped: {why}");
                 told.tell(builder, Warning::new("attribute", message));
             }
         }
@@ -78,9 +78,9 @@ pub(super) fn values(
         Some(group) => format!(" of \"{}\"", group.escape_debug()),
         None => String::new(),
     };
-    let what = format!("attributes{of} stand for names of other bytes");
+    let what = format!("attributes{of} have escaped names");
     told.tell_rest(builder, Warning::new(name::CODE, what), renamed);
-    let what = format!("attributes{of} are left out");
+    let what = format!("attributes{of} are skipped");
     told.tell_rest(builder, Warning::new("attribute", what), all.faulty);
     values
 }
@@ -105,7 +105,9 @@ pub(super) fn distinct(
                     others = others.saturating_add(1);
                     if others <= TOLD {
                         let name = name.escape_debug();
-                        let message = format!("another value of \"{name}\": the first is kept");
+                        let message = format!(
+                            "duplicate attribute \"{name}\" with another value; the first is kept"
+                        );
                         told.tell(builder, conflict(message));
                     }
                 }
@@ -113,7 +115,7 @@ pub(super) fn distinct(
             }
         });
     }
-    let what = "values of names that have one: the first is kept";
+    let what = "duplicate attributes with other values; the first are kept";
     told.tell_rest(builder, conflict(what), others);
     let mut keep = keep.into_iter();
     pairs.retain(|_| keep.next().unwrap_or(true));

@@ -111,7 +111,10 @@ impl<'s> Tree<'s> {
     pub(super) fn add_to(mut self, builder: &mut FileBuilder) -> Result<()> {
         let header = ObjectHeader::read(self.store, self.root)?;
         if !is_group(&header) {
-            return Err(Violation::Missing { what: "root group" }.into());
+            return Err(Violation::Missing {
+                what: "the root group",
+            }
+            .into());
         }
         let root = self.group(&header)?;
         self.known.insert(self.root, Known::Group(root));
@@ -219,7 +222,10 @@ impl<'s> Tree<'s> {
         if header.message(kind::LAYOUT).is_none() && header.message(kind::DATASPACE).is_none() {
             return match header.message(kind::DATATYPE) {
                 Some(_) => Ok(Known::Datatype),
-                None => Err(Violation::Missing { what: "dataset" }.into()),
+                None => Err(Violation::Missing {
+                    what: "the dataset",
+                }
+                .into()),
             };
         }
         let mut listed = Listed::default();

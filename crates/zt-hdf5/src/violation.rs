@@ -1,86 +1,90 @@
-//! The rules of HDF5, each with the numbers that break it, and what of it is no tensor.
-
-use std::fmt;
+//! The rules of HDF5, and the numbers in a file that breaks one.
 
 use zt::ErrorKind;
-use zt_foreign::is_an_error;
 
-/// Why a file, or one object of it, is refused.
-#[derive(Debug)]
+/// Why a file or one of its objects is refused.
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Violation {
-    /// The file does not begin, nor go on behind a user block, with the signature.
+    #[error("not an HDF5 file: it has no superblock")]
     Signature,
-    /// A version of a structure that does not exist, or is newer than this reader.
+    #[error("{what} has the unknown version {found}")]
     Version { what: &'static str, found: u8 },
-    /// A structure ends within something.
+    #[error("{what} is truncated: it needs {needed} bytes, {available} are left")]
     Ends {
         what: &'static str,
         needed: u64,
         available: u64,
     },
-    /// The file is shorter than its superblock says.
+    #[error("the file is truncated: the superblock declares {expected} bytes, it has {found}")]
     Cut { expected: u64, found: u64 },
-    /// A structure would lie outside the file.
+    #[error("{what} has {byte_len} bytes at {address}, but the file ends at {end}")]
     Outside {
         what: &'static str,
         address: u64,
         byte_len: u64,
         end: u64,
     },
-    /// A structure does not begin with its signature.
+    #[error("{what} begins with \"{}\", which is not its signature", .found.escape_ascii())]
     Magic { what: &'static str, found: [u8; 4] },
-    /// A structure's checksum is not that of its bytes.
+    #[error("{what} has the checksum {found:08X}, but {expected:08X} is stored")]
     Checksum {
         what: &'static str,
         expected: u32,
         found: u32,
     },
-    /// The checksum of a chunk is not that of its bytes.
+    #[error("a chunk has the checksum {found:08X}, but {expected:08X} is stored")]
     ChunkChecksum { expected: u32, found: u32 },
-    /// A field that cannot have its value.
+    #[error("{what} has the invalid value {value}")]
     Field { what: &'static str, value: u64 },
-    /// An object without something that it needs.
+    #[error("{what} is missing")]
     Missing { what: &'static str },
-    /// More is read for the structures than the whole file has: they are read again and again.
+    /// Structures that refer to each other would be read again and again.
+    #[error("reading the structures takes more bytes than the limit for the file, {limit}")]
     Budget { limit: u64 },
-    /// More paths than the file's length justifies: its groups hold each other.
+    /// Groups that contain each other have any number of paths.
+    #[error("the paths and attributes take more bytes than the limit for the file, {limit}")]
     Paths { limit: u64 },
-    /// Groups nest deeper than is allowed.
+    #[error("groups are nested deeper than the limit, {limit}")]
     Depth { limit: usize },
-    /// Dimensions, one within the other: more than are allowed.
+    #[error("{levels} dimensions are nested, the limit is {limit}")]
     Dimensions { levels: usize, limit: usize },
-    /// Values of an attribute in more lists than the file's length justifies.
+    #[error("the values are in {count} lists, more than the limit for a file of this length")]
     Lists { count: u64 },
-    /// A group has a link without a name, or two of one.
+    #[error("a group has {}", link(name))]
     LinkName { name: String },
-    /// The shape demands other bytes than there are.
+    #[error("the shape requires {expected} bytes, there are {found}")]
     Length { expected: u64, found: u64 },
-    /// The shape demands more bytes than can be counted.
+    #[error("the shape or a chunk requires more than 2^63 bytes")]
     Overflow,
-    /// Values that take more bytes than the caller allows.
+    #[error("the values have {byte_len} bytes, the limit is {limit}")]
     Decoded { byte_len: u64, limit: u64 },
-    /// Bytes that are made to read values that are not in the file, or stand for many times its length: of what
-    /// all of them may take, so much is left.
+    /// The values are not in the file, or their bytes are many times the file's length.
+    #[error(
+        "reading the values takes {byte_len} bytes, but {left} of the {limit} bytes are left that a \
+         file of this length may take"
+    )]
     Sparse {
         byte_len: u64,
         left: u64,
         limit: u64,
     },
-    /// A chunk that is larger than is allowed.
+    #[error("a chunk has {byte_len} bytes, the limit is {limit}")]
     ChunkSize { byte_len: u64, limit: u64 },
-    /// A chunk that cannot be decoded.
+    #[error("a chunk is not valid {filter} data")]
     Chunk { filter: &'static str },
-    /// Chunks so large, and across so many rows, that each would be decoded many times.
+    #[error(
+        "every chunk would be decoded {passes} times to reorder the values, the limit is {limit}"
+    )]
     Scattered { passes: u64, limit: u64 },
-    /// Elements that are no numbers: what they are.
+    #[error("the elements are unsupported: {what}")]
     Element { what: &'static str },
-    /// Something that this reader does not have.
+    #[error("{what} is unsupported")]
     Unsupported { what: &'static str },
-    /// A filter that this reader does not have.
+    #[error("the filter {} is unsupported", filter(*id, name))]
     Filter { id: u16, name: &'static str },
-    /// A filter that is in the pipeline twice.
+    #[error("the filter {} is applied twice, which is unsupported", filter(*id, name))]
     RepeatedFilter { id: u16, name: &'static str },
-    /// A soft link that leads to nothing.
+    #[error("a link leads to \"{}\", which does not exist", .path.escape_debug())]
     Dangling { path: String },
 }
 
@@ -132,118 +136,22 @@ impl Violation {
     }
 }
 
-is_an_error!(Violation);
+impl From<Violation> for zt::Error {
+    fn from(violation: Violation) -> Self {
+        zt::Error::new(violation.kind(), violation.code(), violation)
+    }
+}
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Violation::Signature => f.write_str("no superblock: this is no HDF5 file"),
-            Violation::Version { what, found } => write!(f, "{what} is of version {found}"),
-            Violation::Ends {
-                what,
-                needed,
-                available,
-            } => write!(f, "{what} takes {needed} bytes, {available} are left"),
-            Violation::Cut { expected, found } => write!(
-                f,
-                "the superblock says that the file has {expected} bytes, it has {found}"
-            ),
-            Violation::Outside {
-                what,
-                address,
-                byte_len,
-                end,
-            } => write!(
-                f,
-                "{what} would be the {byte_len} bytes from {address} on, the file ends at {end}"
-            ),
-            Violation::Magic { what, found } => {
-                write!(f, "{what} begins with \"{}\"", found.escape_ascii())
-            }
-            Violation::Checksum {
-                what,
-                expected,
-                found,
-            } => write!(
-                f,
-                "{what} has the checksum {found:08X}, and was written with {expected:08X}"
-            ),
-            Violation::ChunkChecksum { expected, found } => write!(
-                f,
-                "a chunk has the checksum {found:08X}, and was written with {expected:08X}"
-            ),
-            Violation::Field { what, value } => write!(f, "{what} cannot be {value}"),
-            Violation::Missing { what } => write!(f, "there is no {what}"),
-            Violation::Budget { limit } => write!(
-                f,
-                "the structures are read again and again, beyond {limit} bytes"
-            ),
-            Violation::Paths { limit } => write!(
-                f,
-                "links that lead to the same again give more paths and attributes than {limit} bytes \
-                 hold"
-            ),
-            Violation::Depth { limit } => write!(f, "groups nest deeper than {limit}"),
-            Violation::Dimensions { levels, limit } => write!(
-                f,
-                "{levels} dimensions one within the other, the limit is {limit}"
-            ),
-            Violation::Lists { count } => {
-                write!(
-                    f,
-                    "its values are in {count} lists: more than the file's length justifies"
-                )
-            }
-            Violation::LinkName { name } if name.is_empty() => {
-                f.write_str("a group has a link without a name")
-            }
-            Violation::LinkName { name } => {
-                let name = name.escape_debug();
-                write!(f, "a group has two links of the name \"{name}\"")
-            }
-            Violation::Length { expected, found } => {
-                write!(f, "the shape demands {expected} bytes, there are {found}")
-            }
-            Violation::Overflow => f.write_str("the shape or a chunk demands more bytes than 2^63"),
-            Violation::Decoded { byte_len, limit } => {
-                write!(f, "values of {byte_len} bytes, the limit is {limit}")
-            }
-            Violation::Sparse {
-                byte_len,
-                left,
-                limit,
-            } => write!(
-                f,
-                "{byte_len} bytes are made to read the values, which the file does not hold: its length \
-                 justifies {limit}, of which {left} are left"
-            ),
-            Violation::ChunkSize { byte_len, limit } => {
-                write!(f, "a chunk of {byte_len} bytes, the limit is {limit}")
-            }
-            Violation::Chunk { filter } => write!(f, "a chunk is no output of {filter}"),
-            Violation::Scattered { passes, limit } => write!(
-                f,
-                "each chunk would be decoded {passes} times to put it in order, the limit is {limit}"
-            ),
-            Violation::Element { what } => write!(f, "the elements are {what}: no tensor"),
-            Violation::Unsupported { what } => write!(f, "{what} is not supported"),
-            Violation::Filter { id, name: "" } => write!(f, "the filter {id} is not supported"),
-            Violation::Filter { id, name } => {
-                write!(f, "the filter {name} ({id}) is not supported")
-            }
-            Violation::RepeatedFilter { id, name: "" } => {
-                write!(f, "the filter {id} twice is not supported")
-            }
-            Violation::RepeatedFilter { id, name } => {
-                write!(f, "the filter {name} ({id}) twice is not supported")
-            }
-            Violation::Dangling { path } => {
-                write!(
-                    f,
-                    "a link to \"{}\", which is not there",
-                    path.escape_debug()
-                )
-            }
-        }
+fn link(name: &str) -> String {
+    match name {
+        "" => "a link without a name".to_owned(),
+        _ => format!("a duplicate link \"{}\"", name.escape_debug()),
+    }
+}
+
+fn filter(id: u16, name: &str) -> String {
+    match name {
+        "" => id.to_string(),
+        _ => format!("{name} ({id})"),
     }
 }

