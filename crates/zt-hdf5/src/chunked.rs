@@ -13,7 +13,7 @@ use zt::{Error, ErrorKind, Result, Source};
 use zt_foreign::strided::{self, Cut, Place, Step};
 
 use crate::chunk_index::{Chunk, Chunks};
-use crate::filled;
+use crate::constant;
 use crate::grid::Grid;
 use crate::layout::Chunking;
 use crate::pipeline::Pipeline;
@@ -158,7 +158,7 @@ impl Chunked {
         bytes.try_reserve_exact(len).map_err(|_| refused())?;
         bytes.resize(len, 0);
         if self.fill.iter().any(|byte| *byte != 0) {
-            filled::repeat(&self.fill, 0, &mut bytes);
+            constant::repeat(&self.fill, 0, &mut bytes);
         }
         Ok(bytes)
     }

@@ -8,9 +8,9 @@ use zt_foreign::strided::Bands;
 
 use crate::chunked::Chunked;
 use crate::common::Common;
+use crate::constant::Constant;
 use crate::dataspace::Dataspace;
 use crate::datatype::{Class, Datatype, Number};
-use crate::filled::Filled;
 use crate::grid::Grid;
 use crate::layout::{Chunking, Layout};
 use crate::object_header::{ObjectHeader, kind};
@@ -214,7 +214,7 @@ impl Datasets {
                 self.check_len(byte_len)?;
                 self.charge_made(byte_len)?;
                 let fill = super::fill_value::read(store, known.header, known.datatype.byte_len)?;
-                let source = builder.derived(Filled::new(fill, byte_len));
+                let source = builder.derived(Constant::new(fill, byte_len));
                 Ok((Span::new(0, byte_len).unwrap_or_default(), source))
             }
             Layout::Chunked(chunking) => self.chunked(builder, store, known, chunking, byte_len),

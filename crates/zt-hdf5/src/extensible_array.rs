@@ -14,7 +14,7 @@
 use zt::Result;
 
 use crate::cursor::Cursor;
-use crate::paged::{Client, Element, client, has_page, visit_elements};
+use crate::pages::{Client, Element, client, has_page, visit_elements};
 use crate::store::Store;
 use crate::violation::Violation;
 

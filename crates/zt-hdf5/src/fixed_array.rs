@@ -9,7 +9,7 @@
 use zt::Result;
 
 use crate::cursor::Cursor;
-use crate::paged::{Element, has_page, visit_elements};
+use crate::pages::{Element, has_page, visit_elements};
 use crate::store::Store;
 
 const WHAT: &str = "an array of chunks";
@@ -29,7 +29,7 @@ pub(super) fn visit(
     let header_len = 12u64.saturating_add(offset).saturating_add(length);
     let header = store.fetch_checked(address, header_len, WHAT)?;
     let mut cursor = header.signed(b"FAHD")?;
-    let client = super::paged::client(&mut cursor)?;
+    let client = super::pages::client(&mut cursor)?;
     let element_len = u64::from(cursor.u8()?);
     let page_bits = u32::from(cursor.u8()?);
     let count = cursor.length()?;

@@ -13,9 +13,9 @@ use crate::common::Common;
 use crate::dataset::{Dataset, Datasets, Listed};
 use crate::group::{Links, Target, dangling, is_group};
 use crate::object_header::{ObjectHeader, kind};
-use crate::said::{self, ENUM, Told};
 use crate::store::Store;
 use crate::violation::Violation;
+use crate::warnings::{self, ENUM, Warnings};
 use crate::{name, weight};
 
 /// Bytes of all paths, in lengths of the file; a path takes some bytes beside its text. In sound files,
@@ -158,7 +158,7 @@ impl<'s> Tree<'s> {
             }
         }
         if !self.attributes.is_empty() {
-            let attributes = said::distinct(builder, &mut Told::of(None), self.attributes);
+            let attributes = warnings::distinct(builder, &mut Warnings::of(None), self.attributes);
             builder.attributes(attributes);
         }
         Ok(())
@@ -251,8 +251,8 @@ impl<'s> Tree<'s> {
         listed: &mut Listed,
     ) -> Result<(Object, SourceId)> {
         let found = attribute::read_all(self.store, header, &mut self.common)?;
-        let mut told = Told::of(Some(path));
-        let mut pairs = said::values(builder, &mut told, "", found);
+        let mut told = Warnings::of(Some(path));
+        let mut pairs = warnings::values(builder, &mut told, "", found);
         // Keras says so where it writes bf16, which h5py has no type for.
         let is_bf16 =
             |(name, value): &(String, Value)| name == "dtype" && value.as_str() == Some("bfloat16");
@@ -262,7 +262,7 @@ impl<'s> Tree<'s> {
         if let Some((names, is_shared)) = dataset.names() {
             pairs.push((ENUM.to_owned(), self.names(path, &names, is_shared)?));
         }
-        let attributes = said::distinct(builder, &mut told, pairs);
+        let attributes = warnings::distinct(builder, &mut told, pairs);
         self.spend_bytes(told.byte_len)?;
         object.attributes = Some(attributes).filter(|attributes| !attributes.is_empty());
         Ok((object, source))
@@ -302,8 +302,8 @@ impl<'s> Tree<'s> {
         let none = GroupAttributes::Read(AllFound::default());
         let listed = match std::mem::replace(&mut group.attributes, none) {
             GroupAttributes::Read(found) => {
-                let mut told = Told::of(None);
-                let values = said::values(builder, &mut told, &prefix, found);
+                let mut told = Warnings::of(None);
+                let values = warnings::values(builder, &mut told, &prefix, found);
                 self.spend_bytes(told.byte_len)?;
                 for (name, value) in values {
                     self.spend(prefix.len().saturating_add(name.len()))?;

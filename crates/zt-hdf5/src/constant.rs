@@ -5,18 +5,18 @@ use std::io;
 use zt::Source;
 
 /// Elements that are all the same.
-pub(super) struct Filled {
+pub(super) struct Constant {
     element: Vec<u8>,
     byte_len: u64,
 }
 
-impl Filled {
+impl Constant {
     pub(super) fn new(element: Vec<u8>, byte_len: u64) -> Self {
-        Filled { element, byte_len }
+        Constant { element, byte_len }
     }
 }
 
-impl Source for Filled {
+impl Source for Constant {
     fn byte_len(&self) -> u64 {
         self.byte_len
     }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn every_part_goes_on_where_the_one_before_ends() {
-        let source = Filled::new(vec![1, 2, 3], 30);
+        let source = Constant::new(vec![1, 2, 3], 30);
         for start in 0..30 {
             let mut part = vec![0; 30 - start];
             source.read_at(start as u64, &mut part).unwrap();

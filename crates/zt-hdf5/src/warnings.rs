@@ -14,16 +14,16 @@ use crate::name;
 pub(super) const ENUM: &str = "hdf5.enum";
 
 /// Warnings of one object.
-pub(super) struct Told<'o> {
+pub(super) struct Warnings<'o> {
     object: Option<&'o str>,
     /// Bytes of their texts: each has the object's name.
     pub(super) byte_len: u64,
 }
 
-impl<'o> Told<'o> {
+impl<'o> Warnings<'o> {
     pub(super) fn of(object: Option<&'o str>) -> Self {
         let byte_len = 0;
-        Told { object, byte_len }
+        Warnings { object, byte_len }
     }
 
     fn tell(&mut self, builder: &mut FileBuilder, warning: Warning) {
@@ -48,7 +48,7 @@ impl<'o> Told<'o> {
 /// The attributes that have a value; of the others a warning, which has `prefix` before the name.
 pub(super) fn values(
     builder: &mut FileBuilder,
-    told: &mut Told<'_>,
+    told: &mut Warnings<'_>,
     prefix: &str,
     all: AllFound,
 ) -> Vec<(String, Value)> {
@@ -88,7 +88,7 @@ pub(super) fn values(
 /// Of several values of one name the first; of the others a warning, where they are others.
 pub(super) fn distinct(
     builder: &mut FileBuilder,
-    told: &mut Told<'_>,
+    told: &mut Warnings<'_>,
     mut pairs: Vec<(String, Value)>,
 ) -> Attributes {
     let mut first: HashMap<&str, &Value> = HashMap::with_capacity(pairs.len());
