@@ -18,7 +18,7 @@ use crate::violation::Violation;
 const NESTING: usize = 60;
 
 /// Attributes without a value of which one object says why: any number of them may be in a few bytes.
-pub(super) const TOLD: usize = 8;
+pub(super) const REPORTED: usize = 8;
 
 /// An attribute.
 pub(super) struct Found {
@@ -33,7 +33,7 @@ pub(super) struct Found {
 /// The attributes of an object.
 #[derive(Default)]
 pub(super) struct AllFound {
-    /// Those with a value, and the first [`TOLD`] of the others.
+    /// Those with a value, and the first [`REPORTED`] of the others.
     pub(super) found: Vec<Found>,
     /// How many there are without a value.
     pub(super) faulty: usize,
@@ -49,7 +49,7 @@ impl AllFound {
             Err(_) => self.faulty = self.faulty.saturating_add(1),
             Ok(_) => {}
         }
-        if found.value.is_ok() || self.faulty <= TOLD {
+        if found.value.is_ok() || self.faulty <= REPORTED {
             self.found.push(found);
         }
         Ok(())

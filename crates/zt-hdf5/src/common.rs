@@ -1,4 +1,5 @@
-//! What objects of a file have in common, each read once: texts, and datatypes with names of their own.
+//! Structures that the objects of a file share: heaps of strings, and named datatypes. Each is read
+//! once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,32 +13,33 @@ use crate::object_header::{self, Body, kind};
 use crate::store::Store;
 use crate::violation::Violation;
 
-/// Lists that the attributes of a file may be made of, beside those that its length justifies.
+/// The lists that the attributes of any file may have. Further lists count as bytes that are read.
 const LISTS_MIN: u64 = 4096;
-/// What each of the others takes.
+/// The bytes of each further list.
 const LIST: u64 = size_of::<Value>() as u64;
 
-/// What has been read of it.
+/// The structures that have been read.
 #[derive(Default)]
 pub(super) struct Common {
     pub(super) heaps: GlobalHeaps,
-    /// By the addresses of their headers.
+    /// By the address of the header.
     datatypes: HashMap<u64, Result<Arc<Datatype>>>,
     /// Lists in the values of all attributes.
     lists: u64,
 }
 
 impl Common {
-    /// The datatype that a message has, or names.
+    /// The datatype of a message, which may refer to a named one.
     ///
     /// # Errors
     ///
     /// As [`Datatype::read`] and [`object_header::shared`].
     pub(super) fn datatype(&mut self, store: &Store, body: Body<'_>) -> Result<Arc<Datatype>> {
         let mut cursor = body.cursor;
-        match body.is_shared {
-            true => self.named(store, &mut cursor),
-            false => Datatype::read(&mut cursor).map(Arc::new),
+        if body.is_shared {
+            self.named(store, &mut cursor)
+        } else {
+            Datatype::read(&mut cursor).map(Arc::new)
         }
     }
 
@@ -45,7 +47,7 @@ impl Common {
     ///
     /// # Errors
     ///
-    /// Code `structure-limit` where there are more than the file's length justifies.
+    /// Code `structure-limit` if the limit for the file's length is exceeded.
     pub(super) fn charge_lists(&mut self, store: &Store, count: u64) -> Result<()> {
         let cost = |lists: u64| lists.saturating_sub(LISTS_MIN).saturating_mul(LIST);
         let lists = self.lists.saturating_add(count);
@@ -55,7 +57,7 @@ impl Common {
         Ok(())
     }
 
-    /// The datatype of another object, which `place` names.
+    /// The named datatype that `place` refers to.
     fn named(&mut self, store: &Store, place: &mut Cursor<'_>) -> Result<Arc<Datatype>> {
         let address = object_header::place_of_shared(place)?;
         if let Some(known) = self.datatypes.get(&address) {
@@ -63,7 +65,7 @@ impl Common {
         }
         let read = object_header::shared(store, address, kind::DATATYPE, Datatype::read);
         let read = read.map(Arc::new);
-        // What could not be read now may be later.
+        // A read that failed may succeed later.
         if !matches!(&read, Err(error) if error.kind() == ErrorKind::Io) {
             self.datatypes.insert(address, read.clone());
         }

@@ -1,10 +1,10 @@
-//! Values that were never written, as a source: one element, over and over.
+//! Values that were never written, as a source that repeats one element.
 
 use std::io;
 
 use zt::Source;
 
-/// Elements that are all the same.
+/// Equal elements.
 pub(super) struct Constant {
     element: Vec<u8>,
     byte_len: u64,
@@ -31,7 +31,7 @@ impl Source for Constant {
     }
 }
 
-/// Fills `buf` with `element` over and over, as if `offset` bytes of that were before it.
+/// Fills `buf` with the repeated element, as if `offset` such bytes were before it.
 pub(super) fn repeat(element: &[u8], offset: u64, buf: &mut [u8]) {
     let phase = offset.checked_rem(element.len() as u64).unwrap_or(0);
     let phase = usize::try_from(phase).unwrap_or(0);
@@ -39,7 +39,7 @@ pub(super) fn repeat(element: &[u8], offset: u64, buf: &mut [u8]) {
     for (to, from) in buf.iter_mut().zip(once.take(element.len())) {
         *to = *from;
     }
-    // What is filled is copied behind itself: whole elements, but for the last time.
+    // The filled part is copied after itself: always whole elements, except the last time.
     let mut filled = element.len();
     while filled > 0 && filled < buf.len() {
         let (done, rest) = buf.split_at_mut(filled);
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_goes_on_where_the_one_before_ends() {
+    fn every_part_continues_the_one_before() {
         let source = Constant::new(vec![1, 2, 3], 30);
         for start in 0..30 {
             let mut part = vec![0; 30 - start];

@@ -1,24 +1,25 @@
-//! What stands for values that were never written. Spec: IV.A.2.e and IV.A.2.f.
+//! The fill value, for values that were never written. Spec: IV.A.2.e and IV.A.2.f.
 
 use zt::Result;
 
 use crate::cursor::Cursor;
 use crate::object_header::{ObjectHeader, kind};
 use crate::store::Store;
+use crate::violation::Violation;
 
-/// The bytes of one element; zeros where the file says none.
+/// The bytes of one element; zeros if the file has no fill value.
 ///
 /// # Errors
 ///
 /// Codes `header`, `version`.
 pub(super) fn read(store: &Store, header: &ObjectHeader, element_len: u64) -> Result<Vec<u8>> {
-    let said = match header.read_message(store, kind::FILL_VALUE, new)? {
-        Some(said) => Some(said),
+    let fill = match header.read_message(store, kind::FILL_VALUE, new)? {
+        Some(fill) => Some(fill),
         None => header.read_message(store, kind::OLD_FILL_VALUE, sized)?,
     };
-    let len = usize::try_from(element_len).unwrap_or(0);
-    let said = said.filter(|said| said.len() == len);
-    Ok(said.unwrap_or_else(|| vec![0; len]))
+    let len = usize::try_from(element_len).map_err(|_| Violation::Overflow)?;
+    let fill = fill.filter(|fill| fill.len() == len);
+    Ok(fill.unwrap_or_else(|| vec![0; len]))
 }
 
 fn new(cursor: &mut Cursor<'_>) -> Result<Vec<u8>> {
@@ -43,8 +44,8 @@ fn new(cursor: &mut Cursor<'_>) -> Result<Vec<u8>> {
 }
 
 fn sized(cursor: &mut Cursor<'_>) -> Result<Vec<u8>> {
-    let len = cursor.u32()?;
-    // A negative length says that there is none.
-    let len = i32::try_from(len).unwrap_or(0);
-    Ok(cursor.take(usize::try_from(len).unwrap_or(0))?.to_vec())
+    // A negative length means that there is no value.
+    let len = cursor.u32()?.cast_signed().max(0);
+    let len = usize::try_from(len).map_err(|_| Violation::Overflow)?;
+    Ok(cursor.take(len)?.to_vec())
 }

@@ -1,7 +1,7 @@
-//! Archives of Keras 3, `.keras`: a zip of the model as JSON and of its weights, which are an HDF5 file.
+//! Archives of Keras 3, `.keras`: a zip archive with the model as JSON and its weights as an HDF5
+//! file.
 //!
-//! The archive's CRC-32 of that file is not compared: it is of the whole, and whoever reads it reads
-//! tensors, of which it says nothing.
+//! The archive's CRC-32 of the weights is not checked, because tensors are read one by one.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use zt_foreign::Probe;
 use crate::violation::Violation;
 use zt_zip::{self as zip, Archive, Member};
 
-/// The member that has the weights.
+/// The member with the weights.
 const WEIGHTS: &str = "model.weights.h5";
 
 /// The members that Keras writes first.
 const FIRST: [&str; 3] = ["metadata.json", "config.json", WEIGHTS];
 
-/// Whether a file is an archive of Keras, or one without a sound directory that begins like one.
+/// Whether a file is an archive of Keras. Without a valid directory, its first member decides.
 ///
 /// # Errors
 ///
@@ -43,13 +43,12 @@ pub(crate) fn has_weights(archive: &Archive) -> bool {
     members.any(|member| member.name() == WEIGHTS)
 }
 
-/// The weights of an archive, which begins the source or is behind other data; `None` where a source is
-/// no archive, or has none.
+/// The weights of an archive at the beginning of the source or after other data; `None` if there is
+/// no archive, or no weights in it.
 ///
 /// # Errors
 ///
-/// What is wrong with the archive, where the source begins like one and `is_hdf5` is not said of it;
-/// [`ErrorKind::Io`].
+/// The archive's fault, if the source begins like an archive and not `is_hdf5`; [`ErrorKind::Io`].
 pub(super) fn weights(
     source: &dyn Source,
     is_hdf5: bool,
@@ -60,13 +59,15 @@ pub(super) fn weights(
         return Ok(None);
     }
     source.read_at(0, &mut head)?;
-    let archive = match zip::is_archive(&head) {
-        true => match Archive::open(source, builder.limits()) {
+    let archive = if zip::is_archive(&head) {
+        match Archive::open(source, builder.limits()) {
             Err(error) if error.kind() != ErrorKind::Io && is_hdf5 => None,
             opened => Some(opened?),
-        },
-        false if is_hdf5 => None,
-        false => zip::behind_other_data(source)?,
+        }
+    } else if is_hdf5 {
+        None
+    } else {
+        zip::behind_other_data(source)?
     };
     let Some(archive) = archive.filter(has_weights) else {
         return Ok(None);
@@ -76,19 +77,17 @@ pub(super) fn weights(
     Ok(members.find(|member| member.name() == WEIGHTS))
 }
 
-/// Where in the archive they are.
+/// The span of the weights in the archive.
 ///
 /// # Errors
 ///
-/// What is wrong with the member; code `unsupported` where it is compressed, which Keras does not do:
-/// its structures would be inflated again and again.
+/// The fault of the member; code `unsupported` if it is compressed. Keras does not compress weights,
+/// and every structure would be inflated again from the beginning.
 pub(super) fn span(weights: &Member, archive: &Arc<dyn Source>) -> Result<Span> {
     let content = weights.content(archive)?;
-    match content.is_stored {
-        true => Ok(content.span),
-        false => {
-            let what = "a compressed file of weights in an archive";
-            Err(Violation::Unsupported { what }.into())
-        }
+    if !content.is_stored {
+        let what = "a compressed file of weights in an archive";
+        return Err(Violation::Unsupported { what }.into());
     }
+    Ok(content.span)
 }

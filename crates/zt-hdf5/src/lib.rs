@@ -1,4 +1,4 @@
-//! HDF5 files as tensors: those of Keras, h5py, PyTables and MATLAB.
+//! HDF5 files as tensors: files of Keras, h5py, PyTables and MATLAB.
 //!
 //! ```text
 //! superblock -> object header of the root group -> links -> object headers -> data
@@ -8,24 +8,25 @@
 //!                                                           | filters:   how chunks are stored
 //! ```
 //!
-//! Every dataset is an object, named by its path without the slash before it; one that several
-//! links lead to is listed under each. What is contiguous or compact is a range of the file, in
-//! either byte order; chunks are decoded as they are read ([`chunked`]). Names that an enumeration has
-//! for its values are the attribute `hdf5.enum`. What is no tensor (texts,
-//! records, references, null dataspaces), lies elsewhere (external files, virtual datasets, links to
-//! other files) or is stored by a filter that is not here is listed with that as its fault.
+//! Every dataset is an object with the name of its path, without the leading slash. If several links
+//! lead to it, it is listed under each. Contiguous and compact values are ranges of the file, in
+//! either byte order; chunks are decoded when they are read ([`chunked`]). The names of an
+//! enumeration are the attribute `hdf5.enum`. These are listed with a fault:
+//!
+//! * elements that are no numbers: strings, records, references, null dataspaces
+//! * data in another place: external files, virtual datasets, links to other files
+//! * chunks with an unsupported filter
 //!
 //! An archive of Keras is opened as the file of weights in it ([`keras`]).
 //!
-//! Everything is an address in some structure, and structures hold each other: nothing is
-//! reserved before it is compared with the file's length, structures together are read for a few
-//! lengths of the file and no more ([`store`]), and values that no bytes stand for are limited.
+//! Structures refer to each other by address, in hostile files again and again. So a length is
+//! compared with the file before memory is reserved; the bytes of structures that are read are
+//! limited to a few lengths of the file ([`store`]); and so are values without bytes in the file.
 //!
-//! The reader is our own. The best one on crates.io lists a group as a whole or not at all, leaves
-//! out links that it cannot follow, and allocates what a chunk declares.
+//! The best reader on crates.io lists a group as a whole or not at all, drops links that it cannot
+//! follow, and allocates the declared length of a chunk. Hence a reader of our own.
 //!
-//! Reference: the HDF5 File Format Specification, version 4.0, here "Spec", and HDF5 2.0 where that
-//! is silent.
+//! Reference: the HDF5 File Format Specification, version 4.0, here "Spec", and the library HDF5 2.0.
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
@@ -70,10 +71,10 @@ use zt_foreign::{FileKind, Input, Opening, Probe};
 
 use zt_zip as zip;
 
-/// HDF5 files: of Keras, h5py, PyTables.
+/// HDF5 files.
 pub const HDF5: Kind = Kind::new("hdf5");
 
-/// The kind: recognises, opens and, if it has a writer, writes such files.
+/// The kind `hdf5`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hdf5;
 
@@ -92,7 +93,7 @@ impl FileKind for Hdf5 {
 
     fn recognise_behind(&self, probe: &Probe<'_>) -> Result<bool> {
         let source = probe.source();
-        if superblock::locate(source, whole(source))?.is_some() {
+        if superblock::locate(source, whole(source)?)?.is_some() {
             return Ok(true);
         }
         let archive = zip::behind_other_data(source)?;
@@ -104,7 +105,7 @@ impl FileKind for Hdf5 {
     }
 }
 
-/// The signature at the beginning, or an archive with such a file in it.
+/// Whether a file begins with the signature, or is an archive with such a file.
 fn recognise(probe: &Probe<'_>) -> Result<bool> {
     Ok(probe.head().starts_with(superblock::SIGNATURE) || keras::recognises(probe)?)
 }
@@ -113,8 +114,8 @@ fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
     let mut builder = opening.builder(HDF5);
     let file = builder.source(Arc::clone(&source));
-    let all = whole(&*source);
-    // Behind a user block, which may be anything; or within an archive.
+    let all = whole(&*source)?;
+    // A superblock may follow a user block with any content, even one that looks like an archive.
     let is_hdf5 = superblock::locate(&*source, all)?.is_some();
     let within = match keras::weights(&*source, is_hdf5, &mut builder)? {
         Some(member) => keras::span(&member, &source)?,
@@ -127,8 +128,8 @@ fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     opening.build(builder)
 }
 
-fn whole(source: &dyn Source) -> Span {
-    Span::new(0, source.byte_len()).unwrap_or_default()
+fn whole(source: &dyn Source) -> Result<Span> {
+    Ok(Span::new(0, source.byte_len()).ok_or(violation::Violation::Overflow)?)
 }
 
 #[cfg(doctest)]

@@ -1,18 +1,19 @@
-//! Names as text. HDF5 says that they are ASCII or UTF-8, and writes any bytes but zero.
+//! Names as text. By its specification HDF5 has names in ASCII or UTF-8, but it writes any bytes
+//! except zero.
 //!
-//! Bytes that are no UTF-8 are written as `\xE9`, and so is what would be read as one of those: two
-//! names are never the same text.
+//! A byte that is not UTF-8 becomes an escape such as `\xE9`. So does a backslash that looks like the
+//! beginning of one, so that different names never become the same text.
 
 use std::fmt::Write as _;
 
 use zt::Warning;
 
-/// A name that is kept as it is.
+/// A name in which only such bytes are escaped.
 pub(super) fn text(name: &[u8]) -> String {
     escaped(name, |_| false)
 }
 
-/// A name that is a part of a path: no file of the library has a slash in one.
+/// A name that is part of a path. A slash is escaped; the HDF5 library writes none.
 pub(super) fn part(name: &[u8]) -> String {
     escaped(name, |char| char == '/')
 }
@@ -39,7 +40,7 @@ fn escaped(name: &[u8], is_special: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// Whether text goes on with what stands for a byte.
+/// Whether text begins like an escape.
 fn is_escape(text: &[u8]) -> bool {
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
     match text {
@@ -48,15 +49,15 @@ fn is_escape(text: &[u8]) -> bool {
     }
 }
 
-/// The code of warnings of such names.
+/// The code of warnings about escaped names.
 pub(super) const CODE: &str = "name";
 
-/// What to say of a name of which some bytes were written otherwise.
+/// The message about an escaped name.
 pub(super) fn escaped_message(name: &str) -> String {
     format!("the name \"{name}\" is escaped: it is not UTF-8, or looks like an escape")
 }
 
-/// The same as a warning.
+/// The warning about an escaped name.
 pub(super) fn renamed(object: Option<&str>, name: &str) -> Warning {
     Warning {
         object: object.map(ToOwned::to_owned),
@@ -69,7 +70,7 @@ mod tests {
     use super::{part, text};
 
     #[test]
-    fn names_of_other_bytes_are_other_texts() {
+    fn different_names_become_different_texts() {
         let names: [&[u8]; 12] = [
             b"caf\xE9",
             b"caf\xE8",
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_as_they_are() {
+    fn names_in_utf_8_are_kept() {
         for name in ["kernel:0", "a\\b", "\\x", "\\xe9", "é/ü", "日本"] {
             assert_eq!(text(name.as_bytes()), name);
         }

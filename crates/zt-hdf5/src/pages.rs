@@ -1,4 +1,4 @@
-//! What fixed and extensible arrays have in common: elements, and pages of them.
+//! The elements and pages of fixed and extensible arrays.
 
 use zt::Result;
 
@@ -13,13 +13,13 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// Bytes of so many.
+    /// Bytes of `count` elements.
     pub(super) fn bytes(self, count: u64) -> u64 {
         self.byte_len.saturating_mul(count)
     }
 }
 
-/// What the elements of an array are: the same in all of its structures.
+/// The type of an array's elements, which is the same in all of its structures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Client(u8);
 
@@ -32,7 +32,7 @@ pub(super) fn client(cursor: &mut Cursor<'_>) -> Result<Client> {
 }
 
 impl Client {
-    /// The same in another structure of the array.
+    /// Checks that another structure of the array has the same version and client.
     pub(super) fn expect(self, cursor: &mut Cursor<'_>) -> Result<()> {
         match client(cursor)? {
             found if found == self => Ok(()),
@@ -41,7 +41,7 @@ impl Client {
     }
 }
 
-/// Whether a page was ever written. The first is the highest bit of the first byte.
+/// Whether a page was written. The first page is the highest bit of the first byte.
 pub(super) fn has_page(bitmap: &[u8], number: u64) -> bool {
     let byte = usize::try_from(number / 8)
         .ok()
@@ -49,7 +49,7 @@ pub(super) fn has_page(bitmap: &[u8], number: u64) -> bool {
     byte.is_some_and(|byte| byte.rotate_left(u32::try_from(number % 8).unwrap_or(0)) & 0x80 != 0)
 }
 
-/// Hands out the next `count` elements, the first of which has the index `first`.
+/// Visits the next `count` elements. The first has the index `first`.
 pub(super) fn visit_elements(
     cursor: &mut Cursor<'_>,
     first: u64,

@@ -251,8 +251,8 @@ impl<'s> Tree<'s> {
         listed: &mut Listed,
     ) -> Result<(Object, SourceId)> {
         let found = attribute::read_all(self.store, header, &mut self.common)?;
-        let mut told = Warnings::of(Some(path));
-        let mut pairs = warnings::values(builder, &mut told, "", found);
+        let mut report = Warnings::of(Some(path));
+        let mut pairs = warnings::values(builder, &mut report, "", found);
         // Keras says so where it writes bf16, which h5py has no type for.
         let is_bf16 =
             |(name, value): &(String, Value)| name == "dtype" && value.as_str() == Some("bfloat16");
@@ -262,8 +262,8 @@ impl<'s> Tree<'s> {
         if let Some((names, is_shared)) = dataset.names() {
             pairs.push((ENUM.to_owned(), self.names(path, &names, is_shared)?));
         }
-        let attributes = warnings::distinct(builder, &mut told, pairs);
-        self.spend_bytes(told.byte_len)?;
+        let attributes = warnings::distinct(builder, &mut report, pairs);
+        self.spend_bytes(report.byte_len)?;
         object.attributes = Some(attributes).filter(|attributes| !attributes.is_empty());
         Ok((object, source))
     }
@@ -302,9 +302,9 @@ impl<'s> Tree<'s> {
         let none = GroupAttributes::Read(AllFound::default());
         let listed = match std::mem::replace(&mut group.attributes, none) {
             GroupAttributes::Read(found) => {
-                let mut told = Warnings::of(None);
-                let values = warnings::values(builder, &mut told, &prefix, found);
-                self.spend_bytes(told.byte_len)?;
+                let mut report = Warnings::of(None);
+                let values = warnings::values(builder, &mut report, &prefix, found);
+                self.spend_bytes(report.byte_len)?;
                 for (name, value) in values {
                     self.spend(prefix.len().saturating_add(name.len()))?;
                     self.attributes.push((format!("{prefix}{name}"), value));

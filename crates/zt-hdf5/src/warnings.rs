@@ -1,4 +1,4 @@
-//! Attributes as an object or a file has them, and what there is to say of the others.
+//! The attributes of an object or a file, and warnings about those that are skipped.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,17 +6,17 @@ use std::collections::hash_map::Entry;
 use zt::foreign::{FileBuilder, WarningKind};
 use zt::{Attributes, Value, Warning};
 
-use crate::attribute::{AllFound, TOLD};
+use crate::attribute::{AllFound, REPORTED};
 use crate::name;
 
-/// The attribute of a dataset whose integers have names: a map from the names to them, or the name of
-/// the dataset that has it, where they share a datatype.
+/// The attribute of a dataset of an enumeration: a map from names to values. If several datasets share
+/// the datatype, the first has the map, and the others have the first one's name.
 pub(super) const ENUM: &str = "hdf5.enum";
 
-/// Warnings of one object.
+/// The warnings of one object.
 pub(super) struct Warnings<'o> {
     object: Option<&'o str>,
-    /// Bytes of their texts: each has the object's name.
+    /// Bytes of the messages and of the object's names in them.
     pub(super) byte_len: u64,
 }
 
@@ -26,7 +26,7 @@ impl<'o> Warnings<'o> {
         Warnings { object, byte_len }
     }
 
-    fn tell(&mut self, builder: &mut FileBuilder, warning: Warning) {
+    fn add(&mut self, builder: &mut FileBuilder, warning: Warning) {
         let name_len = self.object.map_or(0, str::len);
         let len = warning.message.len().saturating_add(name_len) as u64;
         self.byte_len = self.byte_len.saturating_add(len);
@@ -36,19 +36,19 @@ impl<'o> Warnings<'o> {
         });
     }
 
-    /// Tells how many of `count` are not told one by one.
-    fn tell_rest(&mut self, builder: &mut FileBuilder, warning: Warning, count: usize) {
-        if let Some(more) = count.checked_sub(TOLD).filter(|more| *more > 0) {
+    /// Adds the number of warnings above [`REPORTED`], of `count` in all.
+    fn add_rest(&mut self, builder: &mut FileBuilder, warning: Warning, count: usize) {
+        if let Some(more) = count.checked_sub(REPORTED).filter(|more| *more > 0) {
             let message = format!("{more} more {}", warning.message);
-            self.tell(builder, Warning { message, ..warning });
+            self.add(builder, Warning { message, ..warning });
         }
     }
 }
 
-/// The attributes that have a value; of the others a warning, which has `prefix` before the name.
+/// The attributes with a value. The others get a warning, with `prefix` before the name.
 pub(super) fn values(
     builder: &mut FileBuilder,
-    told: &mut Warnings<'_>,
+    report: &mut Warnings<'_>,
     prefix: &str,
     all: AllFound,
 ) -> Vec<(String, Value)> {
@@ -58,9 +58,9 @@ pub(super) fn values(
         let name = attribute.name;
         if attribute.is_renamed {
             renamed = renamed.saturating_add(1);
-            if renamed <= TOLD {
+            if renamed <= REPORTED {
                 let message = name::escaped_message(&format!("{prefix}{name}"));
-                told.tell(builder, Warning::new(name::CODE, message));
+                report.add(builder, Warning::new(name::CODE, message));
             }
         }
         match attribute.value {
@@ -69,26 +69,26 @@ pub(super) fn values(
                 let (prefix, name) = (prefix.escape_debug(), name.escape_debug());
                 let why = error.message();
                 let message = format!("attribute \"{prefix}{name}\" is skipped: {why}");
-                told.tell(builder, Warning::new("attribute", message));
+                report.add(builder, Warning::new("attribute", message));
             }
         }
     }
-    // A group is no object of the file.
+    // A group is not an object, so the message names it.
     let of = match prefix.strip_suffix('@') {
         Some(group) => format!(" of \"{}\"", group.escape_debug()),
         None => String::new(),
     };
     let what = format!("attributes{of} have escaped names");
-    told.tell_rest(builder, Warning::new(name::CODE, what), renamed);
+    report.add_rest(builder, Warning::new(name::CODE, what), renamed);
     let what = format!("attributes{of} are skipped");
-    told.tell_rest(builder, Warning::new("attribute", what), all.faulty);
+    report.add_rest(builder, Warning::new("attribute", what), all.faulty);
     values
 }
 
-/// Of several values of one name the first; of the others a warning, where they are others.
+/// The first value of every name. Other values of the name get a warning.
 pub(super) fn distinct(
     builder: &mut FileBuilder,
-    told: &mut Warnings<'_>,
+    report: &mut Warnings<'_>,
     mut pairs: Vec<(String, Value)>,
 ) -> Attributes {
     let mut first: HashMap<&str, &Value> = HashMap::with_capacity(pairs.len());
@@ -103,12 +103,12 @@ pub(super) fn distinct(
             Entry::Occupied(known) => {
                 if *known.get() != value {
                     others = others.saturating_add(1);
-                    if others <= TOLD {
+                    if others <= REPORTED {
                         let name = name.escape_debug();
                         let message = format!(
                             "duplicate attribute \"{name}\" with another value; the first is kept"
                         );
-                        told.tell(builder, conflict(message));
+                        report.add(builder, conflict(message));
                     }
                 }
                 false
@@ -116,13 +116,13 @@ pub(super) fn distinct(
         });
     }
     let what = "duplicate attributes with other values; the first are kept";
-    told.tell_rest(builder, conflict(what), others);
+    report.add_rest(builder, conflict(what), others);
     let mut keep = keep.into_iter();
     pairs.retain(|_| keep.next().unwrap_or(true));
     pairs.into_iter().collect()
 }
 
-/// Two values of one name.
+/// A warning about two values of one name.
 fn conflict(message: impl Into<String>) -> Warning {
     Warning::new("attribute-conflict", message).with_kind(WarningKind::PassedOver)
 }

@@ -1,4 +1,4 @@
-//! What attributes take in memory, about: what is made again and again is counted by it.
+//! The approximate memory of attributes, to limit the copies that a file can cause.
 
 use zt::{Attributes, Value};
 
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_takes_what_it_holds_beside_itself() {
+    fn a_value_takes_its_own_bytes_and_its_contents() {
         let own = size_of::<Value>() as u64;
         let text = |len: usize| Value::Text("x".repeat(len));
         let named: Attributes = [("ab", text(3))].into_iter().collect();
