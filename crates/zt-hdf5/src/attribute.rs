@@ -14,19 +14,19 @@ use crate::object_header::{Body, ObjectHeader, SHARED, kind};
 use crate::store::Store;
 use crate::violation::Violation;
 
-/// Lists within lists, at most: in a manifest the attributes of an object are four levels down.
+/// The most nested lists. In a manifest the attributes of an object are four levels down.
 const NESTING: usize = 60;
 
-/// Attributes without a value of which one object says why: any number of them may be in a few bytes.
+/// The most warnings of one kind per object, because a few bytes can have any number of them.
 pub(super) const REPORTED: usize = 8;
 
 /// An attribute.
 pub(super) struct Found {
-    /// Empty where not even that can be read.
+    /// Empty if it cannot be read.
     pub(super) name: String,
-    /// The name is written otherwise, because it is not UTF-8.
+    /// Whether the name is escaped.
     pub(super) is_renamed: bool,
-    /// Or why there is none.
+    /// The value, or the reason that there is none.
     pub(super) value: Result<Value>,
 }
 
@@ -35,14 +35,14 @@ pub(super) struct Found {
 pub(super) struct AllFound {
     /// Those with a value, and the first [`REPORTED`] of the others.
     pub(super) found: Vec<Found>,
-    /// How many there are without a value.
+    /// The number of attributes without a value.
     pub(super) faulty: usize,
 }
 
 impl AllFound {
     /// # Errors
     ///
-    /// [`ErrorKind::Io`]: what could not be read now is not left out as if it could never be.
+    /// [`ErrorKind::Io`], because a later read may succeed.
     fn push(&mut self, found: Found) -> Result<()> {
         match found.value {
             Err(error) if error.kind() == ErrorKind::Io => return Err(error),
@@ -56,8 +56,8 @@ impl AllFound {
     }
 }
 
-/// The attributes of an object: numbers, texts and arrays of them. What cannot be one is an error
-/// beside its name.
+/// The attributes of an object: numbers, strings and arrays of them. The value of any other is an
+/// error.
 ///
 /// # Errors
 ///
@@ -69,9 +69,10 @@ pub(super) fn read_all(
 ) -> Result<AllFound> {
     let mut all = AllFound::default();
     for body in header.messages(kind::ATTRIBUTE) {
-        all.push(match body.is_shared {
-            true => in_table(),
-            false => attribute(store, body.cursor, common),
+        all.push(if body.is_shared {
+            in_table()
+        } else {
+            attribute(store, body.cursor, common)
         })?;
     }
     if let Some(message) = header.message(kind::ATTRIBUTE_INFO)
@@ -82,7 +83,7 @@ pub(super) fn read_all(
     Ok(all)
 }
 
-/// What lies in the file's heap of shared messages, and has only its place there.
+/// A reference to an attribute in the file's heap of shared messages.
 fn in_table() -> Found {
     let what = "an attribute in the table of shared messages";
     nameless(Violation::Unsupported { what }.into())
@@ -96,7 +97,7 @@ fn nameless(error: Error) -> Found {
     }
 }
 
-/// The attributes of an object that has many of them, if it has. Spec: IV.A.2.v.
+/// The attributes in a fractal heap, if the object has one. Spec: IV.A.2.v.
 fn dense(
     store: &Store,
     mut message: Cursor<'_>,
@@ -104,7 +105,7 @@ fn dense(
     all: &mut AllFound,
 ) -> Result<()> {
     const ORDER: u8 = 1;
-    /// Records of attributes by the hashes of their names.
+    /// The type of records of attributes by the hash of the name.
     const BY_NAME: u8 = 8;
     const ID_LEN: usize = 8;
     match message.u8()? {
@@ -125,14 +126,12 @@ fn dense(
         "a tree of attributes",
         |mut record| {
             let id = record.take(ID_LEN)?;
-            let is_shared = record.u8()? & SHARED != 0;
-            all.push(match is_shared {
-                // The ID is one of another heap.
-                true => in_table(),
-                false => match heap.object(id) {
-                    Ok(block) => attribute(store, block.cursor(), common),
-                    Err(error) => nameless(error),
-                },
+            if record.u8()? & SHARED != 0 {
+                return all.push(in_table());
+            }
+            all.push(match heap.object(id) {
+                Ok(block) => attribute(store, block.cursor(), common),
+                Err(error) => nameless(error),
             })
         },
     )
@@ -150,7 +149,7 @@ fn attribute(store: &Store, cursor: Cursor<'_>, common: &mut Common) -> Found {
     }
 }
 
-/// The value of an attribute message; its name as soon as that is known.
+/// The value of an attribute message. `name` is set even if the value is an error.
 fn content<'b>(
     store: &Store,
     mut cursor: Cursor<'b>,
@@ -192,7 +191,7 @@ fn content<'b>(
     value(store, cursor, &datatype, dataspace, common)
 }
 
-/// The value of an attribute, whose bytes are next.
+/// The value of an attribute. The cursor is at its bytes.
 fn value(
     store: &Store,
     mut cursor: Cursor<'_>,
@@ -244,7 +243,7 @@ fn value(
         }
         Class::LongText => {
             for _ in 0..count {
-                let mut reference = bytes.part(len, "a reference to a text")?;
+                let mut reference = bytes.part(len, "a reference to a string")?;
                 let bytes = common.heaps.text(store, &mut reference)?;
                 values.push(text(until_zero(&bytes)));
             }
@@ -258,7 +257,7 @@ fn value(
     Ok(nested(values, &shape))
 }
 
-/// Lists that the values of a shape are in: no byte need stand for one of them.
+/// The number of lists of a shape. A shape with many ones or a zero has lists without bytes.
 fn lists(shape: &[u64]) -> u64 {
     let mut lists = 0u64;
     let mut inner = 1u64;
@@ -269,7 +268,7 @@ fn lists(shape: &[u64]) -> u64 {
     lists
 }
 
-/// Lists within lists, by the dimensions of a shape, outermost first.
+/// Nested lists, by the dimensions of a shape, outermost first.
 fn nested(mut values: Vec<Value>, shape: &[u64]) -> Value {
     if let Some(zero) = shape.iter().position(|count| *count == 0) {
         return no_values(shape.get(..zero).unwrap_or_default());
@@ -289,7 +288,7 @@ fn nested(mut values: Vec<Value>, shape: &[u64]) -> Value {
     }
 }
 
-/// Lists of empty lists, by the dimensions before the first that is 0.
+/// Nested lists of empty lists, by the dimensions before the first zero.
 fn no_values(outer: &[u64]) -> Value {
     let mut value = Value::Array(Vec::new());
     for count in outer.iter().rev() {
@@ -299,7 +298,7 @@ fn no_values(outer: &[u64]) -> Value {
     value
 }
 
-/// Text, or bytes where they are none.
+/// A string, or bytes if they are not UTF-8.
 fn text(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
@@ -308,7 +307,7 @@ fn text(bytes: &[u8]) -> Value {
 }
 
 impl Padding {
-    /// What a field holds without its padding.
+    /// The bytes of a field without its padding.
     fn strip(self, bytes: &[u8]) -> &[u8] {
         let padding = match self {
             Padding::Terminated => return until_zero(bytes),
@@ -325,7 +324,7 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// Bytes of a number, both parts of a complex one.
+/// Bytes of a number; a complex one has two parts.
 pub(super) fn element_len(number: &Number) -> usize {
     let parts = if is_complex(number) { 2 } else { 1 };
     number.dtype.byte_len().saturating_mul(parts)
@@ -335,7 +334,7 @@ fn is_complex(number: &Number) -> bool {
     matches!(number.logical_type, Some("complex64" | "complex128"))
 }
 
-/// The value of a number; a complex one is a list of its parts.
+/// The value of a number; a complex one is a list of two.
 pub(super) fn number(number: &Number, bytes: &[u8]) -> Value {
     match (number.logical_type, bytes) {
         (Some("f8_e5m2"), [bits]) => return F8E5M2::from_bits(*bits).to_f32().into(),
@@ -377,7 +376,7 @@ fn scalar(dtype: DType, byte_order: ByteOrder, bytes: &[u8]) -> Value {
         DType::Bool => (bits != 0).into(),
         DType::F64 => f64::from_bits(bits).into(),
         DType::F32 => f32::from_le_bytes([a, b, c, d]).into(),
-        // The upper half of an f32.
+        // bf16 is the upper half of an f32.
         DType::BF16 => f32::from_le_bytes([0, 0, a, b]).into(),
         DType::F16 => f16::from_le_bytes([a, b]).to_f32().into(),
         _ => bits.into(),

@@ -1,4 +1,4 @@
-//! B-trees of version 1: of the names of old groups, and of chunks. Spec: III.A.1.
+//! B-trees of version 1: for the names of old groups, and for chunks. Spec: III.A.1.
 //!
 //! ```text
 //! "TREE", type, level, entries, left sibling, right sibling, key, child, key, child, ..., key
@@ -9,7 +9,7 @@ use zt::Result;
 use crate::cursor::Cursor;
 use crate::store::Store;
 
-/// What a tree is of.
+/// The type of a tree.
 #[derive(Clone, Copy)]
 pub(super) struct Tree {
     pub(super) what: &'static str,
@@ -18,22 +18,22 @@ pub(super) struct Tree {
     pub(super) key_len: usize,
 }
 
-/// Levels that no tree of this file could have.
+/// More levels than any valid tree has.
 const LEVELS: u8 = 64;
 
 impl Tree {
-    /// Hands out the key and the child of every entry of the leaves, in their order.
+    /// Visits the key and the child of every entry of the leaves in order.
     ///
     /// # Errors
     ///
-    /// Codes `header`, `bounds`, and what `visit` returns.
+    /// Codes `header`, `bounds`; errors of `visit`.
     pub(super) fn visit(
         self,
         store: &Store,
         root: u64,
         mut visit: impl FnMut(Cursor<'_>, u64) -> Result<()>,
     ) -> Result<()> {
-        // The level is that of the parent less one: a tree cannot lead back to itself.
+        // The level decreases from parent to child, so that a tree cannot lead back to itself.
         let mut pending = vec![(root, None)];
         while let Some((address, expected)) = pending.pop() {
             let sizes = store.sizes();

@@ -1,4 +1,4 @@
-//! B-trees of version 2: of links, attributes and chunks. Spec: III.A.2.
+//! B-trees of version 2: for links, attributes and chunks. Spec: III.A.2.
 //!
 //! ```text
 //! header:   "BTHD", version, type, node size, record size, depth, split, merge, root, records in
@@ -12,13 +12,13 @@ use zt::Result;
 use crate::cursor::{Cursor, encoded_len};
 use crate::store::Store;
 
-/// Bytes of a node that are no records: signature, version, type and checksum.
+/// Bytes of a node beside its records: signature, version, type and checksum.
 const NODE_LEN: u64 = 4 + 1 + 1 + 4;
 
-/// Levels that no tree of a file could have.
+/// The most levels of a tree; no valid one has as many.
 const DEPTH: u16 = 32;
 
-/// A child and the records that are in it.
+/// A node, and its number of records.
 #[derive(Clone, Copy)]
 struct Node {
     address: u64,
@@ -26,19 +26,19 @@ struct Node {
     depth: u16,
 }
 
-/// What nodes of a depth can hold.
+/// The widths of the numbers in nodes of a depth.
 #[derive(Clone, Copy)]
 struct Capacity {
-    /// Bytes of the number of records in a child and, from depth 2 on, below it.
+    /// Bytes of the number of records in a child, and from depth 2 on of all records below it.
     count_len: usize,
     total_len: usize,
 }
 
-/// Hands out every record of the tree at `root`, which has to be of `node_type`, in any order.
+/// Visits every record of the tree at `root`, which must be of `node_type`, in any order.
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`, and what `visit` returns.
+/// Codes `header`, `version`, `bounds`; errors of `visit`.
 pub(super) fn visit(
     store: &Store,
     root: u64,
@@ -130,7 +130,7 @@ fn expect(cursor: &mut Cursor<'_>, node_type: u8) -> Result<()> {
     }
 }
 
-/// What nodes of each depth, from the leaves on, say of their children. `H5B2__hdr_init`.
+/// The widths for every depth, from the leaves on: `H5B2__hdr_init`.
 fn capacities(node_len: u64, record_len: u64, depth: u16, offset: u64) -> Vec<Capacity> {
     let room = node_len.saturating_sub(NODE_LEN);
     let in_leaf = room.checked_div(record_len).unwrap_or(0);

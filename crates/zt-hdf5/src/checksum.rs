@@ -2,8 +2,9 @@
 
 /// Bob Jenkins' `lookup3` with the initial value 0: the checksum of metadata since version 2.
 pub(super) fn lookup3(bytes: &[u8]) -> u32 {
-    let len = u32::try_from(bytes.len() & 0xFFFF_FFFF).unwrap_or(0);
-    let start = 0xDEAD_BEEF_u32.wrapping_add(len);
+    // The length modulo 2^32.
+    let [a, b, c, d, ..] = (bytes.len() as u64).to_le_bytes();
+    let start = 0xDEAD_BEEF_u32.wrapping_add(u32::from_le_bytes([a, b, c, d]));
     let mut state = [start; 3];
     let mut blocks = bytes.chunks(12).peekable();
     while let Some(block) = blocks.next() {
@@ -45,10 +46,10 @@ fn finish([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
     [a, b, c]
 }
 
-/// Fletcher's checksum of 16-bit words, the first byte of each the higher one: that of chunks.
+/// Fletcher's checksum of big-endian 16-bit words: the checksum of chunks.
 pub(super) fn fletcher32(bytes: &[u8]) -> u32 {
     let (mut low, mut high) = (0u32, 0u32);
-    // A sum that is a multiple of 65,535 stays that, and is not 0: `H5_checksum_fletcher32` folds.
+    // `H5_checksum_fletcher32` folds, so a multiple of 65,535 becomes 65,535 and not 0.
     let fold = |sum: u32| (sum & 0xFFFF).wrapping_add(sum >> 16);
     let mut add = |word: u32| {
         low = fold(low.wrapping_add(word));
@@ -69,13 +70,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lookup3_is_as_published() {
+    fn lookup3_gives_the_published_values() {
         assert_eq!(lookup3(b""), 0xDEAD_BEEF);
         assert_eq!(lookup3(b"Four score and seven years ago"), 0x1777_0551);
     }
 
     #[test]
-    fn fletcher32_is_of_big_endian_words() {
+    fn fletcher32_adds_big_endian_words() {
         assert_eq!(fletcher32(&[1, 2, 3]), 0x0504_0402);
         assert_eq!(fletcher32(&[0xFF, 0xFF]), 0xFFFF_FFFF);
         assert_eq!(fletcher32(&[0; 7]), 0);

@@ -1,4 +1,4 @@
-//! Where a dataset's chunks are. Spec: III.A, VII and the appendix of chunk indices.
+//! The addresses of a dataset's chunks. Spec: III.A, VII and the appendix of chunk indices.
 
 use std::ops::RangeInclusive;
 
@@ -14,18 +14,19 @@ use crate::layout::{Chunking, Index};
 use crate::store::Store;
 use crate::violation::Violation;
 
-/// Bytes that a chunk without an entry in an index counts as, where it has as many: those of an address.
+/// A chunk without an entry in an index counts as so many bytes that are read, the bytes of an
+/// address, if it has as many.
 const IMPLICIT: u64 = 8;
 
 /// A chunk that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunk {
-    /// Its place among all chunks of the dataset, in row-major order.
+    /// Its number in the row-major order of the dataset's chunks.
     pub(super) number: u64,
     pub(super) address: u64,
-    /// Bytes as stored.
+    /// Stored bytes.
     pub(super) byte_len: u64,
-    /// Filters that were left out, the first in the lowest bit.
+    /// The filters that were skipped, the first in the lowest bit.
     pub(super) mask: u32,
 }
 
@@ -34,7 +35,7 @@ pub(super) struct Chunk {
 pub(super) struct Chunks(Vec<Chunk>);
 
 impl Chunks {
-    /// Those of `numbers` that were written.
+    /// The written chunks with these numbers.
     pub(super) fn within(&self, numbers: RangeInclusive<u64>) -> &[Chunk] {
         let start = self
             .0
@@ -45,7 +46,7 @@ impl Chunks {
         self.0.get(start..end).unwrap_or_default()
     }
 
-    /// Reads the index of a dataset; `is_filtered` says whether its chunks have lengths of their own.
+    /// Reads the index of a dataset. Every chunk has its own length if `is_filtered`.
     ///
     /// # Errors
     ///
@@ -79,7 +80,7 @@ impl Chunks {
                 let count = grid.count_max().unwrap_or(u64::MAX);
                 let all = count.saturating_mul(grid.chunk_len());
                 store.span(address, all, "all chunks")?;
-                // Nothing is read for them, and they are kept all the same.
+                // They are kept in memory, although no index is read.
                 store.charge(count.saturating_mul(grid.chunk_len().min(IMPLICIT)))?;
                 for index in 0..count {
                     let at = index.saturating_mul(grid.chunk_len());
@@ -103,13 +104,13 @@ impl Chunks {
 struct Found<'g> {
     chunks: Vec<Chunk>,
     grid: &'g Grid,
-    /// Bytes of the file that no chunk has taken. Chunks that share bytes would decode to more than
-    /// the file justifies, and nobody writes them.
+    /// Bytes of the file that no chunk has taken. Chunks that share bytes are refused: no writer makes
+    /// them, and they could decode to any number of bytes.
     left: u64,
 }
 
 impl Found<'_> {
-    /// Adds a chunk. One without a number is outside the shape: the dataset was cut later.
+    /// Adds a chunk. One without a number is outside the shape, because the dataset shrank later.
     fn add(&mut self, number: Option<u64>, address: u64, byte_len: u64, mask: u32) -> Result<()> {
         let Some(number) = number else {
             return Ok(());
@@ -135,17 +136,15 @@ impl Found<'_> {
             [first, second] if first.number == second.number => Some(first.number),
             _ => None,
         });
-        match twice {
-            Some(value) => {
-                let what = "the number of two chunks";
-                Err(Violation::Field { what, value }.into())
-            }
-            None => Ok(Chunks(self.chunks)),
+        if let Some(value) = twice {
+            let what = "the number of two chunks";
+            return Err(Violation::Field { what, value }.into());
         }
+        Ok(Chunks(self.chunks))
     }
 }
 
-/// What an array or a tree of version 2 says of a chunk.
+/// The entry of a chunk in an array or a tree of version 2.
 #[derive(Clone, Copy)]
 struct Element {
     is_filtered: bool,
@@ -156,9 +155,10 @@ struct Element {
 impl Element {
     fn read(self, cursor: &mut Cursor<'_>) -> Result<(Option<u64>, u64, u32)> {
         let address = cursor.address()?;
-        Ok(match self.is_filtered {
-            true => (address, cursor.uint(self.length_len)?, cursor.u32()?),
-            false => (address, self.chunk_len, 0),
+        Ok(if self.is_filtered {
+            (address, cursor.uint(self.length_len)?, cursor.u32()?)
+        } else {
+            (address, self.chunk_len, 0)
         })
     }
 
@@ -175,13 +175,13 @@ impl Element {
     }
 }
 
-/// A tree of version 1: its keys have lengths, masks and the first elements of chunks.
+/// A tree of version 1. A key has the length, the mask and the first element of a chunk.
 fn tree1(store: &Store, root: u64, found: &mut Found<'_>) -> Result<()> {
     let rank = found.grid.rank();
     let tree = Tree {
         what: "a tree of chunks",
         node_type: 1,
-        // And the offset within an element, which is 0.
+        // A length, a mask, and a coordinate per dimension and for the offset in an element.
         key_len: rank.saturating_add(1).saturating_mul(8).saturating_add(8),
     };
     tree.visit(store, root, |mut key, address| {
@@ -194,7 +194,7 @@ fn tree1(store: &Store, root: u64, found: &mut Found<'_>) -> Result<()> {
     })
 }
 
-/// A tree of version 2: its records end with the coordinates of chunks.
+/// A tree of version 2. A record ends with the coordinates of a chunk.
 fn tree2(store: &Store, root: u64, element: Element, found: &mut Found<'_>) -> Result<()> {
     const PLAIN: u8 = 10;
     const FILTERED: u8 = 11;

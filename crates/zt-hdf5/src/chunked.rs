@@ -1,9 +1,9 @@
 //! The values of a chunked dataset, as a source that gives them in row-major order.
 //!
-//! Rows are scattered over chunks, so they are put together in *bands*: as many of the outermost
-//! rows as fit into a few megabytes, made of all chunks that touch them, in one pass. A band holds
-//! whole rows of chunks wherever that is possible, so that each chunk is decoded once. The index of
-//! the chunks is read when the first value is.
+//! The rows are scattered over chunks. So they are gathered in *bands*: as many outermost rows as fit
+//! into a few megabytes, from all chunks that overlap them, in one pass. If possible, a band has
+//! whole rows of chunks, so that each chunk is decoded once. The index of the chunks is read with the
+//! first value.
 
 use std::borrow::Cow;
 use std::io;
@@ -20,10 +20,10 @@ use crate::pipeline::Pipeline;
 use crate::store::{self, Store};
 use crate::violation::Violation;
 
-/// Bytes that a band has at least, if there are as many: several rows of small chunks.
+/// The least bytes of a band, if the dataset has as many: several rows of small chunks.
 const BAND: u64 = 1 << 20;
 
-/// Times that a chunk is decoded, at most, where a row of chunks does not fit into a band.
+/// How often a chunk may be decoded if a row of chunks does not fit into a band.
 const PASSES: u64 = 64;
 
 /// A chunked dataset.
@@ -35,20 +35,20 @@ pub(super) struct Chunked {
     fill: Vec<u8>,
     byte_len: u64,
     bands: Bands,
-    /// Those of the file that are held.
+    /// The held bands of all datasets.
     held: strided::Bands,
     id: u64,
     chunks: Mutex<Option<Result<Arc<Chunks>>>>,
 }
 
 impl Chunked {
-    /// The values of a dataset of `byte_len` bytes, which is not 0. `held` and the budget of `store` are
-    /// shared by the datasets of a file.
+    /// The values of a dataset with `byte_len` bytes, at least one. The datasets of a file share `held`
+    /// and the budget of `store`.
     ///
     /// # Errors
     ///
-    /// Code `unsupported` where each chunk would be decoded many times, or one went through a filter that is
-    /// not undone here; where there is such a filter, those of the index.
+    /// Code `unsupported` if every chunk would be decoded many times, or if one has an unsupported
+    /// filter. If the pipeline has such a filter, errors of the index.
     pub(super) fn new(
         store: &Store,
         chunking: Chunking,
@@ -81,38 +81,38 @@ impl Chunked {
         Ok(chunked)
     }
 
-    /// Bytes that are made to read all values once.
+    /// Bytes that are decoded or copied to read all values once.
     pub(super) fn work(&self) -> u64 {
-        match self.pipeline.is_empty() {
-            true => self.byte_len,
-            false => self.grid.covering_len().saturating_mul(self.bands.passes),
+        if self.pipeline.is_empty() {
+            self.byte_len
+        } else {
+            self.grid.covering_len().saturating_mul(self.bands.passes)
         }
     }
 
-    /// A filter that is not undone here is no fault where no chunk went through it: then, and only then,
-    /// is it known before the values are read.
+    /// Refuses a dataset with a chunk that an unsupported filter was applied to. Only for such a
+    /// pipeline is the index read before the values.
     fn check_filters(&self) -> Result<()> {
         if !self.pipeline.has_unknown() {
             return Ok(());
         }
         let chunks = self.chunks()?;
-        let mut filtered = chunks.within(0..=u64::MAX).iter();
-        filtered.try_for_each(
-            |chunk| match self.is_plain(&self.grid.place(chunk.number)) {
-                true => Ok(()),
-                false => self.pipeline.check_known(chunk.mask),
-            },
-        )
+        for chunk in chunks.within(0..=u64::MAX) {
+            if !self.is_plain(&self.grid.place(chunk.number)) {
+                self.pipeline.check_known(chunk.mask)?;
+            }
+        }
+        Ok(())
     }
 
-    /// Whether the chunk at `place` is stored as its values are.
+    /// Whether the chunk at `place` is stored without filters.
     fn is_plain(&self, place: &[u64]) -> bool {
         let is_plain_edge = || self.chunking.edges_are_plain && self.grid.is_on_edge(place);
         self.pipeline.is_empty() || is_plain_edge()
     }
 
-    /// The index, which is read once, and so is one that is at fault. All indices of a file together
-    /// have one budget: datasets that share one would each hold it.
+    /// The index, which is read once, even if it is invalid. All indices of a file share a budget,
+    /// because datasets with the same index would each keep it in memory.
     fn chunks(&self) -> Result<Arc<Chunks>> {
         let mut known = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(chunks) = &*known {
@@ -121,7 +121,7 @@ impl Chunked {
         let is_filtered = !self.pipeline.is_empty();
         let store = self.store.afresh();
         let read = Chunks::read(&store, &self.chunking, &self.grid, is_filtered);
-        // What could not be read now may be later, and costs nothing till then.
+        // A read that failed may succeed later, and is not charged.
         if let Err(error) = &read
             && error.kind() == ErrorKind::Io
         {
@@ -135,14 +135,14 @@ impl Chunked {
     fn gather(&self, band: &Band) -> Result<Vec<u8>> {
         let chunks = self.chunks()?;
         let mut bytes = self.filled(band.byte_len)?;
-        // Those that touch it have numbers without a gap: it is one row wide in the dimensions before
-        // its own, and as wide as the dataset in those behind.
+        // The overlapping chunks have consecutive numbers: a band has one row of every outer
+        // dimension, and all of every inner one.
         let ends = band.ends(&self.grid);
         let [first, last] = ends.map(|place| self.grid.number(&place));
         let Some((first, last)) = first.zip(last) else {
             return Ok(bytes);
         };
-        // Written ones alone: a few bytes of a file can say that there are any number of chunks.
+        // Only written chunks: a few bytes of a file can declare any number of chunks.
         for chunk in chunks.within(first..=last) {
             let place = self.grid.place(chunk.number);
             self.scatter(*chunk, &place, band, &mut bytes)?;
@@ -150,7 +150,7 @@ impl Chunked {
         Ok(bytes)
     }
 
-    /// So many bytes of values that were never written.
+    /// `byte_len` bytes of fill values.
     fn filled(&self, byte_len: u64) -> Result<Vec<u8>> {
         let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
         let len = usize::try_from(byte_len).map_err(|_| refused())?;
@@ -163,7 +163,7 @@ impl Chunked {
         Ok(bytes)
     }
 
-    /// Puts the values of a chunk where they belong in a band.
+    /// Copies the values of a chunk to their places in a band.
     fn scatter(&self, chunk: Chunk, place: &[u64], band: &Band, out: &mut [u8]) -> Result<()> {
         let Some(overlap) = Overlap::new(&self.grid, place, band, self.chunking.element_len) else {
             return Ok(());
@@ -186,7 +186,7 @@ impl Chunked {
         }
     }
 
-    /// The values of a chunk, as far as they are needed, and how many bytes are missing before.
+    /// The needed values of a chunk, and the number of bytes that are left out before them.
     fn values(
         &self,
         chunk: Chunk,
@@ -257,11 +257,11 @@ impl Source for Chunked {
     }
 }
 
-/// How a dataset is cut into bands.
+/// The bands of a dataset.
 #[derive(Debug, Clone)]
 struct Bands {
     cut: Cut,
-    /// Bands that touch a chunk, at most.
+    /// The most bands that overlap a chunk.
     passes: u64,
     is_sequential: bool,
 }
@@ -271,7 +271,7 @@ impl Bands {
         let parallel = Bands::within(grid, element_len, strided::share());
         match parallel.passes {
             1 => parallel,
-            // Where a row of chunks does not fit, bands are made one after the other.
+            // If a row of chunks does not fit, bands are gathered one after the other.
             _ => Bands {
                 is_sequential: true,
                 ..Bands::within(grid, element_len, strided::SEQUENTIAL_BAND)
@@ -279,13 +279,13 @@ impl Bands {
         }
     }
 
-    /// Bands of at most `room` bytes, where a row is no longer.
+    /// Bands of at most `room` bytes, or of one row if that is longer.
     fn within(grid: &Grid, element_len: u64, room: u64) -> Self {
         let cut = Cut::within(&grid.shape, element_len, room);
         let (axis, fits) = (cut.axis, cut.rows);
         let count = grid.shape.get(axis).copied().unwrap_or(1);
         let chunk = grid.chunk.get(axis).copied().unwrap_or(1).min(count).max(1);
-        // Whole rows of chunks, and no more of them than make a band worth its while.
+        // Whole rows of chunks, and not more than a band needs.
         let wanted = BAND.checked_div(cut.row).unwrap_or(1).clamp(1, fits);
         let rows = match fits.checked_div(chunk) {
             Some(0) | None => fits,
@@ -325,15 +325,15 @@ impl Bands {
 /// A part of a dataset.
 #[derive(Debug, Clone)]
 struct Band {
-    /// Its first byte, of those of the dataset.
+    /// The offset of its first byte in the dataset.
     start: u64,
     byte_len: u64,
-    /// The elements that it covers in every dimension: the first, and one past the last.
+    /// Its elements in every dimension: the first, and one past the last.
     extents: Vec<(u64, u64)>,
 }
 
 impl Band {
-    /// The places of the first chunk that touches it, and of the last.
+    /// The places of the first and the last chunk that overlap it.
     fn ends(&self, grid: &Grid) -> [Vec<u64>; 2] {
         let extents = self.extents.iter().zip(&grid.chunk);
         let ends = extents.map(|((first, end), chunk)| {
@@ -345,7 +345,7 @@ impl Band {
     }
 }
 
-/// What a chunk and a band have in common.
+/// The common elements of a chunk and a band.
 struct Overlap {
     /// Bytes that lie together in both.
     run: u64,
@@ -409,7 +409,7 @@ mod tests {
     use super::super::layout::Index;
     use super::*;
 
-    /// Each chunk is decoded once wherever a row of chunks fits.
+    /// Each chunk is decoded once if a row of chunks fits.
     #[test]
     fn bands_are_whole_rows_of_chunks() {
         for room in [2, 3, 5, 7, 8, 99] {
@@ -425,7 +425,7 @@ mod tests {
         }
     }
 
-    /// Then bands are long, and whoever reads them is not to begin many.
+    /// Bands are long then, and reading them in another order would gather them again.
     #[test]
     fn values_whose_chunks_are_decoded_again_are_read_in_order() {
         const COLUMNS: u64 = 64 << 10;
@@ -455,8 +455,8 @@ mod tests {
         }
     }
 
-    /// However little there is room for, and whatever the chunks are, bands cover a dataset from its
-    /// first byte to its last, and each is the extents that it says.
+    /// With any room and any chunks, bands cover a dataset from its first byte to its last, and the
+    /// extents of each give its bytes.
     #[test]
     fn bands_follow_each_other_without_a_gap() {
         const ELEMENT: u64 = 4;

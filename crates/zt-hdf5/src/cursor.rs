@@ -1,25 +1,25 @@
-//! The fields of one structure, one after the other.
+//! Reads the fields of one structure in order.
 
 use zt::{Error, Result};
 
 use crate::violation::Violation;
 
-/// Bytes of addresses and of lengths, as the superblock says. Spec: II.A, "Size of Offsets".
+/// Bytes of addresses and of lengths in the whole file. Spec: II.A, "Size of Offsets".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sizes {
     pub(super) offset: u8,
     pub(super) length: u8,
 }
 
-/// The bytes of a structure, and how far it has been read.
+/// The bytes of a structure, and the position of the next field.
 #[derive(Debug, Clone)]
 pub(super) struct Cursor<'b> {
     bytes: &'b [u8],
     at: usize,
-    /// Where in the file the bytes begin.
+    /// The offset of the bytes in the source.
     origin: u64,
     sizes: Sizes,
-    /// The structure, for errors.
+    /// The name of the structure, for errors.
     what: &'static str,
 }
 
@@ -38,7 +38,7 @@ impl<'b> Cursor<'b> {
         self.sizes
     }
 
-    /// Where in the file the next byte is.
+    /// The offset of the next byte in the source.
     pub(super) fn offset(&self) -> u64 {
         self.origin.saturating_add(self.at as u64)
     }
@@ -58,30 +58,31 @@ impl<'b> Cursor<'b> {
         Error::from(violation).with_offset(self.offset())
     }
 
-    /// A field of the structure that cannot have this value.
+    /// A field with an invalid value.
     pub(super) fn field(&self, what: &'static str, value: u64) -> Error {
         self.error(Violation::Field { what, value })
     }
 
-    /// Refuses the first of some fields that is not sound: its name, and its value.
+    /// Refuses the first invalid field. Each has whether it is valid, its name and its value.
     pub(super) fn check_fields(&self, fields: &[(bool, &'static str, u64)]) -> Result<()> {
-        match fields.iter().find(|(is_sound, ..)| !is_sound) {
-            Some(&(_, what, value)) => Err(self.error(Violation::Field { what, value })),
+        match fields.iter().find(|(is_valid, ..)| !is_valid) {
+            Some(&(_, what, value)) => Err(self.field(what, value)),
             None => Ok(()),
         }
     }
 
-    /// A version of the structure that this reader does not know.
+    /// An unknown version of the structure.
     pub(super) fn version(&self, found: u8) -> Error {
         let what = self.what;
         self.error(Violation::Version { what, found })
     }
 
+    /// The next `len` bytes.
     pub(super) fn take(&mut self, len: usize) -> Result<&'b [u8]> {
         let end = self.at.checked_add(len);
-        match end.and_then(|end| self.bytes.get(self.at..end)) {
-            Some(bytes) => {
-                self.at = self.at.saturating_add(len);
+        match end.and_then(|end| Some((self.bytes.get(self.at..end)?, end))) {
+            Some((bytes, end)) => {
+                self.at = end;
                 Ok(bytes)
             }
             None => Err(self.error(Violation::Ends {
@@ -96,7 +97,7 @@ impl<'b> Cursor<'b> {
         self.take(len).map(|_| ())
     }
 
-    /// Whatever is left.
+    /// All bytes that are left.
     pub(super) fn rest(&mut self) -> &'b [u8] {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         self.at = self.bytes.len();
@@ -110,45 +111,42 @@ impl<'b> Cursor<'b> {
     }
 
     pub(super) fn u8(&mut self) -> Result<u8> {
-        Ok(self.take(1)?.first().copied().unwrap_or(0))
+        self.array().map(u8::from_le_bytes)
     }
 
     pub(super) fn u16(&mut self) -> Result<u16> {
-        Ok(u16::try_from(self.uint(2)?).unwrap_or(0))
+        self.array().map(u16::from_le_bytes)
     }
 
     pub(super) fn u32(&mut self) -> Result<u32> {
-        Ok(u32::try_from(self.uint(4)?).unwrap_or(0))
+        self.array().map(u32::from_le_bytes)
+    }
+
+    /// The next `N` bytes.
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(self.take(N)?);
+        Ok(bytes)
     }
 
     /// A little-endian number of `len` bytes, 8 at most.
     pub(super) fn uint(&mut self, len: usize) -> Result<u64> {
-        let mut word = [0; 8];
-        for (to, from) in word.iter_mut().zip(self.take(len)?) {
-            *to = *from;
-        }
-        Ok(u64::from_le_bytes(word))
+        Ok(word(self.take(len)?))
     }
 
-    /// A length, as wide as the superblock says.
+    /// A length, which is as wide as the superblock declares.
     pub(super) fn length(&mut self) -> Result<u64> {
         self.uint(usize::from(self.sizes.length))
     }
 
-    /// An address; `None` where it is undefined, which is written as all ones.
+    /// An address; `None` if it is undefined, which is written as all ones.
     pub(super) fn address(&mut self) -> Result<Option<u64>> {
         let bytes = self.take(usize::from(self.sizes.offset))?;
-        if bytes.iter().all(|byte| *byte == u8::MAX) {
-            return Ok(None);
-        }
-        let mut word = [0; 8];
-        for (to, from) in word.iter_mut().zip(bytes) {
-            *to = *from;
-        }
-        Ok(Some(u64::from_le_bytes(word)))
+        let is_defined = bytes.iter().any(|byte| *byte != u8::MAX);
+        Ok(is_defined.then(|| word(bytes)))
     }
 
-    /// An address that has to be there.
+    /// An address that must be defined.
     pub(super) fn defined_address(&mut self) -> Result<u64> {
         let at = self.offset();
         let what = "an address";
@@ -156,7 +154,7 @@ impl<'b> Cursor<'b> {
         self.address()?.ok_or_else(missing)
     }
 
-    /// Bytes up to a zero, which is skipped.
+    /// The bytes before the next zero, which is skipped.
     pub(super) fn c_string(&mut self) -> Result<&'b [u8]> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let len = rest.iter().position(|byte| *byte == 0);
@@ -165,15 +163,23 @@ impl<'b> Cursor<'b> {
         Ok(text)
     }
 
-    /// Skips to the next multiple of 8 from `start` on, counted like [`Cursor::position`].
+    /// Skips to the next multiple of 8, counted from the position `start`.
     pub(super) fn align_8(&mut self, start: usize) -> Result<()> {
         let used = self.at.saturating_sub(start);
         self.skip(used.wrapping_neg() & 7)
     }
 }
 
-/// Bytes that a number up to `limit` takes: `H5VM_limit_enc_size`.
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    for (to, from) in word.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    u64::from_le_bytes(word)
+}
+
+/// The bytes of a number up to `limit`: `H5VM_limit_enc_size`.
 pub(super) fn encoded_len(limit: u64) -> usize {
     let bits = limit.checked_ilog2().unwrap_or(0);
-    usize::try_from(bits / 8).unwrap_or(0).saturating_add(1)
+    ((bits / 8) as usize).saturating_add(1)
 }

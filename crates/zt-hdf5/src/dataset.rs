@@ -1,4 +1,4 @@
-//! A dataset as an object.
+//! Opens a dataset as an object.
 
 use std::sync::Arc;
 
@@ -18,28 +18,27 @@ use crate::pipeline::{self, MAX_RATIO, Pipeline};
 use crate::store::Store;
 use crate::violation::Violation;
 
-/// Bytes that are made to read every dataset once, beside those that what is in the file can stand for:
-/// fill values need no bytes.
+/// Bytes of values that any file may have without bytes in the file, such as fill values.
 const UNSTORED_MAX: u64 = 64 << 20;
 
-/// Bytes of a filtered chunk, which is decoded as a whole. HDF5 itself goes to 4 GiB; its users
-/// rarely beyond a few megabytes.
+/// The most bytes of a filtered chunk, which is decoded as a whole. HDF5 allows 4 GiB, but real
+/// chunks rarely have more than a few megabytes.
 const CHUNK_MAX: u64 = 1 << 30;
 
-/// What the datasets of a file have in common.
+/// The state that the datasets of a file share.
 pub(super) struct Datasets {
     file: SourceId,
     bands: Bands,
-    /// With the budget of all indices of chunks.
+    /// The file with the budget for all indices of chunks.
     indices: Store,
-    /// Bytes that may still be made to read values that are not ranges of the file.
+    /// Bytes that values which are no ranges of the file may still take, when all are read once.
     left: u64,
     limit: u64,
-    /// And of one of them.
+    /// The most bytes of one dataset.
     decoded_max: u64,
 }
 
-/// What a listing shows of a dataset that cannot be read.
+/// A listing shows this of a dataset that cannot be read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Listed {
     shape: Option<Vec<u64>>,
@@ -60,23 +59,23 @@ impl Listed {
     }
 }
 
-/// A dataset, before its values are looked for.
+/// A dataset without its values.
 pub(super) struct Dataset<'h> {
     header: &'h ObjectHeader,
     dataspace: Dataspace,
     datatype: Arc<Datatype>,
     number: Number,
-    /// Dimensions of an element.
+    /// The dimensions of an element that is an array.
     inner: Vec<u64>,
 }
 
 impl<'h> Dataset<'h> {
-    /// `opaque_is_bf16` says what two bytes without a meaning are. On an error, `listed` is what is
-    /// known of it all the same.
+    /// Reads the shape and the datatype. Two opaque bytes are bf16 if `opaque_is_bf16`. `listed` is
+    /// set even if there is an error.
     ///
     /// # Errors
     ///
-    /// Codes `header`, `version`, `bounds`; `dtype` for elements that are no numbers; `unsupported`.
+    /// Codes `header`, `version`, `bounds`; `dtype` for unsupported elements; `unsupported`.
     pub(super) fn read(
         store: &Store,
         header: &'h ObjectHeader,
@@ -111,7 +110,7 @@ impl<'h> Dataset<'h> {
         })
     }
 
-    /// The names of its values, where they have some, and whether other datasets have them too.
+    /// The names of an enumeration, and whether other datasets may share them.
     pub(super) fn names(&self) -> Option<(Arc<Attributes>, bool)> {
         let mut datatypes = self.header.messages(kind::DATATYPE);
         let is_shared = datatypes.any(|body| body.is_shared);
@@ -136,7 +135,7 @@ impl Datasets {
         }
     }
 
-    /// The object that a dataset is, without attributes, and where its values are.
+    /// The object of a dataset, without attributes, and the source of its values.
     ///
     /// # Errors
     ///
@@ -159,7 +158,7 @@ impl Datasets {
         Ok((object, source))
     }
 
-    /// Where the values of a dataset are.
+    /// The span and the source of a dataset's values.
     fn place(
         &mut self,
         builder: &mut FileBuilder,
@@ -182,12 +181,14 @@ impl Datasets {
         let byte_len = elements.and_then(|count| count.checked_mul(known.datatype.byte_len));
         let byte_len = byte_len.filter(|len| i64::try_from(*len).is_ok());
         let byte_len = byte_len.ok_or(Violation::Overflow)?;
-        let whole = |found: u64| match found >= byte_len {
-            true => Ok(()),
-            false => Err(Violation::Length {
-                expected: byte_len,
-                found,
-            }),
+        let whole = |found: u64| {
+            let expected = byte_len;
+            let missing = Violation::Length { expected, found };
+            if found < expected {
+                Err(missing)
+            } else {
+                Ok(())
+            }
         };
         let empty = (Span::default(), self.file);
         match layout {
@@ -215,7 +216,8 @@ impl Datasets {
                 self.charge_made(byte_len)?;
                 let fill = super::fill_value::read(store, known.header, known.datatype.byte_len)?;
                 let source = builder.derived(Constant::new(fill, byte_len));
-                Ok((Span::new(0, byte_len).unwrap_or_default(), source))
+                let all = Span::new(0, byte_len).ok_or(Violation::Overflow)?;
+                Ok((all, source))
             }
             Layout::Chunked(chunking) => self.chunked(builder, store, known, chunking, byte_len),
         }
@@ -257,22 +259,23 @@ impl Datasets {
         let place = chunking.address.map_or(0, |address| store.offset(address));
         let (indices, bands) = (&self.indices, &self.bands);
         let values = Chunked::new(indices, chunking, grid, pipeline, fill, byte_len, bands)?;
-        // Chunks are made as a whole, however little of them is within the shape, and maybe again.
+        // A chunk is decoded as a whole, even if only part of it is in the shape, and perhaps again.
         self.charge_made(values.work())?;
         let source = builder.derived_from(values, self.file, place);
-        Ok((Span::new(0, byte_len).unwrap_or_default(), source))
+        let all = Span::new(0, byte_len).ok_or(Violation::Overflow)?;
+        Ok((all, source))
     }
 
     /// Refuses values that take more bytes than the caller allows.
     fn check_len(&self, byte_len: u64) -> Result<(), Violation> {
         let limit = self.decoded_max;
-        match byte_len > limit {
-            true => Err(Violation::Decoded { byte_len, limit }),
-            false => Ok(()),
+        if byte_len > limit {
+            return Err(Violation::Decoded { byte_len, limit });
         }
+        Ok(())
     }
 
-    /// Counts bytes that are made when they are read, and refuses those that the file cannot stand for.
+    /// Counts bytes that are decoded or filled, and refuses them above the limit for the file.
     fn charge_made(&mut self, byte_len: u64) -> Result<(), Violation> {
         let (left, limit) = (self.left, self.limit);
         self.left = left.checked_sub(byte_len).ok_or(Violation::Sparse {

@@ -4,15 +4,15 @@ use zt::Result;
 
 use crate::cursor::Cursor;
 
-/// Dimensions that HDF5 allows: `H5S_MAX_RANK`.
+/// The most dimensions that HDF5 allows: `H5S_MAX_RANK`.
 const RANK_MAX: u8 = 32;
 
-/// A shape, and how far it may grow.
+/// A shape, and its largest size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Dataspace {
     /// Outermost first; `None` for a dataspace without elements and without a shape.
     pub(super) shape: Option<Vec<u64>>,
-    /// Of the same rank; `None` where a dimension is unlimited.
+    /// The largest size of every dimension; `None` if it is unlimited.
     pub(super) limits: Vec<Option<u64>>,
 }
 
@@ -40,22 +40,21 @@ impl Dataspace {
             return Err(cursor.field("the rank of a dataspace", rank.into()));
         }
         let shape: Vec<u64> = dimensions(cursor, rank)?;
-        let limits = match flags & HAS_LIMITS {
-            0 => shape.iter().copied().map(Some).collect(),
-            _ => {
-                let width = u32::from(cursor.sizes().length).saturating_mul(8);
-                let unlimited = u64::MAX.checked_shr(64u32.saturating_sub(width));
-                let limits = dimensions(cursor, rank)?.into_iter();
-                limits
-                    .map(|limit| Some(limit).filter(|_| Some(limit) != unlimited))
-                    .collect()
-            }
+        let limits = if flags & HAS_LIMITS == 0 {
+            shape.iter().copied().map(Some).collect()
+        } else {
+            let width = u32::from(cursor.sizes().length).saturating_mul(8);
+            let unlimited = u64::MAX.checked_shr(64u32.saturating_sub(width));
+            let limits = dimensions(cursor, rank)?.into_iter();
+            limits
+                .map(|limit| Some(limit).filter(|_| Some(limit) != unlimited))
+                .collect()
         };
         let shape = if is_null { None } else { Some(shape) };
         Ok(Dataspace { shape, limits })
     }
 
-    /// Elements; `None` where there are more than can be counted.
+    /// The number of elements; `None` if it overflows.
     pub(super) fn elements(&self) -> Option<u64> {
         let mut counts = self.shape.as_deref().unwrap_or(&[0]).iter();
         counts.try_fold(1u64, |product, count| product.checked_mul(*count))

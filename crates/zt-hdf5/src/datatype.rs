@@ -1,4 +1,4 @@
-//! What the elements of a dataset or an attribute are. Spec: IV.A.2.d.
+//! The datatype of a dataset or an attribute. Spec: IV.A.2.d.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::cursor::Cursor;
 use crate::name;
 use crate::violation::Violation;
 
-/// Types within types, at most: arrays of enumerations of integers.
+/// The most nested types. Arrays of enumerations of integers have three.
 const DEPTH: usize = 8;
 
-/// Dimensions of an array that HDF5 allows: `H5S_MAX_RANK`.
+/// The most dimensions of an array that HDF5 allows: `H5S_MAX_RANK`.
 const RANK_MAX: u8 = 32;
-/// And of arrays within arrays together: those that an object may have.
+/// The most dimensions of nested arrays together, as an object may have.
 const DIMENSIONS_MAX: usize = 64;
 
 /// A datatype.
@@ -24,44 +24,44 @@ pub(super) struct Datatype {
     pub(super) class: Class,
 }
 
-/// What an element is.
+/// The class of an element.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Class {
-    /// A number of ours.
+    /// A number that zt supports.
     Number(Number),
-    /// An array of numbers, its dimensions outermost first.
+    /// An array of numbers, with its dimensions outermost first.
     Array(Vec<u64>, Number),
-    /// Text of a fixed length.
+    /// A string of a fixed length.
     Text(Padding),
-    /// Text of any length, in the global heap.
+    /// A string of variable length, in the global heap.
     LongText,
-    /// Bytes without a meaning.
+    /// Opaque bytes.
     Opaque,
-    /// Anything else: what it is.
+    /// Any other class, in words.
     Other(&'static str),
 }
 
-/// What follows a text that is shorter than its field.
+/// The padding of a string that is shorter than its field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Padding {
-    /// A zero ends it, and anything may follow.
+    /// A zero ends the string, and any bytes may follow.
     Terminated,
-    /// Zeros: those within belong to it.
+    /// Zeros at the end; earlier zeros belong to the string.
     Zeros,
     Spaces,
 }
 
-/// A number that has a meaning here.
+/// A number that zt supports.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Number {
     pub(super) dtype: DType,
     pub(super) logical_type: Option<&'static str>,
     pub(super) byte_order: ByteOrder,
-    /// The names that an enumeration has for its values.
+    /// The values of an enumeration by name.
     pub(super) names: Option<Arc<Attributes>>,
 }
 
-/// What stands before the properties of a type.
+/// The head of a datatype, before its properties.
 struct Head {
     version: u8,
     bits: u32,
@@ -73,12 +73,12 @@ impl Datatype {
     ///
     /// # Errors
     ///
-    /// Codes `header`, `version`, `structure-limit`. A type that is no number is none.
+    /// Codes `header`, `version`, `structure-limit`. An unsupported class is not an error.
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         read(cursor, DEPTH)
     }
 
-    /// What there is to say of it in a listing.
+    /// The datatype in words, for listings and errors.
     pub(super) fn describe(&self) -> &'static str {
         match &self.class {
             Class::Number(number) | Class::Array(_, number) => {
@@ -91,8 +91,7 @@ impl Datatype {
         }
     }
 
-    /// The number that two bytes without a meaning are, where one knows that they are bf16: h5py writes
-    /// the bfloat16 of `ml_dtypes` so.
+    /// bf16, if this is two opaque bytes: h5py writes the bfloat16 of `ml_dtypes` so.
     pub(super) fn as_bf16(&self) -> Option<Number> {
         let is_opaque = matches!(self.class, Class::Opaque) && self.byte_len == 2;
         is_opaque.then_some(Number {
@@ -111,7 +110,7 @@ fn read(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype> {
     let first = cursor.u8()?;
     let head = Head {
         version: first >> 4,
-        bits: u32::try_from(cursor.uint(3)?).unwrap_or(0),
+        bits: u32::from(cursor.u16()?) | u32::from(cursor.u8()?) << 16,
         byte_len: cursor.u32()?,
     };
     if !(1..=5).contains(&head.version) {
@@ -125,7 +124,7 @@ fn read(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype> {
         1 => float(cursor, &head)?,
         2 => Class::Other("dates"),
         3 => Class::Text(padding(cursor, &head)?),
-        // Bits without a meaning: PyTables writes bools so.
+        // Bit fields. PyTables writes bools so.
         4 => integer(cursor, &head, false)?,
         5 => Class::Opaque,
         6 => compound(cursor, &head, depth)?,
@@ -148,11 +147,11 @@ fn padding(cursor: &Cursor<'_>, head: &Head) -> Result<Padding> {
         0 => Ok(Padding::Terminated),
         1 => Ok(Padding::Zeros),
         2 => Ok(Padding::Spaces),
-        other => Err(cursor.field("the padding of a text", other.into())),
+        other => Err(cursor.field("the padding of a string", other.into())),
     }
 }
 
-/// The byte order of a type with one bit for it.
+/// The byte order, from the first bit.
 fn byte_order(head: &Head) -> ByteOrder {
     match head.bits & 1 {
         1 if head.byte_len > 1 => ByteOrder::Big,
@@ -190,7 +189,7 @@ fn integer(cursor: &mut Cursor<'_>, head: &Head, may_be_signed: bool) -> Result<
     Ok(number(dtype, byte_order(head)))
 }
 
-/// Widths and places of a float's parts, in bits, and the bias of its exponent.
+/// The bytes of a float, the bits of its parts, and the bias of its exponent.
 #[derive(PartialEq, Eq)]
 struct Parts {
     byte_len: u32,
@@ -210,7 +209,7 @@ impl Parts {
     }
 }
 
-/// The floats that have a meaning here.
+/// The floats that zt supports.
 const FLOATS: [(Parts, DType, Option<&str>); 6] = [
     (Parts::new(2, 5, 10, 15), DType::F16, None),
     (Parts::new(2, 8, 7, 127), DType::BF16, None),
@@ -229,7 +228,7 @@ fn float(cursor: &mut Cursor<'_>, head: &Head) -> Result<Class> {
     let (mantissa_at, mantissa) = (cursor.u8()?, cursor.u8()?);
     let parts = Parts::new(head.byte_len, exponent, mantissa, cursor.u32()?);
     let sign = head.bits >> 8 & 0xFF;
-    // The sign above the exponent above the mantissa, and nothing else.
+    // The parts are the sign, the exponent and the mantissa, without gaps.
     let is_ieee = offset == 0
         && precision == head.byte_len.saturating_mul(8)
         && precision == sign.saturating_add(1)
@@ -249,7 +248,7 @@ fn float(cursor: &mut Cursor<'_>, head: &Head) -> Result<Class> {
     }))
 }
 
-/// Names of the two parts of a complex number: h5py's, and those that others have.
+/// Names of the two parts of a complex number, in h5py and other writers.
 const COMPLEX: [(&[u8], &[u8]); 3] = [(b"r", b"i"), (b"re", b"im"), (b"real", b"imag")];
 
 fn compound(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
@@ -290,13 +289,13 @@ fn member<'b>(
         _ => cursor.uint(super::cursor::encoded_len(head.byte_len.into()))?,
     };
     if head.version == 1 {
-        // Dimensions, of which fields have none since.
+        // Dimensions, which only version 1 has.
         cursor.skip(1 + 3 + 4 + 4 + 16)?;
     }
     Ok((name, at, read(cursor, depth)?))
 }
 
-/// A number whose two parts are of a type.
+/// The complex number with two such parts.
 fn pair(part: Datatype) -> Option<Class> {
     let Class::Number(mut number) = part.class else {
         return None;
@@ -320,7 +319,7 @@ fn complex(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> 
 fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
     let base = read(cursor, depth)?;
     let other = Class::Other("names");
-    let count = usize::try_from(head.bits & 0xFFFF).unwrap_or(0);
+    let count = (head.bits & 0xFFFF) as usize;
     let Class::Number(mut number) = base.class else {
         return Ok(other);
     };
@@ -346,7 +345,7 @@ fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Cla
     Ok(Class::Number(number))
 }
 
-/// h5py's bools, whose names may come in either order.
+/// Whether an enumeration is a bool of h5py. The names may be in either order.
 fn is_bool(named: &[(String, Value)]) -> bool {
     let has = |name: &str, number: u64| {
         let mut named = named.iter();

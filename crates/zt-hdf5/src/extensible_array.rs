@@ -1,15 +1,15 @@
-//! Extensible arrays: of chunks whose number can grow in one dimension. Spec: VII.D.
+//! Extensible arrays: for chunks whose number can grow in one dimension. Spec: VII.D.
 //!
 //! ```text
 //! header:      "EAHD", version, client, element size, parameters, statistics, index block, checksum
 //! index block: "EAIB", version, client, header, elements, data blocks, super blocks, checksum
-//! super block: "EASB", version, client, header, offset, [pages there are], data blocks, checksum
+//! super block: "EASB", version, client, header, offset, [bitmap of pages], data blocks, checksum
 //! data block:  "EADB", version, client, header, offset, elements, checksum
 //! or:          "EADB", version, client, header, offset, checksum, (elements, checksum) ...
 //! ```
 //!
 //! Super block `s` has `2^(s/2)` data blocks of `2^((s+1)/2)` times the least number of elements. The
-//! data blocks of the first ones are named by the index block itself.
+//! index block itself has the addresses of the first data blocks.
 
 use zt::Result;
 
@@ -20,11 +20,11 @@ use crate::violation::Violation;
 
 const WHAT: &str = "an extensible array of chunks";
 
-/// Hands out every element with its index.
+/// Visits every element with its index.
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`, and what `visit` returns.
+/// Codes `header`, `version`, `bounds`; errors of `visit`.
 pub(super) fn visit(
     store: &Store,
     address: u64,
@@ -47,11 +47,11 @@ pub(super) fn visit(
     let data_min = u64::from(cursor.u8()?);
     let pointers_min = u64::from(cursor.u8()?);
     let page_bits = u32::from(cursor.u8()?);
-    // Super blocks, data blocks and their lengths.
+    // The numbers and lengths of super blocks and data blocks.
     for _ in 0..4 {
         cursor.length()?;
     }
-    // The highest index that was set, and one more.
+    // The highest index that was set, plus one.
     let end = cursor.length()?;
     cursor.length()?;
     let Some(index) = cursor.address()? else {
@@ -123,7 +123,7 @@ pub(super) fn visit(
     Ok(())
 }
 
-/// Data blocks of a super block, and the elements of each.
+/// The number of data blocks of a super block, and the elements of each.
 #[derive(Clone, Copy)]
 struct SuperBlock {
     blocks: u64,
@@ -147,14 +147,14 @@ struct Array<'s> {
     /// Bytes of an address, and of the index of a block's first element.
     offset: u64,
     block_offset: u64,
-    /// Elements of a page.
+    /// Elements in a page.
     page: u64,
     end: u64,
 }
 
 impl Array<'_> {
-    /// Bytes before the content of a block that has `more` beside the signature, the version, the
-    /// client and the address of the header.
+    /// Bytes before the content of a block: the signature, the version, the client, the address of
+    /// the header, and `more`.
     fn head_len(&self, more: u64) -> u64 {
         6u64.saturating_add(self.offset).saturating_add(more)
     }
@@ -167,11 +167,12 @@ impl Array<'_> {
         Ok(cursor)
     }
 
-    /// Pages of a data block; none where it is one piece.
+    /// The number of pages of a data block; 0 if it has none.
     fn pages(&self, shape: SuperBlock) -> u64 {
-        match shape.elements > self.page {
-            true => shape.elements.checked_div(self.page).unwrap_or(0),
-            false => 0,
+        if shape.elements > self.page {
+            shape.elements.checked_div(self.page).unwrap_or(0)
+        } else {
+            0
         }
     }
 
@@ -220,7 +221,7 @@ impl Array<'_> {
             let mut cursor = self.begin(block.signed(b"EADB")?, self.block_offset)?;
             return visit_elements(&mut cursor, first, shape.elements, self.element, visit);
         }
-        // The index block has no place for what says which pages there are.
+        // The index block has no bitmap, so its data blocks have no pages.
         let (bitmap, first_page) = written.ok_or(Violation::Field {
             what: "the length of an array's block",
             value: shape.elements,

@@ -1,9 +1,9 @@
-//! Fixed arrays: of chunks whose number cannot grow. Spec: VII.C.
+//! Fixed arrays: for chunks whose number cannot grow. Spec: VII.C.
 //!
 //! ```text
 //! header: "FAHD", version, client, element size, bits of a page, elements, block, checksum
 //! block:  "FADB", version, client, header, elements, checksum
-//! or:     "FADB", version, client, header, pages there are, checksum, (elements, checksum) ...
+//! or:     "FADB", version, client, header, bitmap of pages, checksum, (elements, checksum) ...
 //! ```
 
 use zt::Result;
@@ -14,11 +14,11 @@ use crate::store::Store;
 
 const WHAT: &str = "an array of chunks";
 
-/// Hands out every element with its index.
+/// Visits every element with its index.
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`, and what `visit` returns.
+/// Codes `header`, `version`, `bounds`; errors of `visit`.
 pub(super) fn visit(
     store: &Store,
     address: u64,
@@ -54,7 +54,7 @@ pub(super) fn visit(
         return visit_elements(&mut cursor, 0, count, element, &mut visit);
     }
     let pages = count.div_ceil(page);
-    // All of them have a place, whether they are there or not.
+    // Every page has a place, even if it was not written.
     store.span(block, element.bytes(count), WHAT)?;
     let head_len = head_len.saturating_add(pages.div_ceil(8)).saturating_add(4);
     let head = store.fetch_checked(block, head_len, WHAT)?;

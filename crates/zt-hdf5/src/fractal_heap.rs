@@ -1,8 +1,8 @@
-//! Fractal heaps: where links and attributes are once there are many. Spec: III.G.
+//! Fractal heaps, which have the links or attributes of an object with many of them. Spec: III.G.
 //!
-//! Managed objects lie in direct blocks, which a table finds by their offsets in the heap: rows of
-//! `width` blocks, the first two rows of the starting size, each further one of twice the size;
-//! from some row on, blocks are tables of their own.
+//! Managed objects are in direct blocks. A table finds a block by an object's offset in the heap: rows
+//! of `width` blocks, two rows of the starting size, and then rows of twice the size each. From some
+//! row on, blocks are tables themselves.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::violation::Violation;
 
 const WHAT: &str = "a heap";
 
-/// Tables within tables, at most: each has half the rows of the one around it.
+/// The most nested tables.
 const TABLES: usize = 64;
 
 /// A heap whose header has been read.
@@ -30,7 +30,7 @@ pub(super) struct FractalHeap<'s> {
     first_len: u64,
     direct_max: u64,
     root: Option<u64>,
-    /// Rows of the root; 0 where it is a direct block.
+    /// Rows of the root; 0 if it is a direct block.
     root_rows: u16,
 }
 
@@ -89,7 +89,7 @@ impl<'s> FractalHeap<'s> {
         Ok(FractalHeap {
             store,
             offset_len: usize::from(bits.div_ceil(8)),
-            // As wide as an offset within the largest direct block: `H5HF_SIZEOF_OFFSET_LEN`.
+            // At most as wide as an offset in the largest direct block: `H5HF_SIZEOF_OFFSET_LEN`.
             length_len: direct_len(direct_max).min(encoded_len(object_max)),
             huge,
             width,
@@ -100,11 +100,11 @@ impl<'s> FractalHeap<'s> {
         })
     }
 
-    /// The object of that ID.
+    /// The object with that ID.
     ///
     /// # Errors
     ///
-    /// Codes `header`, `bounds`; `unsupported` where it is in the ID itself.
+    /// Codes `header`, `bounds`; `unsupported` if the object is in the ID itself.
     pub(super) fn object(&self, id: &[u8]) -> Result<Block> {
         const OBJECT: &str = "an object of a heap";
         const HUGE: u8 = 1;
@@ -117,7 +117,7 @@ impl<'s> FractalHeap<'s> {
                 return self.store.fetch(address, len, OBJECT);
             }
             TINY => {
-                let what = "an object within its heap's ID";
+                let what = "an object in the ID of a heap";
                 return Err(Violation::Unsupported { what }.into());
             }
             other => {
@@ -130,7 +130,7 @@ impl<'s> FractalHeap<'s> {
         self.store.fetch(address, len, OBJECT)
     }
 
-    /// Where the `len` bytes at `offset` of the heap are.
+    /// The address of the `len` bytes at `offset` of the heap.
     fn address(&self, offset: u64, len: u64) -> Result<u64> {
         let wrong = || {
             Error::from(Violation::Field {
@@ -146,10 +146,8 @@ impl<'s> FractalHeap<'s> {
             if rows == 0 {
                 let within = offset.checked_sub(start).ok_or_else(wrong)?;
                 let fits = within.checked_add(len).is_some_and(|end| end <= block_len);
-                return match block.checked_add(within).filter(|_| fits) {
-                    Some(address) => Ok(address),
-                    None => Err(wrong()),
-                };
+                let address = block.checked_add(within).filter(|_| fits);
+                return address.ok_or_else(wrong);
             }
             let (row, column);
             (row, column, start, block_len) = self.place(offset, start).ok_or_else(wrong)?;
@@ -157,16 +155,17 @@ impl<'s> FractalHeap<'s> {
                 return Err(wrong());
             }
             block = self.child(block, row, column)?;
-            rows = match block_len <= self.direct_max {
-                true => 0,
-                false => self.rows_of(block_len).ok_or_else(wrong)?,
+            rows = if block_len <= self.direct_max {
+                0
+            } else {
+                self.rows_of(block_len).ok_or_else(wrong)?
             };
         }
         Err(wrong())
     }
 
-    /// The row and the column of the block that holds `offset`, in a table that begins at `start`;
-    /// where that block begins, and its length.
+    /// The row, the column, the offset and the length of the block with `offset`, in a table that
+    /// begins at `start`.
     fn place(&self, offset: u64, start: u64) -> Option<(u64, u64, u64, u64)> {
         let within = offset.checked_sub(start)?;
         let row_len = self.width.checked_mul(self.first_len)?;
@@ -198,7 +197,7 @@ impl<'s> FractalHeap<'s> {
         Some(u64::from(rows).saturating_add(1))
     }
 
-    /// The address of a block, from the table that holds it.
+    /// The address of a block in a table.
     fn child(&self, table: u64, row: u64, column: u64) -> Result<u64> {
         let offset = u64::from(self.store.sizes().offset);
         let head = (4 + 1u64)
@@ -212,18 +211,18 @@ impl<'s> FractalHeap<'s> {
     }
 }
 
-/// The objects that are larger than blocks may be: each lies alone, and a tree of version 2 says where.
-/// Spec: III.G, "Huge Objects".
+/// Objects that are too large for a block. A tree of version 2 has their places. Spec: III.G, "Huge
+/// Objects".
 struct Huge {
     tree: Option<u64>,
-    /// IDs are wide enough to say it themselves.
+    /// Whether IDs are wide enough for the places.
     is_in_id: bool,
-    /// Addresses and lengths by their numbers, once they are asked for.
+    /// Addresses and lengths by number, once they have been read.
     known: RefCell<Option<HashMap<u64, (u64, u64)>>>,
 }
 
 impl Huge {
-    /// The address and the length of the object whose ID goes on in `id`.
+    /// The address and the length of an object. `id` is the rest of its ID.
     fn place(&self, store: &Store, id: &mut Cursor<'_>) -> Result<(u64, u64)> {
         if self.is_in_id {
             return Ok((id.defined_address()?, id.length()?));
@@ -242,7 +241,7 @@ impl Huge {
     }
 
     fn read(&self, store: &Store) -> Result<HashMap<u64, (u64, u64)>> {
-        /// Records of objects without filters, by numbers.
+        /// The type of records of objects without filters, by number.
         const NUMBERED: u8 = 1;
         let mut found = HashMap::new();
         if let Some(tree) = self.tree {
@@ -256,13 +255,13 @@ impl Huge {
     }
 }
 
-/// Bytes of an offset in a direct block of that length, which is a power of two.
+/// Bytes of an offset in a direct block with that length, a power of two.
 fn direct_len(direct_max: u64) -> usize {
     let bits = direct_max.checked_ilog2().unwrap_or(0);
-    usize::try_from(bits.div_ceil(8)).unwrap_or(0)
+    bits.div_ceil(8) as usize
 }
 
-/// Filtered heaps have longer headers, whose checksums are elsewhere.
+/// `error`, unless the heap is filtered: then its header is longer and its checksum elsewhere.
 fn unless_filtered(store: &Store, address: u64, error: Error) -> Error {
     let filters_len = || {
         let head = store.fetch(address, 9, WHAT).ok()?;

@@ -1,10 +1,10 @@
-//! Global heaps: where texts of any length are. Spec: III.E.
+//! Global heaps, which have the strings of variable length. Spec: III.E.
 //!
 //! ```text
 //! "GCOL", version, length, (index, references, -, length, bytes) ...
 //! ```
 //!
-//! Each of the two heads, and the bytes, are padded to 8.
+//! Both heads and the bytes are padded to 8.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::cursor::Cursor;
 use crate::store::{Block, Store};
 use crate::violation::Violation;
 
-const WHAT: &str = "a heap of texts";
+const WHAT: &str = "a heap of strings";
 
 /// The collections of a file that have been read.
 #[derive(Default)]
@@ -27,7 +27,7 @@ struct Collection {
 }
 
 impl GlobalHeaps {
-    /// The text that a reference names: its length, the address of a collection, an index in it.
+    /// The string of a reference: a length, the address of a collection, and an index in it.
     ///
     /// # Errors
     ///
@@ -47,7 +47,7 @@ impl GlobalHeaps {
             }
         };
         let missing = || {
-            let (what, value) = ("the number of a text in its heap", index.into());
+            let (what, value) = ("the index of a string in its heap", index.into());
             Error::from(Violation::Field { what, value })
         };
         let range = u16::try_from(index).ok();
@@ -84,8 +84,9 @@ impl Collection {
         while cursor.remaining() >= head_len {
             let index = cursor.u16()?;
             cursor.skip(2 + 4)?;
+            // A length above `usize::MAX` is beyond the block.
             let len = usize::try_from(cursor.length()?).unwrap_or(usize::MAX);
-            // What is free reaches to the end.
+            // The free space reaches to the end.
             if index == 0 {
                 break;
             }

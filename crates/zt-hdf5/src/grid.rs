@@ -1,4 +1,4 @@
-//! The chunks of a dataset, counted.
+//! The numbers and places of a dataset's chunks.
 
 /// A shape, and the chunks that cover it.
 #[derive(Debug, Clone)]
@@ -9,14 +9,14 @@ pub(super) struct Grid {
     pub(super) chunk: Vec<u64>,
     /// Chunks in every dimension.
     counts: Vec<u64>,
-    /// As many as there may become; `None` where that is unlimited.
+    /// The most chunks in every dimension; `None` if it is unlimited.
     limits: Vec<Option<u64>>,
     chunk_len: u64,
 }
 
 impl Grid {
-    /// The chunks of a shape that may grow to `limits`; `None` where the ranks differ, or the bytes
-    /// of a chunk cannot be counted.
+    /// The chunks of a shape that may grow to `limits`. `None` if the ranks differ, or the bytes of a
+    /// chunk overflow.
     pub(super) fn new(
         shape: Vec<u64>,
         limits: &[Option<u64>],
@@ -52,13 +52,13 @@ impl Grid {
         self.chunk_len
     }
 
-    /// Bytes of all chunks that cover the shape, with what of them is beyond it.
+    /// Bytes of all chunks that cover the shape, including their parts beyond it.
     pub(super) fn covering_len(&self) -> u64 {
         let counts = self.counts.iter().copied();
         counts.fold(self.chunk_len, u64::saturating_mul)
     }
 
-    /// Chunks of the shape at its largest; `None` where that is unlimited or uncountable.
+    /// Chunks of the largest shape; `None` if it is unlimited or overflows.
     pub(super) fn count_max(&self) -> Option<u64> {
         let mut limits = self.limits.iter();
         limits.try_fold(1u64, |product, count| product.checked_mul((*count)?))
@@ -76,7 +76,7 @@ impl Grid {
         Some(number)
     }
 
-    /// The place of the chunk of a number, in chunks: what [`Grid::number`] counts.
+    /// The place, in chunks, of the chunk with a number: the inverse of [`Grid::number`].
     pub(super) fn place(&self, number: u64) -> Vec<u64> {
         let mut place = vec![0; self.rank()];
         let mut rest = number;
@@ -87,7 +87,7 @@ impl Grid {
         place
     }
 
-    /// Whether the chunk at `place`, in chunks, reaches beyond the shape.
+    /// Whether the chunk at `place`, in chunks, is partly outside the shape.
     pub(super) fn is_on_edge(&self, place: &[u64]) -> bool {
         let mut axes = place.iter().zip(&self.chunk).zip(&self.shape);
         axes.any(|((at, chunk), count)| {
@@ -118,7 +118,7 @@ impl Grid {
         self.number_of_order(index, &all)
     }
 
-    /// The same where one dimension is unlimited: it is the outermost of the array.
+    /// The same if one dimension is unlimited: it is the outermost of the array.
     pub(super) fn number_of_extensible(&self, index: u64) -> Option<u64> {
         let unlimited = self.limits.iter().position(Option::is_none)?;
         let others = (0..self.rank()).filter(|axis| *axis != unlimited);
@@ -126,7 +126,7 @@ impl Grid {
         self.number_of_order(index, &order)
     }
 
-    /// Axes are given outermost first.
+    /// The number of a chunk in a shape with the axes in another order, outermost first.
     fn number_of_order(&self, index: u64, order: &[usize]) -> Option<u64> {
         let mut place = vec![0; self.rank()];
         let mut rest = index;
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_row_major_in_the_shape_as_it_is() {
+    fn numbers_are_row_major_in_the_current_shape() {
         let grid = Grid::new(vec![5, 7], &[Some(20), None], vec![2, 3], 4).unwrap();
         assert_eq!(grid.chunk_len(), 24);
         assert_eq!(grid.number(&[2, 2]), Some(8));
@@ -158,13 +158,13 @@ mod tests {
         assert_eq!(grid.number_of_first(&[4, 6]), Ok(Some(8)));
         assert_eq!(grid.number_of_first(&[4, 5]), Err(5));
         assert_eq!(grid.count_max(), None);
-        // Ten rows of chunks may be; the columns are the outer ones.
+        // The shape may have ten rows of chunks; the columns are unlimited and the outer dimension.
         assert_eq!(grid.number_of_extensible(10 * 2 + 1), Some(5));
         assert_eq!(grid.number_of_extensible(3), None);
     }
 
     #[test]
-    fn arrays_count_chunks_that_may_become() {
+    fn fixed_arrays_count_the_chunks_of_the_largest_shape() {
         let grid = Grid::new(vec![3, 3], &[Some(3), Some(9)], vec![1, 3], 1).unwrap();
         assert_eq!(grid.count_max(), Some(9));
         assert_eq!(grid.number_of_fixed(6), Some(2));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_counted_is_no_grid() {
+    fn a_grid_that_overflows_or_has_no_chunks_is_refused() {
         assert!(Grid::new(vec![3], &[None], vec![1 << 61], 8).is_none());
         assert!(Grid::new(vec![3, 3], &[None], vec![1], 8).is_none());
         assert!(Grid::new(vec![3], &[None], vec![0], 8).is_none());

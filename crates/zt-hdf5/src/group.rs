@@ -1,7 +1,7 @@
-//! The links of a group, in each of the three ways in which they are kept.
+//! The links of a group, which are stored in one of three ways.
 //!
-//! Old groups have a tree of symbol nodes, and their names in a heap (Spec: III.A to III.D). New ones
-//! have a message for each link, or, where there are many, a fractal heap of such messages (IV.A.2.g).
+//! An old group has a tree of symbol nodes, and a heap of names (Spec: III.A to III.D). A new group
+//! has a message per link, or a fractal heap of such messages if it has many links (IV.A.2.g).
 
 use zt::{Error, Result};
 
@@ -13,7 +13,7 @@ use crate::object_header::{ObjectHeader, kind};
 use crate::store::{Block, Store};
 use crate::violation::Violation;
 
-/// A name in a group, and what it leads to.
+/// A link of a group.
 #[derive(Debug)]
 pub(super) struct Link {
     /// Any bytes.
@@ -21,23 +21,23 @@ pub(super) struct Link {
     pub(super) target: Target,
 }
 
-/// What a link leads to.
+/// The target of a link.
 #[derive(Debug, Clone)]
 pub(super) enum Target {
-    /// The object whose header is at that address.
+    /// The object with its header at that address.
     Hard(u64),
-    /// A path of this file.
+    /// A path in this file.
     Soft(Vec<u8>),
-    /// Another file, or something else that is not here.
+    /// Another file, or a target of an unknown kind.
     Elsewhere,
 }
 
-/// The links of a group. Their names differ, and none is empty.
+/// The links of a group. Their names are unique, and none is empty.
 #[derive(Debug)]
 pub(super) struct Links {
-    /// As they are in the file.
+    /// In the order of the file.
     all: Vec<Link>,
-    /// Their places, sorted by their names.
+    /// Indices into `all`, sorted by name.
     by_name: Vec<usize>,
 }
 
@@ -56,7 +56,7 @@ impl Links {
             [first, second] if name(first) == name(second) => name(first),
             _ => None,
         });
-        // Sorted, an empty one is the first.
+        // An empty name is sorted first.
         let empty = by_name
             .first()
             .and_then(name)
@@ -68,12 +68,12 @@ impl Links {
         Ok(Links { all, by_name })
     }
 
-    /// The link at a place, in the order of the file.
+    /// The link at an index, in the order of the file.
     pub(super) fn at(&self, place: usize) -> Option<&Link> {
         self.all.get(place)
     }
 
-    /// What a name leads to.
+    /// The target of a name.
     pub(super) fn get(&self, name: &[u8]) -> Option<&Target> {
         let link = |at: &usize| self.all.get(*at);
         let name_of = |at: &usize| link(at).map(|link| link.name.as_slice());
@@ -90,11 +90,11 @@ impl Links {
 
 /// Whether an object is a group.
 pub(super) fn is_group(header: &ObjectHeader) -> bool {
-    let says = |kind| header.message(kind).is_some();
-    says(kind::SYMBOL_TABLE) || says(kind::LINK_INFO) || says(kind::LINK)
+    let has = |kind| header.message(kind).is_some();
+    has(kind::SYMBOL_TABLE) || has(kind::LINK_INFO) || has(kind::LINK)
 }
 
-/// In each of the three ways.
+/// The links, in any of the three ways.
 fn links(store: &Store, header: &ObjectHeader) -> Result<Vec<Link>> {
     if let Some(message) = header.message(kind::SYMBOL_TABLE) {
         return symbols(store, message.cursor);
@@ -142,7 +142,7 @@ fn symbols(store: &Store, mut message: Cursor<'_>) -> Result<Vec<Link>> {
         let mut cursor = entries.cursor();
         for _ in 0..count {
             let link = symbol(&mut cursor, &heap)?;
-            // Any number of them may have one text of the heap.
+            // Any number of links may share one string of the heap.
             let text_len = match &link.target {
                 Target::Soft(path) => path.len(),
                 _ => 0,
@@ -158,7 +158,7 @@ fn symbols(store: &Store, mut message: Cursor<'_>) -> Result<Vec<Link>> {
 /// An entry of a symbol node. Spec: III.C.
 fn symbol(cursor: &mut Cursor<'_>, heap: &LocalHeap) -> Result<Link> {
     const SOFT: u32 = 2;
-    // An offset in the heap, which HDF5 writes as wide as a length.
+    // An offset in the heap. HDF5 writes it as wide as a length.
     let name = cursor.length()?;
     let address = cursor.address()?;
     let cached = cursor.u32()?;
@@ -234,10 +234,10 @@ fn link(mut cursor: Cursor<'_>) -> Result<Link> {
     Ok(Link { name, target })
 }
 
-/// The links of a new group that has many of them, if it has. Spec: IV.A.2.c.
+/// The links of a new group in a fractal heap, if it has one. Spec: IV.A.2.c.
 fn dense(store: &Store, mut message: Cursor<'_>, links: &mut Vec<Link>) -> Result<()> {
     const ORDER: u8 = 1;
-    /// Records of links by the hashes of their names.
+    /// The type of records of links by the hash of the name.
     const BY_NAME: u8 = 5;
     match message.u8()? {
         0 => {}
@@ -259,7 +259,7 @@ fn dense(store: &Store, mut message: Cursor<'_>, links: &mut Vec<Link>) -> Resul
     })
 }
 
-/// The error of a link that leads to nothing.
+/// The error of a link without a target.
 pub(super) fn dangling(path: &[u8]) -> Error {
     let path = super::name::text(path);
     Violation::Dangling { path }.into()

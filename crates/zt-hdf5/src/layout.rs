@@ -1,15 +1,15 @@
-//! Where a dataset's values are. Spec: IV.A.2.i.
+//! The layout of a dataset: the place of its values. Spec: IV.A.2.i.
 
 use zt::{Result, Span};
 
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, encoded_len};
 
-/// Where a dataset's values are.
+/// The place of a dataset's values.
 #[derive(Debug, Clone)]
 pub(super) enum Layout {
-    /// In the object header, which is this range of the file.
+    /// In the object header, as this span of the source.
     Compact(Span),
-    /// In one piece, or nowhere where there is no address. The length is not said before version 3.
+    /// In one piece. Without an address nothing was written. Versions 1 and 2 have no length.
     Contiguous {
         address: Option<u64>,
         byte_len: Option<u64>,
@@ -19,7 +19,7 @@ pub(super) enum Layout {
     Virtual,
 }
 
-/// How a dataset is cut into chunks.
+/// The chunks of a dataset.
 #[derive(Debug, Clone)]
 pub(super) struct Chunking {
     /// Elements of a chunk in every dimension, outermost first.
@@ -28,21 +28,21 @@ pub(super) struct Chunking {
     pub(super) element_len: u64,
     /// Chunks on the edge are not filtered.
     pub(super) edges_are_plain: bool,
-    /// What finds the chunks, and where; nothing was written where there is no address.
+    /// The index of the chunks, and its address. Without an address nothing was written.
     pub(super) index: Index,
     pub(super) address: Option<u64>,
-    /// Bytes of the length of a filtered chunk, in indices of version 4 and later.
+    /// Bytes of the length of a filtered chunk, in indices since version 4.
     pub(super) length_len: usize,
 }
 
-/// What finds the chunks.
+/// The kind of an index of chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Index {
     /// A B-tree of version 1.
     Tree1,
-    /// There is one; with its length and the filters that were left out, where there are filters.
+    /// There is one chunk. If there are filters: its length, and the mask of skipped filters.
     Single(Option<(u64, u32)>),
-    /// All lie one behind the other, in their order.
+    /// All chunks are stored in order without gaps.
     Implicit,
     FixedArray,
     ExtensibleArray,
@@ -134,7 +134,7 @@ fn tree1(cursor: &Cursor<'_>, dimensions: Vec<u64>, address: Option<u64>) -> Res
     chunking(cursor, dimensions, address, Index::Tree1, 0, false)
 }
 
-/// Chunks found by one of the indices of version 4.
+/// Chunks with one of the indices of version 4.
 fn indexed(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
     const PLAIN_EDGES: u8 = 1;
     const SINGLE_IS_FILTERED: u8 = 2;
@@ -168,12 +168,8 @@ fn indexed(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
     let address = cursor.address()?;
     let mut factors = dimensions.iter();
     let byte_len = factors.try_fold(1u64, |product, count| product.checked_mul(*count));
-    let bits = byte_len.and_then(u64::checked_ilog2).unwrap_or(0);
-    // `H5D_FARRAY_FILT_COMPUTE_CHUNK_SIZE_LEN` and its likes.
-    let needed = usize::try_from(bits / 8)
-        .unwrap_or(0)
-        .saturating_add(2)
-        .min(8);
+    // One byte more than the length of a chunk takes: `H5D_FARRAY_FILT_COMPUTE_CHUNK_SIZE_LEN`.
+    let needed = encoded_len(byte_len.unwrap_or(0)).saturating_add(1).min(8);
     let length_len = match version {
         4 => needed,
         _ => usize::from(cursor.sizes().length),
@@ -189,7 +185,7 @@ fn indexed(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
     )
 }
 
-/// The last dimension of a chunk is that of its elements' bytes.
+/// The last dimension of a chunk is the length of an element.
 fn chunking(
     cursor: &Cursor<'_>,
     mut shape: Vec<u64>,

@@ -1,20 +1,20 @@
-//! LZF, the compression of h5py's own filter: literals, and copies of what came before.
+//! LZF, the compression of h5py's own filter: literals, and copies of earlier bytes.
 
-/// What `bytes` stand for; `None` where they are no LZF, or stand for more than `limit` bytes.
+/// The decompressed bytes; `None` if `bytes` are no LZF, or give more than `limit` bytes.
 pub(super) fn decompress(bytes: &[u8], limit: usize) -> Option<Vec<u8>> {
-    /// The longest copy takes 3 bytes.
+    /// The longest copy gives 264 bytes and takes 3.
     const RATIO: usize = 264 / 3;
     let mut out = Vec::new();
     let most = bytes.len().saturating_mul(RATIO).min(limit);
     out.try_reserve(most).ok()?;
     let mut rest = bytes;
-    while let Some((control, behind)) = rest.split_first() {
-        rest = behind;
+    while let Some((control, after)) = rest.split_first() {
+        rest = after;
         let control = usize::from(*control);
         if control < 32 {
-            let (literals, behind) = rest.split_at_checked(control.checked_add(1)?)?;
+            let (literals, after) = rest.split_at_checked(control.checked_add(1)?)?;
             out.extend_from_slice(literals);
-            rest = behind;
+            rest = after;
         } else {
             let mut len = control >> 5;
             if len == 7 {
@@ -31,7 +31,7 @@ pub(super) fn decompress(bytes: &[u8], limit: usize) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Appends `len` bytes from `distance` bytes before the end on: of those that it appends, too.
+/// Appends `len` bytes from `distance` bytes before the end on. They may include appended bytes.
 fn copy(out: &mut Vec<u8>, distance: usize, mut len: usize) -> Option<()> {
     let start = out.len().checked_sub(distance)?;
     while len > 0 {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literals_and_copies() {
+    fn literals_and_copies_are_decompressed() {
         assert_eq!(decompress(&[], 9), Some(Vec::new()));
         assert_eq!(decompress(&[2, 7, 8, 9], 9), Some(vec![7, 8, 9]));
         // Two bytes, and six more from two bytes before.
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_lzf_is_refused() {
+    fn invalid_lzf_is_refused() {
         assert_eq!(decompress(&[2, 7, 8], 9), None, "literals cut");
         assert_eq!(decompress(&[1 << 5], 9), None, "a copy cut");
         assert_eq!(decompress(&[7 << 5, 1], 9), None, "a long copy cut");

@@ -1,11 +1,11 @@
-//! The header of an object: the messages that say what it is. Spec: IV.A.
+//! The header of an object, which consists of messages. Spec: IV.A.
 //!
 //! ```text
 //! version 1: version, -, number of messages, links, length, -, messages, padded to 8
 //! version 2: "OHDR", version, flags, [times], [attribute limits], length, messages, checksum
 //! ```
 //!
-//! A header may go on in other places, each named by a message.
+//! A header may continue in other places; a message has the address of each.
 
 use std::ops::Range;
 
@@ -30,40 +30,40 @@ pub(super) mod kind {
     pub(crate) const CONTINUATION: u16 = 0x10;
     pub(crate) const SYMBOL_TABLE: u16 = 0x11;
     pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
-    /// The last one that there is.
+    /// The last type in the specification.
     pub(crate) const LAST: u16 = 0x18;
 }
 
-/// The content of the message lies elsewhere.
+/// The flag of a message with its content in another place.
 pub(super) const SHARED: u8 = 1 << 1;
-/// Whoever does not know the message must not read the object.
+/// The flag of a message that a reader of the object must know.
 const MUST_BE_KNOWN: u8 = 1 << 7;
 
-/// The messages of an object, which are only looked for where they are asked for: a file of little else
-/// has one for every four bytes.
+/// The messages of an object. No list of them is kept, because a hostile file can have one per four
+/// bytes.
 pub(super) struct ObjectHeader {
     form: Form,
-    /// And where in them the messages are.
+    /// The blocks of the header, and the range of the messages in each.
     blocks: Vec<(Block, Range<usize>)>,
-    /// A bit for each kind that there is.
+    /// A bit for each kind of message in the header.
     kinds: u32,
 }
 
-/// How messages are written.
+/// The form of messages.
 #[derive(Clone, Copy)]
 struct Form {
     is_new: bool,
-    /// Each has the order in which it was made.
+    /// Whether a message has the order of its creation.
     has_order: bool,
 }
 
 impl ObjectHeader {
-    /// Reads the header at `address`, and what it goes on with.
+    /// Reads the header at `address` and its continuations.
     ///
     /// # Errors
     ///
-    /// Codes `header`, `version`, `bounds`; `unsupported` for a message that has
-    /// to be known and is not.
+    /// Codes `header`, `version`, `bounds`; `unsupported` for an unknown message that readers must
+    /// know.
     pub(super) fn read(store: &Store, address: u64) -> Result<Self> {
         let what = "an object header";
         let head = store.fetch(address, 1, what)?;
@@ -78,7 +78,7 @@ impl ObjectHeader {
             kinds: 0,
         };
         let mut more = header.add(first)?;
-        // Ends, because the store's budget does.
+        // The store's budget ends this loop.
         while let Some((address, len)) = more.pop() {
             let what = "a continued object header";
             let mut block = store.fetch(address, len, what)?;
@@ -96,7 +96,7 @@ impl ObjectHeader {
         Ok(header)
     }
 
-    /// Adds the messages of a block; the places where the header goes on.
+    /// Adds the messages of a block. Returns the addresses and lengths of continuations.
     fn add(&mut self, (block, range): (Block, Range<usize>)) -> Result<Vec<(u64, u64)>> {
         let mut more = Vec::new();
         let mut messages = Messages::new(&block, &range, self.form)?;
@@ -114,13 +114,13 @@ impl ObjectHeader {
         Ok(more)
     }
 
-    /// The messages of a kind, or where they lie.
+    /// The messages of a kind, which may be references to shared ones.
     pub(super) fn messages(&self, wanted: u16) -> impl Iterator<Item = Body<'_>> {
         let is_there = self.kinds & bit(wanted) != 0;
         let blocks = self.blocks.iter().filter(move |_| is_there);
         let all = blocks.flat_map(move |(block, range)| {
             let mut messages = Messages::new(block, range, self.form).ok();
-            // All of them have been read once.
+            // `read` has read all of them without an error.
             std::iter::from_fn(move || messages.as_mut()?.read().ok().flatten())
         });
         let found = all.filter(move |(kind, ..)| *kind == wanted);
@@ -135,11 +135,11 @@ impl ObjectHeader {
         self.messages(kind).next()
     }
 
-    /// Reads the first message of a kind, wherever it lies; `None` where there is none.
+    /// Reads the first message of a kind, which may be shared; `None` if there is none.
     ///
     /// # Errors
     ///
-    /// As [`place_of_shared`] and [`shared`], and what `read` returns.
+    /// As [`place_of_shared`] and [`shared`]; errors of `read`.
     pub(super) fn read_message<T>(
         &self,
         store: &Store,
@@ -149,15 +149,16 @@ impl ObjectHeader {
         let Some(mut body) = self.message(kind) else {
             return Ok(None);
         };
-        let value = match body.is_shared {
-            true => shared(store, place_of_shared(&mut body.cursor)?, kind, read),
-            false => read(&mut body.cursor),
+        let value = if body.is_shared {
+            shared(store, place_of_shared(&mut body.cursor)?, kind, read)
+        } else {
+            read(&mut body.cursor)
         };
         value.map(Some)
     }
 }
 
-/// That of a kind; none for those that nobody looks for.
+/// The bit of a kind; 0 for kinds above 31, which are never looked for.
 fn bit(kind: u16) -> u32 {
     1u32.checked_shl(kind.into()).unwrap_or(0)
 }
@@ -177,7 +178,7 @@ impl<'b> Messages<'b> {
         Ok(Messages { cursor, end, form })
     }
 
-    /// The kind of the next one, its flags and its body.
+    /// The kind, the flags and the body of the next message.
     fn read(&mut self) -> Result<Option<(u16, u8, Cursor<'b>)>> {
         let cursor = &mut self.cursor;
         let head_len = match (self.form.is_new, self.form.has_order) {
@@ -185,7 +186,7 @@ impl<'b> Messages<'b> {
             (true, false) => 4,
             (true, true) => 6,
         };
-        // What is shorter than a message's head is a gap.
+        // Fewer bytes than the head of a message are a gap.
         if self.end.saturating_sub(cursor.position()) < head_len {
             return Ok(None);
         }
@@ -206,24 +207,24 @@ impl<'b> Messages<'b> {
     }
 }
 
-/// The content of a message, or where it lies.
+/// The content of a message, or the place of a shared one.
 pub(super) struct Body<'h> {
     pub(super) cursor: Cursor<'h>,
     pub(super) is_shared: bool,
 }
 
-/// The address of the header that has a message which others share: a datatype with a name of its
-/// own. Spec: IV.A.2, "Shared Message".
+/// The address of the header with a shared message, such as a named datatype. Spec: IV.A.2, "Shared
+/// Message".
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`; `unsupported` for messages in the file's table of them.
+/// Codes `header`, `version`; `unsupported` for a message in the file's table of shared messages.
 pub(super) fn place_of_shared(place: &mut Cursor<'_>) -> Result<u64> {
     const IN_TABLE: u8 = 1;
     let version = place.u8()?;
     let shared_type = place.u8()?;
     match version {
-        // And the offset of a name, as in a symbol table's entry.
+        // The offset of a name, as in an entry of a symbol table.
         1 => place.skip(usize::from(place.sizes().length).saturating_add(6))?,
         2 => {}
         3 if shared_type == IN_TABLE => {
@@ -236,7 +237,7 @@ pub(super) fn place_of_shared(place: &mut Cursor<'_>) -> Result<u64> {
     place.defined_address()
 }
 
-/// Reads the message of the header at `address`, which others share.
+/// Reads the shared message of the header at `address`.
 ///
 /// # Errors
 ///

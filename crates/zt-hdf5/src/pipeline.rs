@@ -1,4 +1,4 @@
-//! The filters of a dataset's chunks, and how they are undone. Spec: IV.A.2.l.
+//! The filters of a dataset's chunks, and decoding. Spec: IV.A.2.l.
 
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use zt::{Error, Result};
@@ -21,26 +21,26 @@ enum Filter {
     Shuffle(usize),
     Fletcher32,
     Lzf,
-    /// One that is not undone here. Chunks may do without it.
+    /// An unsupported filter. Chunks may skip it.
     Unknown {
         id: u16,
         name: &'static str,
     },
 }
 
-/// Bytes of a chunk that may be any that deflate reaches, and what every stored byte stands for at most
-/// beyond: a chunk is decoded as a whole. Those of real files are some megabytes, tens at most.
+/// Up to so many bytes a chunk may have any ratio that deflate can reach; beyond, every stored byte
+/// gives at most so many. A chunk is decoded as a whole, and real ones have some megabytes.
 const LARGE: u64 = 64 << 20;
 const LARGE_RATIO: u64 = 64;
 
-/// What deflate can reach: every stored byte stands for so many at most. Filters may follow each other, and
-/// two that compress would multiply it; nobody stores values so.
+/// The most bytes that one byte of deflate can give. Two compressing filters in a row would multiply
+/// it, but no writer applies two.
 pub(super) const MAX_RATIO: u64 = 1032;
 
-/// Filters that HDF5 allows: `H5Z_MAX_NFILTERS`.
+/// The most filters that HDF5 allows: `H5Z_MAX_NFILTERS`.
 const FILTERS_MAX: u8 = 32;
 
-/// Filters that are met, undone here or not.
+/// The names of filters in real files, supported or not.
 const NAMES: [(u16, &str); 14] = [
     (1, "deflate"),
     (2, "shuffle"),
@@ -58,7 +58,7 @@ const NAMES: [(u16, &str); 14] = [
     (32026, "blosc2"),
 ];
 
-/// Bytes of a chunk that so many stored bytes may stand for.
+/// The most bytes of a chunk with `stored` bytes in the file.
 pub(super) fn reach(stored: u64) -> u64 {
     let large = stored.saturating_mul(LARGE_RATIO).saturating_add(LARGE);
     stored.saturating_mul(MAX_RATIO).min(large)
@@ -69,8 +69,8 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// Codes `header`, `version`; `unsupported` for a filter that is not undone here and that every chunk
-    /// went through, and for one that is there twice.
+    /// Codes `header`, `version`; `unsupported` for an unsupported filter that is not optional, and
+    /// for a filter that is applied twice.
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         let version = cursor.u8()?;
         let count = cursor.u8()?;
@@ -85,7 +85,7 @@ impl Pipeline {
         let (mut ids, mut filters) = (Vec::new(), Vec::new());
         for _ in 0..count {
             let (id, filter) = filter(cursor, version)?;
-            // Writers apply each once. Each goes over the whole chunk, whatever it has stored.
+            // Writers apply each once, and each costs a pass over the whole chunk.
             if ids.contains(&id) {
                 let name = name(id);
                 return Err(Violation::RepeatedFilter { id, name }.into());
@@ -96,18 +96,18 @@ impl Pipeline {
         Ok(Pipeline { filters })
     }
 
-    /// Whether stored chunks are their values.
+    /// Whether stored chunks are plain values.
     pub(super) fn is_empty(&self) -> bool {
         self.filters.is_empty()
     }
 
-    /// Whether there is a filter that is not undone here.
+    /// Whether a filter is unsupported.
     pub(super) fn has_unknown(&self) -> bool {
         let mut filters = self.filters.iter();
         filters.any(|filter| matches!(filter, Filter::Unknown { .. }))
     }
 
-    /// Refuses a chunk that went through such a filter; those in `mask` were left out.
+    /// Refuses a chunk with an unsupported filter. The filters in `mask` were skipped.
     ///
     /// # Errors
     ///
@@ -119,7 +119,8 @@ impl Pipeline {
         })
     }
 
-    /// The filters but those in `mask`, the first in the lowest bit; the last one applied first.
+    /// The filters that are not in `mask`, which has the first in the lowest bit. The last filter is
+    /// first, as for decoding.
     fn applied(&self, mask: u32) -> impl Iterator<Item = Filter> {
         let is_left_out = move |at: usize| {
             let mask = u32::try_from(at).ok().and_then(|at| mask.checked_shr(at));
@@ -129,20 +130,20 @@ impl Pipeline {
         filters.filter_map(move |(at, filter)| (!is_left_out(at)).then_some(filter))
     }
 
-    /// Undoes the filters but those in `mask`, the first in the lowest bit. What comes out has
-    /// `byte_len` bytes.
+    /// Decodes a chunk of `byte_len` bytes. The filters in `mask` were skipped, the first in the
+    /// lowest bit.
     ///
     /// # Errors
     ///
-    /// Codes `deflate`, `digest-mismatch`, `shape-size-mismatch`, `unsupported`; `decompression-limit` where so few bytes
-    /// cannot stand for as many.
+    /// Codes `deflate`, `digest-mismatch`, `shape-size-mismatch`, `unsupported`;
+    /// `decompression-limit` if the stored bytes cannot give as many.
     pub(super) fn decode(&self, stored: Vec<u8>, mask: u32, byte_len: usize) -> Result<Vec<u8>> {
         let reached = reach(stored.len() as u64);
         if byte_len as u64 > reached {
             let (byte_len, limit) = (byte_len as u64, reached);
             return Err(Violation::ChunkSize { byte_len, limit }.into());
         }
-        // Filters add little to what they cannot compress.
+        // A filter adds few bytes to data that it cannot compress.
         let limit = byte_len
             .saturating_add(byte_len / 8)
             .saturating_add(4 << 10)
@@ -159,17 +160,17 @@ impl Pipeline {
     }
 }
 
-/// What a filter is called; empty where it is not known.
+/// The name of a filter; empty if it is unknown.
 fn name(id: u16) -> &'static str {
     let known = NAMES.iter().find(|(known, _)| *known == id);
     known.map_or("", |(_, name)| name)
 }
 
-/// A filter and its number.
+/// The id of a filter, and the filter.
 fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<(u16, Filter)> {
-    /// Filters of the library itself have no names since version 2.
+    /// Below this id are the library's own filters, which have no names since version 2.
     const OWN: u16 = 256;
-    /// Where it could not be applied, it was left out.
+    /// A chunk may skip the filter if it cannot be applied.
     const OPTIONAL: u16 = 1;
     let id = cursor.u16()?;
     let name_len = match version {
@@ -221,7 +222,7 @@ impl Filter {
     }
 }
 
-/// Puts the bytes of an element together: they came as all first bytes, all second bytes, ...
+/// Undoes shuffle, which stores all first bytes of the elements, then all second bytes, and so on.
 fn unshuffle(bytes: Vec<u8>, element_len: usize) -> Result<Vec<u8>> {
     let count = bytes.len().checked_div(element_len).unwrap_or(0);
     if element_len <= 1 || count <= 1 {
@@ -237,17 +238,17 @@ fn unshuffle(bytes: Vec<u8>, element_len: usize) -> Result<Vec<u8>> {
     let (planes, rest) = bytes.split_at_checked(whole).unwrap_or((&bytes, &[]));
     let (elements, tail) = out.split_at_mut_checked(whole).unwrap_or_default();
     transpose(planes, elements, count, element_len);
-    // Bytes that make no element stay where they are.
+    // Bytes of an incomplete element are not shuffled.
     for (to, from) in tail.iter_mut().zip(rest) {
         *to = *from;
     }
     Ok(out)
 }
 
-/// Puts planes of `count` bytes together to elements of `element_len`. It goes by tiles, of which both
-/// sides stay in the cache: plane by plane, every byte of long elements is a miss, and some 30 times slower.
+/// Makes elements of `element_len` bytes from planes of `count` bytes. It works in tiles that stay in
+/// the cache: plane by plane, long elements took some 30 times longer.
 fn transpose(planes: &[u8], elements: &mut [u8], count: usize, element_len: usize) {
-    /// Bytes of a tile, and planes in it: of each, a line of the cache or more.
+    /// The bytes of a tile and its planes, at least a cache line of each.
     const TILE: usize = 16 << 10;
     const WIDTH: usize = 64;
     let width = element_len.clamp(1, WIDTH);
@@ -258,7 +259,7 @@ fn transpose(planes: &[u8], elements: &mut [u8], count: usize, element_len: usiz
         let first = block.saturating_mul(height);
         let tiles = planes.chunks(width.saturating_mul(count));
         for (at, planes) in tiles.enumerate() {
-            // Short elements are a tile where they belong.
+            // Short elements need no tile.
             let is_short = element_len == width;
             let target = if is_short { &mut *rows } else { &mut tile[..] };
             for (byte, plane) in planes.chunks_exact(count).enumerate() {
@@ -283,8 +284,8 @@ fn transpose(planes: &[u8], elements: &mut [u8], count: usize, element_len: usiz
     }
 }
 
-/// Compares the checksum at the end, and leaves it out. HDF5 before 1.6.3 wrote it with the bytes of each half
-/// the other way round on some machines, and its library takes either.
+/// Checks the checksum at the end and removes it. On some machines HDF5 before 1.6.3 swapped the bytes
+/// of each half, and the library accepts both.
 fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     let Some((content, stored)) = bytes.split_last_chunk::<4>() else {
         return Err(Violation::Chunk {
@@ -306,9 +307,9 @@ fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Of every length: within a tile, over its edges, and with bytes that make no element.
+    /// Lengths within a tile, across its edges, and with an incomplete element.
     #[test]
-    fn elements_are_put_together_from_their_planes() {
+    fn unshuffled_elements_have_their_bytes_from_all_planes() {
         for element_len in [2, 3, 8, 63, 64, 65, 128, 200, 4096] {
             for (count, rest) in [(2, 0), (63, 1), (64, 0), (65, 1), (700, 1)] {
                 let whole = count * element_len;

@@ -1,4 +1,4 @@
-//! The structures of a file, fetched by their addresses and bounded.
+//! Reads structures by their addresses, within the file and a budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,8 +9,9 @@ use crate::checksum::lookup3;
 use crate::cursor::{Cursor, Sizes};
 use crate::violation::Violation;
 
-/// Bytes of structures that are read, in lengths of the file. Each is read once, and some have their
-/// first bytes read again; a file whose structures hold each other would be read for ever.
+/// The most bytes of structures that are read, in lengths of the file. A valid file needs about one:
+/// every structure is read once, and the first bytes of some twice. Structures that refer to each
+/// other would be read for ever.
 const BUDGET: u64 = 4;
 
 /// A file whose superblock has been read.
@@ -18,7 +19,7 @@ pub(super) struct Store {
     source: Arc<dyn Source>,
     /// The file: all of the source, or a member of an archive.
     within: Span,
-    /// Where in the source the superblock is: addresses count from there.
+    /// The offset of the superblock in the source. Addresses count from there.
     base: u64,
     sizes: Sizes,
     spent: Arc<AtomicU64>,
@@ -35,7 +36,7 @@ impl Store {
         }
     }
 
-    /// The same file, with a budget of its own: for what is read later, and maybe again.
+    /// The same file with a budget of its own, for structures that are read later, perhaps again.
     pub(super) fn afresh(&self) -> Self {
         Store {
             spent: Arc::default(),
@@ -43,7 +44,7 @@ impl Store {
         }
     }
 
-    /// The same file, with the same budget.
+    /// The same file with the same budget.
     pub(super) fn sharing(&self) -> Self {
         Store {
             source: Arc::clone(&self.source),
@@ -70,16 +71,16 @@ impl Store {
         self.within.byte_len()
     }
 
-    /// Where in the source an address is.
+    /// The offset of an address in the source.
     pub(super) fn offset(&self, address: u64) -> u64 {
         self.base.saturating_add(address)
     }
 
-    /// The range of the source that is `byte_len` bytes from `address` on.
+    /// The span of the `byte_len` bytes from `address` on.
     ///
     /// # Errors
     ///
-    /// Code `bounds` where the file ends before.
+    /// Code `bounds` if the file ends before.
     pub(super) fn span(&self, address: u64, byte_len: u64, what: &'static str) -> Result<Span> {
         let end = self.within.end();
         let span = self.base.checked_add(address);
@@ -108,11 +109,11 @@ impl Store {
         })
     }
 
-    /// Counts bytes that are made out of structures; not those that it refuses, which are not made.
+    /// Counts bytes that structures cause to be read or allocated. Refused bytes do not count.
     ///
     /// # Errors
     ///
-    /// Code `structure-limit` where there are more than the file's length justifies.
+    /// Code `structure-limit` above the limit for the file's length.
     pub(super) fn charge(&self, len: u64) -> Result<()> {
         let limit = self.byte_len().saturating_mul(BUDGET);
         let spend = |spent: u64| spent.checked_add(len).filter(|spent| *spent <= limit);
@@ -123,7 +124,7 @@ impl Store {
         }
     }
 
-    /// A structure that ends with its checksum, which is compared and left out.
+    /// The bytes of a structure before its checksum, which is checked.
     pub(super) fn fetch_checked(
         &self,
         address: u64,
@@ -161,24 +162,24 @@ impl Block {
         Cursor::new(&self.bytes, self.origin, self.sizes, self.what)
     }
 
-    /// Behind the signature that it has to begin with.
+    /// A cursor after the signature, which the structure must begin with.
     pub(super) fn signed(&self, signature: &[u8; 4]) -> Result<Cursor<'_>> {
         let mut cursor = self.cursor();
-        let found = cursor.take(4)?.first_chunk().copied().unwrap_or_default();
+        let found = cursor.u32()?.to_le_bytes();
         let what = self.what;
-        match found == *signature {
-            true => Ok(cursor),
-            false => Err(Error::from(Violation::Magic { what, found }).with_offset(self.origin)),
+        if found != *signature {
+            return Err(Error::from(Violation::Magic { what, found }).with_offset(self.origin));
         }
+        Ok(cursor)
     }
 
-    /// Compares the checksum at the end with the bytes before it, and leaves it out.
+    /// Checks the checksum at the end, and removes it.
     pub(super) fn check(&mut self) -> Result<()> {
         let (what, offset) = (self.what, self.origin);
-        let len = self.bytes.len().saturating_sub(4);
-        let stored = self.bytes.get(len..).and_then(|bytes| bytes.first_chunk());
-        let expected = stored.map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        self.bytes.truncate(len);
+        let mut end = self.cursor();
+        end.skip(self.bytes.len().saturating_sub(4))?;
+        let expected = end.u32()?;
+        self.bytes.truncate(self.bytes.len().saturating_sub(4));
         let found = lookup3(&self.bytes);
         if found != expected {
             let violation = Violation::Checksum {

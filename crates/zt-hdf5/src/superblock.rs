@@ -1,4 +1,4 @@
-//! The superblock: where the root group is, and how wide addresses are. Spec: II.
+//! The superblock: the address of the root group, and the width of addresses. Spec: II.
 //!
 //! ```text
 //! version 0, 1: signature, versions, sizes, B-tree ranks, flags, base, free space, end, driver,
@@ -14,16 +14,16 @@ use crate::cursor::{Cursor, Sizes};
 use crate::store::{self, Store};
 use crate::violation::Violation;
 
-/// What the superblock begins with.
+/// The signature at the beginning of the superblock.
 pub(super) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
-/// Where it may be: at the beginning, or behind a user block of a power of two.
+/// The shortest user block before a superblock. Its length is a power of two.
 const FIRST: u64 = 512;
 
-/// Bytes of the longest superblock there is, that of version 1 with 8-byte addresses.
+/// Bytes of the longest superblock: version 1 with 8-byte addresses.
 const LEN_MAX: u64 = 8 + 16 + 4 + 4 * 8 + 40;
 
-/// Finds and reads the superblock of the file that is `within` a source; the file, and the address of
+/// Finds and reads the superblock of the file `within` a source. Returns the file, and the address of
 /// the root group's object header.
 ///
 /// # Errors
@@ -31,8 +31,8 @@ const LEN_MAX: u64 = 8 + 16 + 4 + 4 * 8 + 40;
 /// Codes `header`, `version`, `bounds`.
 pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)> {
     let base = locate(&*source, within)?.ok_or(Violation::Signature)?;
-    let len = within.end().saturating_sub(base).min(LEN_MAX);
-    let span = Span::new(base, len).unwrap_or_default();
+    let end = within.end().min(base.saturating_add(LEN_MAX));
+    let span = Span::between(base, end).ok_or(Violation::Signature)?;
     let bytes = store::read(&*source, span)?;
     let sizes = Sizes {
         offset: 8,
@@ -46,7 +46,7 @@ pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)
         2 | 3 => new(&mut cursor, &bytes)?,
         version => return Err(cursor.version(version)),
     };
-    // A file behind bytes that were put before it later has moved as a whole.
+    // If bytes were put before a file later, its end moved with its base.
     let moved = found.end.checked_sub(found.base);
     let expected = moved.and_then(|len| base.checked_add(len));
     let expected = expected.ok_or_else(|| cursor.field("the end of the file", found.end))?;
@@ -58,8 +58,8 @@ pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)
     Ok((Store::new(source, within, base, found.sizes), found.root))
 }
 
-/// Where in a source the superblock of the file `within` it is: at its beginning, or behind a power of
-/// two from 512 on.
+/// The offset of the superblock in a source: at the beginning of `within`, or after 512, 1024, ...
+/// bytes of it.
 pub(super) fn locate(source: &dyn Source, within: Span) -> Result<Option<u64>> {
     let mut at = 0u64;
     let mut head = [0; SIGNATURE.len()];
@@ -92,19 +92,19 @@ fn sizes(cursor: &mut Cursor<'_>) -> Result<Sizes> {
     })
 }
 
-/// Versions 0 and 1, which have `more` bytes behind the flags.
+/// Versions 0 and 1, which have `more` bytes after the flags.
 fn old(cursor: &mut Cursor<'_>, more: usize) -> Result<Found> {
-    // Versions of parts, of which there is one each.
+    // The versions of parts, which have only one version each.
     cursor.skip(4)?;
     let sizes = sizes(cursor)?;
-    // A byte for later, the ranks of B-trees and the flags.
+    // A reserved byte, the ranks of B-trees and the flags.
     cursor.skip(1 + 2 + 2 + 4)?;
     cursor.skip(more)?;
     let offset = usize::from(sizes.offset);
     let base = cursor.uint(offset)?;
     cursor.skip(offset)?;
     let end = cursor.uint(offset)?;
-    // The driver's block, and the offset of the root group's name, which it has not: as wide as a length.
+    // The driver's block, and the unused name of the root group, which is as wide as a length.
     cursor.skip(offset)?;
     cursor.skip(sizes.length.into())?;
     let root = cursor.uint(offset)?;

@@ -1,4 +1,4 @@
-//! The groups of a file, and the datasets in them, by their paths.
+//! Lists the groups and datasets of a file by their paths.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,14 +18,15 @@ use crate::violation::Violation;
 use crate::warnings::{self, ENUM, Warnings};
 use crate::{name, weight};
 
-/// Bytes of all paths, in lengths of the file; a path takes some bytes beside its text. In sound files,
-/// too, hundreds of links lead to a group of hundreds.
+/// The most bytes of all paths, in lengths of the file. In valid files, too, hundreds of links may lead
+/// to a group with hundreds of members.
 const PATHS: u64 = 32;
+/// Bytes of a path beside its text.
 const PATH: u64 = 64;
-/// And so many in any file.
+/// The bytes of paths that any file may have.
 const PATHS_MIN: u64 = 1 << 20;
 
-/// Soft links that lead to each other, at most: HDF5's own default.
+/// The most soft links in a chain: HDF5's own default.
 const SOFT_LINKS: usize = 16;
 
 /// Adds everything below the group at `root` to a file.
@@ -35,23 +36,22 @@ pub(super) struct Tree<'s> {
     datasets: Datasets,
     common: Common,
     void2_as_bf16: bool,
-    /// What is at the addresses of headers: links that lead to one share it.
+    /// The objects by the addresses of their headers. Links to one address share an object.
     known: HashMap<u64, Known>,
-    /// Those of all groups.
+    /// The attributes of all groups.
     attributes: Vec<(String, Value)>,
-    /// Bytes of paths that there may still be.
+    /// Bytes that paths may still take.
     left: u64,
     limit: u64,
-    /// The first dataset that has the names of a datatype which others have too, by where these are
-    /// in memory: the datatype is kept.
+    /// By the address in memory of a shared enumeration's names: the first dataset that has them.
     named: HashMap<*const Attributes, String>,
 }
 
-/// What is at an address.
+/// The object at an address.
 enum Known {
     Group(Group),
     Dataset(Object, SourceId),
-    /// A datatype with a name, which is no tensor.
+    /// A named datatype, which is not a tensor.
     Datatype,
     Fault(Listed, Error),
 }
@@ -64,7 +64,8 @@ struct Group {
 enum GroupAttributes {
     /// No path to the group has been listed.
     Read(AllFound),
-    /// These are those of the first path to it, whose names begin behind so many bytes.
+    /// The range of the attributes that the first path to the group has added, and the length of the
+    /// prefix of their names.
     Listed(Range<usize>, usize),
 }
 
@@ -77,7 +78,7 @@ struct Open {
 }
 
 impl<'s> Tree<'s> {
-    /// `file` is the source that the structures are in; of `void2_as_bf16`, see [`crate::InputOptions`].
+    /// `file` is the source of the structures.
     pub(super) fn new(
         store: &'s Store,
         root: u64,
@@ -103,11 +104,11 @@ impl<'s> Tree<'s> {
         }
     }
 
-    /// Adds every dataset, and every link that leads to none, under its path.
+    /// Adds every dataset, and every link without a target, under its path.
     ///
     /// # Errors
     ///
-    /// What is wrong with the root group, or with the tree as a whole.
+    /// A fault of the root group, or of the tree as a whole.
     pub(super) fn add_to(mut self, builder: &mut FileBuilder) -> Result<()> {
         let header = ObjectHeader::read(self.store, self.root)?;
         if !is_group(&header) {
@@ -164,7 +165,7 @@ impl<'s> Tree<'s> {
         Ok(())
     }
 
-    /// Adds what a link leads to, or returns the group that it is.
+    /// Adds the target of a link, or returns it if it is a group.
     fn follow(
         &mut self,
         builder: &mut FileBuilder,
@@ -194,13 +195,13 @@ impl<'s> Tree<'s> {
             self.known.insert(address, known);
         }
         match self.known.get(&address) {
-            // A group that holds itself has nothing that is not listed.
+            // A group that contains itself: all of it is listed already.
             Some(Known::Group(_)) if parents.contains(&address) => {}
             Some(Known::Group(_)) => return self.open(builder, path.to_owned(), address),
             Some(Known::Dataset(object, source)) => {
                 let (object, source) = (object.clone(), *source);
                 if !is_first {
-                    // Each link has a copy of its own, and takes a few bytes of the file.
+                    // A link takes a few bytes of the file, and copies the attributes.
                     self.spend_bytes(object.attributes.as_ref().map_or(0, weight::of_all))?;
                 }
                 builder.object(path, object, source);
@@ -213,7 +214,7 @@ impl<'s> Tree<'s> {
         Ok(None)
     }
 
-    /// What is at an address, which `path` is the first to lead to.
+    /// Reads the object at an address. `path` is the first path to it.
     fn read(&mut self, builder: &mut FileBuilder, path: &str, address: u64) -> Result<Known> {
         let header = ObjectHeader::read(self.store, address)?;
         if is_group(&header) {
@@ -253,7 +254,7 @@ impl<'s> Tree<'s> {
         let found = attribute::read_all(self.store, header, &mut self.common)?;
         let mut report = Warnings::of(Some(path));
         let mut pairs = warnings::values(builder, &mut report, "", found);
-        // Keras says so where it writes bf16, which h5py has no type for.
+        // Keras declares bf16 in this way, because h5py has no type for it.
         let is_bf16 =
             |(name, value): &(String, Value)| name == "dtype" && value.as_str() == Some("bfloat16");
         let is_bf16 = self.void2_as_bf16 || pairs.iter().any(is_bf16);
@@ -268,8 +269,8 @@ impl<'s> Tree<'s> {
         Ok((object, source))
     }
 
-    /// The names of a dataset's values; or, where they are those of a datatype that others have too, the
-    /// name of the first of these: hundreds of copies would be more than the file justifies.
+    /// The names of an enumeration. If datasets share it, all but the first have the first one's name
+    /// in its place, because a small file could cause any number of copies.
     fn names(&mut self, path: &str, names: &Arc<Attributes>, is_shared: bool) -> Result<Value> {
         if is_shared {
             if let Some(first) = self.named.get(&Arc::as_ptr(names)) {
@@ -282,8 +283,8 @@ impl<'s> Tree<'s> {
         Ok(Value::Map(names.as_ref().clone()))
     }
 
-    /// The links of the group at an address. Its attributes become attributes of the file: those of
-    /// the root under their names, others as `path@name`.
+    /// Opens the group at an address. The attributes of the root become attributes of the file, and
+    /// attributes of other groups become `path@name`.
     fn open(
         &mut self,
         builder: &mut FileBuilder,
@@ -348,11 +349,11 @@ impl<'s> Tree<'s> {
         Ok(())
     }
 
-    /// The object that a path leads to, from a group on.
+    /// The address of the object at a path from a group.
     fn resolve(&mut self, from: u64, path: &[u8]) -> Result<u64> {
         let mut at = from;
         let mut hops = SOFT_LINKS;
-        // What is left to go, the next part last.
+        // The remaining parts, the next one last.
         let mut parts: Vec<Vec<u8>> = Vec::new();
         let root = self.root;
         let go = |at: &mut u64, path: &[u8], parts: &mut Vec<Vec<u8>>| {
@@ -378,7 +379,7 @@ impl<'s> Tree<'s> {
         Ok(at)
     }
 
-    /// What a name in the group at `address` leads to.
+    /// The target of a name in the group at `address`.
     fn look_up(&mut self, address: u64, name: &[u8]) -> Result<Option<Target>> {
         if !self.known.contains_key(&address) {
             let header = ObjectHeader::read(self.store, address)?;
