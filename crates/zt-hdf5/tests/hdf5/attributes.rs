@@ -20,7 +20,7 @@ fn named(name: &[u8], datatype: &[u8], shape: &[u64], value: &[u8]) -> Vec<u8> {
     [&*head, &name, datatype, &space, value].concat()
 }
 
-/// The value that the attribute of a dataset has, or the code of the warning that it has none.
+/// The value of a dataset's attribute, or the code of the warning about it.
 fn value(attribute: Message) -> Result<Value, &'static str> {
     value_of(&|_| attribute.clone())
 }
@@ -43,7 +43,7 @@ fn value_of(attribute: &dyn Fn(&mut Draft) -> Message) -> Result<Value, &'static
 }
 
 #[test]
-fn numbers_and_texts_of_every_kind_are_values() {
+fn numbers_and_strings_of_every_kind_are_values() {
     let array = [bytes!(2u8), bytes!(2u32, 2u32), int(1, 8)].concat();
     let array = datatype(3, 10, 0, 4, &array);
     let half = datatype(
@@ -121,7 +121,7 @@ fn numbers_and_texts_of_every_kind_are_values() {
         (&int(2, 8), &[2], bytes!(1i16, -2i16), row([1, -2])),
         (&int(4, 8), &[2], bytes!(1i32, -2i32), row([1, -2])),
         (&int(8, 8), &[2], bytes!(1i64, -2i64), row([1, -2])),
-        // With the highest byte first.
+        // Big-endian.
         (&int(2, 9), &[2], vec![0, 1, 0xFF, 0xFE], row([1, -2])),
         (
             &text,
@@ -144,9 +144,9 @@ fn numbers_and_texts_of_every_kind_are_values() {
     }
 }
 
-/// A zero ends a text only where the datatype says that one does.
+/// A zero ends a string only if the datatype declares it.
 #[test]
-fn texts_end_where_their_padding_begins() {
+fn strings_end_before_their_padding() {
     const TERMINATED: u32 = 0;
     const ZEROS: u32 = 1;
     const SPACES: u32 = 2;
@@ -170,9 +170,9 @@ fn texts_end_where_their_padding_begins() {
     assert_eq!(found, Err("attribute"));
 }
 
-/// Texts of any length are in a heap of their own, which may be another structure or have no such text.
+/// Strings of variable length are in a heap, which may be missing or not have the string.
 #[test]
-fn long_texts_are_where_their_heap_says() {
+fn long_strings_are_found_in_their_heap() {
     let text = datatype(1, 9, 1, 16, &int(1, 0));
     let found = |version: u8, address: Option<u64>, len: u32, index: u32| {
         let file = beside(|draft| {
@@ -192,7 +192,7 @@ fn long_texts_are_where_their_heap_says() {
     };
     assert_eq!(found(1, None, 3, 1), Ok("abc".into()));
     assert_eq!(found(1, None, 2, 1), Ok("ab".into()));
-    // Nothing is nowhere.
+    // An empty string needs no heap.
     assert_eq!(found(1, None, 0, 9), Ok("".into()));
     assert_eq!(found(1, Some(0), 3, 1), Ok("".into()));
     assert_eq!(found(1, Some(UNDEFINED), 3, 1), Ok("".into()));
@@ -209,7 +209,7 @@ fn long_texts_are_where_their_heap_says() {
 }
 
 #[test]
-fn an_attribute_without_a_value_is_told_and_hides_nothing() {
+fn an_attribute_without_a_value_is_a_warning_and_hides_nothing() {
     let sound = attribute(&int(4, 8), &[], &bytes!(1i32));
     let with = |at: usize, byte: u8| {
         let mut body = sound.clone();
@@ -223,7 +223,7 @@ fn an_attribute_without_a_value_is_told_and_hides_nothing() {
     };
     for message in [
         with(0, 4),
-        // The datatype, or the dataspace, would be another object's.
+        // The datatype or the dataspace is shared.
         with(1, 1),
         with(1, 2),
         in_table,
@@ -232,7 +232,7 @@ fn an_attribute_without_a_value_is_told_and_hides_nothing() {
             ATTRIBUTE,
             attribute(&datatype(1, 5, 0, 4, &[]), &[], &[0; 4]),
         ),
-        // Lists without end, of which no byte is in the file.
+        // Many lists without bytes in the file.
         message(ATTRIBUTE, attribute(&int(4, 8), &[1 << 16, 0], &[])),
         message(
             ATTRIBUTE,
@@ -244,7 +244,7 @@ fn an_attribute_without_a_value_is_told_and_hides_nothing() {
     }
 }
 
-/// Of which a byte of the header says nothing yet, and whose parts are padded.
+/// A byte of their header is unused, and their parts are padded.
 #[test]
 fn attributes_of_version_1_have_no_flags() {
     let head = bytes!(1u8, 3u8, 2u16, 12u16, 8u16);
@@ -254,9 +254,9 @@ fn attributes_of_version_1_have_no_flags() {
     assert_eq!(found, Ok(Value::from(-3i64)));
 }
 
-/// Keras says of two bytes without a meaning that they are bf16, and of others something else.
+/// Keras declares two opaque bytes as bf16 in an attribute, which may have other values.
 #[test]
-fn an_attribute_says_that_two_bytes_are_bf16() {
+fn an_attribute_declares_two_opaque_bytes_as_bf16() {
     let found = |name: &[u8], value: &[u8]| {
         beside(|draft| {
             let opaque = datatype(1, 5, 0, 2, &[]);
@@ -275,9 +275,9 @@ fn an_attribute_says_that_two_bytes_are_bf16() {
     }
 }
 
-/// Such names are written otherwise; of many the first are told.
+/// Such names are escaped. The first of many get a warning each.
 #[test]
-fn names_that_are_not_utf_8_are_told() {
+fn names_that_are_not_utf_8_get_a_warning() {
     let file = beside(|draft| {
         let mut messages = draft.dataset(int(4, 8), &[1], &[0; 4]);
         for byte in 0x80..0x8A {
@@ -295,7 +295,7 @@ fn names_that_are_not_utf_8_are_told() {
 }
 
 #[test]
-fn as_many_as_are_told_leave_no_others() {
+fn eight_warnings_need_no_count_of_the_rest() {
     let file = beside(|draft| {
         let mut messages = draft.dataset(int(4, 8), &[1], &[0; 4]);
         messages.extend(vec![message(ATTRIBUTE, []); 8]);
@@ -304,9 +304,9 @@ fn as_many_as_are_told_leave_no_others() {
     assert_eq!(file.warnings().len(), 8);
 }
 
-/// Of any number of them a few bytes can be.
+/// A few bytes can have any number of them.
 #[test]
-fn of_many_attributes_without_a_value_a_few_are_told() {
+fn only_the_first_of_many_warnings_are_listed() {
     let file = beside(|draft| {
         let mut messages = draft.dataset(int(4, 8), &[1], &[0; 4]);
         let sound = attribute(&int(4, 8), &[], &bytes!(1i32));
@@ -328,7 +328,7 @@ fn of_many_attributes_without_a_value_a_few_are_told() {
 }
 
 #[test]
-fn of_attributes_that_are_not_told_their_group_is() {
+fn a_count_of_warnings_names_the_group() {
     let file = beside(|_| {
         let links = [bytes!(0u16), bytes!(UNDEFINED, UNDEFINED)].concat();
         let mut messages = vec![message(LINK_INFO, links)];
@@ -344,9 +344,9 @@ fn of_attributes_that_are_not_told_their_group_is() {
     );
 }
 
-/// Where an object has many, they are in a heap of its own, or in that of the file.
+/// Many attributes are in the object's own heap, or in the file's heap of shared messages.
 #[test]
-fn of_attributes_in_a_heap_the_shared_ones_are_in_another() {
+fn shared_attributes_of_a_heap_are_in_another_heap() {
     const BY_NAME: u8 = 8;
     let found = |flags: u8| {
         let sound = attribute(&int(4, 8), &[], &bytes!(1i32));
@@ -368,9 +368,9 @@ fn of_attributes_in_a_heap_the_shared_ones_are_in_another() {
     assert_eq!(found(SHARED), Err("attribute"));
 }
 
-/// Every dimension is a list around each value, for which no byte need be there.
+/// Every dimension is a list around each value, which needs no byte in the file.
 #[test]
-fn values_are_in_no_more_lists_than_the_file_justifies() {
+fn the_lists_of_values_are_limited_by_the_length_of_the_file() {
     let byte = int(1, 8);
     let array_of = |len: u32, rank: u8, base: &[u8]| {
         let dimensions = bytes!(1u32).repeat(rank.into());
@@ -390,11 +390,11 @@ fn values_are_in_no_more_lists_than_the_file_justifies() {
     assert_eq!(wide.as_array().map(<[Value]>::len), Some(100));
     let pair = datatype(5, 11, 0, 8, &float(4));
     for (datatype, shape, values) in [
-        // Deeper than the manifest takes, though HDF5 allows it.
+        // HDF5 allows this depth, but a manifest does not.
         (&array(32, &byte), ones(29), vec![7]),
         (&array_of(8, 32, &pair), ones(28), vec![0; 8]),
         (&array(32, &array(32, &array(1, &byte))), ones(0), vec![7]),
-        // Of more dimensions than HDF5 allows.
+        // More dimensions than HDF5 allows.
         (&array(33, &byte), ones(0), vec![7]),
         (&byte, many(30_000), vec![7; 30_000]),
         (&byte, [&many(4096)[..31], &[0]].concat(), vec![]),

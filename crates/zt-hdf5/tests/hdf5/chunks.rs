@@ -1,4 +1,4 @@
-//! Chunks, and what finds them.
+//! Chunks and their indices.
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use zt::{File, Limits, Memory, OpenOptions};
@@ -14,7 +14,7 @@ fn values(draft: &mut Draft) -> [u64; 2] {
     [draft.put(bytes!(1i32, 2i32)), draft.put(bytes!(3i32, 4i32))]
 }
 
-/// The layout of such chunks with one of the newer indices, and what it is told.
+/// The layout of such chunks with one of the newer indices and its parameters.
 fn indexed(index: u8, parameters: &[u8], address: u64) -> Vec<u8> {
     let head = bytes!(4u8, 2u8, 0u8, 2u8, 1u8, 2u8, 4u8, index);
     [head, parameters.to_vec(), bytes!(address)].concat()
@@ -24,8 +24,8 @@ fn read(file: &File) -> Vec<i32> {
     file.tensor("x").unwrap().to_vec().unwrap()
 }
 
-/// A file of three values that a tree of version 1 finds: the type and the level of its root, and the
-/// first elements of its entries.
+/// A file of three values with a tree of version 1: the type and the level of its root, and the first
+/// elements of its entries.
 fn tree1(node_type: u8, level: u8, entries: &[u64], len: u32) -> File {
     beside(|draft| {
         let chunks = values(draft);
@@ -45,16 +45,16 @@ fn tree1(node_type: u8, level: u8, entries: &[u64], len: u32) -> File {
 }
 
 #[test]
-fn a_tree_says_what_it_is_and_where_every_chunk_is_once() {
+fn a_tree_has_its_type_and_every_chunk_once() {
     assert_eq!(read(&tree1(1, 0, &[0, 2], 8)), [1, 2, 3]);
-    // A chunk beyond the shape was cut off later.
+    // A chunk is beyond the shape if the dataset shrank later.
     assert_eq!(read(&tree1(1, 0, &[0, 4], 8)), [1, 2, 0]);
     for (file, expected) in [
         (tree1(0, 0, &[0, 2], 8), "header"),
         (tree1(1, 64, &[0, 2], 8), "header"),
-        // Chunks are no nodes.
+        // A node of another type.
         (tree1(1, 1, &[0, 2], 8), "header"),
-        // Two of one place, one within another, and one that is shorter than its values.
+        // Two chunks at one place, an invalid place, and a chunk that is too short.
         (tree1(1, 0, &[2, 2], 8), "header"),
         (tree1(1, 0, &[0, 1], 8), "header"),
         (tree1(1, 0, &[0, 2], 7), "shape-size-mismatch"),
@@ -80,7 +80,7 @@ fn a_node_is_one_level_below_its_parent() {
     };
     assert_eq!(read(&nested(1, 0)), [1, 2, 0]);
     assert_eq!(code(&nested(1, 1), "x"), "header");
-    // The leaf is sound, and not where one can be.
+    // The leaf is valid, but at the wrong level.
     assert_eq!(code(&nested(2, 0), "x"), "header");
 }
 
@@ -95,7 +95,7 @@ fn a_single_chunk_needs_no_index() {
     assert_eq!(read(&file), [1, 2]);
 }
 
-/// Elements of an array of fixed length: the versions and the clients of its two structures.
+/// A fixed array: the versions and clients of its two structures.
 fn fixed_array(header: [u8; 2], block: [u8; 2], is_written: bool) -> File {
     beside(|draft| {
         let [first, second] = values(draft);
@@ -122,8 +122,8 @@ fn structures_of_a_fixed_array_agree() {
 }
 
 #[test]
-fn an_extensible_array_has_sizes_that_can_be() {
-    // Bits of an index, elements in the index block, elements of a data block, pointers, bits of a page.
+fn invalid_sizes_of_an_extensible_array_are_refused() {
+    // Bits of an index, elements in the index block and a data block, pointers, bits of a page.
     let array = |sizes: [u8; 5], is_written: bool| {
         beside(|draft| {
             let [first, second] = values(draft);
@@ -138,7 +138,7 @@ fn an_extensible_array_has_sizes_that_can_be() {
             ];
             let array = draft.put_checked(&[b"EAHD", &head.concat()]);
             let mut messages = draft.chunked(indexed(4, &sizes, array));
-            // It may grow without end.
+            // The dataset may grow without limit.
             messages[0].body = bytes!(1u8, 1u8, 1u8, 0u8, 0u32, 3u64, u64::MAX);
             messages
         })
@@ -153,8 +153,8 @@ fn an_extensible_array_has_sizes_that_can_be() {
     }
 }
 
-/// An array whose data blocks hold one element and more, with pages of so many bits; none is in the index
-/// block itself.
+/// An array with data blocks of one element and more, and pages of so many bits. The index block has no
+/// elements.
 fn extensible(
     page_bits: u8,
     end: u64,
@@ -180,10 +180,10 @@ fn data_blocks_of_an_extensible_array_end_where_it_does() {
     let data = |draft: &mut Draft, elements: Vec<u8>| {
         draft.put_checked(&[b"EADB", &bytes!(0u8, 0u8, 0u64, 0u32), &elements])
     };
-    // As long as a page, a block has none.
+    // A block as long as a page has no pages.
     let file = extensible(0, 1, |draft, [first, _]| vec![data(draft, bytes!(first))]);
     assert_eq!(read(&file), [1, 2, 0]);
-    // Behind the last element nothing is looked for.
+    // Nothing is read after the last element.
     let file = extensible(10, 5, |draft, [first, second]| {
         let one = data(draft, bytes!(first));
         let two = data(draft, bytes!(second, UNDEFINED));
@@ -193,7 +193,7 @@ fn data_blocks_of_an_extensible_array_end_where_it_does() {
 }
 
 #[test]
-fn a_tree_of_version_2_says_what_it_is() {
+fn invalid_fields_of_a_tree_of_version_2_are_refused() {
     const PLAIN: u8 = 10;
     let tree = |make: fn(&mut Draft, &[Vec<u8>]) -> u64| {
         beside(|draft| {
@@ -227,12 +227,12 @@ fn a_tree_of_version_2_says_what_it_is() {
     }
 }
 
-/// One chunk of two values, through a filter.
+/// One chunk of two values with a filter.
 fn filtered(filter: &[u8], stored: &[u8], chunk: u32) -> File {
     through(&[filter], stored, chunk, 0)
 }
 
-/// The same through several, but for those that the mask leaves out.
+/// The same with several filters. The mask has those that were skipped.
 fn through(filters: &[&[u8]], stored: &[u8], chunk: u32, mask: u32) -> File {
     beside(|draft| single(draft, filters, stored, chunk, mask))
 }
@@ -268,13 +268,13 @@ fn single(
 }
 
 #[test]
-fn chunks_are_what_their_filters_make() {
+fn chunks_are_decoded_with_their_filters() {
     const VALUES: [i32; 2] = [0x0403_0201, 0x0807_0605];
     let plain = VALUES.map(i32::to_le_bytes).concat();
     let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
     let fletcher = bytes!(3u16, 0u16, 0u16);
     assert_eq!(read(&filtered(&fletcher, &checksummed, 2)), VALUES);
-    // As HDF5 before 1.6.3 has it.
+    // As HDF5 before 1.6.3 writes it.
     let [a, b, c, d] = fletcher32(&plain).to_le_bytes();
     let swapped = [&plain[..], &[b, a, d, c]].concat();
     assert_eq!(read(&filtered(&fletcher, &swapped, 2)), VALUES);
@@ -283,7 +283,7 @@ fn chunks_are_what_their_filters_make() {
         code(&filtered(&fletcher, &reversed, 2), "x"),
         "digest-mismatch"
     );
-    // Of one element, or of bytes, nothing is in another order.
+    // Shuffling one element, or bytes, changes nothing.
     for element_len in [8u32, 1] {
         let shuffle = bytes!(2u16, 0u16, 1u16, element_len);
         assert_eq!(read(&filtered(&shuffle, &plain, 2)), VALUES);
@@ -309,9 +309,9 @@ fn chunks_are_what_their_filters_make() {
     }
 }
 
-/// What is optional may have been left out of every chunk, and then says nothing of them.
+/// Every chunk may skip an optional filter.
 #[test]
-fn a_filter_that_no_chunk_went_through_need_not_be_known() {
+fn an_unknown_filter_that_every_chunk_skips_is_allowed() {
     const OPTIONAL: u16 = 1;
     let plain = bytes!(5i32, 6i32);
     let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
@@ -326,7 +326,7 @@ fn a_filter_that_no_chunk_went_through_need_not_be_known() {
     }
 }
 
-/// Each goes over all of a chunk: of 65 KB that shuffle 64 MiB thirty times, a minute.
+/// Each costs a pass over the chunk: thirty shuffles of 64 MiB, from 65 KB, took a minute.
 #[test]
 fn a_filter_is_in_a_pipeline_once() {
     const OPTIONAL: u16 = 1;
@@ -341,7 +341,7 @@ fn a_filter_is_in_a_pipeline_once() {
     }
 }
 
-/// As many as HDF5 allows; all were left out.
+/// HDF5 allows as many. The chunk skips all of them.
 #[test]
 fn a_pipeline_has_32_filters_at_most() {
     const OPTIONAL: u16 = 1;
@@ -352,9 +352,9 @@ fn a_pipeline_has_32_filters_at_most() {
     assert_eq!(read(&through(&filters, &plain, 2, u32::MAX)), [5, 6]);
 }
 
-/// What is compressed may be a little longer than the values: the output of other filters.
+/// Compressed data may be a little longer than the values, because other filters add bytes.
 #[test]
-fn what_a_filter_makes_is_little_longer_than_the_chunk() {
+fn the_output_of_a_filter_may_be_little_longer_than_the_chunk() {
     let deflate = bytes!(1u16, 0u16, 0u16);
     let deflated = |bytes: &[u8]| compress_to_vec_zlib(bytes, 6);
     let plain = bytes!(5i32, 6i32);
@@ -362,19 +362,19 @@ fn what_a_filter_makes_is_little_longer_than_the_chunk() {
     let fletcher = bytes!(3u16, 0u16, 0u16);
     let file = through(&[&fletcher, &deflate], &deflated(&checksummed), 2, 0);
     assert_eq!(read(&file), [5, 6]);
-    // Bytes that LZF has as they are, 32 at a time.
+    // LZF literals, 32 at a time.
     let lzf = bytes!(32000u16, 0u16, 0u16, 0u16);
     let bytes: Vec<u8> = (1..=251).cycle().take(1 << 18).collect();
     let pieces = bytes.chunks(32).map(|piece| [&[31], piece].concat());
     let stored = deflated(&pieces.collect::<Vec<_>>().concat());
     let file = through(&[&lzf, &deflate], &stored, 1 << 16, 0);
     assert_eq!(read(&file), [0x0403_0201, 0x0807_0605]);
-    // Twice as many are no longer asked for.
+    // Twice as many are refused.
     let file = filtered(&deflate, &deflated(&vec![0; 2 << 16]), 1 << 14);
     assert_eq!(code(&file, "x"), "deflate");
 }
 
-/// As LZF has so many zeros: one, and then the same again, 264 at a time.
+/// LZF of zeros: one literal, then copies of 264 bytes.
 fn lzf_zeros(count: usize) -> Vec<u8> {
     let again = [0xE0, 255, 0].repeat((count - 1) / 264);
     let rest = u8::try_from((count - 1) % 264).unwrap();
@@ -383,9 +383,9 @@ fn lzf_zeros(count: usize) -> Vec<u8> {
     [vec![0, 0], again, end].concat()
 }
 
-/// Two compressions of zeros would make 16 MiB of some hundred bytes.
+/// Zeros compressed twice would give 16 MiB from some hundred bytes.
 #[test]
-fn a_chunk_is_no_larger_than_one_compression_makes_it() {
+fn a_chunk_is_limited_to_the_ratio_of_one_compression() {
     let deflate = bytes!(1u16, 0u16, 0u16);
     let once = |values: u32| compress_to_vec_zlib(&vec![0; 4 * values as usize], 9);
     let file = filtered(&deflate, &once(1 << 20), 1 << 20);
@@ -396,15 +396,15 @@ fn a_chunk_is_no_larger_than_one_compression_makes_it() {
     assert_eq!(read(&file), [0, 0]);
     let file = through(&[&lzf, &deflate], &twice(1 << 22), 1 << 22, 0);
     assert_eq!(code(&file, "x"), "decompression-limit");
-    // What is made of a chunk counts, though the shape has but two of its values.
+    // The whole chunk counts, although only two of its values are in the shape.
     let file = filtered(&deflate, &once(2), 24 << 20);
     assert_eq!(code(&file, "x"), "decompression-limit");
     assert!(file.tensor("x").is_err());
 }
 
-/// What so few bytes cannot be is told when the file is opened; what they could be, of its chunk.
+/// A length that no file of this length can have is refused at once, others when the chunk is read.
 #[test]
-fn a_filtered_chunk_is_within_what_its_bytes_reach() {
+fn a_filtered_chunk_is_limited_by_its_stored_bytes() {
     let deflate = bytes!(1u16, 0u16, 0u16);
     let error = filtered(&deflate, &[0; 4], 1 << 20)
         .tensor("x")
@@ -416,7 +416,7 @@ fn a_filtered_chunk_is_within_what_its_bytes_reach() {
         assert!(file.tensor("x").is_ok());
         assert_eq!(code(&file, "x"), expected);
     }
-    // One without filters is read as far as it is needed, and this was never written.
+    // A chunk without filters is only read as far as needed, and this one was never written.
     let file = beside(|draft| {
         let head = bytes!(1u8, 0u8, 0u16, UNDEFINED, UNDEFINED, 0u64, 4u64, 0u64);
         let root = draft.put([b"TREE", &*head].concat());
@@ -425,9 +425,9 @@ fn a_filtered_chunk_is_within_what_its_bytes_reach() {
     assert_eq!(read(&file), [0, 0, 0]);
 }
 
-/// Values that are made, and chunks that are: each may be as long as is allowed.
+/// Filled values and decoded chunks may be as long as the limit.
 #[test]
-fn values_are_no_longer_than_the_caller_allows() {
+fn values_above_the_limit_of_the_caller_are_refused() {
     let plain = bytes!(5i32, 6i32);
     let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
     let fletcher = bytes!(3u16, 0u16, 0u16);
@@ -460,7 +460,7 @@ fn values_are_no_longer_than_the_caller_allows() {
     }
 }
 
-/// They are where their index is, among what is not made.
+/// The address of the index counts as their place.
 #[test]
 fn chunked_values_are_listed_in_the_order_of_the_file() {
     let mut draft = Draft::new();
@@ -480,7 +480,7 @@ fn chunked_values_are_listed_in_the_order_of_the_file() {
     assert_eq!(names, ["first", "chunked", "last"]);
 }
 
-/// Writers may leave the chunks that reach beyond the shape as they are.
+/// Writers may skip all filters for chunks that are partly outside the shape.
 #[test]
 fn chunks_on_the_edge_may_be_plain() {
     const PLAIN_EDGES: u8 = 1;
@@ -488,7 +488,7 @@ fn chunks_on_the_edge_may_be_plain() {
         let inner = bytes!(1i32, 2i32);
         let inner = [inner.clone(), bytes!(fletcher32(&inner))].concat();
         let (inner, edge) = (draft.put(inner), draft.put(bytes!(3i32, 4i32)));
-        // Lengths of a chunk take two bytes.
+        // The length of a chunk takes two bytes.
         let elements = bytes!(inner, 12u16, 0u32, edge, 8u16, 0u32);
         let block = draft.put_checked(&[b"FADB", &[0, 1], &bytes!(0u64), &elements]);
         let array = bytes!(0u8, 1u8, 14u8, 10u8, 2u64, block);
@@ -503,8 +503,8 @@ fn chunks_on_the_edge_may_be_plain() {
     assert_eq!(read(&file), [1, 2, 3]);
 }
 
-/// A dataset of 16 rows of so many bytes, in chunks of 64 MiB, none of which is written, and a file of at
-/// least so many bytes.
+/// A dataset of 16 rows with `columns` bytes each, in chunks of 64 MiB that were not written. The file has
+/// at least `file_len` bytes.
 fn wide(columns: u64, file_len: usize) -> File {
     const COLUMNS: u32 = 4 << 20;
     let chunks = usize::try_from(columns / u64::from(COLUMNS)).unwrap();
@@ -521,32 +521,32 @@ fn wide(columns: u64, file_len: usize) -> File {
     })
 }
 
-/// Rows of 256 MiB and more are put in order one by one, from chunks that are decoded for each: of 4 MB that
-/// were 4 GiB, 64 GiB would be made.
+/// Rows of 256 MiB and more are gathered one by one, and the chunks are decoded for each. A file of 4 MB
+/// with 4 GiB of values would take 64 GiB.
 #[test]
-fn chunks_that_are_decoded_again_count_as_often() {
+fn chunks_that_are_decoded_several_times_count_each_time() {
     const FILE: usize = 5 << 20;
     // A row of chunks is a band of 256 MiB: each chunk is decoded once.
     let once = wide(16 << 20, FILE);
     let tensor = once.tensor("x").unwrap();
     assert_eq!(tensor.shape(), [16, 16 << 20]);
-    // Sixteen times, the bytes of the file stand for a few of them.
+    // Sixteen times is more than the limit for the file.
     let often = wide(256 << 20, FILE);
     let error = often.tensor("x").unwrap_err();
     assert_eq!(error.code(), "decompression-limit");
     assert!(error.to_string().contains("68719476736"), "{error}");
 }
 
-/// One that is larger is some 64 times its bytes and not a thousand: it is decoded as a whole.
+/// A chunk is decoded as a whole, so a larger one must have at least a 64th of its bytes.
 #[test]
-fn a_chunk_of_64_mib_is_what_deflate_reaches_and_larger_ones_have_more_bytes() {
+fn chunks_above_64_mib_have_a_smaller_ratio() {
     const MIB: u32 = 1 << 18;
     let deflate = bytes!(1u16, 0u16, 0u16);
     let zeros = |mib: usize| compress_to_vec_zlib(&vec![0; mib << 20], 6);
     assert_eq!(read(&filtered(&deflate, &zeros(64), 64 * MIB)), [0, 0]);
     let large = filtered(&deflate, &[0; 130 << 10], 128 * MIB);
     assert_eq!(code(&large, "x"), "decompression-limit");
-    // Told of each chunk where the file is long enough for one.
+    // Found when the chunk is read, if the file is long enough for one.
     let stored = zeros(72);
     let padded = beside(|draft| {
         draft.put(vec![0; 1 << 20]);

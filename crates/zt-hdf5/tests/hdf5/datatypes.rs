@@ -1,10 +1,10 @@
-//! What the elements of a dataset are.
+//! The datatypes of datasets.
 
 use zt::{ByteOrder, DType, File};
 
 use crate::draft::{beside, bytes, code, datatype, float, int};
 
-/// A file whose `x` is one element of that type, out of zeros.
+/// A file with `x`, one element of that type with zeros.
 fn of(datatype: Vec<u8>) -> File {
     beside(|draft| draft.dataset(datatype, &[1], &[0; 64]))
 }
@@ -20,7 +20,7 @@ fn string() -> Vec<u8> {
     datatype(1, STRING, 0, 4, &[])
 }
 
-/// A field of a record of version 3 and of less than 256 bytes.
+/// A field of a record of version 3 with less than 256 bytes.
 fn member(name: &str, at: u8, datatype: &[u8]) -> Vec<u8> {
     [name.as_bytes(), &[0, at], datatype].concat()
 }
@@ -44,7 +44,7 @@ fn array(version: u8, len: u32, dimensions: &[u32], base: &[u8]) -> Vec<u8> {
     let rank = u8::try_from(dimensions.len()).unwrap();
     let dimensions: Vec<u8> = dimensions.iter().flat_map(|it| it.to_le_bytes()).collect();
     let properties = match version {
-        // With padding, and permutations that nobody ever used.
+        // With padding, and permutations that are never used.
         2 => [&[rank, 0, 0, 0], &*dimensions, &dimensions, base].concat(),
         _ => [&[rank], &*dimensions, base].concat(),
     };
@@ -52,9 +52,9 @@ fn array(version: u8, len: u32, dimensions: &[u32], base: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn types_that_are_numbers_are_read() {
+fn numbers_are_read() {
     let f64_pair = {
-        // Version 1 has names padded to 8 bytes, and dimensions that are not used.
+        // Version 1 pads names to 8 bytes, and has unused dimensions.
         let member = |name: &str, at: u32| {
             [
                 format!("{name}\0\0\0\0\0\0\0").into_bytes(),
@@ -80,7 +80,7 @@ fn types_that_are_numbers_are_read() {
             None,
             &[1],
         ),
-        // A byte has no order.
+        // A byte has no byte order.
         (int(1, 9), DType::I8, None, &[1]),
         (f64_pair, DType::F64, Some("complex128"), &[1]),
         (
@@ -151,7 +151,7 @@ fn types_that_are_numbers_are_read() {
 }
 
 #[test]
-fn numbers_may_have_their_highest_byte_first() {
+fn numbers_may_be_big_endian() {
     let mut big = float(4);
     big[1] |= 1;
     let values = [1.5f32, -2.0].map(f32::to_be_bytes).concat();
@@ -162,7 +162,7 @@ fn numbers_may_have_their_highest_byte_first() {
     assert_eq!(tensor.to_vec::<f32>().unwrap(), [1.5, -2.0]);
 }
 
-/// Those of arrays within arrays count together.
+/// The dimensions of nested arrays count together.
 #[test]
 fn an_element_has_64_dimensions_at_most() {
     let of = |outer: usize| {
@@ -175,7 +175,7 @@ fn an_element_has_64_dimensions_at_most() {
     assert_eq!(code(&of(2), "x"), "structure-limit");
 }
 
-/// What a listing shows of them, and whether to ask for bf16 would help.
+/// A listing shows their type, and the error whether an option opens them as bf16.
 #[test]
 fn elements_that_are_no_numbers_are_listed() {
     let file = beside(|draft| draft.dataset(string(), &[2], &[0; 8]));
@@ -194,7 +194,7 @@ fn elements_that_are_no_numbers_are_listed() {
 }
 
 #[test]
-fn elements_that_are_no_numbers_are_no_tensor() {
+fn elements_that_are_no_numbers_are_refused() {
     let f32s = [("r", 0, &*float(4)), ("i", 4, &float(4))];
     let mut records = vec![datatype(3, RECORD, 3, 12, &[])];
     for (at, change) in [
@@ -211,7 +211,7 @@ fn elements_that_are_no_numbers_are_no_tensor() {
     records.push(pair(16, ("r", 0, &float(4)), ("i", 8, &float(4))));
     records.push(pair(8, ("r", 0, &int(4, 8)), ("i", 4, &int(4, 8))));
     records.push(pair(8, ("r", 0, &string()), ("i", 4, &string())));
-    // Each part of a float where it is not in an IEEE one.
+    // Each part of a float at another place than in IEEE.
     let properties = bytes!(0u16, 32u16, 23u8, 8u8, 0u8, 23u8, 127u32);
     let float_with = |at: usize, byte: u8| {
         let mut changed = properties.clone();
@@ -226,7 +226,7 @@ fn elements_that_are_no_numbers_are_no_tensor() {
         datatype(1, 0, 8, 3, &bytes!(0u16, 24u16)),
         datatype(1, 0, 8, 4, &bytes!(1u16, 32u16)),
         datatype(1, 0, 8, 4, &bytes!(0u16, 31u16)),
-        // The sign elsewhere, no implied bit, and the order of a VAX.
+        // Another place of the sign, no implied bit, and the byte order of a VAX.
         float_of(30 << 8 | 2 << 4),
         float_of(31 << 8),
         float_of(31 << 8 | 2 << 4 | 1 << 6 | 1),
@@ -243,7 +243,7 @@ fn elements_that_are_no_numbers_are_no_tensor() {
 }
 
 #[test]
-fn types_that_cannot_be_are_refused() {
+fn invalid_types_are_refused() {
     let mut deep = int(1, 0);
     for _ in 0..8 {
         deep = array(3, 1, &[1], &deep);

@@ -1,5 +1,5 @@
-//! HDF5 files in the making: structures as the specification has them, with 8-byte addresses and
-//! lengths, and anything in their fields.
+//! Writes HDF5 files: structures of the specification with 8-byte addresses and lengths, and any values
+//! in their fields.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use zt_hdf5::Hdf5;
 
 use crate::checksum::lookup3;
 
-/// No address.
+/// The undefined address.
 pub(crate) const UNDEFINED: u64 = u64::MAX;
 
 /// The types of messages. Spec: IV.A.2.
@@ -27,7 +27,7 @@ pub(crate) const ATTRIBUTE: u16 = 0x0C;
 pub(crate) const SYMBOL_TABLE: u16 = 0x11;
 pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
 
-/// The content of a message lies elsewhere.
+/// The flag of a message with its content in another place.
 pub(crate) const SHARED: u8 = 2;
 
 /// A message of an object header.
@@ -54,7 +54,7 @@ macro_rules! bytes {
 }
 pub(crate) use bytes;
 
-/// A file in the making.
+/// A file that is being written.
 pub(crate) struct Draft(Vec<u8>);
 
 const SUPERBLOCK_LEN: usize = 96;
@@ -64,7 +64,7 @@ impl Draft {
         Draft(vec![0; SUPERBLOCK_LEN])
     }
 
-    /// Puts bytes at the end, and says where they are.
+    /// Appends bytes, and returns their address.
     pub(crate) fn put(&mut self, bytes: impl AsRef<[u8]>) -> u64 {
         self.0.resize(self.0.len().next_multiple_of(8), 0);
         let address = self.0.len() as u64;
@@ -72,7 +72,7 @@ impl Draft {
         address
     }
 
-    /// The same with the checksum of the bytes behind them.
+    /// Appends bytes and their checksum.
     pub(crate) fn put_checked(&mut self, parts: &[&[u8]]) -> u64 {
         let bytes = parts.concat();
         let sum = lookup3(&bytes);
@@ -93,7 +93,7 @@ impl Draft {
         self.put([bytes!(1u8, 0u8, count, 1u32, len, 0u32), content].concat())
     }
 
-    /// The file, whose root group has these messages.
+    /// The file with a root group of these messages.
     pub(crate) fn finish(mut self, root: &[Message]) -> Vec<u8> {
         let root = self.object(root);
         let end = self.0.len() as u64;
@@ -123,14 +123,14 @@ impl Draft {
         ]
     }
 
-    /// One of three `i32` in chunks of two, which this layout finds.
+    /// A dataset of three `i32` in chunks of two, with this layout.
     pub(crate) fn chunked(&mut self, layout: Vec<u8>) -> Vec<Message> {
         let mut messages = self.dataset(int(4, 8), &[3], &[]);
         messages[2].body = layout;
         messages
     }
 
-    /// A tree of version 2 whose root is a leaf of these records.
+    /// A tree of version 2 with one leaf of these records.
     pub(crate) fn tree2(&mut self, node_type: u8, records: &[Vec<u8>]) -> u64 {
         let leaf = self.put_checked(&[b"BTLF", &[0, node_type], &records.concat()]);
         let len = u16::try_from(records[0].len()).unwrap();
@@ -142,7 +142,7 @@ impl Draft {
         )
     }
 
-    /// One whose header begins so behind its signature.
+    /// A tree of version 2 with this head after its signature.
     pub(crate) fn tree2_of(&mut self, head: &[u8], root: u64, records: u16) -> u64 {
         let rest = bytes!(root, records, u64::from(records));
         self.put_checked(&[b"BTHD", head, &rest])
@@ -162,14 +162,14 @@ pub(crate) fn dataspace(shape: &[u64]) -> Vec<u8> {
     [bytes!(1u8, rank, 0u8, 0u8, 0u32), dimensions].concat()
 }
 
-/// A datatype: its class, the bits of the class, bytes of an element, properties.
+/// A datatype: its class, the bits of the class, the bytes of an element, its properties.
 pub(crate) fn datatype(version: u8, class: u8, bits: u32, len: u32, properties: &[u8]) -> Vec<u8> {
     let mut head = bytes!(version << 4 | class);
     head.extend(&bits.to_le_bytes()[..3]);
     [head, bytes!(len), properties.to_vec()].concat()
 }
 
-/// An integer of so many bytes; 8 among the bits says that it is signed.
+/// An integer of `len` bytes. It is signed if the bits have 8.
 pub(crate) fn int(len: u16, bits: u32) -> Vec<u8> {
     datatype(1, 0, bits, len.into(), &bytes!(0u16, len * 8))
 }
@@ -198,7 +198,7 @@ pub(crate) fn opened_with(
     Ok(input.into_file())
 }
 
-/// The bytes of a file of `w`, which is sound, and `x`: a dataset or a group of these messages.
+/// The bytes of a file with a valid `w`, and with `x`, a dataset or a group of these messages.
 pub(crate) fn bytes_beside(make: impl FnOnce(&mut Draft) -> Vec<Message>) -> Vec<u8> {
     let mut draft = Draft::new();
     let x = make(&mut draft);
@@ -208,7 +208,7 @@ pub(crate) fn bytes_beside(make: impl FnOnce(&mut Draft) -> Vec<Message>) -> Vec
     draft.finish(&[link("x", x), link("w", w)])
 }
 
-/// Such a file, whose `w` has to read.
+/// Opens such a file, and reads `w`.
 pub(crate) fn beside(make: impl FnOnce(&mut Draft) -> Vec<Message>) -> File {
     let file = opened(bytes_beside(make)).unwrap();
     let values = file.tensor("w").unwrap().to_vec::<i32>().unwrap();
@@ -216,8 +216,7 @@ pub(crate) fn beside(make: impl FnOnce(&mut Draft) -> Vec<Message>) -> File {
     file
 }
 
-/// The code that a dataset is refused with, when it is listed or when it is read, by an error that
-/// names it.
+/// The code of a dataset's fault when it is listed or read. The error must name the dataset.
 pub(crate) fn code(file: &File, name: &str) -> &'static str {
     let error = match file.tensor(name) {
         Err(error) => error,
@@ -235,7 +234,7 @@ pub(crate) fn code(file: &File, name: &str) -> &'static str {
     error.code()
 }
 
-/// Bytes of which one read fails.
+/// A source with one read that fails.
 struct Failing {
     memory: Memory<Vec<u8>>,
     at: usize,
@@ -255,7 +254,7 @@ impl Source for Failing {
     }
 }
 
-/// Has every read fail once: `work` fails with it, as if nothing could be read.
+/// Makes every read fail once. `work` must fail each time.
 pub(crate) fn strike_every_read(bytes: &[u8], work: impl Fn(Box<dyn Source>) -> Result<()>) {
     for at in 0.. {
         let reads = Arc::new(AtomicUsize::new(0));

@@ -7,7 +7,7 @@ use crate::draft::{
     bytes, code, dataspace, datatype, int, link, message, opened,
 };
 
-/// A dataset to lead to: one `u8` of 7.
+/// A dataset as a target: one `u8`, 7.
 pub(crate) fn target(draft: &mut Draft) -> u64 {
     let messages = draft.dataset(int(1, 0), &[1], &[7]);
     draft.object(&messages)
@@ -18,7 +18,7 @@ pub(crate) fn value(file: &File, name: &str) -> u8 {
 }
 
 #[test]
-fn links_say_what_they_are() {
+fn links_of_every_form_are_read() {
     let group = |head: &[u8], name: &[u8], behind: &[u8]| {
         beside(|draft| {
             let target = target(draft);
@@ -31,7 +31,7 @@ fn links_say_what_they_are() {
     assert_eq!(value(&group(&ordered, b"t", &[]), "x/t"), 7);
     assert_eq!(value(&group(&[1, 1, 1, 0], b"t", &[]), "x/t"), 7);
     assert_eq!(code(&group(&[2, 0, 1], b"t", &[]), "x"), "version");
-    // Longer than the message, and nameless.
+    // A name beyond the message, and an empty one.
     assert_eq!(code(&group(&[1, 0, 200], b"t", &[]), "x"), "header");
     let nameless = group(&[1, 0, 0], b"", &[]);
     let twice = beside(|draft| vec![link("t", target(draft)), link("t", target(draft))]);
@@ -41,9 +41,9 @@ fn links_say_what_they_are() {
     assert!(error.contains("\"t\""), "{error}");
 }
 
-/// A dataset is told of by its name; a group is no object.
+/// The warning about a dataset names the object. A group is not an object.
 #[test]
-fn names_that_are_not_utf_8_are_told() {
+fn names_that_are_not_utf_8_get_a_warning() {
     let named = |name: &[u8], address: u64| {
         let body = [&[1, 0, name.len() as u8], name, &bytes!(address)].concat();
         message(LINK, body)
@@ -67,7 +67,7 @@ fn names_that_are_not_utf_8_are_told() {
 }
 
 #[test]
-fn a_group_that_holds_itself_is_listed_once() {
+fn a_group_that_contains_itself_is_listed_once() {
     let mut draft = Draft::new();
     let tensor = target(&mut draft);
     let here = draft.put(b"");
@@ -77,9 +77,9 @@ fn a_group_that_holds_itself_is_listed_once() {
     assert_eq!(file.names().collect::<Vec<_>>(), ["g/t"]);
 }
 
-/// A link of some bytes would stand for a copy of them.
+/// A link of a few bytes would copy all attributes.
 #[test]
-fn copies_of_attributes_are_as_many_as_the_file_justifies() {
+fn copies_of_attributes_are_limited_by_the_length_of_the_file() {
     const LEN: u16 = 60_000;
     let text = datatype(1, 3, 0, LEN.into(), &[]);
     let head = bytes!(3u8, 0u8, 2u16, text.len() as u16, 8u16, 0u8);
@@ -98,7 +98,7 @@ fn copies_of_attributes_are_as_many_as_the_file_justifies() {
     assert_eq!(code(&file, "179"), "structure-limit");
 }
 
-/// What is broken is read once, however many links lead to it or through it.
+/// A broken group is read once, however many links lead to it or through it.
 #[test]
 fn a_broken_group_is_not_read_again() {
     let soft = |name: &str| {
@@ -168,7 +168,7 @@ fn soft_links_lead_through_groups_only() {
     assert_eq!(code(&file, "b"), "version");
 }
 
-/// Each link to a dataset is a tensor with all that is said of it.
+/// Each link to a dataset is a tensor with all of its attributes.
 #[test]
 fn links_to_a_dataset_share_its_values_and_its_attributes() {
     let scale = bytes!(3u8, 0u8, 2u16, 12u16, 8u16, 0u8);
@@ -192,8 +192,7 @@ fn links_to_a_dataset_share_its_values_and_its_attributes() {
     }
 }
 
-/// A group of the older form: versions of the heap of its names and of the node, and where its one
-/// name leads.
+/// An old group: the versions of its heap and of its node, and whether its one name has a target.
 fn symbols(heap: u8, node: u8, leads: bool) -> File {
     beside(|draft| {
         let target = if leads { target(draft) } else { UNDEFINED };
@@ -202,7 +201,7 @@ fn symbols(heap: u8, node: u8, leads: bool) -> File {
     })
 }
 
-/// A group of the older form, of those versions: its heap of names, and its one node.
+/// An old group with those versions: its heap of names and its one node.
 fn old_group(
     draft: &mut Draft,
     [heap, node]: [u8; 2],
@@ -220,9 +219,9 @@ fn old_group(
     vec![message(SYMBOL_TABLE, bytes!(tree, heap))]
 }
 
-/// Any number of them may have one text of the heap.
+/// Any number of links may share one string of the heap.
 #[test]
-fn paths_of_older_groups_are_as_long_as_the_file_justifies() {
+fn paths_of_older_groups_are_limited_by_the_length_of_the_file() {
     const SOFT: u32 = 2;
     let group = |path: &[u8], count: u64| {
         beside(|draft| {
@@ -252,8 +251,8 @@ fn structures_of_older_groups_have_versions() {
     }
 }
 
-/// A file whose addresses and lengths take so many bytes: an old group of one dataset, `t`, which has the
-/// second text of a heap as its attribute.
+/// A file with addresses and lengths of so many bytes. An old group has one dataset, `t`, with the second
+/// string of a heap as its attribute.
 fn of_sizes(offset: usize, length: usize) -> Vec<u8> {
     const ROOT: u64 = 256;
     const TREE: u64 = 512;
@@ -372,9 +371,9 @@ fn addresses_and_lengths_may_differ_in_width() {
     }
 }
 
-/// What is behind its end is no part of a file; one that was cut is told to be.
+/// Bytes after the end are ignored; a truncated file is refused.
 #[test]
-fn a_file_ends_where_its_superblock_says() {
+fn a_file_ends_where_its_superblock_declares() {
     let whole = of_sizes(8, 8);
     let file = opened([&whole[..], &[0; 9]].concat()).unwrap();
     assert_eq!(value(&file, "t"), 7);

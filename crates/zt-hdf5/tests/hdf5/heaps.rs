@@ -1,11 +1,11 @@
-//! Heaps of links.
+//! Fractal heaps of links.
 
 use zt::File;
 
 use crate::draft::{LINK_INFO, Message, UNDEFINED, beside, bytes, code, link, message};
 use crate::groups::{target, value};
 
-/// The fields of a heap of links that can be wrong.
+/// The fields of a heap of links that a test can make invalid.
 #[derive(Clone, Copy)]
 struct Heap {
     info: u8,
@@ -35,11 +35,11 @@ const HEAP: Heap = Heap {
     id: (0, 16, 12),
 };
 
-/// Rows of a heap whose blocks are in a table within a table, of one row or of two.
+/// The rows of a heap with a nested table of one row or two.
 const NESTED: u16 = 3;
 const DEEPER: u16 = 4;
 
-/// A group whose one link, `t`, is in that heap.
+/// A group with one link, `t`, in that heap.
 fn dense(heap: Heap) -> File {
     const BY_NAME: u8 = 5;
     beside(|draft| {
@@ -48,8 +48,8 @@ fn dense(heap: Heap) -> File {
         let mut block = [vec![0; 16], link.body].concat();
         block.resize(512, 0);
         let mut root = draft.put(block);
-        // From its third row on a table is of tables, since their blocks are larger than those may be:
-        // where in the root the inner one is, and where in that the block.
+        // From its third row on a table has tables, because the blocks are too large: the place of the
+        // inner table in the root, and of the block in it.
         let place = match heap.rows {
             NESTED => Some((4, 0)),
             DEEPER => Some((6, 2)),
@@ -74,7 +74,7 @@ fn dense(heap: Heap) -> File {
             0u64,
             UNDEFINED
         );
-        // Free space, where it is listed, and statistics.
+        // Free space and statistics.
         let statistics = [bytes!(0u64, UNDEFINED), vec![0; 8 * 8]].concat();
         let table = bytes!(
             heap.width,
@@ -87,7 +87,7 @@ fn dense(heap: Heap) -> File {
         );
         let mut parts = [b"FRHP".to_vec(), head, statistics, table].concat();
         if heap.filters > 0 {
-            // The checksum is behind the filters, which a reader without them does not look for.
+            // The checksum follows the filters.
             parts.extend([0; 16]);
         }
         let address = draft.put_checked(&[&parts]);
@@ -98,7 +98,7 @@ fn dense(heap: Heap) -> File {
 }
 
 #[test]
-fn a_heap_of_links_has_sizes_that_can_be() {
+fn invalid_sizes_of_a_heap_are_refused() {
     assert_eq!(value(&dense(HEAP), "x/t"), 7);
     let nested = Heap {
         width: 2,
@@ -114,13 +114,13 @@ fn a_heap_of_links_has_sizes_that_can_be() {
         ..nested
     };
     assert_eq!(value(&dense(deeper), "x/t"), 7);
-    // And its lengths two bytes: the link, and what is behind it.
+    // Lengths have two bytes: the link, and other bytes after it.
     let padded = Heap {
         id: (0, 16, 256),
         ..HEAP
     };
     assert_eq!(value(&dense(padded), "x/t"), 7);
-    // Lengths in IDs take two bytes, though that of the block would take three.
+    // Lengths in IDs have two bytes, although the length of the block needs three.
     let long = Heap {
         direct_max: 1 << 16,
         object_max: 1 << 16,
@@ -161,7 +161,7 @@ fn a_heap_of_links_has_sizes_that_can_be() {
             "header",
         ),
         (Heap { bits: 65, ..HEAP }, "header"),
-        // Within the ID itself, of no known kind, and beyond the block, or the rows of it.
+        // In the ID itself, of an unknown kind, and beyond the block or its rows.
         (
             Heap {
                 id: (0x20, 16, 12),
@@ -191,7 +191,7 @@ fn a_heap_of_links_has_sizes_that_can_be() {
             },
             "header",
         ),
-        // In a table of which no block was ever written.
+        // In a table without written blocks.
         (
             Heap {
                 id: (0, 16, 12),
@@ -199,7 +199,7 @@ fn a_heap_of_links_has_sizes_that_can_be() {
             },
             "header",
         ),
-        // Huge, and not in the table of those, which is not there.
+        // A huge object without a tree of them.
         (
             Heap {
                 id: (0x10, 16, 12),
@@ -212,9 +212,9 @@ fn a_heap_of_links_has_sizes_that_can_be() {
     }
 }
 
-/// IDs that are wide enough say where it is; of others a tree does, by their numbers.
+/// A wide ID has its place. For others, a tree has the places by number.
 #[test]
-fn a_huge_object_is_where_its_id_or_a_tree_says() {
+fn a_huge_object_is_found_by_its_id_or_a_tree() {
     const NUMBERED: u8 = 1;
     const BY_NAME: u8 = 5;
     const HUGE: u8 = 0x10;

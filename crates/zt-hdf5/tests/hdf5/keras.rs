@@ -1,4 +1,4 @@
-//! Archives of Keras, and what looks like one.
+//! Archives of Keras, and files that look like one.
 
 use zt::{ErrorKind, File, Memory, OpenOptions};
 use zt_foreign::{FileKind, Probe};
@@ -8,7 +8,7 @@ use crate::draft::{Draft, bytes, int, link, opened, opened_with, strike_every_re
 
 const WEIGHTS: &str = "model.weights.h5";
 
-/// A file of one value, `t`.
+/// A file with one value, `t`.
 fn hdf5(value: u8) -> Vec<u8> {
     let mut draft = Draft::new();
     let messages = draft.dataset(int(1, 0), &[1], &[value]);
@@ -20,7 +20,7 @@ fn hdf5(value: u8) -> Vec<u8> {
 fn archive(name: &str, content: &[u8]) -> Vec<u8> {
     let (name_len, len) = (name.len() as u16, content.len() as u32);
     let sum = crc32fast::hash(content);
-    // A version, flags, the method, a time; the sum and lengths.
+    // A version, flags, the method, a time; the checksum and lengths.
     let fields = bytes!(20u16, 0u16, 0u16, 0u32, sum, len, len, name_len, 0u16);
     let local = [b"PK\x03\x04", &fields[..], name.as_bytes()].concat();
     let more = bytes!(0u16, 0u16, 0u16, 0u32, 0u32);
@@ -35,18 +35,18 @@ fn value(file: &File) -> u8 {
     file.tensor("t").unwrap().to_vec::<u8>().unwrap()[0]
 }
 
-/// Opened as HDF5, whatever it looks like.
+/// Opens bytes as HDF5, even if they are not recognised.
 fn forced(bytes: Vec<u8>) -> zt::Result<File> {
     opened(bytes)
 }
 
 #[test]
-fn a_file_with_an_archive_before_or_behind_it_is_that_file() {
+fn a_file_before_or_after_an_archive_is_read() {
     let (alone, other) = (hdf5(1), archive(WEIGHTS, &hdf5(2)));
     assert_eq!(value(&opened(other.clone()).unwrap()), 2);
     let behind = [&alone[..], &other].concat();
     assert_eq!(value(&opened(behind).unwrap()), 1);
-    // A user block that begins like an archive, and is none.
+    // A user block that only begins like an archive.
     let mut block = vec![0; 512];
     block[..4].copy_from_slice(b"PK\x03\x04");
     let within = [&block[..], &alone].concat();
@@ -54,19 +54,19 @@ fn a_file_with_an_archive_before_or_behind_it_is_that_file() {
 }
 
 #[test]
-fn a_few_bytes_are_no_archive_of_keras() {
+fn a_few_bytes_are_not_an_archive_of_keras() {
     let error = forced(b"PK\x03".to_vec()).unwrap_err();
     assert_eq!(
         (error.kind(), error.code()),
         (ErrorKind::Malformed, "header")
     );
-    // Four are one that was cut.
+    // Four bytes are a truncated archive.
     let error = forced(b"PK\x03\x04".to_vec()).unwrap_err();
     assert_eq!(error.code(), "header", "{error}");
 }
 
 #[test]
-fn an_archive_that_was_cut_is_what_its_first_member_is_of() {
+fn a_truncated_archive_is_recognised_by_its_first_member() {
     for (name, expected) in [(WEIGHTS, true), ("notes.txt", false)] {
         let mut cut = archive(name, &hdf5(1));
         cut.truncate(cut.len() - 22);
@@ -77,7 +77,7 @@ fn an_archive_that_was_cut_is_what_its_first_member_is_of() {
 }
 
 #[test]
-fn an_archive_that_cannot_be_read_is_not_taken_for_one_that_was_cut() {
+fn an_archive_that_cannot_be_read_is_not_truncated() {
     let archive = archive(WEIGHTS, &hdf5(1));
     strike_every_read(&archive, |source| {
         Hdf5.recognise(&Probe::new(&source)?).map(drop)

@@ -1,4 +1,4 @@
-//! HDF5 files, written here structure by structure; those of its own library are in `conformance`.
+//! HDF5 files that are written structure by structure. Files of the HDF5 library are in `conformance`.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! What a dataset's header says of it, in each version, and what it cannot say.
+//! The messages of a dataset's header, valid and invalid, in each version.
 
 use zt::OpenOptions;
 
@@ -8,12 +8,12 @@ use crate::draft::{
     opened_with, strike_every_read,
 };
 
-/// A sound dataset of two `i32`.
+/// A valid dataset of two `i32`.
 fn sound(draft: &mut Draft) -> Vec<Message> {
     draft.dataset(int(4, 8), &[2], &bytes!(7i32, 8i32))
 }
 
-/// The same with another message of a kind.
+/// The same dataset with another message of a kind.
 fn with(draft: &mut Draft, kind: u16, body: &[u8]) -> Vec<Message> {
     let mut messages = sound(draft);
     messages.retain(|message| message.kind != kind);
@@ -22,7 +22,7 @@ fn with(draft: &mut Draft, kind: u16, body: &[u8]) -> Vec<Message> {
 }
 
 #[test]
-fn versions_and_fields_that_there_are_not_are_refused() {
+fn unknown_versions_and_invalid_fields_are_refused() {
     let mut wide = dataspace(&[1; 33]);
     wide[1] = 33;
     let nowhere = [bytes!(1u8, 1u8, 9u8, 0u8, 0u32), bytes!(0u64, 2u32)].concat();
@@ -32,19 +32,19 @@ fn versions_and_fields_that_there_are_not_are_refused() {
         (DATASPACE, wide, "header"),
         (LAYOUT, bytes!(6u8, 1u8, 0u64, 8u64), "version"),
         (LAYOUT, bytes!(3u8, 9u8, 0u64, 8u64), "header"),
-        // In other datasets: since version 4.
+        // Virtual, which is invalid before version 4.
         (LAYOUT, bytes!(3u8, 3u8, 0u64, 0u32), "header"),
         (LAYOUT, bytes!(4u8, 3u8, 0u64, 0u32), "unsupported"),
         (LAYOUT, nowhere, "header"),
-        // Less than the shape demands, and no place for what it does.
+        // Fewer bytes than the shape requires, and a place outside the file.
         (LAYOUT, bytes!(3u8, 0u8, 4u16, 0u32), "shape-size-mismatch"),
         (LAYOUT, bytes!(3u8, 1u8, 0u64, 7u64), "shape-size-mismatch"),
         (LAYOUT, bytes!(3u8, 1u8, 1u64 << 40, 8u64), "bounds"),
-        // The width of dimensions, and which index.
+        // The width of dimensions, and the index.
         (LAYOUT, indexed(2, 0, &[1, 4, 1]), "header"),
         (LAYOUT, indexed(2, 9, &[1, 4, 1]), "header"),
         (LAYOUT, indexed(2, 1, &[2, 4, 6]), "header"),
-        // No dimensions, an empty chunk, empty elements, and another rank than the shape's.
+        // No dimensions, an empty chunk, empty elements, and another rank than the shape.
         (LAYOUT, indexed(1, 1, &bytes!(4u8, 1u8, 0u64)), "header"),
         (
             LAYOUT,
@@ -68,7 +68,7 @@ fn versions_and_fields_that_there_are_not_are_refused() {
 }
 
 #[test]
-fn a_dataset_without_what_it_needs_is_refused() {
+fn a_dataset_without_a_required_message_is_refused() {
     for kind in [DATASPACE, DATATYPE, LAYOUT] {
         let file = beside(|draft| {
             let mut messages = sound(draft);
@@ -77,7 +77,7 @@ fn a_dataset_without_what_it_needs_is_refused() {
         });
         assert_eq!(code(&file, "x"), "header", "{kind}");
     }
-    // Neither a group nor a dataset, and a root that is no group.
+    // An object that is neither a group nor a dataset, and a root that is not a group.
     assert_eq!(code(&beside(|_| Vec::new()), "x"), "header");
     let mut draft = Draft::new();
     let root = sound(&mut draft);
@@ -85,7 +85,7 @@ fn a_dataset_without_what_it_needs_is_refused() {
 }
 
 #[test]
-fn a_message_that_has_to_be_known_is_not_passed_over() {
+fn an_unknown_message_that_readers_must_know_is_refused() {
     const MUST_BE_KNOWN: u8 = 0x80;
     const LAST: u16 = 0x18;
     for (kind, flags, is_read) in [
@@ -106,8 +106,8 @@ fn a_message_that_has_to_be_known_is_not_passed_over() {
 }
 
 #[test]
-fn a_datatype_may_be_that_of_another_object() {
-    // How it says so, and what is there: a datatype, nothing, or one that is elsewhere again.
+fn a_datatype_may_be_shared() {
+    // The reference, and its target: a datatype, nothing, or another reference.
     let found = |head: &[u8], target: &[Message]| {
         beside(|draft| {
             let named = draft.object(target);
@@ -122,7 +122,7 @@ fn a_datatype_may_be_that_of_another_object() {
     };
     let named = [message(DATATYPE, int(4, 8))];
     for head in [&[1; 1][..], &[2, 2], &[3, 2]] {
-        // The first is padded to 8, and has an offset of a name before the address.
+        // Version 1 is padded to 8, and has the offset of a name before the address.
         let version_1 = [&[1][..], &[0; 15]].concat();
         let head = if head == [1] { &version_1 } else { head };
         let file = found(head, &named);
@@ -141,7 +141,7 @@ fn a_datatype_may_be_that_of_another_object() {
     ] {
         assert_eq!(code(&found(head, target), "x"), expected);
     }
-    // Any message may be.
+    // Any message may be shared.
     let file = beside(|draft| {
         let shape = draft.object(&[message(DATASPACE, dataspace(&[2]))]);
         let mut messages = sound(draft);
@@ -154,7 +154,7 @@ fn a_datatype_may_be_that_of_another_object() {
 
 /// Times, limits of attributes, the order of messages, and a length of more bytes.
 #[test]
-fn headers_of_version_2_have_what_their_flags_say() {
+fn headers_of_version_2_have_the_fields_of_their_flags() {
     const ORDER: u8 = 1 << 2;
     const LIMITS: u8 = 1 << 4;
     const TIMES: u8 = 1 << 5;
@@ -178,7 +178,7 @@ fn headers_of_version_2_have_what_their_flags_say() {
     }
 }
 
-/// What could not be read is no fault of the file: nothing is listed then.
+/// A read that fails is not a fault of the file, so nothing is listed.
 #[test]
 fn a_read_that_fails_is_an_error_of_the_whole_file() {
     let bytes = bytes_beside(|draft| {
@@ -216,7 +216,7 @@ fn older_layouts_are_read() {
 }
 
 #[test]
-fn values_that_were_never_written_are_those_of_every_version_of_the_fill_value() {
+fn values_that_were_never_written_are_the_fill_value() {
     let filled = |kind: u16, body: &[u8]| {
         let nowhere = bytes!(3u8, 1u8, UNDEFINED, 0u64);
         beside(|draft| {
@@ -231,7 +231,7 @@ fn values_that_were_never_written_are_those_of_every_version_of_the_fill_value()
         (FILL_VALUE, [&[1, 2, 2, 1][..], &nine].concat(), 9),
         (FILL_VALUE, [&[2, 2, 2, 1][..], &nine].concat(), 9),
         (FILL_VALUE, [&[3, 1 << 5][..], &nine].concat(), 9),
-        // Not defined, of a negative length, and of another length than the elements.
+        // Undefined, with a negative length, and with another length than the elements.
         (FILL_VALUE, bytes!(2u8, 2u8, 2u8, 0u8), 0),
         (FILL_VALUE, bytes!(1u8, 2u8, 2u8, 1u8, -1i32), 0),
         (FILL_VALUE, bytes!(1u8, 2u8, 2u8, 1u8, 2u32, 9u16), 0),
@@ -244,7 +244,7 @@ fn values_that_were_never_written_are_those_of_every_version_of_the_fill_value()
 }
 
 #[test]
-fn filters_that_there_are_not_are_refused() {
+fn unknown_filters_are_refused() {
     let single = bytes!(4u8, 2u8, 0u8, 2u8, 1u8, 2u8, 4u8, 1u8, 0u64);
     let piped = |filters: &[u8]| {
         beside(|draft| {
@@ -256,7 +256,7 @@ fn filters_that_there_are_not_are_refused() {
     for (filters, expected) in [
         (bytes!(3u8, 0u8), "version"),
         (bytes!(2u8, 33u8), "header"),
-        // Szip, one that is registered and one that is not.
+        // Szip, a registered filter and an unregistered one.
         (bytes!(2u8, 1u8, 4u16, 0u16, 0u16), "unsupported"),
         (bytes!(2u8, 1u8, 32015u16, 0u16, 0u16, 0u16), "unsupported"),
         (bytes!(2u8, 1u8, 300u16, 0u16, 0u16, 0u16), "unsupported"),
