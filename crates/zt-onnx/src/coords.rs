@@ -68,10 +68,11 @@ impl Unravelled {
             let value = i64::from_le_bytes(*index);
             let row = u64::try_from(value)
                 .ok()
-                .and_then(|value| value.checked_div(stride));
-            let row = row.filter(|row| *row < limit);
-            let row = row.ok_or_else(|| Error::from(Violation::Index { value }))?;
-            *index = row.checked_rem(size).unwrap_or(0).to_le_bytes();
+                .and_then(|value| value.checked_div(stride))
+                .filter(|row| *row < limit);
+            let coordinate = row.and_then(|row| row.checked_rem(size));
+            let coordinate = coordinate.ok_or_else(|| Error::from(Violation::Index { value }))?;
+            *index = coordinate.to_le_bytes();
         }
         Ok(bytes)
     }
@@ -88,8 +89,8 @@ impl Source for Unravelled {
         if end > self.byte_len() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let mut number = offset.checked_div(WIDTH).unwrap_or(0);
-        let mut skip = usize::try_from(offset.checked_rem(WIDTH).unwrap_or(0)).unwrap_or(0);
+        let mut number = offset / WIDTH;
+        let mut skip = usize::try_from(offset % WIDTH).unwrap_or(0);
         let mut out = buf;
         while !out.is_empty() {
             let axis = number.checked_div(self.count).unwrap_or(0);

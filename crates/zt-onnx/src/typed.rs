@@ -53,7 +53,7 @@ impl Runs {
         let offset = field.span.offset();
         let run = if field.wire == self.values.wire() {
             Run {
-                span: Span::between(field.tag, field.span.end()).unwrap_or(field.span),
+                span: Span::between(field.tag, field.span.end()).ok_or(Violation::Ends)?,
                 tag: offset.saturating_sub(field.tag),
             }
         } else {
@@ -171,11 +171,10 @@ impl Typed {
     /// The nearest kept place at or before the value `number`, and the number of the value there.
     fn nearest(&self, number: u64) -> (Place, u64) {
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let steps = number.checked_div(STEP).unwrap_or(0);
-        let known = steps.min(places.steps.len() as u64);
-        let step = usize::try_from(known).unwrap_or(0).checked_sub(1);
-        let nearest = match step.and_then(|step| places.steps.get(step)) {
-            Some(place) => (*place, known.saturating_mul(STEP)),
+        let passed = usize::try_from(number / STEP).unwrap_or(usize::MAX);
+        let steps = places.steps.get(..passed).unwrap_or(&places.steps);
+        let nearest = match steps.last() {
+            Some(place) => (*place, STEP.saturating_mul(steps.len() as u64)),
             None => (Place::default(), 0),
         };
         match places.last {

@@ -84,7 +84,7 @@ impl<'j> Job<'j> {
         })
     }
 
-    /// Leaves out an object that is at fault in its input.
+    /// Leaves out a damaged object.
     ///
     /// # Errors
     ///

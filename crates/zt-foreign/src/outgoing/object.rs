@@ -35,7 +35,7 @@ pub enum Treatment {
 }
 
 impl<'i> Outgoing<'i> {
-    /// The object as it is; a dense one is cast to `dtype` if its values are floating-point.
+    /// The object without changes; a dense one is cast to `dtype` if its values are floating-point.
     pub fn new(incoming: &Incoming<'i>, dtype: Option<DType>) -> Self {
         let mut this = Outgoing {
             tensor: incoming.tensor,

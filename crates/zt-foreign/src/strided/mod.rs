@@ -119,9 +119,10 @@ impl Strided {
             for piece in inner.pieces(window.at_once(place.from, &inner)) {
                 let from = place.from.saturating_add(piece.from);
                 let to = place.to.saturating_add(piece.to);
-                let source = window.bytes(piece.step.span(from, self.view.run))?;
+                let span = piece.step.span(from, self.view.run);
+                let source = window.bytes(span.ok_or(io::ErrorKind::UnexpectedEof)?)?;
                 let target = usize::try_from(to).ok().and_then(|to| bytes.get_mut(to..));
-                let target = target.unwrap_or_default();
+                let target = target.ok_or(io::ErrorKind::UnexpectedEof)?;
                 scatter(source, target, &piece.step, self.view.run);
             }
             if !place.advance() {
@@ -416,9 +417,9 @@ mod tests {
             (apart(2), GIB / 4, true),
             (apart(12), GIB / 4, false),
             (swapped, 2 * GIB, true),
-            // One pass, of however many bytes.
+            // One pass.
             (View::new(0, 4, &[1000], &[5 << 20]).unwrap(), 8 * GIB, true),
-            // Columns that overlap, of which each is fetched at once.
+            // Columns that overlap, each read at once.
             (
                 View::new(0, 4, &[1 << 16, 100], &[24, 16]).unwrap(),
                 2 * GIB,

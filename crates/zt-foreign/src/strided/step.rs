@@ -37,10 +37,10 @@ impl Step {
         })
     }
 
-    /// The span of all elements in the base, from `offset` on.
-    pub(super) fn span(&self, offset: u64, run: u64) -> Span {
-        let reach = self.from.saturating_mul(self.count.saturating_sub(1));
-        Span::new(offset, reach.saturating_add(run)).unwrap_or_default()
+    /// The span of all elements in the base, from `offset` on. It exists for every step of a view.
+    pub(super) fn span(&self, offset: u64, run: u64) -> Option<Span> {
+        let reach = self.from.checked_mul(self.count.checked_sub(1)?)?;
+        Span::new(offset, reach.checked_add(run)?)
     }
 }
 

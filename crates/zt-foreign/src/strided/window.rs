@@ -29,7 +29,7 @@ impl<'s> Window<'s> {
     pub(super) fn new(base: &'s dyn Source, steps: &[Step], run: u64) -> Self {
         let inner = steps.last().unwrap_or(&Step::ONE);
         let next = steps.len().checked_sub(2).and_then(|at| steps.get(at));
-        let reach = inner.span(0, run).byte_len();
+        let reach = inner.span(0, run).map_or(u64::MAX, Span::byte_len);
         let gap = next.map_or(u64::MAX, |next| next.from.saturating_sub(reach));
         let is_near = gap <= GAP && is_near(inner, run);
         let reads_on = is_near || base.is_sequential();
@@ -45,7 +45,8 @@ impl<'s> Window<'s> {
     /// How many elements of the innermost step are read together from `offset` on: all of them if
     /// they are resident, else as many as a window holds.
     pub(super) fn at_once(&self, offset: u64, inner: &Step) -> u64 {
-        match self.base.slice(inner.span(offset, self.run)) {
+        let span = inner.span(offset, self.run);
+        match span.and_then(|span| self.base.slice(span)) {
             Some(_) => inner.count,
             None => at_once(inner, self.run),
         }
