@@ -14,8 +14,7 @@ use crate::layout::{Chunking, Index};
 use crate::store::Store;
 use crate::violation::Violation;
 
-/// A chunk without an entry in an index counts as so many bytes that are read, the bytes of an
-/// address, if it has as many.
+/// A chunk without an entry in an index is charged the bytes of an address, if it has as many.
 const IMPLICIT: u64 = 8;
 
 /// A chunk that was written.

@@ -23,8 +23,8 @@
 //! compared with the file before memory is reserved; the bytes of structures that are read are
 //! limited to a few lengths of the file ([`store`]); and so are values without bytes in the file.
 //!
-//! The best reader on crates.io lists a group as a whole or not at all, drops links that it cannot
-//! follow, and allocates the declared length of a chunk. Hence a reader of our own.
+//! This reader is our own. The best one on crates.io lists a group as a whole or not at all. It drops
+//! links that it cannot follow, and allocates the declared length of a chunk.
 //!
 //! Reference: the HDF5 File Format Specification, version 4.0, here "Spec", and the library HDF5 2.0.
 #![forbid(unsafe_code)]

@@ -269,8 +269,8 @@ impl<'s> Tree<'s> {
         Ok((object, source))
     }
 
-    /// The names of an enumeration. If datasets share it, all but the first have the first one's name
-    /// in its place, because a small file could cause any number of copies.
+    /// The names of an enumeration. If datasets share it, only the first has them, and the others have
+    /// the first one's name. Otherwise a small file could cause any number of copies.
     fn names(&mut self, path: &str, names: &Arc<Attributes>, is_shared: bool) -> Result<Value> {
         if is_shared {
             if let Some(first) = self.named.get(&Arc::as_ptr(names)) {

@@ -14,8 +14,8 @@
 //! are read; external data are ranges of other files.
 //!
 //! A location of external data is a path below the folder of the model. A link is followed if its
-//! target is in that folder, or beside the target of a model that is a link itself, as in a cache of
-//! downloads. No other file is ever opened.
+//! target is in that folder. If the model itself is a link, as in a cache of downloads, the target may
+//! also be in the folder of the model's target. No other file is ever opened.
 //!
 //! Reference: `onnx.proto`, of ONNX 1.23 (IR version 14).
 #![forbid(unsafe_code)]

@@ -1,8 +1,8 @@
 //! A `ModelProto`: all of its tensors and its metadata.
 //!
-//! Weights are the initializers of the graph. Other tensors are in the attributes of nodes (the
-//! value of a `Constant`), in nested graphs (the branches of an `If`), in functions and in training
-//! information. A tensor without a name of its own gets one from its place.
+//! Weights are the initializers of the graph. Other tensors are in attributes of nodes (`Constant`),
+//! in nested graphs (the branches of an `If`), in functions and in training information. A tensor
+//! without a name of its own gets one from its place.
 
 use zt::{Attributes, Error, Limits, Result, Span};
 

@@ -1,8 +1,8 @@
 //! A deflated member as a source, which inflates the bytes that are read and keeps none.
 //!
 //! Deflate has no index: every byte depends on the bytes before it. A read that continues the last
-//! one goes on from there. For other reads, copies of the decoder's state are kept at intervals, so
-//! that a jump back, as for a view in another order, inflates only part of the member again.
+//! one goes on from there. For other reads, such as of a view in another order, copies of the
+//! decoder's state are kept at intervals. Then a jump back inflates only part of the member again.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
