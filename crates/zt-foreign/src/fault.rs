@@ -145,7 +145,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The fault that an error stands for; `None` for an error of another crate.
+    /// The fault of an error; `None` for an error of another crate.
     #[must_use]
     pub fn of(error: &zt::Error) -> Option<&Fault> {
         error.inner()?.downcast_ref()

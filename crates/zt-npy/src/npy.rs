@@ -5,7 +5,7 @@
 //! +----------+-------+--------------+--------------+------------------------------------------+
 //! | \x93     | major | length of    | header: a    | elements, row-major or, with             |
 //! | "NUMPY"  | minor | header: u16  | dict of      | fortran_order, column-major; in the byte |
-//! |          |       | or (2.0) u32 | Python, text | order that descr says                    |
+//! |          |       | or (2.0) u32 | Python, text | order of descr                           |
 //! +----------+-------+--------------+--------------+------------------------------------------+
 //! ```
 //!

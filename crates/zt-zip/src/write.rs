@@ -182,7 +182,7 @@ impl<W: Write> MemberWriter<'_, '_, W> {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::UnexpectedEof`] for fewer bytes than [`ArchiveWriter::begin`] was told;
+    /// [`io::ErrorKind::UnexpectedEof`] for fewer bytes than declared in [`ArchiveWriter::begin`];
     /// errors of the sink.
     pub fn finish(self) -> io::Result<()> {
         let crc = self.crc.finalize();

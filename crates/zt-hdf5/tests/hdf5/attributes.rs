@@ -287,11 +287,11 @@ fn names_that_are_not_utf_8_get_a_warning() {
         messages
     });
     assert_eq!(file.tensor("x").unwrap().attributes().len(), 10);
-    let told = file.warnings();
-    assert!(told.iter().all(|it| it.code == "name"), "{told:?}");
-    assert_eq!(told.len(), 9);
-    assert!(told[0].message.contains("\"\\x80\""), "{told:?}");
-    assert!(told[8].message.starts_with("2 more "), "{told:?}");
+    let found = file.warnings();
+    assert!(found.iter().all(|it| it.code == "name"), "{found:?}");
+    assert_eq!(found.len(), 9);
+    assert!(found[0].message.contains("\"\\x80\""), "{found:?}");
+    assert!(found[8].message.starts_with("2 more "), "{found:?}");
 }
 
 #[test]
@@ -320,10 +320,10 @@ fn only_the_first_of_many_warnings_are_listed() {
     assert_eq!(attributes.get("a"), Some(&Value::Unsigned(1)));
     for code in ["attribute", "attribute-conflict"] {
         let warnings = file.warnings().into_iter();
-        let told: Vec<_> = warnings.filter(|warning| warning.code == code).collect();
-        assert_eq!(told.len(), 9, "{code}");
-        assert!(told[8].message.starts_with("22 more "), "{:?}", told[8]);
-        assert!(told.iter().all(|it| it.object.as_deref() == Some("x")));
+        let found: Vec<_> = warnings.filter(|warning| warning.code == code).collect();
+        assert_eq!(found.len(), 9, "{code}");
+        assert!(found[8].message.starts_with("22 more "), "{:?}", found[8]);
+        assert!(found.iter().all(|it| it.object.as_deref() == Some("x")));
     }
 }
 
@@ -335,9 +335,9 @@ fn a_count_of_warnings_names_the_group() {
         messages.extend(vec![message(ATTRIBUTE, []); 9]);
         messages
     });
-    let told = file.warnings();
-    assert_eq!(told.len(), 9);
-    let rest = &told[8].message;
+    let found = file.warnings();
+    assert_eq!(found.len(), 9);
+    let rest = &found[8].message;
     assert!(
         rest.starts_with("1 more ") && rest.contains("\"x\""),
         "{rest}"

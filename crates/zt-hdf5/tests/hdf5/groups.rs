@@ -54,11 +54,11 @@ fn names_that_are_not_utf_8_get_a_warning() {
     let file = opened(draft.finish(&[named(b"d\xE9", dataset), named(b"g\xE9", group)])).unwrap();
     assert_eq!(value(&file, "d\\xE9"), 7);
     assert_eq!(value(&file, "g\\xE9/t"), 7);
-    let told = file.warnings();
-    assert_eq!(told.len(), 2);
+    let warnings = file.warnings();
+    assert_eq!(warnings.len(), 2);
     for (warning, name, object) in [
-        (&told[0], "d\\xE9", Some("d\\xE9")),
-        (&told[1], "g\\xE9", None),
+        (&warnings[0], "d\\xE9", Some("d\\xE9")),
+        (&warnings[1], "g\\xE9", None),
     ] {
         assert_eq!((warning.code, warning.object.as_deref()), ("name", object));
         let name = format!("\"{name}\"");
