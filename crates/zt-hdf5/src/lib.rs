@@ -10,18 +10,18 @@
 //!
 //! Every dataset is an object with the name of its path, without the leading slash. If several links
 //! lead to it, it is listed under each. Contiguous and compact values are ranges of the file, in
-//! either byte order; chunks are decoded when they are read ([`chunked`]). The names of an
+//! either byte order; chunks are decoded when they are read (`chunked`). The names of an
 //! enumeration are the attribute `hdf5.enum`. These are listed with a fault:
 //!
 //! * elements that are no numbers: strings, records, references, null dataspaces
 //! * data in another place: external files, virtual datasets, links to other files
 //! * chunks with an unsupported filter
 //!
-//! An archive of Keras is opened as the file of weights in it ([`keras`]).
+//! An archive of Keras is opened as the file of weights in it (`keras`).
 //!
 //! Structures refer to each other by address, in hostile files again and again. So a length is
 //! compared with the file before memory is reserved; the bytes of structures that are read are
-//! limited to a few lengths of the file ([`store`]); and so are values without bytes in the file.
+//! limited to a few lengths of the file (`store`); and so are values without bytes in the file.
 //!
 //! This reader is our own. The best one on crates.io lists a group as a whole or not at all. It drops
 //! links that it cannot follow, and allocates the declared length of a chunk.
