@@ -221,11 +221,3 @@ impl Stream<'_, '_> {
         }
     }
 }
-
-/// Reports bytes as done.
-pub(super) fn report(progress: Option<Progress<'_>>, byte_len: u64) -> Result<()> {
-    match progress.map(|progress| progress(byte_len)) {
-        Some(std::ops::ControlFlow::Break(())) => Err(Fault::Interrupted.into()),
-        _ => Ok(()),
-    }
-}
