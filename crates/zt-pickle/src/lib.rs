@@ -68,5 +68,5 @@ mod repeat;
 pub use fault::{PickleError, PickleFault};
 pub use global::{Collection, Global, Makes};
 pub use heap::{Heap, Made, Node, NodeId, Value};
-pub use machine::{Find, Pickle, load};
+pub use machine::{Pickle, load};
 pub use number::pieces;

@@ -27,21 +27,22 @@ pub struct Pickle<'p, G> {
     pub byte_len: usize,
 }
 
-/// Looks up a global by its module, its name and the byte of the pickle where it is named; `None`
-/// if the caller does not accept it.
-pub type Find<G> = fn(&str, &str, u32) -> Option<G>;
-
-/// Reads the pickle at the beginning of `bytes`, of any protocol from 0 to 5. Texts and bytes are
-/// borrowed from it; time and memory grow with its length.
+/// Reads the pickle at the beginning of `bytes`. Texts and bytes are borrowed from it.
+///
+/// `find` takes the module and the name of a global, and the byte of the pickle where it is named.
+/// It returns `None` for a global that the caller does not accept.
 ///
 /// # Errors
 ///
-/// The first instruction that is invalid, truncated or not needed for data; an object that is made
-/// by a global which `find` does not accept; a limit of [the crate](crate#limits).
-pub fn load<G: Global>(bytes: &[u8], find: Find<G>) -> Result<Pickle<'_, G>, PickleError> {
+/// The first instruction that is invalid, truncated or unsupported; an object of a global that
+/// `find` does not accept; a [limit](crate#limits).
+pub fn load<G: Global>(
+    bytes: &[u8],
+    find: impl Fn(&str, &str, u32) -> Option<G>,
+) -> Result<Pickle<'_, G>, PickleError> {
     let mut machine = Machine {
         cursor: Cursor::new(bytes),
-        find,
+        find: &find,
         heap: Heap::new(),
         stack: Vec::new(),
         marks: Vec::new(),
@@ -80,9 +81,9 @@ pub fn load<G: Global>(bytes: &[u8], find: Find<G>) -> Result<Pickle<'_, G>, Pic
     }
 }
 
-pub(super) struct Machine<'p, G> {
+pub(super) struct Machine<'f, 'p, G> {
     pub(super) cursor: Cursor<'p>,
-    pub(super) find: Find<G>,
+    pub(super) find: &'f dyn Fn(&str, &str, u32) -> Option<G>,
     pub(super) heap: Heap<'p, G>,
     stack: Vec<Value<G>>,
     /// How long the stack was at each mark that is on it.
@@ -105,7 +106,7 @@ pub(super) struct Machine<'p, G> {
 
 pub(super) type Done<T = ()> = Result<T, PickleFault>;
 
-impl<'p, G: Global> Machine<'p, G> {
+impl<'p, G: Global> Machine<'_, 'p, G> {
     /// Carries out one instruction; the root where it was the last.
     fn step(&mut self) -> Done<Option<Value<G>>> {
         self.steps = self.steps.saturating_add(1);

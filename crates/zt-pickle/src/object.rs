@@ -7,7 +7,7 @@ use crate::global::{Collection, Global, Makes};
 use crate::heap::{Made, Node, Value};
 use crate::machine::{Done, Machine};
 
-impl<'p, G: Global> Machine<'p, G> {
+impl<'p, G: Global> Machine<'_, 'p, G> {
     /// What is not on the list is only a name, which a dict may have for a key: a class of
     /// callbacks, the class of a tensor. Nothing is made by it.
     pub(super) fn global(&mut self, code: u8) -> Done {

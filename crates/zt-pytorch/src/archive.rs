@@ -127,6 +127,9 @@ fn other_layout(member: &Member) -> Option<&'static str> {
     }
 }
 
+/// Looks up a global: TorchScript has its own.
+type Find = fn(&str, &str, u32) -> Option<Global>;
+
 /// A pickle and its record.
 struct Record {
     name: &'static str,
@@ -135,7 +138,7 @@ struct Record {
 }
 
 impl Record {
-    fn load(&self, find: pickle::Find) -> Result<Pickle<'_>> {
+    fn load(&self, find: Find) -> Result<Pickle<'_>> {
         pickle::load(&self.bytes, find).map_err(|error| {
             // Where the pickle is stored as it is, its bytes have a place in the file.
             let at = self.content.span.offset().saturating_add(error.at as u64);

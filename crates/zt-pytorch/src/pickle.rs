@@ -4,7 +4,6 @@ pub(crate) use zt_pickle::{PickleError, PickleFault, load, pieces};
 
 use crate::global::Global;
 
-pub(crate) type Find = zt_pickle::Find<Global>;
 pub(crate) type Heap<'p> = zt_pickle::Heap<'p, Global>;
 pub(crate) type Made = zt_pickle::Made<Global>;
 pub(crate) type Node<'p> = zt_pickle::Node<'p, Global>;
