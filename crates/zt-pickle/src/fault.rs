@@ -39,8 +39,6 @@ pub enum PickleFault {
         module: String,
         /// The name, cut to 120 characters.
         name: String,
-        /// The byte of the pickle where it is named.
-        at: usize,
     },
     /// A call of a value that is not a global.
     Call {
@@ -120,7 +118,7 @@ impl fmt::Display for PickleFault {
                 let code = [*code];
                 write!(f, "unsupported instruction '{}'", code.escape_ascii())
             }
-            PickleFault::Global { module, name, .. } => write!(
+            PickleFault::Global { module, name } => write!(
                 f,
                 "an object of the global {}.{}, which is not a known type of data; nothing was run",
                 module.escape_debug(),

@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 
+use crate::{Heap, Value};
+
 /// A global that the caller accepts: a class or a function of Python, as the caller's own type.
 ///
 /// The machine never calls it. It only asks what a call would make.
@@ -24,6 +26,11 @@ pub trait Global: Debug + Copy + Eq + Hash {
     /// Whether `REDUCE` may call it with an argument that is not in a tuple, as libtorch does.
     fn takes_bare_argument(self) -> bool {
         false
+    }
+
+    /// The class that a persistent id names, for the error of a call of it.
+    fn class_of(_heap: &Heap<'_, Self>, _id: Value<Self>) -> Option<Value<Self>> {
+        None
     }
 }
 

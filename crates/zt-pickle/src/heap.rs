@@ -181,7 +181,7 @@ impl<'p, G: Global> Heap<'p, G> {
                 Some(Node::Dict(_)) => "a dict",
                 Some(Node::Made(_)) => "an object",
                 Some(Node::Named { .. }) => "a class",
-                Some(Node::Persistent(_)) => "a storage",
+                Some(Node::Persistent(_)) => "an object outside the pickle",
                 None => "nothing",
             },
         }

@@ -54,30 +54,16 @@ pub fn load<G: Global>(
         at: 0,
         byte_len: bytes.len() as u64,
     };
-    loop {
-        let at = machine.cursor.at();
-        machine.at = at;
-        match machine.step() {
-            Ok(None) => {}
-            Ok(Some(root)) => {
-                let byte_len = machine.cursor.at();
-                let mut heap = machine.heap;
-                repeat::drop_replaced(&mut heap, byte_len as u64)
-                    .map_err(|fault| PickleError { at, fault })?;
-                return Ok(Pickle {
-                    heap,
-                    root,
-                    byte_len,
-                });
-            }
-            Err(fault) => {
-                let at = match fault {
-                    PickleFault::Global { at, .. } => at,
-                    _ => at,
-                };
-                return Err(PickleError { at, fault });
-            }
-        }
+    match machine.run() {
+        Ok(root) => Ok(Pickle {
+            root,
+            byte_len: machine.cursor.at(),
+            heap: machine.heap,
+        }),
+        Err(fault) => Err(PickleError {
+            at: machine.at,
+            fault,
+        }),
     }
 }
 
@@ -98,7 +84,7 @@ pub(super) struct Machine<'f, 'p, G> {
     /// Values that may still be copied. Every value of a pickle takes a byte of it, and Python
     /// makes every collection once.
     pub(super) copies: usize,
-    /// Where the instruction begins.
+    /// Where the instruction begins; in a fault, where the refused global is named.
     pub(super) at: usize,
     /// Bytes of the pickle, and what may follow it.
     pub(super) byte_len: u64,
@@ -107,6 +93,17 @@ pub(super) struct Machine<'f, 'p, G> {
 pub(super) type Done<T = ()> = Result<T, PickleFault>;
 
 impl<'p, G: Global> Machine<'_, 'p, G> {
+    /// Carries out every instruction, and returns the root.
+    fn run(&mut self) -> Done<Value<G>> {
+        loop {
+            self.at = self.cursor.at();
+            if let Some(root) = self.step()? {
+                repeat::drop_replaced(&mut self.heap, self.cursor.at() as u64)?;
+                return Ok(root);
+            }
+        }
+    }
+
     /// Carries out one instruction; the root where it was the last.
     fn step(&mut self) -> Done<Option<Value<G>>> {
         self.steps = self.steps.saturating_add(1);
@@ -114,8 +111,9 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         match code {
             b'.' => {
                 let root = self.pop()?;
-                // A file that is nothing but a name holds no data.
-                return self.named(root).map_or(Ok(Some(root)), Err);
+                // A name alone is no data.
+                self.refuse_named(root)?;
+                return Ok(Some(root));
             }
             0x80 => match self.cursor.u8()? {
                 0..=5 => Ok(()),

@@ -21,7 +21,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             if code == b'i' {
                 // INST makes objects of Python 2's classes. None of those holds data.
                 self.find_global(module, name)
-                    .ok_or_else(|| self.unknown(module, name, self.at))?;
+                    .ok_or_else(|| unaccepted(module, name))?;
                 return Err(PickleFault::Instruction { code });
             }
             if let Some(global) = self.find_global(module, name) {
@@ -52,30 +52,19 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         (self.find)(module, name, self.at_u32())
     }
 
-    /// The fault of what is only a name, where it has to be more.
-    pub(super) fn named(&self, value: Value<G>) -> Option<PickleFault> {
-        let value = match self.heap.node(value)? {
-            // How the older streams name the class of a module: with its source.
-            Node::Persistent(id) => match self.heap.tuple(*id)? {
-                [kind, class, ..] if self.heap.text(*kind) == Some("module") => *class,
-                _ => return None,
-            },
+    /// Refuses a global that the caller does not accept, with the byte where it is named.
+    pub(super) fn refuse_named(&mut self, value: Value<G>) -> Done {
+        let value = match self.heap.node(value) {
+            Some(Node::Persistent(id)) => G::class_of(&self.heap, *id).unwrap_or(value),
             _ => value,
         };
         let Some(Node::Named { module, name, at }) = self.heap.node(value) else {
-            return None;
+            return Ok(());
         };
         let text = |value| self.heap.text(value).unwrap_or_default();
-        let at = usize::try_from(*at).unwrap_or(usize::MAX);
-        Some(self.unknown(text(*module), text(*name), at))
-    }
-
-    fn unknown(&self, module: &str, name: &str, at: usize) -> PickleFault {
-        PickleFault::Global {
-            module: abridged(module),
-            name: abridged(name),
-            at,
-        }
+        let fault = unaccepted(text(*module), text(*name));
+        self.at = *at as usize;
+        Err(fault)
     }
 
     /// REDUCE, NEWOBJ and BUILD.
@@ -88,11 +77,12 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         let maker = match self.pop()? {
             Value::Global(maker) => maker,
             other => {
+                self.refuse_named(other)?;
                 let found = self.heap.describe(other);
-                return Err(self.named(other).unwrap_or(match code {
+                return Err(match code {
                     b'R' => PickleFault::Call { found },
                     _ => PickleFault::Class { found },
-                }));
+                });
             }
         };
         let arguments = match self.heap.tuple(arguments) {
@@ -204,7 +194,9 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
     }
 }
 
-/// Names in messages: those of a hostile pickle can be long.
-fn abridged(name: &str) -> String {
-    name.chars().take(120).collect()
+/// The fault of an object of a global that the caller does not accept.
+fn unaccepted(module: &str, name: &str) -> PickleFault {
+    // Names in a hostile pickle can be long.
+    let [module, name] = [module, name].map(|name| name.chars().take(120).collect());
+    PickleFault::Global { module, name }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use zt_pickle::{Collection, Makes};
+use zt_pickle::{Collection, Heap, Makes, Value};
 
 use crate::element::{BYTES, ElementType};
 
@@ -342,6 +342,14 @@ impl zt_pickle::Global for Global {
     // How libtorch writes an Enum: its class, and its value without a tuple around it.
     fn takes_bare_argument(self) -> bool {
         self == Global::Script
+    }
+
+    // Older streams name the class of a module together with its source.
+    fn class_of(heap: &Heap<'_, Self>, id: Value<Self>) -> Option<Value<Self>> {
+        match heap.tuple(id)? {
+            [kind, class, ..] if heap.text(*kind) == Some("module") => Some(*class),
+            _ => None,
+        }
     }
 }
 

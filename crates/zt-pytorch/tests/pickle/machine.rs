@@ -206,7 +206,10 @@ fn an_error_names_the_value_that_is_called() {
         (b"(\x91", "a set"),
         (b"}", "a dict"),
         (b"ctorch\nSize\n(]tR", "an object"),
-        (b"(X\x07\0\0\0storagectorch\nFloatStorage\ntQ", "a storage"),
+        (
+            b"(X\x07\0\0\0storagectorch\nFloatStorage\ntQ",
+            "outside the pickle",
+        ),
     ] {
         for end in [&b")R"[..], b")\x81"] {
             let code = [value, end].concat();
