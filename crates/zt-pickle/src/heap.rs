@@ -3,6 +3,11 @@
 use std::borrow::Cow;
 
 use crate::Global;
+use crate::fault::PickleFault;
+use crate::machine::reserve;
+
+/// Values that may lie on the heap: some ten of every tensor.
+const NODES: u32 = 1 << 24;
 
 /// A value: a small one itself, any other as its place on the [`Heap`]. A value that is referred to
 /// twice exists once.
@@ -85,25 +90,21 @@ impl<'p, G: Global> Heap<'p, G> {
         Heap { nodes: Vec::new() }
     }
 
-    /// `None` if the heap is full.
-    pub(super) fn add(&mut self, node: Node<'p, G>) -> Option<Value<G>> {
-        let id = u32::try_from(self.nodes.len()).ok()?;
+    pub(super) fn add(&mut self, node: Node<'p, G>) -> Result<Value<G>, PickleFault> {
+        let id = u32::try_from(self.nodes.len()).ok();
+        let id = id.filter(|id| *id < NODES).ok_or(PickleFault::Limit {
+            what: "values on the heap",
+            limit: NODES.into(),
+        })?;
+        reserve(&mut self.nodes, 1)?;
         self.nodes.push(node);
-        Some(Value::Node(NodeId(id)))
-    }
-
-    pub(super) const fn nodes_mut(&mut self) -> &mut Vec<Node<'p, G>> {
-        &mut self.nodes
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.nodes.len()
+        Ok(Value::Node(NodeId(id)))
     }
 
     /// Every value of the heap, in order.
     pub(super) fn values(&self) -> impl Iterator<Item = Value<G>> + use<G> {
-        let len = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
-        (0..len).map(|id| Value::Node(NodeId(id)))
+        let ids = (0..).take(self.nodes.len());
+        ids.map(|id| Value::Node(NodeId(id)))
     }
 
     /// The value on the heap; `None` for a small value.
@@ -123,11 +124,9 @@ impl<'p, G: Global> Heap<'p, G> {
 
     /// All [`Node::Persistent`], in the order of the pickle.
     pub fn persistent(&self) -> impl Iterator<Item = Value<G>> {
-        let nodes = (0..).zip(&self.nodes);
-        nodes.filter_map(|(id, node)| match node {
-            Node::Persistent(_) => Some(Value::Node(NodeId(id))),
-            _ => None,
-        })
+        let is_persistent =
+            |value: &Value<G>| matches!(self.node(*value), Some(Node::Persistent(_)));
+        self.values().filter(is_persistent)
     }
 
     /// The text, if the value is one.

@@ -13,9 +13,6 @@ use crate::repeat;
 /// some six million. At 16 bytes each they take at most 1 GiB, if a pickle has them.
 const VALUES: u64 = 1 << 26;
 
-/// Values that may lie on the heap: some ten of every tensor.
-const NODES: usize = 1 << 24;
-
 /// A pickle that has been read.
 #[derive(Debug)]
 pub struct Pickle<'p, G> {
@@ -49,7 +46,7 @@ pub fn load<G: Global>(
         memo: Vec::new(),
         memoized: 0,
         steps: 0,
-        values: 0,
+        values: VALUES,
         copies: bytes.len(),
         at: 0,
         byte_len: bytes.len() as u64,
@@ -79,7 +76,7 @@ pub(super) struct Machine<'f, 'p, G> {
     memoized: usize,
     /// Instructions up to here.
     steps: usize,
-    /// Values up to here: see [`VALUES`].
+    /// How many of the [`VALUES`] are left.
     values: u64,
     /// Values that may still be copied. Every value of a pickle takes a byte of it, and Python
     /// makes every collection once.
@@ -125,7 +122,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
                 self.cursor.expect(len)
             }
             b'(' => {
-                self.spend(1)?;
+                self.spend()?;
                 reserve(&mut self.marks, 1)?;
                 self.marks.push(self.stack.len());
                 Ok(())
@@ -226,7 +223,9 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         let items = match code {
             b')' => Vec::new(),
             b't' => self.pop_marked()?,
-            _ => self.pop_last(usize::from(code).saturating_sub(0x84))?,
+            0x85 => self.pop_last(1)?,
+            0x86 => self.pop_last(2)?,
+            _ => self.pop_last(3)?,
         };
         self.push_node(Node::Tuple(items))
     }
@@ -323,12 +322,12 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         let place = place
             .filter(|place| *place <= self.steps)
             .ok_or(PickleFault::Limit {
-                what: "memos, of as many as there are instructions",
+                what: "memos (one for each instruction before)",
                 limit: self.steps as u64,
             })?;
         let top = self.top()?;
         // Each is as large as a value.
-        self.spend(1)?;
+        self.spend()?;
         if let Some(missing) = place.saturating_add(1).checked_sub(self.memo.len()) {
             reserve(&mut self.memo, missing)?;
             self.memo.resize(place.saturating_add(1), None);
@@ -361,34 +360,24 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
     }
 
     pub(super) fn push_node(&mut self, node: Node<'p, G>) -> Done {
-        let limit = PickleFault::Limit {
-            what: "values of several parts",
-            limit: NODES as u64,
-        };
-        if self.heap.len() >= NODES {
-            return Err(limit);
-        }
-        reserve(self.heap.nodes_mut(), 1)?;
-        let value = self.heap.add(node).ok_or(limit)?;
+        let value = self.heap.add(node)?;
         self.push(value)
     }
 
     pub(super) fn push(&mut self, value: Value<G>) -> Done {
-        self.spend(1)?;
+        self.spend()?;
         reserve(&mut self.stack, 1)?;
         self.stack.push(value);
         Ok(())
     }
 
-    fn spend(&mut self, values: u64) -> Done {
-        self.values = self.values.saturating_add(values);
-        if self.values > VALUES {
-            let what = "values";
-            return Err(PickleFault::Limit {
-                what,
-                limit: VALUES,
-            });
-        }
+    /// Takes one of the [`VALUES`].
+    fn spend(&mut self) -> Done {
+        let left = self.values.checked_sub(1);
+        self.values = left.ok_or(PickleFault::Limit {
+            what: "values",
+            limit: VALUES,
+        })?;
         Ok(())
     }
 
@@ -434,7 +423,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
 }
 
 /// Makes room for more, which grows as those of [`Vec`] do.
-fn reserve<T>(items: &mut Vec<T>, more: usize) -> Done {
+pub(super) fn reserve<T>(items: &mut Vec<T>, more: usize) -> Done {
     let byte_len = items
         .len()
         .saturating_add(more)

@@ -96,10 +96,9 @@ pub fn pieces(bytes: &[u8]) -> impl Iterator<Item = Result<(&str, Option<u16>), 
         // Six bits of each, above the four of the first byte.
         let half = 0xD000 | u16::from(high & 0x3F).wrapping_shl(6) | u16::from(low & 0x3F);
         rest = behind;
-        Some(Ok((
-            std::str::from_utf8(text).unwrap_or_default(),
-            Some(half),
-        )))
+        #[expect(clippy::expect_used, reason = "`valid_up_to` ends it")]
+        let text = std::str::from_utf8(text).expect("valid up to here");
+        Some(Ok((text, Some(half))))
     })
 }
 

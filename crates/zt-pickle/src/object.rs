@@ -11,6 +11,10 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
     /// What is not on the list is only a name, which a dict may have for a key: a class of
     /// callbacks, the class of a tensor. Nothing is made by it.
     pub(super) fn global(&mut self, code: u8) -> Done {
+        let at = u32::try_from(self.at).map_err(|_| PickleFault::Limit {
+            what: "bytes before the name of a global",
+            limit: u32::MAX.into(),
+        })?;
         let (module, name) = if code == 0x93 {
             match self.pop_last(2)?.as_slice() {
                 [module, name] => (*module, *name),
@@ -20,11 +24,10 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             let (module, name) = (self.cursor.text_line()?, self.cursor.text_line()?);
             if code == b'i' {
                 // INST makes objects of Python 2's classes. None of those holds data.
-                self.find_global(module, name)
-                    .ok_or_else(|| unaccepted(module, name))?;
+                (self.find)(module, name, at).ok_or_else(|| unaccepted(module, name))?;
                 return Err(PickleFault::Instruction { code });
             }
-            if let Some(global) = self.find_global(module, name) {
+            if let Some(global) = (self.find)(module, name, at) {
                 return self.push(Value::Global(global));
             }
             self.push_node(Node::Text(Cow::Borrowed(module)))?;
@@ -36,20 +39,10 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         else {
             return Err(self.operand("the name of a global", module));
         };
-        if let Some(global) = self.find_global(module_name, own_name) {
+        if let Some(global) = (self.find)(module_name, own_name, at) {
             return self.push(Value::Global(global));
         }
-        let at = self.at_u32();
         self.push_node(Node::Named { module, name, at })
-    }
-
-    /// Where the instruction begins. Longer pickles are not met; there it is no place.
-    fn at_u32(&self) -> u32 {
-        u32::try_from(self.at).unwrap_or(u32::MAX)
-    }
-
-    fn find_global(&self, module: &str, name: &str) -> Option<G> {
-        (self.find)(module, name, self.at_u32())
     }
 
     /// Refuses a global that the caller does not accept, with the byte where it is named.
@@ -140,7 +133,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             _ => 0,
         };
         self.copies = self.copies.checked_sub(len).ok_or(PickleFault::Limit {
-            what: "copied values, of as many as the pickle has bytes",
+            what: "copied values (one for each byte of the pickle)",
             limit: self.byte_len,
         })?;
         match (self.heap.node(items), maker) {

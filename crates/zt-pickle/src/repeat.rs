@@ -99,7 +99,7 @@ impl Budget {
     fn spend(&mut self, byte_len: usize) -> Result<(), PickleFault> {
         let left = self.left.checked_sub(byte_len as u64);
         self.left = left.ok_or(PickleFault::Limit {
-            what: "bytes of keys that are compared",
+            what: "bytes of compared keys",
             limit: self.limit,
         })?;
         Ok(())
@@ -144,8 +144,8 @@ fn hash<G: Global>(
             bytes.hash(hasher);
         }
         Some(Node::Named { module, name, .. }) => {
-            for text in [module, name].map(|text| heap.text(*text).unwrap_or_default()) {
-                budget.spend(text.len())?;
+            for text in [module, name].map(|text| heap.text(*text)) {
+                budget.spend(text.map_or(0, str::len))?;
                 text.hash(hasher);
             }
         }
