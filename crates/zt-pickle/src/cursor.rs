@@ -22,7 +22,7 @@ impl<'p> Cursor<'p> {
     pub(super) fn take(&mut self, len: u64) -> Result<&'p [u8], PickleFault> {
         let rest = self.rest();
         let taken = usize::try_from(len).ok().and_then(|len| rest.get(..len));
-        let taken = taken.ok_or(PickleFault::Cut {
+        let taken = taken.ok_or(PickleFault::Truncated {
             needed: len,
             available: rest.len() as u64,
         })?;
@@ -61,7 +61,7 @@ impl<'p> Cursor<'p> {
         let Some(len) = rest.iter().position(|byte| *byte == b'\n') else {
             let available = rest.len() as u64;
             let needed = available.saturating_add(1);
-            return Err(PickleFault::Cut { needed, available });
+            return Err(PickleFault::Truncated { needed, available });
         };
         let line = self.take(len as u64)?;
         self.take(1)?;
@@ -79,7 +79,7 @@ impl<'p> Cursor<'p> {
         if len <= available {
             return Ok(());
         }
-        Err(PickleFault::Cut {
+        Err(PickleFault::Truncated {
             needed: len,
             available,
         })

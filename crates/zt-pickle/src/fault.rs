@@ -17,23 +17,23 @@ pub struct PickleError {
 #[non_exhaustive]
 pub enum PickleFault {
     /// The pickle ends within an instruction.
-    Cut {
-        /// Bytes that the instruction takes.
+    Truncated {
+        /// Bytes that the instruction needs.
         needed: u64,
-        /// Bytes that follow.
+        /// Bytes that are left.
         available: u64,
     },
-    /// An unknown protocol.
+    /// An unsupported protocol.
     Protocol {
         /// Its number.
         found: u8,
     },
-    /// A byte that is no instruction, or an instruction that no data needs.
+    /// An unknown or unsupported instruction.
     Instruction {
         /// The byte.
         code: u8,
     },
-    /// An object is made by a global that the caller does not accept.
+    /// An object of a global that the caller does not accept.
     Global {
         /// The module, cut to 120 characters.
         module: String,
@@ -45,7 +45,7 @@ pub enum PickleFault {
         /// Its type.
         found: &'static str,
     },
-    /// An object of a value that is not a class.
+    /// `NEWOBJ` of a value that is not a class.
     Class {
         /// Its type.
         found: &'static str,
@@ -59,9 +59,9 @@ pub enum PickleFault {
         /// Its index.
         index: u64,
     },
-    /// The instruction acts on a value of another type.
+    /// A value of the wrong type.
     Operand {
-        /// The type that it acts on.
+        /// The type that the instruction needs.
         expected: &'static str,
         /// The type of the value.
         found: &'static str,
@@ -78,7 +78,7 @@ pub enum PickleFault {
     },
     /// A text that is not UTF-8.
     NotUtf8,
-    /// An invalid number, or a negative length.
+    /// An invalid number, length or escape.
     Number,
     /// A limit is exceeded.
     Limit {
@@ -89,7 +89,7 @@ pub enum PickleFault {
     },
     /// The system refused memory.
     Allocation {
-        /// Bytes that were asked for.
+        /// Bytes that were requested.
         byte_len: u64,
     },
 }
@@ -104,48 +104,34 @@ impl fmt::Display for PickleError {
 
 impl fmt::Display for PickleFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use PickleFault as Fault;
         match self {
-            PickleFault::Cut { needed, available } => {
-                write!(
-                    f,
-                    "truncated: {needed} bytes are needed, {available} follow"
-                )
+            Fault::Truncated { needed, available } => {
+                write!(f, "truncated: {needed} bytes needed, {available} left")
             }
-            PickleFault::Protocol { found } => {
-                write!(f, "protocol {found} is unknown; 0 to 5 are supported")
+            Fault::Protocol { found } => {
+                write!(f, "protocol {found} is unsupported; 0 to 5 are supported")
             }
-            PickleFault::Instruction { code } => {
-                let code = [*code];
-                write!(f, "unsupported instruction '{}'", code.escape_ascii())
+            Fault::Instruction { code } => {
+                write!(f, "unsupported instruction '{}'", [*code].escape_ascii())
             }
-            PickleFault::Global { module, name } => write!(
-                f,
-                "an object of the global {}.{}, which is not a known type of data; nothing was run",
-                module.escape_debug(),
-                name.escape_debug()
-            ),
-            PickleFault::Call { found } => write!(f, "a call of {found}"),
-            PickleFault::Class { found } => write!(f, "an object of {found}, not of a class"),
-            PickleFault::StackEmpty => f.write_str("the stack holds too few values"),
-            PickleFault::NoMark => f.write_str("no mark is on the stack"),
-            PickleFault::NoMemo { index } => write!(f, "memo {index} was not stored"),
-            PickleFault::Operand { expected, found } => {
-                write!(f, "expected {expected}, found {found}")
+            Fault::Global { module, name } => {
+                let (module, name) = (module.escape_debug(), name.escape_debug());
+                write!(f, "unsupported global {module}.{name}; nothing was run")
             }
-            PickleFault::OddItems { count } => {
-                write!(f, "{count} items are not pairs of keys and values")
-            }
-            PickleFault::Unhashable { found } => write!(f, "{found} cannot be a key"),
-            PickleFault::NotUtf8 => f.write_str("a text is not UTF-8"),
-            PickleFault::Number => f.write_str("invalid number"),
-            PickleFault::Limit { what, limit } => {
-                write!(f, "more than the limit of {limit} {what}")
-            }
-            PickleFault::Allocation { byte_len } => {
-                write!(
-                    f,
-                    "the system refused {byte_len} bytes of memory for its values"
-                )
+            Fault::Call { found } => write!(f, "{found} cannot be called"),
+            Fault::Class { found } => write!(f, "{found} is not a class"),
+            Fault::StackEmpty => f.write_str("the stack holds too few values"),
+            Fault::NoMark => f.write_str("no mark is on the stack"),
+            Fault::NoMemo { index } => write!(f, "memo {index} was not stored"),
+            Fault::Operand { expected, found } => write!(f, "expected {expected}, found {found}"),
+            Fault::OddItems { count } => write!(f, "a dict of {count} keys and values"),
+            Fault::Unhashable { found } => write!(f, "{found} cannot be a key"),
+            Fault::NotUtf8 => f.write_str("a text is not UTF-8"),
+            Fault::Number => f.write_str("invalid number, length or escape"),
+            Fault::Limit { what, limit } => write!(f, "more than the limit of {limit} {what}"),
+            Fault::Allocation { byte_len } => {
+                write!(f, "the system refused {byte_len} bytes of memory")
             }
         }
     }

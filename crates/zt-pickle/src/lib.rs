@@ -57,13 +57,13 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod cursor;
+mod duplicate;
 mod fault;
 mod global;
 mod heap;
 mod machine;
 mod number;
 mod object;
-mod repeat;
 
 pub use fault::{PickleError, PickleFault};
 pub use global::{Collection, Global, Makes};

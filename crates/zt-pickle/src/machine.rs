@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use crate::Global;
 use crate::cursor::Cursor;
+use crate::duplicate;
 use crate::fault::{PickleError, PickleFault};
 use crate::heap::{Heap, Node, Value};
 use crate::number;
-use crate::repeat;
 
 /// Values that may be put on the stack and in the memo in all. A checkpoint of 100,000 tensors has
 /// some six million. At 16 bytes each they take at most 1 GiB, if a pickle has them.
@@ -95,7 +95,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         loop {
             self.at = self.cursor.at();
             if let Some(root) = self.step()? {
-                repeat::drop_replaced(&mut self.heap, self.cursor.at() as u64)?;
+                duplicate::drop_replaced(&mut self.heap, self.cursor.at() as u64)?;
                 return Ok(root);
             }
         }

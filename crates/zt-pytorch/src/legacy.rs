@@ -129,7 +129,7 @@ impl Fault {
         let Fault::Pickle { error, .. } = self else {
             return false;
         };
-        matches!(error.fault, PickleFault::Cut { .. })
+        matches!(error.fault, PickleFault::Truncated { .. })
     }
 }
 
