@@ -2,7 +2,7 @@
 
 use crate::fault::PickleFault;
 
-/// A place in a pickle. Every read is checked against what is there.
+/// A position in a pickle. Every read is checked against the bytes that are left.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'p> {
     bytes: &'p [u8],
@@ -55,7 +55,7 @@ impl<'p> Cursor<'p> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// The bytes up to the next line feed, which is taken too.
+    /// The bytes before the next line feed. The line feed is taken too.
     pub(super) fn line(&mut self) -> Result<&'p [u8], PickleFault> {
         let rest = self.rest();
         let Some(len) = rest.iter().position(|byte| *byte == b'\n') else {
@@ -68,12 +68,12 @@ impl<'p> Cursor<'p> {
         Ok(line)
     }
 
-    /// As [`Cursor::line`], and UTF-8.
+    /// A [`Cursor::line`] of UTF-8.
     pub(super) fn text_line(&mut self) -> Result<&'p str, PickleFault> {
         std::str::from_utf8(self.line()?).map_err(|_| PickleFault::NotUtf8)
     }
 
-    /// Whether `len` bytes follow.
+    /// Checks that `len` bytes are left.
     pub(super) fn expect(&self, len: u64) -> Result<(), PickleFault> {
         let available = self.rest().len() as u64;
         if len <= available {

@@ -1,5 +1,5 @@
-//! Keys that a dict was given more than once. Python has the last value of each, in the place of
-//! the first.
+//! Drops duplicate keys of dicts. As in Python, the last value of a key replaces the first, in its
+//! place.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::discriminant;
@@ -8,17 +8,17 @@ use crate::Global;
 use crate::fault::PickleFault;
 use crate::heap::{Heap, Node, Value};
 
-/// Bytes of keys that are compared, for each byte of the pickle. One text can be the key of any
+/// The limit of compared bytes of keys, for each byte of the pickle. One text can be the key of any
 /// number of dicts.
 const PER_BYTE: u64 = 128;
 
-/// For small pickles.
+/// The limit for small pickles.
 const AT_LEAST: u64 = 1 << 20;
 
-/// Tuples within tuples, further in, are equal where they are the same one.
+/// Tuples that nest deeper are equal only if they are one value.
 const DEPTH: usize = 8;
 
-/// Leaves every dict each of its keys once. `byte_len` is that of the pickle.
+/// Drops the duplicate keys of every dict of a pickle of `byte_len` bytes.
 pub(super) fn drop_replaced<G: Global>(
     heap: &mut Heap<'_, G>,
     byte_len: u64,
@@ -40,13 +40,13 @@ pub(super) fn drop_replaced<G: Global>(
 /// Keys and values of a dict.
 type Pairs<G> = Vec<(Value<G>, Value<G>)>;
 
-/// The pairs that are left; `None` for all of them.
+/// The pairs that stay; `None` if all do.
 fn kept<G: Global>(
     heap: &Heap<'_, G>,
     pairs: &[(Value<G>, Value<G>)],
     budget: &mut Budget,
 ) -> Result<Option<Pairs<G>>, PickleFault> {
-    // Of equal sums the one that came first is first.
+    // Equal hashes are sorted by place.
     let mut sums = Vec::with_capacity(pairs.len());
     for (place, (key, _)) in pairs.iter().enumerate() {
         let mut hasher = DefaultHasher::new();
@@ -69,8 +69,7 @@ fn kept<G: Global>(
             if !is_same(heap, *key, *again, DEPTH) {
                 continue;
             }
-            // One mark for every pair: a value where a later one replaces it, `None` in its own
-            // place for the one that goes.
+            // The last value of every key; `None` for a duplicate.
             if last_of.is_empty() {
                 last_of = pairs.iter().map(|(_, value)| Some(*value)).collect();
             }
@@ -106,8 +105,7 @@ impl Budget {
     }
 }
 
-/// Equal keys have equal sums, and others have others, so that each is compared with the first of
-/// its own.
+/// Hashes a key. Equal keys have equal hashes.
 fn hash<G: Global>(
     heap: &Heap<'_, G>,
     key: Value<G>,
@@ -155,14 +153,13 @@ fn hash<G: Global>(
                 hash(heap, *item, depth.saturating_sub(1), hasher, budget)?;
             }
         }
-        // What is equal to itself alone.
+        // Any other value is equal only to itself.
         _ => id.hash(hasher),
     }
     Ok(())
 }
 
-/// Whether Python takes one key for the other. Objects are told apart by what they are made of, as
-/// far as that is the same value.
+/// Whether two keys are equal in Python. Objects are equal only if they are one value.
 fn is_same<G: Global>(heap: &Heap<'_, G>, a: Value<G>, b: Value<G>, depth: usize) -> bool {
     if let (Some(a), Some(b)) = (whole(a), whole(b)) {
         return a == b;
@@ -190,19 +187,19 @@ fn is_same<G: Global>(heap: &Heap<'_, G>, a: Value<G>, b: Value<G>, depth: usize
                 || left.len() == right.len()
                     && depth.is_some_and(|depth| items.all(|(a, b)| is_same(heap, *a, *b, depth)))
         }
-        // Not a number is not even itself.
+        // NaN is not equal to itself.
         _ => a == b,
     }
 }
 
-/// The integer that a number is: `True`, 1 and 1.0 are one key.
+/// A number as an integer, if it is whole: `True`, 1 and 1.0 are one key.
 fn whole<G: Global>(key: Value<G>) -> Option<i64> {
     /// 2^63.
     const END: f64 = 9_223_372_036_854_775_808.0;
     match key {
         Value::Bool(value) => Some(value.into()),
         Value::Int(value) => Some(value),
-        #[expect(clippy::cast_possible_truncation, reason = "it is whole, and in range")]
+        #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
         Value::Float(value) if value.fract() == 0.0 && (-END..END).contains(&value) => {
             Some(value as i64)
         }

@@ -1,4 +1,4 @@
-//! What the machine asks about globals.
+//! The caller's globals, and what the machine asks about them.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -9,26 +9,26 @@ use crate::{Heap, Value};
 ///
 /// The machine never calls it. It only asks what a call would make.
 pub trait Global: Debug + Copy + Eq + Hash {
-    /// What a call of it makes.
+    /// What a call of this global makes.
     fn makes(self) -> Makes;
 
-    /// Whether `NEWOBJ` may make objects of it without a call.
+    /// Whether it is a class, so that `NEWOBJ` may make objects of it.
     fn is_class(self) -> bool;
 
-    /// Whether its objects may be given a state by `BUILD`.
+    /// Whether `BUILD` may give its objects a state.
     fn has_state(self) -> bool;
 
-    /// Whether its objects are sequences, made of one list or tuple: `torch.Size`.
+    /// Whether an object is a sequence, made of one list or tuple: `torch.Size`.
     fn is_sequence(self) -> bool {
         false
     }
 
-    /// Whether `REDUCE` may call it with an argument that is not in a tuple, as libtorch does.
+    /// Whether `REDUCE` may take an argument without a tuple around it, as libtorch writes it.
     fn takes_bare_argument(self) -> bool {
         false
     }
 
-    /// The class that a persistent id names, for the error of a call of it.
+    /// The class that a persistent id stands for, if any. The error of a call names it.
     fn class_of(_heap: &Heap<'_, Self>, _id: Value<Self>) -> Option<Value<Self>> {
         None
     }
@@ -41,7 +41,7 @@ pub enum Makes {
     Object,
     /// A collection of Python.
     Collection(Collection),
-    /// Nothing: it is a value, and a call of it is an error.
+    /// Nothing: the global is a value, and a call of it is an error.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! Values of a pickle: small ones, and the heap for all others.
+//! Values of a pickle: small ones, and the heap for the others.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,11 @@ use crate::Global;
 use crate::fault::PickleFault;
 use crate::machine::reserve;
 
-/// Values that may lie on the heap: some ten of every tensor.
+/// The limit of values on the heap. A tensor has about ten.
 const NODES: u32 = 1 << 24;
 
-/// A value: a small one itself, any other as its place on the [`Heap`]. A value that is referred to
-/// twice exists once.
+/// A small value, or the place of a larger one on the [`Heap`]. A larger value that is used twice
+/// exists once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<G> {
     /// `None`.
@@ -31,7 +31,7 @@ pub enum Value<G> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NodeId(u32);
 
-/// A value that is not small. Texts and bytes are borrowed from the pickle if they need no decoding.
+/// A value on the heap. Texts and bytes are borrowed from the pickle unless they are escaped.
 #[derive(Debug)]
 pub enum Node<'p, G> {
     /// A `str`.
@@ -53,9 +53,9 @@ pub enum Node<'p, G> {
     FrozenSet(Vec<Value<G>>),
     /// A `dict`, in the order of insertion. Once the pickle has been read, every key occurs once.
     Dict(Vec<(Value<G>, Value<G>)>),
-    /// An object that was made by a call of a global.
+    /// An object that a call of a global makes.
     Made(Made<G>),
-    /// A global that the caller does not accept: only a name.
+    /// A global that the caller does not accept.
     Named {
         /// The module, a text.
         module: Value<G>,
@@ -68,18 +68,18 @@ pub enum Node<'p, G> {
     Persistent(Value<G>),
 }
 
-/// An object of Python, as the call that would have made it.
+/// An object, as the call that would make it.
 #[derive(Debug, Clone, Copy)]
 pub struct Made<G> {
-    /// The global that is called.
+    /// The called global.
     pub maker: G,
     /// Its arguments, a tuple.
     pub arguments: Value<G>,
-    /// The state that `BUILD` gives the object afterwards.
+    /// The state that `BUILD` gives the object.
     pub state: Option<Value<G>>,
 }
 
-/// All values of a pickle that are not small.
+/// The larger values of a pickle.
 #[derive(Debug)]
 pub struct Heap<'p, G> {
     nodes: Vec<Node<'p, G>>,

@@ -3,7 +3,7 @@
 //! A pickle is a program for a stack machine that can call whatever it names. This machine has the
 //! same instructions, but a call is only recorded: [`Node::Made`] says which [`Global`] was called
 //! with which arguments, and the caller decides what that means. A global that the caller does not
-//! accept is a name ([`Node::Named`]); an object that is made by it is an error.
+//! accept is only a name ([`Node::Named`]), and an object of it is an error.
 //!
 //! ```
 //! use zt_pickle::{Collection, Global, Makes, Node, Value, load};
@@ -48,9 +48,9 @@
 //!
 //! # Limits
 //!
-//! A value is copied only when a collection is made of another one, so time and memory grow with
-//! the bytes of the pickle. Values, memos and compared keys are limited beside that. The graph of
-//! values may be deep and may have cycles: code that walks it has to bound its depth.
+//! Time and memory grow with the bytes of the pickle. Values, memos, copies and compared keys are
+//! limited as well. The graph of values may be deep and may have cycles: code that walks it has to
+//! bound its depth.
 //!
 //! Invariant: every length is compared with the bytes that follow before anything is reserved.
 #![forbid(unsafe_code)]

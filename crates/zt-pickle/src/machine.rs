@@ -9,8 +9,8 @@ use crate::fault::{PickleError, PickleFault};
 use crate::heap::{Heap, Node, Value};
 use crate::number;
 
-/// Values that may be put on the stack and in the memo in all. A checkpoint of 100,000 tensors has
-/// some six million. At 16 bytes each they take at most 1 GiB, if a pickle has them.
+/// The limit of values that are put on the stack and in the memo. A checkpoint of 100,000 tensors
+/// has some six million. At 16 bytes each, the limit is 1 GiB.
 const VALUES: u64 = 1 << 26;
 
 /// A pickle that has been read.
@@ -69,21 +69,21 @@ pub(super) struct Machine<'f, 'p, G> {
     pub(super) find: &'f dyn Fn(&str, &str, u32) -> Option<G>,
     pub(super) heap: Heap<'p, G>,
     stack: Vec<Value<G>>,
-    /// How long the stack was at each mark that is on it.
+    /// The length of the stack at each mark.
     marks: Vec<usize>,
     memo: Vec<Option<Value<G>>>,
-    /// How many memos were made.
+    /// How many memos were stored.
     memoized: usize,
-    /// Instructions up to here.
+    /// How many instructions were carried out.
     steps: usize,
     /// How many of the [`VALUES`] are left.
     values: u64,
-    /// Values that may still be copied. Every value of a pickle takes a byte of it, and Python
-    /// makes every collection once.
+    /// How many values may still be copied. A value takes a byte of the pickle, and Python copies
+    /// none twice.
     pub(super) copies: usize,
     /// Where the instruction begins; in a fault, where the refused global is named.
     pub(super) at: usize,
-    /// Bytes of the pickle, and what may follow it.
+    /// Bytes of the pickle and of the data after it.
     pub(super) byte_len: u64,
 }
 
@@ -101,7 +101,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         }
     }
 
-    /// Carries out one instruction; the root where it was the last.
+    /// Carries out one instruction, and returns the root after the last.
     fn step(&mut self) -> Done<Option<Value<G>>> {
         self.steps = self.steps.saturating_add(1);
         let code = self.cursor.u8()?;
@@ -116,7 +116,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
                 0..=5 => Ok(()),
                 found => Err(PickleFault::Protocol { found }),
             },
-            // FRAME only helps buffering, but its length has to be there.
+            // FRAME helps buffering only, but its bytes must exist.
             0x95 => {
                 let len = self.cursor.u64()?;
                 self.cursor.expect(len)
@@ -152,7 +152,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
                 let id = self.pop()?;
                 self.push_node(Node::Persistent(id))
             }
-            // Extension codes, keyword arguments, buffers from elsewhere: no data needs them.
+            // No data needs extension codes, keyword arguments or out-of-band buffers.
             _ => Err(PickleFault::Instruction { code }),
         }?;
         Ok(None)
@@ -173,7 +173,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             b'K' => Value::Int(self.cursor.u8()?.into()),
             b'M' => Value::Int(self.cursor.u16()?.into()),
             b'F' => number::float(self.cursor.text_line()?)?,
-            // The only number of pickle that is big-endian.
+            // The only big-endian number of a pickle.
             b'G' => Value::Float(f64::from_be_bytes(self.cursor.array()?)),
             _ => {
                 let len = match code {
@@ -316,8 +316,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             b'r' => self.cursor.u32()?.into(),
             _ => self.memoized as u64,
         };
-        // Writers count their memos; one that is numbered beyond the instructions before it was
-        // not counted, and is not worth the memory.
+        // Writers count their memos, so no memo has a higher number than its instruction.
         let place = usize::try_from(index).ok();
         let place = place
             .filter(|place| *place <= self.steps)
@@ -381,7 +380,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         Ok(())
     }
 
-    /// The values above the last mark are those of an instruction; below, it may not reach.
+    /// An instruction may not take values below the last mark.
     fn floor(&self) -> usize {
         self.marks.last().copied().unwrap_or(0)
     }
@@ -399,7 +398,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         Ok(top)
     }
 
-    /// POP takes a mark where there is nothing above it.
+    /// `POP` takes the last mark if no value is above it.
     fn discard(&mut self) -> Done {
         if self.stack.len() > self.floor() {
             return self.pop().map(drop);
@@ -422,7 +421,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
     }
 }
 
-/// Makes room for more, which grows as those of [`Vec`] do.
+/// Reserves room for `more` items, at least doubling as [`Vec`] does.
 pub(super) fn reserve<T>(items: &mut Vec<T>, more: usize) -> Done {
     let byte_len = items
         .len()

@@ -1,11 +1,11 @@
-//! Numbers and texts as the older protocols write them: in decimal, quoted, escaped.
+//! Numbers and texts, including those of the older protocols: decimal, quoted, escaped.
 
 use std::borrow::Cow;
 
 use crate::fault::PickleFault;
 use crate::heap::{Node, Value};
 
-/// An integer of two's complement, the lowest byte first: small where it fits.
+/// A little-endian integer in two's complement: small if it fits.
 pub(super) fn long<G>(bytes: &[u8]) -> Result<Value<G>, Node<'_, G>> {
     let (bytes, sign) = shortest(bytes);
     let mut word = [sign; 8];
@@ -18,7 +18,7 @@ pub(super) fn long<G>(bytes: &[u8]) -> Result<Value<G>, Node<'_, G>> {
     }
 }
 
-/// As few bytes as say the same number, and the byte that any more of them would be.
+/// The shortest bytes of the same number, and the byte that extends its sign.
 fn shortest(mut bytes: &[u8]) -> (&[u8], u8) {
     let sign = match bytes.last() {
         Some(top) if *top >= 0x80 => 0xff,
@@ -35,10 +35,10 @@ fn shortest(mut bytes: &[u8]) -> (&[u8], u8) {
     (bytes, sign)
 }
 
-/// A decimal integer. Those of more than 128 bits, which only protocols 0 and 1 write in decimal,
-/// are refused: their reading takes the square of their length.
+/// A decimal integer of at most 128 bits. Longer ones take quadratic time, and only protocols 0
+/// and 1 write them.
 pub(super) fn decimal<G>(text: &str) -> Result<Result<Value<G>, Node<'static, G>>, PickleFault> {
-    // Python 2 marks long integers.
+    // Python 2 appends an L to a long integer.
     let text = text.strip_suffix('L').unwrap_or(text);
     if let Ok(value) = text.parse() {
         return Ok(Ok(Value::Int(value)));
@@ -54,8 +54,8 @@ pub(super) fn float<G>(text: &str) -> Result<Value<G>, PickleFault> {
     Ok(Value::Float(value))
 }
 
-/// A text. Python writes the halves of surrogate pairs that stand alone as if UTF-8 had them
-/// (`surrogatepass`), where a text came of bytes that are none: the name of a file.
+/// A text. Python writes a lone surrogate in three bytes (`surrogatepass`): a file name that is not
+/// UTF-8 has some.
 pub(super) fn text<G>(bytes: Cow<'_, [u8]>) -> Result<Node<'_, G>, PickleFault> {
     let bytes = match bytes {
         Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
@@ -72,8 +72,8 @@ pub(super) fn text<G>(bytes: Cow<'_, [u8]>) -> Result<Node<'_, G>, PickleFault> 
     Ok(Node::Halves(bytes))
 }
 
-/// The parts of [`Node::Halves`]: texts, each with the lone surrogate behind it, if there is one.
-/// An error has the bytes that are neither.
+/// The parts of [`Node::Halves`]: texts, each with the lone surrogate that follows it, if any.
+/// An error holds the bytes that are neither.
 pub fn pieces(bytes: &[u8]) -> impl Iterator<Item = Result<(&str, Option<u16>), &[u8]>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -93,7 +93,7 @@ pub fn pieces(bytes: &[u8]) -> impl Iterator<Item = Result<(&str, Option<u16>), 
             rest = &[];
             return Some(Err(broken));
         };
-        // Six bits of each, above the four of the first byte.
+        // Six bits of each byte, below the four bits of the first.
         let half = 0xD000 | u16::from(high & 0x3F).wrapping_shl(6) | u16::from(low & 0x3F);
         rest = behind;
         #[expect(clippy::expect_used, reason = "`valid_up_to` ends it")]
@@ -102,7 +102,7 @@ pub fn pieces(bytes: &[u8]) -> impl Iterator<Item = Result<(&str, Option<u16>), 
     })
 }
 
-/// A text of Python 2, which may be bytes: text where it is UTF-8, as torch takes it.
+/// A `str` of Python 2: a text if it is UTF-8, as torch decodes it, and bytes otherwise.
 pub(super) fn text_or_bytes<G>(bytes: Cow<'_, [u8]>) -> Node<'_, G> {
     match bytes {
         Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
@@ -116,7 +116,7 @@ pub(super) fn text_or_bytes<G>(bytes: Cow<'_, [u8]>) -> Node<'_, G> {
     }
 }
 
-/// What `STRING` has in quotes, with Python's escapes.
+/// The quoted operand of `STRING`, without its escapes.
 pub(super) fn quoted(line: &[u8]) -> Result<Vec<u8>, PickleFault> {
     let inner = match line {
         [b'\'', inner @ .., b'\''] | [b'"', inner @ .., b'"'] => inner,
@@ -144,7 +144,7 @@ pub(super) fn quoted(line: &[u8]) -> Result<Vec<u8>, PickleFault> {
     Ok(bytes)
 }
 
-/// What `UNICODE` has: Latin-1, and `\u` and `\U` for all else.
+/// The operand of `UNICODE` in UTF-8: Latin-1, with `\u` and `\U` for other characters.
 pub(super) fn raw_unicode(line: &[u8]) -> Result<Vec<u8>, PickleFault> {
     let mut text = Vec::new();
     let push = |text: &mut Vec<u8>, character: char| {
@@ -160,7 +160,7 @@ pub(super) fn raw_unicode(line: &[u8]) -> Result<Vec<u8>, PickleFault> {
         let digits = match ahead.next() {
             Some(b'u') => 4,
             Some(b'U') => 8,
-            // Only these two are escapes here.
+            // No other escape exists here.
             _ => {
                 text.push(b'\\');
                 continue;

@@ -1,4 +1,4 @@
-//! Globals, and the objects that are made by them: `GLOBAL`, `REDUCE`, `NEWOBJ` and `BUILD`.
+//! Globals and their objects: `GLOBAL`, `REDUCE`, `NEWOBJ` and `BUILD`.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,7 @@ use crate::heap::{Made, Node, Value};
 use crate::machine::{Done, Machine};
 
 impl<'p, G: Global> Machine<'_, 'p, G> {
-    /// What is not on the list is only a name, which a dict may have for a key: a class of
-    /// callbacks, the class of a tensor. Nothing is made by it.
+    /// A global that the caller does not accept is only a name: the key of a dict may be one.
     pub(super) fn global(&mut self, code: u8) -> Done {
         let at = u32::try_from(self.at).map_err(|_| PickleFault::Limit {
             what: "bytes before the name of a global",
@@ -23,7 +22,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         } else {
             let (module, name) = (self.cursor.text_line()?, self.cursor.text_line()?);
             if code == b'i' {
-                // INST makes objects of Python 2's classes. None of those holds data.
+                // INST makes objects of classes of Python 2, which hold no data.
                 (self.find)(module, name, at).ok_or_else(|| unaccepted(module, name))?;
                 return Err(PickleFault::Instruction { code });
             }
@@ -79,7 +78,6 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             }
         };
         let arguments = match self.heap.tuple(arguments) {
-            // How libtorch writes an Enum: its class, and its value without a tuple around it.
             None if code == b'R' && maker.takes_bare_argument() => {
                 self.push_node(Node::Tuple(vec![arguments]))?;
                 self.pop()?
@@ -108,13 +106,13 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             }
         };
         let node = match (collection, items) {
-            // The one argument of a `defaultdict` makes missing values.
+            // The argument of a `defaultdict` makes missing values.
             (Collection::DefaultDict, [] | [_])
             | (Collection::OrderedDict | Collection::Counter, []) => Node::Dict(vec![]),
             (Collection::Set, []) => Node::Set(vec![]),
             (Collection::FrozenSet, []) => Node::FrozenSet(vec![]),
             (Collection::Deque, []) => Node::List(vec![]),
-            // A `deque` may have a greatest length.
+            // A `deque` may have a maximum length.
             (Collection::Deque, [items, _]) | (_, [items]) => {
                 self.collection(collection, *items)?
             }
@@ -123,7 +121,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         self.push_node(node)
     }
 
-    /// A dict or a set of what is in another collection. The only instruction that copies.
+    /// A collection of the items of another one. Only this copies values.
     fn collection(&mut self, maker: Collection, items: Value<G>) -> Done<Node<'p, G>> {
         let len = match self.heap.node(items) {
             Some(
@@ -172,8 +170,8 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         }
     }
 
-    /// Gives the object on top of the stack its state. The attributes of a dict (those of
-    /// `state_dict()` are versions of modules) are no part of its data.
+    /// Gives the object on top of the stack its state. The attributes of a dict are dropped: they
+    /// are no part of its data.
     fn build(&mut self, state: Value<G>) -> Done {
         let target = self.top()?;
         match self.heap.node_mut(target) {
