@@ -46,7 +46,7 @@ pub enum Makes {
 }
 
 /// A collection of Python's own library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Collection {
     /// `collections.OrderedDict`: a dict.
     OrderedDict,
