@@ -521,3 +521,28 @@ fn a_list_of_globals_may_be_made_at_run_time() {
     assert!(load(b"cmy\nPoint\n)R.", find).is_ok());
     assert!(load(b"cshapes\nPoint\n)R.", find).is_err());
 }
+
+#[test]
+fn describes_the_type_of_every_value() {
+    for (code, expected) in [
+        (&b"N"[..], "None"),
+        (b"\x88", "a bool"),
+        (b"K\x01", "an integer"),
+        (b"G\0\0\0\0\0\0\0\0", "a float"),
+        (b"X\x01\0\0\0a", "a text"),
+        (b"C\x01a", "bytes"),
+        (b"\x8a\x09\0\0\0\0\0\0\0\0\x01", "a long integer"),
+        (b")", "a tuple"),
+        (b"]", "a list"),
+        (b"\x8f", "a set"),
+        (b"(\x91", "a set"),
+        (b"}", "a dict"),
+        (b"cshapes\nORIGIN\n", "a global"),
+        (b"cshapes\nPoint\n)R", "an object"),
+        (b"K\x01Q", "an object outside the pickle"),
+    ] {
+        let code = [code, b"."].concat();
+        let Pickle { heap, root, .. } = load(&code, find).unwrap();
+        assert_eq!(heap.describe(root), expected, "{}", code.escape_ascii());
+    }
+}
