@@ -149,7 +149,7 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             // The state of an array is a version, its shape, and so on.
             let state = made.state.map(|state| Arguments::new(heap, state, "state"));
             known.shape = state.and_then(|state| state.ok()?.sizes(1, "shape").ok());
-            Err(TensorFault::Unread(unread))
+            Err(unread.into())
         }
         _ => Err(TensorFault::Argument {
             name: "tensor",

@@ -1,60 +1,57 @@
 //! Why a tensor, or a whole file, is refused.
 
-use std::fmt;
-
-use zt::ErrorKind;
-use zt_foreign::is_an_error;
+use zt::{Error, ErrorKind};
 
 use crate::global::Unread;
 use crate::pickle::{PickleError, PickleFault};
 
-/// Dimensions beyond this are refused before their sizes are copied: a tuple of sizes can be
-/// shared by any number of tensors. torch has at most 64.
+/// The limit of dimensions, which is torch's. It is checked before sizes are copied, because any
+/// number of tensors can share a tuple of sizes.
 pub(super) const RANK: usize = 64;
 
 /// What is wrong with a tensor.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum TensorFault {
-    /// A call has other arguments than its function takes.
+    #[error("its {name} cannot be {found}")]
     Argument {
         name: &'static str,
         found: &'static str,
     },
-    /// A call has too few arguments.
+    #[error("its {name} is missing")]
     Missing { name: &'static str },
-    /// A number that counts something is negative.
+    #[error("its {name} is negative: {found}")]
     Negative { name: &'static str, found: i64 },
-    /// More dimensions than torch has.
+    #[error("it has {found} dimensions, the limit is {RANK}")]
     Rank { found: usize },
-    /// As many strides as sizes are needed.
+    #[error("it has {sizes} sizes and {strides} strides")]
     Strides { sizes: usize, strides: usize },
-    /// Sizes, strides or counts that no address reaches.
+    #[error("its elements take more than 2^64 bytes")]
     Overflow,
-    /// The elements lead outside the storage.
+    #[error("its elements end at byte {needed} of a storage of {available} bytes")]
     Outside { needed: u64, available: u64 },
-    /// Parts of a sparse or quantized tensor do not fit together.
+    /// The parts of a sparse or quantized tensor contradict each other.
+    #[error("its {what}: expected {expected}, found {found}")]
     Parts {
         what: &'static str,
         expected: u64,
         found: u64,
     },
-    /// The stored values are not those of the tensor.
+    #[error("the operation \"{bit}\" was deferred, so the stored values are not its values")]
     Lazy { bit: &'static str },
-    /// There are no elements in the file.
+    #[error("its elements are not in the file: {why}")]
     NoData { why: &'static str },
-    /// A layout that zTensor 1.2 has no format for.
+    #[error("zTensor 1.2 has no format for {}", .name.escape_debug())]
     Layout { name: String },
-    /// Made by a function or class of [`Global::Unread`](super::global::Global::Unread).
-    Unread(Unread),
-    /// Made by a function that is only a name, given to one that would call it.
-    Function { name: String, at: u32 },
-    /// Elements that zTensor 1.2 has no type for.
+    /// An [`Unread`] global, or one that the list does not have.
+    #[error("it is made by {}, named at byte {at} of the pickle, which is unsupported; nothing was run", .name.escape_debug())]
+    Global { name: String, at: u32 },
+    #[error("zTensor 1.2 has no dtype for elements of torch.{name}")]
     Element { name: &'static str },
-    /// A view that makes more of a storage than is left for all views of the file.
+    #[error("the view takes {byte_len} bytes, {left} are left for all views of the file")]
     Expanded { byte_len: u64, left: u64 },
-    /// The archive has no such storage.
+    #[error("its storage \"{}\" is missing", .key.escape_debug())]
     NoStorage { key: String },
-    /// The storage is shorter than the pickle says.
+    #[error("its storage has {found} bytes, {expected} are expected")]
     StorageLength { expected: u64, found: u64 },
 }
 
@@ -64,8 +61,7 @@ impl TensorFault {
             TensorFault::Lazy { .. }
             | TensorFault::NoData { .. }
             | TensorFault::Layout { .. }
-            | TensorFault::Unread(_)
-            | TensorFault::Function { .. }
+            | TensorFault::Global { .. }
             | TensorFault::Element { .. } => ErrorKind::Unsupported,
             TensorFault::Rank { .. } | TensorFault::Expanded { .. } => ErrorKind::Limit,
             _ => ErrorKind::Malformed,
@@ -77,7 +73,7 @@ impl TensorFault {
             TensorFault::Lazy { .. } | TensorFault::NoData { .. } | TensorFault::Layout { .. } => {
                 "unsupported"
             }
-            TensorFault::Unread(_) | TensorFault::Function { .. } => "pickle-global",
+            TensorFault::Global { .. } => "pickle-global",
             TensorFault::Element { .. } => "dtype",
             TensorFault::Expanded { .. } => "decompression-limit",
             TensorFault::Overflow | TensorFault::Outside { .. } => "bounds",
@@ -88,108 +84,71 @@ impl TensorFault {
     }
 }
 
-is_an_error!(TensorFault);
+impl From<TensorFault> for Error {
+    fn from(fault: TensorFault) -> Self {
+        Error::new(fault.kind(), fault.code(), fault)
+    }
+}
 
-impl fmt::Display for TensorFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TensorFault::Argument { name, found } => {
-                write!(f, "its {name} cannot be {found}")
-            }
-            TensorFault::Missing { name } => write!(f, "it has no {name}"),
-            TensorFault::Negative { name, found } => write!(f, "its {name} is {found}"),
-            TensorFault::Rank { found } => {
-                write!(f, "it has {found} dimensions, the limit is {RANK}")
-            }
-            TensorFault::Strides { sizes, strides } => {
-                write!(f, "it has {sizes} sizes and {strides} strides")
-            }
-            TensorFault::Overflow => f.write_str("its elements pass 2^64 bytes"),
-            TensorFault::Outside { needed, available } => write!(
-                f,
-                "its elements reach to byte {needed} of a storage of {available}"
-            ),
-            TensorFault::Parts {
-                what,
-                expected,
-                found,
-            } => write!(f, "its {what} should be of {expected}, and are of {found}"),
-            TensorFault::Lazy { bit } => write!(
-                f,
-                "the stored values are not its values: the \"{bit}\" operation was put off"
-            ),
-            TensorFault::NoData { why } => write!(f, "the file has no elements of it: {why}"),
-            TensorFault::Layout { name } => {
-                write!(f, "{} has no format in zTensor 1.2", name.escape_debug())
-            }
-            TensorFault::Unread(unread) => made_by(f, unread, unread.at),
-            TensorFault::Function { name, at } => made_by(f, &name.escape_debug(), *at),
-            TensorFault::Element { name } => {
-                write!(f, "elements of torch.{name} have no dtype in zTensor 1.2")
-            }
-            TensorFault::Expanded { byte_len, left } => write!(
-                f,
-                "the view makes {byte_len} bytes, where {left} are left for all views of the file"
-            ),
-            TensorFault::NoStorage { key } => {
-                write!(f, "the file has no storage \"{}\"", key.escape_debug())
-            }
-            TensorFault::StorageLength { expected, found } => write!(
-                f,
-                "its storage should have {expected} bytes, and has {found}"
-            ),
+impl From<Unread> for TensorFault {
+    fn from(unread: Unread) -> Self {
+        TensorFault::Global {
+            name: unread.to_string(),
+            at: unread.at,
         }
     }
 }
 
-fn made_by(f: &mut fmt::Formatter<'_>, maker: &dyn fmt::Display, at: u32) -> fmt::Result {
-    write!(
-        f,
-        "it is made by {maker}, named at byte {at} of the pickle, which is not read; nothing was run"
-    )
-}
-
-/// Why a file is refused as a whole.
-#[derive(Debug)]
+/// Why a file is refused.
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Violation {
-    /// Leaves without end, or more of them than the file is long for.
+    #[error("the values of the pickle take more than the limit of {limit} bytes")]
     Expanding { limit: u64 },
-    /// Collections within collections, or within themselves.
+    #[error("collections nest deeper than the limit of {limit}, or contain themselves")]
     TooDeep { limit: usize },
-    /// Keys that make too long a name.
+    #[error("a name is longer than the limit of {limit} bytes")]
     NameTooLong { limit: usize },
-    /// A value that is neither a tensor nor an attribute.
+    #[error("cannot represent {found} as a tensor or an attribute")]
     Attribute { found: String },
-    /// A pickle, or another record, is longer than any that was ever written.
+    #[error("the record is {found} bytes long, the limit is {limit}")]
     RecordTooLong { found: u64, limit: u64 },
-    /// An instruction of a pickle.
+    #[error("{record}: {error}")]
     Pickle {
         record: &'static str,
         error: PickleError,
     },
-    /// An archive without a pickle.
+    #[error("the archive has no data.pkl")]
     NoPickle,
-    /// An archive of torch's that is not of `torch.save`.
+    #[error(
+        "archives of {how} are unsupported: load the file with torch and save its state_dict() \
+         with torch.save"
+    )]
     OtherLayout { how: &'static str },
-    /// `byteorder` is neither `little` nor `big`.
+    #[error("byteorder is \"{}\"; little or big is expected", .found.escape_debug())]
     ByteOrder { found: String },
-    /// The layout from before version 0.1.10.
+    #[error(
+        "tar archives of torch before 0.1.10 are unsupported: load the file with torch and save it \
+         again"
+    )]
     Tar,
-    /// A legacy file whose first pickle is another number.
+    #[error(
+        "a pickle that torch.save did not write: load it with the program that wrote it, and save \
+         its tensors with torch.save"
+    )]
     Magic,
-    /// A legacy file of another version.
+    #[error("version {found} is unsupported; 1001 is supported")]
     Version { found: String },
-    /// A storage that no tensor has told the type of.
+    #[error("the storage \"{}\" belongs to no tensor, so its length is unknown", .key.escape_debug())]
     UnknownStorage { key: String },
-    /// A storage of a legacy file that has another length than its tensors say.
+    #[error("the storage \"{}\" has {found} elements, its tensors expect {expected}", .key.escape_debug())]
     StorageCount {
         key: String,
         expected: u64,
         found: i64,
     },
-    /// A storage of a legacy file that ends after the file.
+    #[error("a storage is truncated: {needed} bytes needed, {available} left")]
     StorageCut { needed: u64, available: u64 },
-    /// The keys of a legacy file's storages are no list of texts.
+    #[error("the storage keys are not a list of texts")]
     Keys,
 }
 
@@ -232,76 +191,9 @@ impl Violation {
     }
 }
 
-is_an_error!(Violation);
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Violation::Expanding { limit } => write!(
-                f,
-                "what the pickle unfolds to takes more than {limit} bytes, the limit for a file of \
-                 that length"
-            ),
-            Violation::TooDeep { limit } => write!(
-                f,
-                "collections nest deeper than the limit of {limit}, or hold themselves"
-            ),
-            Violation::NameTooLong { limit } => {
-                write!(f, "a name is longer than the limit of {limit} bytes")
-            }
-            Violation::Attribute { found } => {
-                write!(
-                    f,
-                    "a value made by {found} is neither a tensor nor an attribute"
-                )
-            }
-            Violation::RecordTooLong { found, limit } => {
-                write!(f, "the record is {found} bytes long, the limit is {limit}")
-            }
-            Violation::Pickle { record, error } => write!(f, "{record}: {error}"),
-            Violation::NoPickle => f.write_str("the archive has no data.pkl"),
-            Violation::OtherLayout { how } => write!(
-                f,
-                "an archive of {how}, which is not read: load it with torch and save its \
-                 state_dict() with torch.save"
-            ),
-            Violation::ByteOrder { found } => write!(
-                f,
-                "the archive's byteorder is \"{}\", neither little nor big",
-                found.escape_debug()
-            ),
-            Violation::Tar => f.write_str(
-                "a tar archive as torch wrote them before version 0.1.10: load it with torch and \
-                 save it anew",
-            ),
-            Violation::Magic => f.write_str(
-                "a pickle of Python that torch.save did not write: load it where it came \
-                     from, and save its tensors with torch.save",
-            ),
-            Violation::Version { found } => {
-                write!(f, "the file is of version {found}; 1001 is known")
-            }
-            Violation::UnknownStorage { key } => write!(
-                f,
-                "the storage \"{}\" belongs to no tensor, so its length is unknown",
-                key.escape_debug()
-            ),
-            Violation::StorageCount {
-                key,
-                expected,
-                found,
-            } => write!(
-                f,
-                "the storage \"{}\" has {found} elements, its tensors say {expected}",
-                key.escape_debug()
-            ),
-            Violation::StorageCut { needed, available } => write!(
-                f,
-                "a storage of {needed} bytes begins {available} bytes before the file ends: it \
-                 was cut short"
-            ),
-            Violation::Keys => f.write_str("the keys of the storages are no list of texts"),
-        }
+impl From<Violation> for Error {
+    fn from(violation: Violation) -> Self {
+        Error::new(violation.kind(), violation.code(), violation)
     }
 }
 
@@ -312,7 +204,7 @@ mod tests {
     use super::{PickleError, PickleFault, Violation};
 
     #[test]
-    fn memory_that_is_not_to_be_had_is_no_fault_of_the_pickle() {
+    fn refused_memory_is_a_limit() {
         let byte_len = 1 << 40;
         let fault = PickleFault::Allocation { byte_len };
         let error = Error::from(Violation::Pickle {

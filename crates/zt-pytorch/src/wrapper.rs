@@ -139,14 +139,14 @@ fn not_called(heap: &Heap<'_>, function: Value) -> TensorFault {
     /// Characters of a name that are told.
     const TOLD: usize = 100;
     if let Value::Global(Global::Unread(unread)) = function {
-        return TensorFault::Unread(unread);
+        return unread.into();
     }
     let Some(Node::Named { module, name, at }) = heap.node(function) else {
         return wrong(heap, "function", function);
     };
     let parts = [heap.text(*module), Some("."), heap.text(*name)];
     let name = parts.into_iter().flatten().flat_map(str::chars);
-    TensorFault::Function {
+    TensorFault::Global {
         name: name.take(TOLD).collect(),
         at: *at,
     }
