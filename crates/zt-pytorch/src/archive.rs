@@ -140,13 +140,13 @@ struct Record {
 impl Record {
     fn load(&self, find: Find) -> Result<Pickle<'_>> {
         pickle::load(&self.bytes, find).map_err(|error| {
-            // Where the pickle is stored as it is, its bytes have a place in the file.
-            let at = self.content.span.offset().saturating_add(error.at as u64);
+            let at = self.content.span.offset().checked_add(error.at as u64);
             let record = self.name;
             let error = Error::from(Violation::Pickle { record, error });
-            match self.content.is_stored {
-                true => error.with_offset(at),
-                false => error,
+            // The bytes of a deflated pickle have no place in the file.
+            match at.filter(|_| self.content.is_stored) {
+                Some(at) => error.with_offset(at),
+                None => error,
             }
         })
     }
@@ -191,9 +191,10 @@ impl<'a> Records<'a> {
         };
         let content = member.content(source)?;
         // A byte of a pickle is a value of it, which takes more memory than the byte.
-        let limit = match content.is_stored {
-            true => limit,
-            false => limit.min(member.stored_len().saturating_mul(RATIO).max(INFLATED)),
+        let limit = if content.is_stored {
+            limit
+        } else {
+            limit.min(member.stored_len().saturating_mul(RATIO).max(INFLATED))
         };
         Ok(Some(Record {
             name,

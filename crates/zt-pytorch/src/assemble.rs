@@ -159,7 +159,8 @@ impl<'h> Assembler<'h> {
                     tensor::tensor(&pickle.heap, *made)
                 }
                 Some(Node::Persistent(_)) => view::storage(&pickle.heap, *value)
-                    .map(|storage| Layout::Strided(storage.into_view()))
+                    .and_then(Storage::into_view)
+                    .map(Layout::Strided)
                     .map_err(Refused::from),
                 _ => {
                     match attribute::attribute(&pickle.heap, *value, &limits, budget) {
@@ -316,12 +317,13 @@ impl<'h> Assembler<'h> {
         let elements = strides
             .and_then(|strides| strided::View::new(start, element_len, &view.shape, &strides))
             .ok_or(TensorFault::Overflow)?;
-        let span = Span::new(0, elements.byte_len()).unwrap_or_default();
+        let span = Span::new(0, elements.byte_len()).ok_or(TensorFault::Overflow)?;
         let source = Strided::new(stored.source, elements, &self.bands)?;
         // In the listing, it is where its first element is.
-        let from = match stored.id == self.file.1 {
-            true => start,
-            false => stored.from,
+        let from = if stored.id == self.file.1 {
+            start
+        } else {
+            stored.from
         };
         let id = self.builder.derived_from(source, self.file.1, from);
         let place = (id, span);
@@ -345,11 +347,11 @@ impl<'h> Assembler<'h> {
         };
         let (expected, found) = (storage.whole_len, stored.span.byte_len());
         if found < expected {
-            let fault = TensorFault::StorageLength { expected, found };
-            let error = Error::from(fault);
-            return Err(match stored.id == self.file.1 {
-                true => error.with_span(stored.span),
-                false => error,
+            let error = Error::from(TensorFault::StorageLength { expected, found });
+            return Err(if stored.id == self.file.1 {
+                error.with_span(stored.span)
+            } else {
+                error
             });
         }
         Ok(stored)

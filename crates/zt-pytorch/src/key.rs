@@ -168,9 +168,10 @@ fn write_items(
 }
 
 fn write_text(name: &mut Bounded<'_>, text: &str, is_quoted: bool) -> fmt::Result {
-    match is_quoted {
-        true => write!(name, "{text:?}"),
-        false => name.write_str(text),
+    if is_quoted {
+        write!(name, "{text:?}")
+    } else {
+        name.write_str(text)
     }
 }
 
@@ -178,9 +179,10 @@ fn write_halves(name: &mut Bounded<'_>, bytes: &[u8], is_quoted: bool) -> fmt::R
     let quote = if is_quoted { "\"" } else { "" };
     name.write_str(quote)?;
     for (text, half) in pieces(bytes).flatten() {
-        match is_quoted {
-            true => write!(name, "{}", text.escape_debug())?,
-            false => name.write_str(text)?,
+        if is_quoted {
+            write!(name, "{}", text.escape_debug())?;
+        } else {
+            name.write_str(text)?;
         }
         if let Some(half) = half {
             write!(name, "\\u{half:04x}")?;

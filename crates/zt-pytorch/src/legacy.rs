@@ -24,7 +24,7 @@ use crate::PICKLE_LEN;
 use crate::assemble::{Contents, Graph, Place, assemble};
 use crate::global::Global;
 use crate::pickle::{self, Heap, Node, Pickle, PickleError, PickleFault, Value};
-use crate::view;
+use crate::view::{self, Storage};
 use crate::violation::Violation;
 
 /// `0x1950a86a20f9469cfc6c`, the lowest byte first.
@@ -53,9 +53,13 @@ pub(super) fn open(
     opening: Opening<'_>,
 ) -> Result<Input> {
     let available = source.byte_len();
+    let too_long = || Violation::RecordTooLong {
+        found: available,
+        limit: PICKLE_LEN,
+    };
     let mut window = WINDOW;
     loop {
-        let span = Span::new(0, window.min(available).min(PICKLE_LEN)).unwrap_or_default();
+        let span = Span::new(0, window.min(available).min(PICKLE_LEN)).ok_or_else(too_long)?;
         let bytes = bytes_of(&source, span)?;
         let cut = match Pickles::read(&bytes) {
             Ok(pickles) => return finish(pickles, &source, builder, opening),
@@ -66,8 +70,7 @@ pub(super) fn open(
             return Err(cut.into());
         }
         if window >= PICKLE_LEN {
-            let (found, limit) = (available, PICKLE_LEN);
-            return Err(Violation::RecordTooLong { found, limit }.into());
+            return Err(too_long().into());
         }
         window = window.saturating_mul(4);
     }
@@ -197,7 +200,7 @@ impl<'p> Pickles<'p> {
 
     /// Where each storage is. A count that contradicts the object leaves no way to the next one.
     fn storages(&self, source: &dyn Source) -> Result<HashMap<String, Span>> {
-        let known = types_of(&self.object.heap);
+        let known = storages_of(&self.object.heap);
         let mut storages = HashMap::new();
         let mut offset = self.byte_len;
         for key in &self.keys {
@@ -214,17 +217,17 @@ impl<'p> Pickles<'p> {
             }
             source.read_at(offset, &mut count)?;
             let found = i64::from_le_bytes(count);
-            if u64::try_from(found) != Ok(storage.count) {
+            if u64::try_from(found) != Ok(storage.whole_count) {
                 let count = Violation::StorageCount {
                     key: key.clone(),
-                    expected: storage.count,
+                    expected: storage.whole_count,
                     found,
                 };
                 return Err(Error::from(count).with_offset(offset));
             }
             let start = offset.saturating_add(count.len() as u64);
             let available = source.byte_len().saturating_sub(start);
-            let needed = storage.byte_len;
+            let needed = storage.whole_len;
             match Span::new(start, needed) {
                 Some(span) if needed <= available => {
                     offset = span.end();
@@ -240,26 +243,14 @@ impl<'p> Pickles<'p> {
     }
 }
 
-/// What the object says of a storage: how many elements, and their bytes.
-struct StorageLen {
-    count: u64,
-    byte_len: u64,
-}
-
-/// The storages that the object has anywhere, by their keys.
-fn types_of(heap: &Heap<'_>) -> HashMap<String, StorageLen> {
+/// The storages of the object by their keys. An invalid one is a fault of the tensor that uses it.
+fn storages_of(heap: &Heap<'_>) -> HashMap<String, Storage> {
     let mut known = HashMap::new();
-    for value in heap.persistent() {
-        // What is wrong with one is found where it is used.
-        let Ok(storage) = view::storage(heap, value) else {
-            continue;
-        };
-        let count = storage.whole_len.checked_div(storage.element().byte_len);
-        let this = StorageLen {
-            count: count.unwrap_or(0),
-            byte_len: storage.whole_len,
-        };
-        known.entry(storage.key).or_insert(this);
+    for storage in heap
+        .persistent()
+        .flat_map(|value| view::storage(heap, value))
+    {
+        known.entry(storage.key.clone()).or_insert(storage);
     }
     known
 }

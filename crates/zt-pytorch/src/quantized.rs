@@ -13,7 +13,7 @@ use crate::element::Meaning;
 use crate::global::{Global, Scheme};
 use crate::pickle::{Node, Value};
 use crate::tensor::{self, Known, Layout, check_shape, view};
-use crate::view::View;
+use crate::view::{View, product};
 use crate::violation::TensorFault;
 
 type Done<T> = std::result::Result<T, TensorFault>;
@@ -26,7 +26,10 @@ pub(super) enum Scale {
         zero_point: i64,
     },
     PerChannel {
-        axis: usize,
+        /// The sizes outside the channels, and the elements of a channel inside them.
+        outer: Vec<u64>,
+        channels: u64,
+        inner_len: u64,
         scales: Numbers,
         zero_points: Numbers,
     },
@@ -65,7 +68,9 @@ pub(super) fn layout(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<L
         Scheme::PerChannel | Scheme::PerChannelFloat => {
             let axis = parameters.unsigned(3, "axis")?;
             let axis = usize::try_from(axis).map_err(|_| TensorFault::Overflow)?;
-            let Some(channels) = integers.shape.get(axis).copied() else {
+            let (Some(outer), Some([channels, inner @ ..])) =
+                (integers.shape.get(..axis), integers.shape.get(axis..))
+            else {
                 let (what, found) = ("axis", axis as u64);
                 let expected = integers.shape.len() as u64;
                 return Err(TensorFault::Parts {
@@ -75,9 +80,11 @@ pub(super) fn layout(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<L
                 });
             };
             Scale::PerChannel {
-                axis,
-                scales: numbers(&parameters, 1, "scales", channels)?,
-                zero_points: numbers(&parameters, 2, "zero_points", channels)?,
+                outer: outer.to_vec(),
+                channels: *channels,
+                inner_len: product(inner).ok_or(TensorFault::Overflow)?,
+                scales: numbers(&parameters, 1, "scales", *channels)?,
+                zero_points: numbers(&parameters, 2, "zero_points", *channels)?,
             }
         }
         Scheme::Symmetric => {
@@ -135,11 +142,7 @@ impl Assembler<'_> {
         let (shape, count) = (integers.shape.clone(), integers.count());
         let group_size = match &scale {
             Scale::PerTensor { .. } => count,
-            // The elements of a channel that lie together.
-            Scale::PerChannel { axis, .. } => {
-                let inner = shape.get(axis.saturating_add(1)..).unwrap_or_default();
-                inner.iter().fold(1u64, |size, n| size.saturating_mul(*n))
-            }
+            Scale::PerChannel { inner_len, .. } => *inner_len,
         };
         let packing = Packing {
             per_word,
@@ -150,28 +153,28 @@ impl Assembler<'_> {
 
         let (scales, zeros) = match scale {
             Scale::PerTensor { scale, zero_point } => {
-                let groups = count.min(1);
+                let groups = usize::from(count > 0);
                 // torch keeps one scale as f64, and computes with it as f32.
                 #[expect(clippy::cast_possible_truncation, reason = "rounded, as torch does")]
-                let scale = (scale as f32).to_le_bytes().to_vec();
-                let scale = self.numbers(DType::F32, scale, groups)?;
-                let zero = zero_point.to_le_bytes().to_vec();
-                (scale, self.numbers(DType::I64, zero, groups)?)
+                let scale = (scale as f32).to_le_bytes().repeat(groups);
+                let zero = zero_point.to_le_bytes().repeat(groups);
+                (
+                    self.numbers(DType::F32, scale)?,
+                    self.numbers(DType::I64, zero)?,
+                )
             }
             Scale::PerChannel {
-                axis,
+                outer,
+                channels,
                 scales,
                 zero_points,
+                ..
             } => {
-                let outer = shape.get(..axis).unwrap_or_default();
-                // A group of nothing has no scale.
-                let channels = match count {
-                    0 => 0,
-                    _ => shape.get(axis).copied().unwrap_or(0),
-                };
+                // An empty group has no scale.
+                let channels = if count == 0 { 0 } else { channels };
                 (
-                    self.channels(scales, outer, channels)?,
-                    self.channels(zero_points, outer, channels)?,
+                    self.channels(scales, &outer, channels)?,
+                    self.channels(zero_points, &outer, channels)?,
                 )
             }
         };
@@ -188,16 +191,10 @@ impl Assembler<'_> {
         Ok(parts)
     }
 
-    /// Numbers of the pickle itself, `count` of them.
-    fn numbers(
-        &mut self,
-        dtype: DType,
-        bytes: Vec<u8>,
-        count: u64,
-    ) -> Result<(Component, SourceId)> {
+    /// Numbers of the pickle itself.
+    fn numbers(&mut self, dtype: DType, bytes: Vec<u8>) -> Result<(Component, SourceId)> {
+        let span = Span::new(0, bytes.len() as u64).ok_or(TensorFault::Overflow)?;
         let id = self.builder.derived(Memory::new(bytes));
-        let byte_len = count.saturating_mul(dtype.byte_len() as u64);
-        let span = Span::new(0, byte_len).unwrap_or_default();
         Ok((Component::new(dtype, Blob::raw(span)), id))
     }
 
@@ -220,7 +217,7 @@ impl Assembler<'_> {
                 return self.repeated(DType::I64, bytes.collect(), outer, channels);
             }
         };
-        self.component(view.repeated(outer, channels))
+        self.component(view.repeated(outer, channels)?)
     }
 
     fn repeated(
@@ -237,7 +234,7 @@ impl Assembler<'_> {
         let mut strides = vec![0; outer.len()];
         strides.push(width);
         let view = strided::View::new(0, width, &shape, &strides).ok_or(TensorFault::Overflow)?;
-        let span = Span::new(0, view.byte_len()).unwrap_or_default();
+        let span = Span::new(0, view.byte_len()).ok_or(TensorFault::Overflow)?;
         let id = self.builder.derived(Strided::new(base, view, &self.bands)?);
         Ok((Component::new(dtype, Blob::raw(span)), id))
     }

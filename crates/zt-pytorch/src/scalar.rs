@@ -47,10 +47,12 @@ pub(super) fn scalar(heap: &Heap<'_>, made: Made) -> Option<Scalar> {
     if let Some(len) = code.strip_prefix('U') {
         let len: usize = len.parse().ok().filter(|len| *len <= LEN)?;
         let (characters, rest) = bytes.as_chunks::<4>();
-        let characters = characters.iter().map(|code| match is_big {
-            true => u32::from_be_bytes(*code),
-            false => u32::from_le_bytes(*code),
-        });
+        let code = if is_big {
+            u32::from_be_bytes
+        } else {
+            u32::from_le_bytes
+        };
+        let characters = characters.iter().map(|bytes| code(*bytes));
         let text: Option<String> = characters.map(char::from_u32).collect();
         let is_whole = rest.is_empty() && bytes.len() == len.checked_mul(4)?;
         return is_whole.then_some(Scalar::Text(text?.trim_end_matches('\0').to_owned()));

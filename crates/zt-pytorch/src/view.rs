@@ -21,17 +21,21 @@ pub(super) struct View {
     /// In elements of this view, one per dimension.
     pub(super) strides: Vec<u64>,
     element: &'static ElementType,
+    count: u64,
+    byte_len: u64,
 }
 
 /// A run of elements outside the pickle.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Storage {
     pub(super) key: String,
-    /// Bytes, as the pickle counts them.
-    pub(super) byte_len: u64,
-    /// Of the storage that this is a part of, in bytes: what the oldest files have.
+    /// How many elements, as the pickle counts them, and their bytes.
+    count: u64,
+    byte_len: u64,
+    /// The byte of the whole storage where this part begins. Only the oldest files have parts.
     pub(super) offset: u64,
-    /// Of the whole storage, in bytes.
+    /// The elements of the whole storage, and their bytes.
+    pub(super) whole_count: u64,
     pub(super) whole_len: u64,
     element: &'static ElementType,
 }
@@ -51,92 +55,91 @@ impl View {
                 strides: strides.len(),
             });
         }
-        let view = View {
-            offset: arguments.unsigned(1, "storage offset")?,
-            element: element.unwrap_or(storage.element),
+        let offset = arguments.unsigned(1, "storage offset")?;
+        let element = element.unwrap_or(storage.element);
+        View::unchecked(storage, offset, shape, strides, element)?.check()
+    }
+
+    /// A view that may reach beyond its storage.
+    fn unchecked(
+        storage: Storage,
+        offset: u64,
+        shape: Vec<u64>,
+        strides: Vec<u64>,
+        element: &'static ElementType,
+    ) -> Done<Self> {
+        let count = product(&shape).ok_or(TensorFault::Overflow)?;
+        Ok(View {
+            byte_len: match element.meaning {
+                Meaning::Quantized { per_word, .. } if per_word > 1 => {
+                    count.div_ceil(per_word.into())
+                }
+                _ => byte_len(count, element)?,
+            },
             storage,
+            offset,
             shape,
             strides,
-        };
-        view.check()
+            element,
+            count,
+        })
     }
 
     pub(super) fn element(&self) -> &'static ElementType {
         self.element
     }
 
-    /// How many elements; no more than 2^64, as has been checked.
-    pub(super) fn count(&self) -> u64 {
-        product(&self.shape).unwrap_or(u64::MAX)
+    /// How many elements.
+    pub(super) const fn count(&self) -> u64 {
+        self.count
     }
 
-    /// Bytes of the elements, packed ones as they are packed.
-    pub(super) fn byte_len(&self) -> u64 {
-        match self.element.meaning {
-            Meaning::Quantized { per_word, .. } if per_word > 1 => {
-                self.count().div_ceil(per_word.into())
-            }
-            _ => self.count().saturating_mul(self.element.byte_len),
-        }
+    /// The bytes of the elements, after packing.
+    pub(super) const fn byte_len(&self) -> u64 {
+        self.byte_len
     }
 
-    /// The first `count` of a view of one dimension, again for every index of `outer`.
-    pub(super) fn repeated(mut self, outer: &[u64], count: u64) -> Self {
-        let stride = self.strides.first().copied().unwrap_or(1);
-        self.shape = outer.iter().copied().chain([count]).collect();
-        self.strides = outer.iter().map(|_| 0).chain([stride]).collect();
-        self
+    /// The first `count` elements of a view of one dimension, once for every index of `outer`.
+    pub(super) fn repeated(self, outer: &[u64], count: u64) -> Done<Self> {
+        let shape = outer.iter().copied().chain([count]).collect();
+        let strides = outer.iter().map(|_| 0).chain(self.strides).collect();
+        View::unchecked(self.storage, self.offset, shape, strides, self.element)
     }
 
-    /// Whether the elements lie one after another, the last dimension fastest.
+    /// Whether the elements are contiguous in row-major order.
     pub(super) fn is_contiguous(&self) -> bool {
-        let mut expected = 1u64;
         let mut dimensions = self.shape.iter().zip(&self.strides).rev();
-        self.count() == 0
-            || dimensions.all(|(size, stride)| {
-                let fits = *size == 1 || *stride == expected;
-                expected = expected.saturating_mul(*size);
-                fits
-            })
+        let end = dimensions.try_fold(1u64, |expected, (size, stride)| {
+            let fits = *size == 1 || *stride == expected;
+            fits.then_some(expected)?.checked_mul(*size)
+        });
+        self.count == 0 || end.is_some()
     }
 
     /// Checks that every element lies in the storage.
     fn check(self) -> Done<Self> {
-        let count = product(&self.shape).ok_or(TensorFault::Overflow)?;
-        let element_len = self.element.byte_len;
-        count
-            .checked_mul(element_len)
-            .ok_or(TensorFault::Overflow)?;
-        if let Meaning::Quantized { per_word, .. } = self.element.meaning
-            && per_word > 1
-        {
-            return self.check_packed(count, per_word.into());
-        }
-        let needed = self.reach(count).ok_or(TensorFault::Overflow)?;
+        let is_packed =
+            matches!(self.element.meaning, Meaning::Quantized { per_word, .. } if per_word > 1);
+        let needed = if is_packed {
+            self.byte_len
+        } else {
+            self.reach().ok_or(TensorFault::Overflow)?
+        };
         let available = self.storage.byte_len;
         if needed > available {
             return Err(TensorFault::Outside { needed, available });
         }
-        Ok(self)
-    }
-
-    /// Elements of less than a byte lie one after another from the first byte of the storage.
-    fn check_packed(self, count: u64, per_byte: u64) -> Done<Self> {
-        let needed = count.div_ceil(per_byte);
-        let available = self.storage.byte_len;
-        if needed > available {
-            return Err(TensorFault::Outside { needed, available });
-        }
-        if self.offset != 0 || !self.is_contiguous() {
+        // Packed elements fill the storage from its first byte.
+        if is_packed && (self.offset != 0 || !self.is_contiguous()) {
             let name = "a view of packed integers".to_owned();
             return Err(TensorFault::Layout { name });
         }
         Ok(self)
     }
 
-    /// Bytes up to the end of the last element; none where there are no elements.
-    fn reach(&self, count: u64) -> Option<u64> {
-        if count == 0 {
+    /// The end of the last element in the storage, in bytes; 0 without elements.
+    fn reach(&self) -> Option<u64> {
+        if self.count == 0 {
             return Some(0);
         }
         let mut last = self.offset;
@@ -153,16 +156,9 @@ impl Storage {
     }
 
     /// The storage as a tensor of one dimension.
-    pub(super) fn into_view(self) -> View {
-        let element = self.element;
-        let count = self.byte_len.checked_div(element.byte_len);
-        View {
-            storage: self,
-            offset: 0,
-            shape: vec![count.unwrap_or(0)],
-            strides: vec![1],
-            element,
-        }
+    pub(super) fn into_view(self) -> Done<View> {
+        let (count, element) = (self.count, self.element);
+        View::unchecked(self, 0, vec![count], vec![1], element)
     }
 }
 
@@ -191,8 +187,10 @@ pub(super) fn storage(heap: &Heap<'_>, value: Value) -> Done<Storage> {
     let whole_len = byte_len(count, element)?;
     let mut storage = Storage {
         key,
+        count,
         byte_len: whole_len,
         offset: 0,
+        whole_count: count,
         whole_len,
         element,
     };
@@ -200,8 +198,10 @@ pub(super) fn storage(heap: &Heap<'_>, value: Value) -> Done<Storage> {
     if let Some(part) = arguments.optional(5).filter(|part| *part != Value::None) {
         let part = Arguments::new(heap, part, "part of a storage")?;
         storage.offset = byte_len(part.unsigned(1, "offset of a part")?, element)?;
-        storage.byte_len = byte_len(part.unsigned(2, "length of a part")?, element)?;
-        let needed = storage.offset.saturating_add(storage.byte_len);
+        storage.count = part.unsigned(2, "length of a part")?;
+        storage.byte_len = byte_len(storage.count, element)?;
+        let needed = storage.offset.checked_add(storage.byte_len);
+        let needed = needed.ok_or(TensorFault::Overflow)?;
         if needed > whole_len {
             return Err(TensorFault::Outside {
                 needed,
@@ -218,7 +218,8 @@ fn byte_len(count: u64, element: &ElementType) -> Done<u64> {
         .ok_or(TensorFault::Overflow)
 }
 
-fn product(sizes: &[u64]) -> Option<u64> {
+/// The product of sizes; `None` beyond 2^64.
+pub(super) fn product(sizes: &[u64]) -> Option<u64> {
     if sizes.contains(&0) {
         return Some(0);
     }

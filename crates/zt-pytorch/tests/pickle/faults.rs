@@ -72,10 +72,10 @@ impl Source for Windowed {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        match buf.len() > 1 << 20 {
-            true => Err(io::ErrorKind::OutOfMemory.into()),
-            false => Memory::new(&self.0).read_at(offset, buf),
+        if buf.len() > 1 << 20 {
+            return Err(io::ErrorKind::OutOfMemory.into());
         }
+        Memory::new(&self.0).read_at(offset, buf)
     }
 }
 
