@@ -166,7 +166,7 @@ fn object(
 /// A value of Python's own library.
 fn plain_value(
     heap: &Heap<'_>,
-    plain: Plain,
+    plain: &Plain,
     made: Made,
     depth: Depth,
     budget: &mut Budget,
@@ -186,7 +186,7 @@ fn plain_value(
 }
 
 /// The text that a value of Python's library is, where it is one of at most `limit` bytes.
-pub(super) fn text(heap: &Heap<'_>, plain: Plain, made: Made, limit: usize) -> Option<String> {
+pub(super) fn text(heap: &Heap<'_>, plain: &Plain, made: Made, limit: usize) -> Option<String> {
     let parts = heap.tuple(made.arguments)?;
     let between = match (plain.becomes(), parts) {
         (Becomes::Text, [_]) => '\0',

@@ -51,7 +51,7 @@ pub(super) enum Global {
     /// `argparse.Namespace`: what it holds.
     Namespace,
     /// A value of Python's own library, or a class that a `defaultdict` makes values of.
-    Plain(Plain),
+    Plain(&'static Plain),
     QuantizationScheme(Scheme),
     /// What is harmless, in real checkpoints, and nothing that is read: an array of NumPy, a scalar of
     /// it that is no key, a nested tensor, a parameter without a shape, how a tensor is spread over
@@ -108,14 +108,12 @@ const UNREAD: &[(&str, &str)] = &[
     ("torch.distributed._mesh_layout", "_MeshLayout"),
 ];
 
-/// A row of [`PLAIN`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Plain {
-    place: u8,
-}
+/// A class of Python's library, or torch's version: its module, its name, its objects as attributes.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Plain(&'static str, &'static str, Becomes);
 
-/// What a value of Python's library becomes as an attribute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A value of Python's library as an attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Becomes {
     /// The text of its one argument.
     Text,
@@ -127,30 +125,30 @@ pub(super) enum Becomes {
 
 /// Values of Python's library that are found in checkpoints, and torch's number of its version.
 /// Classes that only name a type are here, too.
-const PLAIN: &[(&str, &str, Becomes)] = &[
-    ("torch.torch_version", "TorchVersion", Becomes::Text),
-    ("pathlib", "PosixPath", Becomes::Path('/')),
-    ("pathlib", "PurePosixPath", Becomes::Path('/')),
-    ("pathlib", "Path", Becomes::Path('/')),
-    ("pathlib", "WindowsPath", Becomes::Path('\\')),
-    ("pathlib", "PureWindowsPath", Becomes::Path('\\')),
-    ("datetime", "datetime", Becomes::Call),
-    ("datetime", "date", Becomes::Call),
-    ("datetime", "time", Becomes::Call),
-    ("datetime", "timedelta", Becomes::Call),
-    ("datetime", "timezone", Becomes::Call),
-    ("decimal", "Decimal", Becomes::Call),
-    ("fractions", "Fraction", Becomes::Call),
-    ("builtins", "range", Becomes::Call),
-    ("builtins", "slice", Becomes::Call),
-    ("builtins", "int", Becomes::Call),
-    ("builtins", "float", Becomes::Call),
-    ("builtins", "bool", Becomes::Call),
-    ("builtins", "str", Becomes::Call),
-    ("builtins", "list", Becomes::Call),
-    ("builtins", "dict", Becomes::Call),
-    ("builtins", "tuple", Becomes::Call),
-    ("builtins", "object", Becomes::Call),
+static PLAIN: &[Plain] = &[
+    Plain("torch.torch_version", "TorchVersion", Becomes::Text),
+    Plain("pathlib", "PosixPath", Becomes::Path('/')),
+    Plain("pathlib", "PurePosixPath", Becomes::Path('/')),
+    Plain("pathlib", "Path", Becomes::Path('/')),
+    Plain("pathlib", "WindowsPath", Becomes::Path('\\')),
+    Plain("pathlib", "PureWindowsPath", Becomes::Path('\\')),
+    Plain("datetime", "datetime", Becomes::Call),
+    Plain("datetime", "date", Becomes::Call),
+    Plain("datetime", "time", Becomes::Call),
+    Plain("datetime", "timedelta", Becomes::Call),
+    Plain("datetime", "timezone", Becomes::Call),
+    Plain("decimal", "Decimal", Becomes::Call),
+    Plain("fractions", "Fraction", Becomes::Call),
+    Plain("builtins", "range", Becomes::Call),
+    Plain("builtins", "slice", Becomes::Call),
+    Plain("builtins", "int", Becomes::Call),
+    Plain("builtins", "float", Becomes::Call),
+    Plain("builtins", "bool", Becomes::Call),
+    Plain("builtins", "str", Becomes::Call),
+    Plain("builtins", "list", Becomes::Call),
+    Plain("builtins", "dict", Becomes::Call),
+    Plain("builtins", "tuple", Becomes::Call),
+    Plain("builtins", "object", Becomes::Call),
 ];
 
 /// The functions of `torch._utils` by which tensors are rebuilt, without their `_rebuild_`.
@@ -197,9 +195,9 @@ impl Global {
             ("pathlib._local", name) => ("pathlib", name),
             named => named,
         };
-        let mut plain = (0..).zip(PLAIN);
-        if let Some((place, _)) = plain.find(|(_, row)| (row.0, row.1) == (module, name)) {
-            return Some(Global::Plain(Plain { place }));
+        let mut plain = PLAIN.iter();
+        if let Some(plain) = plain.find(|plain| (plain.0, plain.1) == (module, name)) {
+            return Some(Global::Plain(plain));
         }
         match module {
             "torch" | "torch.cuda" => Self::of_torch(module, name),
@@ -400,18 +398,16 @@ impl fmt::Display for Global {
 }
 
 impl Plain {
-    pub(super) fn becomes(self) -> Becomes {
-        let row = PLAIN.get(usize::from(self.place));
-        row.map_or(Becomes::Call, |(_, _, becomes)| *becomes)
+    pub(super) const fn becomes(&self) -> Becomes {
+        self.2
     }
 }
 
 impl fmt::Display for Plain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let row = PLAIN.get(usize::from(self.place));
-        match row.unwrap_or(&("", "", Becomes::Call)) {
-            ("builtins", name, _) => f.write_str(name),
-            (module, name, _) => write!(f, "{module}.{name}"),
+        match self {
+            Plain("builtins", name, _) => f.write_str(name),
+            Plain(module, name, _) => write!(f, "{module}.{name}"),
         }
     }
 }
