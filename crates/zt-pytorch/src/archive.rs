@@ -1,17 +1,17 @@
-//! Zip archives, as `torch.save` has written them since version 1.6.
+//! Zip archives, which `torch.save` has written since version 1.6.
 //!
 //! ```text
 //! NAME/data.pkl                  the object: dicts, numbers, texts, and tensors by storage and stride
-//! NAME/byteorder                 little or big; little where there is none
+//! NAME/byteorder                 little or big; little by default
 //! NAME/data/0, NAME/data/1, ...  the storages
 //! NAME/version, NAME/.data/serialization_id, ...
-//! NAME/constants.pkl             TorchScript: a tuple, of tensors that the code has by number
+//! NAME/constants.pkl             TorchScript: a tuple of the constants of the code
 //! NAME/constants/0, ...          their storages
 //! NAME/code/...                  TorchScript: not read
 //! ```
 //!
-//! NAME is that of the file, or `archive`. Checksums are not compared: torch can leave them out,
-//! and does not look at them.
+//! NAME is the name of the file, or `archive`. Checksums are not verified, because torch may leave
+//! them out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,15 +31,15 @@ use zt_zip::{Archive, Content, Member};
 
 const PICKLE: &str = "data.pkl";
 
-/// How many times its stored bytes a deflated pickle may be, and how long at least. torch deflates
-/// none; where others did, the pickle of 100,000 tensors shrinks to a sixth.
+/// The limits of a deflated pickle: its ratio, or a length if that is more. torch deflates no
+/// pickle. Deflated by others, the pickle of 100,000 tensors has a ratio of six.
 const RATIO: u64 = 32;
 const INFLATED: u64 = 1 << 20;
 
-/// `torch.jit.save` writes the constants of the code beside the code, also where there are none.
+/// `torch.jit.save` always writes the constants of the code.
 const CONSTANTS: &str = "constants.pkl";
 
-/// What the code of an archive calls them: `CONSTANTS.c0` and so on.
+/// The code names them `CONSTANTS.c0` and so on.
 const CONSTANTS_PREFIX: &str = "CONSTANTS.c";
 
 pub(super) fn open(
@@ -58,13 +58,13 @@ pub(super) fn open(
     }
     let records = Records::new(&archive)?;
     let byte_order = records.byte_order(&source)?;
-    // A pickle is to its file what the manifest is to ours.
+    // The pickle is the manifest of its file.
     let limit = PICKLE_LEN.min(builder.limits().manifest_len);
     let constants = records.pickle(CONSTANTS, &source, limit)?;
     let find = match constants {
         Some(_) => {
-            let message = "an archive of TorchScript: the tensors of its objects and of its code's \
-                           constants are read, the code is not";
+            let message = "an archive of TorchScript: its tensors and constants are read, its code \
+                           is not";
             builder.warning(Warning::new("torchscript", message));
             Global::find_in_script
         }
@@ -99,15 +99,15 @@ pub(super) fn open(
     ))
 }
 
-/// Whether an archive is torch's: it has a `data.pkl` in its outermost folder, or is of
-/// `torch.export` or `torch.package`.
+/// Whether this is an archive of torch: it has a `data.pkl` in a top folder, or is of `torch.export`
+/// or `torch.package`.
 pub(crate) fn is_ours(archive: &Archive) -> bool {
     let mut members = archive.members().iter();
     members.any(|member| is_pickle(member) || other_layout(member).is_some())
 }
 
-/// Whether an archive without a sound directory, whose first record is called so, was meant to be
-/// torch's: `torch.save` begins with the pickle, `torch.jit.save` with the first storage.
+/// Whether an archive whose first member has this name is torch's. `torch.save` writes the pickle
+/// first, `torch.jit.save` the first storage.
 pub(super) fn begins_ours(name: &[u8]) -> bool {
     name.ends_with(b"/data.pkl") || name.ends_with(b"/data/0")
 }
@@ -116,7 +116,7 @@ fn is_pickle(member: &Member) -> bool {
     matches!(member.name().split_once('/'), Some((_, PICKLE)))
 }
 
-/// What writes archives that have this member, where it is not `torch.save`.
+/// The other writer of torch that writes this member, if any.
 fn other_layout(member: &Member) -> Option<&'static str> {
     let name = member.name();
     let name = name.split_once('/').map_or(name, |(_, name)| name);
@@ -127,10 +127,10 @@ fn other_layout(member: &Member) -> Option<&'static str> {
     }
 }
 
-/// Looks up a global: TorchScript has its own.
+/// Looks up a global. TorchScript has more of them.
 type Find = fn(&str, &str, u32) -> Option<Global>;
 
-/// A pickle and its record.
+/// A pickle and the record that holds it.
 struct Record {
     name: &'static str,
     content: Content,
@@ -152,7 +152,7 @@ impl Record {
     }
 }
 
-/// The records of the archive, without the name of their folder.
+/// The members in the folder of the archive, by their names in it.
 struct Records<'a>(HashMap<&'a str, &'a Member>);
 
 impl<'a> Records<'a> {
@@ -190,7 +190,7 @@ impl<'a> Records<'a> {
             return Ok(None);
         };
         let content = member.content(source)?;
-        // A byte of a pickle is a value of it, which takes more memory than the byte.
+        // A value takes more memory than its byte of the pickle.
         let limit = if content.is_stored {
             limit
         } else {
@@ -216,7 +216,7 @@ impl<'a> Records<'a> {
     }
 
     fn byte_order(&self, source: &Arc<dyn Source>) -> Result<ByteOrder> {
-        /// `little`, and not much more.
+        /// `little` is the longest value.
         const LEN: u64 = 16;
         let Some(content) = self.content("byteorder", source)? else {
             return Ok(ByteOrder::Little);
@@ -232,7 +232,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// All of a record that is no longer than `limit`.
+/// Reads a record of at most `limit` bytes.
 fn read(content: &Content, limit: u64) -> Result<Vec<u8>> {
     let found = content.span.byte_len();
     if found > limit {
@@ -244,8 +244,8 @@ fn read(content: &Content, limit: u64) -> Result<Vec<u8>> {
     inflated(content)
 }
 
-/// What a deflated record holds. How much that is the record says, truly or not: no more memory is
-/// asked for at once than has been filled, or [`PIECE`].
+/// Inflates a record. Its declared length may be wrong, so memory is requested in pieces: as much
+/// as was inflated so far, and at least [`PIECE`].
 fn inflated(content: &Content) -> Result<Vec<u8>> {
     const PIECE: usize = 1 << 20;
     let byte_len = content.span.byte_len();
@@ -291,7 +291,7 @@ mod tests {
             .into_file())
     }
 
-    /// A dict of an item `x`, which these instructions make, and of a number; TorchScript's.
+    /// An archive of TorchScript: a dict of a number and of the item `x` of these instructions.
     fn script(x: &[u8]) -> File {
         let begin = &b"\x80\x02}(X\x01\0\0\0x"[..];
         let pickle = [begin, x, b"X\x01\0\0\0nK\x01u."].concat();
@@ -303,7 +303,7 @@ mod tests {
         archive(&records).unwrap()
     }
 
-    /// A tensor of one `f32` of a storage of so many.
+    /// A tensor of one `f32` in a storage of `count`.
     fn tensor(count: u8, metadata: &[u8]) -> Vec<u8> {
         let storage = b"((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0sX\x03\0\0\0cpuK";
         let place = b"tQK\0(K\x01t(K\x01t\x89}";
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_may_be_as_long_as_the_limit() {
+    fn refuses_a_record_longer_than_the_limit() {
         for (len, kind) in [(16, ErrorKind::Malformed), (17, ErrorKind::Limit)] {
             let order = vec![b'x'; len];
             let error = archive(&[("data.pkl", b"\x80\x02}."), ("byteorder", &order)]);
@@ -324,9 +324,8 @@ mod tests {
         }
     }
 
-    /// The archive's own bytes are where the fault is.
     #[test]
-    fn a_storage_that_is_short_says_where_it_is() {
+    fn the_error_of_a_short_storage_has_its_offset() {
         assert_eq!(code(&script(&tensor(1, b""))), None);
         let error = script(&tensor(2, b"")).tensor("x").unwrap_err();
         assert_eq!(error.code(), "shape-size-mismatch");
@@ -334,11 +333,11 @@ mod tests {
     }
 
     #[test]
-    fn values_of_torchscript_are_what_they_hold() {
+    fn values_of_torchscript_become_attributes() {
         let none = script(b"ctorch.jit._pickle\nbuild_intlist\n(]tR");
         let none = none.attributes().unwrap().unwrap();
         assert_eq!(none.get("x"), Some(&Value::Array(Vec::new())));
-        // An Enum is its value, and has no state beside that.
+        // An Enum is its value, and has no state.
         let number = script(b"c__torch__.m\nC\n(K\x05tR");
         let number = number.attributes().unwrap().unwrap();
         assert_eq!(number.get("x"), Some(&Value::Unsigned(5)));
@@ -346,9 +345,9 @@ mod tests {
         assert_eq!(code(&both), Some("pickle"));
     }
 
-    /// libtorch names the type of the dict that says what was put off.
+    /// libtorch wraps the dict of deferred operations in a call that names its type.
     #[test]
-    fn metadata_are_looked_at_within_their_type() {
+    fn typed_metadata_are_checked() {
         for (value, expected) in [(b'\x88', Some("unsupported")), (b'\x89', None)] {
             let metadata = [
                 &b"ctorch.jit._pickle\nrestore_type_tag\n(}X\x03\0\0\0neg"[..],

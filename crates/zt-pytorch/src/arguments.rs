@@ -1,4 +1,4 @@
-//! The arguments of a call that is only written down.
+//! The arguments of a recorded call.
 
 use crate::pickle::{Heap, Value};
 use crate::violation::{RANK, TensorFault};
@@ -75,7 +75,7 @@ impl<'h, 'p> Arguments<'h, 'p> {
     }
 }
 
-/// The fault of an argument that is something else.
+/// The fault of an argument of the wrong type.
 pub(super) fn wrong(heap: &Heap<'_>, name: &'static str, found: Value) -> TensorFault {
     let found = heap.describe(found);
     TensorFault::Argument { name, found }

@@ -1,4 +1,4 @@
-//! The leaves of a pickle as the objects and attributes of a [`zt::File`].
+//! Turns the leaves of a pickle into the objects and attributes of a [`zt::File`].
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,9 +21,9 @@ use crate::view::{self, Storage, View};
 use crate::violation::{TensorFault, Violation};
 use crate::wrapper;
 
-/// All views that are no plain ranges together may make so many bytes, and [`GATHERED`] times those
-/// that there are: a stride of 0 makes any number of elements of one, and thousands of tensors may
-/// be views of one storage.
+/// The limit of bytes that all views which are not contiguous may take: this, and [`GATHERED`] times
+/// the bytes of the file. A stride of 0 repeats an element any number of times, and thousands of
+/// tensors may be views of one storage.
 const EXPANDED_LEN: u64 = 1 << 30;
 const GATHERED: u64 = 8;
 
@@ -32,10 +32,10 @@ pub(super) type Locate<'s> = dyn Fn(&str) -> Result<Option<Place>> + 's;
 
 /// Bytes of a storage.
 pub(super) struct Place {
-    /// What they are in; `None` for the file itself.
+    /// `None` for the file itself.
     pub(super) source: Option<Arc<dyn Source>>,
     pub(super) span: Span,
-    /// Where in the file they are, or what they are made of.
+    /// The offset in the file of the bytes, or of their deflated bytes.
     pub(super) from: u64,
 }
 
@@ -46,17 +46,15 @@ pub(super) struct Contents<'c> {
     pub(super) byte_order: ByteOrder,
 }
 
-/// A pickle, and where its storages are.
+/// A pickle and its storages.
 pub(super) struct Graph<'c> {
     pub(super) pickle: Pickle<'c>,
     pub(super) locate: &'c Locate<'c>,
-    /// What the names of all that is in it begin with.
+    /// The prefix of all names in the pickle.
     pub(super) prefix: &'static str,
 }
 
-/// The file.
-///
-/// A bare tensor is named after the file at `path`.
+/// Builds the file. A bare tensor is named after the file at `path`.
 pub(super) fn assemble(
     contents: Contents<'_>,
     mut builder: FileBuilder,
@@ -81,7 +79,7 @@ pub(super) fn assemble(
     builder.build()
 }
 
-/// A tensor that stands alone has no name in the file: it is named after the file.
+/// The name of a bare tensor: the name of the file, without its extension.
 fn single_name(path: Option<&Path>) -> String {
     let stem = path.and_then(Path::file_stem);
     stem.map_or("tensor".into(), |stem| stem.to_string_lossy())
@@ -96,9 +94,9 @@ pub(super) struct Assembler<'h> {
     file: &'h (Arc<dyn Source>, SourceId),
     limits: zt::Limits,
     storages: HashMap<String, Result<Stored>>,
-    /// Views that are not plain ranges: tied ones are made once.
+    /// Views that are not contiguous. Tied ones are built once.
     gathered: HashMap<View, (SourceId, Span)>,
-    /// Bytes that further ones may make.
+    /// How many bytes further views may take.
     gathered_left: u64,
     pub(super) bands: Bands,
 }
@@ -112,7 +110,7 @@ struct Stored {
     from: u64,
 }
 
-/// An object in the making: what it is, and where its components are.
+/// An object, and the sources of its components.
 pub(super) struct Parts {
     object: Object,
     sources: Vec<SourceId>,
@@ -139,8 +137,8 @@ impl<'h> Assembler<'h> {
         }
     }
 
-    /// Adds every tensor of a pickle; what is none is an attribute of the file. A bare tensor has
-    /// the name `single`.
+    /// Adds every tensor of a pickle, and returns the other values: the attributes of the file. A
+    /// bare tensor gets the name `single`.
     fn graph(
         &mut self,
         graph: &Graph<'_>,
@@ -165,7 +163,7 @@ impl<'h> Assembler<'h> {
                 _ => {
                     match attribute::attribute(&pickle.heap, *value, &limits, budget) {
                         Ok(value) => attributes.push((name, value)),
-                        // One value that nobody knows hides nothing else, where there is something.
+                        // An unsupported value is a fault of its own, unless the file holds no other.
                         Err(fault @ Violation::Attribute { .. }) if !is_alone => {
                             self.builder.fault(name, RawObject::default(), fault.into());
                         }
@@ -179,7 +177,7 @@ impl<'h> Assembler<'h> {
         Ok(attributes)
     }
 
-    /// Adds a tensor under its name, or why there is none.
+    /// Adds a tensor, or its fault, under its name.
     fn tensor(
         &mut self,
         name: String,
@@ -252,9 +250,8 @@ impl<'h> Assembler<'h> {
         Ok(parts)
     }
 
-    /// Indices of a sparse tensor, which are u64 (decision D10). Those of torch are i64, of the same
-    /// bits: a negative one is beyond every shape, and found there. i32, which a CSR matrix may have,
-    /// stays what it is.
+    /// Indices of a sparse tensor, which are u64 (decision D10). torch's i64 are read as u64: a
+    /// negative index is out of range of every shape. The i32 of a CSR matrix stay i32.
     fn indices(&mut self, view: View) -> Result<(Component, SourceId)> {
         let (mut component, id) = self.component(view)?;
         if component.dtype == Some(DType::I64) {
@@ -283,8 +280,8 @@ impl<'h> Assembler<'h> {
         }
     }
 
-    /// Where the elements of a view are, in row-major order: in the file as they lie there, or made
-    /// when they are read.
+    /// The elements of a view in row-major order: a range of the file, or a source that gathers
+    /// them as it is read.
     pub(super) fn place(&mut self, view: View) -> Result<(SourceId, Span)> {
         let stored = self.stored(&view.storage)?;
         let element_len = view.element().byte_len;
@@ -295,7 +292,7 @@ impl<'h> Assembler<'h> {
             .and_then(|offset| offset.checked_add(stored.span.offset()))
             .ok_or(TensorFault::Overflow)?;
         if view.is_contiguous() {
-            // Of nothing, wherever it is said to lie.
+            // The offset of an empty view may be anything.
             let start = match view.byte_len() {
                 0 => stored.span.offset(),
                 _ => start,
@@ -319,7 +316,7 @@ impl<'h> Assembler<'h> {
             .ok_or(TensorFault::Overflow)?;
         let span = Span::new(0, elements.byte_len()).ok_or(TensorFault::Overflow)?;
         let source = Strided::new(stored.source, elements, &self.bands)?;
-        // In the listing, it is where its first element is.
+        // A listing shows the offset of the first element.
         let from = if stored.id == self.file.1 {
             start
         } else {
@@ -331,7 +328,7 @@ impl<'h> Assembler<'h> {
         Ok(place)
     }
 
-    /// The bytes of a storage, which are as many as its tensors say.
+    /// The bytes of a storage, at least as many as its tensors expect.
     fn stored(&mut self, storage: &Storage) -> Result<Stored> {
         if !self.storages.contains_key(&storage.key) {
             let found = self.find(&storage.key);
@@ -365,7 +362,7 @@ impl<'h> Assembler<'h> {
             None => self.file.clone(),
             Some(source) => {
                 let base = self.file.1;
-                // It is inflated from fewer bytes.
+                // The inflated bytes are more than the bytes of the file.
                 let more = times_gathered(place.span.byte_len());
                 self.gathered_left = self.gathered_left.saturating_add(more);
                 let id = self
@@ -396,8 +393,8 @@ impl Parts {
         self.sources.push(source);
     }
 
-    /// Adds what a tensor was given in Python. A name by which the format decodes is none of the
-    /// user's: there it is said to be torch's.
+    /// Adds the Python attributes of a tensor. A name that is a parameter of the format gets the
+    /// prefix `torch.`.
     fn given(&mut self, members: Attributes) {
         let registry = Registry::builtin();
         let format = registry.format(&self.object.format);
@@ -425,7 +422,7 @@ const fn times_gathered(byte_len: u64) -> u64 {
     byte_len.saturating_mul(GATHERED)
 }
 
-/// What a listing shows of a tensor that is refused.
+/// A listing shows this of a tensor that is refused.
 fn raw(shape: Option<Vec<u64>>, element: Option<&ElementType>) -> RawObject {
     let mut raw = RawObject::default();
     raw.shape = shape;

@@ -1,4 +1,4 @@
-//! What is no tensor, as an attribute.
+//! Converts values that are not tensors to attributes.
 
 use zt::manifest::Map;
 use zt::{Attributes, Limits};
@@ -12,10 +12,10 @@ use crate::violation::Violation;
 const BIGNUM: u64 = 2;
 const NEGATIVE_BIGNUM: u64 = 3;
 
-/// A path that is longer is none that a system has.
+/// The limit of a path, longer than any system allows.
 const TEXT_LEN: usize = 1 << 16;
 
-/// How much further collections may nest.
+/// How much deeper collections may nest.
 #[derive(Clone, Copy)]
 struct Depth {
     left: usize,
@@ -36,8 +36,8 @@ impl Depth {
     }
 }
 
-/// A value as CBOR has it: numbers, texts, bytes and None as they are; tuples, sets and sizes as
-/// arrays; a complex number as its two parts; dtypes and devices by their names in torch.
+/// A value in CBOR. Tuples, sets and sizes are arrays, a complex number is an array of its two
+/// parts, and dtypes and devices are their names in torch.
 pub(super) fn attribute(
     heap: &Heap<'_>,
     value: Value,
@@ -47,8 +47,7 @@ pub(super) fn attribute(
     convert(heap, value, Depth::of(limits), budget)
 }
 
-/// The attributes of an object of Python, by their names. See
-/// [`members`](super::flatten::members).
+/// The attributes of a Python object: see [`members`](super::flatten::members).
 pub(super) fn attributes(
     heap: &Heap<'_>,
     pairs: &[(Value, Value)],
@@ -124,7 +123,7 @@ fn convert(
     }
 }
 
-/// An object that is no tensor.
+/// An object that is not a tensor.
 fn object(
     heap: &Heap<'_>,
     made: Made,
@@ -142,7 +141,7 @@ fn object(
         (Global::Complex, [_, _]) => convert(heap, made.arguments, depth, budget),
         (Global::Device, _) => Ok(device(heap, made).ok_or_else(unknown)?.into()),
         (Global::Layout, [name]) => convert(heap, *name, depth, budget),
-        // One that holds nothing; others are walked into.
+        // Only an empty one: others are walked into.
         (maker, [])
             if maker.has_members() && made.state.is_none_or(|state| is_empty(heap, state)) =>
         {
@@ -185,7 +184,7 @@ fn plain_value(
     Ok(Cbor::Map(call))
 }
 
-/// The text that a value of Python's library is, where it is one of at most `limit` bytes.
+/// The text of a version or a path, if it has at most `limit` bytes.
 pub(super) fn text(heap: &Heap<'_>, plain: &Plain, made: Made, limit: usize) -> Option<String> {
     let parts = heap.tuple(made.arguments)?;
     let between = match (plain.becomes(), parts) {
@@ -199,13 +198,13 @@ pub(super) fn text(heap: &Heap<'_>, plain: &Plain, made: Made, limit: usize) -> 
         if text.len().saturating_add(part.len()) >= limit {
             return None;
         }
-        // The first one may be the root, and end so.
+        // The first part may be the root, which ends with a separator.
         if !text.is_empty() && !text.ends_with(between) {
             text.push(between);
         }
         text.push_str(part);
     }
-    // Python's name of the path of nothing.
+    // Python's name of the empty path.
     Some(if parts.is_empty() {
         ".".to_owned()
     } else {
@@ -222,8 +221,7 @@ pub(super) fn device(heap: &Heap<'_>, made: Made) -> Option<String> {
     }
 }
 
-/// Bytes that are made of a text and an encoding. Protocol 2 has no bytes: Python writes them as
-/// Latin-1.
+/// The bytes of a text and an encoding. Protocol 2 has no bytes, so Python writes them in Latin-1.
 pub(super) fn bytes(heap: &Heap<'_>, made: Made) -> Option<Vec<u8>> {
     let [text, encoding] = heap.tuple(made.arguments)? else {
         return None;
@@ -243,20 +241,20 @@ fn is_empty(heap: &Heap<'_>, value: Value) -> bool {
     }
 }
 
-/// Python's names of the encoding by which protocol 2 writes bytes.
+/// Whether this is a name of Latin-1 in Python.
 fn is_latin_1(name: Option<&str>) -> bool {
     matches!(name, Some("latin1" | "latin-1" | "iso-8859-1"))
 }
 
-/// An integer beyond 64 bits, from two's complement, the lowest byte first.
+/// An integer beyond 64 bits, from little-endian two's complement.
 fn bignum(bytes: &[u8]) -> zt::manifest::Value {
     let is_negative = bytes.last().is_some_and(|top| *top >= 0x80);
     let digits = bytes.iter().rev();
-    // A negative bignum is that of `-1 - n`, which is the complement.
+    // CBOR stores `-1 - n` of a negative integer, which is its complement.
     let digits = digits.map(|byte| if is_negative { !byte } else { *byte });
     let digits: Vec<u8> = digits.skip_while(|byte| *byte == 0).collect();
     let tag = if is_negative { NEGATIVE_BIGNUM } else { BIGNUM };
-    // Integers that do fit are written as integers; here CBOR's 65th bit is.
+    // CBOR's integers have 64 bits and a sign.
     match <[u8; 8]>::try_from(digits.as_slice()) {
         Ok(word) if is_negative => zt::manifest::Value::Negative(u64::from_be_bytes(word)),
         Ok(word) => zt::manifest::Value::Unsigned(u64::from_be_bytes(word)),

@@ -12,7 +12,7 @@ use crate::element::{BYTES, ElementType};
 ///
 /// The list is that which `torch.load(weights_only=True)` has by itself in torch 2.15, `bytes`, by
 /// which protocol 2 says that there are none, collections and values of Python's own library, and
-/// [`Global::Unread`]. What modules or users of torch add to its list is not here, but for what
+/// [`Global::Unsupported`]. What modules or users of torch add to its list is not here, but for what
 /// `torch.distributed.tensor` does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Global {
@@ -56,34 +56,34 @@ pub(super) enum Global {
     /// What is harmless, in real checkpoints, and nothing that is read: an array of NumPy, a scalar of
     /// it that is no key, a nested tensor, a parameter without a shape, how a tensor is spread over
     /// devices. What is made of it is refused by that name, and all else is read.
-    Unread(Unread),
+    Unsupported(Unsupported),
 }
 
 /// A global by which an object is refused, and where the pickle names it: its byte.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unread {
-    /// Its place in [`UNREAD`]: values of pickles are small.
+pub(super) struct Unsupported {
+    /// Its place in [`UNSUPPORTED`]: values of pickles are small.
     place: u8,
     pub(super) at: u32,
 }
 
 /// It is the same wherever it is named.
-impl PartialEq for Unread {
+impl PartialEq for Unsupported {
     fn eq(&self, other: &Self) -> bool {
         self.place == other.place
     }
 }
 
-impl Eq for Unread {}
+impl Eq for Unsupported {}
 
-impl Hash for Unread {
+impl Hash for Unsupported {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.place.hash(state);
     }
 }
 
-/// The globals of [`Global::Unread`]. NumPy 2 moved its own.
-const UNREAD: &[(&str, &str)] = &[
+/// The globals of [`Global::Unsupported`]. NumPy 2 moved its own.
+const UNSUPPORTED: &[(&str, &str)] = &[
     ("numpy", "dtype"),
     ("numpy", "ndarray"),
     ("numpy.core.multiarray", "_reconstruct"),
@@ -182,9 +182,9 @@ pub(super) enum Scheme {
 impl Global {
     /// The global of that module and name; `None` where it is not on the list.
     pub(super) fn find(module: &str, name: &str, at: u32) -> Option<Self> {
-        let mut unread = (0..).zip(UNREAD);
-        if let Some((place, _)) = unread.find(|(_, known)| **known == (module, name)) {
-            return Some(Global::Unread(Unread { place, at }));
+        let mut unsupported = (0..).zip(UNSUPPORTED);
+        if let Some((place, _)) = unsupported.find(|(_, known)| **known == (module, name)) {
+            return Some(Global::Unsupported(Unsupported { place, at }));
         }
         // Protocol 2 has Python 2's names; Python 3.13 moved the paths.
         let (module, name) = match (module, name) {
@@ -315,7 +315,7 @@ impl zt_pickle::Global for Global {
                 | Global::Script
                 | Global::Namespace
                 | Global::Plain(_)
-                | Global::Unread(_)
+                | Global::Unsupported(_)
         )
     }
 
@@ -329,7 +329,7 @@ impl zt_pickle::Global for Global {
                 | Global::Script
                 | Global::Namespace
                 | Global::Plain(_)
-                | Global::Unread(_)
+                | Global::Unsupported(_)
         )
     }
 
@@ -392,7 +392,7 @@ impl fmt::Display for Global {
                 return write!(f, "torch._utils._rebuild_{name}");
             }
             Global::Plain(plain) => return plain.fmt(f),
-            Global::Unread(unread) => return unread.fmt(f),
+            Global::Unsupported(unsupported) => return unsupported.fmt(f),
         })
     }
 }
@@ -412,7 +412,7 @@ impl fmt::Display for Plain {
     }
 }
 
-impl Unread {
+impl Unsupported {
     pub(super) fn is_scalar(self) -> bool {
         self.row().1 == "scalar"
     }
@@ -422,12 +422,12 @@ impl Unread {
     }
 
     fn row(self) -> (&'static str, &'static str) {
-        let row = UNREAD.get(usize::from(self.place));
+        let row = UNSUPPORTED.get(usize::from(self.place));
         row.copied().unwrap_or(("", ""))
     }
 }
 
-impl fmt::Display for Unread {
+impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (module, name) = self.row();
         write!(f, "{module}.{name}")

@@ -117,7 +117,7 @@ fn write(
                 let items = heap.sequence(key).ok_or(Stop::Nameless)?;
                 write_items(name, heap, items, ["(", ")"], depth)?;
             }
-            (Global::Unread(_), _) => match scalar(heap, *made).ok_or(Stop::Nameless)? {
+            (Global::Unsupported(_), _) => match scalar(heap, *made).ok_or(Stop::Nameless)? {
                 Scalar::Bool(value) => name.write_str(truth(value))?,
                 Scalar::Int(value) => write!(name, "{value}")?,
                 Scalar::Float(value) => name.write_str(&float(value))?,

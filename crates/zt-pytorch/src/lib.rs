@@ -1,18 +1,18 @@
 //! PyTorch checkpoints as tensors: the files that `torch.save` writes. Nothing in them is run.
 //!
-//! A checkpoint is a pickle, which says what there is, and storages, which hold the elements:
-//! records of a zip archive since torch 1.6 ([`archive`]), a stream before ([`legacy`]). The pickle
-//! is read as data by a machine that calls nothing ([`pickle`]). Objects in it may be made by the
-//! globals that `torch.load(weights_only=True)` allows by itself, and by collections and values of
-//! Python's own library ([`global`]); one that is made by any other refuses the file. A class that is only
-//! named is its name.
+//! A checkpoint has a pickle, which describes the tensors, and storages, which hold the elements.
+//! They are members of a zip archive since torch 1.6 ([`archive`]), and a stream before ([`legacy`]).
+//! The pickle is read as data ([`pickle`]). Its objects may be of the globals that
+//! `torch.load(weights_only=True)` allows, and of Python's own collections and values ([`global`]).
+//! An object of any other global refuses the file. A class that is only named is a text.
 //!
-//! What was a tree of dicts and lists is flattened: keys ([`key`]) and positions, joined by dots,
-//! name the tensors ([`flatten`]). Every tensor is an object, also where several share a storage; one that
-//! lies in its storage in row-major order is a range of the file, another is put in order when it
-//! is read. What is no tensor is an attribute of the file; what a tensor was given, `w.extra = ...`,
-//! is an attribute of the tensor, and tensors among that are objects beside it. Not kept are what belongs to a running
-//! program: `requires_grad`, hooks, devices, and the attributes of dicts, such as `_metadata`.
+//! Dicts and lists are flattened: keys ([`key`]) and positions, joined by dots, name the tensors
+//! ([`flatten`]). Every tensor is an object, even if several share a storage. A contiguous tensor is
+//! a range of the file, and any other is put in order as it is read.
+//!
+//! Other values are attributes of the file. A Python attribute of a tensor, `w.extra = ...`, is an
+//! attribute of its object; if it is a tensor, it is an object too. `requires_grad`, hooks, devices
+//! and the attributes of dicts, such as `_metadata`, are dropped.
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
@@ -43,10 +43,10 @@ use archive::is_ours;
 use violation::Violation;
 use zt_zip as zip;
 
-/// What `torch.save` writes: `.pt`, `.pth`, `.bin`.
+/// Files of `torch.save`: `.pt`, `.pth`, `.bin`, `.ckpt`.
 pub const PYTORCH: Kind = Kind::new("pytorch");
 
-/// The kind: recognises, opens and, if it has a writer, writes such files.
+/// The kind of PyTorch checkpoints, which recognises and opens them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PyTorch;
 
@@ -73,7 +73,7 @@ impl FileKind for PyTorch {
     }
 }
 
-/// The longest pickle. That of 100,000 tensors has some 30 megabytes.
+/// The limit of a pickle's length. The pickle of 100,000 tensors has about 30 MB.
 const PICKLE_LEN: u64 = 256 << 20;
 
 fn recognise(probe: &Probe<'_>) -> Result<bool> {
@@ -99,7 +99,7 @@ fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     legacy::open(source, builder, opening)
 }
 
-/// An archive of torch's, or one without a sound directory that begins with torch's records.
+/// Whether this is an archive of torch. One without a valid directory is known by its first member.
 fn is_archive(probe: &Probe<'_>) -> Result<bool> {
     if !zip::is_archive(probe.head()) {
         return Ok(false);
@@ -111,7 +111,7 @@ fn is_archive(probe: &Probe<'_>) -> Result<bool> {
     }
 }
 
-/// A tar archive that begins with one of the files of torch before 0.1.10.
+/// Whether this is a tar archive that begins with a file of torch before 0.1.10.
 fn is_tar(head: &[u8]) -> bool {
     const MAGIC: usize = 257;
     let is_ours = |name: &[u8]| head.starts_with(name);

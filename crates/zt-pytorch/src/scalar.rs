@@ -20,7 +20,7 @@ pub(super) fn scalar(heap: &Heap<'_>, made: Made) -> Option<Scalar> {
     /// Characters of a text that is a key.
     const LEN: usize = 1 << 12;
 
-    let Global::Unread(unread) = made.maker else {
+    let Global::Unsupported(unsupported) = made.maker else {
         return None;
     };
     let [dtype, bytes] = heap.tuple(made.arguments)? else {
@@ -29,10 +29,10 @@ pub(super) fn scalar(heap: &Heap<'_>, made: Made) -> Option<Scalar> {
     let Some(Node::Made(dtype)) = heap.node(*dtype) else {
         return None;
     };
-    let Global::Unread(class) = dtype.maker else {
+    let Global::Unsupported(class) = dtype.maker else {
         return None;
     };
-    if !unread.is_scalar() || !class.is_dtype() {
+    if !unsupported.is_scalar() || !class.is_dtype() {
         return None;
     }
     let code = heap.text(*heap.tuple(dtype.arguments)?.first()?)?;

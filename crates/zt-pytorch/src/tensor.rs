@@ -145,11 +145,11 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             strided(&state, None, known).map(Layout::Strided)
         }
         Global::SparseTensor => coo(&arguments, OF_PYTHON, known),
-        Global::Unread(unread) => {
+        Global::Unsupported(unsupported) => {
             // The state of an array is a version, its shape, and so on.
             let state = made.state.map(|state| Arguments::new(heap, state, "state"));
             known.shape = state.and_then(|state| state.ok()?.sizes(1, "shape").ok());
-            Err(unread.into())
+            Err(unsupported.into())
         }
         _ => Err(TensorFault::Argument {
             name: "tensor",

@@ -2,7 +2,7 @@
 
 use zt::{Error, ErrorKind};
 
-use crate::global::Unread;
+use crate::global::Unsupported;
 use crate::pickle::{PickleError, PickleFault};
 
 /// The limit of dimensions, which is torch's. It is checked before sizes are copied, because any
@@ -42,7 +42,7 @@ pub(super) enum TensorFault {
     NoData { why: &'static str },
     #[error("zTensor 1.2 has no format for {}", .name.escape_debug())]
     Layout { name: String },
-    /// An [`Unread`] global, or one that the list does not have.
+    /// An [`Unsupported`] global, or one that the list does not have.
     #[error("it is made by {}, named at byte {at} of the pickle, which is unsupported; nothing was run", .name.escape_debug())]
     Global { name: String, at: u32 },
     #[error("zTensor 1.2 has no dtype for elements of torch.{name}")]
@@ -90,11 +90,11 @@ impl From<TensorFault> for Error {
     }
 }
 
-impl From<Unread> for TensorFault {
-    fn from(unread: Unread) -> Self {
+impl From<Unsupported> for TensorFault {
+    fn from(unsupported: Unsupported) -> Self {
         TensorFault::Global {
-            name: unread.to_string(),
-            at: unread.at,
+            name: unsupported.to_string(),
+            at: unsupported.at,
         }
     }
 }

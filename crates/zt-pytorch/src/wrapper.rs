@@ -19,7 +19,7 @@ pub(super) fn is_tensor(made: &Made) -> bool {
             | Global::SparseTensor
             | Global::Parameter
             | Global::Rebuild(_)
-            | Global::Unread(_)
+            | Global::Unsupported(_)
     )
 }
 
@@ -138,8 +138,8 @@ pub(super) fn unwrapped(
 fn not_called(heap: &Heap<'_>, function: Value) -> TensorFault {
     /// Characters of a name that are told.
     const TOLD: usize = 100;
-    if let Value::Global(Global::Unread(unread)) = function {
-        return unread.into();
+    if let Value::Global(Global::Unsupported(unsupported)) = function {
+        return unsupported.into();
     }
     let Some(Node::Named { module, name, at }) = heap.node(function) else {
         return wrong(heap, "function", function);
