@@ -1,4 +1,4 @@
-//! The element types of torch 2.15, and what they are here.
+//! The element types of torch 2.15, and their dtypes in zt.
 
 use zt::DType;
 
@@ -7,21 +7,20 @@ use zt::DType;
 pub(super) struct ElementType {
     /// Its name in Python, without `torch.`.
     pub(super) name: &'static str,
-    /// The class of storages that hold it; `None` for bytes. Of newer types there is one only in
-    /// TorchScript, which libtorch writes: `toString(ScalarType)` and `Storage`. In Python their
-    /// tensors name the type themselves.
+    /// The class of its storages; `None` for bytes. Newer types have one only in TorchScript, where
+    /// libtorch writes `toString(ScalarType)` and `Storage`.
     pub(super) storage: Option<&'static str>,
     /// Bytes of one element of a storage.
     pub(super) byte_len: u64,
     pub(super) meaning: Meaning,
 }
 
-/// What elements are here.
+/// The meaning of elements in zt.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) enum Meaning {
-    /// Values of a dtype and, where there is one, a logical type.
+    /// Values of a dtype and, if any, a logical type.
     Values(DType, Option<&'static str>),
-    /// Quantized integers; a scale and a zero-point make values of them.
+    /// Quantized integers, with scales and zero-points.
     Quantized {
         bits: u32,
         per_word: u32,
@@ -61,11 +60,11 @@ const fn quantized(bits: u32, per_word: u32, word: DType, is_signed: bool) -> Me
     }
 }
 
-/// The types that `torch.load(weights_only=True)` knows.
+/// The types that `torch.load(weights_only=True)` accepts.
 ///
-/// `complex32`, `f8_e8m0fnu` and all from `f4_e2m1fn_x2` on are no logical types of zTensor 1.2:
-/// they keep their bytes under their names, and have no values here. Those of less than a byte have
-/// a byte each in torch, or are counted by the byte.
+/// `complex32`, `bcomplex32`, `f8_e8m0fnu` and all from `f4_e2m1fn_x2` on are not logical types of
+/// zTensor 1.2: their bytes keep their names, and have no values. torch stores an element of less
+/// than a byte in a byte, or counts it by the byte.
 static TABLE: &[ElementType] = &[
     row("float64", Some("DoubleStorage"), 8, plain(DType::F64)),
     row("float32", Some("FloatStorage"), 4, plain(DType::F32)),
@@ -255,12 +254,12 @@ static TABLE: &[ElementType] = &[
 pub(super) static BYTES: ElementType = row("uint8", None, 1, plain(DType::U8));
 
 impl ElementType {
-    /// The type of that name in Python, without `torch.`.
+    /// The type of a name in Python, without `torch.`.
     pub(super) fn from_name(name: &str) -> Option<&'static Self> {
         TABLE.iter().find(|element| element.name == name)
     }
 
-    /// The type that storages of that class hold.
+    /// The type of a class of storages.
     pub(super) fn from_storage(class: &str) -> Option<&'static Self> {
         TABLE.iter().find(|element| element.storage == Some(class))
     }
@@ -271,7 +270,7 @@ mod tests {
     use super::{ElementType, Meaning, TABLE};
 
     #[test]
-    fn an_element_is_as_long_as_what_it_means() {
+    fn an_element_has_the_length_of_its_dtype() {
         for element in TABLE {
             let storage_len = match element.meaning {
                 Meaning::Values(dtype, None) => dtype.byte_len(),
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_there_once() {
+    fn every_name_is_unique() {
         for element in TABLE {
             assert_eq!(ElementType::from_name(element.name), Some(element));
             if let Some(class) = element.storage {

@@ -1,4 +1,4 @@
-//! The names of what a pickle holds: keys and positions on the way to it, joined by dots.
+//! Flattens a pickle to named leaves: the keys and positions on the way to a leaf, joined by dots.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,29 +10,28 @@ use crate::pickle::{Heap, Made, Node, Value};
 use crate::violation::Violation;
 use crate::wrapper;
 
-/// What leaves, their names and what becomes of them may take, for each byte of the pickles: `None`
-/// is one byte, and a tensor that is there again two. A graph whose parts are shared can have any
-/// number of leaves.
+/// The limit of memory for leaves, names, attributes and objects, for each byte of the pickles. A
+/// repeated tensor takes two bytes, so a graph of shared parts can have any number of leaves.
 const PER_BYTE: u64 = 128;
 
-/// About what a tensor takes that is listed.
+/// About the memory of a listed tensor.
 pub(super) const TENSOR: usize = 3 << 10;
 
-/// For small files: a list of one tensor some 20,000 times.
+/// The limit for small files: about 20,000 tensors.
 const AT_LEAST: u64 = 64 << 20;
 
-/// Bytes of the name of a number, a truth value or `None` that cost nothing: such a leaf is a byte
-/// or two of the pickle, and a list of them repeats its own name before each.
+/// The free bytes of the name of a number, a bool or `None`. Such a leaf takes one or two bytes of
+/// the pickle, and its name repeats the name of its list.
 const NAME: usize = 64;
 
-/// Something that is no collection, and its name.
+/// A value that is not a collection, and its name.
 #[derive(Debug)]
 pub(super) struct Leaf {
     pub(super) name: String,
     pub(super) value: Value,
 }
 
-/// What walking the pickles of a file may still cost.
+/// The memory that the values of a file's pickles may still take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
     left: u64,
@@ -40,7 +39,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// That of a file of so many bytes, its pickles among them. They may be compressed, and longer.
+    /// The budget of a file. Its pickles may be longer than the file, if they are deflated.
     pub(super) fn new(pickles_len: u64, file_len: u64, limits: &Limits) -> Self {
         let of_pickles = pickles_len.saturating_mul(PER_BYTE);
         let budget = of_pickles.max(file_len).max(AT_LEAST);
@@ -56,14 +55,15 @@ impl Budget {
     }
 }
 
-/// Every leaf below `root`, in the order of the pickle; `single` is the name of a root that is a
-/// leaf itself. Empty collections are leaves, but for the root; so are sets that hold no tensors.
+/// Every leaf below `root`, in the order of the pickle. A root that is a leaf gets the name
+/// `single`. Empty collections are leaves, except the root, and so are sets without tensors.
 ///
-/// A tensor that a tensor was given, `w.extra`, is named as if it lay within that; a key that has
-/// no name is a leaf, too, or a collection: `<key 0>.key` beside the value's `<key 0>`. Names that two
-/// leaves would share, of `{"a.b": x, "a": {"b": y}}` or of `{1: x, "1": y}` both, are written so
-/// that they differ: `["a.b"]` and `["a"]["b"]`, `[1]` and `["1"]`. Where they are the same all the
-/// same, as of `{nan: x, nan: y}`, all but the first are counted: `[nan].2`.
+/// A tensor that is an attribute of a tensor, `w.extra`, is named like an item. A key without a name
+/// is walked into as well: `<key 0>.key` is the key, `<key 0>` its value.
+///
+/// Duplicate names, as in `{"a.b": x, "a": {"b": y}}` or `{1: x, "1": y}`, are written as Python
+/// would: `["a.b"]` and `["a"]["b"]`, `[1]` and `["1"]`. If they are still equal, as in
+/// `{nan: x, nan: y}`, all but the first are counted: `[nan].2`.
 pub(super) fn leaves(
     heap: &Heap<'_>,
     root: Value,
@@ -95,7 +95,7 @@ pub(super) fn leaves(
     Ok(leaves)
 }
 
-/// The names that several leaves have.
+/// The names of several leaves.
 fn repeated(leaves: &[Leaf]) -> HashSet<String> {
     let mut once = HashSet::new();
     let names = leaves.iter().map(|leaf| &leaf.name);
@@ -105,7 +105,7 @@ fn repeated(leaves: &[Leaf]) -> HashSet<String> {
         .collect()
 }
 
-/// Gives what would have the name of another one of its own.
+/// Counts the leaves that still have the name of another.
 fn count_repeated(leaves: &mut [Leaf], budget: &mut Budget) -> Result<(), Violation> {
     let twice = repeated(leaves);
     if twice.is_empty() {
@@ -135,37 +135,37 @@ fn count_repeated(leaves: &mut [Leaf], budget: &mut Budget) -> Result<(), Violat
     Ok(())
 }
 
-/// How a name says its way.
+/// How a name is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
     /// `a.b.0`.
     Dots,
-    /// `["a"]["b"][0]`: as Python would write it.
+    /// `["a"]["b"][0]`, as in Python.
     Brackets,
 }
 
-/// What is on the way to the current leaf.
+/// A collection on the way to the current leaf.
 struct Level {
     items: Items,
-    /// How many of them have been walked.
+    /// How many items were visited.
     done: usize,
-    /// A key without a name, whose value has been walked: what it holds comes next.
+    /// A key without a name, which is visited next.
     key: Option<(usize, Value)>,
-    /// How long the name of the collection is.
+    /// The length of the collection's name.
     name_len: usize,
 }
 
 enum Items {
-    /// Those of a collection.
+    /// The items of a collection.
     Of(Value),
-    /// Those of a tensor that are or hold tensors.
+    /// The attributes of a tensor that are or hold tensors.
     Members(Vec<(Value, Value)>),
 }
 
-/// What leads to an item.
+/// The last part of an item's name.
 #[derive(Clone, Copy)]
 enum Part {
-    /// A key of a dict, and which of them it is.
+    /// The place of a key in its dict, and the key.
     Key(usize, Value),
     At(usize),
     Member(usize, Value),
@@ -176,7 +176,7 @@ struct Walk<'w, 'p> {
     single: &'w str,
     style: Style,
     limits: &'w Limits,
-    /// Of where the walk is.
+    /// The name of the current value.
     name: String,
     leaves: Vec<Leaf>,
     way: Vec<Level>,
@@ -247,7 +247,7 @@ impl Walk<'_, '_> {
     }
 
     fn enter(&mut self, items: Items) -> Result<(), Violation> {
-        // A collection that holds itself is endless, and ends here too.
+        // A collection that contains itself ends here.
         if self.way.len() >= self.limits.nesting {
             let limit = self.limits.nesting;
             return Err(Violation::TooDeep { limit });
@@ -261,10 +261,10 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Appends what leads to an item, and says whether that has a name.
+    /// Appends the name of an item, and returns whether its key has one.
     fn append(&mut self, part: Part) -> Result<bool, Violation> {
         let is_inner = self.way.len() > 1 || matches!(part, Part::Member(..));
-        // A member is named in the same way in both styles: it is no item of the tensor.
+        // An attribute of a tensor is written with a dot in both styles.
         let is_bracketed = self.style == Style::Brackets && !matches!(part, Part::Member(..));
         if is_bracketed {
             self.push("[")?;
@@ -297,8 +297,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// What a tensor was given in Python, `w.extra = ...`, by name: what is or holds a tensor, or all
-/// else.
+/// The Python attributes of a tensor, `w.extra = ...`: those that are or hold tensors, or the others.
 pub(super) fn members(
     heap: &Heap<'_>,
     value: Value,
@@ -319,8 +318,8 @@ pub(super) fn members(
     Ok(members)
 }
 
-/// The node of a collection; `None` for a leaf. Objects of TorchScript and namespaces are what they
-/// hold.
+/// The node of a collection; `None` for a leaf. An object of TorchScript and a namespace are their
+/// members.
 fn collection<'h, 'p>(heap: &'h Heap<'p>, value: Value) -> Option<&'h Node<'p>> {
     let mut node = heap.node(value)?;
     if let Node::Made(made) = node {
@@ -342,7 +341,7 @@ fn collection<'h, 'p>(heap: &'h Heap<'p>, value: Value) -> Option<&'h Node<'p>> 
     is_collection.then_some(node)
 }
 
-/// Whether all that an object holds is its state.
+/// Whether an object holds only its state.
 fn is_called_with_nothing(heap: &Heap<'_>, made: Made) -> bool {
     heap.tuple(made.arguments).is_some_and(<[_]>::is_empty)
 }
@@ -351,7 +350,7 @@ fn is_namespace(heap: &Heap<'_>, value: Value) -> bool {
     matches!(heap.node(value), Some(Node::Made(made)) if made.maker == Global::Namespace)
 }
 
-/// How many items a collection has.
+/// The number of items of a collection.
 fn len(node: &Node<'_>) -> usize {
     match node {
         Node::Dict(pairs) => pairs.len(),

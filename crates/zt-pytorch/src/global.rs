@@ -1,5 +1,4 @@
-//! The globals that a pickle may name. Nothing behind these names is ever run: they say how data is
-//! to be understood.
+//! The globals that a pickle may name. They say what data means, and none is ever run.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -10,64 +9,64 @@ use crate::element::{BYTES, ElementType};
 
 /// A function or class of Python that checkpoints name.
 ///
-/// The list is that which `torch.load(weights_only=True)` has by itself in torch 2.15, `bytes`, by
-/// which protocol 2 says that there are none, collections and values of Python's own library, and
-/// [`Global::Unsupported`]. What modules or users of torch add to its list is not here, but for what
-/// `torch.distributed.tensor` does.
+/// The list has the default globals of `torch.load(weights_only=True)` in torch 2.15, `bytes`, which
+/// protocol 2 calls for empty bytes, Python's own collections and values, and
+/// [`Global::Unsupported`]. Additions by modules or users of torch are not on it, except those of
+/// `torch.distributed.tensor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Global {
     /// `collections.OrderedDict`.
     OrderedDict,
     /// `collections.Counter`.
     Counter,
-    /// `collections.defaultdict`: a dict here.
+    /// `collections.defaultdict`, as a dict.
     DefaultDict,
-    /// `collections.deque`: a list here.
+    /// `collections.deque`, as a list.
     Deque,
     Set,
     FrozenSet,
     Bytes,
     ByteArray,
     Complex,
-    /// `_codecs.encode`: how protocol 2 says bytes.
+    /// `_codecs.encode`: protocol 2 writes bytes as a call of it.
     Encode,
     Size,
     Device,
     /// `torch.serialization._get_layout`.
     Layout,
-    /// `torch.Tensor` and the classes of old, `torch.FloatTensor` and its like.
+    /// `torch.Tensor`, and old classes such as `torch.FloatTensor`.
     Tensor,
-    /// `torch.sparse.FloatTensor` and its like.
+    /// `torch.sparse.FloatTensor` and similar classes.
     SparseTensor,
     Parameter,
     Rebuild(Rebuild),
-    /// A class of storages; `None` where it does not say of what.
+    /// A class of storages; `None` if it names no element type.
     Storage(Option<&'static ElementType>),
     DType(&'static ElementType),
-    /// A class of an archive's own code.
+    /// A class of the code of a TorchScript archive.
     Script,
-    /// `build_intlist`, `restore_type_tag` and their like: a collection, and of what.
+    /// `build_intlist`, `restore_type_tag` and similar: a collection with its type.
     ScriptTyped,
-    /// `argparse.Namespace`: what it holds.
+    /// `argparse.Namespace`, as its members.
     Namespace,
-    /// A value of Python's own library, or a class that a `defaultdict` makes values of.
+    /// A value of Python's own library, or a class that a `defaultdict` names.
     Plain(&'static Plain),
     QuantizationScheme(Scheme),
-    /// What is harmless, in real checkpoints, and nothing that is read: an array of NumPy, a scalar of
-    /// it that is no key, a nested tensor, a parameter without a shape, how a tensor is spread over
-    /// devices. What is made of it is refused by that name, and all else is read.
+    /// A harmless global of real checkpoints that is unsupported: NumPy's arrays and scalars, nested
+    /// tensors, parameters without a shape, the distribution of a tensor over devices. Only its
+    /// objects are refused, by its name.
     Unsupported(Unsupported),
 }
 
-/// A global by which an object is refused, and where the pickle names it: its byte.
+/// A row of [`UNSUPPORTED`], and the byte of the pickle where it is named.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unsupported {
-    /// Its place in [`UNSUPPORTED`]: values of pickles are small.
+    /// Its place, because a reference would make every value of a pickle larger.
     place: u8,
     pub(super) at: u32,
 }
 
-/// It is the same wherever it is named.
+/// Equal wherever it is named.
 impl PartialEq for Unsupported {
     fn eq(&self, other: &Self) -> bool {
         self.place == other.place
@@ -95,7 +94,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("torch._utils", "_rebuild_nested_tensor"),
     ("torch.nn.parameter", "UninitializedParameter"),
     ("torch.nn.parameter", "UninitializedBuffer"),
-    // What says which part of a `DTensor` its local tensor is.
+    // These describe which part of a `DTensor` its local tensor is.
     ("torch.distributed.tensor._dtensor_spec", "TensorMeta"),
     ("torch.distributed.tensor._dtensor_spec", "DTensorSpec"),
     ("torch.distributed.tensor._dtensor_spec", "ShardOrderEntry"),
@@ -117,14 +116,13 @@ pub(super) struct Plain(&'static str, &'static str, Becomes);
 pub(super) enum Becomes {
     /// The text of its one argument.
     Text,
-    /// The parts of a path, with that between them.
+    /// The parts of a path, with a separator.
     Path(char),
-    /// Its name and its arguments: to put them together is Python's.
+    /// Its name and its arguments.
     Call,
 }
 
-/// Values of Python's library that are found in checkpoints, and torch's number of its version.
-/// Classes that only name a type are here, too.
+/// Values of Python's library in checkpoints, torch's version, and classes that only name a type.
 static PLAIN: &[Plain] = &[
     Plain("torch.torch_version", "TorchVersion", Becomes::Text),
     Plain("pathlib", "PosixPath", Becomes::Path('/')),
@@ -151,7 +149,7 @@ static PLAIN: &[Plain] = &[
     Plain("builtins", "object", Becomes::Call),
 ];
 
-/// The functions of `torch._utils` by which tensors are rebuilt, without their `_rebuild_`.
+/// The functions of `torch._utils` that rebuild tensors, without their `_rebuild_`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Rebuild {
     Tensor,
@@ -173,14 +171,14 @@ pub(super) enum Rebuild {
 pub(super) enum Scheme {
     PerTensor,
     PerChannel,
-    /// Zero-points are real numbers.
+    /// Zero-points are floats.
     PerChannelFloat,
-    /// torch itself writes no such tensors.
+    /// torch writes no such tensors.
     Symmetric,
 }
 
 impl Global {
-    /// The global of that module and name; `None` where it is not on the list.
+    /// The global of a module and a name; `None` if it is not on the list.
     pub(super) fn find(module: &str, name: &str, at: u32) -> Option<Self> {
         let mut unsupported = (0..).zip(UNSUPPORTED);
         if let Some((place, _)) = unsupported.find(|(_, known)| **known == (module, name)) {
@@ -236,8 +234,8 @@ impl Global {
         }
     }
 
-    /// As [`Global::find`], of an archive of TorchScript: its objects are of classes whose code it
-    /// has beside them. What they hold is data; the code is not looked at.
+    /// [`Global::find`] for an archive of TorchScript, which has classes of its own. Their objects
+    /// hold data, and their code is not read.
     pub(super) fn find_in_script(module: &str, name: &str, at: u32) -> Option<Self> {
         if module == "__torch__" || module.starts_with("__torch__.") {
             return Some(Global::Script);
@@ -278,7 +276,7 @@ impl Global {
         })
     }
 
-    /// Whether its objects are names and values: what they hold is walked into.
+    /// Whether its objects have named members, which are walked into.
     pub(super) const fn has_members(self) -> bool {
         matches!(self, Global::Script | Global::Namespace)
     }
@@ -298,7 +296,6 @@ impl zt_pickle::Global for Global {
         }
     }
 
-    /// Whether it is a class that objects are made of without a call, by `NEWOBJ`.
     fn is_class(self) -> bool {
         matches!(
             self,
@@ -319,7 +316,6 @@ impl zt_pickle::Global for Global {
         )
     }
 
-    /// Whether its objects can be given a state, by `BUILD`.
     fn has_state(self) -> bool {
         matches!(
             self,
@@ -337,7 +333,7 @@ impl zt_pickle::Global for Global {
         self == Global::Size
     }
 
-    // How libtorch writes an Enum: its class, and its value without a tuple around it.
+    // libtorch writes an Enum as its class and its value, without a tuple.
     fn takes_bare_argument(self) -> bool {
         self == Global::Script
     }
@@ -351,7 +347,7 @@ impl zt_pickle::Global for Global {
     }
 }
 
-/// As Python writes it; of classes that stand for several here, the one that they have become.
+/// The name in Python. Classes that are one global have one name.
 impl fmt::Display for Global {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -434,7 +430,7 @@ impl fmt::Display for Unsupported {
     }
 }
 
-/// The functions of `torch._utils`, without their `_rebuild_`. The first name of each is today's.
+/// The functions of `torch._utils`, without their `_rebuild_`. The first name of each is the current one.
 const REBUILDS: &[(&str, Rebuild)] = &[
     ("tensor", Rebuild::Tensor),
     ("tensor_v2", Rebuild::TensorV2),
@@ -442,14 +438,14 @@ const REBUILDS: &[(&str, Rebuild)] = &[
     ("parameter", Rebuild::Parameter),
     ("parameter_with_state", Rebuild::ParameterWithState),
     ("sparse_tensor", Rebuild::SparseTensor),
-    // torch 1.9 to 1.12, of CSR.
+    // CSR in torch 1.9 to 1.12.
     ("sparse_csr_tensor", Rebuild::SparseTensor),
     ("qtensor", Rebuild::QTensor),
     ("meta_tensor_no_storage", Rebuild::MetaTensor),
     ("wrapper_subclass", Rebuild::WrapperSubclass),
     ("device_tensor_from_cpu_tensor", Rebuild::FromCpuTensor),
     ("device_tensor_from_numpy", Rebuild::FromNumpy),
-    // Of a tensor with attributes; it is in `torch._tensor`.
+    // A tensor with attributes. This function is in `torch._tensor`.
     ("from_type_v2", Rebuild::FromType),
 ];
 
@@ -460,7 +456,7 @@ fn rebuild(name: &str) -> Option<Rebuild> {
         .filter(|rebuild| *rebuild != Rebuild::FromType)
 }
 
-/// `FloatTensor` for `FloatStorage`, and so on.
+/// Whether this is a class such as `FloatTensor`.
 fn is_tensor_class(name: &str) -> bool {
     matches!(
         name.strip_suffix("Tensor"),
@@ -484,7 +480,7 @@ mod tests {
     use super::{Global, Rebuild};
 
     #[test]
-    fn names_are_looked_up_whole() {
+    fn finds_whole_names_only() {
         let rebuild = Some(Global::Rebuild(Rebuild::TensorV2));
         assert_eq!(
             Global::find("torch._utils", "_rebuild_tensor_v2", 0),

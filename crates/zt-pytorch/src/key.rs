@@ -1,17 +1,16 @@
-//! The names of keys: as Python's `str` has them, with texts in quotes where the key is more than a
-//! text.
+//! The names of keys, as Python's `str` writes them. Texts within other keys are quoted.
 //!
 //! | key | name |
 //! | --- | --- |
-//! | `"w"` | `w`; `"w"` within a tuple, or where names have to be told apart |
+//! | `"w"` | `w`; `"w"` within a tuple or a duplicate name |
 //! | a text with half of a surrogate pair | as Python's `backslashreplace`: `caf\udce9` |
 //! | `3`, `True`, `None`, `1e16`, `1-2j` | `3`, `True`, `None`, `1e+16`, `(1-2j)` |
 //! | NumPy's `int64(3)`, `str_("w")`; a path | `3`, `w`; its text |
 //! | `b"w"` | `b"w"` |
 //! | `("w", 1)`, `torch.Size([1])`, `frozenset({1})` | `("w", 1)`, `(1)`, `{1}` |
 //! | `torch.float16`, `torch.device("cuda:1")` | `torch.float16`, `cuda:1` |
-//! | a class | its name and that of its module: `a.b.Class` |
-//! | any other, the first of its dict | `<key 0>` |
+//! | a class | its module and name: `a.b.Class` |
+//! | any other, first of its dict | `<key 0>` |
 
 use std::fmt::{self, Write};
 
@@ -21,16 +20,16 @@ use crate::pickle::{Heap, Node, Value, pieces};
 use crate::scalar::{Scalar, scalar};
 use crate::violation::Violation;
 
-/// Tuples of tuples are keys of nothing that was ever seen, nor are longer ones.
+/// The limits of tuples in keys. Real checkpoints have no deeper or longer ones.
 const DEPTH: usize = 4;
 const ITEMS: usize = 64;
 
-/// Appends the name of a key of a dict, which is the `place`th there, and says whether it has one.
-/// `is_quoted` says whether that of a text is in quotes.
+/// Appends the name of the key at a place of its dict, and returns whether it has one. A text is
+/// quoted if `is_quoted`.
 ///
 /// # Errors
 ///
-/// [`Violation::NameTooLong`] where `name` becomes longer than `limit`.
+/// [`Violation::NameTooLong`] if `name` becomes longer than `limit`.
 pub(super) fn append(
     name: &mut String,
     heap: &Heap<'_>,
@@ -51,8 +50,7 @@ pub(super) fn append(
     }
 }
 
-/// A name that grows no longer than it may. Tuples of one long text, again and again, would be far
-/// longer than the pickle.
+/// A name with a limit. A tuple that repeats one long text would be far longer than the pickle.
 struct Bounded<'n> {
     name: &'n mut String,
     limit: usize,
@@ -67,9 +65,9 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// Why a key is not written.
+/// Why a key has no name.
 enum Stop {
-    /// It has no name.
+    /// Keys of its type have none.
     Nameless,
     TooLong,
 }
@@ -191,8 +189,8 @@ fn write_halves(name: &mut Bounded<'_>, bytes: &[u8], is_quoted: bool) -> fmt::R
     name.write_str(quote)
 }
 
-/// An integer beyond 64 bits: in decimal, and beyond 128 bits the bytes of its two's complement,
-/// since to make those decimal takes the square of their length.
+/// An integer beyond 64 bits, in decimal. Beyond 128 bits, decimal would take quadratic time, so
+/// its two's complement is written in hexadecimal.
 fn write_long(name: &mut Bounded<'_>, bytes: &[u8]) -> fmt::Result {
     let sign = match bytes.last() {
         Some(top) if *top >= 0x80 => 0xff,
@@ -214,12 +212,12 @@ const fn truth(value: bool) -> &'static str {
     if value { "True" } else { "False" }
 }
 
-/// A float as Python's `repr` has it: Rust's digits and thresholds are the same.
+/// A float as in Python's `repr`. Rust's digits and thresholds are the same.
 fn float(value: f64) -> String {
     exponent(&format!("{value:?}"))
 }
 
-/// A float of Rust with Python's exponent, which has a sign and two digits, and its `nan`.
+/// A float of Rust with Python's `nan` and exponent, which has a sign and two digits.
 fn exponent(text: &str) -> String {
     match text.split_once('e') {
         None => text.replace("NaN", "nan"),
@@ -230,7 +228,7 @@ fn exponent(text: &str) -> String {
     }
 }
 
-/// A complex number as Python has it: without a `.0`, and without a real part of nothing.
+/// A complex number as in Python: without `.0`, and without a real part of 0.
 fn complex(real: f64, imaginary: f64) -> String {
     let part = |value: f64| {
         let text = float(value);
@@ -239,7 +237,7 @@ fn complex(real: f64, imaginary: f64) -> String {
     if real == 0.0 && real.is_sign_positive() {
         return format!("{}j", part(imaginary));
     }
-    // A negative one brings its own sign.
+    // A negative imaginary part has its own sign.
     let has_sign = imaginary.is_sign_negative() && !imaginary.is_nan();
     let plus = if has_sign { "" } else { "+" };
     format!("({}{plus}{}j)", part(real), part(imaginary))
@@ -250,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_spelled_as_python_does() {
+    fn numbers_are_written_as_in_python() {
         for (value, text) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),
