@@ -1,4 +1,4 @@
-//! The stream of pickles that `torch.save` wrote before version 1.6, and still does on request.
+//! The stream of pickles that `torch.save` wrote before version 1.6, and still writes on request.
 //!
 //! ```text
 //! +--------------+----------+-----------+------------+-------------+-------+---------------+-----
@@ -8,8 +8,8 @@
 //!   five pickles, one after another                                  the storages, by their keys
 //! ```
 //!
-//! Counts are of elements, whose type only the object knows. Everything is little-endian, whatever
-//! machine has written it.
+//! A count is a number of elements, and their type is in the object. Everything is little-endian, on
+//! every machine.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,18 +27,17 @@ use crate::pickle::{self, Heap, Node, Pickle, PickleError, PickleFault, Value};
 use crate::view::{self, Storage};
 use crate::violation::Violation;
 
-/// `0x1950a86a20f9469cfc6c`, the lowest byte first.
+/// `0x1950a86a20f9469cfc6c`, little-endian.
 const MAGIC: &[u8] = &[0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
 const PROTOCOL: i64 = 1001;
 
-/// Bytes that are read for the pickles at first. Most of the file is storages, and how long the
-/// pickles are nobody says.
+/// The first bytes that are read for the pickles. Their length is unknown, and most of the file is
+/// storages.
 const WINDOW: u64 = 1 << 20;
 
-/// Whether a file begins with a pickle of any protocol that says which: torch's magic number or
-/// another object.
+/// Whether a file begins with a pickle of protocol 1 to 5, or with the magic number in protocol 0.
 pub(super) fn is_pickle(head: &[u8]) -> bool {
-    // The length of a safetensors header may be any number; what it is the length of begins so.
+    // A safetensors file may begin with any length, followed by a `{`.
     let is_length = matches!(head, [_, _, _, _, 0, 0, 0, 0, b'{', ..]);
     let is_pickle = matches!(head, [0x80, 1..=5, ..]) || head.starts_with(ASCII_MAGIC);
     is_pickle && !is_length
@@ -65,7 +64,7 @@ pub(super) fn open(
             Ok(pickles) => return finish(pickles, &source, builder, opening),
             Err(fault) => fault,
         };
-        // What looks cut may go on.
+        // A truncated pickle may continue after the window.
         if !cut.is_cut() || span.byte_len() == available {
             return Err(cut.into());
         }
@@ -107,7 +106,7 @@ fn finish(
     ))
 }
 
-/// The pickles at the head of a file.
+/// The pickles at the beginning of a file.
 struct Pickles<'p> {
     object: Pickle<'p>,
     /// Keys of the storages, in their order.
@@ -119,7 +118,7 @@ struct Pickles<'p> {
 /// Why the pickles are refused.
 enum Fault {
     Violation(Violation),
-    /// In which pickle, and where that begins.
+    /// The pickle, and the byte where it begins.
     Pickle {
         record: &'static str,
         start: u64,
@@ -187,7 +186,7 @@ impl<'p> Pickles<'p> {
             };
             return Err(Violation::Version { found }.into());
         }
-        // Byte order and sizes of types of the machine that wrote it, which decide nothing.
+        // The byte order and type sizes of the writing machine. They have no effect.
         next("the system")?;
         let (object, _) = next("the object")?;
         let (keys, byte_len) = next("the storage keys")?;
@@ -198,7 +197,7 @@ impl<'p> Pickles<'p> {
         })
     }
 
-    /// Where each storage is. A count that contradicts the object leaves no way to the next one.
+    /// The span of each storage. After a wrong count, the next storage cannot be found.
     fn storages(&self, source: &dyn Source) -> Result<HashMap<String, Span>> {
         let known = storages_of(&self.object.heap);
         let mut storages = HashMap::new();
@@ -257,7 +256,7 @@ fn storages_of(heap: &Heap<'_>) -> HashMap<String, Storage> {
 
 fn is_magic(pickle: &Pickle<'_>) -> bool {
     match pickle.heap.node(pickle.root) {
-        // As few bytes as say the number, however it was written.
+        // A long integer has no redundant bytes.
         Some(Node::Long(bytes)) => bytes.as_ref() == MAGIC,
         _ => false,
     }

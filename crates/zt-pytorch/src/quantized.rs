@@ -1,4 +1,4 @@
-//! Quantized tensors: integers, and the scales and zero-points that make values of them.
+//! Quantized tensors: integers with scales and zero-points.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(super) enum Scale {
 #[derive(Debug)]
 pub(super) enum Numbers {
     View(Box<View>),
-    /// As torch wrote them before version 1.4.
+    /// torch wrote lists before version 1.4.
     Floats(Vec<f64>),
     Integers(Vec<i64>),
 }
@@ -49,7 +49,7 @@ pub(super) fn layout(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<L
     let heap = arguments.heap;
     let integers = tensor::strided(arguments, None, known)?;
     if !matches!(integers.element().meaning, Meaning::Quantized { .. }) {
-        let found = "a storage of other than quantized integers";
+        let found = "a storage of elements that are not quantized";
         return Err(TensorFault::Argument {
             name: "storage",
             found,
@@ -88,7 +88,7 @@ pub(super) fn layout(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<L
             }
         }
         Scheme::Symmetric => {
-            let name = "a symmetric quantization scheme".to_owned();
+            let name = "symmetric quantization".to_owned();
             return Err(TensorFault::Layout { name });
         }
     };
@@ -127,7 +127,7 @@ fn numbers(
 }
 
 impl Assembler<'_> {
-    /// `quantized_group`, whose groups are what torch's channels are made of.
+    /// An object of the format `quantized_group`. A channel of torch is one group or several.
     pub(super) fn quantized(&mut self, integers: View, scale: Scale) -> Result<Parts> {
         let element = integers.element();
         let Meaning::Quantized {
@@ -154,7 +154,7 @@ impl Assembler<'_> {
         let (scales, zeros) = match scale {
             Scale::PerTensor { scale, zero_point } => {
                 let groups = usize::from(count > 0);
-                // torch keeps one scale as f64, and computes with it as f32.
+                // torch stores the scale as f64, and computes with f32.
                 #[expect(clippy::cast_possible_truncation, reason = "rounded, as torch does")]
                 let scale = (scale as f32).to_le_bytes().repeat(groups);
                 let zero = zero_point.to_le_bytes().repeat(groups);
@@ -191,15 +191,15 @@ impl Assembler<'_> {
         Ok(parts)
     }
 
-    /// Numbers of the pickle itself.
+    /// Numbers in the pickle.
     fn numbers(&mut self, dtype: DType, bytes: Vec<u8>) -> Result<(Component, SourceId)> {
         let span = Span::new(0, bytes.len() as u64).ok_or(TensorFault::Overflow)?;
         let id = self.builder.derived(Memory::new(bytes));
         Ok((Component::new(dtype, Blob::raw(span)), id))
     }
 
-    /// One number for every group: those of the channels, again for every index of the dimensions
-    /// outside.
+    /// One number for every group: the numbers of the channels, repeated for every index of the
+    /// outer dimensions.
     fn channels(
         &mut self,
         numbers: Numbers,

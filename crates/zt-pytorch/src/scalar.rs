@@ -1,10 +1,10 @@
-//! Scalars of NumPy, as far as they are keys: what they are, and not how NumPy makes them.
+//! NumPy's scalars as keys.
 
 use crate::attribute;
 use crate::global::Global;
 use crate::pickle::{Heap, Made, Node};
 
-/// A value of NumPy that Python has, too.
+/// A value of NumPy that Python has too.
 #[derive(Debug, PartialEq)]
 pub(super) enum Scalar {
     Bool(bool),
@@ -14,10 +14,9 @@ pub(super) enum Scalar {
     Text(String),
 }
 
-/// The scalar that `scalar(dtype("<i8"), b"...")` would make; `None` where it would be something
-/// else.
+/// The scalar of a call such as `scalar(dtype("<i8"), b"...")`; `None` for other objects.
 pub(super) fn scalar(heap: &Heap<'_>, made: Made) -> Option<Scalar> {
-    /// Characters of a text that is a key.
+    /// The limit of a text, in characters.
     const LEN: usize = 1 << 12;
 
     let Global::Unsupported(unsupported) = made.maker else {
@@ -36,7 +35,7 @@ pub(super) fn scalar(heap: &Heap<'_>, made: Made) -> Option<Scalar> {
         return None;
     }
     let code = heap.text(*heap.tuple(dtype.arguments)?.first()?)?;
-    // The state of a dtype is a version, the byte order, and so on.
+    // The state of a dtype is a version, a byte order, and more.
     let state = heap.tuple(dtype.state?)?;
     let is_big = heap.text(*state.get(1)?)? == ">";
     let mut bytes = match heap.node(*bytes)? {

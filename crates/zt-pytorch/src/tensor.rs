@@ -1,4 +1,4 @@
-//! The tensors of a pickle: what Python would have made of a call, worked out without making it.
+//! The tensors of a pickle, from the calls that would rebuild them in Python.
 
 use crate::arguments::{Arguments, wrong};
 use crate::element::ElementType;
@@ -9,7 +9,7 @@ use crate::view::{self, View};
 use crate::violation::TensorFault;
 use crate::wrapper::unwrapped;
 
-/// A tensor as a pickle describes it: how its elements are laid out.
+/// The layout of a tensor, as its pickle describes it.
 #[derive(Debug)]
 pub(super) enum Layout {
     /// One element for every index.
@@ -28,11 +28,11 @@ pub(super) enum Layout {
         indices: View,
         values: View,
     },
-    /// Integers; a scale and a zero-point make values of them.
+    /// Integers with scales and zero-points.
     Quantized { integers: View, scale: Scale },
 }
 
-/// Why an object is no tensor that can be read. What is known of it all the same lists with it.
+/// Why a tensor is refused. A listing shows its shape and element type if they are known.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) fault: TensorFault,
@@ -61,7 +61,7 @@ impl Layout {
     }
 }
 
-/// The tensor that an object is.
+/// The layout of the tensor that an object is.
 pub(super) fn tensor(heap: &Heap<'_>, made: Made) -> Result<Layout, Refused> {
     let mut known = Known::default();
     resolve(heap, made, &mut known).map_err(|fault| Refused {
@@ -71,7 +71,7 @@ pub(super) fn tensor(heap: &Heap<'_>, made: Made) -> Result<Layout, Refused> {
     })
 }
 
-/// What has been understood of a tensor before it was refused.
+/// The shape and element type that were read before a fault.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) shape: Option<Vec<u64>>,
@@ -89,7 +89,7 @@ fn resolve(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
                 return Err(wrong(heap, "dtype", dtype));
             };
             known.shape = Some(view.shape.clone());
-            // Types that the host does not have are converted when they are saved.
+            // torch converts a type that the CPU does not have when it saves the tensor.
             if view.element() != element {
                 return Err(TensorFault::Lazy { bit: "to" });
             }
@@ -138,15 +138,15 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             Err(TensorFault::NoData { why })
         }
         Global::Tensor => {
-            // Before version 0.1.12: an empty tensor, and where its elements are.
-            let why = "it is empty and was given nothing";
+            // Before version 0.1.12: an empty tensor whose state has the elements.
+            let why = "its state is missing";
             let state = made.state.ok_or(TensorFault::NoData { why })?;
             let state = Arguments::new(heap, state, "state")?;
             strided(&state, None, known).map(Layout::Strided)
         }
         Global::SparseTensor => coo(&arguments, OF_PYTHON, known),
         Global::Unsupported(unsupported) => {
-            // The state of an array is a version, its shape, and so on.
+            // The state of an array is a version, a shape, and more.
             let state = made.state.map(|state| Arguments::new(heap, state, "state"));
             known.shape = state.and_then(|state| state.ok()?.sizes(1, "shape").ok());
             Err(unsupported.into())
@@ -158,7 +158,7 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
     }
 }
 
-/// `(storage, offset, size, stride, ...)`. A type overrides that of the storage.
+/// `(storage, offset, size, stride, ...)`. `element` overrides the element type of the storage.
 pub(super) fn strided(
     arguments: &Arguments<'_, '_>,
     element: Option<&'static ElementType>,
@@ -171,7 +171,7 @@ pub(super) fn strided(
     View::new(storage, arguments, element)
 }
 
-/// The last argument of a tensor says which operations were put off.
+/// Checks the last argument of a tensor, which lists deferred operations.
 fn check_metadata(heap: &Heap<'_>, metadata: Option<Value>) -> Done<()> {
     let pairs = match metadata {
         None | Some(Value::None) => return Ok(()),
@@ -193,7 +193,7 @@ fn check_metadata(heap: &Heap<'_>, metadata: Option<Value>) -> Done<()> {
     Ok(())
 }
 
-/// The collection that libtorch has named the type of: `restore_type_tag(dict, "Dict[str, bool]")`.
+/// The collection within a call of libtorch: `restore_type_tag(dict, "Dict[str, bool]")`.
 fn untyped(heap: &Heap<'_>, value: Value) -> Value {
     match heap.node(value) {
         Some(Node::Made(made)) if made.maker == Global::ScriptTyped => {
@@ -204,10 +204,10 @@ fn untyped(heap: &Heap<'_>, value: Value) -> Value {
     }
 }
 
-/// `(layout, (..., size, ...))`, as Python writes it; `(layout, size, requires_grad, ...)` by
-/// libtorch, whose layout is a number.
+/// `(layout, (..., size, ...))` in Python, `(layout, size, requires_grad, ...)` with a number as
+/// layout in libtorch.
 fn sparse(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
-    /// Of `c10::Layout`. libtorch writes no others.
+    /// The numbers of `c10::Layout` that libtorch writes.
     const COO: i64 = 1;
     const CSR: i64 = 2;
     let heap = arguments.heap;
@@ -241,10 +241,10 @@ fn sparse(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
     }
 }
 
-/// `(indices, values, size, is_coalesced)`; the last one since version 2.1.
+/// `(indices, values, size, is_coalesced)`; `is_coalesced` since version 2.1.
 const OF_PYTHON: [usize; 3] = [0, 1, 2];
 
-/// Its indices, its values and its size are at these places.
+/// A COO tensor with its parts at these places.
 fn coo(
     parts: &Arguments<'_, '_>,
     [indices, values, size]: [usize; 3],
@@ -273,7 +273,7 @@ fn coo(
     })
 }
 
-/// Its `crow_indices`, its `col_indices`, its values and its size are at these places.
+/// A CSR tensor with its `crow_indices`, `col_indices`, values and size at these places.
 fn csr(
     parts: &Arguments<'_, '_>,
     [rows, columns, values, size]: [usize; 4],
@@ -286,7 +286,7 @@ fn csr(
     let values = view(parts, values, "values")?;
     known.element = Some(values.element());
     let [rows, _] = *shape.as_slice() else {
-        let name = "torch.sparse_csr of other than two dimensions".to_owned();
+        let name = "torch.sparse_csr without exactly two dimensions".to_owned();
         return Err(TensorFault::Layout { name });
     };
     if values.shape.len() != 1 {
@@ -323,7 +323,7 @@ pub(super) fn check_shape(what: &'static str, expected: &[u64], view: &View) -> 
     Ok(())
 }
 
-/// A tensor that is itself an argument: plain elements.
+/// A tensor as an argument, which must be strided.
 pub(super) fn view(arguments: &Arguments<'_, '_>, at: usize, name: &'static str) -> Done<View> {
     let (heap, value) = (arguments.heap, arguments.value(at, name)?);
     let Some(Node::Made(made)) = heap.node(value) else {

@@ -1,4 +1,4 @@
-//! Elements of a storage, in any order, and whether they are there.
+//! Storages, and views of their elements that are checked to lie in them.
 
 use crate::arguments::{Arguments, wrong};
 use crate::element::{ElementType, Meaning};
@@ -6,26 +6,26 @@ use crate::global::Global;
 use crate::pickle::{Heap, Node, Value};
 use crate::violation::TensorFault;
 
-/// Keys are numbers or addresses.
+/// The limit of a key, which is a number or an address.
 const KEY_LEN: usize = 64;
 
 type Done<T> = Result<T, TensorFault>;
 
-/// Elements of a storage, some or all, in some order.
+/// Elements of a storage, by offset, shape and strides.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct View {
     pub(super) storage: Storage,
-    /// In elements of this view.
+    /// In elements.
     pub(super) offset: u64,
     pub(super) shape: Vec<u64>,
-    /// In elements of this view, one per dimension.
+    /// In elements, one per dimension.
     pub(super) strides: Vec<u64>,
     element: &'static ElementType,
     count: u64,
     byte_len: u64,
 }
 
-/// A run of elements outside the pickle.
+/// A storage, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Storage {
     pub(super) key: String,
@@ -41,8 +41,8 @@ pub(super) struct Storage {
 }
 
 impl View {
-    /// `(storage, offset, size, stride, ...)`, of a storage that has been looked at. A type
-    /// overrides that of the storage.
+    /// `(storage, offset, size, stride, ...)` with the storage resolved. `element` overrides the
+    /// element type of the storage.
     pub(super) fn new(
         storage: Storage,
         arguments: &Arguments<'_, '_>,
@@ -162,7 +162,7 @@ impl Storage {
     }
 }
 
-/// The storage behind the id of something outside the pickle.
+/// The storage of a persistent id.
 pub(super) fn storage(heap: &Heap<'_>, value: Value) -> Done<Storage> {
     let Some(Node::Persistent(id)) = heap.node(value) else {
         return Err(wrong(heap, "storage", value));
@@ -175,9 +175,9 @@ pub(super) fn storage(heap: &Heap<'_>, value: Value) -> Done<Storage> {
     let Value::Global(Global::Storage(Some(element))) = class else {
         return Err(wrong(heap, "storage type", class));
     };
-    // The older files have addresses for keys; they are texts all the same.
+    // The keys of older files are addresses, written as texts.
     let key = arguments.text(2, "storage key")?;
-    // Copied for every tensor, and one text can be the key of all.
+    // The key is copied for every tensor, and one text can be the key of all.
     if key.len() > KEY_LEN {
         let key = key.chars().take(40).collect();
         return Err(TensorFault::NoStorage { key });

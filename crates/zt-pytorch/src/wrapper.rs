@@ -1,4 +1,4 @@
-//! What tensors are wrapped in, parameters and classes of one's own, and what they carry with them.
+//! Wrappers of tensors, such as parameters and the user's classes, and their attributes.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use crate::global::{Global, Rebuild};
 use crate::pickle::{Heap, Made, Node, Value};
 use crate::violation::{TensorFault, Violation};
 
-/// A parameter of a parameter of a ... is unwrapped this often.
+/// The limit of wrappers within wrappers.
 const WRAPPERS: usize = 8;
 
-/// Whether an object is what a tensor is pickled as, or an array of another library.
+/// Whether an object is a tensor, or an array of another library.
 pub(super) fn is_tensor(made: &Made) -> bool {
     matches!(
         made.maker,
@@ -23,16 +23,15 @@ pub(super) fn is_tensor(made: &Made) -> bool {
     )
 }
 
-/// What a tensor was given in Python, `p.extra = ...`: dicts of names and values. Each of its
-/// wrappers may have some.
+/// The Python attributes of a tensor, `p.extra = ...`, as dicts. Each of its wrappers may have some.
 pub(super) fn members<'h>(heap: &'h Heap<'_>, made: Made) -> Vec<&'h [(Value, Value)]> {
     let mut states = Vec::new();
-    // What is wrong with its elements is found where they are looked for.
+    // A fault of the elements is found where the tensor is read.
     let _ = unwrapped(heap, made, &mut states);
     let mut dicts = Vec::new();
     for state in states {
         let parts = match heap.tuple(state) {
-            // Those that have a dict, and those that have a slot.
+            // The attributes in the dict, and those in slots.
             Some([dict, slots]) => [Some(*dict), Some(*slots)],
             _ => [Some(state), None],
         };
@@ -45,7 +44,7 @@ pub(super) fn members<'h>(heap: &'h Heap<'_>, made: Made) -> Vec<&'h [(Value, Va
     dicts
 }
 
-/// Whether a tensor, a storage or an array is anywhere in a value.
+/// Whether a value contains a tensor, a storage or an array.
 pub(super) fn is_in(heap: &Heap<'_>, value: Value, budget: &mut Budget) -> Result<bool, Violation> {
     let mut seen = HashSet::new();
     let mut rest = vec![value];
@@ -77,7 +76,7 @@ pub(super) fn is_in(heap: &Heap<'_>, value: Value, budget: &mut Budget) -> Resul
     Ok(false)
 }
 
-/// The object within all wrappers, and the states of those.
+/// The object within all wrappers. Their states are appended to `states`.
 pub(super) fn unwrapped(
     heap: &Heap<'_>,
     mut made: Made,
@@ -88,7 +87,7 @@ pub(super) fn unwrapped(
             Global::Rebuild(Rebuild::Parameter) => {
                 Arguments::new(heap, made.arguments, "parameter")?.value(0, "data")?
             }
-            // An array, which says itself that it is not read.
+            // An array of NumPy, which is refused by its own name.
             Global::Rebuild(Rebuild::FromNumpy) => {
                 Arguments::new(heap, made.arguments, "tensor")?.value(0, "data")?
             }
@@ -133,11 +132,11 @@ pub(super) fn unwrapped(
     })
 }
 
-/// The fault of a tensor whose function is another than those that are read. A nested tensor of the
-/// jagged layout has one that is on no list.
+/// The fault of a tensor whose function is unsupported. The function of a jagged nested tensor is on
+/// no list.
 fn not_called(heap: &Heap<'_>, function: Value) -> TensorFault {
-    /// Characters of a name that are told.
-    const TOLD: usize = 100;
+    /// The limit of a name, in characters.
+    const LEN: usize = 100;
     if let Value::Global(Global::Unsupported(unsupported)) = function {
         return unsupported.into();
     }
@@ -147,13 +146,13 @@ fn not_called(heap: &Heap<'_>, function: Value) -> TensorFault {
     let parts = [heap.text(*module), Some("."), heap.text(*name)];
     let name = parts.into_iter().flatten().flat_map(str::chars);
     TensorFault::Global {
-        name: name.take(TOLD).collect(),
+        name: name.take(LEN).collect(),
         at: *at,
     }
 }
 
-/// Whether the state of a parameter is `(storage, offset, size, stride)`. Before version 0.4 it
-/// was that of a variable, which begins with a tensor.
+/// Whether the state of a parameter is `(storage, offset, size, stride)`. Before version 0.4, it
+/// began with a tensor, as the state of a variable did.
 fn is_place(heap: &Heap<'_>, state: Value) -> bool {
     let first = heap.tuple(state).and_then(|items| items.first());
     first.is_some_and(|first| matches!(heap.node(*first), Some(Node::Persistent(_))))

@@ -1,4 +1,4 @@
-//! Values of Python as pickles, in a file of the older form, which needs no archive.
+//! Pickles of Python values, in a file of the older format, which needs no archive.
 
 use zt::{File, Memory, Result, Source};
 use zt_foreign::{FileKind, InputOptions};
@@ -19,11 +19,11 @@ pub(crate) enum Py {
     FrozenSet(Vec<Py>),
     /// A module and a name.
     Global(&'static str, &'static str),
-    /// What a call gives, and what it is given.
+    /// A function and its arguments.
     Call(Box<Py>, Vec<Py>),
-    /// An object, and the state that it is given.
+    /// An object and its state.
     Built(Box<Py>, Box<Py>),
-    /// What lies outside the pickle, by its ID.
+    /// An object outside the pickle, by its persistent id.
     Outside(Box<Py>),
     /// Instructions that leave one value.
     Code(Vec<u8>),
@@ -63,7 +63,7 @@ pub(crate) fn built(object: Py, state: Py) -> Py {
     Py::Built(Box::new(object), Box::new(state))
 }
 
-/// One of the functions of `torch._utils` that make tensors.
+/// A call of a function of `torch._utils`, which makes a tensor.
 pub(crate) fn rebuilt(name: &'static str, arguments: Vec<Py>) -> Py {
     call("torch._utils", name, arguments)
 }
@@ -127,12 +127,12 @@ impl Py {
     }
 }
 
-/// A storage of so many elements of a class of `torch`.
+/// A storage of `count` elements, of a class of `torch`.
 pub(crate) fn storage(class: &'static str, key: &str, count: i64) -> Py {
     part(class, key, count, Py::None)
 }
 
-/// A part of one: a key, the first element and how many there are.
+/// A storage and its part: a key, the first element and their number.
 pub(crate) fn part(class: &'static str, key: &str, count: i64, part: Py) -> Py {
     let class = Py::Global("torch", class);
     let id = [
@@ -146,7 +146,7 @@ pub(crate) fn part(class: &'static str, key: &str, count: i64, part: Py) -> Py {
     Py::Outside(Box::new(tuple(id)))
 }
 
-/// Elements of a storage from `offset` on, and what a tensor has behind them.
+/// The arguments of a tensor: a storage, an offset, a shape, strides and hooks.
 pub(crate) fn strided(storage: Py, offset: i64, sizes: &[i64], strides: &[i64]) -> Vec<Py> {
     let [sizes, strides] = [sizes, strides].map(|counts| tuple(counts.iter().copied()));
     let hooks = call("collections", "OrderedDict", Vec::new());
@@ -166,7 +166,7 @@ pub(crate) fn vector(class: &'static str, key: &str, count: i64) -> Py {
     rebuilt("_rebuild_tensor_v2", strided(storage, 0, &[count], &[1]))
 }
 
-/// A file of the older form: its object, and the keys of its storages with what they hold.
+/// A file of the older format: its object, and its storages by key, count and bytes.
 pub(crate) fn file(object: &Py, storages: &[(&str, i64, Vec<u8>)]) -> Vec<u8> {
     let keys = list(storages.iter().map(|(key, ..)| *key));
     let mut bytes = with_keys(object, &keys);
@@ -177,7 +177,7 @@ pub(crate) fn file(object: &Py, storages: &[(&str, i64, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// Everything in front of the storages.
+/// Everything before the storages.
 pub(crate) fn with_keys(object: &Py, keys: &Py) -> Vec<u8> {
     let magic = b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19".to_vec();
     let system = Py::Dict(Vec::new());
@@ -204,12 +204,12 @@ pub(crate) fn opened_with(
     Ok(input.into_file())
 }
 
-/// A file of `w`, which is sound and has to read, and these items beside it. There are two storages:
-/// `f` of four `f32`, and `q` of four bytes.
+/// A file with these items and a valid tensor `w`, which must read. It has two storages: `f` of four
+/// `f32`, and `q` of four bytes.
 pub(crate) fn beside(items: Vec<(Py, Py)>) -> Result<File> {
     let mut items = items;
     items.push(("w".into(), vector("FloatStorage", "f", 4)));
-    // The storage is in use, whatever the items are.
+    // The storage is used with any items.
     items.push(("bytes".into(), vector("ByteStorage", "q", 4)));
     let storages = [
         ("f", 4, f32s(&[1.0, 2.0, 3.0, 4.0])),
@@ -221,12 +221,12 @@ pub(crate) fn beside(items: Vec<(Py, Py)>) -> Result<File> {
     Ok(file)
 }
 
-/// As [`beside`], of one item `x`.
+/// A file of [`beside`] with one item `x`.
 pub(crate) fn with(x: Py) -> File {
     beside(vec![("x".into(), x)]).unwrap()
 }
 
-/// The code that the item `x` is refused with, by an error that names it.
+/// The code of the error of the item `x`.
 pub(crate) fn code(x: Py) -> &'static str {
     let error = with(x).tensor("x").unwrap_err();
     assert_eq!(error.object(), Some("x"));

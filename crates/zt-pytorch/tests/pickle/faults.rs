@@ -1,4 +1,4 @@
-//! What is around the object: versions, keys and storages.
+//! Versions, keys and storages.
 
 use std::io;
 
@@ -11,19 +11,19 @@ fn object() -> Py {
 }
 
 #[test]
-fn storages_are_those_that_the_object_has() {
+fn refuses_storages_that_the_object_does_not_have() {
     let sound = file(&object(), &[("f", 1, f32s(&[1.5]))]);
     let tensor = opened(sound.clone()).unwrap();
     assert_eq!(
         tensor.tensor("tensor").unwrap().to_vec::<f32>().unwrap(),
         [1.5]
     );
-    // Of no elements, at the end of the file.
+    // No elements, at the end of the file.
     let empty = opened(file(&vector("FloatStorage", "f", 0), &[("f", 0, vec![])])).unwrap();
     assert_eq!(empty.tensor("tensor").unwrap().shape(), [0]);
     let cut = |len: usize| sound[..sound.len() - len].to_vec();
     for bytes in [
-        // In the elements, and in the number of them.
+        // Truncated elements, and truncated counts.
         cut(1),
         cut(5),
         cut(12),
@@ -35,7 +35,7 @@ fn storages_are_those_that_the_object_has() {
     ] {
         assert_eq!(opened(bytes).unwrap_err().code(), "header");
     }
-    // Without a place in the file, a tensor is at fault, and not the file.
+    // A missing storage is a fault of the tensor, not of the file.
     let file = opened(file(&object(), &[])).unwrap();
     assert_eq!(
         file.tensor("tensor").unwrap_err().code(),
@@ -43,9 +43,9 @@ fn storages_are_those_that_the_object_has() {
     );
 }
 
-/// Most pickles are short, and those that are not are read in longer and longer windows.
+/// Long pickles are read in longer and longer windows.
 #[test]
-fn pickles_may_be_longer_than_what_is_read_of_them_at_first() {
+fn a_pickle_may_be_longer_than_the_first_window() {
     let text = Py::Text("x".repeat(5 << 20));
     let items = vec![("text".into(), text), ("w".into(), object())];
     let bytes = file(&Py::Dict(items), &[("f", 1, f32s(&[2.5]))]);
@@ -63,7 +63,7 @@ fn pickles_may_be_longer_than_what_is_read_of_them_at_first() {
     );
 }
 
-/// Bytes that are refused to whoever asks for more than the first window at once.
+/// Refuses reads of more than the first window.
 struct Windowed(Vec<u8>);
 
 impl Source for Windowed {
@@ -79,9 +79,9 @@ impl Source for Windowed {
     }
 }
 
-/// Of bytes that are there nothing changes where more are read.
+/// More bytes would not make it valid.
 #[test]
-fn a_pickle_that_is_wrong_is_read_once() {
+fn an_invalid_pickle_is_read_once() {
     let wrong = file(&Py::Code(vec![0xFF]), &[]);
     let bytes = [wrong, vec![0; 2 << 20]].concat();
     let options = OpenOptions::new();
@@ -89,9 +89,8 @@ fn a_pickle_that_is_wrong_is_read_once() {
     assert_eq!(error.code(), "pickle", "{error}");
 }
 
-/// What the first pickle is, and not how it is written, says whose file it is.
 #[test]
-fn the_magic_number_is_one_however_it_is_written() {
+fn the_magic_number_may_have_redundant_bytes() {
     let magic = b"\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
     let bytes = file(&object(), &[("f", 1, f32s(&[1.5]))]);
     let with = |number: &[u8]| {

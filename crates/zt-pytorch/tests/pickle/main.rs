@@ -1,5 +1,5 @@
-//! Pickles, written here instruction by instruction: those of older versions of torch that nobody can
-//! run any more, and those that are wrong. What torch writes itself is in `conformance`.
+//! Pickles that are written here: those of torch versions that no longer run, and invalid ones.
+//! Files that torch wrote are in `conformance`.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

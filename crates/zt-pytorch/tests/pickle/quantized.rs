@@ -16,7 +16,7 @@ fn scheme(name: &'static str, parameters: Vec<Py>) -> Vec<Py> {
 }
 
 #[test]
-fn what_a_tensor_was_given_decodes_no_value() {
+fn python_attributes_do_not_change_the_quantization() {
     let given = |x: Py, name: &str, value: Py| {
         let Py::Call(function, arguments) = x else {
             unreachable!()
@@ -50,14 +50,14 @@ fn what_a_tensor_was_given_decodes_no_value() {
 }
 
 #[test]
-fn scales_of_channels_are_numbers_of_the_pickle_or_a_tensor() {
+fn scales_of_channels_are_a_list_or_a_tensor() {
     let per_channel = |scales: Py, zeros: Py, axis: i64| {
         scheme("per_channel_affine", vec![scales, zeros, axis.into()])
     };
-    // As torch had them before version 1.4.
+    // Lists of torch before version 1.4.
     let lists = |axis| per_channel(list([0.5, 2.0]), list([1, 0]), axis);
     let none = per_channel(list::<f64>([]), list::<i64>([]), 0);
-    // Zero-points that are no integers.
+    // Zero-points that are floats.
     let real = [list([0.5, 2.0]), list([0.5, 1.5]), 0.into()];
     let real = scheme("per_channel_affine_float_qparams", real.to_vec());
     let per_tensor = || scheme("per_tensor_affine", vec![0.5.into(), 1.into()]);
@@ -79,12 +79,12 @@ fn scales_of_channels_are_numbers_of_the_pickle_or_a_tensor() {
             &[0.25, 0.75, 3.0, 5.0],
         ),
         (quantized("QInt8Storage", &[0, 2], &[2, 1], none), &[]),
-        // Two values of a byte, the first in its lower half.
+        // Two values in a byte, the first in its lower half.
         (
             quantized("QUInt4x2Storage", &[4], &[1], per_tensor()),
             &[0.0, -0.5, 0.5, -0.5],
         ),
-        // All of the storage.
+        // The whole storage.
         (
             quantized("QUInt4x2Storage", &[8], &[1], per_tensor()),
             &[0.0, -0.5, 0.5, -0.5, 1.0, -0.5, 1.5, -0.5],
@@ -96,7 +96,7 @@ fn scales_of_channels_are_numbers_of_the_pickle_or_a_tensor() {
         let dense = tensor.to_dense().unwrap();
         assert_eq!(*dense.as_slice::<f32>().unwrap(), *values);
     }
-    // Channels of nothing have no scales.
+    // Empty channels have no scales.
     let file = with(quantized("QInt8Storage", &[2, 0], &[1, 1], lists(0)));
     let tensor = file.tensor("x").unwrap();
     assert!(tensor.bytes("scales").unwrap().is_empty());
@@ -105,7 +105,7 @@ fn scales_of_channels_are_numbers_of_the_pickle_or_a_tensor() {
 }
 
 #[test]
-fn quantized_tensors_that_cannot_be_are_refused() {
+fn refuses_invalid_quantized_tensors() {
     let int8 = |scheme| quantized("QInt8Storage", &[2, 2], &[2, 1], scheme);
     let channel = |scales: Py, zeros: Py, axis: i64| {
         int8(scheme(
@@ -138,7 +138,7 @@ fn quantized_tensors_that_cannot_be_are_refused() {
             channel(vector(FLOAT, "f", 4), zeros(), 0),
             "shape-size-mismatch",
         ),
-        // Packed integers begin with a byte, lie together and lie in the storage.
+        // Packed integers must begin at the first byte, be contiguous and fit in the storage.
         (
             quantized("QUInt4x2Storage", &[2, 2], &[1, 2], per_tensor()),
             "unsupported",
@@ -147,7 +147,7 @@ fn quantized_tensors_that_cannot_be_are_refused() {
             quantized("QUInt4x2Storage", &[9], &[1], per_tensor()),
             "bounds",
         ),
-        // Integers without a scale.
+        // Elements that are not quantized.
         (vector("QInt8Storage", "q", 4), "dtype"),
     ] {
         assert_eq!(code(x), expected);

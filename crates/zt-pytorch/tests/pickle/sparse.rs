@@ -3,7 +3,7 @@
 use crate::draft::{Py, call, code, f32s, file, opened, rebuilt, storage, strided, tuple, with};
 use crate::tensors::FLOAT;
 
-/// `_rebuild_sparse_tensor`, of a layout and its parts.
+/// `_rebuild_sparse_tensor` of a layout and its parts.
 fn sparse(layout: Py, parts: Vec<Py>) -> Py {
     rebuilt("_rebuild_sparse_tensor", vec![layout, Py::Tuple(parts)])
 }
@@ -12,7 +12,7 @@ fn layout(name: &str) -> Py {
     call("torch.serialization", "_get_layout", vec![name.into()])
 }
 
-/// Numbers of the storage `q`, which are a byte each.
+/// Numbers of one byte in the storage `q`.
 fn bytes(offset: i64, sizes: &[i64], strides: &[i64]) -> Py {
     let storage = storage("ByteStorage", "q", 4);
     rebuilt(
@@ -22,7 +22,7 @@ fn bytes(offset: i64, sizes: &[i64], strides: &[i64]) -> Py {
 }
 
 #[test]
-fn sparse_tensors_that_cannot_be_are_refused() {
+fn refuses_invalid_sparse_tensors() {
     let coo = || layout("torch.sparse_coo");
     let csr = || layout("torch.sparse_csr");
     let (one, two) = (bytes(0, &[1], &[1]), bytes(0, &[2], &[1]));
@@ -57,7 +57,7 @@ fn sparse_tensors_that_cannot_be_are_refused() {
             sparse(coo(), vector_of(sizes(&[4, 4]))),
             "shape-size-mismatch",
         ),
-        // A part that is no tensor, or is none that lies in one place.
+        // A part that is not a strided tensor.
         (
             sparse(coo(), vec![Py::None, one.clone(), sizes(&[4])]),
             "schema",
@@ -83,7 +83,7 @@ fn sparse_tensors_that_cannot_be_are_refused() {
     ] {
         assert_eq!(code(x), expected);
     }
-    // Before version 2.1 nobody said whether coordinates are in order.
+    // `is_coalesced` is missing before version 2.1.
     let of_class = call("torch.sparse", "ByteTensor", vector_of(sizes(&[4])));
     let ordered = [vector_of(sizes(&[4])), vec![Py::Bool(true)]].concat();
     for (x, is_coalesced) in [
@@ -99,7 +99,6 @@ fn sparse_tensors_that_cannot_be_are_refused() {
     }
 }
 
-/// Indices of i64 are declared as what the format asks for.
 #[test]
 fn indices_of_sparse_tensors_are_u64() {
     let storages = |numbers: &[i64]| {
@@ -141,7 +140,7 @@ fn indices_of_sparse_tensors_are_u64() {
             [0, 1, 1, 3, 0],
             [0., 1., 0., 0., 0., 0., 0., 2.],
         ),
-        // Not in row-major order: made while it is read.
+        // Not in row-major order, so it is gathered.
         (
             coo(index(0, &[2, 2], &[1, 2])),
             [0, 1, 1, 3, 0],

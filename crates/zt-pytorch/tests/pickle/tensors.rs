@@ -1,4 +1,4 @@
-//! Tensors of every function and class that ever made them.
+//! Tensors of every function and class that rebuilds them.
 
 use crate::draft::{
     Py, beside, built, call, code, f32s, file, opened, part, rebuilt, storage, strided, tuple,
@@ -52,7 +52,7 @@ fn tensors_of_every_version_of_torch_are_read() {
         let file = with(x);
         assert_eq!(file.tensor("x").unwrap().to_vec::<f32>().unwrap(), values);
     }
-    // What was put off until they are used is not done here.
+    // Deferred operations are unsupported.
     for x in [on_device("float16"), negated(true)] {
         assert_eq!(code(x), "unsupported");
     }
@@ -71,7 +71,7 @@ fn a_parameter_is_the_tensor_within_it() {
     let nested = |times| (0..times).fold(vector(), |inner, _| rebuilt_parameter(inner));
     for x in [
         parameter(vec![vector()]),
-        // Before version 0.4: a variable, and before that a tensor.
+        // Before version 0.4: a variable; earlier: a tensor.
         built(parameter(Vec::new()), tuple([vector(), Py::Bool(true)])),
         built(parameter(Vec::new()), state),
         nested(7),
@@ -95,9 +95,9 @@ fn a_parameter_is_the_tensor_within_it() {
     }
 }
 
-/// Of a nested tensor of the jagged layout, among others.
+/// A jagged nested tensor, and another.
 #[test]
-fn a_tensor_of_a_function_that_is_not_read_is_a_fault_that_names_it() {
+fn the_error_of_an_unsupported_function_names_it() {
     let nested = "torch.nested._internal.nested_tensor";
     for (module, name) in [
         (nested, "_rebuild_njt"),
@@ -119,7 +119,7 @@ fn a_tensor_of_a_function_that_is_not_read_is_a_fault_that_names_it() {
 }
 
 #[test]
-fn arguments_that_make_no_tensor_are_refused() {
+fn refuses_invalid_arguments() {
     let v2 = |storage: Py, offset: i64, sizes: &[i64], strides: &[i64]| {
         rebuilt(
             "_rebuild_tensor_v2",
@@ -228,9 +228,8 @@ fn arguments_that_make_no_tensor_are_refused() {
     }
 }
 
-/// What a view makes of a few bytes is bounded, and a view that is there twice is made once.
 #[test]
-fn views_are_made_of_what_the_storage_justifies() {
+fn the_bytes_of_all_gathered_views_are_limited() {
     let view = |sizes: &[i64], strides: &[i64]| {
         rebuilt("_rebuild_tensor_v2", strided(f(), 0, sizes, strides))
     };
@@ -246,12 +245,12 @@ fn views_are_made_of_what_the_storage_justifies() {
     let error = with(view(&[1 << 40], &[0])).tensor("x").unwrap_err();
     let found = (error.kind(), error.code());
     assert_eq!(found, (zt::ErrorKind::Limit, "decompression-limit"));
-    // Some times what the file has, beside what any may make.
+    // The limit grows with the file.
     let long = strided(storage(FLOAT, "f", 1 << 18), 0, &[257 << 20], &[0]);
     let long = Py::Dict(vec![("x".into(), rebuilt("_rebuild_tensor_v2", long))]);
     let long = crate::draft::file(&long, &[("f", 1 << 18, vec![0; 1 << 20])]);
     assert!(opened(long).unwrap().tensor("x").is_ok());
-    // Each of them is no more than a view may make; the third is more than all of them may.
+    // Each view is below the limit, and the third exceeds it.
     let third_of_all = |offset: i64| {
         let view = strided(f(), offset, &[100 << 20], &[0]);
         rebuilt("_rebuild_tensor_v2", view)
@@ -260,7 +259,7 @@ fn views_are_made_of_what_the_storage_justifies() {
     let mut items: Vec<(Py, Py)> = (0..3)
         .map(|at| (names[at].into(), third_of_all(at as i64)))
         .collect();
-    // One that has been made is no further one.
+    // A duplicate view counts once.
     items.push(("d".into(), third_of_all(0)));
     let file = beside(items).unwrap();
     let code = |name: &str| file.tensor(name).err().map(|error| error.code());
@@ -293,9 +292,8 @@ fn keys_of_storages_have_at_most_64_bytes() {
     }
 }
 
-/// Of what it lies in, whatever is said of its place.
 #[test]
-fn a_tensor_of_nothing_lies_where_its_storage_begins() {
+fn an_empty_tensor_has_the_offset_of_its_storage() {
     let nothing = strided(f(), 1 << 40, &[0, 3], &[3, 1]);
     let file = with(rebuilt("_rebuild_tensor_v2", nothing));
     let span = |name: &str| {
@@ -308,7 +306,7 @@ fn a_tensor_of_nothing_lies_where_its_storage_begins() {
 
 /// Objects are listed in the order of their data.
 #[test]
-fn a_view_that_is_made_is_listed_where_its_first_element_is() {
+fn a_gathered_view_is_listed_at_its_first_element() {
     let view = |offset, stride| {
         let view = strided(f(), offset, &[2], &[stride]);
         rebuilt("_rebuild_tensor_v2", view)
@@ -320,9 +318,8 @@ fn a_view_that_is_made_is_listed_where_its_first_element_is() {
     assert_eq!(names, ["w", "plain", "made", "bytes"]);
 }
 
-/// Whether it is known before the tensor is understood or all but its elements is.
 #[test]
-fn a_tensor_that_is_refused_is_listed_with_what_is_known_of_it() {
+fn a_refused_tensor_is_listed_with_its_shape_and_dtype() {
     let with_conjugates = {
         let mut arguments = strided(f(), 0, &[2, 2], &[2, 1]);
         arguments.push(Py::Dict(vec![("conj".into(), Py::Bool(true))]));

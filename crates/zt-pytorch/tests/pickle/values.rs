@@ -1,4 +1,4 @@
-//! What is no tensor: attributes, and the names that keys give.
+//! Attributes, and names of keys.
 
 use zt::{ErrorKind, Limits, Memory, OpenOptions, Value};
 
@@ -7,23 +7,23 @@ use crate::draft::{
     vector, with,
 };
 
-/// A list of so many times one tensor.
+/// A list that repeats one tensor.
 fn again(count: usize) -> Py {
     let keep = Py::Code(b"q\x03".to_vec());
     let others = Py::Code(b"h\x03".repeat(count - 1));
     Py::List(vec![vector("FloatStorage", "f", 4), keep, others])
 }
 
-/// What unfolds further than this is an attack.
+/// Larger ones are attacks.
 #[test]
 fn one_tensor_many_times_and_long_lists_are_read() {
     assert_eq!(with(again(337)).len(), 2 + 337);
-    // Tied tensors of a checkpoint that is small otherwise.
+    // Tied tensors of a small checkpoint.
     assert_eq!(with(again(6000)).len(), 2 + 6000);
     let error = beside(vec![("x".into(), again(25_000))]).unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "pickle"));
     assert!(error.to_string().contains("67108864 bytes"), "{error}");
-    // In a file that is as long as that it takes no more than it is.
+    // A long file allows more.
     let items = vec![
         ("w".into(), vector("FloatStorage", "w", 20_000_000)),
         ("x".into(), again(25_000)),
@@ -40,14 +40,14 @@ fn one_tensor_many_times_and_long_lists_are_read() {
     assert_eq!(file.attributes().unwrap().unwrap().len(), 200_000);
 }
 
-/// The attribute that a value becomes.
+/// The attribute of a value.
 fn attribute(value: Py) -> Value {
     let file = with(value);
     let attributes = file.attributes().unwrap().unwrap();
     attributes.get("x").unwrap().clone()
 }
 
-/// An integer of these bytes, the lowest first.
+/// An integer of these little-endian bytes.
 fn long(bytes: &[u8]) -> Py {
     let len = u8::try_from(bytes.len()).unwrap();
     Py::Code([&[0x8a, len], bytes].concat())
@@ -193,7 +193,7 @@ fn names_of_python_are_texts() {
             "torch._utils._rebuild_tensor_v2",
         ),
         ("numpy", "ndarray", "numpy.ndarray"),
-        // Not on the list, and only a name: nothing is made by it.
+        // Not on the list, and only named.
         ("torch.cuda", "Event", "torch.cuda.Event"),
         (
             "torch.storage",
@@ -207,7 +207,7 @@ fn names_of_python_are_texts() {
 }
 
 #[test]
-fn a_value_that_is_no_attribute_hides_nothing_else() {
+fn an_unsupported_value_leaves_its_neighbours_readable() {
     let text = |text: &str| -> Py { text.into() };
     let dict = |key: &str, value: i64| Py::Dict(vec![(key.into(), value.into())]);
     for value in [
@@ -226,7 +226,7 @@ fn a_value_that_is_no_attribute_hides_nothing_else() {
 }
 
 #[test]
-fn what_a_tensor_was_given_is_its_attributes() {
+fn python_attributes_of_a_tensor_are_attributes_of_its_object() {
     let given = |state: Py| {
         let Py::Call(function, arguments) = vector("FloatStorage", "f", 4) else {
             unreachable!()
@@ -238,7 +238,7 @@ fn what_a_tensor_was_given_is_its_attributes() {
     let dict = |key: &str, value: Py| Py::Dict(vec![(key.into(), value)]);
     let one = Value::Unsigned(1);
     let inner: zt::manifest::Map = map("k", one.clone()).into_iter().collect();
-    // A dict, and a dict beside the slots of its class.
+    // A dict, and a dict with slots.
     for state in [
         dict("meta", dict("k", 1.into())),
         tuple([dict("meta", dict("k", 1.into())), Py::None]),
@@ -250,7 +250,7 @@ fn what_a_tensor_was_given_is_its_attributes() {
             Some(&Value::Map(inner.clone()))
         );
     }
-    // What is or holds a tensor is listed beside it: a storage, and a namespace.
+    // An attribute that is or holds a tensor is listed beside it: a storage, and a namespace.
     let namespace = |state| built(call("argparse", "Namespace", Vec::new()), state);
     let bytes = || vector("ByteStorage", "q", 4);
     for (state, name) in [
@@ -262,7 +262,7 @@ fn what_a_tensor_was_given_is_its_attributes() {
         let inner = file.tensor(name).unwrap();
         assert_eq!(inner.to_vec::<u8>().unwrap(), [1, 2, 3, 4]);
     }
-    // One that nobody knows is a fault of the tensor.
+    // An unsupported attribute is a fault of the tensor.
     let unknown = call("torch", "device", vec![]);
     assert_eq!(
         given(dict("meta", unknown)).tensor("x").unwrap_err().code(),
@@ -270,7 +270,7 @@ fn what_a_tensor_was_given_is_its_attributes() {
     );
 }
 
-/// A `DTensor` as torch pickles it: a subclass, its local part, and how it is spread over devices.
+/// A `DTensor` as torch pickles it: a subclass, its local part, and its distribution over devices.
 #[test]
 fn a_distributed_tensor_is_its_own_fault() {
     let made = |module, name: &'static str, state: Py| {
@@ -333,7 +333,7 @@ fn scalar(code: &str, order: &str, bytes: Py) -> Py {
     call("numpy._core.multiarray", "scalar", vec![dtype, bytes])
 }
 
-/// The type of one, made by a class of `numpy`.
+/// The dtype of a scalar, of a class of `numpy`.
 fn scalar_type(class: &'static str, code: &str, order: &str) -> Py {
     let arguments = vec![code.into(), Py::Bool(false), Py::Bool(true)];
     let state = tuple([Py::from(3), order.into(), Py::None]);
@@ -363,7 +363,7 @@ fn keys_name_tensors_as_python_writes_them() {
         (Py::FrozenSet(vec![1.into()]), "{1}"),
         (tuple([Py::from("a"), Py::None]), "(\"a\", None)"),
         (long(&[0, 0, 0, 0, 0, 0, 0, 0x80, 0]), "9223372036854775808"),
-        // A text with half of a surrogate pair, in which text goes on.
+        // A text with a lone surrogate in it.
         (Py::Code(b"X\x05\0\0\0a\xED\xB2\x80b".to_vec()), "a\\udc80b"),
         (
             tuple([Py::Code(b"X\x04\0\0\0\"\xED\xB2\x80".to_vec())]),
@@ -379,7 +379,7 @@ fn keys_name_tensors_as_python_writes_them() {
         (scalar("U2", "<", bytes(&[b'a', 0, 0, 0, 0, 0, 0, 0])), "a"),
         (scalar("U1", ">", bytes(&[0, 0, 0, b'a'])), "a"),
         (scalar("i2", ">", encoded), "-32705"),
-        // No key of anything that was ever seen.
+        // Keys that no real checkpoint has.
         (deep, "<key 0>"),
         (many, "<key 0>"),
         (scalar("U2", "<", bytes(&[b'a', 0, 0, 0])), "<key 0>"),
@@ -388,7 +388,7 @@ fn keys_name_tensors_as_python_writes_them() {
         (scalar("i2", "<", 1.into()), "<key 0>"),
         (scalar("i2", "<", Py::List(Vec::new())), "<key 0>"),
         (call("numpy", "ndarray", Vec::new()), "<key 0>"),
-        // Of all but one part of a scalar.
+        // Incomplete scalars.
         (
             call(
                 "numpy.core.multiarray",
@@ -440,9 +440,8 @@ fn keys_name_tensors_as_python_writes_them() {
     }
 }
 
-/// A dict that says a key twice has the last value, in the place of the first.
 #[test]
-fn a_key_that_is_there_again_replaces_the_first() {
+fn a_duplicate_key_replaces_the_value_of_the_first() {
     let named = || Py::Global("my.module", "Class");
     let half = || Py::Code(b"X\x03\0\0\0\xED\xB2\x80".to_vec());
     for (first, again) in [
@@ -466,7 +465,7 @@ fn a_key_that_is_there_again_replaces_the_first() {
         (Py::Global("numpy", "dtype"), Py::Global("numpy", "dtype")),
         (Py::None, Py::None),
     ] {
-        // Of the same kind, as far as there is another, and no equal.
+        // A similar key that is not equal.
         let other = match &first {
             Py::Global("my.module", _) => Py::Global("my.module", "Other"),
             Py::Global("torch", _) => Py::Global("torch", "float16"),
@@ -498,7 +497,7 @@ fn a_key_that_is_there_again_replaces_the_first() {
 }
 
 #[test]
-fn names_are_as_long_as_the_limit_at_most() {
+fn refuses_names_above_the_limit() {
     let items = Py::List(vec![vector("FloatStorage", "f", 4)]);
     let bytes = file(
         &Py::Dict(vec![("a".into(), items)]),
