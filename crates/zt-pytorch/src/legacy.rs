@@ -60,13 +60,13 @@ pub(super) fn open(
     loop {
         let span = Span::new(0, window.min(available).min(PICKLE_LEN)).ok_or_else(too_long)?;
         let bytes = bytes_of(&source, span)?;
-        let cut = match Pickles::read(&bytes) {
+        let fault = match Pickles::read(&bytes) {
             Ok(pickles) => return finish(pickles, &source, builder, opening),
             Err(fault) => fault,
         };
         // A truncated pickle may continue after the window.
-        if !cut.is_cut() || span.byte_len() == available {
-            return Err(cut.into());
+        if !fault.is_truncated() || span.byte_len() == available {
+            return Err(fault.into());
         }
         if window >= PICKLE_LEN {
             return Err(too_long().into());
@@ -127,7 +127,7 @@ enum Fault {
 }
 
 impl Fault {
-    fn is_cut(&self) -> bool {
+    fn is_truncated(&self) -> bool {
         let Fault::Pickle { error, .. } = self else {
             return false;
         };
@@ -211,7 +211,7 @@ impl<'p> Pickles<'p> {
             let mut count = [0; 8];
             if available < count.len() as u64 {
                 let needed = count.len() as u64;
-                let cut = Violation::StorageCut { needed, available };
+                let cut = Violation::StorageTruncated { needed, available };
                 return Err(Error::from(cut).with_offset(offset));
             }
             source.read_at(offset, &mut count)?;
@@ -233,7 +233,7 @@ impl<'p> Pickles<'p> {
                     storages.insert(key.clone(), span);
                 }
                 _ => {
-                    let cut = Violation::StorageCut { needed, available };
+                    let cut = Violation::StorageTruncated { needed, available };
                     return Err(Error::from(cut).with_offset(start));
                 }
             }

@@ -147,7 +147,7 @@ pub(super) enum Violation {
         found: i64,
     },
     #[error("a storage is truncated: {needed} bytes needed, {available} left")]
-    StorageCut { needed: u64, available: u64 },
+    StorageTruncated { needed: u64, available: u64 },
     #[error("the storage keys are not a list of texts")]
     Keys,
 }

@@ -147,7 +147,7 @@ fn refuses_invalid_quantized_tensors() {
             quantized("QUInt4x2Storage", &[9], &[1], per_tensor()),
             "bounds",
         ),
-        // Elements that are not quantized.
+        // Quantized integers without a scale.
         (vector("QInt8Storage", "q", 4), "dtype"),
     ] {
         assert_eq!(code(x), expected);
