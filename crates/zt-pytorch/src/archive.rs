@@ -245,7 +245,7 @@ fn read(content: &Content, limit: u64) -> Result<Vec<u8>> {
 }
 
 /// Inflates a record. Its declared length may be wrong, so memory is requested in pieces: as much
-/// as was inflated so far, and at least [`PIECE`].
+/// as was inflated so far, and at least `PIECE`.
 fn inflated(content: &Content) -> Result<Vec<u8>> {
     const PIECE: usize = 1 << 20;
     let byte_len = content.span.byte_len();

@@ -1,14 +1,14 @@
 //! PyTorch checkpoints as tensors: the files that `torch.save` writes. Nothing in them is run.
 //!
 //! A checkpoint has a pickle, which describes the tensors, and storages, which hold the elements.
-//! They are members of a zip archive since torch 1.6 ([`archive`]), and a stream before ([`legacy`]).
-//! The pickle is read as data ([`pickle`]). Its objects may be of the globals that
-//! `torch.load(weights_only=True)` allows, and of Python's own collections and values ([`global`]).
-//! An object of any other global refuses the file. A class that is only named is a text.
+//! They are members of a zip archive since torch 1.6, and a stream before. The pickle is read as
+//! data. Its objects may be of the globals that `torch.load(weights_only=True)` allows, and of
+//! Python's own collections and values. An object of any other global refuses the file. A class that
+//! is only named is a text.
 //!
-//! Dicts and lists are flattened: keys ([`key`]) and positions, joined by dots, name the tensors
-//! ([`flatten`]). Every tensor is an object, even if several share a storage. A contiguous tensor is
-//! a range of the file, and any other is put in order as it is read.
+//! Dicts and lists are flattened: keys and positions, joined by dots, name the tensors. Every tensor
+//! is an object, even if several share a storage. A contiguous tensor is a range of the file, and
+//! any other is put in order as it is read.
 //!
 //! Other values are attributes of the file. A Python attribute of a tensor, `w.extra = ...`, is an
 //! attribute of its object; if it is a tensor, it is an object too. `requires_grad`, hooks, devices
