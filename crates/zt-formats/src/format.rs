@@ -106,6 +106,13 @@ pub trait ObjectFormat: Send + Sync {
         None
     }
 
+    /// The dtype of the component `role`, which the file does not say and whose decoded length
+    /// `signature` has: what a copy of it is written with. Without an implementation it is bytes.
+    fn stored_dtype(&self, role: &str, signature: &Signature<'_>) -> Option<DType> {
+        let _ = (role, signature);
+        None
+    }
+
     /// The decoded length of `role` in bytes, where the shape, the attributes and the other
     /// components decide it: for the compressed blobs of 0.1 to 1.1, which do not say it.
     fn expected_len(

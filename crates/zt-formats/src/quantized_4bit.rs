@@ -84,6 +84,12 @@ impl ObjectFormat for Quantized4BitFormat {
         Quantized4Bit::from_parts(parts)?.to_dense()
     }
 
+    fn stored_dtype(&self, role: &str, signature: &Signature<'_>) -> Option<DType> {
+        let is_number = [SCALE, ZERO_POINT].contains(&role);
+        let byte_len = signature.get(role).filter(|_| is_number)?.byte_len?;
+        dtype_of(byte_len, row_count(signature.shape))
+    }
+
     fn row_unit(&self, signature: &Signature<'_>, _: &Registry) -> Option<u64> {
         let (_, row) = signature.shape.split_first()?;
         // Two rows of an odd length share a byte.
@@ -273,13 +279,19 @@ fn with_dtype<'a>(role: &'static str, elements: Elements<'a>, rows: u64) -> Resu
     if is_said {
         return Ok(elements);
     }
-    let dtype = if rows.checked_mul(4) == Some(byte_len) {
-        DType::F32
-    } else if rows.checked_mul(2) == Some(byte_len) {
-        DType::F16
-    } else {
+    let Some(dtype) = dtype_of(byte_len, rows) else {
         let role = Text::Borrowed(role);
         return Err(Error::Unsupported(Unsupported::Untyped { role }));
     };
     Ok(Elements { dtype, ..elements })
+}
+
+/// The dtype of `rows` numbers in so many bytes.
+fn dtype_of(byte_len: u64, rows: u64) -> Option<DType> {
+    let numbers_of = |width: u64| rows.checked_mul(width) == Some(byte_len);
+    if numbers_of(4) {
+        Some(DType::F32)
+    } else {
+        numbers_of(2).then_some(DType::F16)
+    }
 }

@@ -302,8 +302,9 @@ impl<'f> Tensor<'f> {
         Ok(self.as_slice()?.try_into_vec()?)
     }
 
-    /// The dtype to write a component with. Files of 1.0 omit some dtypes, which 1.2 requires. Then the
-    /// format decides, and a component that it does not know is bytes.
+    /// The dtype to write a component with. Files of 1.0 omit some dtypes, which 1.2 requires. Then
+    /// [`ObjectFormat::stored_dtype`](crate::ObjectFormat::stored_dtype) decides, and a component that
+    /// it does not know is bytes.
     ///
     /// # Errors
     ///
@@ -316,13 +317,13 @@ impl<'f> Tensor<'f> {
         if let Some(dtype) = part.component.dtype {
             return Ok(dtype);
         }
-        let rows = self.object.shape.first().copied().unwrap_or(1);
-        let byte_len = self.decoded_len_of(part)?;
-        Ok(match (self.format(), byte_len.checked_div(rows)) {
-            ("quantized_4bit", Some(4)) => DType::F32,
-            ("quantized_4bit", Some(2)) => DType::F16,
-            _ => DType::U8,
-        })
+        let mut signature = Signature::of(self.object);
+        if let Some(component) = signature.components.get_mut(part.at) {
+            component.byte_len = Some(self.decoded_len_of(part)?);
+        }
+        let format = self.registry().format(self.format());
+        let dtype = format.and_then(|format| format.stored_dtype(part.role, &signature));
+        Ok(dtype.unwrap_or(DType::U8))
     }
 
     pub(crate) fn locate(&self, role: &str) -> Result<Located<'f>> {
