@@ -32,6 +32,8 @@ pub enum Error {
     },
     /// A call that no file can cause.
     Misuse(Misuse),
+    /// A [`ReadParts`](crate::ReadParts) could not read a component, and has the cause.
+    Unread,
 }
 
 /// The rules of the object formats, each with the numbers that break it. Spec: §7 to §9.
@@ -276,6 +278,7 @@ impl Error {
             Error::Unsupported(_) => "unsupported",
             Error::Allocation { .. } => "allocation",
             Error::Misuse(_) => "misuse",
+            Error::Unread => "io",
         }
     }
 
@@ -378,6 +381,7 @@ impl fmt::Display for Error {
                 write!(f, "no memory for {byte_len} bytes")
             }
             Error::Misuse(misuse) => misuse.fmt(f),
+            Error::Unread => f.write_str("a component could not be read"),
         }
     }
 }

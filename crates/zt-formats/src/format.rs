@@ -1,8 +1,13 @@
 //! The traits that an object format implements.
 
+use std::ops::Range;
+
 use zt_manifest::{DType, Text};
 
-use crate::{Dense, Error, NewObject, Parts, Registry, Result, Signature, Unsupported};
+use crate::{
+    Dense, Error, NewObject, Parts, Places, ReadParts, Registry, Result, Signature, SizeMismatch,
+    Unsupported, Violation,
+};
 
 /// The rules of one object format: an entry of the [`Registry`]. Spec: §9.
 ///
@@ -95,15 +100,77 @@ pub trait ObjectFormat: Send + Sync {
         Err(Error::Unsupported(Unsupported::ToDense(id)))
     }
 
+    /// The value of [`ObjectFormat::to_dense`] written to `out`, which has exactly its bytes.
+    /// Without an implementation, it is made elsewhere and copied.
+    ///
+    /// # Errors
+    ///
+    /// As [`ObjectFormat::to_dense`].
+    fn decode_into(&self, parts: Parts<'_>, out: &mut [u8]) -> Result<()> {
+        let dense = self.to_dense(parts)?;
+        let bytes = &dense.elements().bytes;
+        let (expected, found) = (out.len() as u64, bytes.len() as u64);
+        if found != expected {
+            let mismatch = SizeMismatch::Bytes { expected, found };
+            return Err(Violation::from(mismatch).of_object());
+        }
+        out.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Whether the values depend on how many there are and not on the shape: the same components
+    /// under the shape `[n]` have the same n values. [`ObjectFormat::row_unit`],
+    /// [`ObjectFormat::rows`] and [`ObjectFormat::expected_len`] are asked about `[n]` then, whose
+    /// rows are values.
+    ///
+    /// If a row unit of `[n]` is 1, each component has as many bytes for every value, one value
+    /// after the other. Then any part of the array is read and decoded by itself.
+    fn is_flat(&self) -> bool {
+        false
+    }
+
     /// Rows that can be read without the others, where there are such: the fewest places of the
     /// first dimension that are whole by themselves; `None` where there are none, or nobody knows.
     ///
     /// An array that is cut behind multiples of this is several objects of this format, with the
-    /// same attributes, and their components are parts of the array's: each begins where the length
-    /// ends that [`ObjectFormat::expected_len`] gives the rows before. The values are the same.
+    /// same attributes. [`ObjectFormat::rows`] gives them.
     fn row_unit(&self, signature: &Signature<'_>, registry: &Registry) -> Option<u64> {
         let _ = (signature, registry);
         None
+    }
+
+    /// These rows, as an object of this format with the same values. They begin at a multiple of
+    /// [`ObjectFormat::row_unit`] and end at another or with the array. `None` where nobody knows
+    /// which bytes they are.
+    ///
+    /// Without an implementation, the components are cut: each part begins where the length ends
+    /// that [`ObjectFormat::expected_len`] gives the rows before.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader; Malformed, where what was read breaks a rule.
+    fn rows<'a>(
+        &self,
+        rows: Range<u64>,
+        reader: &mut dyn ReadParts<'a>,
+    ) -> Result<Option<Parts<'a>>> {
+        crate::read::rows(self, rows, reader)
+    }
+
+    /// The part of the dense value at these places of each dimension, for a format that reads less
+    /// for it than whole rows; an index takes its dimension away. `None`, as without an
+    /// implementation, where [`ObjectFormat::rows`] is as good.
+    ///
+    /// # Errors
+    ///
+    /// As [`ObjectFormat::rows`] and [`ObjectFormat::to_dense`].
+    fn slice(
+        &self,
+        places: &[Places],
+        reader: &mut dyn ReadParts<'_>,
+    ) -> Result<Option<Dense<'static>>> {
+        let _ = (places, reader);
+        Ok(None)
     }
 
     /// The dtype of the component `role`, which the file does not say and whose decoded length

@@ -88,6 +88,10 @@ impl ObjectFormat for QuantizedGroupFormat {
         QuantizedGroup::from_parts(parts)?.to_dense()
     }
 
+    fn is_flat(&self) -> bool {
+        true
+    }
+
     fn row_unit(&self, signature: &Signature<'_>, registry: &Registry) -> Option<u64> {
         if !is_understood(signature, registry) {
             return None;

@@ -101,18 +101,24 @@ impl<'a> Blocks<'a> {
     /// Unsupported: big-endian blocks of a type without a defined big-endian form.
     /// Allocation.
     pub fn to_dense(&self) -> Result<Dense<'static>> {
+        // Memory for a count that saturates is refused.
+        let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
+        self.decode_into(&mut out)?;
+        Dense::from_elements(self.shape.clone(), Elements::new(DType::F32, out))
+    }
+
+    /// The values written to `out`, as many as fit.
+    pub(crate) fn decode_into(&self, out: &mut [u8]) -> Result<()> {
         if !self.block_type.is_known_in(self.order) {
             let id = Text::Borrowed(self.block_type.format());
             return Err(Error::Unsupported(Unsupported::BigEndian(id)));
         }
-        // Memory for a count that saturates is refused.
-        let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
         let (places, _) = out.as_chunks_mut::<4>();
         match self.order {
             ByteOrder::Little => self.block_type.dequantize(&self.bytes, places),
             ByteOrder::Big => self.dequantize_swapped(places),
         }
-        Dense::from_elements(self.shape.clone(), Elements::new(DType::F32, out))
+        Ok(())
     }
 
     /// Block by block through a copy that is little-endian.

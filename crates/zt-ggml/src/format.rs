@@ -62,6 +62,14 @@ impl ObjectFormat for BlockFormat {
         Blocks::from_parts(self.0, parts)?.to_dense()
     }
 
+    fn decode_into(&self, parts: Parts<'_>, out: &mut [u8]) -> Result<()> {
+        Blocks::from_parts(self.0, parts)?.decode_into(out)
+    }
+
+    fn is_flat(&self) -> bool {
+        true
+    }
+
     fn row_unit(&self, signature: &Signature<'_>, _: &Registry) -> Option<u64> {
         // Blocks lie along the last dimension: along the only one, or within a row.
         Some(match signature.shape.len() {

@@ -351,6 +351,7 @@ fn format_kind(error: &zt_formats::Error) -> ErrorKind {
         E::Unsupported { .. } => ErrorKind::Unsupported,
         E::Misuse { .. } => ErrorKind::Misuse,
         E::Allocation { .. } => ErrorKind::Limit,
+        E::Unread => ErrorKind::Io,
         _ => ErrorKind::Malformed,
     }
 }

@@ -2,7 +2,8 @@
 
 use zt_formats::{Dense, ObjectFormat, Signature, dense_byte_len};
 
-use super::{blocks, planes};
+use super::planes;
+use super::runs::Runs;
 use crate::error::{Error, Fault, Result};
 use crate::file::tensor::Tensor;
 
@@ -26,11 +27,14 @@ impl Tensor<'_> {
         if let Some(dense) = planes::to_dense(self)? {
             return Ok(dense);
         }
-        if let Some(dense) = blocks::to_dense(self)? {
+        let parts = self.parts()?;
+        if let Some(runs) = Runs::of(self, format)?
+            && let Some(dense) = runs.to_dense(&parts)?
+        {
             return Ok(dense);
         }
         format
-            .to_dense(self.parts()?)
+            .to_dense(parts)
             .map_err(|error| self.blame_format(error))
     }
 

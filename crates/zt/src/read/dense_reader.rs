@@ -6,6 +6,7 @@ use crate::cores::read_ahead::for_each_piece;
 use crate::error::{Error, Result};
 use crate::file::tensor::{ComponentReader, Tensor, whole_elements};
 use crate::read::planes::{Tally, Tiled};
+use crate::read::runs::RunReader;
 use zt_container::memory::resize;
 
 /// Yields the little-endian bytes of an object's dense value, in row-major order. See
@@ -17,6 +18,8 @@ enum Progress<'f> {
     Streamed(ComponentReader<'f>),
     /// The object is made of planes, and long.
     Tiled(Box<TileReader<'f>>),
+    /// The object is cut into runs of rows.
+    Cut(Box<RunReader<'f>>),
     /// The value is in memory, and read so far.
     Whole(Dense<'static>, usize),
 }
@@ -36,8 +39,10 @@ struct TileReader<'f> {
 
 impl<'f> Tensor<'f> {
     /// Streams the object's dense value, as [`Tensor::to_dense`] gives it: a dense object in bounded
-    /// memory, an object of `zt.planes/1` tile by tile and on all cores. Others are made in memory.
-    /// Planes with a sha256, which goes from front to back, are read once before for it alone.
+    /// memory, an object of `zt.planes/1` tile by tile and on all cores, and an object that its
+    /// format cuts into rows ([`zt_formats::ObjectFormat::rows`]) some rows at a time. Others are
+    /// made in memory. Planes with a sha256, which goes from front to back, are read once before
+    /// for it alone.
     ///
     /// # Errors
     ///
@@ -59,9 +64,22 @@ impl<'f> Tensor<'f> {
                     taken: 0,
                 }))
             }
-            None => Progress::Whole(self.to_dense()?, 0),
+            None => match self.run_reader()? {
+                Some(reader) => Progress::Cut(Box::new(reader)),
+                None => Progress::Whole(self.to_dense()?, 0),
+            },
         };
         Ok(DenseReader(progress))
+    }
+}
+
+impl<'f> Tensor<'f> {
+    fn run_reader(&self) -> Result<Option<RunReader<'f>>> {
+        let Some(format) = self.registry().format(self.format()) else {
+            return Ok(None);
+        };
+        self.check_dense_len_of(self.shape())?;
+        RunReader::new(self, format)
     }
 }
 
@@ -77,6 +95,7 @@ impl DenseReader<'_> {
         match &mut self.0 {
             Progress::Streamed(reader) => reader.read(out),
             Progress::Tiled(reader) => reader.read(out),
+            Progress::Cut(reader) => reader.read(out),
             Progress::Whole(dense, taken) => {
                 let elements = dense.elements();
                 let out = whole_elements(out, elements.dtype.byte_len())?;
@@ -160,7 +179,7 @@ impl TileReader<'_> {
 }
 
 /// Copies what is in `bytes` from `start` on, as far as it fits; how many bytes.
-fn copy(bytes: &[u8], start: usize, out: &mut [u8]) -> usize {
+pub(super) fn copy(bytes: &[u8], start: usize, out: &mut [u8]) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
     let len = rest.len().min(out.len());
     out[..len].copy_from_slice(&rest[..len]);

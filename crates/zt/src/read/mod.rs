@@ -3,9 +3,9 @@
 //! | module | gives |
 //! | --- | --- |
 //! | `dense` | the dense value: `Tensor::to_dense` |
-//! | `planes`, `blocks` | the same for `zt.planes/1` and for ggml's blocks, on all cores |
+//! | `planes`, `runs` | the same on all cores: for `zt.planes/1`, and for all that is cut into rows |
 //! | `slice`, `sparse` | parts of dense and sparse objects |
-//! | `window` | parts of one component |
+//! | `window`, `windows` | parts of one component, and of all for its format |
 //! | `dense_reader` | the dense value as a stream: [`DenseReader`] |
 //! | `batch` | many components in one call, in the order of the file |
 //! | `contents` | the format's check of indices and pointers: `Tensor::check_data` |
@@ -18,11 +18,12 @@
 //! [`DenseReader`]: crate::DenseReader
 
 mod batch;
-mod blocks;
 pub(crate) mod contents;
 mod dense;
 pub(crate) mod dense_reader;
 mod planes;
+mod runs;
 mod slice;
 mod sparse;
 mod window;
+mod windows;

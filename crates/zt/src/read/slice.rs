@@ -1,15 +1,16 @@
 //! Parts of dense objects. Only the bytes of the part are read.
 
-use std::borrow::Cow;
+use std::ops::Range;
 
 use zt_formats::{
-    Buffer, Dense, Elements, ObjectFormat, Parts, Places, PlaneCodec, Planes, Selection, Signature,
-    Slice, View,
+    Buffer, Dense, Elements, ObjectFormat, Places, PlaneCodec, Planes, ReadParts, Selection,
+    Signature, Slice, View, element_count,
 };
 
 use crate::error::Result;
-use crate::file::tensor::{Tensor, elements_in};
+use crate::file::tensor::Tensor;
 use crate::read::window::Window;
+use crate::read::windows::Windows;
 
 impl<'f> Tensor<'f> {
     /// A part of the object's dense value, as NumPy's basic slicing gives it.
@@ -39,7 +40,10 @@ impl<'f> Tensor<'f> {
             "sparse_csr" | "sparse_coo" => self.slice_sparse(&places),
             "dense" => self.slice_dense(&places),
             Planes::FORMAT => self.slice_planes(&places),
-            _ => self.slice_rows(&places),
+            id => match self.registry().format(id) {
+                Some(format) => self.slice_rows(format, &places),
+                None => self.slice_whole(&places),
+            },
         }
     }
 
@@ -96,83 +100,17 @@ impl<'f> Tensor<'f> {
     }
 
     /// The part out of the rows that it is in, which are an object by themselves.
-    fn slice_rows(&self, places: &[Places]) -> Result<Dense<'static>> {
-        let format = self.registry().format(self.format());
-        let Some((format, (first, rest))) = format.zip(places.split_first()) else {
+    fn slice_rows(&self, format: &dyn ObjectFormat, places: &[Places]) -> Result<Dense<'static>> {
+        let Some(hull) = Hull::of(self, format, places) else {
             return self.slice_whole(places);
         };
-        let Some(rows) = self.whole_rows(format, first.hull()) else {
+        self.check_dense_len_of(&hull.shape)?;
+        let read = |reader: &mut dyn ReadParts<'f>| format.rows(hull.rows.clone(), reader);
+        let Some(parts) = Windows::read(self, read)? else {
             return self.slice_whole(places);
         };
-        let Some(parts) = self.rows(format, rows.clone())? else {
-            return self.slice_whole(places);
-        };
-        self.check_dense_len_of(&parts.shape)?;
-        let dense = format.to_dense(parts);
-        let dense = dense.map_err(|error| self.blame_format(error))?;
-        let places: Vec<Places> = [first.within(rows)].iter().chain(rest).copied().collect();
-        let part = dense.select(&places);
+        let part = format.to_dense(parts).and_then(|dense| hull.cut(&dense));
         part.map_err(|error| self.blame_format(error))
-    }
-
-    /// The fewest rows around `rows` that can be read without the others.
-    fn whole_rows(
-        &self,
-        format: &dyn ObjectFormat,
-        rows: std::ops::Range<u64>,
-    ) -> Option<std::ops::Range<u64>> {
-        let unit = format.row_unit(&Signature::of(self.object()), self.registry())?;
-        let dimension = self.shape().first()?;
-        let start = rows.start.checked_sub(rows.start.checked_rem(unit)?)?;
-        let end = rows.end.checked_next_multiple_of(unit)?;
-        // None at all, of an empty part, may be no object.
-        (!rows.is_empty()).then_some(start..end.min(*dimension))
-    }
-
-    /// These rows of every component; `None` where it is not known which bytes they are.
-    fn rows(
-        &self,
-        format: &dyn ObjectFormat,
-        rows: std::ops::Range<u64>,
-    ) -> Result<Option<Parts<'f>>> {
-        let mut shape = self.shape().to_vec();
-        let mut byte_len = |role: &str, rows: u64| {
-            *shape.first_mut()? = rows;
-            let whole = Signature::of(self.object());
-            let up_to = Signature {
-                shape: &shape,
-                ..whole
-            };
-            format.expected_len(role, &up_to, self.registry())
-        };
-        let mut elements = Vec::new();
-        for part in self.located() {
-            let (start, end) = (
-                byte_len(part.role, rows.start),
-                byte_len(part.role, rows.end),
-            );
-            let len = start
-                .zip(end)
-                .and_then(|(start, end)| end.checked_sub(start));
-            let (Some(start), Some(len)) = (start, len) else {
-                return Ok(None);
-            };
-            let mut window = Window::new(self, part)?;
-            if start.saturating_add(len) > window.byte_len() {
-                return Ok(None);
-            }
-            let mut bytes = Buffer::try_zeroed(len)?;
-            window.copy(start, &mut bytes)?;
-            elements.push((part.role.clone(), elements_in(part, bytes)));
-        }
-        if let Some(first) = shape.first_mut() {
-            *first = rows.end.saturating_sub(rows.start);
-        }
-        Ok(Some(Parts {
-            shape: Cow::Owned(shape),
-            attributes: Cow::Borrowed(self.attributes()),
-            elements,
-        }))
     }
 
     pub(crate) fn slice_whole(&self, places: &[Places]) -> Result<Dense<'static>> {
@@ -184,6 +122,91 @@ impl<'f> Tensor<'f> {
         let dense = Dense::from_elements(selection.shape(), elements);
         dense.map_err(|error| self.blame_format(error))
     }
+}
+
+/// The rows around a part. See [`ObjectFormat::is_flat`] for what a row is.
+struct Hull {
+    /// The fewest that can be read without the others.
+    rows: Range<u64>,
+    /// The shape that they have.
+    shape: Vec<u64>,
+    /// How many of them come before those that the part is in, and how many those are.
+    skipped: u64,
+    count: u64,
+    /// The places of the part within these.
+    places: Vec<Places>,
+}
+
+impl Hull {
+    /// `None` where the array cannot be cut, or nothing of it is wanted.
+    fn of(tensor: &Tensor<'_>, format: &dyn ObjectFormat, places: &[Places]) -> Option<Self> {
+        let mut shape = rows_shape(tensor, format)?;
+        let unit = row_unit(tensor, format, &shape)?;
+        // Single places of outer dimensions narrow the run of values.
+        let is_flat = format.is_flat();
+        let is_single = |places: &&Places| is_flat && places.count() == 1;
+        let outer = places.iter().take_while(is_single).count();
+        let axis = outer.min(places.len().checked_sub(1)?);
+        let mut within = places.to_vec();
+        let mut wanted = 0..1u64;
+        for places in within.iter_mut().take(axis + 1) {
+            let hull = places.hull();
+            let before = wanted.start.checked_mul(places.dimension())?;
+            wanted = before.checked_add(hull.start)?..before.checked_add(hull.end)?;
+            *places = places.within(hull);
+        }
+        if is_flat {
+            let row = element_count(tensor.shape().get(axis + 1..)?)?;
+            wanted = wanted.start.checked_mul(row)?..wanted.end.checked_mul(row)?;
+        }
+        let first = shape.first_mut()?;
+        let start = wanted.start.checked_sub(wanted.start.checked_rem(unit)?)?;
+        let end = wanted.end.checked_next_multiple_of(unit)?.min(*first);
+        *first = end.checked_sub(start)?;
+        // None at all, of an empty part, may be no object.
+        (!wanted.is_empty()).then_some(Hull {
+            rows: start..end,
+            shape,
+            skipped: wanted.start.checked_sub(start)?,
+            count: wanted.end.checked_sub(wanted.start)?,
+            places: within,
+        })
+    }
+
+    /// The part of the value of these rows.
+    fn cut(&self, rows: &Dense<'_>) -> zt_formats::Result<Dense<'static>> {
+        let elements = rows.elements();
+        let row_len = elements.bytes.len() as u64 / (self.rows.end - self.rows.start).max(1);
+        let at = |rows: u64| usize::try_from(rows.saturating_mul(row_len)).unwrap_or(usize::MAX);
+        let bytes = elements.bytes.get(at(self.skipped)..);
+        let bytes = bytes.and_then(|bytes| bytes.get(..at(self.count)));
+        let shape: Vec<u64> = self.places.iter().map(Places::dimension).collect();
+        let elements = Elements {
+            dtype: elements.dtype,
+            logical_type: elements.logical_type.clone(),
+            bytes: bytes.unwrap_or_default().into(),
+        };
+        Dense::from_elements(shape, elements)?.select(&self.places)
+    }
+}
+
+/// The shape whose rows the format is asked about; `None` where its values cannot be counted.
+pub(crate) fn rows_shape(tensor: &Tensor<'_>, format: &dyn ObjectFormat) -> Option<Vec<u64>> {
+    match format.is_flat() {
+        true => Some(vec![tensor.element_count()?]),
+        false => Some(tensor.shape().to_vec()),
+    }
+}
+
+/// [`ObjectFormat::row_unit`] of that shape.
+pub(crate) fn row_unit(
+    tensor: &Tensor<'_>,
+    format: &dyn ObjectFormat,
+    shape: &[u64],
+) -> Option<u64> {
+    let whole = Signature::of(tensor.object());
+    let unit = format.row_unit(&Signature { shape, ..whole }, tensor.registry());
+    unit.filter(|unit| *unit > 0)
 }
 
 /// The selected values of a component, one behind the other.

@@ -1,0 +1,359 @@
+//! The dense value of an object, made run by run of its rows and on all cores.
+
+use std::ops::Range;
+
+use zt_container::memory::resize;
+use zt_formats::{
+    Buffer, Dense, Elements, ObjectFormat, Parts, ReadParts, Registry, Signature, Unsupported,
+    element_count,
+};
+use zt_manifest::{DType, Text};
+
+use crate::cores::parallel;
+use crate::error::{Error, Result};
+use crate::file::tensor::{ComponentReader, Tensor, whole_elements};
+use crate::read::slice::{row_unit, rows_shape};
+use crate::read::windows::Windows;
+
+/// Bytes of values that a core makes at a time, about. They take it some 100 µs.
+const RUN: u64 = 1 << 20;
+
+/// Bytes of values that all cores make at a time where they are not wanted as many.
+const BATCH: u64 = 16 << 20;
+
+/// Decoded bytes of a component that a stream holds.
+const STREAM_WINDOW: usize = 256 << 10;
+
+/// An object whose value is several runs of rows. See [`ObjectFormat::is_flat`] for what a row is.
+pub(crate) struct Runs<'f> {
+    tensor: Tensor<'f>,
+    format: &'f dyn ObjectFormat,
+    dtype: DType,
+    logical_type: Option<Text>,
+    rows: u64,
+    unit: u64,
+    /// Rows of a run, which are whole units.
+    per_run: u64,
+    /// Bytes of the values of a row.
+    row_len: u64,
+}
+
+impl<'f> Runs<'f> {
+    /// `None` where the array cannot be cut, or is a single run.
+    pub(crate) fn of(tensor: &Tensor<'f>, format: &'f dyn ObjectFormat) -> Result<Option<Self>> {
+        let registry = tensor.registry();
+        let signature = Signature::of(tensor.object());
+        let Some((dtype, logical_type)) = format.dense_type(&signature, registry) else {
+            return Ok(None);
+        };
+        let value_len = registry.value_len(dtype, logical_type.as_deref())?;
+        let runs = || {
+            let shape = rows_shape(tensor, format)?;
+            let (rows, row) = shape.split_first()?;
+            let unit = row_unit(tensor, format, &shape)?;
+            let row_len = element_count(row)?.checked_mul(value_len?)?;
+            let per_run = RUN.checked_div(row_len)?.max(1);
+            let per_run = per_run.checked_next_multiple_of(unit)?;
+            (per_run < *rows).then_some(Runs {
+                tensor: *tensor,
+                format,
+                dtype,
+                logical_type,
+                rows: *rows,
+                unit,
+                per_run,
+                row_len,
+            })
+        };
+        Ok(runs())
+    }
+
+    /// The dense value of these parts, all of the object; `None` where runs have no known bytes.
+    pub(crate) fn to_dense(&self, parts: &Parts<'_>) -> Result<Option<Dense<'static>>> {
+        let blame = |error| self.tensor.blame_format(error);
+        let registry = self.tensor.registry();
+        // Lengths that the file does not say are known by now, and runs do not show all faults.
+        let mut signature = Signature::of(self.tensor.object());
+        for component in &mut signature.components {
+            let elements = parts.get(component.role);
+            component.byte_len = elements.map(|elements| elements.bytes.len() as u64);
+        }
+        self.format.check(&signature, registry).map_err(blame)?;
+        self.format.check_data(parts).map_err(blame)?;
+        let mut out = Buffer::try_zeroed(self.byte_len(0..self.rows))?;
+        let chunks = out.chunks_mut(in_memory(self.byte_len(0..self.per_run)));
+        let made = parallel::map_owned(self.split(0..self.rows).zip(chunks).collect(), |work| {
+            let (rows, out) = work;
+            let parts = self.format.rows(rows, &mut parts.reader(registry));
+            let made = parts.and_then(|parts| match parts {
+                Some(parts) => self.format.decode_into(parts, out).map(|()| true),
+                None => Ok(false),
+            });
+            made.map_err(blame)
+        })?;
+        if made.contains(&false) {
+            return Ok(None);
+        }
+        let elements = Elements {
+            dtype: self.dtype,
+            logical_type: self.logical_type.clone(),
+            bytes: out.into(),
+        };
+        let dense = Dense::from_elements(self.tensor.shape(), elements);
+        dense.map(Some).map_err(blame)
+    }
+
+    /// These rows, run by run.
+    fn split(&self, rows: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+        let per_run = self.per_run;
+        std::iter::successors(Some(rows.start), move |start| start.checked_add(per_run))
+            .take_while(move |start| *start < rows.end)
+            .map(move |start| start..start.saturating_add(per_run).min(rows.end))
+    }
+
+    fn byte_len(&self, rows: Range<u64>) -> u64 {
+        rows.end
+            .saturating_sub(rows.start)
+            .saturating_mul(self.row_len)
+    }
+}
+
+fn in_memory(len: u64) -> usize {
+    usize::try_from(len).unwrap_or(usize::MAX)
+}
+
+/// Makes the value of an object run by run, from components that are read from front to back and
+/// verified.
+pub(crate) struct RunReader<'f> {
+    runs: Runs<'f>,
+    streams: Streams<'f>,
+    /// The next row.
+    next: u64,
+    /// After an error nothing is read any more, and no end is reported.
+    has_failed: bool,
+    /// Values that did not fit where they were wanted, and how much of them was taken.
+    held: Vec<u8>,
+    taken: usize,
+}
+
+impl<'f> RunReader<'f> {
+    /// `None` where there are no runs, or the file does not say the length of a component.
+    pub(crate) fn new(tensor: &Tensor<'f>, format: &'f dyn ObjectFormat) -> Result<Option<Self>> {
+        let signature = Signature::of(tensor.object());
+        let mut components = signature.components.iter();
+        let is_known = components.all(|component| component.byte_len.is_some());
+        let runs = Runs::of(tensor, format)?.filter(|_| is_known);
+        let Some(runs) = runs else {
+            return Ok(None);
+        };
+        let mut reader = RunReader {
+            runs,
+            streams: Streams::new(tensor),
+            next: 0,
+            has_failed: false,
+            held: Vec::new(),
+            taken: 0,
+        };
+        // The first run tells whether runs have known bytes.
+        let first = reader.parts(0..reader.runs.per_run)?;
+        let Some(parts) = first else {
+            return Ok(None);
+        };
+        reader.hold(reader.runs.per_run, parts)?;
+        Ok(Some(reader))
+    }
+
+    pub(crate) fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        let out = whole_elements(out, self.runs.dtype.byte_len())?;
+        if self.has_failed {
+            return Err(Error::out_of_order());
+        }
+        let read = self.read_runs(out);
+        self.has_failed = read.is_err();
+        read
+    }
+
+    fn read_runs(&mut self, out: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        while let Some(room) = out.get_mut(filled..).filter(|room| !room.is_empty()) {
+            if self.taken < self.held.len() {
+                let len = super::dense_reader::copy(&self.held, self.taken, room);
+                self.taken = self.taken.saturating_add(len);
+                filled = filled.saturating_add(len);
+                continue;
+            }
+            let runs = &self.runs;
+            let left = runs.rows.saturating_sub(self.next);
+            if left == 0 {
+                break;
+            }
+            let fits = |byte_len: u64| {
+                let units = byte_len / runs.row_len / runs.unit;
+                left.min(units.saturating_mul(runs.unit))
+            };
+            let (straight, batch) = (fits(room.len() as u64), fits(BATCH));
+            if straight >= batch.min(left) && straight > 0 {
+                let len = in_memory(runs.byte_len(0..straight));
+                let parts = self.next_parts(straight)?;
+                self.decode(parts, room.get_mut(..len).unwrap_or_default())?;
+                filled = filled.saturating_add(len);
+            } else {
+                let batch = batch.max(runs.per_run).min(left);
+                let parts = self.next_parts(batch)?;
+                self.hold(batch, parts)?;
+            }
+        }
+        // The end is reported once the digests were found right.
+        if filled == 0 {
+            self.streams.finish()?;
+        }
+        Ok(filled)
+    }
+
+    fn next_parts(&mut self, rows: u64) -> Result<Vec<Parts<'f>>> {
+        let end = self.next.saturating_add(rows);
+        self.parts(self.next..end)?.ok_or_else(|| {
+            let id = Text::Owned(self.runs.tensor.format().to_owned());
+            let error = zt_formats::Error::Unsupported(Unsupported::ToDense(id));
+            self.runs.tensor.blame_format(error)
+        })
+    }
+
+    /// Reads the next rows, run by run; `None` where they have no known bytes.
+    fn parts(&mut self, rows: Range<u64>) -> Result<Option<Vec<Parts<'f>>>> {
+        let mut read = Vec::new();
+        for run in self.runs.split(rows.clone()) {
+            let parts = self.runs.format.rows(run, &mut self.streams);
+            match parts.map_err(|error| self.streams.explained(error))? {
+                Some(parts) => read.push(parts),
+                None => return Ok(None),
+            }
+        }
+        self.next = rows.end;
+        Ok(Some(read))
+    }
+
+    /// Makes the values of these runs, which fill `out`.
+    fn decode(&self, parts: Vec<Parts<'f>>, out: &mut [u8]) -> Result<()> {
+        let Runs { tensor, format, .. } = &self.runs;
+        let chunks = out.chunks_mut(in_memory(self.runs.byte_len(0..self.runs.per_run)));
+        let decode = |(parts, out): (Parts<'f>, &mut [u8])| {
+            let made = format.decode_into(parts, out);
+            made.map_err(|error| tensor.blame_format(error))
+        };
+        parallel::map_owned(parts.into_iter().zip(chunks).collect(), decode).map(drop)
+    }
+
+    /// The same for `rows`, until they are wanted. Memory is taken for what was read, not before.
+    fn hold(&mut self, rows: u64, parts: Vec<Parts<'f>>) -> Result<()> {
+        let mut held = std::mem::take(&mut self.held);
+        resize(&mut held, self.runs.byte_len(0..rows))?;
+        let made = self.decode(parts, &mut held);
+        (self.held, self.taken) = (held, 0);
+        made
+    }
+}
+
+/// Lends a format the components of an object, each from front to back and verified. What lies
+/// before the bytes that a stream holds is read once more, through a window.
+struct Streams<'f> {
+    tensor: Tensor<'f>,
+    streams: Vec<(String, Stream<'f>)>,
+    windows: Windows<'f>,
+}
+
+struct Stream<'f> {
+    reader: ComponentReader<'f>,
+    held: Vec<u8>,
+    /// Where in the component the held bytes begin.
+    start: u64,
+}
+
+impl<'f> Streams<'f> {
+    fn new(tensor: &Tensor<'f>) -> Self {
+        Streams {
+            tensor: *tensor,
+            streams: Vec::new(),
+            windows: Windows::new(tensor),
+        }
+    }
+
+    /// Reads what is left, so that all digests are compared.
+    fn finish(&mut self) -> Result<()> {
+        for (_, stream) in &mut self.streams {
+            while stream.load()? {}
+        }
+        Ok(())
+    }
+
+    fn try_copy(&mut self, role: &str, mut at: u64, mut out: &mut [u8]) -> Result<()> {
+        let place = self.streams.iter().position(|(known, _)| known == role);
+        let place = match place {
+            Some(place) => place,
+            None => {
+                let stream = Stream {
+                    reader: self.tensor.reader(role)?,
+                    held: Vec::new(),
+                    start: 0,
+                };
+                self.streams.push((role.to_owned(), stream));
+                self.streams.len() - 1
+            }
+        };
+        let stream = &mut self.streams[place].1;
+        while !out.is_empty() {
+            let Some(skipped) = at.checked_sub(stream.start) else {
+                return self.windows.try_copy(role, at, out);
+            };
+            let held = stream.held.get(in_memory(skipped)..).unwrap_or_default();
+            if held.is_empty() {
+                if stream.load()? {
+                    continue;
+                }
+                // The window has the error.
+                return self.windows.try_copy(role, at, out);
+            }
+            let len = held.len().min(out.len());
+            let (part, behind) = out.split_at_mut(len);
+            part.copy_from_slice(&held[..len]);
+            (at, out) = (at.saturating_add(len as u64), behind);
+        }
+        Ok(())
+    }
+
+    fn explained(&mut self, error: zt_formats::Error) -> Error {
+        self.windows.explained(error)
+    }
+}
+
+impl Stream<'_> {
+    /// Holds the next bytes; false at the end.
+    fn load(&mut self) -> Result<bool> {
+        self.start = self.start.saturating_add(self.held.len() as u64);
+        self.held.resize(STREAM_WINDOW, 0);
+        let len = self.reader.read(&mut self.held);
+        self.held.truncate(*len.as_ref().unwrap_or(&0));
+        Ok(len? > 0)
+    }
+}
+
+impl<'f> ReadParts<'f> for Streams<'f> {
+    fn signature(&self) -> Signature<'f> {
+        self.windows.signature()
+    }
+
+    fn registry(&self) -> &'f Registry {
+        self.windows.registry()
+    }
+
+    fn byte_len(&mut self, role: &str) -> zt_formats::Result<u64> {
+        let signature = self.signature();
+        let byte_len = signature.get(role).and_then(|component| component.byte_len);
+        byte_len.ok_or_else(|| self.windows.unread(Error::out_of_order()))
+    }
+
+    fn copy(&mut self, role: &str, at: u64, out: &mut [u8]) -> zt_formats::Result<()> {
+        let copied = self.try_copy(role, at, out);
+        copied.map_err(|error| self.windows.unread(error))
+    }
+}

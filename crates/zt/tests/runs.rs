@@ -1,0 +1,127 @@
+//! Objects whose format cuts them into rows: made run by run, in memory and as a stream.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::sync::atomic::Ordering;
+
+use common::{counted, files_of, written};
+use zt::formats::{Packing, Quantization};
+use zt::ggml::{BlockType, Blocks};
+use zt::{DType, Dense, File, QuantizedGroup, Slice, ToObject, WriteOptions};
+
+const SHAPE: [u64; 3] = [3, 1000, 256];
+
+fn blocks(bytes: &[u8]) -> Blocks<'_> {
+    let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
+    Blocks::new(q8_0, SHAPE, bytes).unwrap()
+}
+
+/// Several runs of them, and no whole number.
+fn stored() -> Vec<u8> {
+    let count: u64 = SHAPE.iter().product();
+    (0..count / 32 * 34)
+        .map(|at| (at * 37 % 61) as u8)
+        .collect()
+}
+
+fn group() -> QuantizedGroup<'static> {
+    let packing = Packing {
+        per_word: 8,
+        dtype: DType::U32,
+    };
+    let values: Vec<f32> = (0..400 * 999).map(|at| (at % 97) as f32).collect();
+    // Groups and words end within rows.
+    QuantizedGroup::quantize([400, 999], &values, Quantization::new(4, 96, packing)).unwrap()
+}
+
+/// What a stream gives, so many bytes at a time.
+fn streamed(file: &File, piece_len: usize) -> zt::Result<Vec<u8>> {
+    let mut found = Vec::new();
+    let mut reader = file.tensor("x")?.dense_reader()?;
+    let mut piece = vec![0; piece_len];
+    loop {
+        match reader.read(&mut piece)? {
+            0 => return Ok(found),
+            len => found.extend_from_slice(&piece[..len]),
+        }
+    }
+}
+
+fn expect_streams(object: &impl ToObject, dense: &Dense<'_>) {
+    for (name, file) in files_of(object) {
+        for piece_len in [10_001, 1 << 20] {
+            let found = streamed(&file, piece_len).unwrap();
+            assert!(
+                found == dense.elements().bytes[..],
+                "{name}, {piece_len} at a time"
+            );
+        }
+        for (role, _) in file.tensor("x").unwrap().components() {
+            assert!(
+                file.tensor("x").unwrap().is_verified(role).unwrap(),
+                "{name}, {role}"
+            );
+        }
+        let found = file.tensor("x").unwrap().to_dense().unwrap();
+        assert!(found == *dense, "{name}");
+    }
+}
+
+#[test]
+fn a_stream_of_runs_gives_the_bytes_of_the_whole() {
+    let stored = stored();
+    let blocks = blocks(&stored);
+    expect_streams(&blocks, &blocks.to_dense().unwrap());
+    let group = group();
+    expect_streams(&group, &group.to_dense().unwrap());
+}
+
+#[test]
+fn a_stream_reads_what_is_stored_once_and_in_parts() {
+    let stored = stored();
+    let (file, read) = counted(written(&blocks(&stored), WriteOptions::new()));
+    let before = read.load(Ordering::Relaxed);
+    let mut reader = file.tensor("x").unwrap().dense_reader().unwrap();
+    let mut piece = vec![0; 4096];
+    reader.read(&mut piece).unwrap();
+    let first = read.load(Ordering::Relaxed) - before;
+    assert!(first <= 1 << 19, "{first}");
+    while reader.read(&mut piece).unwrap() > 0 {}
+    let all = read.load(Ordering::Relaxed) - before;
+    assert!(all <= stored.len() as u64 + 4096, "{all}");
+}
+
+#[test]
+fn damage_shows_before_the_end_of_a_stream() {
+    let stored = stored();
+    let mut bytes = written(&blocks(&stored), WriteOptions::new());
+    let span = common::span_of(&File::from_bytes(bytes.clone()).unwrap(), "x", "data");
+    bytes[usize::try_from(span.end()).unwrap() - 1] ^= 1;
+    let file = File::from_bytes(bytes).unwrap();
+    let error = streamed(&file, 1 << 20).unwrap_err();
+    assert_eq!(error.code(), "digest-mismatch");
+    assert_eq!(
+        (error.object(), error.component()),
+        (Some("x"), Some("data"))
+    );
+}
+
+#[test]
+fn a_slice_reads_the_blocks_around_it_and_not_all_of_an_outer_row() {
+    let stored = stored();
+    let (file, read) = counted(written(&blocks(&stored), WriteOptions::new()));
+    let whole = blocks(&stored).to_dense().unwrap();
+    for text in ["1,500", "1,-3:", "2,7,40:90", "0,999,-1", "1:,3:5,::2"] {
+        let slices = Slice::parse_list(text).unwrap();
+        let before = read.load(Ordering::Relaxed);
+        let found = file.tensor("x").unwrap().slice(&slices).unwrap();
+        assert!(found == whole.slice(&slices).unwrap(), "{text}");
+        let read = read.load(Ordering::Relaxed) - before;
+        // Raw bytes come in windows of 64 KiB.
+        assert!(
+            text.starts_with("1:") || read <= 128 << 10,
+            "{text}: {read}"
+        );
+    }
+}
