@@ -61,6 +61,14 @@ impl ObjectFormat for DenseFormat {
         Dense::from_parts(parts)?.into_owned()
     }
 
+    fn is_flat(&self) -> bool {
+        true
+    }
+
+    fn row_unit(&self, _: &Signature<'_>, _: &Registry) -> Option<u64> {
+        Some(1)
+    }
+
     fn expected_len(
         &self,
         role: &str,

@@ -74,6 +74,30 @@ impl ObjectFormat for PlanesFormat {
         Planes::from_parts(parts)?.to_dense()
     }
 
+    fn decode_into(&self, parts: Parts<'_>, out: &mut [u8]) -> Result<()> {
+        let codec = PlaneCodec::from_attributes(&parts.attributes)?;
+        let mut planes = Vec::with_capacity(codec.plane_count());
+        let expected = out.len().checked_div(codec.plane_count()).unwrap_or(0);
+        for role in codec.roles() {
+            let plane = &*parts.component(role)?.bytes;
+            if plane.len() != expected {
+                let (expected, found) = (expected as u64, plane.len() as u64);
+                return Err(SizeMismatch::Bytes { expected, found }.of(*role));
+            }
+            planes.push(plane);
+        }
+        codec.merge(&planes, out);
+        Ok(())
+    }
+
+    fn is_flat(&self) -> bool {
+        true
+    }
+
+    fn row_unit(&self, _: &Signature<'_>, _: &Registry) -> Option<u64> {
+        Some(1)
+    }
+
     fn expected_len(
         &self,
         role: &str,

@@ -2,8 +2,8 @@
 
 use zt_formats::{Dense, ObjectFormat, Signature, dense_byte_len};
 
-use super::planes;
 use super::runs::Runs;
+use super::tiles;
 use crate::error::{Error, Fault, Result};
 use crate::file::tensor::Tensor;
 
@@ -24,7 +24,7 @@ impl Tensor<'_> {
             return Err(Error::from(fault).with_object(self.name()));
         };
         self.check_dense_len(format, self.shape())?;
-        if let Some(dense) = planes::to_dense(self)? {
+        if let Some(dense) = tiles::to_dense(self, format)? {
             return Ok(dense);
         }
         let parts = self.parts()?;

@@ -5,8 +5,8 @@ use zt_formats::Dense;
 use crate::cores::read_ahead::for_each_piece;
 use crate::error::{Error, Result};
 use crate::file::tensor::{ComponentReader, Tensor, whole_elements};
-use crate::read::planes::{Tally, Tiled};
 use crate::read::runs::RunReader;
+use crate::read::tiles::{Tally, Tiled};
 use zt_container::memory::resize;
 
 /// Yields the little-endian bytes of an object's dense value, in row-major order. See
@@ -16,7 +16,7 @@ pub struct DenseReader<'f>(Progress<'f>);
 enum Progress<'f> {
     /// The object is dense.
     Streamed(ComponentReader<'f>),
-    /// The object is made of planes, and long.
+    /// Every value has as many bytes in each component.
     Tiled(Box<TileReader<'f>>),
     /// The object is cut into runs of rows.
     Cut(Box<RunReader<'f>>),
@@ -39,10 +39,10 @@ struct TileReader<'f> {
 
 impl<'f> Tensor<'f> {
     /// Streams the object's dense value, as [`Tensor::to_dense`] gives it: a dense object in bounded
-    /// memory, an object of `zt.planes/1` tile by tile and on all cores, and an object that its
-    /// format cuts into rows ([`zt_formats::ObjectFormat::rows`]) some rows at a time. Others are
-    /// made in memory. Planes with a sha256, which goes from front to back, are read once before
-    /// for it alone.
+    /// memory, and an object that its format cuts into rows
+    /// ([`ObjectFormat::rows`](crate::ObjectFormat::rows)) some rows at a time and on all cores.
+    /// Others are made in memory. Planes with a sha256, which goes from front to back, are read once
+    /// before for it alone.
     ///
     /// # Errors
     ///
@@ -52,34 +52,25 @@ impl<'f> Tensor<'f> {
         if self.format() == "dense" {
             return Ok(DenseReader(Progress::Streamed(self.reader("data")?)));
         }
-        let progress = match Tiled::new(self)? {
-            Some(tiled) => {
-                tiled.compare_chained()?;
-                Progress::Tiled(Box::new(TileReader {
-                    next: 0,
-                    tallies: Some(tiled.tallies()),
-                    tiled,
-                    has_failed: false,
-                    held: Vec::new(),
-                    taken: 0,
-                }))
-            }
-            None => match self.run_reader()? {
-                Some(reader) => Progress::Cut(Box::new(reader)),
-                None => Progress::Whole(self.to_dense()?, 0),
-            },
-        };
-        Ok(DenseReader(progress))
-    }
-}
-
-impl<'f> Tensor<'f> {
-    fn run_reader(&self) -> Result<Option<RunReader<'f>>> {
         let Some(format) = self.registry().format(self.format()) else {
-            return Ok(None);
+            return Ok(DenseReader(Progress::Whole(self.to_dense()?, 0)));
         };
+        if let Some(tiled) = Tiled::new(self, format)? {
+            tiled.compare_chained()?;
+            return Ok(DenseReader(Progress::Tiled(Box::new(TileReader {
+                next: 0,
+                tallies: Some(tiled.tallies()),
+                tiled,
+                has_failed: false,
+                held: Vec::new(),
+                taken: 0,
+            }))));
+        }
         self.check_dense_len_of(self.shape())?;
-        RunReader::new(self, format)
+        Ok(DenseReader(match RunReader::new(self, format)? {
+            Some(reader) => Progress::Cut(Box::new(reader)),
+            None => Progress::Whole(self.to_dense()?, 0),
+        }))
     }
 }
 

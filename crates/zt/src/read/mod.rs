@@ -3,7 +3,7 @@
 //! | module | gives |
 //! | --- | --- |
 //! | `dense` | the dense value: `Tensor::to_dense` |
-//! | `planes`, `runs` | the same on all cores: for `zt.planes/1`, and for all that is cut into rows |
+//! | `tiles`, `runs` | the same on all cores, for a format whose values or rows are whole by themselves |
 //! | `slice`, `sparse` | parts of dense and sparse objects |
 //! | `window`, `windows` | parts of one component, and of all for its format |
 //! | `dense_reader` | the dense value as a stream: [`DenseReader`] |
@@ -21,9 +21,9 @@ mod batch;
 pub(crate) mod contents;
 mod dense;
 pub(crate) mod dense_reader;
-mod planes;
 mod runs;
 mod slice;
 mod sparse;
+mod tiles;
 mod window;
 mod windows;

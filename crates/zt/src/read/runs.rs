@@ -5,7 +5,7 @@ use std::ops::Range;
 use zt_container::memory::resize;
 use zt_formats::{
     Buffer, Dense, Elements, ObjectFormat, Parts, ReadParts, Registry, Signature, Unsupported,
-    element_count,
+    View, element_count,
 };
 use zt_manifest::{DType, Text};
 
@@ -43,6 +43,10 @@ impl<'f> Runs<'f> {
     pub(crate) fn of(tensor: &Tensor<'f>, format: &'f dyn ObjectFormat) -> Result<Option<Self>> {
         let registry = tensor.registry();
         let signature = Signature::of(tensor.object());
+        // A dense object is its value.
+        if tensor.format() == Dense::FORMAT {
+            return Ok(None);
+        }
         let Some((dtype, logical_type)) = format.dense_type(&signature, registry) else {
             return Ok(None);
         };

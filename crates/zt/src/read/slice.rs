@@ -1,14 +1,15 @@
 //! Parts of dense objects. Only the bytes of the part are read.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use zt_formats::{
-    Buffer, Dense, Elements, ObjectFormat, Places, PlaneCodec, Planes, ReadParts, Selection,
-    Signature, Slice, View, element_count,
+    Buffer, Dense, Elements, ObjectFormat, Parts, Places, ReadParts, Selection, Signature, Slice,
+    element_count,
 };
 
 use crate::error::Result;
-use crate::file::tensor::Tensor;
+use crate::file::tensor::{Located, Tensor, elements_in};
 use crate::read::window::Window;
 use crate::read::windows::Windows;
 
@@ -36,14 +37,15 @@ impl<'f> Tensor<'f> {
     /// [`crate::ErrorKind::Misuse`] where the slices do not fit the shape; as [`Tensor::to_dense`].
     pub fn slice(&self, slices: &[Slice]) -> Result<Dense<'static>> {
         let places = self.places(slices)?;
-        match self.format() {
-            "sparse_csr" | "sparse_coo" => self.slice_sparse(&places),
-            "dense" => self.slice_dense(&places),
-            Planes::FORMAT => self.slice_planes(&places),
-            id => match self.registry().format(id) {
-                Some(format) => self.slice_rows(format, &places),
-                None => self.slice_whole(&places),
+        match self.registry().format(self.format()) {
+            Some(_) if ["sparse_csr", "sparse_coo"].contains(&self.format()) => {
+                self.slice_sparse(&places)
+            }
+            Some(format) => match per_value(self, format) {
+                Some(parts) => self.slice_values(format, parts, &places),
+                None => self.slice_rows(format, &places),
             },
+            None => self.slice_whole(&places),
         }
     }
 
@@ -52,51 +54,25 @@ impl<'f> Tensor<'f> {
         Places::resolve(slices, self.shape()).map_err(|error| self.blame_format(error))
     }
 
-    fn select(&self, places: &[Places]) -> Result<Selection> {
-        Selection::of(places).map_err(|error| self.blame_format(error))
-    }
-
-    fn slice_dense(&self, places: &[Places]) -> Result<Dense<'static>> {
-        let mut data = Window::new(self, self.locate("data")?)?;
-        let part = data.part();
-        let known = data.value_len()?.zip(part.component.dtype);
-        let Some((value_len, dtype)) = known else {
-            return self.slice_whole(places);
-        };
-        let selection = self.select(places)?;
-        let mut elements = Elements::new(dtype, gather(&mut data, value_len, &selection)?);
-        elements
-            .logical_type
-            .clone_from(&part.component.logical_type);
-        self.dense(&selection, elements)
-    }
-
-    /// The selected elements of an object of planes, gathered from each and merged.
-    fn slice_planes(&self, places: &[Places]) -> Result<Dense<'static>> {
-        let codec = PlaneCodec::from_attributes(self.attributes());
-        let codec = codec.map_err(|error| self.blame_format(error))?;
-        let value_len = self
-            .registry()
-            .value_len(codec.dtype(), codec.logical_type());
-        let Some(value_len) = value_len? else {
-            return self.slice_whole(places);
-        };
-        let selection = self.select(places)?;
-        let mut planes = Vec::with_capacity(codec.plane_count());
-        for role in codec.roles() {
-            let mut plane = Window::new(self, self.locate(role)?)?;
-            // A byte for each element of a value.
-            let len = value_len / codec.plane_count() as u64;
-            planes.push(gather(&mut plane, len, &selection)?);
+    /// The selected values, which have as many bytes each in these components.
+    fn slice_values(
+        &self,
+        format: &dyn ObjectFormat,
+        parts: Vec<(Located<'f>, u64)>,
+        places: &[Places],
+    ) -> Result<Dense<'static>> {
+        let selection = Selection::of(places).map_err(|error| self.blame_format(error))?;
+        let mut elements = Vec::with_capacity(parts.len());
+        for (part, width) in parts {
+            let bytes = gather(&mut Window::new(self, part)?, width, &selection)?;
+            elements.push((part.role.clone(), elements_in(part, bytes)));
         }
-        let planes: Vec<&[u8]> = planes.iter().map(|plane| &**plane).collect();
-        let mut out = Buffer::try_zeroed(selection.element_count().saturating_mul(value_len))?;
-        codec.merge(&planes, &mut out);
-        let mut elements = Elements::new(codec.dtype(), out);
-        if let Some(name) = codec.logical_type() {
-            elements = elements.with_logical_type(name.to_owned());
-        }
-        self.dense(&selection, elements)
+        let dense = format.to_dense(Parts {
+            shape: Cow::Borrowed(selection.shape()),
+            attributes: Cow::Borrowed(self.attributes()),
+            elements,
+        });
+        dense.map_err(|error| self.blame_format(error))
     }
 
     /// The part out of the rows that it is in, which are an object by themselves.
@@ -117,11 +93,33 @@ impl<'f> Tensor<'f> {
         let part = self.to_dense()?.select(places);
         part.map_err(|error| self.blame_format(error))
     }
+}
 
-    fn dense(&self, selection: &Selection, elements: Elements<'static>) -> Result<Dense<'static>> {
-        let dense = Dense::from_elements(selection.shape(), elements);
-        dense.map_err(|error| self.blame_format(error))
-    }
+/// The components of the value and the bytes that each has for every value; `None` where not all
+/// values have as many of their own.
+pub(crate) fn per_value<'f>(
+    tensor: &Tensor<'f>,
+    format: &dyn ObjectFormat,
+) -> Option<Vec<(Located<'f>, u64)>> {
+    let count = tensor.element_count().filter(|_| format.is_flat())?;
+    let whole = Signature::of(tensor.object());
+    row_unit(tensor, format, &[count]).filter(|unit| *unit == 1)?;
+    let byte_len = |role: &str, count: u64| {
+        let shape: &[u64] = &[count];
+        let values = Signature {
+            shape,
+            ..whole.clone()
+        };
+        format.expected_len(role, &values, tensor.registry())
+    };
+    let parts = tensor.located();
+    let parts = parts.filter(|part| format.is_of_value(part.role, &whole));
+    let parts = parts.map(|part| {
+        let width = byte_len(part.role, 1).filter(|width| *width > 0)?;
+        let len = byte_len(part.role, count)?;
+        (width.checked_mul(count) == Some(len)).then_some((part, width))
+    });
+    parts.collect()
 }
 
 /// The rows around a part. See [`ObjectFormat::is_flat`] for what a row is.

@@ -1,57 +1,66 @@
-//! Objects of `zt.planes/1`, decoded on all cores, straight into their place.
+//! Objects with as many bytes for every value in each component, such as those of `zt.planes/1`,
+//! decoded on all cores, straight into their place.
 //!
 //! ```text
-//! plane0  [frame][frame][frame]...   a tile: one frame of each compressed plane, as many raw bytes,
-//! plane1  [ raw ][ raw ][ raw ]...   decoded in a core's cache, merged into the destination
+//! plane0  [frame][frame][frame]...   a tile: one frame of each compressed component, as many raw
+//! plane1  [ raw ][ raw ][ raw ]...   bytes, decoded in a core's cache, put together in place
 //! ```
 
+use std::borrow::Cow;
 use std::ops::Range;
-use std::slice::ChunksMut;
 
 use zt_container::codec::{Frame, FrameDecompressor, frames};
 use zt_container::{
     Digest, DigestAlgorithm, Encoding, Hasher, Source, Span, bytes_of, check_declared,
 };
-use zt_formats::{Buffer, Dense, Elements, PlaneCodec, Planes, View};
+use zt_formats::{Buffer, Dense, Elements, ObjectFormat, Parts, Signature, View};
+use zt_manifest::{ByteOrder, DType, Text};
 
 use crate::cores::parallel;
 use crate::cores::scratch::{self, Pool, Scratch};
 use crate::cores::sums::{compare, explained, hash};
 use crate::error::{Error, Result};
-use crate::file::tensor::{Located, Tensor};
+use crate::file::tensor::{Located, Tensor, elements_in};
+use crate::read::slice::per_value;
 use zt_container::memory::{fetch, resize};
 
 /// Below so many bytes, waking other cores costs more than they save.
 const WORTH_IT: u64 = 1 << 20;
 
-/// Elements that are put together at a time, or more where the frames of planes are longer.
+/// Values that are put together at a time, or more where frames are longer.
 const TILE: u64 = 1 << 20;
 
-/// Elements that are merged at a time: their bytes in raw planes stay in the core's cache from
-/// being fetched to being summed and merged.
+/// Values that are decoded at a time: their raw bytes stay in the core's cache from being fetched
+/// to being summed and decoded.
 const STRETCH: u64 = 64 << 10;
 
-/// Where frames are longer than this, all of a plane is decoded at once: what a tile takes is
-/// memory that every core needs.
+/// Where tiles are longer than this, there are none: what a tile takes is memory that every core
+/// needs.
 const TILE_MAX: u64 = 8 << 20;
 
-/// An object whose elements can be put together in tiles.
+/// An object whose values can be put together in tiles.
 pub(crate) struct Tiled<'f> {
     tensor: Tensor<'f>,
-    codec: PlaneCodec,
+    format: &'f dyn ObjectFormat,
     planes: Vec<Plane<'f>>,
-    /// Elements from the first to behind the last of each tile, one behind the other.
+    /// Values from the first to behind the last of each tile, one behind the other.
     tiles: Vec<Span>,
+    dtype: DType,
+    logical_type: Option<Text>,
+    value_len: u64,
     byte_len: u64,
     /// The file's: memory that is new has to be cleared by the system, page by page, which takes as
     /// long as decoding into it.
     pool: &'f Pool,
 }
 
+/// A component.
 struct Plane<'f> {
     part: Located<'f>,
+    /// Bytes that it has for each value.
+    width: u64,
     source: &'f dyn Source,
-    /// `None` where the plane is raw.
+    /// `None` where it is raw.
     frames: Option<Vec<Frame>>,
     /// Whether its digest is to be compared.
     verify: bool,
@@ -63,15 +72,18 @@ struct Seen {
     sum: Option<Digest>,
 }
 
-/// What has been read of a plane, from its first stored byte on.
+/// What has been read of a component, from its first stored byte on.
 pub(crate) struct Tally {
     end: u64,
     sum: Option<Digest>,
 }
 
-/// The dense value of an object of planes; `None` where the general way is as good.
-pub(crate) fn to_dense(tensor: &Tensor<'_>) -> Result<Option<Dense<'static>>> {
-    let Some(tiled) = Tiled::new(tensor)? else {
+/// The dense value of an object in tiles; `None` where there are none.
+pub(crate) fn to_dense(
+    tensor: &Tensor<'_>,
+    format: &dyn ObjectFormat,
+) -> Result<Option<Dense<'static>>> {
+    let Some(tiled) = Tiled::new(tensor, format)? else {
         return Ok(None);
     };
     let mut out = Buffer::try_zeroed(tiled.byte_len)?;
@@ -84,36 +96,49 @@ pub(crate) fn to_dense(tensor: &Tensor<'_>) -> Result<Option<Dense<'static>>> {
     hashed?;
     read?;
     tiled.compare_sums(tallies)?;
-    let mut elements = Elements::new(tiled.codec.dtype(), out);
-    if let Some(name) = tiled.codec.logical_type() {
-        elements = elements.with_logical_type(name.to_owned());
-    }
+    let elements = Elements {
+        dtype: tiled.dtype,
+        logical_type: tiled.logical_type,
+        bytes: out.into(),
+    };
     let dense = Dense::from_elements(tensor.shape(), elements);
     dense.map(Some).map_err(|error| tensor.blame_format(error))
 }
 
 impl<'f> Tiled<'f> {
-    /// `None` where the object is none of planes, is small, or cannot be cut into tiles.
-    pub(crate) fn new(tensor: &Tensor<'f>) -> Result<Option<Self>> {
-        if tensor.format() != Planes::FORMAT {
+    /// `None` where values have no bytes of their own, are few, or cannot be cut into tiles.
+    pub(crate) fn new(tensor: &Tensor<'f>, format: &'f dyn ObjectFormat) -> Result<Option<Self>> {
+        // A dense object is its value.
+        let parts = match tensor.format() {
+            Dense::FORMAT => None,
+            _ => per_value(tensor, format),
+        };
+        let signature = Signature::of(tensor.object());
+        let dense_type = format.dense_type(&signature, tensor.registry());
+        let count = tensor.element_count();
+        let Some(((parts, count), (dtype, logical_type))) = parts.zip(count).zip(dense_type) else {
             return Ok(None);
-        }
-        let codec = PlaneCodec::from_attributes(tensor.attributes())
-            .map_err(|error| tensor.blame_format(error))?;
-        let width = codec.plane_count() as u64;
-        let mut planes = Vec::with_capacity(codec.plane_count());
-        let mut len = None;
-        for role in codec.roles() {
-            let part = tensor.locate(role)?;
+        };
+        let registry = tensor.registry();
+        let Some(value_len) = registry.value_len(dtype, logical_type.as_deref())? else {
+            return Ok(None);
+        };
+        let mut planes = Vec::with_capacity(parts.len());
+        for (part, width) in parts {
             let blob = &part.component.blob;
             let blame = |error| tensor.blame(error, part);
             check_declared(blob, tensor.limits()).map_err(blame)?;
-            // The format has seen to it that planes are of one length, where that is said.
-            let plane_len = tensor.decoded_len_of(part)?;
-            if blob.decoded_len.is_none() || len.is_some_and(|len| len != plane_len) {
+            let is_turned = part.component.byte_order == ByteOrder::Big
+                && part
+                    .component
+                    .dtype
+                    .is_some_and(|dtype| dtype.byte_len() > 1);
+            // The format has seen to the length, where it is said.
+            let len = tensor.decoded_len_of(part)?;
+            let is_whole = blob.decoded_len.is_some() && count.checked_mul(width) == Some(len);
+            if is_turned || !is_whole {
                 return Ok(None);
             }
-            len = Some(plane_len);
             let source = tensor.source(part);
             let frames = match blob.encoding {
                 Encoding::Raw => None,
@@ -124,22 +149,26 @@ impl<'f> Tiled<'f> {
             };
             planes.push(Plane {
                 part,
+                width,
                 source,
                 frames,
                 verify: tensor.must_verify(part),
             });
         }
-        let byte_len = len.and_then(|len| len.checked_mul(width));
-        let Some((len, byte_len)) = len.zip(byte_len).filter(|(_, len)| *len >= WORTH_IT) else {
+        let byte_len = count.checked_mul(value_len);
+        let Some(byte_len) = byte_len.filter(|len| *len >= WORTH_IT) else {
             return Ok(None);
         };
-        let tiles = tiles(&planes, len);
+        let tiles = tiles(&planes, count);
         let is_too_long = |tile: &Span| tile.byte_len() > TILE_MAX;
         Ok((!tiles.iter().any(is_too_long)).then(|| Tiled {
             tensor: *tensor,
-            codec,
+            format,
             planes,
             tiles,
+            dtype,
+            logical_type,
+            value_len,
             byte_len,
             pool: tensor.pool(),
         }))
@@ -147,7 +176,7 @@ impl<'f> Tiled<'f> {
 
     /// Bytes of one element.
     pub(crate) fn element_len(&self) -> usize {
-        self.codec.plane_count()
+        self.dtype.byte_len()
     }
 
     pub(crate) fn tile_count(&self) -> usize {
@@ -156,13 +185,12 @@ impl<'f> Tiled<'f> {
 
     /// Bytes of the dense value that these tiles make up; tiles that do not exist have none.
     pub(crate) fn byte_len_of(&self, tiles: Range<usize>) -> u64 {
-        let width = self.codec.plane_count() as u64;
         let tiles = self.tiles.get(tiles).unwrap_or_default();
-        let elements = tiles
+        let values = tiles
             .iter()
             .map(|tile| tile.byte_len())
             .fold(0, u64::saturating_add);
-        elements.saturating_mul(width)
+        values.saturating_mul(self.value_len)
     }
 
     /// For the first call of [`Tiled::read`].
@@ -201,17 +229,20 @@ impl<'f> Tiled<'f> {
         Ok(())
     }
 
-    /// Puts one tile together; what was seen of every plane.
+    /// Puts one tile together; what was seen of every component.
     ///
-    /// Frames are decoded as wholes; raw planes are fetched as they are merged, stretch by stretch,
+    /// Frames are decoded as wholes; raw bytes are fetched as they are decoded, stretch by stretch,
     /// and take next to no memory.
     fn merge(&self, tile: Span, out: &mut [u8], scratch: &mut Scratch) -> Result<Vec<Seen>> {
-        let framed = self.planes.iter().filter(|plane| plane.frames.is_some());
-        let (framed, count) = (framed.count() as u64, self.planes.len() as u64);
+        let width = |is_framed: bool| {
+            let planes = self.planes.iter();
+            let planes = planes.filter(|plane| plane.frames.is_some() == is_framed);
+            planes.map(|plane| plane.width).fold(0, u64::saturating_add)
+        };
         let stretch = STRETCH.min(tile.byte_len());
-        let byte_len = framed.saturating_mul(tile.byte_len());
-        let rooms = count.saturating_sub(framed).saturating_mul(stretch);
-        resize(&mut scratch.content, byte_len.saturating_add(rooms))?;
+        let byte_len = width(true).saturating_mul(tile.byte_len());
+        let room = width(false).saturating_mul(stretch);
+        resize(&mut scratch.content, byte_len.saturating_add(room))?;
         let Scratch {
             stored,
             content,
@@ -219,27 +250,38 @@ impl<'f> Tiled<'f> {
         } = scratch;
         let size = |len: u64| usize::try_from(len).unwrap_or(usize::MAX);
         let framed = size(byte_len).min(content.len());
-        let (contents, rooms) = content.split_at_mut(framed);
-        let mut contents = contents.chunks_mut(size(tile.byte_len()).max(1));
+        let (mut contents, room) = content.split_at_mut(framed);
         let mut parts = Vec::with_capacity(self.planes.len());
         for plane in &self.planes {
-            let content = plane.frames.as_ref().and_then(|_| contents.next());
+            let content = plane.frames.as_ref().map(|_| {
+                let len = size(plane.width.saturating_mul(tile.byte_len()));
+                take(&mut contents, len)
+            });
             let part = plane.begin(tile, content, stored, decompressor);
             parts.push(part.map_err(|error| self.blame(error, plane))?);
         }
-        let stretch = size(stretch).max(1);
-        let stretches = out.chunks_mut(stretch.saturating_mul(self.planes.len()));
+        let values = size(stretch).max(1);
+        let value_len = size(self.value_len).max(1);
+        let stretches = out.chunks_mut(values.saturating_mul(value_len));
         for (at, out) in stretches.enumerate() {
-            let start = at.saturating_mul(stretch);
-            let len = out.len() / self.planes.len();
-            let mut rooms = rooms.chunks_mut(stretch);
-            let mut lent: [&[u8]; 8] = [&[]; 8];
-            for ((plane, part), lent) in self.planes.iter().zip(&mut parts).zip(&mut lent) {
-                let bytes = part.stretch(plane.source, start, len, &mut rooms);
-                *lent = bytes.map_err(|error| self.blame(error, plane))?;
+            let count = out.len() / value_len;
+            let mut room = &mut *room;
+            let mut elements = Vec::with_capacity(self.planes.len());
+            for (plane, part) in self.planes.iter().zip(&mut parts) {
+                let width = size(plane.width);
+                let start = at.saturating_mul(values).saturating_mul(width);
+                let len = count.saturating_mul(width);
+                let bytes = part.stretch(plane.source, start, len, &mut room);
+                let bytes = bytes.map_err(|error| self.blame(error, plane))?;
+                elements.push((plane.part.role.clone(), elements_in(plane.part, bytes)));
             }
-            let lent = lent.get(..self.planes.len()).unwrap_or_default();
-            self.codec.merge(lent, out);
+            let parts = Parts {
+                shape: Cow::Owned(vec![count as u64]),
+                attributes: Cow::Borrowed(self.tensor.attributes()),
+                elements,
+            };
+            let made = self.format.decode_into(parts, out);
+            made.map_err(|error| self.tensor.blame_format(error))?;
         }
         Ok(parts.into_iter().map(Part::seen).collect())
     }
@@ -292,9 +334,11 @@ impl<'f> Plane<'f> {
         digest.filter(|_| self.verify)?.algorithm()
     }
 
-    /// Where the elements of a tile are stored.
+    /// Where the bytes of a tile are stored.
     fn stored(&self, tile: Span) -> Span {
         let blob = self.part.component.blob.span;
+        let at = |value: u64| value.saturating_mul(self.width);
+        let tile = Span::between(at(tile.offset()), at(tile.end())).unwrap_or_default();
         let Some(frames) = &self.frames else {
             let start = blob.offset().saturating_add(tile.offset());
             return Span::new(start, tile.byte_len()).unwrap_or_default();
@@ -310,8 +354,8 @@ impl<'f> Plane<'f> {
         span.unwrap_or_default()
     }
 
-    /// The part of this plane that is in a tile; decoded into `content`, which is as long, where the
-    /// plane is framed.
+    /// The part of this component that is in a tile; decoded into `content`, which is as long, where
+    /// it is framed.
     fn begin<'t>(
         &self,
         tile: Span,
@@ -340,7 +384,7 @@ impl<'f> Plane<'f> {
     }
 }
 
-/// The part of one plane that is in one tile.
+/// The part of one component that is in one tile.
 struct Part<'t> {
     /// Where it is stored.
     span: Span,
@@ -352,13 +396,13 @@ struct Part<'t> {
 
 impl Part<'_> {
     /// `len` bytes from `start` on, the stretch behind the one before. Raw ones that the source does
-    /// not lend are in the next one of `rooms`.
+    /// not lend are read into `room`, which has less of it then.
     fn stretch<'b>(
         &mut self,
         source: &'b dyn Source,
         start: usize,
         len: usize,
-        rooms: &mut ChunksMut<'b, u8>,
+        room: &mut &'b mut [u8],
     ) -> Result<&'b [u8]>
     where
         Self: 'b,
@@ -373,10 +417,9 @@ impl Part<'_> {
         let bytes = match source.slice(span) {
             Some(bytes) => bytes,
             None => {
-                let room = rooms.next().and_then(|room| room.get_mut(..len));
-                let room = room.unwrap_or_default();
-                source.read_at(offset, room)?;
-                room
+                let place = take(room, len);
+                source.read_at(offset, place)?;
+                place
             }
         };
         if let Some(sum) = &mut self.sum {
@@ -417,17 +460,33 @@ impl Tally {
     }
 }
 
-/// The tiles of `len` elements: every compressed plane has the end of a frame where one ends.
-fn tiles(planes: &[Plane<'_>], len: u64) -> Vec<Span> {
-    let mut framed = planes.iter().filter_map(|plane| plane.frames.as_ref());
+/// Cuts off the first bytes, `len` of them or all.
+fn take<'b>(rest: &mut &'b mut [u8], len: usize) -> &'b mut [u8] {
+    let bytes = std::mem::take(rest);
+    let len = len.min(bytes.len());
+    let (first, behind) = bytes.split_at_mut(len);
+    *rest = behind;
+    first
+}
+
+/// The tiles of `count` values: every compressed component has the end of a frame where one ends.
+fn tiles(planes: &[Plane<'_>], count: u64) -> Vec<Span> {
+    let framed = planes.iter();
+    let mut framed = framed.filter_map(|plane| Some((plane.width, plane.frames.as_ref()?)));
     let mut ends: Vec<u64> = match framed.next() {
-        Some(frames) => frames.iter().map(|frame| frame.content.end()).collect(),
-        None => (1..=len.div_ceil(TILE))
-            .map(|tile| tile.saturating_mul(TILE).min(len))
+        Some((width, frames)) => frames
+            .iter()
+            .map(|frame| frame.content.end())
+            .filter(|end| end.is_multiple_of(width))
+            .filter_map(|end| end.checked_div(width))
+            .collect(),
+        None => (1..=count.div_ceil(TILE))
+            .map(|tile| tile.saturating_mul(TILE).min(count))
             .collect(),
     };
-    for frames in framed {
+    for (width, frames) in framed {
         let is_end = |end: u64| {
+            let end = end.saturating_mul(width);
             let at = frames.partition_point(|frame| frame.content.end() < end);
             frames
                 .get(at)
@@ -438,9 +497,9 @@ fn tiles(planes: &[Plane<'_>], len: u64) -> Vec<Span> {
     let mut tiles = Vec::new();
     let mut start = 0u64;
     for end in ends {
-        let byte_len = end.saturating_sub(start);
-        // Shorter ones are not worth the bookkeeping; the frames of every plane end at `len`.
-        if byte_len >= TILE || (end == len && byte_len > 0) {
+        let len = end.saturating_sub(start);
+        // Shorter ones are not worth the bookkeeping; the frames of every component end at `count`.
+        if len >= TILE || (end == count && len > 0) {
             tiles.extend(Span::between(start, end));
             start = end;
         }
