@@ -65,6 +65,7 @@ mod signature;
 mod slice;
 mod sparse_coo;
 mod sparse_csr;
+mod sparse_part;
 mod typed;
 
 pub use buffer::{Buffer, Bytes};

@@ -8,13 +8,14 @@ use zt_manifest::{DType, Text, Value};
 use crate::dense::type_of;
 use crate::index::{check_below, check_dtype, check_strict, to_u64};
 use crate::scatter::scatter;
+use crate::sparse_part::slice;
 use crate::{
-    Dense, Elements, IndexBound, NewObject, ObjectFormat, Parts, Registry, Result, Signature,
-    SizeMismatch, ToObject, Typed, View, Violation, element_count,
+    Dense, Elements, IndexBound, NewObject, ObjectFormat, Parts, Places, ReadParts, Registry,
+    Result, Signature, SizeMismatch, ToObject, Typed, View, Violation, element_count,
 };
 
 const VALUES: &str = "values";
-const COORDS: &str = "coords";
+pub(crate) const COORDS: &str = "coords";
 const IS_COALESCED: &str = "is_coalesced";
 
 /// The rules of `sparse_coo`.
@@ -83,6 +84,16 @@ impl ObjectFormat for SparseCooFormat {
 
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
         Coo::from_parts(parts)?.to_dense()
+    }
+
+    fn slice(
+        &self,
+        places: &[Places],
+        reader: &mut dyn ReadParts<'_>,
+    ) -> Result<Option<Dense<'static>>> {
+        slice(places, reader, |places, reader| {
+            Coo::read_part(places, reader)?.to_dense()
+        })
     }
 
     fn expected_len(

@@ -9,14 +9,15 @@ use zt_manifest::{DType, Text};
 use crate::dense::type_of;
 use crate::index::{check_below, check_dtype, check_strict, to_u64, violation};
 use crate::scatter::scatter;
+use crate::sparse_part::slice;
 use crate::{
-    Dense, Elements, IndexBound, NewObject, ObjectFormat, Parts, Registry, Result, Signature,
-    SizeMismatch, ToObject, Typed, View, Violation, element_count,
+    Dense, Elements, IndexBound, NewObject, ObjectFormat, Parts, Places, ReadParts, Registry,
+    Result, Signature, SizeMismatch, ToObject, Typed, View, Violation, element_count,
 };
 
-const VALUES: &str = "values";
-const INDICES: &str = "indices";
-const INDPTR: &str = "indptr";
+pub(crate) const VALUES: &str = "values";
+pub(crate) const INDICES: &str = "indices";
+pub(crate) const INDPTR: &str = "indptr";
 
 /// The rules of `sparse_csr`.
 ///
@@ -78,6 +79,16 @@ impl ObjectFormat for SparseCsrFormat {
 
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
         Csr::from_parts(parts)?.to_dense()
+    }
+
+    fn slice(
+        &self,
+        places: &[Places],
+        reader: &mut dyn ReadParts<'_>,
+    ) -> Result<Option<Dense<'static>>> {
+        slice(places, reader, |places, reader| {
+            Csr::read_part(places, reader)?.to_dense()
+        })
     }
 
     fn expected_len(

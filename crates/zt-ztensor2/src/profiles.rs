@@ -1,6 +1,8 @@
 //! The layout profiles of zTensor 2 that equal our formats, with one rule more each.
 
-use zt::formats::{Error, IndexBound, Result, SparseCooFormat, SparseCsrFormat, Violation};
+use zt::formats::{
+    Error, IndexBound, Places, ReadParts, Result, SparseCooFormat, SparseCsrFormat, Violation,
+};
 use zt::manifest::Text;
 use zt::{DType, Dense, Elements, ObjectFormat, Parts, Registry, Signature};
 
@@ -47,6 +49,14 @@ macro_rules! stricter {
 
             fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
                 $format.to_dense(parts)
+            }
+
+            fn slice(
+                &self,
+                places: &[Places],
+                reader: &mut dyn ReadParts<'_>,
+            ) -> Result<Option<Dense<'static>>> {
+                $format.slice(places, reader)
             }
         }
     };

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `dense` | the dense value: `Tensor::to_dense` |
 //! | `tiles`, `runs` | the same on all cores, for a format whose values or rows are whole by themselves |
-//! | `slice`, `sparse` | parts of dense and sparse objects |
+//! | `slice` | parts of objects |
 //! | `window`, `windows` | parts of one component, and of all for its format |
 //! | `dense_reader` | the dense value as a stream: [`DenseReader`] |
 //! | `batch` | many components in one call, in the order of the file |
@@ -23,7 +23,6 @@ mod dense;
 pub(crate) mod dense_reader;
 mod runs;
 mod slice;
-mod sparse;
 mod tiles;
 mod window;
 mod windows;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use zt_formats::{
-    Buffer, Dense, Elements, ObjectFormat, Parts, Places, ReadParts, Selection, Signature, Slice,
-    element_count,
+    Buffer, Coo, Csr, Dense, Elements, ObjectFormat, Parts, Places, ReadParts, Selection,
+    Signature, Slice, View, element_count,
 };
 
 use crate::error::Result;
@@ -37,19 +37,54 @@ impl<'f> Tensor<'f> {
     /// [`crate::ErrorKind::Misuse`] where the slices do not fit the shape; as [`Tensor::to_dense`].
     pub fn slice(&self, slices: &[Slice]) -> Result<Dense<'static>> {
         let places = self.places(slices)?;
-        match self.registry().format(self.format()) {
-            Some(_) if ["sparse_csr", "sparse_coo"].contains(&self.format()) => {
-                self.slice_sparse(&places)
-            }
-            Some(format) => match per_value(self, format) {
-                Some(parts) => self.slice_values(format, parts, &places),
-                None => self.slice_rows(format, &places),
-            },
-            None => self.slice_whole(&places),
+        let Some(format) = self.registry().format(self.format()) else {
+            return self.slice_whole(&places);
+        };
+        if let Some(parts) = per_value(self, format) {
+            return self.slice_values(format, parts, &places);
         }
+        // A few bytes can have any shape, of which elements cannot even be counted.
+        let kept = places.iter().filter(|places| !places.is_index());
+        self.check_dense_len_of(&kept.map(Places::count).collect::<Vec<_>>())?;
+        let part = Windows::read(self, |reader| format.slice(&places, reader))?;
+        part.map_or_else(|| self.slice_rows(format, &places), Ok)
     }
 
-    pub(crate) fn places(&self, slices: &[Slice]) -> Result<Vec<Places>> {
+    /// Rows and columns of a `sparse_csr` object as a matrix of their own, as SciPy's slicing of a
+    /// matrix gives it. [`Csr::read_part`] says what is read.
+    ///
+    /// Not verified, as [`Tensor::slice`] says. What is read is checked as a whole matrix would be.
+    /// Of compressed components, the frames are read that the part is in.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Misuse`] where the object is of another format or the slices do not fit
+    /// its shape; code `index-value` for a pointer or a column that breaks the format's rules; as
+    /// [`Tensor::bytes`].
+    pub fn slice_csr(&self, slices: &[Slice]) -> Result<Csr<'static>> {
+        self.expect_format(Csr::FORMAT)?;
+        let places = self.places(slices)?;
+        Windows::read(self, |reader| Csr::read_part(&places, reader))
+    }
+
+    /// The values of a `sparse_coo` object within `slices`, in the order in which they are stored.
+    /// [`Coo::read_part`] says what is read, and what their coordinates are.
+    ///
+    /// Not verified, as [`Tensor::slice`] says. Of compressed components, the frames are read that
+    /// the part is in.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Misuse`] where the object is of another format or the slices do not fit
+    /// its shape; code `index-value` for a coordinate that was read and lies outside its dimension;
+    /// as [`Tensor::bytes`].
+    pub fn slice_coo(&self, slices: &[Slice]) -> Result<Coo<'static>> {
+        self.expect_format(Coo::FORMAT)?;
+        let places = self.places(slices)?;
+        Windows::read(self, |reader| Coo::read_part(&places, reader))
+    }
+
+    fn places(&self, slices: &[Slice]) -> Result<Vec<Places>> {
         self.expect_meaning()?;
         Places::resolve(slices, self.shape()).map_err(|error| self.blame_format(error))
     }
@@ -89,7 +124,7 @@ impl<'f> Tensor<'f> {
         part.map_err(|error| self.blame_format(error))
     }
 
-    pub(crate) fn slice_whole(&self, places: &[Places]) -> Result<Dense<'static>> {
+    fn slice_whole(&self, places: &[Places]) -> Result<Dense<'static>> {
         let part = self.to_dense()?.select(places);
         part.map_err(|error| self.blame_format(error))
     }

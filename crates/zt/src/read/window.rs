@@ -99,26 +99,6 @@ impl<'f> Window<'f> {
         self.byte_len
     }
 
-    /// The object that it is of.
-    pub(crate) fn tensor(&self) -> Tensor<'f> {
-        self.tensor
-    }
-
-    /// The component that these are the bytes of.
-    pub(crate) fn part(&self) -> Located<'f> {
-        self.part
-    }
-
-    /// Bytes of one value; `None` where the dtype or the logical type is not known.
-    pub(crate) fn value_len(&self) -> Result<Option<u64>> {
-        let component = self.part.component;
-        let Some(dtype) = component.dtype else {
-            return Ok(None);
-        };
-        let registry = self.tensor.registry();
-        Ok(registry.value_len(dtype, component.logical_type.as_deref())?)
-    }
-
     /// Copies the decoded bytes from `at` on.
     pub(crate) fn copy(&mut self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
         while !out.is_empty() {
