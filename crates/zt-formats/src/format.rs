@@ -11,7 +11,21 @@ use crate::{
 
 /// The rules of one object format: an entry of the [`Registry`]. Spec: §9.
 ///
-/// `tests/own_format.rs` is a format that is not in this crate, in one file.
+/// Only `id` and `check` are required. A format implements more for what its objects should do:
+///
+/// | hooks | what they give | without them |
+/// | --- | --- | --- |
+/// | `to_dense`, `dense_type` | a dense value | objects give the bytes of their components |
+/// | `data_roles`, `check_data`, `check_strict` | faults of contents, and of what writers may not do | only metadata is checked |
+/// | `row_unit`, `expected_len` | slices, streams and decoding on all cores, by cutting every component | the whole is decoded |
+/// | `row_unit`, `rows` | the same, where contents such as pointers say which bytes rows have | |
+/// | `is_flat` | runs of single values or blocks, where the shape plays no part | runs of rows |
+/// | `slice` | parts that take less than whole rows | whole rows are decoded |
+/// | `decode_into` | values made in place | a run is decoded and copied |
+/// | `is_of_value`, `value_type`, `parameters`, `stored_dtype` | what copies and listings need | as each of them says |
+///
+/// `tests/own_format.rs` is a format that is not in this crate, in one file; the example
+/// `block_sparse_rows` of `zt` is one that is sliced and streamed.
 pub trait ObjectFormat: Send + Sync {
     /// The manifest's `format`.
     fn id(&self) -> &str;
@@ -141,7 +155,7 @@ pub trait ObjectFormat: Send + Sync {
 
     /// These rows, as an object of this format with the same values. They begin at a multiple of
     /// [`ObjectFormat::row_unit`] and end at another or with the array. `None` where nobody knows
-    /// which bytes they are.
+    /// which bytes they are: then the whole is decoded, and shows what is wrong.
     ///
     /// Without an implementation, the components are cut: each part begins where the length ends
     /// that [`ObjectFormat::expected_len`] gives the rows before.

@@ -15,6 +15,9 @@
 //! for readers and writers alike. A view of an object is a type that implements [`View`] and
 //! [`ToObject`]; it is always well-formed. A new format is one file: `tests/own_format.rs` is one.
 //!
+//! A format also decides how its objects are read in parts. It gets a [`ReadParts`] and gives the
+//! rows or the slice that it was asked for; the crate `zt` brings files and threads.
+//!
 //! Invariants: this crate does no I/O and no compression, knows no files, offsets or names of
 //! objects, and has no globals. Bytes of components are little-endian, whatever the host.
 //!

@@ -15,15 +15,19 @@
 //! format is handed to whoever opens or writes a file; nothing is global.
 
 use std::borrow::Cow;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use zt::diff::DiffOptions;
 use zt::formats::{
-    AttributeFault, Error, IndexBound, Result, SizeMismatch, Violation, element_count,
+    AttributeFault, Error, IndexBound, ReadParts, Result, SizeMismatch, Violation, element_count,
 };
 use zt::manifest::Text;
 use zt::{
-    Attributes, DType, Dense, File, NewObject, ObjectFormat, OpenOptions, Parts, Registry,
-    Signature, ToObject, Typed, Value, VerifyOptions, View, WriteOptions,
+    Attributes, DType, Dense, File, Memory, NewObject, ObjectFormat, OpenOptions, Parts, Registry,
+    Signature, Slice, Source, ToObject, Typed, Value, VerifyOptions, View, WriteOptions,
 };
 
 const VALUES: &str = "values";
@@ -123,6 +127,52 @@ impl ObjectFormat for BsrFormat {
 
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
         Bsr::from_parts(parts)?.to_dense()
+    }
+
+    /// A row of blocks can be read without the others. With this and `rows`, the matrix is sliced,
+    /// streamed and decoded on all cores.
+    fn row_unit(&self, signature: &Signature<'_>, _: &Registry) -> Option<u64> {
+        let found = grid_and_block(signature.shape, signature.attributes);
+        found.ok().map(|(_, [height, _])| height)
+    }
+
+    /// The blocks of these rows, as a matrix of their own. Their pointers are read first.
+    fn rows<'a>(
+        &self,
+        rows: Range<u64>,
+        reader: &mut dyn ReadParts<'a>,
+    ) -> Result<Option<Parts<'a>>> {
+        let whole = reader.signature();
+        let (_, [height, width]) = grid_and_block(whole.shape, whole.attributes)?;
+        let pointers = (rows.start / height) * 8..(rows.end / height + 1) * 8;
+        let pointers = reader.elements(INDPTR, pointers)?;
+        let mut pointers = pointers.as_slice::<u64>()?.to_vec();
+        let blocks = pointers[0]..pointers[pointers.len() - 1];
+        let stored = reader.byte_len(INDICES)? / 8;
+        let is_sound = pointers.is_sorted()
+            && blocks.end <= stored
+            && (rows.start > 0 || blocks.start == 0)
+            && (rows.end < whole.shape[0] || blocks.end == stored);
+        if !is_sound {
+            // Then the whole is decoded, which finds the fault.
+            return Ok(None);
+        }
+        let block_len = height.saturating_mul(width).saturating_mul(4);
+        let bytes = |len: u64| blocks.start.saturating_mul(len)..blocks.end.saturating_mul(len);
+        let indices = reader.elements(INDICES, bytes(8))?;
+        let values = reader.elements(VALUES, bytes(block_len))?;
+        for pointer in &mut pointers {
+            *pointer -= blocks.start;
+        }
+        Ok(Some(Parts {
+            shape: vec![rows.end - rows.start, whole.shape[1]].into(),
+            attributes: Cow::Borrowed(whole.attributes),
+            elements: vec![
+                (VALUES.into(), values),
+                (INDICES.into(), indices),
+                (INDPTR.into(), pointers.into()),
+            ],
+        }))
     }
 }
 
@@ -252,7 +302,65 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     assert_eq!(tensor.bytes(INDICES)?[..8], 1u64.to_le_bytes());
     let refused = tensor.to_dense().err();
     assert_eq!(refused.map(|error| error.code()), Some("unsupported"));
+    read_less_than_the_whole()
+}
+
+/// A matrix of 16 MiB, stored in 1 MiB: a part of it takes some of the stored bytes.
+fn read_less_than_the_whole() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let values: Vec<f32> = (0..1 << 18).map(|at| at as f32).collect();
+    let columns: Vec<u64> = (0..64).map(|row| row * 5 % 16).collect();
+    let indptr: Vec<u64> = (0..=64).collect();
+    let matrix = Bsr {
+        shape: [4096, 1024],
+        block: [64, 64],
+        values: values.into(),
+        indices: columns.into(),
+        indptr: indptr.into(),
+    };
+    let registry = zt::registry().with_format(BsrFormat);
+    let mut bytes = Vec::new();
+    let options = WriteOptions::new().registry(registry.clone());
+    let mut writer = options.to_writer(&mut bytes)?;
+    writer.add("matrix", &matrix)?;
+    writer.finish()?;
+    let (dense, stored) = (matrix.to_dense()?, bytes.len() as u64);
+
+    let read = Arc::new(AtomicU64::new(0));
+    let source = Counted(bytes, Arc::clone(&read));
+    let file = OpenOptions::new().registry(registry).open_source(source)?;
+    let tensor = file.tensor("matrix")?;
+    let slices = Slice::parse_list("1000:1010,::3")?;
+    read.store(0, Ordering::Relaxed);
+    assert_eq!(tensor.slice(&slices)?, dense.slice(&slices)?);
+    assert!(read.swap(0, Ordering::Relaxed) < stored / 4);
+
+    // The stream has the first rows before it has read the last.
+    let mut reader = tensor.dense_reader()?;
+    let mut found = vec![0; 1 << 20];
+    let mut len = reader.read(&mut found)?;
+    assert!(len > 0 && read.load(Ordering::Relaxed) < stored / 2);
+    let mut at = 0;
+    while len > 0 {
+        assert_eq!(found[..len], dense.elements().bytes[at..at + len]);
+        at += len;
+        len = reader.read(&mut found)?;
+    }
+    assert_eq!(at, dense.elements().bytes.len());
+    assert_eq!(tensor.to_dense()?, dense);
     Ok(())
+}
+
+/// Counts the bytes that are read of a file.
+struct Counted(Vec<u8>, Arc<AtomicU64>);
+
+impl Source for Counted {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.1.fetch_add(out.len() as u64, Ordering::Relaxed);
+        Memory::new(&self.0[..]).read_at(offset, out)
+    }
 }
 
 /// `cargo test -p zt-tensor --examples` runs this.

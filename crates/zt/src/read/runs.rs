@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use zt_container::memory::resize;
 use zt_formats::{
-    Buffer, Dense, Elements, ObjectFormat, Parts, ReadParts, Registry, Signature, Unsupported,
-    View, element_count,
+    Buffer, Dense, Elements, ObjectFormat, Parts, ReadParts, Registry, Signature, View,
+    element_count,
 };
 use zt_manifest::{DType, Text};
 
@@ -216,11 +216,14 @@ impl<'f> RunReader<'f> {
 
     fn next_parts(&mut self, rows: u64) -> Result<Vec<Parts<'f>>> {
         let end = self.next.saturating_add(rows);
-        self.parts(self.next..end)?.ok_or_else(|| {
-            let id = Text::Owned(self.runs.tensor.format().to_owned());
-            let error = zt_formats::Error::Unsupported(Unsupported::ToDense(id));
-            self.runs.tensor.blame_format(error)
-        })
+        match self.parts(self.next..end)? {
+            Some(parts) => Ok(parts),
+            // The first run had them: what is wrong here shows in the whole.
+            None => match self.runs.tensor.to_dense() {
+                Ok(_) => Err(Error::out_of_order()),
+                Err(error) => Err(error),
+            },
+        }
     }
 
     /// Reads the next rows, run by run; `None` where they have no known bytes.

@@ -1,4 +1,4 @@
-//! Parts of dense objects. Only the bytes of the part are read.
+//! Parts of objects. Only the bytes are read that the format needs for the part.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -21,8 +21,10 @@ impl<'f> Tensor<'f> {
     /// | format | what is read |
     /// | --- | --- |
     /// | `dense`, `zt.planes/1` | the bytes around the runs of the part; of compressed components, the frames they are in |
-    /// | `sparse_csr`, `sparse_coo` | as [`Tensor::slice_csr`] and [`Tensor::slice_coo`] say |
-    /// | `quantized_group`, `quantized_4bit`, `gguf.*` | the rows of the first dimension from the first to the last of the part, and others as far as they share a group, a block or a word |
+    /// | `sparse_csr`, `sparse_coo` | as [`Csr::read_part`] and [`Coo::read_part`] say |
+    /// | `quantized_group`, `gguf.*` | the values from the first to the last of the part, and others as far as they share a group, a block or a word |
+    /// | `quantized_4bit` | the rows of the first dimension from the first to the last of the part |
+    /// | of your own | what [`ObjectFormat::slice`] or [`ObjectFormat::rows`] reads |
     /// | others | all: they are made dense as a whole first |
     ///
     /// What a part of a component costs that is one zstd frame larger than 8 MiB, as others write
