@@ -8,7 +8,11 @@ use std::sync::atomic::Ordering;
 use common::{counted, files_of, written};
 use zt::formats::{Packing, Quantization};
 use zt::ggml::{BlockType, Blocks};
-use zt::{DType, Dense, File, QuantizedGroup, Slice, ToObject, WriteOptions};
+use zt::manifest::Text;
+use zt::{
+    DType, Dense, File, NewObject, ObjectFormat, OpenOptions, Parts, QuantizedGroup, Registry,
+    Signature, Slice, ToObject, WriteOptions,
+};
 
 const SHAPE: [u64; 3] = [3, 1000, 256];
 
@@ -105,6 +109,74 @@ fn damage_shows_before_the_end_of_a_stream() {
         (error.object(), error.component()),
         (Some("x"), Some("data"))
     );
+}
+
+/// Bools, in a format of one's own that checks them. It knows the bytes of so many rows.
+struct Bools(u64);
+
+impl ObjectFormat for Bools {
+    fn id(&self) -> &str {
+        "test.bools/1"
+    }
+    fn check(&self, signature: &Signature<'_>, _: &Registry) -> zt::formats::Result<()> {
+        signature.component("data").map(drop)
+    }
+    fn dense_type(&self, _: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
+        Some((DType::U8, None))
+    }
+    fn to_dense(&self, parts: Parts<'_>) -> zt::formats::Result<Dense<'static>> {
+        let elements = parts.component("data")?.borrow();
+        zt::formats::check_bools(&elements.bytes)?;
+        Dense::from_elements(&parts.shape[..], elements)?.into_owned()
+    }
+    fn row_unit(&self, _: &Signature<'_>, _: &Registry) -> Option<u64> {
+        Some(1)
+    }
+    fn expected_len(&self, _: &str, signature: &Signature<'_>, _: &Registry) -> Option<u64> {
+        let rows = *signature.shape.first()?;
+        (rows <= self.0).then(|| rows * 1024)
+    }
+}
+
+/// A file of 3 MiB of bools, the last of which is none.
+fn bools(known: u64) -> (Vec<u8>, OpenOptions) {
+    let mut bools = vec![1u8; 3 << 20];
+    *bools.last_mut().unwrap() = 9;
+    let registry = Registry::builtin().with_format(Bools(known));
+    let object = NewObject {
+        shape: vec![3 << 10, 1024].into(),
+        format: "test.bools/1".into(),
+        attributes: None,
+        components: vec![("data".into(), bools.into())],
+    };
+    let bytes = written(&object, WriteOptions::new().registry(registry.clone()));
+    (bytes, OpenOptions::new().registry(registry))
+}
+
+#[test]
+fn a_fault_in_a_late_run_is_the_fault_of_the_whole() {
+    // Of all rows, of some of them and of none.
+    for known in [u64::MAX, 2000, 0] {
+        let (bytes, options) = bools(known);
+        let file = options.open_bytes(bytes.clone()).unwrap();
+        assert_eq!(
+            streamed(&file, 4096).unwrap_err().code(),
+            "bool-value",
+            "{known}"
+        );
+        let whole = file.tensor("x").unwrap().to_dense();
+        assert_eq!(whole.unwrap_err().code(), "bool-value", "{known}");
+        let part = file.tensor("x").unwrap().slice(&[Slice::Index(7)]);
+        assert_eq!(part.is_ok(), known > 0, "{known}");
+
+        // A wrong digest explains it.
+        let mut bytes = bytes;
+        let span = common::span_of(&file, "x", "data");
+        bytes[usize::try_from(span.end()).unwrap() - 2] ^= 2;
+        let file = options.open_bytes(bytes).unwrap();
+        let error = streamed(&file, 4096).unwrap_err();
+        assert_eq!(error.code(), "digest-mismatch", "{known}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use zt_formats::{
 use zt_manifest::{DType, Text};
 
 use crate::cores::parallel;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::tensor::{ComponentReader, Tensor, whole_elements};
 use crate::read::slice::{row_unit, rows_shape};
 use crate::read::windows::Windows;
@@ -163,7 +163,8 @@ impl<'f> RunReader<'f> {
         let Some(parts) = first else {
             return Ok(None);
         };
-        reader.hold(reader.runs.per_run, parts)?;
+        let held = reader.hold(reader.runs.per_run, parts);
+        held.map_err(|error| reader.explained(error))?;
         Ok(Some(reader))
     }
 
@@ -174,7 +175,18 @@ impl<'f> RunReader<'f> {
         }
         let read = self.read_runs(out);
         self.has_failed = read.is_err();
-        read
+        read.map_err(|error| self.explained(error))
+    }
+
+    /// A wrong digest is reported before the fault that it explains (§6).
+    fn explained(&mut self, error: Error) -> Error {
+        if error.kind() != ErrorKind::Malformed {
+            return error;
+        }
+        let digest = self.streams.finish().err();
+        digest
+            .filter(|digest| digest.kind() == ErrorKind::DigestMismatch)
+            .unwrap_or(error)
     }
 
     fn read_runs(&mut self, out: &mut [u8]) -> Result<usize> {
