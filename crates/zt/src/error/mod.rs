@@ -5,8 +5,8 @@
 //! | this one | [`Error`], [`ErrorKind`], and `Fault`, the faults that this crate finds itself |
 //! | [`codes`] | every code of errors and warnings, with an explanation |
 //!
-//! An error wraps the error of the crate that found the fault (`zt-container`, `zt-manifest`,
-//! `zt-formats`), or a fault of this crate, or the error of a crate for other kinds of files.
+//! An error wraps the error of the crate that found the fault: `zt-container`, `zt-manifest`,
+//! `zt-formats`, this crate, or a crate for another kind of file.
 //!
 //! It knows those three crates.
 //!
@@ -48,17 +48,17 @@ pub enum ErrorKind {
     Malformed,
     /// The stored bytes are not those that were written.
     DigestMismatch,
-    /// The file is sound, and this cannot process it.
+    /// The file is sound, but this build or this operation does not support it.
     Unsupported,
-    /// The file asks for more than the limits grant.
+    /// The file needs more than the limits allow.
     Limit,
-    /// A call that no file can cause: an unknown name, a wrong type.
+    /// The call is wrong, whatever the file: an unknown name, a wrong type.
     Misuse,
     /// The caller's progress function asked to stop.
     Interrupted,
 }
 
-/// Where in which file.
+/// The place of the fault.
 #[derive(Debug, Clone, Default)]
 struct Location {
     path: Option<PathBuf>,
@@ -68,12 +68,14 @@ struct Location {
     end: Option<u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 enum Cause {
     Container(zt_container::Error),
     Manifest(zt_manifest::Error),
     Format(zt_formats::Error),
     Facade(Fault),
+    #[error("{error}")]
     Other {
         kind: ErrorKind,
         code: &'static str,
@@ -81,61 +83,68 @@ enum Cause {
     },
 }
 
-/// What only the facade can find wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The faults that this crate finds itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Fault {
+    #[error("there is no object of this name")]
     NoSuchObject,
-    NoSuchComponent {
-        role: String,
-    },
+    #[error("there is no component \"{}\"", role.escape_debug())]
+    NoSuchComponent { role: String },
+    #[error("an object of this name exists already")]
     DuplicateName,
+    #[error("the object has a component of this role already")]
     DuplicateRole,
-    NameTooLong {
-        limit: usize,
-    },
-    TooManyDimensions {
-        limit: usize,
-    },
+    #[error("the name is longer than the limit of {limit} bytes")]
+    NameTooLong { limit: usize },
+    #[error("the shape has more than the limit of {limit} dimensions")]
+    TooManyDimensions { limit: usize },
+    #[error("the object's format is {}, expected {expected}", found.escape_debug())]
     WrongFormat {
         expected: &'static str,
         found: String,
     },
-    UnknownFormat {
-        format: String,
-    },
+    #[error("the format \"{}\" is not registered: read the components, not the value", format.escape_debug())]
+    UnknownFormat { format: String },
+    #[error("an earlier object was begun and not finished, so the file cannot be finished")]
     UnfinishedObject,
+    #[error("another program is editing the file")]
     Locked,
-    NotEditable {
-        layout: &'static str,
-    },
+    #[error("files of version {layout} cannot be edited in place: convert the file to 1.2 first")]
+    NotEditable { layout: &'static str },
+    #[error(
+        "a bool component can only share bytes that were written as bool: others may be neither 0 nor 1"
+    )]
     UncheckedBools,
+    #[error("stopped on request")]
     Interrupted,
+    #[error("is a folder")]
     IsAFolder,
+    #[error("exists already")]
     Exists,
-    Padding {
-        offset: u64,
-    },
-    Overlap {
-        other: String,
-    },
-    OverlapLimit {
-        limit: u64,
-    },
+    #[error("the byte at {offset} is between blobs and is not zero")]
+    Padding { offset: u64 },
+    #[error("shares some but not all of its bytes with {}", other.escape_debug())]
+    Overlap { other: String },
+    #[error(
+        "components share bytes so often that reading each takes more than the limit of {limit} times the file"
+    )]
+    OverlapLimit { limit: u64 },
     #[cfg_attr(
         not(feature = "rayon"),
         expect(dead_code, reason = "there are no threads")
     )]
+    #[error("the threads could not be started")]
     ThreadPool,
 }
 
 impl Error {
-    /// Only a task that was dropped has no result, and only a blob that was begun is written.
+    /// For calls out of order: the result of a dropped task, a write to a blob that was not begun.
     pub(crate) fn out_of_order() -> Self {
         zt_container::Error::Misuse(zt_container::Misuse::Order).into()
     }
 
-    /// An error of another format's reader or writer. `code` is one of `spec/errors.md`; the text
-    /// is `error`'s.
+    /// An error of a reader or writer of another kind of file. `code` is one of [`codes::ALL`], and
+    /// the text is `error`'s.
     pub fn new(
         kind: ErrorKind,
         code: &'static str,
@@ -148,7 +157,7 @@ impl Error {
         })
     }
 
-    /// What [`Error::new`] was given, for those who know its type; `None` of all other errors.
+    /// The error that [`Error::new`] was given, to be downcast; `None` for all other errors.
     #[must_use]
     pub fn inner(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
         match &*self.cause {
@@ -186,7 +195,7 @@ impl Error {
         }
     }
 
-    /// The stable kebab-case code, one of `spec/errors.md`. Match on this, never on the text.
+    /// The stable code in kebab-case, one of [`codes::ALL`]. Match on this, never on the text.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match &*self.cause {
@@ -198,19 +207,19 @@ impl Error {
         }
     }
 
-    /// The file, where it has a path.
+    /// The path of the file, if it has one.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.location.path.as_deref()
     }
 
-    /// The object's name, where the fault is one object's.
+    /// The name of the faulty object, if only one is faulty.
     #[must_use]
     pub fn object(&self) -> Option<&str> {
         self.location.object.as_deref()
     }
 
-    /// The component's role, where the fault is one component's.
+    /// The role of the faulty component, if only one is faulty.
     #[must_use]
     pub fn component(&self) -> Option<&str> {
         self.location.component.as_deref()
@@ -228,26 +237,26 @@ impl Error {
         self.location.end
     }
 
-    /// What is wrong, without where.
+    /// What is wrong, without the place.
     #[must_use]
     pub fn message(&self) -> String {
         self.cause.to_string()
     }
 
-    /// Names the object, unless a deeper layer has.
+    /// Names the object, unless the error names one already.
     #[must_use]
     pub fn with_object(mut self, name: &str) -> Self {
         self.location.object.get_or_insert_with(|| name.to_owned());
         self
     }
 
-    /// Names another object that has the same fault.
+    /// The same error for another object.
     pub(crate) fn of_object(mut self, name: &str) -> Self {
         self.location.object = Some(name.to_owned());
         self
     }
 
-    /// Names the component, unless a deeper layer has.
+    /// Names the component, unless the error names one already.
     #[must_use]
     pub fn with_component(mut self, role: &str) -> Self {
         self.location
@@ -256,14 +265,14 @@ impl Error {
         self
     }
 
-    /// Names the file, unless a deeper layer has.
+    /// Names the file, unless the error names one already.
     #[must_use]
     pub fn with_path(mut self, path: &Path) -> Self {
         self.location.path.get_or_insert_with(|| path.to_owned());
         self
     }
 
-    /// Says which bytes are at fault, unless a deeper layer has.
+    /// Adds the place of the faulty bytes, unless the error has a place already.
     #[must_use]
     pub fn with_span(mut self, span: Span) -> Self {
         if self.location.offset.is_none() {
@@ -273,14 +282,15 @@ impl Error {
         self
     }
 
-    /// Says where the fault begins, unless a deeper layer has.
+    /// Adds the offset where the fault begins, unless the error has one already.
     #[must_use]
     pub fn with_offset(mut self, offset: u64) -> Self {
         self.location.offset.get_or_insert(offset);
         self
     }
 
-    /// Offsets of the manifest's reader count from its first byte; these are the file's.
+    /// The manifest's reader counts offsets from the manifest's first byte. These are turned into
+    /// offsets in the file.
     pub(crate) fn in_manifest(error: zt_manifest::Error, manifest: Span) -> Self {
         let within_manifest = !matches!(error, zt_manifest::Error::Container(_));
         let mut error = Self::from_cause(Cause::Manifest(error));
@@ -386,79 +396,6 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Cause::Container(error) => error.fmt(f),
-            Cause::Manifest(error) => error.fmt(f),
-            Cause::Format(error) => error.fmt(f),
-            Cause::Facade(fault) => fault.fmt(f),
-            Cause::Other { error, .. } => error.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::NoSuchObject => f.write_str("there is no object of this name"),
-            Fault::NoSuchComponent { role } => {
-                write!(f, "there is no component \"{}\"", role.escape_debug())
-            }
-            Fault::DuplicateName => f.write_str("an object of this name is there already"),
-            Fault::DuplicateRole => f.write_str("the object has a component of this role already"),
-            Fault::NameTooLong { limit } => {
-                write!(f, "the name is longer than the limit of {limit} bytes")
-            }
-            Fault::TooManyDimensions { limit } => {
-                write!(f, "the shape has more than the limit of {limit} dimensions")
-            }
-            Fault::WrongFormat { expected, found } => {
-                write!(f, "the object is {}, not {expected}", found.escape_debug())
-            }
-            Fault::UnknownFormat { format } => {
-                write!(
-                    f,
-                    "the format \"{}\" is not registered: ",
-                    format.escape_debug()
-                )?;
-                f.write_str("its components can be read, its value cannot")
-            }
-            Fault::Locked => f.write_str("another program is editing the file"),
-            Fault::NotEditable { layout } => write!(
-                f,
-                "files of version {layout} are not edited in place, only those of 1.1 and 1.2 are: \
-                 convert it first"
-            ),
-            Fault::UnfinishedObject => f.write_str(
-                "an object was begun and not finished: the file would hold its bytes alone",
-            ),
-            Fault::UncheckedBools => f.write_str(
-                "bools share only what was written as bools: other bytes may be neither 0 nor 1",
-            ),
-            Fault::Interrupted => f.write_str("stopped on request"),
-            Fault::IsAFolder => f.write_str("is a folder"),
-            Fault::Exists => f.write_str("exists"),
-            Fault::Padding { offset } => {
-                write!(f, "the byte at {offset} lies between blobs and is not zero")
-            }
-            Fault::Overlap { other } => {
-                write!(
-                    f,
-                    "shares some but not all of its bytes with {}",
-                    other.escape_debug()
-                )
-            }
-            Fault::OverlapLimit { limit } => write!(
-                f,
-                "components share bytes so often that reading each takes more than the limit of \
-                 {limit} times the file"
-            ),
-            Fault::ThreadPool => f.write_str("the threads could not be started"),
-        }
-    }
-}
-
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Error");
@@ -482,7 +419,7 @@ impl std::error::Error for Error {
 impl From<zt_container::Error> for Error {
     fn from(error: zt_container::Error) -> Self {
         match error {
-            // A source that decodes says what is wrong with its bytes in an error of ours.
+            // A source that decodes wraps an error of this type in an `io::Error`.
             zt_container::Error::Io(error) => match error.downcast::<Error>() {
                 Ok(error) => error,
                 Err(error) => Self::from_cause(Cause::Container(error.into())),
@@ -509,7 +446,7 @@ impl From<zt_formats::Error> for Error {
     }
 }
 
-/// An error of ours that passed through an [`io::Write`](std::io::Write) comes back as it was.
+/// An [`Error`] that passed through an [`io::Write`](std::io::Write) comes back unchanged.
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         match error.downcast::<Error>() {
@@ -525,7 +462,7 @@ impl From<Fault> for Error {
     }
 }
 
-/// For sinks that must speak `io::Error`: the error itself is inside, the system's kind outside.
+/// For sinks that return `io::Error`: it wraps this error, and has the kind of the system's error.
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
         let kind = match &*error.cause {
@@ -544,7 +481,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_at_fault_is_known_of_every_layer() {
+    fn errors_of_every_layer_have_their_kind() {
         let io = || zt_container::Error::Io(std::io::ErrorKind::NotFound.into());
         let misuse = zt_manifest::Misuse::DuplicateName("w".into());
         for (error, kind) in [
