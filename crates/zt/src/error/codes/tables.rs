@@ -1,0 +1,72 @@
+//! Written from `spec/errors.md` and `spec/warnings.md` by a test of the module above.
+
+use super::{Blame, CodeInfo, WarningInfo};
+
+/// Every code of errors, in alphabetical order.
+pub const ALL: &[CodeInfo] = &[
+    CodeInfo { code: "alignment", fault: Blame::File, meaning: "A component begins at an offset that is not a multiple of 64.", remedy: "Report it to the file's writer." },
+    CodeInfo { code: "allocation", fault: Blame::System, meaning: "The system had no memory for bytes that exist or are allowed, or for zstd's working memory.", remedy: "Free memory, read by slices or streams, compress less, or use a larger machine." },
+    CodeInfo { code: "attribute", fault: Blame::File, meaning: "An attribute that the format needs is missing, of the wrong type or out of range.", remedy: "Report it to the file's writer." },
+    CodeInfo { code: "bool-value", fault: Blame::File, meaning: "A byte of a `bool` component is neither 0 nor 1.", remedy: "Report it to the file's writer. The component can still be read as bytes." },
+    CodeInfo { code: "bounds", fault: Blame::File, meaning: "A component's bytes begin in the header, end beyond the data region, or their end overflows.", remedy: "It was cut and framed again, or forged: fetch it again. Do not guess a shorter length." },
+    CodeInfo { code: "cbor", fault: Blame::File, meaning: "The manifest is not one well-formed CBOR item with unique keys.", remedy: "Its writer is broken, or bytes changed: do not trust anything in it. Fetch or write it again." },
+    CodeInfo { code: "decompression-limit", fault: Blame::Limits, meaning: "A component would decode to more bytes than the limit allows, or claims more than its stored bytes can hold.", remedy: "If the tensor is really that large, raise `Limits::decoded_len`. No limit admits a claim beyond what zstd can reach." },
+    CodeInfo { code: "deflate", fault: Blame::File, meaning: "Compressed bytes of an archive or of an HDF5 file cannot be decoded, or not to exactly the declared length.", remedy: "Fetch it again, or report it to the file's writer." },
+    CodeInfo { code: "digest-format", fault: Blame::File, meaning: "A digest has no `algorithm:`, or a known algorithm has the wrong number of hexadecimal digits.", remedy: "Report it to the file's writer." },
+    CodeInfo { code: "digest-mismatch", fault: Blame::File, meaning: "The stored bytes of a component do not match the checksum in the manifest.", remedy: "The data is damaged: fetch the file again, or restore it from a copy. `Verify::Never` reads the damaged bytes." },
+    CodeInfo { code: "dtype", fault: Blame::File, meaning: "A component's dtype is not one of the 13 storage types, or the format does not allow it in this role.", remedy: "Report it to the file's writer." },
+    CodeInfo { code: "duplicate-name", fault: Blame::Caller, meaning: "A writer or a merge was given a name, or a role, for the second time.", remedy: "Rename one of them." },
+    CodeInfo { code: "encoding", fault: Blame::File, meaning: "A component's encoding is neither `raw` nor `zstd` in exactly this spelling.", remedy: "Report it to the file's writer." },
+    CodeInfo { code: "header", fault: Blame::File, meaning: "The header of a file of another kind than `.zt` breaks a rule of that kind.", remedy: "Download or copy it again, or report it to the file's writer." },
+    CodeInfo { code: "index-dtype", fault: Blame::File, meaning: "The indices of a sparse object are not integers.", remedy: "Report it to the file's writer." },
+    CodeInfo { code: "index-value", fault: Blame::File, meaning: "An index is negative or not below its bound; or a row pointer decreases, does not start at 0, or does not end at the number of values.", remedy: "Fetch it again, or report it to the file's writer." },
+    CodeInfo { code: "interrupted", fault: Blame::Caller, meaning: "The user or a cancelled progress callback stopped the work.", remedy: "Start it again." },
+    CodeInfo { code: "io", fault: Blame::System, meaning: "The system could not open, read, write, sync or rename: no such file, no permission, a full disk.", remedy: "Check free space, permissions and cables, then try again. The output's name exists only if writing finished." },
+    CodeInfo { code: "locked", fault: Blame::System, meaning: "Another program is editing or compacting the file.", remedy: "Try again once that program has ended. The lock then ends too, even after a crash." },
+    CodeInfo { code: "logical-type", fault: Blame::File, meaning: "A known logical type is on a dtype other than its own.", remedy: "Report it to the file's writer." },
+    CodeInfo { code: "lossy", fault: Blame::Caller, meaning: "The result cannot represent something in the source.", remedy: "Choose another target, write layouts as dense values with `--dense`, or accept the loss with `--lossy`." },
+    CodeInfo { code: "manifest-size", fault: Blame::File, meaning: "The declared size of the manifest is zero, larger than the file has room for, or above the limit.", remedy: "Download or copy it again, or write it again if its writer was killed. `zt repair` finds what can be saved." },
+    CodeInfo { code: "missing-component", fault: Blame::File, meaning: "An object lacks a component that its format requires.", remedy: "Report it to the file's writer." },
+    CodeInfo { code: "misuse", fault: Blame::Caller, meaning: "The call is wrong in a way that no file can cause.", remedy: "Correct it." },
+    CodeInfo { code: "names", fault: Blame::Caller, meaning: "A list of names is not UTF-8, is too long, or does not fit the file.", remedy: "`zt ls` shows the tensors. Write one name per line, in that order." },
+    CodeInfo { code: "not-found", fault: Blame::Caller, meaning: "There is no object of that name, no component of that role, or no attribute of that key.", remedy: "`zt ls` lists the names, and `zt meta get` the attributes." },
+    CodeInfo { code: "not-zt", fault: Blame::File, meaning: "The file was opened as `.zt` and does not begin like a `.zt` file.", remedy: "Check the path. The program and `zt_convert::open` detect the kind of a file; `zt::File::open` takes only `.zt`." },
+    CodeInfo { code: "overlap", fault: Blame::File, meaning: "Two components share some but not all of their bytes.", remedy: "Read single components, write the file again with its writer, or raise the limit (`Limits::overlap`)." },
+    CodeInfo { code: "overwrite", fault: Blame::Caller, meaning: "The output exists, is one of the inputs, or is not a file.", remedy: "Choose another name; `--force` replaces a file that is not an input." },
+    CodeInfo { code: "padding", fault: Blame::File, meaning: "A byte between components is not zero.", remedy: "The byte is left over from a removed object, or hidden there. A rewrite (`convert` to `.zt`) drops it." },
+    CodeInfo { code: "path", fault: Blame::File, meaning: "A sharded set or an ONNX model names a missing file, or one outside its own folder.", remedy: "Fetch the whole set. Never follow such a path by hand." },
+    CodeInfo { code: "pickle", fault: Blame::File, meaning: "The pickle of a PyTorch file ends early, has an instruction that no data needs, acts on a missing value, or contains itself.", remedy: "Download or copy it again, or report it to the file's writer." },
+    CodeInfo { code: "pickle-global", fault: Blame::File, meaning: "A function or class that data does not need makes an object in a PyTorch file. Nothing was called: the reader never calls anything.", remedy: "If you trust it, load it with torch and save its `state_dict()`. If you do not, it may be an attack: delete it." },
+    CodeInfo { code: "schema", fault: Blame::File, meaning: "A key of the manifest is missing, has the wrong type or is out of range.", remedy: "Report it to the file's writer. Other objects of the file can be read." },
+    CodeInfo { code: "shape-size-mismatch", fault: Blame::File, meaning: "The lengths of an object's components contradict its shape or each other.", remedy: "Report it to the file's writer. Never pad or cut: either of the two numbers may be wrong." },
+    CodeInfo { code: "structure-limit", fault: Blame::Limits, meaning: "In a file of another kind, the structures (groups, links, attributes) refer to each other too often or nest too deeply. Listing them would take more than the file's length justifies.", remedy: "Write the file again with fewer links." },
+    CodeInfo { code: "truncated", fault: Blame::File, meaning: "The file ends before its framing is complete.", remedy: "Download or copy it again, or write it again if its writer was killed. `zt repair` finds what can be saved." },
+    CodeInfo { code: "unknown-kind", fault: Blame::File, meaning: "The file's bytes are not a known kind of tensor file.", remedy: "Check the path; `--from` forces a kind. If this build lacks the kind, build with its feature." },
+    CodeInfo { code: "unsupported", fault: Blame::Build, meaning: "The file is sound, but this build or this operation does not support it.", remedy: "The message states what would help, often a feature. The components' bytes can be read in any case." },
+    CodeInfo { code: "value", fault: Blame::File, meaning: "A number is one that the file's kind forbids to writers: a weight or a scale that is not finite, or a scale that is not positive.", remedy: "Report it to the file's writer. The values are read correctly, but the model will not work with them." },
+    CodeInfo { code: "version", fault: Blame::File, meaning: "The manifest's version is invalid or has another major version; or a file of another kind has a version that its kind does not have.", remedy: "Use a program for that version." },
+    CodeInfo { code: "zstd", fault: Blame::File, meaning: "The stored bytes are not Zstandard frames that decode to exactly the declared length.", remedy: "Fetch it again, or report it to the file's writer." },
+];
+
+/// Every code of warnings alone, in the order of `spec/warnings.md`.
+pub const WARNINGS: &[WarningInfo] = &[
+    WarningInfo { code: "newer-minor", from: "`.zt`", meaning: "the version's minor is newer than 1.2; unknown fields that matter to the writer may be ignored (zt-1.2 §11)" },
+    WarningInfo { code: "version-suffix", from: "`.zt`", meaning: "the version has a suffix after its numbers, as in `1.2.0+build.5`; the suffix is ignored" },
+    WarningInfo { code: "alignment", from: "`.zt` 0.1, 1.0", meaning: "a blob's offset is not a multiple of 64; an error from layout 1.1 on, and to `verify --strict`" },
+    WarningInfo { code: "unknown-digest", from: "`.zt`, SLM1, ONNX, zTensor 2", meaning: "the digest's algorithm is unknown; the component counts as unverified" },
+    WarningInfo { code: "unlisted", from: "sharded sets", meaning: "a shard holds a tensor that the index does not list; the tensor is kept" },
+    WarningInfo { code: "shadowed", from: "sharded sets", meaning: "two shards hold a tensor of one name; the index decides which one counts" },
+    WarningInfo { code: "attribute-conflict", from: "sharded sets, ONNX, HDF5", meaning: "one key has two values, and the first is kept: in two shards, in a shard and the index, in two entries of one model, or in HDF5 for `g@x` of the root and `x` of `g`" },
+    WarningInfo { code: "attribute", from: "HDF5", meaning: "an attribute is left out: it is damaged, or not a number, a text or an array of them. At most eight per object are listed, with a count of the rest, as for the other warnings about attributes" },
+    WarningInfo { code: "unknown-type", from: "GGUF", meaning: "the type of a tensor is unknown or retired; its bytes are kept, up to the next tensor" },
+    WarningInfo { code: "split", from: "GGUF", meaning: "the file is one of a split set; the other files are not read" },
+    WarningInfo { code: "ambiguous", from: "SQUIZD, SLM1", meaning: "the format leaves this open; the message states how it was read" },
+    WarningInfo { code: "name", from: "SQUIZD, HDF5", meaning: "SQUIZD: a name given by the user does not hash to the tensor's id, although others do; HDF5: the name of a dataset, a group or an attribute is not UTF-8, and its other bytes are written as `\\xE9`" },
+    WarningInfo { code: "torchscript", from: "PyTorch", meaning: "an archive of TorchScript; the tensors of its objects and of its code's constants are read, the code is not" },
+    WarningInfo { code: "experimental", from: "conversion", meaning: "a SQUIZD file was written; no other program is known to read such files, so no other program has checked ours" },
+    WarningInfo { code: "shard", from: "zTensor 2", meaning: "a file without a manifest: a shard, whose bytes another file describes" },
+    WarningInfo { code: "lossy", from: "conversion", meaning: "with `--lossy`: left out or changed, because the target cannot represent it, a dense value has no room for it, or a cast makes it infinite; left out of an input, because it is there twice; left out because the object is faulty, with the code of its fault" },
+];
+
+/// A warning with the code of an error.
+pub(super) const TOLERATED: WarningInfo = WarningInfo { code: "the code of an error", from: "npy, npz, PyTorch, SQUIZD, SLM1", meaning: "a fault that the format forbids to writers, in data that still reads; a problem to `verify --strict` and `OpenOptions::strict`" };
