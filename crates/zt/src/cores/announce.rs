@@ -5,8 +5,8 @@ use zt_container::{Source, Span};
 /// Pieces of about 1 MiB that are announced together.
 const BATCH: usize = 8;
 
-/// To be called for every piece, before it is read: at the first of a batch, the next batch is
-/// announced. `stored` has the place of each piece, in the order of the file.
+/// Announces the next batch of pieces at the first piece of each batch. The caller calls it before
+/// it reads each piece. `stored` gives the place of each piece, in the order of the file.
 pub(crate) fn announce(source: &dyn Source, at: usize, stored: impl Fn(usize) -> Option<Span>) {
     if !at.is_multiple_of(BATCH) {
         return;

@@ -4,18 +4,18 @@
 
 use crate::error::Result;
 
-/// How many threads work is spread over here: those of the pool that the caller is in, else those of
-/// rayon's own, which is begun if need be. One where that cannot be had; rayon panics if it is used
-/// then, so whatever uses it asks here first.
+/// The number of threads that work is spread over: those of the caller's pool, otherwise those of
+/// rayon's global pool, which is started if necessary. One if it cannot be started. Rayon panics if
+/// it is used then, so all uses of rayon ask here first.
 #[cfg(feature = "rayon")]
 pub(crate) fn threads() -> usize {
     use std::error::Error as _;
     use std::sync::OnceLock;
-    /// Rayon tries once, and does not say later how that went.
+    /// Rayon tries only once, and does not report the result later.
     static IS_THERE: OnceLock<bool> = OnceLock::new();
     let begin = || match rayon::ThreadPoolBuilder::new().build_global() {
         Ok(()) => true,
-        // Without a cause it is there already: begun by the program, perhaps of another size.
+        // An error without a source means that the program has started the pool already.
         Err(error) => error.source().is_none(),
     };
     if rayon::current_thread_index().is_some() || *IS_THERE.get_or_init(begin) {
@@ -25,11 +25,11 @@ pub(crate) fn threads() -> usize {
     }
 }
 
-/// Runs `work` on a pool of `threads` threads, or where `None` on the pool of all cores.
+/// Runs `work` on a pool of `threads` threads; with `None`, on the pool of all cores.
 ///
 /// # Errors
 ///
-/// [`crate::error::Fault::ThreadPool`] where so many were asked for and cannot be had.
+/// [`crate::error::Fault::ThreadPool`] if the system refuses that many threads.
 pub(crate) fn on<R: Send>(
     threads: Option<usize>,
     work: impl FnOnce() -> Result<R> + Send,
@@ -46,8 +46,8 @@ pub(crate) fn on<R: Send>(
     work()
 }
 
-/// `work` on every item, each its own unit of work; the results in the order of the items,
-/// whatever the order of the work. After an error no more is begun.
+/// Calls `work` on every item, each as a unit of work. The results are in the order of the items.
+/// After an error, no further item is begun.
 pub(crate) fn map<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<R> + Sync + Send,
@@ -73,7 +73,7 @@ pub(crate) fn map_owned<T: Send, R: Send>(
     items.into_iter().map(work).collect()
 }
 
-/// Both, side by side where a core is free.
+/// Runs both functions, in parallel if a core is free.
 pub(crate) fn join<A: Send, B: Send>(
     a: impl FnOnce() -> A + Send,
     b: impl FnOnce() -> B + Send,
@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// Where two meet, or one gives up.
+    /// A place where two threads meet, or one gives up.
     #[derive(Default)]
     struct Meeting(Mutex<u32>, Condvar);
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_threads_can_do_is_done_at_once() {
+    fn two_threads_work_at_the_same_time() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2);
         pool.build().unwrap().install(|| {
             let meeting = Meeting::default();

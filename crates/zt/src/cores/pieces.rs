@@ -10,8 +10,8 @@ use zt_container::{Blob, Limits, Source, read_into};
 use crate::cores::parallel::threads;
 use crate::error::Result;
 
-/// Reads and decodes all of `blob` into `out`, which has exactly its decoded length; compares the
-/// digest where `verify` says so and there is one.
+/// Reads and decodes all of `blob` into `out`, which has exactly its decoded length. If `verify` is
+/// true, the digest is compared.
 pub(crate) fn read(
     source: &dyn Source,
     blob: &Blob,
@@ -28,7 +28,7 @@ pub(crate) fn read(
     Ok(read_into(source, blob, verify, limits, out)?)
 }
 
-/// Compares the digest of a blob that is resident.
+/// Compares the digest of a blob whose bytes are in memory.
 pub(crate) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
     #[cfg(feature = "rayon")]
     if stored.len() >= parallel::WORTH_IT && threads() > 1 {
@@ -51,21 +51,20 @@ mod parallel {
     use crate::error::Result;
     use zt_container::memory::fetch;
 
-    /// Below this, waking other cores costs more than they save.
+    /// For fewer bytes, waking other cores costs more than they save.
     pub(super) const WORTH_IT: usize = 4 << 20;
 
-    /// Raw bytes that one core takes at a time: small enough to stay in its cache between being
-    /// read and being hashed.
+    /// Raw bytes that one core takes at a time. They stay in its cache from the read to the hash.
     const STRETCH: u64 = 1 << 20;
 
-    /// Stored bytes, and how many of the decoded ones they are.
+    /// Stored bytes, and the number of bytes that they decode to.
     #[derive(Debug, Clone, Copy)]
     pub(super) struct Piece {
         stored: Span,
         content_len: u64,
     }
 
-    /// The pieces of `blob`, or `None` where it has to be, or had better be, read in one go.
+    /// The pieces of `blob`; `None` if it is read as a whole.
     pub(super) fn plan(
         source: &dyn Source,
         blob: &Blob,
@@ -119,7 +118,7 @@ mod parallel {
         let digest = blob.digest.as_ref().filter(|_| verify);
         match digest.and_then(|digest| Some((digest, digest.algorithm()?))) {
             None => decode(source, blob, pieces, out, None).map(drop),
-            // A chain of blocks: one core hashes while the others decode.
+            // The digest is a chain of blocks: one core hashes while the others decode.
             Some((_, algorithm)) if !algorithm.combines() => {
                 let hash = || hash(source, blob);
                 let decode = || decode(source, blob, pieces, out, None);
@@ -134,8 +133,8 @@ mod parallel {
         }
     }
 
-    /// Fetches and decodes every piece into its part of `out`. The checksum of all stored bytes,
-    /// where one is wanted.
+    /// Fetches and decodes every piece into its part of `out`. Returns the checksum of all stored
+    /// bytes if one is wanted.
     fn decode(
         source: &dyn Source,
         blob: &Blob,
@@ -147,7 +146,7 @@ mod parallel {
         let mut work = Vec::with_capacity(pieces.len());
         for piece in pieces {
             let len = usize::try_from(piece.content_len).unwrap_or(usize::MAX);
-            // The plan covers the component exactly, or it is none.
+            // The plan covers the component exactly.
             let Some((part, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
                 return Err(Error::Misuse(Misuse::UnknownLength).into());
             };
@@ -174,7 +173,8 @@ mod parallel {
         Ok(combined(sums))
     }
 
-    /// One piece: the checksum of its stored bytes, if wanted, its content in `part`.
+    /// Decodes one piece into `part`, and returns the checksum of its stored bytes if one is
+    /// wanted.
     fn decode_one(
         source: &dyn Source,
         encoding: Encoding,
@@ -213,7 +213,7 @@ mod parallel {
         compare(expected, combined(sums?))
     }
 
-    /// The digest of stretches one behind the other, each with its length.
+    /// The digest of consecutive stretches, each with its length.
     fn combined(sums: Vec<(Option<Digest>, u64)>) -> Option<Digest> {
         let mut sums = sums.into_iter();
         let (first, _) = sums.next()?;

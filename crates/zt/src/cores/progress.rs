@@ -43,7 +43,7 @@ pub(crate) fn report(progress: Option<Progress<'_>>, bytes: u64) -> Result<()> {
     progress.map_or(Ok(()), |progress| progress.report(bytes))
 }
 
-/// The progress of several threads: once one of them was told to stop, all do.
+/// The progress of several threads: once one of them is told to stop, all stop.
 pub(crate) struct Gauge<'p> {
     progress: Option<Progress<'p>>,
     stopped: AtomicBool,
@@ -57,7 +57,7 @@ impl<'p> Gauge<'p> {
         }
     }
 
-    /// Reports `bytes` more, and tells whether to go on.
+    /// Reports `bytes` more, and returns whether to go on.
     pub(crate) fn report(&self, bytes: u64) -> Result<()> {
         if self.stopped.load(Ordering::Relaxed) {
             return Err(Fault::Interrupted.into());
@@ -72,7 +72,7 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     #[test]
-    fn nobody_is_asked_again_once_work_was_told_to_stop() {
+    fn progress_is_not_reported_after_a_stop() {
         let calls = AtomicU64::new(0);
         let third = |_| match calls.fetch_add(1, Ordering::Relaxed) {
             2 => ControlFlow::Break(()),

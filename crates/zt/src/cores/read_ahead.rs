@@ -7,17 +7,17 @@ use zt_container::memory::zeroed;
 
 use crate::error::{Error, Result};
 
-/// Bytes that are read ahead, but at least one piece and at most four: with fewer, one side waits for
-/// the other to wake up.
+/// Bytes that are read ahead, but at least one piece and at most four. With fewer, each side would
+/// wait for the other to wake up.
 const AHEAD: usize = 4 << 20;
 const MOST: usize = 4;
 
-/// Shorter pieces are read sooner than another thread is there.
+/// Shorter pieces are read before another thread would have started.
 const WORTH_IT: usize = 256 << 10;
 
-/// Calls `take` with what `read` gives, `piece_len` bytes at a time, until the end or an error. If
-/// there are several pieces, and a thread can be had, it reads ahead. It is a thread of its own
-/// because the threads of the pool compute.
+/// Calls `take` with the bytes from `read`, `piece_len` at a time, until the end or an error. If
+/// there are several pieces and the system allows a thread, that thread reads ahead. It is not a
+/// thread of the pool, because those compute.
 pub(crate) fn for_each_piece<E: From<Error>>(
     mut read: impl FnMut(&mut [u8]) -> Result<usize> + Send,
     piece_len: usize,
@@ -33,7 +33,7 @@ pub(crate) fn for_each_piece<E: From<Error>>(
         }
         len = read(&mut piece)?;
     }
-    // A piece that is not full is the last one, and the end is still to be reported.
+    // A piece that is not full is the last one. `take` has yet to see the end.
     while let Some(bytes) = piece.get(..len).filter(|bytes| !bytes.is_empty()) {
         take(bytes)?;
         len = read(&mut piece)?;
@@ -41,8 +41,8 @@ pub(crate) fn for_each_piece<E: From<Error>>(
     Ok(())
 }
 
-/// The pieces behind the first, whose memory is used again; or that memory where no thread can be had
-/// and nothing was read.
+/// Takes the pieces after the first one, with its memory. Returns that memory if no thread could be
+/// started and nothing was read.
 fn for_each_ahead<E: From<Error>>(
     read: &mut (impl FnMut(&mut [u8]) -> Result<usize> + Send),
     first: Vec<u8>,
@@ -52,10 +52,10 @@ fn for_each_ahead<E: From<Error>>(
     let ahead = (AHEAD / piece_len.max(1)).clamp(1, MOST);
     let (send_full, full) = sync_channel(ahead);
     let (send_empty, empty) = sync_channel::<Vec<u8>>(ahead + 1);
-    // What is moved here is dropped at its end, which ends the reader, too.
+    // The receiver moves in here and is dropped at the end, which ends the reader, too.
     thread::scope(move |scope| {
         let reader = move || {
-            // Once nobody takes them any more, no more are read.
+            // The reader stops when the receiver is gone.
             while let Ok(mut piece) = empty.recv() {
                 let found = read(&mut piece);
                 let is_end = !matches!(found, Ok(1..));
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// One that could go on for ever, whether or not the next pieces have been read by then.
+    /// The source never ends, and the error may come before or after the next pieces are read.
     #[test]
     fn an_error_behind_any_piece_ends_the_reader() {
         for piece_len in [1000, 1 << 20] {

@@ -2,10 +2,11 @@
 
 use zt_container::{Source, Span};
 
-/// Larger blobs are cut into pieces, and are no part of a region.
+/// Larger blobs are cut into pieces and belong to no region.
 pub(crate) const SMALL: u64 = 1 << 20;
 
-/// Blobs with at most so many bytes between them share a read: less than a read by itself costs.
+/// Blobs with at most this many bytes between them share a read: these bytes cost less than another
+/// read.
 const GAP: u64 = 16 << 10;
 
 /// A stretch of a source that is in memory, and the source around it.
@@ -16,8 +17,8 @@ pub(crate) struct Region<'a> {
 }
 
 impl<'a> Region<'a> {
-    /// The stretch that has all of `spans`, lent or fetched into `memory`. `None` where it cannot
-    /// be read as a whole, as in a file that was cut: which of its blobs can, each has to find out.
+    /// The stretch that holds all of `spans`, borrowed or read into `memory`. `None` if it cannot
+    /// be read as a whole, as in a truncated file. Then each blob is read by itself.
     pub(crate) fn around(
         source: &'a dyn Source,
         spans: impl Iterator<Item = Span>,
@@ -66,13 +67,13 @@ impl Source for Region<'_> {
     }
 }
 
-/// What is done together, in order: several small blobs, or one of any size. `items` are sorted by
-/// source and offset.
+/// Ranges of items that are done together: several small blobs, or one of any size. `items` are
+/// sorted by source and offset.
 pub(crate) fn bundles<'i, 'f, T>(
     items: &'i [T],
     place: impl Fn(&T) -> (&'f dyn Source, Span),
 ) -> Vec<&'i [T]> {
-    // Where the bundle begins and ends that the last item is in.
+    // The beginning and the end of the bundle with the last item.
     let (mut start, mut end) = (0u64, 0u64);
     let chunks = items.chunk_by(|before, next| {
         let ((source, span), (next_source, next_span)) = (place(before), place(next));

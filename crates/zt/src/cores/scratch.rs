@@ -6,7 +6,7 @@ use zt_container::Result;
 use zt_container::codec::FrameDecompressor;
 use zt_container::memory::resize;
 
-/// What one piece takes: its stored bytes, its content, and a decoder's tables.
+/// The memory for one piece: its stored bytes, its content, and a decoder's tables.
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub(crate) stored: Vec<u8>,
@@ -15,14 +15,14 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Decodes frames into `content`, which has `byte_len` bytes then.
+    /// Decodes frames into `content`, which then has `byte_len` bytes.
     pub(crate) fn decode_here(&mut self, stored: &[u8], byte_len: u64) -> Result<()> {
         resize(&mut self.content, byte_len)?;
         decompressor(&mut self.decompressor)?.decode_into(stored, &mut self.content)
     }
 }
 
-/// The decoder in `slot`, made if there is none yet.
+/// The decoder in `slot`, created on the first call.
 pub(crate) fn decompressor(slot: &mut Option<FrameDecompressor>) -> Result<&mut FrameDecompressor> {
     let decompressor = match slot.take() {
         Some(decompressor) => decompressor,
@@ -31,15 +31,15 @@ pub(crate) fn decompressor(slot: &mut Option<FrameDecompressor>) -> Result<&mut 
     Ok(slot.insert(decompressor))
 }
 
-/// Longer memory is given back at once: what pieces of usual length take is less.
+/// Longer buffers are freed at once. Pieces of usual length need less.
 const KEPT: usize = 4 << 20;
 
-/// Scratch memory for as many pieces as are worked on at a time.
+/// Scratch memory for the pieces that are worked on at a time.
 #[derive(Default)]
 pub(crate) struct Pool(Mutex<Vec<Scratch>>);
 
 impl Pool {
-    /// Lends some to `work`.
+    /// Lends one set of buffers to `work`.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Scratch) -> R) -> R {
         let mut scratch = self.take();
         let result = work(&mut scratch);

@@ -16,7 +16,7 @@ pub(crate) fn hash(source: &dyn Source, blob: &Blob) -> Result<()> {
     Ok(())
 }
 
-/// A wrong digest explains whatever a decoder stumbles over, and is reported instead.
+/// A wrong digest explains every error of a decoder, so it is reported instead.
 pub(crate) fn explained(
     source: &dyn Source,
     blob: &Blob,
@@ -28,7 +28,8 @@ pub(crate) fn explained(
     hash(source, blob).err().unwrap_or(error)
 }
 
-/// Compares the checksum of pieces, put together, with the recorded one; `None` is one too long.
+/// Compares the combined checksum of pieces with the recorded one. `None` means that a piece was
+/// too long.
 pub(crate) fn compare(expected: &Digest, found: Option<Digest>) -> Result<()> {
     match found {
         Some(found) if found == *expected => Ok(()),
@@ -36,7 +37,7 @@ pub(crate) fn compare(expected: &Digest, found: Option<Digest>) -> Result<()> {
             let expected = expected.clone();
             Err(Error::DigestMismatch { expected, found }.into())
         }
-        // Never unverified in silence: a piece was longer than this machine can address.
+        // A piece that is longer than this machine can address must not pass as verified.
         None => Err(Error::Misuse(Misuse::TooLong).into()),
     }
 }

@@ -16,8 +16,8 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// So many threads of their own, or all those that rayon has. One is the caller's, and then no
-    /// other works; so it is where rayon cannot have any.
+    /// Threads of their own if `threads` is given, otherwise all threads of rayon. If there is only
+    /// one, it is the caller's.
     pub(crate) fn new(threads: Option<usize>) -> Result<Self> {
         #[cfg(feature = "rayon")]
         {
@@ -41,12 +41,12 @@ impl Workers {
         }
     }
 
-    /// How many threads there are; with one, work is done where it is waited for.
+    /// The number of threads. With one, work is done when its result is awaited.
     pub(crate) const fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Has `work` done by a thread that is free, some time. It must not wait for other work.
+    /// Lets a free thread do `work` at some time. The work must not wait for other work.
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) {
         #[cfg(feature = "rayon")]
         if self.threads > 1 {
@@ -59,7 +59,7 @@ impl Workers {
         drop(work);
     }
 
-    /// Does `work` where it may use all threads, and waits for it.
+    /// Does `work`, which may use all threads, and waits for it.
     pub(crate) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         #[cfg(feature = "rayon")]
         if let Some(pool) = &self.pool {
@@ -68,7 +68,7 @@ impl Workers {
         work()
     }
 
-    /// Begins work whose result is asked for later.
+    /// Starts work whose result is awaited later.
     pub(crate) fn start<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -81,11 +81,11 @@ impl Workers {
         task
     }
 
-    /// Calls `begin`, which may begin work on what is lent to it, and waits until all of it has ended.
-    /// No more than `most` threads do that work.
+    /// Calls `begin`, which may start work on borrowed data, and waits until all of that work has
+    /// ended. At most `most` threads do it.
     ///
-    /// On threads of its own: those of a pool may be waiting for this very caller, and while they do,
-    /// nothing that is lent to them could be taken back.
+    /// These are new threads. The threads of a pool may all be waiting for this caller, and then
+    /// the work on borrowed data would never end.
     pub(crate) fn scope<'t, R>(&self, most: usize, begin: impl FnOnce(&Scope<'t>) -> R) -> R {
         if self.threads <= 1 {
             return begin(&Scope(None));
@@ -100,10 +100,10 @@ impl Workers {
                         job();
                     }
                 };
-                // Without a thread, who waits for the work does it.
+                // Without a thread, the caller does the work when it waits for the result.
                 let _ = thread::Builder::new().spawn_scoped(threads, work);
             }
-            // Its end is that of the threads.
+            // The sender is dropped here, so that the threads end.
             begin(&Scope(Some(send)))
         })
     }
@@ -111,7 +111,7 @@ impl Workers {
 
 type Job<'t> = Box<dyn FnOnce() + Send + 't>;
 
-/// Where work begins that has ended before what it borrows goes.
+/// A scope for work that ends before the data that it borrows is dropped.
 pub(crate) struct Scope<'t>(Option<Sender<Job<'t>>>);
 
 impl<'t> Scope<'t> {
@@ -127,9 +127,8 @@ impl<'t> Scope<'t> {
 }
 
 /// The result of work that was started.
-///
-/// Who waits for work that no thread has begun does it: so nothing is lost where the threads are
-/// busy for good, and a caller that is a thread of the same pool cannot wait for itself.
+/// If no thread has begun the work, the one that waits for it does it. So busy threads delay
+/// nothing forever, and a caller on a thread of the same pool cannot wait for itself.
 pub(crate) struct Task<'t, T>(Arc<Slot<'t, T>>);
 
 struct Slot<'t, T> {
@@ -141,12 +140,12 @@ enum State<'t, T> {
     Waiting(Box<dyn FnOnce() -> T + Send + 't>),
     Running,
     Done(T),
-    /// Nobody asks any more, or there was a panic.
+    /// The result is not wanted any more, or the work panicked.
     Gone,
 }
 
 impl<T> Slot<'_, T> {
-    /// Does the work, unless somebody has begun to.
+    /// Does the work unless another thread has begun it.
     fn run(&self) {
         let work = {
             let mut state = lock(&self.state);
@@ -158,7 +157,7 @@ impl<T> Slot<'_, T> {
                 }
             }
         };
-        // Whoever waits is told, however it ends.
+        // The one that waits is woken even after a panic.
         let ends = Ends(self);
         let result = work();
         *lock(&self.state) = State::Done(result);
@@ -166,7 +165,7 @@ impl<T> Slot<'_, T> {
     }
 }
 
-/// Work that is being done, and has a result or has panicked when this goes.
+/// Work in progress. When this is dropped, the work has a result or has panicked.
 struct Ends<'s, 't, T>(&'s Slot<'t, T>);
 
 impl<T> Drop for Ends<'_, '_, T> {
@@ -193,7 +192,7 @@ impl<'t, T> Task<'t, T> {
         matches!(*lock(&self.0.state), State::Done(_))
     }
 
-    /// The result, as soon as there is one. `None` where the work has panicked in another thread.
+    /// Waits for the result. `None` if the work panicked in another thread.
     pub(crate) fn wait(self) -> Option<T> {
         self.0.run();
         let mut state = lock(&self.0.state);
@@ -211,7 +210,7 @@ impl<'t, T> Task<'t, T> {
 }
 
 impl<T> Drop for Task<'_, T> {
-    /// Work that nobody waits for is not begun.
+    /// Work whose result is not wanted is not begun.
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         if matches!(*state, State::Waiting(_)) {
@@ -220,7 +219,8 @@ impl<T> Drop for Task<'_, T> {
     }
 }
 
-/// The value within; nothing here leaves one half changed, so a panic elsewhere does not matter.
+/// Locks the value. A panic elsewhere does not matter, because no critical section leaves it half
+/// changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -236,9 +236,9 @@ mod tests {
 
     use super::*;
 
-    /// Who waits for work that panics in another thread waits no longer than that.
+    /// A panic in another thread ends the wait for its work.
     #[test]
-    fn a_panic_keeps_nobody_waiting() {
+    fn a_panic_ends_the_wait() {
         let workers = Workers::new(Some(2)).unwrap();
         let mut waited = None;
         let ended = catch_unwind(AssertUnwindSafe(|| {

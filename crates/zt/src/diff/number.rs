@@ -77,9 +77,10 @@ pub(super) fn compare(
             continue;
         }
         let at = first.saturating_add(start as u64);
-        let block = match is_one_type && !rule.measure && rule.tolerance.is_none() {
-            true => bits(&a, &b, at),
-            false => block(&a, &b, is_one_type, rule, at)?,
+        let block = if is_one_type && !rule.measure && rule.tolerance.is_none() {
+            bits(&a, &b, at)
+        } else {
+            block(&a, &b, is_one_type, rule, at)?
         };
         diff.append(block);
     }
@@ -113,9 +114,10 @@ fn block(
     first: u64,
 ) -> Result<ValueDiff, (Side, Error)> {
     let mut diff = ValueDiff::default();
-    let part_len = match is_one_type {
-        true => float_len(&a.elements),
-        false => None,
+    let part_len = if is_one_type {
+        float_len(&a.elements)
+    } else {
+        None
     };
     let of_a = a.numbers().map_err(|error| (Side::A, error))?;
     let of_b = b.numbers().map_err(|error| (Side::B, error))?;

@@ -104,9 +104,10 @@ pub(super) fn difference(
     let mut piece_b = piece(&b).map_err(|error| (Side::B, error.into()))?;
     let mut diff = ValueDiff::default();
     loop {
-        let (len_a, len_b) = match is_alone {
-            true => parallel::join(|| a.fill(&mut piece_a), || b.fill(&mut piece_b)),
-            false => (a.fill(&mut piece_a), b.fill(&mut piece_b)),
+        let (len_a, len_b) = if is_alone {
+            parallel::join(|| a.fill(&mut piece_a), || b.fill(&mut piece_b))
+        } else {
+            (a.fill(&mut piece_a), b.fill(&mut piece_b))
         };
         let len_a = len_a.map_err(|error| (Side::A, error))?;
         let len_b = len_b.map_err(|error| (Side::B, error))?;
@@ -119,9 +120,10 @@ pub(super) fn difference(
         let checked = b.check(diff.count, bytes_b);
         checked.map_err(|error| (Side::B, error))?;
         let (of_a, of_b) = (a.values(bytes_a), b.values(bytes_b));
-        diff.append(match is_alone {
-            true => stretches(&of_a, &of_b, rule, diff.count)?,
-            false => compare(&of_a, &of_b, rule, diff.count)?,
+        diff.append(if is_alone {
+            stretches(&of_a, &of_b, rule, diff.count)?
+        } else {
+            compare(&of_a, &of_b, rule, diff.count)?
         });
         if len_a < piece_a.len() && len_b < piece_b.len() {
             return Ok(diff);

@@ -10,54 +10,55 @@ use crate::disk::reserve::ReservingFile;
 use crate::disk::temporary::{create_unnamed, give_name};
 use crate::error::{Fault, Result};
 
-/// Small writes are gathered; larger ones go straight through, such as most frames.
+/// Small writes are gathered. Larger ones, such as most frames, go straight through.
 pub(crate) const BUFFER: usize = 256 << 10;
 
-/// Writes to a file without a name, or to one beside the target, which [`AtomicFile::publish`] makes
-/// durable and renames over the target. Dropped before that, it removes what it wrote; the old file
-/// is untouched. If the process is killed, nothing is left where files without a name exist (on
-/// Linux, most file systems), unless that happens between the last two steps: naming and renaming.
+/// Writes to a file without a name, or to a temporary file beside the target.
+/// [`AtomicFile::publish`] makes it durable and renames it over the target. Without that call, drop
+/// removes it and the old file stays. If the process is killed, nothing is left on systems with
+/// unnamed files (Linux, most file systems), except between the last two steps: naming and
+/// renaming.
 ///
-/// A target that exists and is no regular file (a device, a pipe) is written to directly, because
-/// renaming over `/dev/null` would replace the device.
+/// If the target is a device or a pipe, the bytes are written to it directly, because renaming over
+/// `/dev/null` would replace the device.
 #[derive(Debug)]
 pub struct AtomicFile {
     /// `None` only while publishing.
     file: Option<BufWriter<ReservingFile>>,
     place: Place,
     target: PathBuf,
-    /// Whether a file that has the name by now stays.
+    /// Whether publishing fails if the name exists by then.
     is_new: bool,
 }
 
-/// Makes a file without a name, on the file system of a folder.
+/// Creates a file without a name, on the file system of a folder.
 type Unnamed = fn(&Path, u32) -> Option<File>;
 
-/// Where the bytes are until they are published.
+/// The place of the bytes until they are published.
 #[derive(Debug)]
 enum Place {
-    /// In the target: a device or a pipe, or all is done.
+    /// In the target: it is a device or a pipe, or the file is published.
     Target,
     /// Beside the target, under this name.
     Beside(PathBuf),
-    /// On the file system of the target, under no name.
+    /// On the file system of the target, without a name.
     Nowhere,
 }
 
 impl AtomicFile {
-    /// Begins a file that will be `path`. A symbolic link is followed: the file it names is
-    /// replaced, the link stays.
+    /// Begins a file that will be `path`. A symbolic link is followed: its target is replaced, and
+    /// the link stays.
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::Io`] where `path` is a folder, or the temporary file cannot be made.
+    /// [`crate::ErrorKind::Io`] if `path` is a folder, or the temporary file cannot be created.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Self::begin(path, create_unnamed).map_err(|error| error.with_path(path))
     }
 
-    /// As [`AtomicFile::create`], for a file that must not be there yet: one that appears in the
-    /// meantime is not replaced either.
+    /// As [`AtomicFile::create`], but the file must not exist. A file that appears in the meantime
+    /// is not replaced either.
     ///
     /// # Errors
     ///
@@ -102,19 +103,20 @@ impl AtomicFile {
     /// # Errors
     ///
     /// [`crate::ErrorKind::Io`]. A failed sync is final and never retried: the system may have
-    /// dropped the data. Up to the rename the old file is still there and the temporary is removed.
+    /// dropped the data. Until the rename the old file stays, and an error removes the temporary
+    /// file.
     pub fn publish(self) -> Result<()> {
         self.publish_as(true)
     }
 
-    /// As [`AtomicFile::publish`], but not durable: other processes see the file whole or not at all,
-    /// and what a crash of the system leaves of it is the system's business. For many files that can
-    /// be made again: each sync waits for the disk.
+    /// As [`AtomicFile::publish`], but without waiting for the disk. Other processes see the whole
+    /// file or none; after a crash of the system, any part of it may be missing. Use it for many
+    /// files that can be written again.
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::Io`]. Up to the rename the old file is still there and the temporary is
-    /// removed.
+    /// [`crate::ErrorKind::Io`]. Until the rename the old file stays, and an error removes the
+    /// temporary file.
     pub fn publish_unsynced(self) -> Result<()> {
         self.publish_as(false)
     }
@@ -126,9 +128,12 @@ impl AtomicFile {
     }
 
     fn commit(&mut self, target: &Path, is_durable: bool) -> Result<()> {
-        let sync_name = || match is_durable {
-            true => Ok(sync_folder(target)?),
-            false => Ok(()),
+        let sync_name = || {
+            if is_durable {
+                Ok(sync_folder(target)?)
+            } else {
+                Ok(())
+            }
         };
         let Some(mut buffered) = self.file.take() else {
             return Ok(());
@@ -143,7 +148,7 @@ impl AtomicFile {
             file.sync_all()?;
         }
         if matches!(self.place, Place::Nowhere) {
-            // Naming never replaces what has the name.
+            // Giving a name never replaces a file.
             if give_name(file, target).is_ok() {
                 self.place = Place::Target;
                 return sync_name();
@@ -155,8 +160,8 @@ impl AtomicFile {
             return Ok(());
         };
         if self.is_new {
-            // A rename replaces; a second name does not. Where there are no second names (FAT), the
-            // look before the rename has to do.
+            // A rename replaces a file, a hard link does not. File systems without hard links (FAT)
+            // only have the check before the rename.
             match fs::hard_link(temporary, target) {
                 Ok(()) => fs::remove_file(temporary)?,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -190,10 +195,10 @@ impl Drop for AtomicFile {
             return;
         }
         if let Some(file) = self.file.take() {
-            let _ = file.into_parts(); // Without flushing: the bytes are not wanted.
+            let _ = file.into_parts(); // The buffer is not flushed: its bytes are not wanted.
         }
         if let Place::Beside(temporary) = &self.place {
-            let _ = fs::remove_file(temporary); // There is nobody left to tell.
+            let _ = fs::remove_file(temporary); // An error cannot be returned from here.
         }
     }
 }
@@ -202,8 +207,8 @@ fn buffered(file: File, can_reserve: bool) -> BufWriter<ReservingFile> {
     BufWriter::with_capacity(BUFFER, ReservingFile::new(file, can_reserve))
 }
 
-/// The file that a path means: absolute, so that it stays the same if the process changes its
-/// folder, and behind every link, those included that lead to nothing yet.
+/// The real file of a path: absolute, so that a change of the working folder does not matter, and
+/// with every link resolved, also links to missing files.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     /// As many links as Linux follows.
     const MOST: usize = 40;
@@ -214,13 +219,13 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     for _ in 0..=MOST {
         match fs::canonicalize(&target) {
             Ok(target) => return Ok(target),
-            // A link to what is there and has no path: `/dev/fd/1`, where that is a pipe.
+            // A link to an open file without a path, such as `/dev/fd/1` for a pipe.
             Err(_) if fs::metadata(&target).is_ok() => return Ok(target),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
         match fs::read_link(&target) {
-            // Relative to the folder of the link; an absolute one replaces all of it.
+            // A relative link starts at its own folder. An absolute one replaces the path.
             Ok(next) => target = target.parent().unwrap_or(Path::new("/")).join(next),
             Err(_) => return Ok(target),
         }
@@ -228,15 +233,15 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-/// A new file on the file system of `target`, so that the rename stays there. Nobody but who makes it
-/// may read it who might not read the file that it replaces; it belongs to the same user and group
-/// where this process may give it to them.
+/// A new file on the file system of `target`, so that it can be renamed. It never gives read access
+/// to a user who lacks it for the old file. It gets the old file's owner and group if this process
+/// may set them.
 fn create_hidden(
     target: &Path,
     replaced: Option<&fs::Metadata>,
     unnamed: Unnamed,
 ) -> io::Result<(File, Place)> {
-    // Whose it is going to be is not known yet: who opens it before that could go on to read.
+    // The final owner is not set yet. A process that opened the file now could go on to read it.
     #[cfg(unix)]
     let mode = replaced.map_or(0o666, |_| 0o600);
     #[cfg(not(unix))]
@@ -267,14 +272,14 @@ fn name_beside(file: &File, target: &Path) -> io::Result<PathBuf> {
     Ok(temporary)
 }
 
-/// Makes something in the folder of `target`, under a name that nothing has.
+/// Creates something in the folder of `target`, under a name that is not in use.
 fn beside<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = target
         .file_name()
         .ok_or(io::ErrorKind::InvalidInput)?
         .to_string_lossy();
-    // Names are bounded at 255 bytes nearly everywhere; the target's may be that long already.
+    // Most systems limit names to 255 bytes, and the target's name may have that length.
     let stem: String = name.chars().take(48).collect();
     loop {
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -294,7 +299,7 @@ fn folder_of(target: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-/// The new name is durable once the folder is.
+/// The new name is durable once its folder is synced.
 #[cfg(unix)]
 fn sync_folder(target: &Path) -> io::Result<()> {
     File::open(folder_of(target))?.sync_all()
@@ -309,7 +314,7 @@ fn sync_folder(_: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Nowhere, where there is such a place, and beside the target.
+    /// Without a name, if the system supports it, and beside the target.
     const WAYS: [Unnamed; 2] = [create_unnamed, |_, _| None];
 
     fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
@@ -323,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_there_whole_or_not_at_all() {
+    fn a_file_appears_complete_or_not_at_all() {
         for unnamed in WAYS {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("x");
@@ -348,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_taken_meanwhile_stays_with_what_has_it() {
+    fn a_file_that_appears_meanwhile_is_not_replaced() {
         for unnamed in WAYS {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("x");
@@ -393,7 +398,7 @@ mod tests {
         }
     }
 
-    /// Only an administrator may give files away; who runs the tests need not be one.
+    /// Only an administrator may give files away, so the test accepts that this fails.
     #[cfg(unix)]
     #[test]
     fn the_owner_stays() {
@@ -413,7 +418,7 @@ mod tests {
         }
     }
 
-    /// Of a process of the same number that was killed before the machine was started anew.
+    /// A process with the same id may have left them before the machine was restarted.
     #[test]
     fn temporary_names_that_are_taken_are_left_alone() {
         let folder = tempfile::tempdir().unwrap();
@@ -453,7 +458,7 @@ mod tests {
             let by_the_system = File::create(&first).is_ok();
             assert_eq!(made.is_ok(), by_the_system, "{count}");
             assert_eq!(at(&target).exists(), by_the_system, "{count}");
-            // The same where there is something behind them already.
+            // The same if the target exists.
             fs::write(at(&target), "").unwrap();
             let made = AtomicFile::create(&first);
             assert_eq!(made.is_ok(), by_the_system, "{count}");
@@ -464,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_no_file_can_be_in_is_told() {
+    fn a_path_that_cannot_hold_a_file_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), "").unwrap();
         for name in ["file/x", "folder/x"] {
@@ -472,7 +477,7 @@ mod tests {
             let error = AtomicFile::create(&path).unwrap_err();
             assert_eq!((error.code(), error.path()), ("io", Some(&*path)));
         }
-        // One that is gone by the time that the file is published.
+        // The folder is removed before the file is published.
         for unnamed in WAYS {
             for is_new in [false, true] {
                 let folder = tempfile::tempdir().unwrap();

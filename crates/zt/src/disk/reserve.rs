@@ -9,21 +9,21 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-/// Writes front to back. What was reserved and not written is not part of the file.
+/// Writes from front to back. Reserved space that was not written is not part of the file.
 #[derive(Debug)]
 pub(crate) struct ReservingFile {
     file: File,
     written: u64,
-    /// Bytes of the file that have space; 0 until it is worth it.
+    /// Bytes of the file that have space; 0 for small files.
     reserved: u64,
-    /// Nothing is reserved in pipes and devices, and no more where it has failed once.
+    /// False for pipes and devices, and after a reservation has failed.
     can_reserve: bool,
 }
 
-/// Smaller files are written before anything could be gained.
+/// Smaller files gain nothing.
 const WORTH_IT: u64 = 1 << 20;
 
-/// Reserved at a time, beyond what is being written: as much as there is already, between these.
+/// Space is reserved for as many bytes as were written already, within these limits.
 const LEAST: u64 = 4 << 20;
 const MOST: u64 = 64 << 20;
 
@@ -124,7 +124,7 @@ mod tests {
 
     /// Whether the file system can reserve or not.
     #[test]
-    fn space_is_asked_for_where_it_is_worth_it_and_given_back() {
+    fn large_files_reserve_space_and_give_it_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         let mut file = ReservingFile::new(File::create(&path).unwrap(), true);
@@ -142,7 +142,7 @@ mod tests {
 
     /// Nor on a disk in memory, where what is reserved is taken at once.
     #[test]
-    fn where_nothing_is_reserved_the_file_is_the_same() {
+    fn the_file_is_the_same_without_reservations() {
         let content: Vec<u8> = (0..3_000_001u32).map(|at| at.to_le_bytes()[1]).collect();
         let folders = [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")];
         for folder in folders.into_iter().flatten() {

@@ -6,19 +6,19 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// A new file on the file system of `folder`, for the user and the group of this process and with
-/// these permissions, less those that the process masks; `None` where there is no such thing.
+/// A new file on the file system of `folder`, with these permissions less the process's mask. It
+/// belongs to the user and the group of this process. `None` if the system does not support it.
 #[cfg(target_os = "linux")]
 pub(crate) fn create_unnamed(folder: &Path, mode: u32) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = File::from(open(folder, flags, Mode::from_raw_mode(mode)).ok()?);
-    // It can be given a name only where the system shows it here.
+    // It can be given a name only if the system lists it here.
     std::fs::metadata(shown(&file)).ok()?;
     Some(file)
 }
 
-/// Gives a file a name that nothing has.
+/// Gives a file a name that is not in use.
 #[cfg(target_os = "linux")]
 pub(crate) fn give_name(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};

@@ -74,9 +74,10 @@ const fn place(span: Span) -> (u64, u64) {
 fn alignment(blob: &Blob) -> u64 {
     let stored_len = blob.span.byte_len();
     let wished = alignment_of(blob.decoded_len.unwrap_or(stored_len));
-    match blob.span.offset().is_multiple_of(wished) {
-        true => wished,
-        false => ALIGNMENT,
+    if blob.span.offset().is_multiple_of(wished) {
+        wished
+    } else {
+        ALIGNMENT
     }
 }
 
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_moves_together_and_nothing_between() {
+    fn overlapping_blobs_move_together() {
         let apart = [blob(64, 10), blob(128, 64), blob(192, 10), blob(1024, 1)];
         assert_eq!(
             spans(&apart),

@@ -186,7 +186,7 @@ mod tests {
 
     /// As after a compaction.
     #[test]
-    fn a_file_that_lost_its_name_to_another_is_told() {
+    fn a_replaced_file_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("x"), folder.path().join("y"));
         let open = File::create(&path).unwrap();
@@ -199,7 +199,7 @@ mod tests {
     /// Longer than any file: what a full disk says comes the same way.
     #[test]
     #[cfg(target_os = "linux")]
-    fn space_that_cannot_be_had_is_told() {
+    fn missing_space_is_an_error() {
         let file = LockedFile(tempfile::tempfile().unwrap());
         let most = i64::MAX.unsigned_abs();
         let error = file.reserve(most, most).unwrap_err();

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_a_look_at_every_offset_finds() {
+    fn agrees_with_a_search_at_every_offset() {
         let needles = Needles::new(vec![b"abcab", b"cabb", b"bbbbbb"]);
         let mut bytes = Vec::new();
         let mut state = 1_u32;

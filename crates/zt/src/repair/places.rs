@@ -83,9 +83,10 @@ impl Places {
         is_0_1: bool,
         progress: Option<Progress<'_>>,
     ) -> Result<Self> {
-        let needles = Needles::new(match is_0_1 {
-            true => vec![NAME],
-            false => [&[&MAGIC[..]], &ROOT_KEYS[..]].concat(),
+        let needles = Needles::new(if is_0_1 {
+            vec![NAME]
+        } else {
+            [&[&MAGIC[..]], &ROOT_KEYS[..]].concat()
         });
         let mut places = Places {
             endings: endings(source, is_0_1)?,
@@ -201,9 +202,10 @@ fn endings(source: &dyn Source, is_0_1: bool) -> Result<Vec<Ending>> {
             .and_then(|start| Span::between(start, end))
             .filter(|manifest| !manifest.is_empty() && MAGIC.starts_with(magic));
         if let Some(manifest) = manifest {
-            let root = match is_0_1 {
-                true => Root::Array(manifest.offset()),
-                false => Root::Map(manifest.offset()),
+            let root = if is_0_1 {
+                Root::Array(manifest.offset())
+            } else {
+                Root::Map(manifest.offset())
             };
             endings.push(Ending {
                 root,
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_last_ones_of_more_than_it_keeps() {
+    fn keeps_only_the_last_places() {
         let fake = [&1_u64.to_le_bytes()[..], &MAGIC].concat();
         let bytes = fake.repeat(MOST + 10);
         let places = places(&bytes, false);

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_will_be_read_is_announced_where_it_lies_in_the_file() {
+    fn announces_offsets_in_the_file() {
         let announced = Arc::new(Announced(std::sync::Mutex::default()));
         let source: Arc<dyn Source> = announced.clone();
         let view = View::new(&source, 20, Span::new(60, 6).unwrap(), Layout::V1_1);

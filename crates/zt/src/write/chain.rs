@@ -152,7 +152,7 @@ mod tests {
 
     /// With one thread nobody hashes but who writes; with more, whoever comes first.
     #[test]
-    fn no_more_waits_than_there_is_room_for_and_the_digest_is_of_all() {
+    fn waiting_bytes_are_bounded_and_the_digest_covers_all() {
         const PIECE: usize = BACKLOG / 4 + 1;
         for threads in [1, 3] {
             let workers = Workers::new(Some(threads)).unwrap();

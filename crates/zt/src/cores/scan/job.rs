@@ -5,42 +5,42 @@ use zt_container::{Blob, Digest, DigestAlgorithm, Encoding, Source, Span};
 use crate::cores::region::SMALL;
 use crate::error::{Error, Result};
 
-/// One range of stored bytes, and what is wanted of it.
+/// One range of stored bytes, and what the caller wants to know about it.
 #[derive(Clone)]
 pub(crate) struct Job<'f> {
     pub(crate) source: &'f dyn Source,
     pub(crate) span: Span,
     pub(crate) encoding: Encoding,
-    /// The most content that is declared; `None` where nothing is.
+    /// The largest declared length of the content; `None` if there is none.
     pub(crate) declared: Option<u64>,
-    /// Bytes of an element to be reversed: 1 where the content is little-endian.
+    /// The element width for reversing bytes; 1 if the content is little-endian.
     pub(crate) width: usize,
-    /// The checksum of the stored bytes that is wanted: one that pieces' are combined to.
+    /// The wanted checksum of the stored bytes, if those of pieces can be combined.
     pub(crate) sum: Option<DigestAlgorithm>,
     /// Whether the SHA-256 of the stored bytes is wanted.
     pub(crate) sha256: bool,
-    /// The other checksum of the stored bytes that is wanted: one that takes them in order.
+    /// The wanted checksum of the stored bytes, if it has to be computed in order.
     pub(crate) chain: Option<DigestAlgorithm>,
-    /// Whether the SHA-256 of the content is wanted, little-endian.
+    /// Whether the SHA-256 of the content in little-endian order is wanted.
     pub(crate) content: bool,
-    /// Whether bytes of the content other than 0 and 1 are looked for.
+    /// Whether to look for bytes of the content other than 0 and 1.
     pub(crate) bools: bool,
-    /// Whether components declare different lengths: all but one of them are wrong.
+    /// Whether components declare different lengths. Then all but one of them are wrong.
     pub(crate) is_disputed: bool,
-    /// Components that have these bytes, for telling how far the work is.
+    /// The number of components with these bytes, for the progress.
     pub(crate) uses: u64,
 }
 
-/// What was found.
+/// The outcome of a job.
 #[derive(Debug, Clone)]
 pub(crate) struct Outcome {
-    /// Bytes of content, or why there are none.
+    /// The length of the content, or why it cannot be decoded.
     pub(crate) decoded: Result<u64>,
     pub(crate) sum: Option<Digest>,
     pub(crate) sha256: Option<Digest>,
     pub(crate) chain: Option<Digest>,
     pub(crate) content: Option<Digest>,
-    /// The first byte that is no bool.
+    /// The first byte that is neither 0 nor 1.
     pub(crate) wrong_bool: Option<Box<zt_formats::Error>>,
 }
 
@@ -67,12 +67,12 @@ impl Job<'_> {
         }
     }
 
-    /// Whether a sum of the stored bytes is wanted that takes them in order.
+    /// Whether a digest of the stored bytes is wanted that takes them in order.
     pub(super) fn is_chained(&self) -> bool {
         self.sha256 || self.chain.is_some()
     }
 
-    /// Whether bytes and content fit a piece, as far as the file says.
+    /// Whether the stored bytes and the declared content fit one piece.
     pub(super) fn is_small(&self) -> bool {
         !self.is_disputed
             && self.span.byte_len() <= SMALL
@@ -88,7 +88,7 @@ impl Outcome {
         }
     }
 
-    /// The digest of the stored bytes, where it was wanted and they could be read.
+    /// The digest of the stored bytes, if it was wanted and they could be read.
     pub(crate) fn digest(&self, algorithm: DigestAlgorithm) -> Option<&Digest> {
         match algorithm {
             DigestAlgorithm::Sha256 => self.sha256.as_ref(),
@@ -99,7 +99,7 @@ impl Outcome {
         }
     }
 
-    /// Adds the sum of the next bytes.
+    /// Appends the sum of the next bytes.
     pub(super) fn append(&mut self, next: Option<&Digest>, next_len: u64) {
         if let Some(sum) = &self.sum {
             self.sum = next.and_then(|next| sum.followed_by(next, next_len));

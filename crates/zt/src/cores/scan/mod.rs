@@ -19,14 +19,14 @@ use crate::cores::region::{Region, bundles};
 use crate::cores::scratch::{Pool, Scratch};
 use crate::error::Result;
 
-/// Pieces that are made ready while others go through a chain: each holds memory.
+/// Pieces that are made ready while others are hashed in order. Each holds memory.
 const AHEAD: usize = 2;
 
-/// Does every job. They are in the order of their sources and offsets; so are the outcomes.
+/// Does every job. Jobs and outcomes are in the order of sources and offsets.
 ///
 /// # Errors
 ///
-/// Interruption alone: all else is in the outcomes.
+/// Only interruption. Every other error is in the outcomes.
 pub(crate) fn scan(jobs: &[Job<'_>], limits: &Limits, gauge: &Gauge<'_>) -> Result<Vec<Outcome>> {
     let scan = Scan {
         limits,
@@ -47,7 +47,7 @@ struct Scan<'s> {
     pool: Pool,
 }
 
-/// Sums that need all bytes in order.
+/// Digests that need all bytes in order.
 #[derive(Default)]
 struct Chains {
     /// SHA-256.
@@ -57,14 +57,14 @@ struct Chains {
 }
 
 impl Scan<'_> {
-    /// Small jobs whose bytes lie together, with one read for all of them.
+    /// Small jobs that lie close together, with one read for all of them.
     fn bundle(&self, jobs: &[Job<'_>]) -> Result<Vec<Outcome>> {
         let mut scratch = self.pool.take();
         let mut fetched = std::mem::take(&mut scratch.stored);
         let spans = jobs.iter().map(|job| job.span);
         let first = jobs.first();
         let region = first.and_then(|job| Region::around(job.source, spans, &mut fetched));
-        // Where the region cannot be read, as in a file that was cut, each job finds out by itself.
+        // If the region cannot be read, as in a truncated file, each job reads its own bytes.
         let outcomes = jobs.iter().map(|job| match &region {
             Some(region) => self.small(region, job, &mut scratch),
             None => self.small(job.source, job, &mut scratch),
@@ -105,7 +105,7 @@ impl Scan<'_> {
         }
     }
 
-    /// All of a job on this core.
+    /// Does all of a job on this core.
     fn small(&self, source: &dyn Source, job: &Job<'_>, scratch: &mut Scratch) -> Result<Outcome> {
         if !job.is_small() {
             return self.one(job);
@@ -116,7 +116,7 @@ impl Scan<'_> {
         Ok(outcome)
     }
 
-    /// Pieces in any order: nothing is wanted that depends on it.
+    /// Does pieces in any order, if no digest depends on it.
     fn scattered(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
         let one = |at: &usize| self.pool.with(|scratch| self.piece(job, cut, *at, scratch));
         let places: Vec<usize> = (0..cut.len()).collect();
@@ -124,14 +124,14 @@ impl Scan<'_> {
         Ok(self.sum(job, pieces, Chains::default()))
     }
 
-    /// Pieces in order, because SHA-256 and some checksums are chains: while one goes through it, the next ones are
-    /// fetched and decoded on the other cores.
+    /// Does pieces in order, because SHA-256 and some checksums are chains. While one piece is
+    /// hashed, the other cores fetch and decode the next ones.
     fn chained(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
         let wanted = |wanted: bool| {
             let hasher = wanted.then(|| Hasher::new(DigestAlgorithm::Sha256));
             hasher.transpose()
         };
-        // The content of raw little-endian bytes is what is stored.
+        // The content of raw little-endian bytes is the stored bytes.
         let is_same = job.encoding == Encoding::Raw && job.width == 1;
         let stored = wanted(job.sha256 || (is_same && job.content));
         let content = wanted(job.content && !is_same);
@@ -146,7 +146,7 @@ impl Scan<'_> {
                 return Ok(Outcome::failed(error));
             }
         };
-        // One is a batch in order.
+        // A batch of one piece is in order.
         let ahead = if job.source.is_sequential() { 1 } else { AHEAD };
         let prepare = |from: usize| {
             let places = (from..cut.len()).take(ahead).collect();
@@ -180,7 +180,7 @@ impl Scan<'_> {
         Ok(outcome)
     }
 
-    /// Fetches, sums and decodes one piece. What is wrong with it is in the piece.
+    /// Fetches, sums and decodes one piece. The piece holds its errors.
     fn piece(&self, job: &Job<'_>, cut: &Cut, at: usize, scratch: &mut Scratch) -> Result<Piece> {
         let place = cut.get(at).unwrap_or_default();
         announce(job.source, at, |at| Some(cut.get(at)?.stored));
@@ -190,8 +190,8 @@ impl Scan<'_> {
         Ok(piece)
     }
 
-    /// The outcome of pieces in order. The bytes behind the last one, a table of frames, are looked
-    /// at here.
+    /// The outcome of pieces in order. The bytes after the last one, a table of frames, are hashed
+    /// here.
     fn sum(&self, job: &Job<'_>, pieces: Vec<Piece>, mut chains: Chains) -> Outcome {
         let mut outcome = Outcome {
             sum: job.sum.and_then(|algorithm| algorithm.digest(&[]).ok()),
@@ -224,7 +224,7 @@ impl Scan<'_> {
             }
         }
         if unread {
-            // No sum of bytes that could not be read.
+            // There is no sum of bytes that could not be read.
             chains.stored = None;
             chains.chain = None;
             outcome.sum = None;
@@ -238,7 +238,7 @@ impl Scan<'_> {
         outcome
     }
 
-    /// One stream that cannot be cut: decoded on this core, while others sum its stored bytes.
+    /// Does one stream that cannot be cut. This core decodes it, and others hash its stored bytes.
     fn streamed(&self, job: &Job<'_>) -> Result<Outcome> {
         let stored = Job {
             encoding: Encoding::Raw,
@@ -268,8 +268,8 @@ impl Scan<'_> {
         Ok(outcome)
     }
 
-    /// The job with the length that its stream has, of those that are declared. Decoding it once
-    /// for each of them would let a manifest cost more than its bytes and the blob's.
+    /// The job with the stream's real length, chosen from the declared ones. Decoding the stream
+    /// once for each of them would let a manifest cost more than its bytes and the blob's.
     fn settled<'f>(&self, job: &Job<'f>) -> Result<Job<'f>> {
         let most = job.declared.unwrap_or(self.limits.decoded_len);
         let limits = Limits {
@@ -342,7 +342,7 @@ impl Chains {
         hashers.for_each(|hasher| hasher.update(bytes));
     }
 
-    /// The next piece, whose bytes are lent or in `scratch`.
+    /// The next piece. Its bytes are borrowed or in `scratch`.
     fn take(&mut self, job: &Job<'_>, place: Frame, piece: &Piece, scratch: &Scratch) {
         let stored = job.source.slice(place.stored).unwrap_or(&scratch.stored);
         self.update_stored(stored);

@@ -8,10 +8,10 @@ use super::{Job, Outcome};
 use crate::cores::scratch::Scratch;
 use crate::error::Error;
 
-/// Raw bytes that one core takes at a time: they stay in its cache from being read to being summed.
+/// Raw bytes that one core takes at a time. They stay in its cache from the read to the checksum.
 pub(super) const STRETCH: u64 = 1 << 20;
 
-/// Frames with more content than this are streamed: they are no pieces that memory is bounded by.
+/// Frames with more content than this are streamed: as pieces they would take too much memory.
 const LARGEST_FRAME: u64 = 8 << 20;
 
 /// A piece that has been fetched and decoded.
@@ -24,7 +24,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// Fetches, sums and decodes one piece of a job. What is wrong with it is in the piece.
+    /// Fetches, sums and decodes one piece of a job. The piece holds its errors.
     pub(super) fn look(job: &Job<'_>, place: Frame, scratch: &mut Scratch) -> Piece {
         let mut piece = Piece {
             stored: place.stored,
@@ -77,7 +77,7 @@ impl Cut {
         }
     }
 
-    /// Stored bytes, and which of the decoded ones they are.
+    /// Stored bytes, and the number of bytes that they decode to.
     pub(super) fn get(&self, at: usize) -> Option<Frame> {
         match self {
             Cut::Frames(frames) => frames.get(at).copied(),
@@ -93,8 +93,8 @@ impl Cut {
     }
 }
 
-/// Whether a frame is no more than a piece. What it claims to hold is no better than what a
-/// manifest claims, and an element that lies in two frames cannot be turned in either.
+/// Whether a frame is small enough to be a piece. The frame's declared length is not trusted. An
+/// element that lies in two frames cannot be reversed either.
 pub(super) fn is_piece(frame: &Frame, job: &Job<'_>) -> bool {
     frame.content.byte_len() <= LARGEST_FRAME
         && frame.stored.byte_len() <= LARGEST_FRAME.saturating_mul(2)
@@ -141,7 +141,7 @@ pub(super) fn look(
     Ok(outcome)
 }
 
-/// The content of stored bytes: themselves, or decoded in `scratch`.
+/// The content of stored bytes: the bytes themselves, or their decoded form in `scratch`.
 fn decode_piece<'a>(
     job: &Job<'_>,
     stored: &'a [u8],
@@ -173,7 +173,7 @@ pub(super) fn update(hasher: &mut Hasher, bytes: &[u8], width: usize) {
     for stretch in bytes.chunks(turned.len()) {
         let turned = turned.get_mut(..stretch.len()).unwrap_or_default();
         turned.copy_from_slice(stretch);
-        // A partial element at the end, which its format has refused before, is left alone.
+        // The format has refused a partial element at the end before, so it is skipped here.
         turned.chunks_exact_mut(width).for_each(<[u8]>::reverse);
         hasher.update(turned);
     }
