@@ -1,7 +1,7 @@
-//! Digests that are computed from front to back, on other threads than the one that writes.
+//! Digests that are computed from front to back, on other threads than the writing one.
 //!
-//! SHA-256 cannot be split, so one component is hashed by one core. The chains of several components
-//! run side by side, each on the bytes that were written so far.
+//! SHA-256 cannot be split, so one core hashes one component. The chains of several components run
+//! in parallel, each on the bytes that were written so far.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,16 +18,16 @@ pub(crate) struct Chain(Arc<Link>);
 
 struct Link {
     state: Mutex<State>,
-    /// A piece was hashed, or the hasher is back.
+    /// Notified when a piece was hashed, or the hasher is back.
     changed: Condvar,
-    /// Bytes that wait, of all chains.
+    /// The number of waiting bytes, of all chains.
     backlog: Arc<AtomicUsize>,
     tools: Arc<Tools>,
 }
 
 struct State {
     pieces: VecDeque<Vec<u8>>,
-    /// With the thread that hashes, while one does.
+    /// `None` while a thread hashes with it.
     hasher: Option<Hasher>,
     /// A thread was asked to hash and has not begun.
     is_called: bool,
@@ -68,8 +68,8 @@ impl Chains {
         Ok(Chain(link))
     }
 
-    /// Takes in the next bytes of a blob. Waits where too many are waiting, and hashes itself where
-    /// no thread does.
+    /// Takes in the next bytes of a blob. Waits if too many bytes are waiting, and hashes them
+    /// itself if no other thread does.
     pub(crate) fn push(&mut self, chain: &Chain, workers: &Workers, piece: Vec<u8>) {
         self.backlog.fetch_add(piece.len(), Ordering::Relaxed);
         let must_call = {
@@ -93,7 +93,7 @@ impl Chains {
 }
 
 impl Chain {
-    /// The digest of everything pushed, as soon as it is hashed.
+    /// Waits for the digest of everything pushed.
     pub(crate) fn finish(self) -> Option<Digest> {
         self.0.run();
         let mut state = lock(&self.0.state);
@@ -115,7 +115,7 @@ impl Link {
         !state.pieces.is_empty() || state.hasher.is_none()
     }
 
-    /// Hashes what there is, unless another thread does.
+    /// Hashes the waiting bytes, unless another thread does.
     fn run(&self) {
         let mut state = lock(&self.state);
         state.is_called = false;
@@ -150,7 +150,7 @@ impl Link {
 mod tests {
     use super::*;
 
-    /// With one thread nobody hashes but who writes; with more, whoever comes first.
+    /// With one thread, only the writing thread hashes; with more, any thread may.
     #[test]
     fn waiting_bytes_are_bounded_and_the_digest_covers_all() {
         const PIECE: usize = BACKLOG / 4 + 1;

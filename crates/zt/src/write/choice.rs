@@ -9,18 +9,18 @@ use crate::error::Result;
 use crate::write::options::{Compression, DEFAULT_LEVEL};
 use crate::write::tools::{Effort, Tools};
 
-/// What becomes of a component.
+/// How a component is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Raw,
     Frames(Effort),
 }
 
-/// The sample: so many stretches of so many bytes, spread evenly.
+/// The sample: this number of stretches of this length, spread evenly.
 const STRETCHES: usize = 4;
 const STRETCH: usize = 32 << 10;
 
-/// The first bytes of a component, of which a few stretches are looked at.
+/// The first bytes of a component, from which the sample is taken.
 pub(crate) trait Head {
     fn byte_len(&self) -> usize;
 
@@ -38,10 +38,11 @@ impl Head for [u8] {
     }
 }
 
-/// How `head` says that the component is stored. The same bytes are always stored the same way.
+/// Chooses the storage of a component from its first bytes. The same bytes are always stored the
+/// same way.
 ///
-/// A sample costs a few percent of compressing what it speaks for. It cannot see what repeats over
-/// more than a stretch, so before anything is stored raw, one frame is compressed quickly.
+/// A sample costs a few percent of the compression. It misses repetitions over more than a stretch,
+/// so before a component is stored raw, one frame is compressed quickly.
 pub(crate) fn choose(
     tools: &Tools,
     compression: Compression,
@@ -67,7 +68,7 @@ pub(crate) fn choose(
     })
 }
 
-/// [`Compression::Auto`]: the cheapest to read of what is nearly the smallest.
+/// [`Compression::Auto`]: of the choices near the smallest, the cheapest to read.
 fn choose_effort(tools: &Tools, head: &(impl Head + ?Sized)) -> Result<Method> {
     let mut len = 0usize;
     let (mut by_frequency, mut by_search) = (0usize, 0usize);
@@ -90,7 +91,7 @@ fn choose_effort(tools: &Tools, head: &(impl Head + ?Sized)) -> Result<Method> {
     })
 }
 
-/// Whether `len` saves more than a fiftieth: less is not worth the time of a reader.
+/// Whether `len` saves more than a fiftieth. Less is not worth a reader's time.
 fn is_worth(len: usize, of: usize) -> bool {
     len < of - of / 50
 }
@@ -112,7 +113,7 @@ fn frame_len(tools: &Tools, effort: Effort, content: &[u8]) -> Result<usize> {
     Ok(len)
 }
 
-/// All of a short head, else stretches from its beginning to its end.
+/// All of a short head; otherwise stretches from its beginning to its end.
 fn sample(byte_len: usize) -> impl Iterator<Item = Range<usize>> {
     let step = (byte_len.saturating_sub(STRETCH) / (STRETCHES - 1)).max(STRETCH);
     (0..STRETCHES)

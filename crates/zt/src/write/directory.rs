@@ -12,21 +12,21 @@ use zt_manifest::{
 
 use crate::error::{Error, Result};
 
-/// What the manifest will say, in the order in which it came.
+/// The manifest's objects, in the order in which they were added.
 ///
-/// Of many small objects the manifest's own bytes are kept and little else: decoded, each is four
-/// times as long and five allocations.
+/// A small object is kept as its bytes in the manifest. Decoded, it would take four times as much
+/// memory and five allocations.
 #[derive(Default)]
 pub(crate) struct Directory {
     objects: Vec<Kept>,
-    /// Hashes of names, so that the table grows without any name being looked at again, and places
-    /// in `objects`.
+    /// Hashes of names and places in `objects`. With the hash kept, the table can grow without
+    /// reading the names again.
     by_name: HashTable<(u64, usize)>,
     hasher: RandomState,
     encoder: ManifestEncoder,
 }
 
-/// Bytes of an object that is small, and about as many as one of its components takes.
+/// The largest entry of a small object, about as long as one component takes decoded.
 const SMALL: usize = 1 << 10;
 const COMPONENT: usize = 64;
 
@@ -34,13 +34,13 @@ enum Kept {
     Encoded(EncodedObject),
     /// Some of its blobs are not known yet.
     Open(Box<(String, Object)>),
-    /// A name that is taken, and by no object that the manifest can be told.
+    /// A name that is taken, without an object that the manifest can represent.
     Reserved(Box<str>),
     Removed,
 }
 
 impl Directory {
-    /// How many objects there were, those counted that were removed.
+    /// The number of objects so far, removed ones included.
     pub(crate) const fn len(&self) -> usize {
         self.objects.len()
     }
@@ -61,11 +61,11 @@ impl Directory {
         }
     }
 
-    /// Adds an object of a new name, all of whose blobs are known.
+    /// Adds an object with a new name. All of its blobs are known.
     ///
     /// # Errors
     ///
-    /// What the manifest cannot say.
+    /// If the manifest cannot represent it.
     pub(crate) fn push(&mut self, name: &str, object: &Object) -> Result<()> {
         let encoded = self.encoder.add(name, object);
         let encoded = encoded.map_err(|error| Error::from(error).with_object(name))?;
@@ -73,11 +73,11 @@ impl Directory {
         Ok(())
     }
 
-    /// Adds an object of a new name, some of whose blobs are to come.
+    /// Adds an object with a new name. Some of its blobs are not known yet.
     ///
     /// # Errors
     ///
-    /// [`zt_manifest::LimitExceeded::Attributes`], which is not left for the end of the file to find.
+    /// [`zt_manifest::LimitExceeded::Attributes`], before the end of the file finds it.
     pub(crate) fn push_open(&mut self, name: &str, object: Object) -> Result<()> {
         let checked = check_attributes_len(object.attributes_len(), &Limits::default());
         checked.map_err(|error| Error::from(error).with_object(name))?;
@@ -86,7 +86,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Takes a new name for an object that is never told, until it is removed.
+    /// Reserves a name without an object, until it is removed.
     pub(crate) fn reserve(&mut self, name: &str) {
         self.insert(name, Kept::Reserved(name.into()));
     }
@@ -110,7 +110,7 @@ impl Directory {
         Some(at)
     }
 
-    /// Takes an object out; whether it was there. The places of the others stay.
+    /// Removes an object, and returns whether it existed. The places of the others stay.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let at = self.unlink(name);
         let object = at.and_then(|at| self.objects.get_mut(at));
@@ -120,7 +120,7 @@ impl Directory {
         })
     }
 
-    /// Gives an object a name that no other has; whether it was there.
+    /// Renames an object to a free name, and returns whether it existed.
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> bool {
         let Some(at) = self.unlink(from) else {
             return false;
@@ -135,11 +135,12 @@ impl Directory {
         true
     }
 
-    /// The object at a place, as far as its blobs are known.
+    /// The object at a place, with its blobs as far as they are known.
     ///
     /// # Errors
     ///
-    /// As [`ManifestEncoder::object`]: none, since what is encoded was held to what readers take.
+    /// As [`ManifestEncoder::object`]: none, because an encoded object was checked as readers check
+    /// it.
     pub(crate) fn object(&self, at: usize) -> Result<Option<Cow<'_, Object>>> {
         Ok(match self.objects.get(at) {
             Some(Kept::Encoded(object)) => Some(Cow::Owned(self.encoder.object(*object)?)),
@@ -148,8 +149,8 @@ impl Directory {
         })
     }
 
-    /// Whether the object at a place is found in no time, each time anew: to keep more of it than this
-    /// does would take more memory than it is worth.
+    /// Whether the object at a place is cheap to decode each time. A cache would cost more than it
+    /// saves.
     pub(crate) fn is_small(&self, at: usize) -> bool {
         match self.objects.get(at) {
             Some(Kept::Encoded(object)) => object.byte_len() <= SMALL,
@@ -158,7 +159,7 @@ impl Directory {
         }
     }
 
-    /// Tells the blob of a component of an open object.
+    /// Sets the blob of a component of an open object.
     pub(crate) fn set_blob(&mut self, at: usize, component: usize, blob: &Blob) {
         if let Some(Kept::Open(object)) = self.objects.get_mut(at)
             && let Some((_, component)) = object.1.components.get_mut(component)
@@ -171,7 +172,7 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// What it cannot say.
+    /// If the manifest cannot represent an object.
     pub(crate) fn finish(
         &mut self,
         attributes: Option<&Map>,

@@ -20,15 +20,15 @@ pub enum Compression {
     /// Uncompressed.
     #[default]
     None,
-    /// zstd of this level, as in [`WriteOptions::zstd`]. A component that does not shrink is stored
+    /// zstd at this level, as in [`WriteOptions::zstd`]. A component that does not shrink is stored
     /// uncompressed.
     Zstd(i32),
     /// zstd that codes bytes by their frequency and searches for no repetition. It suits weights, whose
     /// bits do not repeat, and little else. A component that does not shrink is stored uncompressed.
     EntropyOnly,
-    /// The best choice for each component, by a sample of its first bytes. Uncompressed if nothing
-    /// saves more than 2 %; [`Compression::EntropyOnly`] if a search saves hardly more; else zstd of its
-    /// default level.
+    /// The best choice for each component, by a sample of its first bytes. Uncompressed, if no
+    /// choice saves more than 2 %; [`Compression::EntropyOnly`], if a search saves hardly more;
+    /// otherwise zstd at its default level.
     Auto,
 }
 
@@ -88,7 +88,7 @@ impl ObjectOptions {
     }
 }
 
-/// Everything about writing a file that is not the default.
+/// Options for writing a file.
 ///
 /// The same calls give the same bytes on any machine and with any number of threads.
 ///
@@ -113,8 +113,8 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// The defaults: raw components, each with a crc32c, large ones on page boundaries. Only objects
-    /// that are planes already are compressed, as by [`WriteOptions::planes`].
+    /// The defaults: raw components, each with a crc32c, large ones on page boundaries. Only
+    /// objects that are planes already are compressed, as by [`WriteOptions::planes`].
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -12,19 +12,19 @@ use crate::write::encode::Placed;
 use crate::write::options::{ComponentOptions, ObjectOptions};
 use crate::write::stream::ComponentWriter;
 
-/// Content is hashed in pieces of so many bytes, on all cores.
+/// Content is hashed in pieces of this size, on all cores.
 const PIECE: usize = 1 << 20;
 
-/// What a deduplicating writer was given, by content and by how it is stored.
+/// The components that a deduplicating writer has stored, by content and storage.
 #[derive(Default)]
 pub(crate) struct Shares {
     pub(crate) components: HashMap<(Content, ComponentOptions), Placed>,
-    /// The planes of objects that were split. Places, not names: what is edited may give those to
-    /// other objects.
+    /// The planes of objects that were split. The values are places and not names, because an edit
+    /// can give a name to another object.
     pub(crate) split: HashMap<SplitKey, Vec<Placed>>,
 }
 
-/// What stands for an object of certain values that is split and stored in a certain way.
+/// The key of an object that is split: its values and its storage.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SplitKey {
     pub(crate) content: Content,
@@ -33,12 +33,12 @@ pub(crate) struct SplitKey {
     pub(crate) options: ObjectOptions,
 }
 
-/// Equal only for equal bytes: sha256, and no shorter hash, stands for bytes that are not there any
-/// more to be compared.
+/// The key is a sha256 and no shorter hash: equal keys have to mean equal bytes, because the bytes
+/// are not kept for a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Content {
     byte_len: usize,
-    /// Of the bytes, or where there is more than one piece of the sha256 of each piece.
+    /// The sha256 of the bytes; if there is more than one piece, of the sha256 of each piece.
     sum: [u8; 32],
 }
 
@@ -60,17 +60,17 @@ impl Content {
     }
 }
 
-/// What sharing asks of an object: its roles in order, and the place, the type and the blob of each
-/// component.
+/// The data for sharing with an object: its roles in order, and the place, the type and the blob of
+/// each component.
 ///
-/// That of a large object is kept: one that a thousand others share with would be decoded as often,
-/// with all of its attributes, and searched.
+/// It is kept for large objects. Otherwise a thousand objects that share with one would decode its
+/// entry a thousand times.
 pub(crate) struct Sharable(Box<[(Text, Shared)]>);
 
 type Shared = (usize, Option<DType>, Blob);
 
 impl Sharable {
-    /// An object whose components have got their places.
+    /// An object whose components are placed.
     pub(crate) fn of(object: &Object) -> Self {
         let components = object.components.iter().enumerate();
         let shared = components
@@ -80,7 +80,7 @@ impl Sharable {
         Sharable(shared)
     }
 
-    /// The component of that role, its blob as far as it is known.
+    /// The component of that role, with its blob as far as it is known.
     pub(crate) fn get(&self, role: &str) -> Option<Shared> {
         let at = self.0.binary_search_by(|(found, _)| (**found).cmp(role));
         self.0.get(at.ok()?).map(|(_, shared)| shared.clone())
@@ -88,10 +88,9 @@ impl Sharable {
 }
 
 impl ComponentWriter<'_, '_, '_> {
-    /// Ends the component, of which nothing was written, as one of the same bytes as `role` of
-    /// `object`, which the file has already: both have one blob. `object` may be the one that is
-    /// being written. The caller knows that the bytes are the same; only their number is held to
-    /// the rules of this object's format.
+    /// Ends the component, which must be empty, with the blob of `role` of `object`, an earlier
+    /// object or this one. The caller guarantees that the bytes are the same. The writer checks
+    /// only their number against this object's format.
     ///
     /// ```
     /// use std::io::Write;
@@ -116,7 +115,7 @@ impl ComponentWriter<'_, '_, '_> {
     /// # Errors
     ///
     /// Code `not-found`; [`crate::ErrorKind::Misuse`] after a byte was written, and for bools that
-    /// would share what was not written as bools. The file cannot be finished then.
+    /// would share bytes that were not written as bools. The file cannot be finished then.
     pub fn share(mut self, object: &str, role: &str) -> Result<()> {
         if self.written > 0 {
             return Err(Error::out_of_order());
@@ -143,6 +142,6 @@ impl ComponentWriter<'_, '_, '_> {
 fn sha256(bytes: &[u8]) -> Result<[u8; 32]> {
     match DigestAlgorithm::Sha256.digest(bytes)? {
         Digest::Sha256(sum) => Ok(sum),
-        _ => Err(Error::out_of_order()), // Never: nothing else was asked for.
+        _ => Err(Error::out_of_order()), // Unreachable: no other result was asked for.
     }
 }

@@ -13,19 +13,19 @@ use crate::write::share::{Content, SplitKey};
 use crate::write::stream::{ComponentWriter, ObjectWriter};
 use crate::write::writer::Writer;
 
-/// Objects of fewer bytes stay dense: what compression saves of them, the manifest takes for each
-/// plane's entry.
+/// Smaller objects stay dense: compression saves less than each plane's entry in the manifest
+/// takes.
 const WORTH_IT: u64 = 16 << 10;
 
-/// Elements that are split at a time: few enough to stay in the core's cache until they are copied.
+/// Elements that are split at a time. They stay in the core's cache until they are copied.
 const STRETCH: usize = 64 << 10;
 
 impl Writer<'_> {
-    /// How a dense object of this kind is written as planes; `None` where it is to stay dense.
+    /// How a dense object of this kind is written as planes; `None` if it stays dense.
     ///
-    /// It stays where [`WriteOptions::planes`](crate::WriteOptions::planes) was not asked for, where
-    /// its values are not f64, f32, f16 or bf16 (or complex numbers of these), where it has fewer
-    /// than 16 KiB, and where it has attributes already that planes need for themselves.
+    /// It stays dense without [`WriteOptions::planes`](crate::WriteOptions::planes), and if its
+    /// values are not f64, f32, f16 or bf16 (or complex numbers of these). It also stays dense if
+    /// it has fewer than 16 KiB, or attributes whose keys planes need.
     #[must_use]
     pub fn planes_of(
         &self,
@@ -43,7 +43,7 @@ impl Writer<'_> {
         (byte_len >= WORTH_IT && is_whole).then_some(codec)
     }
 
-    /// As [`Writer::planes_of`], of an object in memory. With components other than its data, it
+    /// As [`Writer::planes_of`], for an object in memory. With components other than its data, it
     /// stays dense.
     pub(crate) fn planes_of_new(&self, new: &NewObject<'_>) -> Option<PlaneCodec> {
         let [(role, data)] = &new.components[..] else {
@@ -57,7 +57,7 @@ impl Writer<'_> {
         is_dense.then(codec).flatten()
     }
 
-    /// `None` where nothing is to be shared.
+    /// `None` unless components are shared.
     fn split_key(&self, new: &NewObject<'_>, options: &ObjectOptions) -> Result<Option<SplitKey>> {
         let data = new.components.first().map(|(_, data)| data);
         let Some((_, data)) = self.shares.as_ref().zip(data) else {
@@ -104,10 +104,10 @@ impl Writer<'_> {
 }
 
 impl ObjectWriter<'_, '_> {
-    /// Writes all components of an object of `zt.planes/1`, and the attributes that say its type.
+    /// Writes all components of an object of `zt.planes/1`, and the attributes with its type.
     ///
-    /// `pass` is called for each plane, and writes all elements of the dense value, little-endian:
-    /// so an object takes no more memory than one of its components would.
+    /// `pass` is called for each plane. Each call writes all elements of the dense value,
+    /// little-endian, so only one component needs memory at a time.
     ///
     #[cfg_attr(feature = "zstd", doc = "```")]
     #[cfg_attr(not(feature = "zstd"), doc = "```ignore")]
@@ -133,14 +133,14 @@ impl ObjectWriter<'_, '_> {
     ///
     /// # Errors
     ///
-    /// Those of `pass`; as [`ObjectWriter::component`].
+    /// The errors of `pass`; as [`ObjectWriter::component`].
     pub fn planes(
         &mut self,
         codec: &PlaneCodec,
         mut pass: impl FnMut(&mut (dyn Write + Send)) -> Result<()>,
     ) -> Result<()> {
         self.add_attributes(codec.to_attributes());
-        // For the placement alone; what is written is held to the shape when the object ends.
+        // This decides only the placement. The object's end checks the length against the shape.
         let len = self.plane_len(codec);
         for (plane, role) in codec.roles().iter().enumerate() {
             let mut component = self.component(*role, DType::U8, None)?;
@@ -161,7 +161,7 @@ impl ObjectWriter<'_, '_> {
 }
 
 impl ObjectWriter<'_, '_> {
-    /// As [`ObjectWriter::planes`], for elements in memory: workers split what they store.
+    /// As [`ObjectWriter::planes`], for elements in memory. Workers split them.
     fn split(&mut self, codec: &PlaneCodec, elements: &[u8]) -> Result<()> {
         let width = codec.plane_count();
         if elements.len() / width <= SINGLE_FRAME_MAX {
@@ -186,7 +186,7 @@ impl ObjectWriter<'_, '_> {
         self.place_planes(codec, placed)
     }
 
-    /// The planes of `codec` in places that are known, and the attributes that say its type.
+    /// Writes the planes of `codec` to known places, and the attributes with its type.
     fn place_planes(&mut self, codec: &PlaneCodec, planes: Vec<Placed>) -> Result<()> {
         self.add_attributes(codec.to_attributes());
         for (role, placed) in codec.roles().iter().zip(planes) {
@@ -195,7 +195,7 @@ impl ObjectWriter<'_, '_> {
         Ok(())
     }
 
-    /// Where the blobs of the components so far are.
+    /// The blobs of the components so far.
     fn placed(&self) -> Vec<Placed> {
         let (writer, at) = (&self.writer, self.writer.object_count());
         let components = self.object.components.iter().enumerate();
@@ -204,8 +204,8 @@ impl ObjectWriter<'_, '_> {
             .collect()
     }
 
-    /// As [`ObjectWriter::planes`], for the values of `object`, which was written as planes of the
-    /// same `codec` and which all components share their blobs with.
+    /// As [`ObjectWriter::planes`], for the values of `object`. It was written as planes of the
+    /// same `codec`, and all components share its blobs.
     ///
     /// # Errors
     ///
@@ -220,19 +220,19 @@ impl ObjectWriter<'_, '_> {
     }
 }
 
-/// Takes elements and hands on one plane of them.
+/// Takes elements and writes one plane of them.
 struct Splitter<'s, 'o, 'a, 'w> {
     codec: &'s PlaneCodec,
     plane: usize,
-    /// The beginning of an element whose end is not here yet.
+    /// The beginning of an element that is not complete.
     partial: Vec<u8>,
     split: Vec<u8>,
     component: &'s mut ComponentWriter<'o, 'a, 'w>,
 }
 
 impl Splitter<'_, '_, '_, '_> {
-    /// What is left of an element that never became whole would be in no plane: as many as the shape
-    /// demands could be there, and nothing else tell of it.
+    /// Refuses an incomplete element at the end. It would be in no plane, and the plane could have
+    /// the right length without it.
     fn finish(self) -> Result<()> {
         if self.partial.is_empty() {
             return Ok(());

@@ -17,9 +17,9 @@ use crate::write::writer::{Writer, component};
 
 /// An object that is being written. See [`Writer::begin`].
 ///
-/// If it is dropped before [`ObjectWriter::finish`], its writer cannot finish: the file would have bytes
-/// of no object. Contents are checked as far as that needs no memory for them: bools are checked, and
-/// the indices of sparse objects are not.
+/// If it is dropped before [`ObjectWriter::finish`], its writer cannot finish, because the file
+/// would have bytes of no object. Contents are checked only where that needs no memory: bools are
+/// checked, and the indices of sparse objects are not.
 ///
 /// ```
 /// use std::io::Write;
@@ -47,14 +47,14 @@ pub struct ObjectWriter<'a, 'w> {
     is_unchecked: bool,
     /// A component was begun and not finished.
     is_open: bool,
-    /// And the places of their components.
+    /// The places of their components.
     roles: HashMap<Text, usize>,
 }
 
 impl<'a, 'w> ObjectWriter<'a, 'w> {
     pub(crate) fn new(writer: &'a mut Writer<'w>, name: &str, object: Object) -> Self {
         let options = writer.options_for(&object.format);
-        // Until it is finished: a value that is forgotten is not dropped.
+        // This is set until the object is finished, because a forgotten value is not dropped.
         writer.abandoned = true;
         let name = name.to_owned();
         ObjectWriter {
@@ -83,7 +83,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         self
     }
 
-    /// How the component of this role is stored.
+    /// The storage of the component of this role.
     pub(crate) fn options_of(&self, role: &str) -> ComponentOptions {
         self.options.of(role)
     }
@@ -93,7 +93,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         self.object.attributes = Some(attributes);
     }
 
-    /// Bytes of each plane that `codec` makes of the object's values, as far as they are known.
+    /// The length of each plane that `codec` makes of the object's values, if it is known.
     pub(crate) fn plane_len(&self, codec: &PlaneCodec) -> u64 {
         let len = codec.plane_len(&self.object.shape, &self.writer.registry);
         len.ok().flatten().unwrap_or(0)
@@ -151,7 +151,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         })
     }
 
-    /// Where a component of this object is that was finished, and its type.
+    /// The place and the type of a finished component of this object.
     pub(crate) fn shared(&self, role: &str) -> Result<(Option<DType>, Placed)> {
         let found = self.roles.get(role).and_then(|at| {
             let (_, component) = self.object.components.get(*at)?;
@@ -164,7 +164,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         Ok((component.dtype, writer.placed(object, at, &component.blob)))
     }
 
-    /// Ends the object, after its format has checked it.
+    /// Checks the object by its format and ends it.
     ///
     /// # Errors
     ///
@@ -184,8 +184,8 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         Ok(())
     }
 
-    /// A guess that decides about the placement alone: only the data of dense objects is as long
-    /// as their shape says.
+    /// A guess, used only for the placement: only the data of a dense object has the length of its
+    /// shape.
     fn expected_len(&self, dtype: DType) -> u64 {
         if self.object.format != "dense" {
             return 0;
@@ -216,7 +216,7 @@ pub struct ComponentWriter<'o, 'a, 'w> {
     logical_type: Option<Text>,
     extra: Map,
     component: Component,
-    /// Bytes taken so far.
+    /// The number of bytes so far.
     pub(crate) written: u64,
 }
 
@@ -246,7 +246,7 @@ impl ComponentWriter<'_, '_, '_> {
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::Io`] where the sink has failed.
+    /// [`crate::ErrorKind::Io`] if the sink fails.
     pub fn finish(mut self) -> Result<()> {
         let options = ComponentOptions::default();
         let stored = std::mem::replace(&mut self.component, Component::new(options, 0));
@@ -255,7 +255,7 @@ impl ComponentWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// Ends the component, of which the bytes are there.
+    /// Ends the component after its bytes.
     pub(crate) fn place(mut self, placed: Placed) {
         let at = self.object.object.components.len();
         let blob = self.object.writer.place(placed, at);
@@ -269,7 +269,7 @@ impl ComponentWriter<'_, '_, '_> {
         self.object.is_open = false;
     }
 
-    /// What the reader refuses is not written: a bool that is neither 0 nor 1.
+    /// Refuses a bool that is neither 0 nor 1, as readers do.
     fn check(&self, bytes: &[u8]) -> Result<()> {
         if self.dtype != DType::Bool {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What workers use again: memory for chunks, and compressors, whose tables are large.
+//! Memory for chunks, and compressors with their large tables, which workers use again.
 
 use std::sync::Mutex;
 
@@ -8,24 +8,24 @@ use zt_container::codec::{FRAME_CONTENT, FrameCompressor, SINGLE_FRAME_MAX};
 use crate::cores::work::lock;
 use crate::error::Result;
 
-/// Bytes that may wait to be hashed. The next component's chain starts only when the one before is
-/// all in memory, so this is as much as two chains share.
+/// Bytes that may wait to be hashed. The next component's chain starts only when the previous one
+/// is complete in memory, so two chains share this.
 pub(crate) const BACKLOG: usize = 64 << 20;
 
-/// Memory and compressors that are free at the moment, shared by the threads of one writer.
+/// Free memory and compressors, shared by the threads of one writer.
 pub(crate) struct Tools {
     buffers: Mutex<Vec<Vec<u8>>>,
     compressors: Mutex<Vec<(Effort, FrameCompressor)>>,
-    /// How many of either are kept.
+    /// The largest number of each that is kept.
     kept: usize,
 }
 
 /// How hard a frame is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// As zstd does at that level.
+    /// By zstd at that level.
     Level(i32),
-    /// By the frequency of bytes alone.
+    /// By the frequency of bytes only.
     EntropyOnly,
 }
 
@@ -38,12 +38,12 @@ impl Effort {
     }
 }
 
-/// Smaller memory is cheaper to ask for than to keep.
+/// Smaller buffers are cheaper to allocate than to keep.
 const WORTH_KEEPING: usize = 64 << 10;
 
 impl Tools {
-    /// For so many threads, and as much memory as waits to be hashed: fresh memory costs more, page
-    /// by page, than it takes to write it.
+    /// Keeps as much memory as the threads use and as may wait to be hashed. Fresh memory costs
+    /// more, page by page, than writing it.
     pub(crate) fn new(threads: usize) -> Self {
         Tools {
             buffers: Mutex::default(),
@@ -52,8 +52,8 @@ impl Tools {
         }
     }
 
-    /// Empty memory with room for `capacity` bytes. Larger ones come in two sizes, so that they fit
-    /// again whatever they held; what is not used of them costs no memory.
+    /// An empty buffer with room for `capacity` bytes. Larger buffers come in two sizes, so that
+    /// they fit again later. Their unused pages cost no memory.
     pub(crate) fn buffer(&self, capacity: usize) -> Result<Vec<u8>> {
         let sizes = [FRAME_CONTENT, SINGLE_FRAME_MAX].map(FrameCompressor::bound);
         let mut capacity = capacity;
@@ -72,7 +72,7 @@ impl Tools {
         Ok(buffer)
     }
 
-    /// Takes memory back.
+    /// Takes a buffer back.
     pub(crate) fn give_back(&self, mut buffer: Vec<u8>) {
         if buffer.capacity() < WORTH_KEEPING {
             return;
@@ -84,7 +84,7 @@ impl Tools {
         }
     }
 
-    /// One frame of `content`.
+    /// One frame with `content`.
     pub(crate) fn compress(&self, effort: Effort, content: &[u8]) -> Result<Vec<u8>> {
         let mut frame = self.buffer(FrameCompressor::bound(content.len()))?;
         let mut compressor = self.compressor(effort)?;

@@ -19,16 +19,16 @@ use crate::write::stream::ObjectWriter;
 
 /// Writes a `.zt` file: objects in order, then the manifest.
 ///
-/// An object that is [added](Writer::add) is checked by its format before any of its bytes is written,
-/// its contents too. An object that is streamed ([`Writer::begin`]) or copied ([`Writer::copy`]) is
-/// checked by its metadata. Contents that break a rule, such as an index beyond its dimension, are
-/// copied unchanged, and [`crate::File::verify`] finds them. The writer never seeks, so any [`Write`]
-/// will do.
+/// The object's format checks the metadata of every object. For an object that is
+/// [added](Writer::add), it also checks the contents before any byte is written. Contents of
+/// streamed ([`Writer::begin`]) and copied ([`Writer::copy`]) objects are not checked, and
+/// [`crate::File::verify`] finds invalid ones, such as an index beyond its dimension. The writer
+/// never seeks, so it takes any [`Write`].
 ///
-/// Components are compressed on all cores while the caller goes on. Calls return before their bytes are
-/// written, and wait if more than 4 MiB for each thread and 8 MiB are in progress. So a later call
-/// reports an error of the sink, [`Writer::finish`] at the latest, without the name of an object. The
-/// sha256 of several components is computed side by side, at most 64 MiB behind the writing.
+/// Components are compressed on all cores while the caller goes on. Calls return before their bytes
+/// are written, and wait if more than 4 MiB for each thread and 8 MiB are in progress. So an error
+/// of the sink comes from a later call, [`Writer::finish`] at the latest, and names no object. The
+/// sha256 of several components is computed in parallel, at most 64 MiB behind the writing.
 ///
 /// ```
 /// use zt::{Dense, File, Writer};
@@ -45,46 +45,48 @@ use crate::write::stream::ObjectWriter;
 pub struct Writer<'w> {
     pub(crate) encoder: Encoder<Sink<'w>>,
     pub(crate) options: ComponentOptions,
-    /// Whether dense objects are split into planes where they can be.
+    /// Whether dense objects are split into planes if possible.
     pub(crate) writes_planes: bool,
     pub(crate) registry: Registry,
     attributes: Option<Map>,
     extra: Map,
     objects: Directory,
-    /// An object that is not needed any more, for the memory that it has.
+    /// A spare object whose memory is used again.
     spare: Option<Object>,
-    /// `None` where nothing is shared but on request.
+    /// `None` unless the writer deduplicates.
     pub(crate) shares: Option<Shares>,
-    /// The components of large objects that were shared with, by the places of these, which stay.
+    /// The components of large objects that others share with, by the objects' places, which do not
+    /// change.
     sharable: HashMap<usize, Sharable>,
-    /// Components whose blob is not known yet, in the order of the objects.
+    /// Components without a known blob, in the order of the objects.
     pending: Vec<Pending>,
-    /// An object that was begun and dropped has left bytes in the file that belong to nobody.
+    /// An object was begun and dropped: the file has bytes that belong to no object.
     pub(crate) abandoned: bool,
 }
 
-/// Where the blob of a ticket goes.
+/// The component that gets the blob of a ticket.
 struct Pending {
     object: usize,
     component: usize,
     ticket: usize,
 }
 
-/// What a writer writes to.
+/// The destination of a writer.
 pub(crate) enum Sink<'w> {
     File(AtomicFile),
-    /// Small writes are gathered, so that a file of many small tensors is not as many calls.
+    /// Small writes are gathered, so that many small tensors do not take as many system calls.
     Stream(BufWriter<Box<dyn Write + Send + 'w>>),
-    /// Behind the end of a file that is edited.
+    /// The end of a file that is edited.
     Tail(Box<dyn Tail>),
 }
 
-/// The growing end of a file that is edited. Dropped before it commits, it undoes what it wrote.
+/// The growing end of a file that is edited. If it is dropped before the commit, it undoes its
+/// writes.
 pub(crate) trait Tail: Write + Send {
-    /// Makes room for so many bytes behind those that were written.
+    /// Makes room for `byte_len` bytes after the written ones.
     fn make_room(&mut self, byte_len: u64) -> io::Result<()>;
 
-    /// Makes what was written part of the file, and durable.
+    /// Makes the written bytes part of the file, and durable.
     fn commit(&mut self) -> io::Result<()>;
 }
 
@@ -137,7 +139,7 @@ impl<'w> Writer<'w> {
         Self::after(ContainerWriter::new(sink)?, Directory::default(), options)
     }
 
-    /// Goes on behind the first `offset` bytes of a file that has these objects.
+    /// Continues after the first `offset` bytes of a file with these objects.
     pub(crate) fn resume(
         sink: Sink<'w>,
         offset: u64,
@@ -184,7 +186,7 @@ impl<'w> Writer<'w> {
     /// # Errors
     ///
     /// Code `duplicate-name`; the fault that a reader would find in the object;
-    /// [`crate::ErrorKind::Io`] where the sink has failed, after which the writer only fails.
+    /// [`crate::ErrorKind::Io`] if the sink fails. All later calls fail then, too.
     pub fn add(&mut self, name: &str, object: &(impl ToObject + ?Sized)) -> Result<()> {
         let new = self.checked(name, object)?;
         let options = self.options_for(&new.format);
@@ -206,8 +208,8 @@ impl<'w> Writer<'w> {
         self.add_new(name, new, options)
     }
 
-    /// How the components of an object of `format` are stored where nobody says otherwise. What was
-    /// split into planes was split to be compressed, and raw it is only slower to read.
+    /// The default storage of the components of an object of `format`. Planes exist to be
+    /// compressed: raw, they are only slower to read.
     pub(crate) fn options_for(&self, format: &str) -> ObjectOptions {
         let mut options = self.options;
         if format == Planes::FORMAT
@@ -258,7 +260,7 @@ impl<'w> Writer<'w> {
         Ok(placed)
     }
 
-    /// The object, if a reader would take it.
+    /// The object, if readers accept it.
     fn checked<'o>(
         &self,
         name: &str,
@@ -277,7 +279,7 @@ impl<'w> Writer<'w> {
         checked().map_err(|error: Error| error.with_object(name))
     }
 
-    /// Contents that the reader would refuse are refused here: a bool of 2, a column out of range.
+    /// Refuses contents that the reader refuses, such as a bool of 2 or a column out of range.
     fn check_contents(&self, new: &NewObject<'_>) -> Result<()> {
         for (role, elements) in &new.components {
             if elements.dtype == DType::Bool {
@@ -303,7 +305,7 @@ impl<'w> Writer<'w> {
         Ok(format.check_data(&parts)?)
     }
 
-    /// Begins an object whose components are streamed, larger than memory if need be.
+    /// Begins an object with streamed components, which may be larger than memory.
     ///
     /// # Errors
     ///
@@ -333,7 +335,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// Writes the manifest and the footer; then the sink, flushed.
+    /// Writes the manifest and the footer, flushes the sink and returns it.
     pub(crate) fn finish_sink(self) -> Result<Sink<'w>> {
         self.check_usable()?;
         let Writer {
@@ -354,7 +356,7 @@ impl<'w> Writer<'w> {
         Ok(container.finish_from(manifest.pieces())?)
     }
 
-    /// Takes an object out of the file; whether it was there.
+    /// Removes an object, and returns whether it existed.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         self.objects.remove(name)
     }
@@ -382,7 +384,7 @@ impl<'w> Writer<'w> {
         &mut self.extra
     }
 
-    /// Where the bytes go, of a file that is edited.
+    /// The destination, if a file is edited.
     pub(crate) fn tail(&mut self) -> Option<&mut dyn Tail> {
         match self.encoder.container.sink_mut() {
             Sink::Tail(tail) => Some(tail.as_mut()),
@@ -390,7 +392,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// The blob of the `component`th component of the next object, as far as it is known.
+    /// The blob of the component number `component` of the next object, as far as it is known.
     pub(crate) fn place(&mut self, placed: Placed, component: usize) -> Blob {
         if let Placed::Later { ticket, .. } = placed {
             self.pending.push(Pending {
@@ -402,7 +404,7 @@ impl<'w> Writer<'w> {
         placed.blob()
     }
 
-    /// Where a component is that the file has already, and its type.
+    /// The place and the type of a component that the file has already.
     ///
     /// # Errors
     ///
@@ -426,7 +428,7 @@ impl<'w> Writer<'w> {
         Ok((dtype, self.placed(at, component, &blob)))
     }
 
-    /// Where the blob of a component is that was placed before. `object` may be the next one.
+    /// The place of a component's blob. `object` may be the next one.
     pub(crate) fn placed(&self, object: usize, component: usize, blob: &Blob) -> Placed {
         let place = |pending: &Pending| (pending.object, pending.component);
         match self
@@ -441,7 +443,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// How many objects there are, the one that was begun left out.
+    /// The number of objects, without the one that was begun.
     pub(crate) fn object_count(&self) -> usize {
         self.objects.len()
     }
@@ -452,7 +454,7 @@ impl<'w> Writer<'w> {
             .check(&object.format, &Signature::of(object))?)
     }
 
-    /// Adds an object whose bytes are in the file, or will be.
+    /// Adds an object whose bytes are in the file or will be.
     pub(crate) fn push(&mut self, name: &str, object: Object) -> Result<()> {
         let is_open = self
             .pending
@@ -468,7 +470,7 @@ impl<'w> Writer<'w> {
         pushed.inspect_err(|_| self.abandoned = true)
     }
 
-    /// What readers refuse by default is not begun.
+    /// Refuses a name and a shape that readers refuse by default.
     fn check_name(&self, name: &str, shape: &[u64]) -> Result<()> {
         self.check_usable()?;
         let limits = Limits::default();
@@ -506,7 +508,8 @@ impl std::fmt::Debug for Writer<'_> {
     }
 }
 
-/// A component as the manifest says it: no digest or encoding is left out, no default spelled.
+/// A component in the form of the manifest: digest and encoding are given, and defaults are left
+/// out.
 pub(crate) fn component(dtype: DType, logical_type: Option<Text>, blob: Blob) -> Component {
     Component {
         dtype: Some(dtype),

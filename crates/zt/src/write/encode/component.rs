@@ -12,21 +12,21 @@ use crate::write::choice::{Method, choose};
 use crate::write::options::{ComponentOptions, Compression};
 use crate::write::tools::Effort;
 
-/// A component on its way into a file: what has been decided, and what is not yet a chunk.
+/// A component in progress: the decisions so far, and the bytes that are not a chunk yet.
 pub(crate) struct Component {
     options: ComponentOptions,
-    /// Decoded bytes as far as they are known beforehand, for the placement alone.
+    /// The decoded length if it is known; used only for the placement.
     expected_len: u64,
     decoded_len: u64,
     stage: Stage,
-    /// Content that has not been handed on: less than a chunk.
+    /// Content that is not in a chunk yet.
     gathered: Vec<u8>,
     is_begun: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// To be compressed, perhaps, and as one frame, perhaps.
+    /// Undecided: it may be compressed, and into one frame.
     Undecided,
     Raw,
     Frames(Effort),
@@ -48,7 +48,7 @@ impl Component {
         }
     }
 
-    /// Decoded bytes that are to come, where the caller knows better than the shape.
+    /// Sets the decoded length, if the caller knows better than the shape.
     pub(crate) fn expect_len(&mut self, byte_len: u64) {
         self.expected_len = byte_len;
     }
@@ -71,8 +71,8 @@ impl Component {
         }
     }
 
-    /// Gathers until there is more than a single frame holds; then the first bytes decide for all.
-    /// Returns what is left of `content`.
+    /// Gathers until there is more than a single frame holds. Then the first bytes decide how all
+    /// are stored. Returns the rest of `content`.
     fn decide<'c, W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,
@@ -148,7 +148,7 @@ impl Component {
         Ok(())
     }
 
-    /// Has one of several frames made of what is gathered.
+    /// Makes the gathered bytes one of several frames.
     fn submit_frame<W: Write>(&mut self, encoder: &mut Encoder<W>, effort: Effort) -> Result<()> {
         self.begin(encoder, false)?;
         let content = std::mem::take(&mut self.gathered);
@@ -161,7 +161,7 @@ impl Component {
         encoder.submit(Item::Frame(task), cost)
     }
 
-    /// Has all of the component made into one frame, unless it does not shrink.
+    /// Makes all of the component one frame, unless it does not shrink.
     fn submit_alone<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<()> {
         self.begin(encoder, true)?;
         let content = std::mem::take(&mut self.gathered);
@@ -208,7 +208,7 @@ impl Component {
         }
         let len = self.gathered.len().saturating_add(content.len());
         if self.gathered.capacity() < len {
-            // What is expected may be wrong: then memory grows as the content does.
+            // The expected length may be wrong: then the memory grows with the content.
             let expected = usize::try_from(self.expected_len).unwrap_or(most);
             let wanted = expected.max(len.saturating_mul(2)).min(most).max(len);
             let mut larger = encoder.tools.buffer(wanted)?;

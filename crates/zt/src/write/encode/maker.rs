@@ -1,4 +1,4 @@
-//! Components whose bytes the workers make, in memory that the caller lends.
+//! Components whose bytes are made by the workers, in memory that the caller lends.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -16,8 +16,8 @@ use crate::write::options::ComponentOptions;
 use crate::write::tools::Tools;
 use zt_container::memory::resize;
 
-/// A component that can be made from any place on, by any thread, and is longer than one frame
-/// alone holds: shorter ones are better copied, so that the next object begins before they end.
+/// A component whose bytes any thread can make from any place on. It is longer than a single frame;
+/// shorter components are copied, so that the next object begins before they end.
 pub(crate) struct Made<'m> {
     pub(crate) options: ComponentOptions,
     pub(crate) byte_len: usize,
@@ -25,14 +25,14 @@ pub(crate) struct Made<'m> {
     pub(crate) fill: &'m (dyn Fn(usize, &mut [u8]) + Sync),
 }
 
-/// Chunks of one component, in their order, and what becomes of them.
+/// Chunks of one component, in their order, and their results.
 struct Plan<'m> {
     made: &'m Made<'m>,
     method: Method,
 }
 
 impl<W: Write> Encoder<W> {
-    /// Stores components as [`Encoder::encode`] does, byte for byte. Memory: as the queue's.
+    /// Stores components with the same bytes as [`Encoder::encode`], in the memory of the queue.
     pub(crate) fn encode_made(&mut self, all: &[Made<'_>]) -> Result<Vec<Placed>> {
         self.write_queue()?;
         let (tools, workers) = (Arc::clone(&self.tools), Arc::clone(&self.workers));
@@ -73,7 +73,7 @@ impl<W: Write> Encoder<W> {
         })
     }
 
-    /// Writes one chunk; what the component came to, where it is the last one.
+    /// Writes one chunk. After the last one, returns the component's blob.
     fn place_made(
         &mut self,
         plan: &Plan<'_>,
@@ -121,7 +121,7 @@ impl Made<'_> {
     }
 }
 
-/// As much as decides for a component that comes in pieces.
+/// The number of bytes that decide for a component in pieces.
 impl Head for Made<'_> {
     fn byte_len(&self) -> usize {
         self.byte_len.min(SINGLE_FRAME_MAX)

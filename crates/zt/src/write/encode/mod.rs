@@ -5,7 +5,7 @@
 //! workers:  sample, compress, crc32c, sha256 of complete components
 //! ```
 //!
-//! A raw chunk with nothing before it is written at once, from the caller's memory.
+//! A raw chunk is written at once, from the caller's memory, if no chunk waits before it.
 
 mod component;
 mod maker;
@@ -33,43 +33,43 @@ use crate::write::tools::Tools;
 const LARGE: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
-/// Raw bytes that are hashed and written at a time: few enough to stay in the core's cache.
+/// Raw bytes that are hashed and written at a time: they stay in the core's cache.
 const PIECE: usize = 256 << 10;
 
-/// From here on, raw bytes are worth a thread that sums them while they are written.
+/// From this length on, another thread computes the checksum while the bytes are written.
 const SUMMED_ASIDE: usize = 4 << 20;
 
-/// Bytes that are summed at a time, where the writer may take over.
+/// Bytes that are summed at a time. Between them the writing thread can take over.
 const STRETCH: usize = 1 << 20;
 
-/// Up to here sha256 takes less than handing the bytes to another thread.
+/// Up to this length, sha256 takes less time than another thread needs to start.
 const HASHED_AT_ONCE: usize = 32 << 10;
 
-/// Compresses, hashes and lays out the components of one file, in the order in which they come.
+/// Compresses, hashes and lays out the components of one file, in their order.
 pub(crate) struct Encoder<W> {
     pub(crate) container: ContainerWriter<W>,
     alignment: Option<u64>,
     pub(crate) workers: Arc<Workers>,
     tools: Arc<Tools>,
     chains: Chains,
-    /// What could not be written yet, and what each takes of the budget.
+    /// Items that wait to be written, each with its share of the budget.
     queue: VecDeque<(Item, usize)>,
-    /// Bytes of content in the queue, and how many there may be.
+    /// Bytes of content in the queue, and their limit.
     queued: usize,
     budget: usize,
     /// The blob that is being written.
     current: Option<Placing>,
-    /// Blobs that were not there yet when their component ended, by ticket.
+    /// Blobs that were incomplete when their component ended, by ticket.
     placed: Vec<(Blob, Option<Chain>)>,
     tickets: usize,
 }
 
-/// At a multiple of what a component of `byte_len` decoded bytes begins, where nobody says.
+/// The default alignment of a component of `byte_len` decoded bytes.
 pub(crate) const fn alignment_of(byte_len: u64) -> u64 {
     if byte_len >= LARGE { PAGE } else { ALIGNMENT }
 }
 
-/// Where a component's blob is.
+/// The place of a component's blob.
 #[derive(Debug, Clone)]
 pub(crate) enum Placed {
     At(Blob),
@@ -81,7 +81,7 @@ pub(crate) enum Placed {
 }
 
 impl Placed {
-    /// The blob as far as it is known: its decoded length is.
+    /// The blob as far as it is known: at least its decoded length.
     pub(crate) fn blob(&self) -> Blob {
         match self {
             Placed::At(blob) => blob.clone(),
@@ -93,7 +93,7 @@ impl Placed {
     }
 }
 
-/// The next thing to be written.
+/// The next item to be written.
 enum Item {
     Begin(Begin),
     Raw(Vec<u8>),
@@ -105,15 +105,15 @@ enum Item {
 struct Begin {
     alignment: u64,
     digest: Option<DigestAlgorithm>,
-    /// Whether frames are to be found by a table behind them.
+    /// Whether a table of frames follows.
     has_table: bool,
     /// Whether the digest comes with the only frame.
     is_alone: bool,
-    /// Whether sha256 is better left to other threads.
+    /// Whether other threads compute the sha256.
     is_long: bool,
 }
 
-/// What a worker has made of a chunk.
+/// The result of a worker for a chunk.
 struct Stored {
     bytes: Vec<u8>,
     encoding: Encoding,
@@ -139,7 +139,7 @@ impl Stored {
         })
     }
 
-    /// All of a component: one frame, unless it does not shrink.
+    /// Encodes all of a component: as one frame, unless it does not shrink.
     fn alone(tools: &Tools, content: Vec<u8>, options: ComponentOptions) -> Result<Self> {
         let content_len = content.len();
         if let Method::Frames(effort) = choose(tools, options.compression, content.as_slice())? {
@@ -153,14 +153,14 @@ impl Stored {
         Stored::new(content, Encoding::Raw, content_len, options.digest)
     }
 
-    /// Part of a component, by the method that was chosen for all of it.
+    /// Encodes a part of a component, by the method that was chosen for all of it.
     fn part(
         tools: &Tools,
         content: Vec<u8>,
         method: Method,
         digest: Option<DigestAlgorithm>,
     ) -> Result<Self> {
-        // Only a checksum of a part is of use for the whole.
+        // The sum of a part helps only if sums can be combined.
         let digest = digest.filter(|algorithm| *algorithm == DigestAlgorithm::Crc32c);
         let content_len = content.len();
         let Method::Frames(effort) = method else {
@@ -172,19 +172,19 @@ impl Stored {
     }
 }
 
-/// A blob that was begun.
+/// A blob in progress.
 struct Placing {
     encoding: Encoding,
     table: Option<SeekTable>,
     digester: Digester,
 }
 
-/// How the digest of a blob comes about.
+/// How the digest of a blob is computed.
 enum Digester {
     Off,
     Here(Hasher),
     Elsewhere(Chain),
-    /// Its worker has it.
+    /// The blob's worker computes it.
     Whole(Option<Digest>),
 }
 
@@ -194,7 +194,7 @@ impl<W: Write> Encoder<W> {
         alignment: Option<u64>,
         threads: Option<usize>,
     ) -> Result<Self> {
-        /// Beyond this, padding is larger than what it pads.
+        /// With a larger alignment, padding would be longer than the data.
         const MOST: u64 = 1 << 30;
         if let Some(alignment) = alignment
             && !(alignment.is_power_of_two() && (ALIGNMENT..=MOST).contains(&alignment))
@@ -204,7 +204,7 @@ impl<W: Write> Encoder<W> {
         }
         let workers = Arc::new(Workers::new(threads)?);
         let threads = workers.threads();
-        // Enough for each thread to have one chunk in work and one waiting, whatever their size.
+        // Enough for one chunk in work and one waiting for each thread, whatever their size.
         let budget = threads.saturating_add(2).saturating_mul(SINGLE_FRAME_MAX);
         Ok(Encoder {
             container,
@@ -221,7 +221,7 @@ impl<W: Write> Encoder<W> {
         })
     }
 
-    /// Where a component of `byte_len` decoded bytes may begin.
+    /// The alignment of a component of `byte_len` decoded bytes.
     fn alignment_of(&self, byte_len: u64) -> u64 {
         self.alignment.unwrap_or(alignment_of(byte_len))
     }
@@ -230,7 +230,7 @@ impl<W: Write> Encoder<W> {
     pub(crate) fn encode(&mut self, content: &[u8], options: ComponentOptions) -> Result<Placed> {
         let is_raw = options.compression == Compression::None || content.is_empty();
         if is_raw && content.len() <= HASHED_AT_ONCE && self.queue.is_empty() {
-            // Most components of most files: nothing but their bytes is worth memory.
+            // Most components of most files are small: they take no memory besides their bytes.
             let alignment = self.alignment_of(content.len() as u64);
             self.container.begin_blob(alignment, options.digest)?;
             self.container.write(content)?;
@@ -245,7 +245,7 @@ impl<W: Write> Encoder<W> {
         component.finish(self)
     }
 
-    /// Writes everything that is left; then the sink, and the blobs by their tickets.
+    /// Writes everything that is left. Returns the sink, and the blobs by their tickets.
     pub(crate) fn finish(mut self) -> Result<(ContainerWriter<W>, Vec<Blob>)> {
         self.write_queue()?;
         let finished = self.placed.into_iter().map(|(blob, chain)| match chain {
@@ -258,7 +258,7 @@ impl<W: Write> Encoder<W> {
         Ok((self.container, finished.collect()))
     }
 
-    /// Writes what is in the queue, and waits for what is in work.
+    /// Writes the queue, and waits for the work in progress.
     fn write_queue(&mut self) -> Result<()> {
         while let Some((item, cost)) = self.queue.pop_front() {
             self.queued = self.queued.saturating_sub(cost);
@@ -267,13 +267,13 @@ impl<W: Write> Encoder<W> {
         Ok(())
     }
 
-    /// Whether the next bytes can be written from where they are.
+    /// Whether the next bytes can be written without a copy.
     fn writes_at_once(&self) -> bool {
         let hashes_here = |placing: &Placing| !matches!(placing.digester, Digester::Elsewhere(_));
         self.queue.is_empty() && self.current.as_ref().is_none_or(hashes_here)
     }
 
-    /// Writes `item` now if nothing is before it, else after that.
+    /// Writes `item` after the queue; now, if the queue is empty.
     fn submit(&mut self, item: Item, cost: usize) -> Result<()> {
         let is_ready = !matches!(item, Item::Frame(_)) || self.workers.threads() == 1;
         if self.queue.is_empty() && is_ready {
@@ -372,7 +372,7 @@ impl<W: Write> Encoder<W> {
         Ok(())
     }
 
-    /// Hands on memory that was written: to be hashed, or to be used again.
+    /// Passes on written memory, to be hashed or to be used again.
     fn release(&mut self, written: Vec<u8>) {
         match &self.current {
             Some(Placing {
@@ -383,7 +383,7 @@ impl<W: Write> Encoder<W> {
         }
     }
 
-    /// Ends the blob, of which the digest may be there later.
+    /// Ends the blob. Its digest may come later.
     fn end_placed(&mut self, decoded_len: u64) -> Result<Placed> {
         let (blob, chain) = self.end(decoded_len)?;
         if chain.is_none() {
@@ -426,8 +426,8 @@ impl<W: Write> Encoder<W> {
     }
 }
 
-/// Writes raw bytes while another thread sums them, which takes a fraction of that time; the caller
-/// sums what that thread has not begun.
+/// Writes raw bytes while another thread computes their checksum, which takes a fraction of the
+/// time. The caller sums the bytes that the thread has not begun.
 fn write_and_sum<W: Write>(
     container: &mut ContainerWriter<W>,
     hasher: &mut Hasher,
