@@ -94,36 +94,35 @@ impl<'p> DiffOptions<'p> {
     }
 }
 
-/// NumPy's rule: `a` and `b` are the same where `|a - b| <= atol + rtol * |b|`.
+/// NumPy's rule: `a` and `b` are equal if `|a - b| <= atol + rtol * |b|`.
 ///
-/// As in `numpy.testing.assert_allclose`, a NaN is the same as any NaN, and an infinity only as
-/// itself.
+/// As in `numpy.testing.assert_allclose`, a NaN equals any NaN, and an infinity only itself.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tolerance {
-    /// What is allowed whatever the value.
+    /// The absolute tolerance.
     pub atol: f64,
-    /// What is allowed for each unit of the second file's value.
+    /// The tolerance relative to the second file's value.
     pub rtol: f64,
 }
 
-/// What differs between two files. See [`diff()`].
+/// The differences between two files. See [`diff()`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Diff {
     /// Attributes of the files.
     pub attributes: Vec<Change>,
-    /// Objects of the first file alone, in the order of its data.
+    /// Objects that only the first file has, in the order of its data.
     pub only_a: Vec<String>,
-    /// Objects of the second file alone, in the order of its data.
+    /// Objects that only the second file has, in the order of its data.
     pub only_b: Vec<String>,
-    /// Objects of both that are not the same, in the order of the first one's data.
+    /// Objects of both that differ, in the order of the first one's data.
     pub changed: Vec<ObjectDiff>,
-    /// How many objects are the same.
+    /// The number of equal objects.
     pub same: u64,
 }
 
 impl Diff {
-    /// Whether nothing differs.
+    /// Whether there is no difference.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.attributes.is_empty()
@@ -133,13 +132,13 @@ impl Diff {
     }
 }
 
-/// What differs between two objects of one name.
+/// The differences between two objects of one name.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ObjectDiff {
     /// Their name.
     pub name: String,
-    /// The differences; there is one at least.
+    /// The differences, at least one.
     pub changes: Vec<Change>,
 }
 
@@ -152,7 +151,7 @@ pub enum Side {
     B,
 }
 
-/// One difference. `role` is that of a component, `None` where it is about the dense value.
+/// One difference. `role` is that of a component, or `None` for the dense value.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Change {
@@ -163,14 +162,14 @@ pub enum Change {
         /// Of the second file's object.
         b: Vec<u64>,
     },
-    /// How components make up the value.
+    /// The object formats.
     Format {
         /// Of the first file's object.
         a: String,
         /// Of the second file's object.
         b: String,
     },
-    /// An attribute of an object or of the files; `None` where there is none of that key.
+    /// An attribute of an object or of the files; `None` if it is missing.
     Attribute {
         /// Its key.
         key: Value,
@@ -179,25 +178,25 @@ pub enum Change {
         /// In the second file.
         b: Option<Value>,
     },
-    /// A component that one object alone has.
+    /// A component that only one object has.
     Component {
         /// Its role.
         role: String,
-        /// The one that has it.
+        /// The side that has it.
         side: Side,
     },
-    /// How elements are stored. Equal bytes under another dtype are a difference.
+    /// The dtypes. Equal bytes with another dtype are a difference.
     DType {
-        /// Of which component.
+        /// The component's role.
         role: Option<String>,
         /// In the first file.
         a: DType,
         /// In the second file.
         b: DType,
     },
-    /// What elements mean; `None` where they mean what their dtype says.
+    /// The logical types; `None` if there is none.
     LogicalType {
-        /// Of which component.
+        /// The component's role.
         role: Option<String>,
         /// In the first file.
         a: Option<String>,
@@ -206,66 +205,66 @@ pub enum Change {
     },
     /// Values.
     Values {
-        /// Of which component.
+        /// The component's role.
         role: Option<String>,
-        /// Which, and how much.
+        /// The differences of the values.
         diff: ValueDiff,
     },
-    /// An object that cannot be read, and so not be called the same.
+    /// An object that cannot be read, and so counts as different.
     Unreadable {
-        /// Whose.
+        /// The side that cannot be read.
         side: Side,
-        /// Why.
+        /// Its error.
         error: Error,
     },
 }
 
 /// How the values of two arrays differ.
 ///
-/// Values of one type are the same where their bits are: -0 is not 0, and one NaN is not another.
-/// Values of two types are the same where the numbers are, with NaN the same as NaN: an `i64` is
-/// compared with an `f64` exactly, beyond 2^53, too. With a [`Tolerance`], its rule decides alone.
+/// Values of one type are equal if their bits are: -0 is not 0, and two NaNs may differ. Values of
+/// two types are equal if their numbers are, and NaN equals NaN. An `i64` is compared with an `f64`
+/// exactly, also beyond 2^53. A [`Tolerance`] replaces these rules.
 ///
-/// Measures are taken over all pairs, those within the tolerance included, but for pairs of a NaN
-/// and a number. Complex values are as far apart as they are in the plane.
+/// Distances are measured over all pairs, also those within the tolerance, except pairs of a NaN
+/// and a number. The distance of complex values is the one in the plane.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct ValueDiff {
-    /// Pairs of values; of arrays of two lengths the longer one's.
+    /// The number of pairs; for arrays of two lengths, the longer length.
     pub count: u64,
-    /// Pairs that are not the same.
+    /// The number of different pairs.
     pub different: u64,
-    /// The place of the first of them, in row-major order.
+    /// The place of the first different pair, in row-major order.
     pub first: Option<u64>,
-    /// Pairs of which one is NaN and the other is not.
+    /// The number of pairs with exactly one NaN.
     pub nan: u64,
-    /// The largest `|a - b|`; `None` where nothing was measured.
+    /// The largest `|a - b|`; `None` if nothing was measured.
     pub max_abs: Option<Extreme<f64>>,
     /// The largest `|a - b| / |b|`.
     pub max_rel: Option<Extreme<f64>>,
-    /// The most values of their type that lie between two, one end included: of arrays of one type
-    /// alone, f64, f32, f16, bf16, FP8, or complex numbers, part by part.
+    /// The largest number of steps between two values, from each value of the type to the next.
+    /// Only for arrays of one type: f64, f32, f16, bf16, FP8, or complex numbers, part by part.
     pub max_ulp: Option<Extreme<u64>>,
 }
 
-/// The largest of many measures.
+/// The largest of many distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extreme<T> {
-    /// How large it is.
+    /// The distance.
     pub value: T,
-    /// The first place that has it, in row-major order.
+    /// The first place with it, in row-major order.
     pub at: u64,
 }
 
 /// Compares all objects of two files and their attributes: names, shapes, formats, attributes,
-/// types and values. How values are stored (encoding, digests, placement, order) does not matter,
-/// nor does the kind of file: without options, two files have no difference exactly if
-/// [`File::hash`] gives them one content and their own attributes are the same.
+/// types and values. The storage of values (encoding, digests, placement, order) does not matter,
+/// and the kind of file does not. Without options, two files have no difference exactly if
+/// [`File::hash`] gives the same content and their own attributes are equal.
 ///
-/// On all cores and streaming: dense objects and components of any size take a few MiB for each
-/// core, other dense values are made in memory. Both files are read to their end, so that what is
-/// called the same has passed its digests. Bytes that several objects share are compared once; of
-/// ranges that overlap beyond [`Limits::overlap`](crate::Limits::overlap) the last are unreadable.
+/// The comparison streams on all cores. Dense objects and components of any size take a few MiB for
+/// each core; other dense values are built in memory. Both files are read to their end, so equal
+/// objects have passed their digests. Bytes that several objects share are compared once. Ranges
+/// that overlap beyond [`Limits::overlap`](crate::Limits::overlap) count as unreadable.
 ///
 /// ```
 /// use zt::diff::{Change, DiffOptions};
@@ -289,8 +288,8 @@ pub struct Extreme<T> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Interrupted`], and faults of the files' own attributes: what cannot be read of an
-/// object is a difference.
+/// [`ErrorKind::Interrupted`], and faults of the files' own attributes. A fault of an object is a
+/// difference.
 pub fn diff(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
     parallel::on(options.threads, || diff_here(a, b, options))
 }
@@ -340,8 +339,8 @@ fn diff_here(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
     Ok(diff)
 }
 
-/// What differs in every pair. Pairs of the same bytes on both sides are compared once, however many
-/// objects a manifest gives them to, and ranges that overlap up to the limits of both files.
+/// The differences of every pair of objects. Pairs of the same bytes are compared once, however
+/// many objects a manifest gives them to. Ranges may overlap up to the limits of both files.
 fn compare<'e>(
     pairs: &[(&'e Entry<'_>, &'e Entry<'_>)],
     options: &DiffOptions<'_>,
@@ -391,7 +390,7 @@ fn compare<'e>(
     Ok(named.collect())
 }
 
-/// What an object's values are, and what they are held to when they are read.
+/// The values of an object, and the lengths and digests that reading them checks.
 type Identity<'f> = (Key<'f>, Vec<(Option<u64>, Option<String>)>);
 
 fn identity<'f>(tensor: &Tensor<'f>) -> Result<Identity<'f>> {
@@ -403,15 +402,15 @@ fn identity<'f>(tensor: &Tensor<'f>) -> Result<Identity<'f>> {
     Ok((key(tensor)?, claims.collect()))
 }
 
-/// Bytes that both are read from.
+/// The number of bytes that both are read from.
 fn stored_len(a: &Tensor<'_>, b: &Tensor<'_>) -> u64 {
     let components = a.components().chain(b.components());
     let lens = components.map(|(_, component)| component.blob.span.byte_len());
     lens.fold(0, u64::saturating_add)
 }
 
-/// What differs in every pair of sound objects. Small ones side by side; each large one on all cores,
-/// so that no more than one of them takes memory.
+/// The differences of every pair of sound objects. Small objects are compared in parallel, and each
+/// large one on all cores, so that only one of them takes memory.
 fn compare_distinct(
     pairs: &[(&Entry<'_>, &Entry<'_>)],
     options: &DiffOptions<'_>,
@@ -441,7 +440,7 @@ fn compare_distinct(
 }
 
 fn is_large((a, b): &(&Entry<'_>, &Entry<'_>), options: &DiffOptions<'_>) -> bool {
-    /// Bytes in both files.
+    /// The number of bytes in both files.
     const LARGE: u64 = 4 << 20;
     let byte_len = |entry: &Entry<'_>| {
         let tensor = entry.tensor().ok();
@@ -450,7 +449,7 @@ fn is_large((a, b): &(&Entry<'_>, &Entry<'_>), options: &DiffOptions<'_>) -> boo
     byte_len(a).saturating_add(byte_len(b)) >= LARGE
 }
 
-/// What differs of the attributes that `matters` says yes to.
+/// The differences of the attributes for which `matters` is true.
 fn attributes(a: &Map, b: &Map, matters: impl Fn(Side, &Value) -> bool) -> Result<Vec<Change>> {
     let (of_a, of_b) = (keyed(a, Side::A, &matters)?, keyed(b, Side::B, &matters)?);
     let places: HashMap<&[u8], (&Value, usize)> = of_b
@@ -480,8 +479,8 @@ fn attributes(a: &Map, b: &Map, matters: impl Fn(Side, &Value) -> bool) -> Resul
     Ok(changes)
 }
 
-/// The attributes that matter, each with the one way in which its key is written: looking for each
-/// key among all others would be quadratic in what a file may hold.
+/// The attributes that matter, each with its key in canonical CBOR. A search for each key among all
+/// others would be quadratic.
 fn keyed(
     map: &Map,
     side: Side,
@@ -494,7 +493,7 @@ fn keyed(
 }
 
 impl Change {
-    /// The same change of an object of that name.
+    /// The same change for another object.
     fn of(&self, name: &str) -> Change {
         match self {
             Change::Unreadable { side, error } => Change::Unreadable {
@@ -506,7 +505,7 @@ impl Change {
     }
 }
 
-/// `error`, unless it is that the work was interrupted.
+/// The error as a difference, except an interruption.
 fn unless_interrupted(side: Side, error: Error) -> Result<Change> {
     match error.kind() {
         ErrorKind::Interrupted => Err(error),

@@ -6,14 +6,14 @@ use zt_manifest::DType;
 use super::{Extreme, Side, Tolerance, ValueDiff};
 use crate::error::{Error, Result};
 
-/// Values that are looked at one by one only where their bytes are not the same: few enough to stay
-/// in the core's cache.
+/// The number of values per block, which stays in the core's cache. Only blocks with different
+/// bytes are compared one value at a time.
 const BLOCK: usize = 1024;
 
-/// What is asked of every pair of values.
+/// How pairs of values are compared.
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
-    /// Whether it is measured how far apart they are.
+    /// Whether distances are measured.
     pub(super) measure: bool,
     pub(super) tolerance: Option<Tolerance>,
 }
@@ -30,7 +30,7 @@ impl Values<'_> {
         self.elements.bytes.len() / self.value_len
     }
 
-    /// `len` values from `start` on, as far as there are so many.
+    /// `len` values from `start` on, or fewer at the end.
     pub(super) fn part(&self, start: usize, len: usize) -> Values<'_> {
         let bytes = &self.elements.bytes;
         let at = |value: usize| value.saturating_mul(self.value_len).min(bytes.len());
@@ -47,7 +47,7 @@ impl Values<'_> {
     }
 
     fn numbers(&self) -> Result<Vec<Number>> {
-        // Nearly all weights are of a floating type, and cast as a whole much faster.
+        // Nearly all weights are floats, which are converted much faster together.
         if let Ok(wide) = self.elements.to_dtype(DType::F64, self.registry) {
             let wide = wide.as_slice::<f64>()?;
             return Ok(wide.iter().map(|value| Number::Real(*value)).collect());
@@ -57,8 +57,8 @@ impl Values<'_> {
     }
 }
 
-/// Compares values in pairs, of which the first is number `first`. What one side has more than the
-/// other is different. The side that holds what is no value of its type, where one does.
+/// Compares values in pairs; the first pair has the number `first`. Surplus values of one side are
+/// different. An error comes with the side of the invalid value.
 pub(super) fn compare(
     a: &Values<'_>,
     b: &Values<'_>,
@@ -96,7 +96,7 @@ pub(super) fn compare(
     Ok(diff)
 }
 
-/// Values of one type, which are the same where their bits are.
+/// Compares values of one type by their bits.
 fn bits(a: &Values<'_>, b: &Values<'_>, first: u64) -> ValueDiff {
     let mut diff = ValueDiff::default();
     let pairs = bytes_of(a).zip(bytes_of(b));
@@ -161,7 +161,7 @@ impl ValueDiff {
         }
     }
 
-    /// Adds what was found behind all that is in here.
+    /// Appends the result for the values that follow.
     pub(super) fn append(&mut self, next: ValueDiff) {
         self.count = self.count.saturating_add(next.count);
         self.different = self.different.saturating_add(next.different);
@@ -179,7 +179,7 @@ impl ValueDiff {
     }
 }
 
-/// The larger of both, and the earlier one of two that are alike.
+/// The larger of both; of equal ones, the earlier.
 fn larger<T: PartialOrd>(known: Option<Extreme<T>>, value: T, at: u64) -> Option<Extreme<T>> {
     match known {
         Some(known) if known.value >= value => Some(known),
@@ -187,7 +187,7 @@ fn larger<T: PartialOrd>(known: Option<Extreme<T>>, value: T, at: u64) -> Option
     }
 }
 
-/// A value, exactly.
+/// An exact value.
 #[derive(Debug, Clone, Copy)]
 enum Number {
     Real(f64),
@@ -203,23 +203,23 @@ impl From<Scalar> for Number {
             Scalar::Bool(value) => Number::Int(value.into()),
             Scalar::Complex64(value) => Number::Complex(value.re.into(), value.im.into()),
             Scalar::Complex128(value) => Number::Complex(value.re, value.im),
-            // Exact: no other type is left that an f64 cannot hold.
+            // Exact: f64 holds every value of the remaining types.
             scalar => Number::Real(scalar.as_f64().unwrap_or(f64::NAN)),
         }
     }
 }
 
-/// How far two values are apart.
+/// The distance of two values.
 #[derive(Debug, Clone, Copy)]
 struct Gap {
     abs: f64,
     rel: f64,
-    /// The magnitude of the second.
+    /// The magnitude of the second value.
     magnitude: f64,
     is_equal: bool,
-    /// Whether one is NaN and the other is not.
+    /// Whether only one is NaN.
     is_nan: bool,
-    /// Whether both are.
+    /// Whether both are NaN.
     are_nan: bool,
     is_finite: bool,
 }
@@ -257,7 +257,7 @@ impl Gap {
 
     fn integers(a: i128, b: i128) -> Self {
         let gap = Gap {
-            // Of 64-bit integers: no difference overflows, and none but 0 is rounded to 0.
+            // 64-bit integers: no difference overflows, and only 0 is rounded to 0.
             abs: a.saturating_sub(b).unsigned_abs() as f64,
             rel: 0.0,
             magnitude: b.unsigned_abs() as f64,
@@ -290,7 +290,7 @@ impl Gap {
         let abs = if self.is_equal { 0.0 } else { self.abs };
         let rel = match abs / self.magnitude {
             _ if self.is_equal => 0.0,
-            // Of infinities: a finite value is infinitely far from one.
+            // A finite value is infinitely far from an infinity.
             rel if rel.is_nan() => f64::INFINITY,
             rel => rel,
         };
@@ -313,7 +313,7 @@ impl Number {
     }
 }
 
-/// The integer that `value` is, where it is one that an integer type could hold.
+/// `value` as an integer, if an integer type can hold it.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "an integer below 2^64 fits an i128"
@@ -323,7 +323,7 @@ fn integral(value: f64) -> Option<i128> {
     (value.fract() == 0.0 && value.abs() <= END).then_some(value as i128)
 }
 
-/// Bytes of each floating-point number that a value is made of; `None` for other values.
+/// The length of each float in a value; `None` for other values.
 fn float_len(elements: &Elements<'_>) -> Option<usize> {
     let is_float = match elements.logical_type() {
         Some(name) => LogicalType::builtin(name).is_some(), // FP8 and complex numbers.
@@ -332,14 +332,14 @@ fn float_len(elements: &Elements<'_>) -> Option<usize> {
     is_float.then(|| elements.dtype.byte_len())
 }
 
-/// How many steps two floating-point values of one type are apart, part by part.
+/// The number of steps between two floating-point values of one type, the larger of their parts.
 fn steps(a: &[u8], b: &[u8], part_len: usize) -> u64 {
     let parts = a.chunks_exact(part_len).zip(b.chunks_exact(part_len));
     let steps = parts.map(|(a, b)| ordered(a).abs_diff(ordered(b)));
     u64::try_from(steps.max().unwrap_or(0)).unwrap_or(u64::MAX)
 }
 
-/// A number that grows by one from each value to the next: sign and magnitude as one integer.
+/// A number that grows by one from each value to the next, from sign and magnitude.
 fn ordered(bytes: &[u8]) -> i128 {
     let bits = bytes
         .iter()
@@ -383,14 +383,14 @@ mod tests {
             Gap::real(a, b).is_within(Tolerance { atol, rtol })
         };
         assert!(is_within(1.0, 1.5, 0.5, 0.0) && !is_within(1.0, 1.5, 0.49, 0.0));
-        // Relative to the second.
+        // Relative to the second value.
         assert!(is_within(1.0, 2.0, 0.0, 0.5) && !is_within(2.0, 1.0, 0.0, 0.5));
         assert!(is_within(0.0, -0.0, 0.0, 0.0) && is_within(NAN, NAN, 0.0, 0.0));
         assert!(is_within(INF, INF, 0.0, 0.0));
         for (a, b) in [(INF, 1.0), (1.0, INF), (INF, -INF), (NAN, 1.0), (1.0, NAN)] {
             assert!(!is_within(a, b, INF, INF), "{a} {b}");
         }
-        // In the plane: a number with one infinite part is near no other.
+        // In the plane, a number with one infinite part is near no other.
         let all = Tolerance {
             atol: INF,
             rtol: INF,

@@ -10,7 +10,7 @@ use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
 use crate::file::tensor::{Located, Tensor};
 
-/// What differs. Only an interruption is an error.
+/// The differences of two objects. Only an interruption is an error.
 pub(super) fn changes(
     a: &Tensor<'_>,
     b: &Tensor<'_>,
@@ -32,7 +32,7 @@ pub(super) fn changes(
     Ok(pair.changes)
 }
 
-/// Bytes of what is compared of an object, as far as that is known; a lot where it is not.
+/// The number of bytes to compare of an object; the maximum if it is unknown.
 pub(super) fn byte_len(tensor: &Tensor<'_>, options: &DiffOptions<'_>) -> u64 {
     let lens = tensor
         .components()
@@ -54,7 +54,7 @@ type Type = (DType, Option<Text>);
 struct Pair<'f, 'o> {
     a: Tensor<'f>,
     b: Tensor<'f>,
-    /// Of their dense values, where both have one.
+    /// The dense values, if both objects have one.
     types: Option<(Type, Type)>,
     options: &'o DiffOptions<'o>,
     gauge: &'o Gauge<'o>,
@@ -97,7 +97,7 @@ impl Pair<'_, '_> {
         }
     }
 
-    /// Whether values are compared as numbers, where there are some.
+    /// Whether to compare values as numbers if possible.
     fn measures(&self) -> bool {
         self.options.values || self.options.tolerance.is_some()
     }
@@ -121,11 +121,11 @@ impl Pair<'_, '_> {
         is_one_type
     }
 
-    /// Compares roles and types of components, and their values unless these are better compared as
-    /// numbers. Whether all values were found the same.
+    /// Compares roles and types of components, and their values unless numbers are compared.
+    /// Returns whether all values are equal.
     fn compare_components(&mut self, has_one_shape: bool) -> Result<bool, (Side, Error)> {
         let (a, b) = (self.a, self.b);
-        // One component with one value for each place, or nearly: numbers say all of it.
+        // If one component has one value for each place, or nearly, comparing numbers is enough.
         let is_plain = matches!(a.format(), "dense" | Planes::FORMAT);
         let is_later = self.types.is_some() && self.measures();
         let is_later = is_later && (is_plain || self.options.tolerance.is_some());
@@ -194,7 +194,7 @@ fn dense_type(tensor: &Tensor<'_>) -> Option<Type> {
     format.dense_type(&Signature::of(tensor.object()), tensor.registry())
 }
 
-/// Whether an attribute says how the object is stored, and not what it is.
+/// Whether an attribute describes the storage of the object and not its value.
 fn is_parameter(tensor: &Tensor<'_>, key: &Value) -> bool {
     let format = tensor.registry().format(tensor.format());
     let parameters = format.map_or(&[][..], |format| format.parameters());
@@ -206,7 +206,7 @@ fn stored_type<'f>(tensor: &Tensor<'f>, part: Located<'f>) -> Result<Type> {
     Ok((dtype, part.component.logical_type.clone()))
 }
 
-/// Bytes of one value; of one element where the logical type is not known.
+/// Bytes of one value; of one element if the logical type is not known.
 fn value_len(tensor: &Tensor<'_>, dtype: DType, logical_type: Option<&str>) -> usize {
     let known = tensor.registry().value_len(dtype, logical_type);
     let known = known.ok().flatten();

@@ -38,14 +38,14 @@ pub(super) struct Stream<'f> {
     pub(super) registry: &'f Registry,
     pub(super) dtype: DType,
     pub(super) logical_type: Option<Text>,
-    /// Bytes of one value.
+    /// The length of one value in bytes.
     pub(super) value_len: usize,
-    /// Bytes of all of them; more where that is not known.
+    /// The length of all values in bytes; more if it is not known.
     pub(super) byte_len: u64,
 }
 
 impl Stream<'_> {
-    /// Whole values into `piece`, and less than it has room for at the end alone.
+    /// Fills `piece` with whole values. It is full except at the end.
     fn fill(&mut self, piece: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while let Some(room) = piece.get_mut(filled..).filter(|room| !room.is_empty()) {
@@ -57,7 +57,7 @@ impl Stream<'_> {
         Ok(filled)
     }
 
-    /// Refuses what no bool is, as reading does. `first` values were read before.
+    /// Refuses invalid bools, as reading does. `first` values were read before.
     fn check(&self, first: u64, bytes: &[u8]) -> Result<()> {
         match self.dtype {
             DType::Bool => Ok(check_bools_from(first, bytes)?),
@@ -78,7 +78,7 @@ impl Stream<'_> {
     }
 }
 
-/// Compares two arrays to their ends. The side that cannot be read, where one cannot.
+/// Compares two arrays to their ends. An error comes with the side that cannot be read.
 pub(super) fn difference(
     mut a: Stream<'_>,
     mut b: Stream<'_>,
@@ -87,13 +87,13 @@ pub(super) fn difference(
 ) -> Result<ValueDiff, (Side, Error)> {
     let longest = a.value_len.max(b.value_len).max(1);
     let count = |stream: &Stream<'_>| stream.byte_len / stream.value_len.max(1) as u64;
-    // One more than there are: then the end is reported with the last of them.
+    // One more than the number of values, so that one read also finds the end.
     let all = count(&a).max(count(&b)).saturating_add(1);
     let most = PIECE / longest;
     let values = usize::try_from(all)
         .map_or(most, |all| all.min(most))
         .max(1);
-    // Small arrays are compared side by side with others, and keep to one core.
+    // Small arrays are compared in parallel with others, each on one core.
     let is_alone = values == most;
     let piece = |stream: &Stream<'_>| {
         let mut piece = Vec::new();

@@ -41,7 +41,7 @@ pub(crate) const FOOTER_LEN: u64 = 16;
 pub fn compact(path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Result<(u64, u64)> {
     let path = path.as_ref();
     let write = || {
-        // Locked until the new file has the name.
+        // The lock holds until the new file has the name.
         let storage = Arc::new(LockedFile::open(path)?);
         let byte_len = storage.byte_len()?;
         let source: Arc<dyn Source> = Arc::new(Before {
@@ -64,7 +64,7 @@ pub fn compact(path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Result
 ///
 /// # Errors
 ///
-/// As [`compact`], but for `locked` and what only reading the blobs shows.
+/// As [`compact`], except `locked` and faults of the blobs' bytes.
 pub fn compacted_len(path: impl AsRef<Path>) -> Result<(u64, u64)> {
     let path = path.as_ref();
     let plan = || {
@@ -89,8 +89,7 @@ pub fn compacted_len(path: impl AsRef<Path>) -> Result<(u64, u64)> {
     plan().map_err(|error: Error| error.with_path(path))
 }
 
-/// Writes the objects of `file` with their blobs, which `put` writes, each once; the length of it
-/// all.
+/// Writes the objects of `file`; `put` writes each blob once. Returns the length of the new file.
 fn rewrite<W: Write>(
     file: &File,
     out: W,

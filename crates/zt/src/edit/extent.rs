@@ -15,7 +15,7 @@ use zt_container::memory::zeroed;
 /// Bytes are moved in pieces of this size.
 pub(crate) const PIECE: usize = 1 << 20;
 
-/// A blob, and the component that it is named by in messages.
+/// A blob, and the component that names it in messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Stored<'b> {
     pub(crate) blob: &'b Blob,
@@ -23,20 +23,21 @@ pub(crate) struct Stored<'b> {
     pub(crate) role: &'b str,
 }
 
-/// Bytes without a gap, which one blob has or several that overlap. Moved one by one, those would
-/// become as many times the file as there are of them.
+/// A range of bytes: one blob, or several that overlap. If overlapping blobs moved one by one, they
+/// could make the new file many times longer.
 pub(crate) struct Extent<'b> {
     pub(crate) span: Span,
     pub(crate) alignment: u64,
-    /// Those of one range and one digest once.
+    /// Each pair of a range and a digest once.
     blobs: Vec<Stored<'b>>,
 }
 
-/// The extents of all blobs, in the order of the file. Blobs that old files have off the grid share
-/// one only where all are off by as much, since they all have to come to lie on it.
+/// The extents of all blobs, in the order of the file. Old files have blobs at offsets that are not
+/// multiples of 64. Blobs share an extent only if their offsets have the same remainder, since the
+/// new offsets must be multiples.
 ///
-/// An extent begins a page where its data did and would, if it were written anew: so none of them
-/// comes to lie behind the place that it had.
+/// An extent begins on a page only if it did before and a new file would place it there. So no
+/// extent moves toward the end of the file.
 pub(crate) fn extents(mut stored: Vec<Stored<'_>>) -> Vec<Extent<'_>> {
     stored.sort_by_cached_key(|stored| {
         let digest = stored.blob.digest.as_ref().map(Digest::to_string);
@@ -88,17 +89,17 @@ impl Extent<'_> {
     }
 }
 
-/// Where extents went.
+/// The new places of extents.
 #[derive(Default)]
 pub(crate) struct Moved(Vec<(Span, Span)>);
 
 impl Moved {
-    /// The next of the extents, in their order.
+    /// Adds the next extent, in their order.
     pub(crate) fn push(&mut self, from: Span, to: Span) {
         self.0.push((from, to));
     }
 
-    /// Where a range is now that was of one of the extents.
+    /// The new place of a range within one of the extents.
     pub(crate) fn place(&self, span: Span) -> Span {
         let behind = self
             .0
@@ -113,7 +114,7 @@ impl Moved {
     }
 }
 
-/// What moves extents.
+/// Moves extents.
 pub(crate) struct Mover<'m> {
     source: &'m Arc<dyn Source>,
     allowance: Allowance,
@@ -135,12 +136,12 @@ impl<'m> Mover<'m> {
         })
     }
 
-    /// Writes the bytes of an extent as they are, and checks the digests of its blobs: that of a
-    /// single one on the way, those of several before.
+    /// Writes the bytes of an extent unchanged, and checks the digests of its blobs. The digest of
+    /// a single blob is checked during the copy, those of several blobs before.
     ///
     /// # Errors
     ///
-    /// Code `digest-mismatch`, and `overlap` where checking all digests would take too long; the
+    /// Code `digest-mismatch`; code `overlap` if checking all digests would take too long; the
     /// source's and the sink's errors; [`crate::ErrorKind::Interrupted`].
     pub(crate) fn copy<W: Write>(
         &mut self,
@@ -177,7 +178,7 @@ impl<'m> Mover<'m> {
         self.pass(&stored_bytes(stored), |_| report(progress, 0))
     }
 
-    /// Hands on the bytes of a raw blob and compares its digest.
+    /// Writes the bytes of a raw blob and compares its digest.
     fn pass(&mut self, blob: &Blob, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut reader = BlobReader::new(self.source, blob, &Limits::default())?;
         loop {
@@ -191,7 +192,7 @@ impl<'m> Mover<'m> {
     }
 }
 
-/// To their reader stored bytes are raw. The digest is theirs.
+/// The blob as raw stored bytes, with its digest.
 fn stored_bytes(stored: &Stored<'_>) -> Blob {
     Blob {
         digest: stored.blob.digest.clone(),
@@ -212,7 +213,7 @@ mod tests {
         Blob::raw(Span::new(offset, byte_len).unwrap())
     }
 
-    /// The span, the alignment and the number of blobs of each.
+    /// The span, the alignment and the number of blobs of each extent.
     fn found(blobs: &[Blob]) -> Vec<(Span, u64, usize)> {
         let stored = blobs.iter().map(|blob| Stored {
             blob,
@@ -239,7 +240,7 @@ mod tests {
         );
         let overlapping = [blob(64, 100), blob(128, 10), blob(128, 128)];
         assert_eq!(spans(&overlapping), [(64, 256)]);
-        // Off the grid by as much as each other, whatever begins in between.
+        // These offsets have the same remainder.
         let off = [blob(64, 100), blob(72, 50), blob(128, 128), blob(136, 1)];
         assert_eq!(spans(&off), [(64, 256), (72, 122), (136, 137)]);
     }
@@ -257,7 +258,7 @@ mod tests {
         assert_eq!(count, 3);
     }
 
-    /// Of what lies further within, nothing begins a page where the extent does.
+    /// Only a blob at the beginning of the extent can demand a page.
     #[test]
     fn an_extent_is_aligned_as_the_largest_that_begins_with_it() {
         let page = alignment_of(1 << 20);

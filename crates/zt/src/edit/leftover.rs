@@ -21,7 +21,7 @@ const MAGIC: [u8; 8] = *b"ZT-EDIT\0";
 /// The magic, and the length as a little-endian integer.
 const NOTE_LEN: usize = 16;
 
-/// The note of an edit of a file that was so long.
+/// The note of an edit of a file with this length.
 pub(super) fn note(old_len: u64) -> [u8; NOTE_LEN] {
     let mut note = [0; NOTE_LEN];
     let (magic, len) = note.split_at_mut(MAGIC.len());
@@ -30,9 +30,9 @@ pub(super) fn note(old_len: u64) -> [u8; NOTE_LEN] {
     note
 }
 
-/// The length of the file before the edit that has left something behind it; `None` where none has.
+/// The length of the file before an interrupted edit; `None` if there was none.
 ///
-/// `bytes` are those of `trailer`, which ends the file.
+/// `bytes` are the bytes of `trailer`, at the end of the file.
 pub(super) fn old_len(
     storage: &dyn Storage,
     file: &File,
@@ -52,7 +52,7 @@ pub(super) fn old_len(
         file.entries().iter().all(|entry| {
             let object = entry.object();
             let mut blobs = object.iter().flat_map(|object| &object.components);
-            // Where the blobs of a faulty object are, nobody knows.
+            // A faulty object may have blobs anywhere.
             object.is_ok() && blobs.all(|(_, component)| component.blob.span.end() <= start)
         })
     };

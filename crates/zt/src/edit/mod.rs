@@ -12,7 +12,7 @@
 //!
 //! It knows the rooms `error`, `cores`, `disk`, `file` and `write`.
 //!
-//! It must not know the room `repair`, which uses its locks and its moves of stored bytes.
+//! It must not know the room `repair`, which uses this room's locks and moves of stored bytes.
 
 mod compact;
 mod extent;
@@ -79,7 +79,8 @@ use zt_container::memory::zeroed;
 pub struct Editor {
     writer: Writer<'static>,
     before: File,
-    /// Objects that cannot be written again, and why. Their names are reserved in the writer.
+    /// Objects that cannot be written again, with their faults. Their names are reserved in the
+    /// writer.
     faulty: BTreeMap<String, Error>,
     path: Option<PathBuf>,
 }
@@ -176,7 +177,7 @@ impl Editor {
         self.path.as_deref()
     }
 
-    /// Whether an object of that name would be in the edited file, faulty ones included.
+    /// Whether the edited file would have an object of that name. Faulty objects count.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.writer.expect(name).is_ok()
@@ -195,19 +196,19 @@ impl Editor {
             .map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// The writer that adds objects, as to a new file. The names in the file are taken, those of
-    /// faulty objects too, until they are removed.
+    /// The writer that adds objects, as to a new file. Every name in the file is taken until it is
+    /// removed, also the name of a faulty object.
     pub const fn writer(&mut self) -> &mut Writer<'static> {
         &mut self.writer
     }
 
-    /// Makes room for so many bytes of new objects. A full disk is then an error before anything is
-    /// written. Without this call room is made when it is needed. The call does nothing if components
-    /// are compressed, because their lengths are unknown.
+    /// Makes room for this many bytes of new objects. A full disk is then an error before anything
+    /// is written. Without this call, room is made when it is needed. The call does nothing if
+    /// components are compressed, because their lengths are unknown.
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::Io`] where there is no space.
+    /// [`crate::ErrorKind::Io`] if there is no space.
     pub fn reserve(&mut self, byte_len: u64) -> Result<()> {
         if self.writer.options.compression != Compression::None {
             return Ok(());
@@ -246,12 +247,12 @@ impl Editor {
         self.writer.rename(from, to)
     }
 
-    /// The file's attributes, to be changed. `None` where there is no such field.
+    /// The file's attributes, for changes; `None` if the file has none.
     pub const fn attributes_mut(&mut self) -> &mut Option<Map> {
         self.writer.attributes_mut()
     }
 
-    /// Fields of the manifest's root that the specification does not know, to be changed.
+    /// Fields of the manifest's root that the specification does not define, for changes.
     pub const fn extra_mut(&mut self) -> &mut Map {
         self.writer.extra_mut()
     }
@@ -260,7 +261,7 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// The fault of an object that cannot be read and was not removed: it would be lost.
+    /// The fault of an object that cannot be read and was not removed, because it would be lost.
     /// [`crate::ErrorKind::Misuse`] as for [`Writer::finish`]; [`crate::ErrorKind::Io`].
     ///
     /// After an error the old file is there. The exception is a failed sync after the last step: the
@@ -292,7 +293,7 @@ impl std::fmt::Debug for Editor {
     }
 }
 
-/// The file as it is, and the bytes that end it: manifest, size and footer magic.
+/// The file, and the bytes at its end: manifest, size and footer magic.
 fn read(storage: &Arc<dyn Storage>, options: &WriteOptions) -> Result<(File, Vec<u8>)> {
     let source = Before {
         storage: Arc::clone(storage),
@@ -304,19 +305,19 @@ fn read(storage: &Arc<dyn Storage>, options: &WriteOptions) -> Result<(File, Vec
     }
     let file = open.open_source(source)?;
     let trailer = trailer_of(&file)?;
-    // The manifest was in memory before: its length is within the limit.
+    // The length is within the limit, because the manifest was in memory before.
     let mut bytes = zeroed(trailer.byte_len())?;
     storage.read_at(trailer.offset(), &mut bytes)?;
     Ok((file, bytes))
 }
 
-/// Where manifest, size and footer magic are, which end the file.
+/// The place of the manifest, its size and the footer magic, at the end of the file.
 fn trailer_of(file: &File) -> Result<Span> {
     let layout = file.layout().unwrap_or_default();
     let Some((placement, version)) = file.inner.catalog.placement() else {
         return Err(Fault::NotEditable { layout }.into());
     };
-    // What a later minor version means by its fields is not known here.
+    // A later minor version may have fields with a meaning that is unknown here.
     let is_known = version.is_some_and(|version| version.minor <= 2);
     if placement.layout != Layout::V1_1 || !is_known {
         return Err(Fault::NotEditable { layout }.into());

@@ -20,29 +20,29 @@ pub trait Storage: Send + Sync {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's.
     fn byte_len(&self) -> io::Result<u64>;
 
     /// Fills `buf` with the bytes from `offset` on.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::UnexpectedEof`] where the file ends first; what the system says.
+    /// [`io::ErrorKind::UnexpectedEof`] if the file ends first; the system's errors.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
 
-    /// Writes all of `bytes` at `offset`. What lies between the end of the file and `offset`
-    /// becomes zero.
+    /// Writes all of `bytes` at `offset`. A gap between the end of the file and `offset` becomes
+    /// zeros.
     ///
     /// # Errors
     ///
-    /// What the system says; a part may have been written.
+    /// The system's. A part may have been written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// Truncates the file, or extends it with zeros, in one step.
     ///
     /// # Errors
     ///
-    /// What the system says; nothing has changed then.
+    /// The system's. Nothing has changed then.
     fn set_len(&self, byte_len: u64) -> io::Result<()>;
 
     /// Reserves space behind the end of the file without making the file longer. An implementation may
@@ -50,7 +50,7 @@ pub trait Storage: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::StorageFull`], or what else says that there is no space.
+    /// [`io::ErrorKind::StorageFull`], or another error that means that there is no space.
     fn reserve(&self, offset: u64, byte_len: u64) -> io::Result<()> {
         let _ = (offset, byte_len);
         Ok(())
@@ -60,23 +60,23 @@ pub trait Storage: Send + Sync {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's.
     fn sync(&self) -> io::Result<()>;
 }
 
-/// A regular file, locked for as long as this lives.
+/// A regular file that is locked until this is dropped.
 #[derive(Debug)]
 pub(crate) struct LockedFile(File);
 
 impl LockedFile {
-    /// Opens the file that has the name once it is locked: a compaction may have put another in its
-    /// place while this one waited for nothing.
+    /// Opens and locks the file at `path`. A compaction may replace the file between the two steps,
+    /// so the name is checked again after the lock.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        /// Readers that cannot open a file look whether it is locked, and have it for a moment.
+        /// A reader that cannot open a file tests the lock, and so holds it for a moment.
         const MOMENTS: usize = 10;
         let mut refused = 0;
         loop {
-            // Refuses what has no length before it is opened for writing.
+            // Refuses pipes and devices before it opens the file for writing.
             drop(FileSource::open(path)?);
             let file = File::options().read(true).write(true).open(path)?;
             match file.try_lock() {
@@ -103,7 +103,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok(open.dev() == named.dev() && open.ino() == named.ino())
 }
 
-/// Elsewhere a file that is open cannot be replaced.
+/// Other systems do not replace an open file.
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
@@ -150,7 +150,7 @@ impl Storage for LockedFile {
         use rustix::io::Errno;
         match fallocate(&self.0, FallocateFlags::KEEP_SIZE, offset, byte_len) {
             Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(error.into()),
-            // Some file systems cannot: then the write tells.
+            // Some file systems cannot reserve space. Then the write reports a full disk.
             _ => Ok(()),
         }
     }
@@ -160,7 +160,7 @@ impl Storage for LockedFile {
     }
 }
 
-/// The file as it is when the edit begins, for the reader of its objects.
+/// The file at the beginning of the edit, for the reader of its objects.
 pub(crate) struct Before<S> {
     pub(crate) storage: S,
     pub(crate) byte_len: u64,
@@ -184,7 +184,7 @@ impl<S: std::ops::Deref<Target = dyn Storage> + Send + Sync> Source for Before<S
 mod tests {
     use super::*;
 
-    /// As after a compaction.
+    /// A compaction replaces the file like this.
     #[test]
     fn a_replaced_file_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
@@ -196,7 +196,7 @@ mod tests {
         assert!(!is_at(&open, &path).unwrap());
     }
 
-    /// Longer than any file: what a full disk says comes the same way.
+    /// The length is beyond any file system's limit. A full disk gives the same error.
     #[test]
     #[cfg(target_os = "linux")]
     fn missing_space_is_an_error() {

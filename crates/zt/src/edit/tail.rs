@@ -27,20 +27,20 @@ use crate::write::writer::Tail;
 use zt_container::memory::zeroed;
 
 /// Writes into the room between the old end of a file and the copy of its trailer, and moves the
-/// copy away where the room runs out. Dropped before [`Tail::commit`], it undoes all of it.
+/// copy if the room is too small. If it is dropped before [`Tail::commit`], it undoes everything.
 pub(crate) struct GrowingTail {
     storage: Arc<dyn Storage>,
-    /// The manifest and footer as they are, which readers look for at the end, behind a note.
+    /// The note, and the unchanged manifest and footer, which readers look for at the end.
     copy: Vec<u8>,
-    /// Without the note.
+    /// The manifest and footer without the note.
     trailer_len: usize,
-    /// The length of the file that is edited.
+    /// The length of the file before the edit.
     old_len: u64,
-    /// Where the next byte goes that is not gathered.
+    /// The offset of the next byte that is not gathered.
     position: u64,
     /// Small writes, gathered.
     gathered: Vec<u8>,
-    /// Where the copy begins; `None` until there is one.
+    /// The offset of the copy; `None` before the first.
     copy_at: Option<u64>,
     state: State,
 }
@@ -48,20 +48,20 @@ pub(crate) struct GrowingTail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Growing,
-    /// A call has failed: nothing is tried again.
+    /// A call has failed, so no other is made.
     Failed,
-    /// The new file is the one that readers see.
+    /// Readers see the new file.
     Committed,
 }
 
-/// Room that is made at first, and the least by which it grows.
+/// The first room, and the least by which it grows.
 const LEAST: u64 = 1 << 20;
 
-/// Of memory: what systems write at a time, and make a file longer by.
+/// The page size of systems, by which they write and extend files.
 const PAGE: u64 = 4096;
 
 impl GrowingTail {
-    /// `trailer` are the last bytes of the storage. Nothing is changed yet.
+    /// `trailer` is the end of the storage. Nothing is changed yet.
     pub(super) fn new(storage: Arc<dyn Storage>, old_len: u64, trailer: &[u8]) -> Result<Self> {
         let note = leftover::note(old_len);
         let mut copy = zeroed((note.len() as u64).saturating_add(trailer.len() as u64))?;
@@ -80,7 +80,7 @@ impl GrowingTail {
         })
     }
 
-    /// Does it, unless something has failed before.
+    /// Runs `call`, unless a call has failed before.
     fn attempt<T>(&mut self, call: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
         if self.state == State::Failed {
             return Err(io::Error::other("an earlier step of the edit has failed"));
@@ -105,18 +105,18 @@ impl GrowingTail {
     }
 
     fn move_copy_behind(&mut self, end: u64) -> io::Result<()> {
-        // Twice as much each time, so that the copy moves seldom; as little as will do on a disk
-        // that is nearly full.
+        // The room doubles, so that the copy moves seldom. It grows by as little as possible on a
+        // disk that is nearly full.
         let grown = self.position.saturating_sub(self.old_len).max(LEAST);
-        // Up to a page, what is written from the beginning of one is there at once or not at all.
+        // A write of up to a page that begins on a page is complete or absent after a crash.
         let roomy = add(end, grown)?.checked_next_multiple_of(PAGE);
         let roomy = roomy.ok_or(io::ErrorKind::FileTooLarge)?;
         let copy_at = match self.reserve(roomy) {
             Ok(()) => roomy,
             Err(_) => self.reserve(end).map(|()| end)?,
         };
-        // In one call, because the file is as long as what was written of it; durable before any
-        // byte changes where the last copy was.
+        // The copy is one call, because the file is as long as its written part. It is durable
+        // before any byte of the last copy changes.
         self.storage.write_at(copy_at, &self.copy)?;
         self.storage.sync()?;
         self.copy_at = Some(copy_at);
@@ -148,27 +148,26 @@ impl GrowingTail {
 }
 
 impl Tail for GrowingTail {
-    /// Makes room for so many bytes behind those that were written and gathered.
+    /// Makes room for this many bytes after the written and gathered ones.
     fn make_room(&mut self, byte_len: u64) -> io::Result<()> {
         let len = add(self.gathered.len() as u64, byte_len)?;
         self.attempt(|tail| tail.make_room_for(len))
     }
 
-    /// Makes what was written the file: all of it durable, the copy cut off, the old trailer
-    /// cleared.
+    /// Commits: makes the written bytes durable, cuts off the copy, and clears the old trailer.
     ///
-    /// After an error before the cut the old file is back; after one behind it the new file is
-    /// there, and nobody knows whether it is durable.
+    /// After an error before the cut, the old file is back. After an error behind it, the new file
+    /// is there, and it may not be durable.
     fn commit(&mut self) -> io::Result<()> {
         self.attempt(|tail| {
-            // Before anything has changed: later there is nobody to tell that there is no memory.
+            // Memory is allocated before anything changes, while an error can still be returned.
             let zeros = zeroed(tail.trailer_len as u64).map_err(Error::from)?;
             tail.write_gathered()?;
             tail.storage.sync()?;
             tail.storage.set_len(tail.position)?;
             tail.state = State::Committed;
             tail.storage.sync()?;
-            // Bytes of no blob are zero. Spec: §4.
+            // Bytes between blobs are zero. Spec: §4.
             let trailer_at = tail.old_len.saturating_sub(zeros.len() as u64);
             tail.storage.write_at(trailer_at, &zeros)?;
             tail.storage.sync()
@@ -201,14 +200,15 @@ impl Write for GrowingTail {
 impl Drop for GrowingTail {
     fn drop(&mut self) {
         if self.state != State::Committed {
-            // Also where there is no copy yet: reserved space goes back. There is nobody to tell.
+            // Reserved space is given back even if there is no copy. An error cannot be returned
+            // from here.
             let _ = self.storage.set_len(self.old_len);
         }
     }
 }
 
-/// A full disk. What the system says of it says neither how much is missing nor what has become of
-/// the file; and whoever removes objects to make room has to know that there must be some first.
+/// A full disk. The system's message states neither how many bytes are missing nor the state of the
+/// file. A user who removes objects to make room has to know that the edit itself needs some.
 #[derive(Debug)]
 struct NoRoom {
     needed: u64,

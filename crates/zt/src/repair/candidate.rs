@@ -10,21 +10,21 @@ use super::places::{Places, Root};
 use super::view::trailer_of;
 use crate::error::Result;
 
-/// Bytes that are read of a manifest at first, to see whether it is one; then so many times more.
+/// The number of bytes that are read of a manifest first, and the factor by which it grows.
 const FIRST: u64 = 512;
 const MORE: u64 = 8;
 
-/// A manifest that decodes strictly. Whose it is, is another question.
+/// A manifest that decodes strictly. It may belong to another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) manifest: Span,
     pub(super) layout: Layout,
     /// Whether its size, and the magic of 1.1, follow it.
     pub(super) has_trailer: bool,
-    /// Whether what follows says how long it is: its trailer, all but a byte of that, or, where that
-    /// ends the file, the beginning of it, with zeros for the rest where a repair lost power. A changed
-    /// bit in the head of a map makes the item end early and still decode, without what follows: then
-    /// nothing says so but this.
+    /// Whether the bytes after it confirm its length: its trailer, with one wrong byte at most, or
+    /// at the file's end the beginning of the trailer, perhaps with zeros after it if a repair lost
+    /// power. A changed bit in the head of a map can end the item early, and it still decodes; only
+    /// this check notices.
     pub(super) is_closed: bool,
 }
 
@@ -36,12 +36,12 @@ impl Candidate {
     }
 }
 
-/// A manifest, and its copies: an edit in place writes the trailer once more behind the end.
+/// A manifest and its copies. An edit in place writes the trailer once more at the end.
 #[derive(Debug)]
 pub(super) struct Copies {
     /// The last in the file.
     pub(super) last: Candidate,
-    /// The same bytes before it, the last of them first.
+    /// Equal copies before it, the last of them first.
     pub(super) others: Vec<Candidate>,
 }
 
@@ -57,28 +57,28 @@ impl Copies {
         self.others.iter().chain([&self.last])
     }
 
-    /// Whether what ends there is one of them, also if a byte of its trailer is another.
+    /// Whether one of them ends there. One byte of its trailer may be wrong.
     pub(super) fn is_closed_at(&self, end: u64) -> bool {
         let mut all = self.all();
         all.any(|copy| copy.is_closed && copy.manifest.end() == end)
     }
 
-    /// Whether something says how long these bytes are.
+    /// Whether the length of one of them is confirmed.
     pub(super) fn is_closed(&self) -> bool {
         self.all().any(|copy| copy.is_closed)
     }
 }
 
-/// What a file system keeps or loses as one.
+/// The unit that a file system keeps or loses.
 const PAGE: u64 = 4096;
 
-/// Reads and decodes as much as a file of this length is worth, whatever it declares.
+/// Reads and decodes manifests, within a budget that depends on the file's length.
 pub(super) struct Search<'s> {
     source: &'s dyn Source,
     limits: &'s Limits,
-    /// Bytes that may still be read.
+    /// The number of bytes that may still be read.
     budget: u64,
-    /// Whether it was not enough.
+    /// Whether the budget was exceeded.
     pub(super) is_cut: bool,
 }
 
@@ -93,15 +93,16 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Every manifest at these places, and the one that readers find, if they do: the one that ends
-    /// last first.
+    /// Every manifest at these places, and the one that readers find. The manifest with the last
+    /// end comes first.
     pub(super) fn manifests(
         &mut self,
         places: &Places,
         read: Option<Candidate>,
     ) -> Result<Vec<Copies>> {
         let mut candidates = Vec::from_iter(read);
-        // By both ends: a size that is wrong by a bit may lead to where a right one does.
+        // Both ends make the key: a size with a wrong bit may lead to the same manifest as the
+        // right size.
         let mut spans: HashSet<Span> = read.iter().map(|c| c.manifest).collect();
         for span in &places.trailers {
             if spans.insert(*span)
@@ -144,7 +145,7 @@ impl<'s> Search<'s> {
         Ok(None)
     }
 
-    /// Nothing says how long a manifest without a trailer is, but the item itself.
+    /// The manifest at `start`. Without a trailer, only decoding finds its length.
     fn item(&mut self, start: u64, end: u64, layout: Layout) -> Result<Option<Span>> {
         let Some(available) = end.checked_sub(start) else {
             return Ok(None);
@@ -170,8 +171,8 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Whether some page of it is zeros: of an edit that power was lost in, what did not reach the
-    /// disk. No manifest has a page of them.
+    /// Whether a page of it is zeros. No manifest has such a page, so a power loss during an edit
+    /// left it.
     pub(super) fn is_torn(&mut self, manifest: Span) -> Result<bool> {
         let len = manifest.byte_len().min(self.limits.manifest_len);
         let Some(bytes) = self.bytes(manifest.offset(), len)? else {
@@ -205,7 +206,7 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// Those of the same bytes together.
+    /// Groups manifests with the same bytes.
     fn group(&mut self, candidates: Vec<Candidate>) -> Result<Vec<Copies>> {
         let mut manifests: Vec<Copies> = Vec::new();
         let mut places: HashMap<(String, u64), usize> = HashMap::new();
@@ -217,7 +218,7 @@ impl<'s> Search<'s> {
                     hasher.update(&bytes);
                     hasher.finish().to_string()
                 }
-                // Of its own, where nobody may look.
+                // Beyond the budget, a manifest is a group of its own.
                 None => manifest.offset().to_string(),
             };
             let key = (identity, manifest.byte_len());

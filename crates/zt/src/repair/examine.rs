@@ -18,7 +18,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::File;
 use crate::file::open::OpenOptions;
 
-/// Manifests that are judged, from the end of the file on. An edited file has two or three.
+/// The number of manifests that are examined, from the end of the file on. An edited file has two
+/// or three.
 const MOST: usize = 64;
 
 struct Examination<'e> {
@@ -30,7 +31,7 @@ struct Examination<'e> {
     header: Vec<u8>,
 }
 
-/// Finds the manifest that is the file's, and what of it is there. Changes nothing.
+/// Finds the file's manifest, and what is left of its objects. Changes nothing.
 pub(super) fn examine(source: &Arc<dyn Source>, options: &RepairOptions<'_>) -> Result<Recovery> {
     crate::cores::parallel::on(options.threads, || {
         let gauge = Gauge::new(options.progress);
@@ -59,8 +60,9 @@ impl Examination<'_> {
         match self.read()? {
             Err(error) => recovery.refusal = Some(error),
             Ok(candidate) => {
-                // Without digests it may be the manifest of a file within, behind which this one is cut.
-                // One that names no blob fits anywhere: what readers find is all that there is to say.
+                // Without digests it may be the manifest of a file within, with this file truncated
+                // after it. A manifest without blobs fits anywhere: then the one that readers find
+                // is taken.
                 if let Some((file, evidence)) = self.evidence(&candidate)?
                     && evidence.refuted == 0
                     && (evidence.proved > 0 || evidence.unproved == 0)
@@ -78,13 +80,14 @@ impl Examination<'_> {
         Ok(recovery)
     }
 
-    /// The last manifest that is the file's, and the others on the way to one that is whole.
+    /// The file's last manifest, and the others on the way to a whole one.
     fn search(&mut self, read: Option<Candidate>, recovery: &mut Recovery) -> Result<()> {
         let is_0_1 = self.header == MAGIC_0_1;
         let places = Places::of(self.source, is_0_1, self.options.progress)?;
         let mut search = Search::new(self.source, &self.options.limits);
         let manifests = search.manifests(&places, read)?;
-        // What ends the file and does not decode is a generation too, of which nothing is left.
+        // A manifest at the file's end that does not decode is a generation too, of which nothing
+        // is left.
         let mut lost = match (read, places.last()) {
             (None, Some(last)) if !search.is_torn(last)? => Some(last),
             _ => None,
@@ -102,7 +105,7 @@ impl Examination<'_> {
             let mut generation = Generation::new(copies, &evidence, standing);
             let is_nested = matches!(standing, Standing::Nested { .. });
             if read == Some(copies.last) && evidence.refuted == 0 && !is_nested {
-                // What readers find, where nothing speaks against it.
+                // The manifest that readers find, if there is no evidence against it.
                 standing = Standing::Whole;
                 generation = Generation::new(&Copies::of(copies.last), &evidence, standing);
             }
@@ -124,7 +127,7 @@ impl Examination<'_> {
         Ok(())
     }
 
-    /// The manifest that the caller has chosen, judged as one that is found.
+    /// The manifest that the caller has chosen, examined like the others.
     fn at(&mut self, offset: u64) -> Result<Chosen> {
         let mut search = Search::new(self.source, &self.options.limits);
         let byte_len = self.source.byte_len();
@@ -161,7 +164,7 @@ impl Examination<'_> {
         Ok(self.with_header(Chosen::new(generation, file, evidence.objects)))
     }
 
-    /// The file that begins at `base` and ends with this manifest: its offsets count from there.
+    /// The file that begins at `base` and ends with this manifest. Its offsets count from `base`.
     fn within(&self, base: u64, copies: &Copies, standing: Standing) -> Result<Chosen> {
         let Candidate {
             manifest, layout, ..
@@ -175,7 +178,7 @@ impl Examination<'_> {
         Ok(self.with_header(Chosen::new(generation, file, evidence.objects)))
     }
 
-    /// What readers find, as any of them opens the file, or why they refuse it.
+    /// The file as readers open it, or why they refuse it.
     fn read(&self) -> Result<Result<Candidate>> {
         let opened = OpenOptions::new().limits(self.options.limits);
         match opened.open_source(Arc::clone(self.source)) {
@@ -202,7 +205,7 @@ impl Examination<'_> {
         self.header == header_of(layout)
     }
 
-    /// The file that ends with this manifest, and what its bytes say of it.
+    /// The file that ends with this manifest, and the evidence about it.
     fn evidence(&mut self, candidate: &Candidate) -> Result<Option<(File, Evidence)>> {
         let view = View::new(self.source, 0, candidate.manifest, candidate.layout);
         let opened = OpenOptions::new().limits(self.options.limits);
@@ -217,8 +220,8 @@ impl Examination<'_> {
     }
 }
 
-/// The magics that a file may begin with: none of those that a trailer ends with, also one of which a
-/// byte is another.
+/// The magics that a file may begin with. Magics of trailers are left out, also if one byte of the
+/// trailer is wrong.
 fn headers_of(places: &Places, manifests: &[Copies]) -> Vec<u64> {
     let all = manifests.iter().flat_map(Copies::all);
     let closed = all.filter(|copy| copy.is_closed && copy.layout == Layout::V1_1);

@@ -49,29 +49,29 @@ pub struct RecoveredComponent {
     pub error: Option<Error>,
 }
 
-/// What the bytes of a file say about one manifest.
+/// The evidence in the file's bytes about one manifest.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) objects: Vec<Recovered>,
-    /// Components that are not empty, by what is known of them.
+    /// The numbers of components that are not empty, by their proofs.
     pub(super) proved: u64,
     pub(super) unproved: u64,
-    /// With objects whose entries cannot be read, or whose blobs lie elsewhere.
+    /// Includes objects whose entries cannot be read, or whose blobs lie elsewhere.
     pub(super) refuted: u64,
-    /// Blobs that are not empty and have a digest that can be checked, the smallest first. Each is
-    /// there once, with how many components have it: where else they may be is asked of any number
-    /// of places, so what costs nothing to name again must cost nothing there.
+    /// Blobs that are not empty and have a digest that can be checked, the smallest first. Each
+    /// blob comes once, with the number of its components: many places are searched for it, so
+    /// naming it twice must not cost more.
     pub(super) digested: Vec<(Blob, u64)>,
-    /// Where the last blob ends; the header, where there is none.
+    /// The end of the last blob; of the header, if there are no blobs.
     pub(super) blobs_end: u64,
 }
 
 impl Evidence {
-    /// Compares all that `file`, a view of the ledger's source, says with what is there.
+    /// Compares all components of `file`, a view of the ledger's source, with the bytes.
     ///
     /// # Errors
     ///
-    /// Interruption alone.
+    /// Only interruption.
     pub(super) fn of(file: &File, ledger: &mut Ledger<'_>) -> Result<Self> {
         let entries = file.entries();
         let objects = || entries.iter().filter_map(|entry| entry.object().ok());
@@ -89,7 +89,7 @@ impl Evidence {
         }
         for (blob, proof) in blobs.iter().zip(&proofs) {
             let count = match proof {
-                // Found everywhere, what is empty says nothing about this place.
+                // Empty blobs fit everywhere, so they are no evidence.
                 Some(Proof::Digest | Proof::Nothing) if blob.span.is_empty() => continue,
                 Some(Proof::Digest) => &mut evidence.proved,
                 Some(Proof::Nothing) => &mut evidence.unproved,
@@ -119,10 +119,10 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// How many of the digests are right where all offsets count from `base`; `None` where so much
-    /// was read before that nothing tells.
+    /// The number of right digests if all offsets count from `base`. `None` if the budget does not
+    /// suffice.
     pub(super) fn proved_at(&self, base: u64, ledger: &mut Ledger<'_>) -> Result<Option<u64>> {
-        /// Blobs that are looked at before the others are: most bases are none.
+        /// Blobs that are tested first, because most bases are wrong.
         const FEW: usize = 3;
         let moved = |(blob, count): &(Blob, u64)| {
             let offset = base.checked_add(blob.span.offset())?;

@@ -1,4 +1,4 @@
-//! A manifest that was found, and whether it is the file's own.
+//! A manifest in the file, and whether it is the file's own.
 
 use zt_container::{Layout, Span};
 
@@ -87,8 +87,8 @@ impl Generation {
     }
 }
 
-/// Of several copies the first behind the blobs: what lies between it and the others belongs to an
-/// edit that did not end. One with its trailer, where there is one.
+/// The first copy behind the blobs, because the bytes between it and later copies belong to an
+/// unfinished edit. A copy with its trailer is preferred.
 pub(super) fn best(copies: &Copies, blobs_end: u64) -> Candidate {
     let behind = |copy: &&Candidate| copy.manifest.offset() >= blobs_end;
     let all = || copies.others.iter().rev().chain([&copies.last]);
@@ -98,16 +98,16 @@ pub(super) fn best(copies: &Copies, blobs_end: u64) -> Candidate {
 }
 
 impl Standing {
-    /// Judges by where the manifest lies, by digests and by the header.
+    /// Decides by the manifest's place, the digests and the header.
     ///
-    /// Offsets count from the beginning of a file, so the manifest of a file that begins at some
-    /// header lies farther behind the blobs that it seems to name, by as much as is before that
-    /// header, than it does in its own file, where writers leave no gap: at least 64 bytes, except
-    /// behind a few bytes too many or in a blob of layout 1.0, which lies anywhere. Digests find
-    /// those blobs where they are, counted from the header of the inner file. An edit leaves gaps,
-    /// and a file can hold a copy of itself: what fits in two ways, or has no digests to fit by,
-    /// stays in doubt. So does what neither a header nor a digest says to count from the file's
-    /// beginning.
+    /// Offsets count from the beginning of the file. For a file within a blob, which begins at an
+    /// inner header, the blobs seem to end earlier than they do: there is a gap before the
+    /// manifest, as long as the bytes before the inner header. Writers leave no gap. The gap is at
+    /// least 64 bytes, except after a few surplus bytes or in a blob of layout 1.0, which may lie
+    /// anywhere. Digests then find the blobs, counted from the inner header. But an edit leaves
+    /// gaps too, and a file can hold a copy of itself. So a manifest that fits in two ways, or has
+    /// no digests, stays doubtful. So does a manifest if neither a header nor a digest shows that
+    /// its offsets count from the file's beginning.
     pub(super) fn of(
         copies: &Copies,
         evidence: &Evidence,
@@ -144,7 +144,7 @@ impl Standing {
             (end <= start).then_some((base, end))
         });
         let mut bases = bases.peekable();
-        // Counted from any of these, it lies next to them too.
+        // Counted from any of these, the manifest follows its blobs directly, too.
         if is_next_to(start, evidence.blobs_end) && bases.peek().is_none() {
             return Ok(standing);
         }
@@ -177,7 +177,7 @@ impl Standing {
     }
 }
 
-/// Writers put the manifest behind the last blob, some of them on the next place for a blob.
+/// Writers put the manifest directly after the last blob, or at the next aligned offset.
 fn is_next_to(manifest: u64, blobs_end: u64) -> bool {
     let gap = manifest.checked_sub(blobs_end);
     gap.is_some_and(|gap| gap < zt_container::ALIGNMENT)

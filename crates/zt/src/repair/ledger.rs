@@ -1,4 +1,4 @@
-//! Which stored bytes have the right digest.
+//! The digests of stored bytes: which are right.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,51 +10,52 @@ use crate::error::{Error, Result};
 use crate::file::overlap::Allowance;
 use crate::file::tensor::believed_len;
 
-/// Stored bytes are read, and decoded, in pieces of this size.
+/// The length of the pieces in which stored bytes are read and decoded.
 const PIECE: usize = 256 << 10;
 
-/// What is known of a component's stored bytes.
+/// The state of a component's stored bytes.
 #[derive(Debug, Clone)]
 pub(super) enum Proof {
-    /// They have the digest that is written of them, or there are none.
+    /// They match their digest, or there are no bytes.
     Digest,
-    /// They are there and decode, and there is no digest that can be checked.
+    /// They exist and decode, but have no digest that can be checked.
     Nothing,
-    /// They are not those that were written, or cannot be read.
+    /// They do not match their digest, or cannot be read.
     Refuted(Error),
 }
 
-/// What was found out of the bytes of a file, each range once, however many manifests name it.
+/// The state of the file's stored bytes. Each range is read once, however many manifests name it.
 pub(super) struct Ledger<'l> {
     source: &'l Arc<dyn Source>,
     limits: Limits,
     gauge: &'l Gauge<'l>,
     known: HashMap<Blob, Proof>,
-    /// Bytes that may still be read, with what each look costs besides.
+    /// The budget of bytes to read, including a fixed cost for each blob.
     allowance: Allowance,
-    /// Offsets at which a file within may still be supposed to begin.
+    /// The number of offsets that may still be tried as the beginning of a file within.
     bases: u32,
     pub(super) is_cut: bool,
 }
 
-/// What a look at a blob counts for at least: a read, its name and what was found. Any number of
-/// digests of the same byte must not take memory without end.
+/// The least cost of a blob: a read, its name and its state. Otherwise many digests of the same
+/// byte could take unlimited memory.
 const LOOK: u64 = 512;
 
-/// What it counts for where it was taken before: the time to find that.
+/// The cost of a blob whose state is known: the time to find it.
 const KNOWN: u64 = 64;
 
 fn cost_of(blob: &Blob) -> u64 {
     blob.span.byte_len().max(LOOK)
 }
 
-/// Offsets that are tried, of all manifests together. A file of nothing but magics has any number.
+/// The limit of offsets that are tried, for all manifests together. A crafted file has any number
+/// of magics.
 const MOST_BASES: u32 = 1 << 16;
 
 impl<'l> Ledger<'l> {
     pub(super) fn new(source: &'l Arc<dyn Source>, limits: Limits, gauge: &'l Gauge<'l>) -> Self {
-        // Generations share most of their bytes. Manifests of nothing but ranges that overlap could
-        // ask for any multiple of the file.
+        // Generations share most of their bytes. Crafted manifests of overlapping ranges could ask
+        // for any multiple of the file.
         Ledger {
             source,
             limits,
@@ -66,7 +67,7 @@ impl<'l> Ledger<'l> {
         }
     }
 
-    /// Whether one more offset may be tried: not where anything was too much before.
+    /// Whether one more offset may be tried. False after any budget was exceeded.
     pub(super) fn may_try(&mut self) -> bool {
         let left = self.bases.checked_sub(1);
         self.bases = left.unwrap_or(0);
@@ -80,23 +81,23 @@ impl<'l> Ledger<'l> {
         is_spent
     }
 
-    /// Why there is no proof of a blob.
+    /// The error for a blob without a proof.
     pub(super) fn exceeded(&self) -> Error {
         self.allowance.exceeded()
     }
 
-    /// Proofs of these blobs, whose offsets are those of the file, in their order. `None` where so
-    /// much was read before that no more is.
+    /// The proofs of these blobs, in their order. Their offsets are offsets in the file. `None` for
+    /// blobs beyond the budget.
     ///
     /// # Errors
     ///
-    /// Interruption alone.
+    /// Only interruption.
     pub(super) fn prove(&mut self, blobs: &[Blob]) -> Result<Vec<Option<Proof>>> {
         let mut missing = HashSet::new();
         let mut order = Vec::new();
         for blob in blobs {
             if self.known.contains_key(blob) || missing.contains(blob) {
-                // Not refused: what is known can be told.
+                // A known proof is used even if the budget is spent.
                 self.may_spend(KNOWN);
             } else if self.may_spend(cost_of(blob)) {
                 missing.insert(blob);
@@ -111,13 +112,13 @@ impl<'l> Ledger<'l> {
         Ok(known.collect())
     }
 
-    /// How many components have their digests, where a file within is supposed to begin: of
-    /// different blobs, each with how many components have it. `None` where so much was read before
-    /// that not all of them are. Nothing is kept of it: few places are asked for twice.
+    /// How many components have the right digest if a file within begins at `base`. Each blob comes
+    /// with the number of its components. `None` if the budget does not suffice. The result is not
+    /// cached, because few places are asked for twice.
     ///
     /// # Errors
     ///
-    /// Interruption alone.
+    /// Only interruption.
     pub(super) fn count_right(
         &mut self,
         blobs: impl Iterator<Item = (Blob, u64)>,
@@ -141,9 +142,9 @@ impl<'l> Ledger<'l> {
             digest: blob.digest.clone(),
             ..Blob::raw(blob.span)
         };
-        // Where there is a digest, it is all that there is to say: the bytes are what was written,
-        // whether or not that decodes. Only what is to be written again needs a length, which is
-        // counted where it is not said or not believed.
+        // A digest is enough: the bytes are the written ones, whether or not they decode. Only
+        // saving the component needs its decoded length, which is counted if it is missing or not
+        // trusted.
         let is_asked = has_digest.is_none() || believed_len(blob).is_none();
         let decoded = (is_asked && blob.encoding != Encoding::Raw).then_some(blob);
         for blob in [Some(&stored), decoded].into_iter().flatten() {
@@ -157,7 +158,7 @@ impl<'l> Ledger<'l> {
         })
     }
 
-    /// Reads a blob to its end; what is wrong with it.
+    /// Reads a blob to its end, and returns its error.
     fn read(&self, blob: &Blob) -> Result<Option<Error>> {
         let mut reader = match BlobReader::new(self.source, blob, &self.limits) {
             Ok(reader) => reader,
@@ -181,7 +182,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use zt_container::{Digest, Memory, Span};
 
-    /// A source that counts how often it is read.
+    /// A source that counts its reads.
     #[derive(Default)]
     struct Counted(AtomicU64);
 
@@ -195,7 +196,7 @@ mod tests {
         }
     }
 
-    /// As many names of one byte as digests can be made up, looked for from as many places.
+    /// As many different digests of one byte, tried from as many places.
     #[test]
     fn digests_of_the_same_byte_cost_something_each() {
         let reads = Arc::new(Counted::default());

@@ -1,14 +1,14 @@
 //! A search for several short byte strings at once.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-/// Texts, and how far a search may go on for each byte that it meets: Horspool's search for several
-/// texts of at least [`Needles::width`] bytes.
+/// Texts to search for. This is Horspool's search for several texts of at least [`Needles::width`]
+/// bytes: each byte of the input tells how far the search can skip.
 pub(super) struct Needles {
     texts: Vec<&'static [u8]>,
     /// Bytes of the shortest text.
     width: usize,
-    /// By the last byte of a stretch of `width`: how far behind it the next text may begin; 0 where
-    /// one may begin with the stretch.
+    /// For each last byte of a stretch of `width` bytes, how far behind it the next text may begin;
+    /// 0 if a text may begin with the stretch.
     skips: Box<[usize; 256]>,
 }
 
@@ -30,7 +30,7 @@ impl Needles {
         }
     }
 
-    /// Where the texts are in `bytes`, from front to back, and which of them.
+    /// The places of the texts in `bytes`, from front to back, and which text each is.
     pub(super) fn find_in(&self, bytes: &[u8], mut found: impl FnMut(usize, &'static [u8])) {
         let mut at = 0_usize;
         while let Some(stretch) = bytes.get(at..).filter(|rest| rest.len() >= self.width) {

@@ -20,7 +20,7 @@ impl<'p> RepairOptions<'p> {
         Self::default()
     }
 
-    /// What the file may make this process spend.
+    /// The limits of memory and of objects.
     #[must_use]
     pub const fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -44,7 +44,7 @@ impl<'p> RepairOptions<'p> {
         self
     }
 
-    /// Reports bytes that are searched, read and written: more than the file has.
+    /// Reports bytes that are searched, read and written. Their sum is larger than the file.
     #[must_use]
     pub const fn progress(mut self, progress: Progress<'p>) -> Self {
         self.progress = Some(progress);

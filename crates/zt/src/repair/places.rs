@@ -9,26 +9,26 @@ use super::needles::Needles;
 use crate::cores::progress::{Progress, report};
 use crate::error::Result;
 
-/// Bytes that are looked at at a time.
+/// Bytes that are searched at a time.
 const PIECE: u64 = 1 << 20;
 
-/// What is looked for may begin so many bytes before a needle: a size, the head of a map and that
-/// of the array around it.
+/// A manifest may begin this many bytes before a needle: a size, the head of a map, and the head of
+/// the array around it.
 const BEFORE: u64 = 8;
 
-/// No needle is longer.
+/// The length of the longest needle.
 const LONGEST: u64 = 11;
 
-/// Places of each sort that are kept, the last ones of the file: a blob of nothing but magics must
-/// not take memory in proportion to it.
+/// The number of places of each sort that are kept, the last ones of the file. Otherwise a blob
+/// full of magics would take memory in proportion to it.
 const MOST: usize = 1 << 16;
 
 /// The text that each map of a manifest of layout 0.1 begins with.
 const NAME: &[u8] = b"\x64name";
 
-/// What the maps of all other manifests begin with, where the root has no field that the
-/// specification does not name: keys of the root, with the head of their text. Fields that it does
-/// not name may come before them; then only a trailer, or the beginning of one, leads to the root.
+/// The first key of all other manifests, with the head of its text, if the root has only keys of
+/// the specification. Unknown keys may come first; then only a trailer, or its beginning, leads to
+/// the root.
 const ROOT_KEYS: [&[u8]; 5] = [
     b"\x67version",
     b"\x67objects",
@@ -37,29 +37,30 @@ const ROOT_KEYS: [&[u8]; 5] = [
     b"\x69generator",
 ];
 
-/// What one pass over a file has found, the last of each sort first.
+/// The results of one pass over a file, the last of each sort first.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    /// Magics behind the file's first byte, each of which a file may begin with: this one, behind
-    /// what was added before it, or one within a blob.
+    /// Magics after the file's first byte. A file may begin at each: this one, if bytes were put
+    /// before it, or one within a blob.
     pub(super) headers: Vec<u64>,
-    /// What trailers of layout 1.1 and 1.2 say are manifests. They are within the file.
+    /// The manifests that trailers of layout 1.1 and 1.2 lead to. They are within the file.
     pub(super) trailers: Vec<Span>,
-    /// Where the root of a manifest may begin, whether or not there is a trailer.
+    /// Offsets where the root of a manifest may begin, with or without a trailer.
     pub(super) roots: Vec<Root>,
-    /// What the end of the file says is a manifest, read as the beginning of a trailer: as much of it
-    /// as there may be, the most first.
+    /// The manifests that the end of the file leads to if it is the beginning of a trailer, longest
+    /// beginning first.
     pub(super) endings: Vec<Ending>,
     /// Whether there were more than are kept.
     pub(super) is_cut: bool,
 }
 
-/// A manifest that the last bytes of a file speak of, if those are the beginning of its trailer.
+/// A manifest that the last bytes of a file lead to, if they are the beginning of its trailer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ending {
     pub(super) root: Root,
     pub(super) manifest: Span,
-    /// Bytes of the trailer that are there. Of a size that is cut the others are taken to be zeros.
+    /// The number of bytes of the trailer that exist. If the size is cut, its other bytes count as
+    /// zeros.
     pub(super) kept: u64,
 }
 
@@ -73,11 +74,11 @@ pub(super) enum Root {
 }
 
 impl Places {
-    /// One pass over the file from its end, in pieces: time in proportion to the file, memory
-    /// whatever the file.
+    /// One pass over the file from its end, in pieces. The time is proportional to the file, the
+    /// memory is constant.
     ///
-    /// Manifests of layout 0.1, which begin with nothing of their own, are looked for where the
-    /// header says so.
+    /// Manifests of layout 0.1 have no magic of their own. They are searched only if the header has
+    /// that layout.
     pub(super) fn of(
         source: &dyn Source,
         is_0_1: bool,
@@ -114,8 +115,8 @@ impl Places {
         Ok(places)
     }
 
-    /// The manifest that the file ends with, if anything is to be believed of its last bytes: a whole
-    /// size and some of the magic, or a size alone that leads to the beginning of a manifest.
+    /// The manifest at the end of the file, if its last bytes are credible: a whole size and some
+    /// of the magic, or a size that leads to the beginning of a manifest.
     pub(super) fn last(&self) -> Option<Span> {
         let is_found = |ending: &&Ending| match ending.kept.cmp(&SIZE_LEN) {
             Ordering::Greater => true,
@@ -128,10 +129,10 @@ impl Places {
             .map(|ending| ending.manifest)
     }
 
-    /// A needle at `offset`, behind `before`.
+    /// Handles a needle at `offset`, after the bytes `before`.
     fn add(&mut self, offset: u64, text: &[u8], before: &[u8]) {
         if text == MAGIC {
-            // Of those that decide whose a manifest is that lies next to its blobs, there are few.
+            // Headers at these offsets decide whose manifest lies next to its blobs. They are few.
             if (1..ALIGNMENT).contains(&offset) {
                 self.headers.push(offset);
             } else if offset > 0 {
@@ -176,7 +177,7 @@ fn keep<T>(places: &mut Vec<T>, place: T, is_cut: &mut bool) {
     }
 }
 
-/// What the last bytes of a file speak of, for each number of them that may be of a trailer.
+/// The manifests that the last bytes of a file lead to, for each number of bytes of a trailer.
 fn endings(source: &dyn Source, is_0_1: bool) -> Result<Vec<Ending>> {
     let trailer_len = SIZE_LEN.saturating_add(MAGIC.len() as u64);
     let len = source.byte_len().min(trailer_len);
@@ -217,7 +218,7 @@ fn endings(source: &dyn Source, is_0_1: bool) -> Result<Vec<Ending>> {
     Ok(endings)
 }
 
-/// The manifest that the size before a footer magic at `offset` speaks of. Spec: §2.1.
+/// The manifest of the size before a footer magic at `offset`. Spec: §2.1.
 fn declared(offset: u64, before: &[u8]) -> Option<Span> {
     let size = u64::from_le_bytes(*before.last_chunk()?);
     let end = offset.checked_sub(SIZE_LEN)?;
@@ -225,7 +226,7 @@ fn declared(offset: u64, before: &[u8]) -> Option<Span> {
     Span::between(start, end).filter(|span| start >= HEADER_LEN && !span.is_empty())
 }
 
-/// Bytes of the head of a map that ends `before`, of up to 255 pairs.
+/// The length of the head of a map that ends `before`, for up to 255 pairs.
 fn map_head(before: &[u8]) -> Option<usize> {
     match before {
         [.., 0xA1..=0xB7 | 0xBF] => Some(1),
@@ -234,7 +235,7 @@ fn map_head(before: &[u8]) -> Option<usize> {
     }
 }
 
-/// Bytes of the head of an array that ends `before` and is not empty.
+/// The length of the head of an array that ends `before` and is not empty.
 fn array_head(before: &[u8]) -> Option<usize> {
     match before {
         [.., 0x81..=0x97 | 0x9F] => Some(1),
@@ -255,7 +256,7 @@ mod tests {
         Places::of(&Memory::new(bytes), is_0_1, None).unwrap()
     }
 
-    /// Wherever the border between two pieces is, also within what is looked for.
+    /// The border between two pieces may lie anywhere, also within a needle.
     #[test]
     fn finds_each_place_once_across_the_borders_of_pieces() {
         let parts: [&[u8]; 3] = [
@@ -312,7 +313,7 @@ mod tests {
         assert_eq!(places.trailers.len(), MOST);
         let last = bytes.len() as u64 - 16;
         assert_eq!(places.trailers.first(), Span::new(last - 1, 1).as_ref());
-        // Those at 8, 24, 40 and 56 are kept besides.
+        // Those at 8, 24, 40 and 56 are kept, too.
         assert_eq!(places.headers.len(), MOST + 4);
         assert_eq!(places.headers.last(), Some(&8));
     }

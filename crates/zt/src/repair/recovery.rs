@@ -16,20 +16,21 @@ pub struct Recovery {
     byte_len: u64,
     pub(super) chosen: Option<Chosen>,
     pub(super) others: Vec<Generation>,
-    /// Whether the file ends with a trailer whose manifest does not decode: then `others` are older.
+    /// Whether the file ends with a trailer whose manifest does not decode. Then `others` are
+    /// older.
     pub(super) is_behind_lost: bool,
     pub(super) is_exhaustive: bool,
     pub(super) refusal: Option<Error>,
 }
 
-/// The manifest that is taken for the file's.
+/// The manifest that is taken as the file's own.
 #[derive(Debug)]
 pub(super) struct Chosen {
     pub(super) generation: Generation,
     /// The file that ends with it.
     pub(super) file: File,
     pub(super) objects: Vec<Recovered>,
-    /// Whether the file begins as it has to.
+    /// Whether the file begins with a correct header.
     pub(super) has_header: bool,
 }
 
@@ -118,44 +119,44 @@ impl Recovery {
         self.chosen.as_ref().map_or(&[], |chosen| &chosen.objects)
     }
 
-    /// The file as it is after that, as far as it is there: damaged objects fail to read. Where
-    /// somebody has chosen the manifest of a file within, that file.
+    /// The file with that manifest. Damaged objects fail to read. If the chosen manifest belongs to
+    /// a file within, this is that file.
     #[must_use]
     pub fn file(&self) -> Option<&File> {
         self.chosen.as_ref().map(|chosen| &chosen.file)
     }
 
-    /// Whether nothing of what the manifest names is lost.
+    /// Whether the manifest's objects are all complete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         let is_there = |object: &Recovered| matches!(object.fate, Fate::Proved | Fate::Unproved);
         self.chosen.is_some() && self.objects().iter().all(is_there)
     }
 
-    /// Whether every manifest was looked at. Of a file that holds tens of thousands of things that
-    /// look like one, only some are.
+    /// Whether every manifest was examined. A file with tens of thousands of apparent manifests
+    /// exceeds the limit.
     #[must_use]
     pub const fn is_exhaustive(&self) -> bool {
         self.is_exhaustive
     }
 
-    /// Why readers refuse the file, where they do and nobody has chosen a manifest.
+    /// Why readers refuse the file; `None` if they do not, or if a manifest was chosen.
     #[must_use]
     pub const fn refusal(&self) -> Option<&Error> {
         self.refusal.as_ref()
     }
 
-    /// The bytes behind the file's manifest and trailer, which repairing in place takes away: of an
-    /// edit that did not end, or of whatever was added to the file.
+    /// The bytes behind the file's manifest and trailer, from an unfinished edit or appended to the
+    /// file. Repair in place removes them.
     #[must_use]
     pub fn surplus(&self) -> Option<Span> {
         let end = self.generation()?.end;
         Span::between(end, self.byte_len).filter(|span| !span.is_empty())
     }
 
-    /// Makes a [`Verdict::Mendable`] file one that readers open, of this generation; changes no
-    /// other file. Blobs and manifest are not touched: the header and the trailer are written where
-    /// they are not there, and the file is cut behind them. Cut short, that can be done again.
+    /// Mends a [`Verdict::Mendable`] file, so that readers open this generation; changes no other
+    /// file. It writes the header and the trailer if they are missing, and truncates the file
+    /// behind them. Blobs and manifest stay. After an interruption it can be called again.
     pub(super) fn mend(&self, storage: &dyn Storage) -> Result<()> {
         let (Verdict::Mendable, Some(chosen)) = (self.verdict(), &self.chosen) else {
             return Ok(());

@@ -18,15 +18,15 @@ use crate::file::tensor::{Located, Tensor};
 use crate::write::encode::alignment_of;
 use zt_container::memory::zeroed;
 
-/// What some components of an object are: no value of its format, and nothing that passes for one.
+/// The format of an object that has only some of its components. No reader takes it for the whole.
 const PARTIAL: &str = "zt.partial/1";
 
-/// The attribute of such an object that says what it was part of.
+/// The attribute of such an object with its original format.
 const PART_OF: &str = "zt.format";
 
 impl Recovery {
-    /// Writes what is left of the file to `path`, which appears when it is whole and durable. A file
-    /// that has the name is replaced if `replace`, and is an error if not. Returns the length.
+    /// Writes what is left of the file to `path`, which appears when it is complete and durable. An
+    /// existing file is replaced if `replace` is true, and an error otherwise. Returns the length.
     ///
     /// # Errors
     ///
@@ -47,15 +47,15 @@ impl Recovery {
         Ok(byte_len)
     }
 
-    /// Writes what is left of the file, whatever the verdict is, as a file of version 1.2.0, and
-    /// gives its length: every object but those that are lost, as it is stored, its digests checked
-    /// once more on the way. Of an object that is there in part, its components become an object of
-    /// that name and of the format `zt.partial/1`, which no reader takes for the whole.
+    /// Writes what is left of the file as a file of version 1.2.0, whatever the verdict is, and
+    /// returns its length. Objects are copied as they are stored, except lost ones, and their
+    /// digests are checked again. The components of an incomplete object become an object of that
+    /// name in the format `zt.partial/1`, which no reader takes for the whole.
     ///
     /// # Errors
     ///
-    /// Why readers refuse the file, where no manifest is known to be its own; what a component
-    /// shows that was right before; [`crate::ErrorKind::Io`]; [`crate::ErrorKind::Interrupted`].
+    /// Why readers refuse the file, if no manifest is known to be its own; the fault of a component
+    /// that was sound before; [`crate::ErrorKind::Io`]; [`crate::ErrorKind::Interrupted`].
     pub fn save_to<W: Write>(&self, sink: W, progress: Option<Progress<'_>>) -> Result<(W, u64)> {
         let Some(chosen) = &self.chosen else {
             let text = "no manifest is known to be the file's own";
@@ -100,7 +100,7 @@ impl Recovery {
     }
 }
 
-/// The components that move as they are stored.
+/// The components that are copied as they are stored.
 fn stored<'e>(entry: &'e Entry<'_>, recovered: &'e Recovered) -> impl Iterator<Item = Stored<'e>> {
     let object = entry.object().ok().filter(|_| recovered.fate != Fate::Lost);
     let components = object.into_iter().flat_map(|object| &object.components);
@@ -119,8 +119,8 @@ fn stored<'e>(entry: &'e Entry<'_>, recovered: &'e Recovered) -> impl Iterator<I
 struct Saving<'m, W> {
     container: ContainerWriter<W>,
     moved: Moved,
-    /// What became of each blob, read as elements of so many bytes in reverse. A manifest gives the
-    /// same bytes to any number of components: they are decoded, and written anew, once.
+    /// The new place of each blob, with the element width by which it was reversed. A manifest may
+    /// name the same bytes many times; they are decoded and written once.
     placed: HashMap<(Blob, usize), Blob>,
     progress: Option<Progress<'m>>,
 }
@@ -145,7 +145,8 @@ impl<W: Write> Saving<'_, W> {
             let format = Value::from(format.into_owned());
             let attributes = object.attributes.get_or_insert_default();
             attributes.insert(PART_OF, format.clone());
-            // Where it is one too many for a reader, the components are worth more than the others.
+            // If this attribute exceeds a reader's limit, the components are kept and the other
+            // attributes dropped.
             if object.attributes_len() > Limits::default().attributes_len {
                 object.attributes = Some(Map::from([(PART_OF, format)]));
             }
@@ -159,7 +160,7 @@ impl<W: Write> Saving<'_, W> {
         part: Located<'f>,
         component: &mut Component,
     ) -> Result<()> {
-        // What files before 1.2 leave out, later ones have to say.
+        // Files of 1.2 need fields that older files may omit.
         component.dtype = Some(tensor.dtype_to_write_of(part)?);
         let reversed = match component.byte_order {
             ByteOrder::Little => 1,
@@ -182,8 +183,8 @@ impl<W: Write> Saving<'_, W> {
         Ok(())
     }
 
-    /// Elements of layout 0.1 that are big-endian: their digest, checked while they are read, is one
-    /// of other bytes than those that are written.
+    /// Elements of layout 0.1 that are big-endian are reversed. Their digest is checked on the
+    /// bytes as read, and a new one is written.
     fn swapped<'f>(&mut self, tensor: &Tensor<'f>, part: Located<'f>) -> Result<Blob> {
         let byte_len = part.component.blob.span.byte_len();
         let digest = part.component.blob.digest.as_ref();

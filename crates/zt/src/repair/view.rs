@@ -6,19 +6,20 @@ use std::sync::Arc;
 
 use zt_container::{HEADER_LEN, Layout, MAGIC, MAGIC_0_1, Source, Span};
 
-/// The bytes of `source` from `base` to the end of a manifest, between the header and the trailer
-/// that belong there, whatever is there: so that every question about a manifest is asked of a file.
+/// A part of `source` as a file: its bytes from `base` to the end of a manifest, between a correct
+/// header and trailer. So a manifest can be examined by opening a file, even if its header or
+/// trailer is damaged.
 pub(super) struct View {
     source: Arc<dyn Source>,
     base: u64,
-    /// Counted from `base`, as all offsets in the view.
+    /// The end of the manifest, counted from `base`, as are all offsets in the view.
     manifest_end: u64,
     header: [u8; 8],
     trailer: Vec<u8>,
 }
 
 impl View {
-    /// `manifest` is where it is in `source`, behind `base`.
+    /// `manifest` is its place in `source`, after `base`.
     pub(super) fn new(source: &Arc<dyn Source>, base: u64, manifest: Span, layout: Layout) -> Self {
         View {
             source: Arc::clone(source),
@@ -30,7 +31,7 @@ impl View {
     }
 }
 
-/// The first bytes of a file.
+/// The header of a file.
 pub(super) const fn header_of(layout: Layout) -> [u8; 8] {
     match layout {
         Layout::V0_1 => MAGIC_0_1,
@@ -38,7 +39,7 @@ pub(super) const fn header_of(layout: Layout) -> [u8; 8] {
     }
 }
 
-/// What follows a manifest of so many bytes.
+/// The bytes after a manifest of this length.
 pub(super) fn trailer_of(layout: Layout, manifest_len: u64) -> Vec<u8> {
     let mut trailer = manifest_len.to_le_bytes().to_vec();
     if layout == Layout::V1_1 {
@@ -92,7 +93,7 @@ impl Source for View {
     }
 }
 
-/// The first `len` bytes of `buf`, or all of them, and the others.
+/// Splits `buf` after `len` bytes, or at its end.
 fn split_at(buf: &mut [u8], len: u64) -> (&mut [u8], &mut [u8]) {
     let len = usize::try_from(len).unwrap_or(usize::MAX);
     buf.split_at_mut(len.min(buf.len()))
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
     use zt_container::Memory;
 
-    /// A source that says what is announced of it.
+    /// A source that records the announced range.
     struct Announced(std::sync::Mutex<Vec<Span>>);
 
     impl Source for Announced {
@@ -132,7 +133,7 @@ mod tests {
         assert!(others.iter().all(|span| span.is_empty()));
     }
 
-    /// Any range of a view is that range of the file that it stands for.
+    /// Every range of a view has the bytes of the file that it represents.
     #[test]
     fn reads_the_header_the_bytes_and_the_trailer() {
         let stored: Vec<u8> = (0..40).collect();
@@ -152,7 +153,7 @@ mod tests {
                         view.read_at(from as u64, &mut found).unwrap();
                         assert_eq!(found, expected, "{from}..{to}");
                         let span = Span::between(from as u64, to as u64).unwrap();
-                        // What is the file's is lent, the header and the trailer are not.
+                        // The file's bytes are borrowed, and the header and the trailer are not.
                         let is_stored = from >= 8 && to <= whole.len() - trailer.len();
                         assert_eq!(view.slice(span), is_stored.then_some(expected));
                     }

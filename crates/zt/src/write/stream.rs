@@ -47,7 +47,7 @@ pub struct ObjectWriter<'a, 'w> {
     is_unchecked: bool,
     /// A component was begun and not finished.
     is_open: bool,
-    /// The places of their components.
+    /// The place of the component with each role.
     roles: HashMap<Text, usize>,
 }
 
