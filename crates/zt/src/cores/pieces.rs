@@ -55,7 +55,7 @@ mod parallel {
     pub(super) const WORTH_IT: usize = 4 << 20;
 
     /// Raw bytes that one core takes at a time. They stay in its cache from the read to the hash.
-    const STRETCH: u64 = 1 << 20;
+    const STRETCH: usize = 1 << 20;
 
     /// Stored bytes, and the number of bytes that they decode to.
     #[derive(Debug, Clone, Copy)]
@@ -97,13 +97,15 @@ mod parallel {
         let mut pieces = Vec::new();
         let mut offset = span.offset();
         while offset < span.end() {
-            let content_len = STRETCH.min(span.end().saturating_sub(offset));
-            let stored = Span::new(offset, content_len).unwrap_or_default();
+            let end = span.end().min(offset.saturating_add(STRETCH as u64));
+            let Some(stored) = Span::between(offset, end) else {
+                break;
+            };
             pieces.push(Piece {
                 stored,
-                content_len,
+                content_len: stored.byte_len(),
             });
-            offset = stored.end();
+            offset = end;
         }
         pieces
     }
@@ -153,6 +155,9 @@ mod parallel {
             work.push((work.len(), piece.stored, part));
             rest = behind;
         }
+        if !rest.is_empty() {
+            return Err(Error::Misuse(Misuse::UnknownLength).into());
+        }
         let one = |scratch: &mut Vec<u8>, (at, stored, part): (usize, Span, &mut [u8])| {
             announce(source, at, |at| Some(pieces.get(at)?.stored));
             let sum = decode_one(source, blob.encoding, stored, part, scratch, wanted)?;
@@ -165,7 +170,8 @@ mod parallel {
         let end = pieces
             .last()
             .map_or(blob.span.offset(), |piece| piece.stored.end());
-        let table = Span::between(end, blob.span.end()).unwrap_or_default();
+        let table = Span::between(end, blob.span.end());
+        let table = table.ok_or(Error::Misuse(Misuse::UnknownLength))?;
         if let Some(algorithm) = wanted.filter(|_| !table.is_empty()) {
             let sum = algorithm.digest(&bytes_of(source, table)?)?;
             sums.push((Some(sum), table.byte_len()));
@@ -203,7 +209,7 @@ mod parallel {
         let Some((expected, algorithm)) = sum.filter(|(_, algorithm)| algorithm.combines()) else {
             return Ok(zt_container::check_digest(blob, stored)?);
         };
-        let stretches = stored.par_chunks(usize::try_from(STRETCH).unwrap_or(WORTH_IT));
+        let stretches = stored.par_chunks(STRETCH);
         let sums: Result<Vec<(Option<Digest>, u64)>> = stretches
             .map(|bytes| {
                 let sum = algorithm.digest(bytes)?;

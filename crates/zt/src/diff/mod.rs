@@ -330,7 +330,7 @@ fn diff_here(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
     let allowance = Allowance::of(present, &limits);
     for (name, changes) in compare(&pairs, options, allowance, &gauge)? {
         if changes.is_empty() {
-            diff.same = diff.same.saturating_add(1);
+            diff.same += 1;
             continue;
         }
         let name = name.to_owned();
@@ -369,8 +369,9 @@ fn compare<'e>(
             Slot::Occupied(place) => Ok(*place.get()),
             Slot::Vacant(place) => match allowance.spend(stored_len(&of_a, &of_b)) {
                 Ok(()) => {
+                    let at = *place.insert(distinct.len());
                     distinct.push((*a, *b));
-                    Ok(*place.insert(distinct.len().saturating_sub(1)))
+                    Ok(at)
                 }
                 Err(error) => Err(vec![unreadable(Side::A, error.with_object(a.name()))]),
             },

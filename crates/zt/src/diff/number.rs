@@ -70,13 +70,13 @@ pub(super) fn compare(
     let (count, longest) = (a.count().min(b.count()), a.count().max(b.count()));
     let mut diff = ValueDiff::default();
     for start in (0..count).step_by(BLOCK) {
-        let len = BLOCK.min(count.saturating_sub(start));
+        let len = BLOCK.min(count - start);
         let (a, b) = (a.part(start, len), b.part(start, len));
         if is_one_type && a.elements.bytes[..] == b.elements.bytes[..] {
-            diff.count = diff.count.saturating_add(len as u64);
+            diff.count += len as u64;
             continue;
         }
-        let at = first.saturating_add(start as u64);
+        let at = first + start as u64;
         let block = if is_one_type && !rule.measure && rule.tolerance.is_none() {
             bits(&a, &b, at)
         } else {
@@ -85,11 +85,11 @@ pub(super) fn compare(
         diff.append(block);
     }
     if longest > count {
-        let more = longest.saturating_sub(count) as u64;
+        let more = (longest - count) as u64;
         diff.append(ValueDiff {
             count: more,
             different: more,
-            first: Some(first.saturating_add(count as u64)),
+            first: Some(first + count as u64),
             ..ValueDiff::default()
         });
     }
@@ -135,7 +135,7 @@ fn block(
         };
         diff.add(at, !is_same);
         if gap.is_nan {
-            diff.nan = diff.nan.saturating_add(1);
+            diff.nan += 1;
         } else if rule.measure && !(gap.is_equal && is_same) {
             diff.max_abs = larger(diff.max_abs, gap.abs, at);
             diff.max_rel = larger(diff.max_rel, gap.rel, at);
@@ -154,19 +154,19 @@ fn bytes_of<'v>(values: &'v Values<'_>) -> std::slice::ChunksExact<'v, u8> {
 
 impl ValueDiff {
     fn add(&mut self, at: u64, is_different: bool) {
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
         if is_different {
-            self.different = self.different.saturating_add(1);
+            self.different += 1;
             self.first.get_or_insert(at);
         }
     }
 
     /// Appends the result for the values that follow.
     pub(super) fn append(&mut self, next: ValueDiff) {
-        self.count = self.count.saturating_add(next.count);
-        self.different = self.different.saturating_add(next.different);
+        self.count += next.count;
+        self.different += next.different;
         self.first = self.first.or(next.first);
-        self.nan = self.nan.saturating_add(next.nan);
+        self.nan += next.nan;
         let more = |extreme: Option<Extreme<f64>>, next: Option<Extreme<f64>>| match next {
             Some(Extreme { value, at }) => larger(extreme, value, at),
             None => extreme,

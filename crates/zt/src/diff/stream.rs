@@ -51,7 +51,7 @@ impl Stream<'_> {
         while let Some(room) = piece.get_mut(filled..).filter(|room| !room.is_empty()) {
             match self.reader.read(room)? {
                 0 => break,
-                len => filled = filled.saturating_add(len),
+                len => filled += len,
             }
         }
         Ok(filled)
@@ -111,7 +111,7 @@ pub(super) fn difference(
         };
         let len_a = len_a.map_err(|error| (Side::A, error))?;
         let len_b = len_b.map_err(|error| (Side::B, error))?;
-        let read = (len_a as u64).saturating_add(len_b as u64);
+        let read = len_a as u64 + len_b as u64;
         gauge.report(read).map_err(|error| (Side::A, error))?;
         let bytes_a = piece_a.get(..len_a).unwrap_or_default();
         let bytes_b = piece_b.get(..len_b).unwrap_or_default();
@@ -141,7 +141,7 @@ fn stretches(
     let starts: Vec<usize> = (0..a.count().max(b.count())).step_by(STRETCH).collect();
     let found = parallel::map(&starts, |start| {
         let (a, b) = (a.part(*start, STRETCH), b.part(*start, STRETCH));
-        Ok(compare(&a, &b, rule, first.saturating_add(*start as u64)))
+        Ok(compare(&a, &b, rule, first + *start as u64))
     });
     let mut diff = ValueDiff::default();
     for part in found.map_err(|error| (Side::A, error))? {

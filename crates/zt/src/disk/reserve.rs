@@ -67,9 +67,9 @@ impl ReservingFile {
 
 impl Write for ReservingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.reserve(self.written.saturating_add(bytes.len() as u64));
+        self.reserve(self.written + bytes.len() as u64);
         let len = self.file.write(bytes)?;
-        self.written = self.written.saturating_add(len as u64);
+        self.written += len as u64;
         Ok(len)
     }
 

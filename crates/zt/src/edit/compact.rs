@@ -74,13 +74,9 @@ pub fn compacted_len(path: impl AsRef<Path>) -> Result<(u64, u64)> {
         let (_, new_len) = rewrite(&file, io::sink(), |extent, to| {
             let mut left = extent.span.byte_len();
             while left > 0 {
-                let len = left.min(piece.len() as u64);
-                to.write(
-                    piece
-                        .get(..usize::try_from(len).unwrap_or(0))
-                        .unwrap_or(&piece),
-                )?;
-                left -= len;
+                let len = usize::try_from(left).map_or(piece.len(), |left| left.min(piece.len()));
+                to.write(&piece[..len])?;
+                left -= len as u64;
             }
             Ok(())
         })?;
@@ -121,7 +117,7 @@ fn rewrite<W: Write>(
     for entry in &entries {
         let mut object = entry.object()?.clone();
         for (_, component) in &mut object.components {
-            component.blob.span = moved.place(component.blob.span);
+            component.blob.span = moved.place(component.blob.span)?;
         }
         manifest.objects.push((entry.name().to_owned(), object));
     }

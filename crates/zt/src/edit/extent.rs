@@ -100,17 +100,21 @@ impl Moved {
     }
 
     /// The new place of a range within one of the extents.
-    pub(crate) fn place(&self, span: Span) -> Span {
+    ///
+    /// # Errors
+    ///
+    /// If no extent with this range was added.
+    pub(crate) fn place(&self, span: Span) -> Result<Span> {
         let behind = self
             .0
             .partition_point(|(from, _)| place(*from) <= place(span));
         let at = behind.checked_sub(1).and_then(|at| self.0.get(at));
-        let offset = at.and_then(|(from, to)| {
-            let within = span.offset().checked_sub(from.offset())?;
-            to.offset().checked_add(within)
-        });
-        let to = offset.and_then(|offset| Span::new(offset, span.byte_len()));
-        to.unwrap_or(span) // Unreachable: the caller has pushed its extent.
+        at.filter(|(from, _)| from.contains(span))
+            .and_then(|(from, to)| {
+                let within = span.offset().checked_sub(from.offset())?;
+                Span::new(to.offset().checked_add(within)?, span.byte_len())
+            })
+            .ok_or_else(Error::out_of_order)
     }
 }
 

@@ -240,7 +240,9 @@ impl<'s> Search<'s> {
             return Ok(None);
         };
         self.budget = left;
-        let span = Span::new(start, len).unwrap_or_default();
+        let Some(span) = Span::new(start, len) else {
+            return Ok(None);
+        };
         Ok(Some(bytes_of(self.source, span)?))
     }
 }

@@ -7,7 +7,7 @@ use zt_container::{ALIGNMENT, HEADER_LEN, MAGIC, SIZE_LEN, Source, Span, bytes_o
 
 use super::needles::Needles;
 use crate::cores::progress::{Progress, report};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Bytes that are searched at a time.
 const PIECE: u64 = 1 << 20;
@@ -98,7 +98,10 @@ impl Places {
             let start = end.saturating_sub(PIECE);
             let from = start.saturating_sub(BEFORE);
             let to = end.saturating_add(LONGEST).min(source.byte_len());
-            let bytes = bytes_of(source, Span::between(from, to).unwrap_or_default())?;
+            let bytes = bytes_of(
+                source,
+                Span::between(from, to).ok_or_else(Error::out_of_order)?,
+            )?;
             let mut found = Vec::new();
             needles.find_in(&bytes, |at, text| found.push((at, text)));
             for (at, text) in found.into_iter().rev() {
@@ -182,7 +185,10 @@ fn endings(source: &dyn Source, is_0_1: bool) -> Result<Vec<Ending>> {
     let trailer_len = SIZE_LEN.saturating_add(MAGIC.len() as u64);
     let len = source.byte_len().min(trailer_len);
     let start = source.byte_len().saturating_sub(len);
-    let bytes = bytes_of(source, Span::new(start, len).unwrap_or_default())?;
+    let bytes = bytes_of(
+        source,
+        Span::new(start, len).ok_or_else(Error::out_of_order)?,
+    )?;
     let mut endings = Vec::new();
     for at in 0..bytes.len() {
         let kept = bytes.get(at..).unwrap_or_default();

@@ -172,7 +172,7 @@ impl<W: Write> Saving<'_, W> {
             Some(placed) => placed.clone(),
             None if component.byte_order == ByteOrder::Big => self.swapped(tensor, part)?,
             None => Blob {
-                span: self.moved.place(blob.span),
+                span: self.moved.place(blob.span)?,
                 decoded_len: Some(tensor.decoded_len_of(part)?),
                 ..blob.clone()
             },

@@ -74,7 +74,7 @@ fn choose_effort(tools: &Tools, head: &(impl Head + ?Sized)) -> Result<Method> {
     let (mut by_frequency, mut by_search) = (0usize, 0usize);
     for range in sample(head.byte_len()) {
         let stretch = head.stretch(range)?;
-        len = len.saturating_add(stretch.len());
+        len += stretch.len();
         by_frequency += frame_len(tools, Effort::EntropyOnly, &stretch)?;
         by_search += frame_len(tools, Effort::Level(DEFAULT_LEVEL), &stretch)?;
     }

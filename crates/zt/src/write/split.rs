@@ -238,8 +238,7 @@ impl Splitter<'_, '_, '_, '_> {
             return Ok(());
         }
         let value_len = self.codec.plane_count() as u64;
-        let whole = self.component.written.saturating_mul(value_len);
-        let byte_len = whole.saturating_add(self.partial.len() as u64);
+        let byte_len = self.component.written * value_len + self.partial.len() as u64;
         let partial = SizeMismatch::Partial {
             byte_len,
             value_len,

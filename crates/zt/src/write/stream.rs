@@ -284,7 +284,7 @@ impl Write for ComponentWriter<'_, '_, '_> {
         self.check(bytes)?;
         let encoder = &mut self.object.writer.encoder;
         self.component.write(encoder, bytes)?;
-        self.written = self.written.saturating_add(bytes.len() as u64);
+        self.written += bytes.len() as u64;
         Ok(bytes.len())
     }
 

@@ -436,7 +436,7 @@ impl<'w> Writer<'w> {
             .binary_search_by_key(&(object, component), place)
         {
             Ok(at) => Placed::Later {
-                ticket: self.pending.get(at).map_or(0, |pending| pending.ticket),
+                ticket: self.pending[at].ticket,
                 decoded_len: blob.decoded_len.unwrap_or(0),
             },
             Err(_) => Placed::At(blob.clone()),

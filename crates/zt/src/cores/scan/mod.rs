@@ -17,7 +17,7 @@ use crate::cores::parallel;
 use crate::cores::progress::Gauge;
 use crate::cores::region::{Region, bundles};
 use crate::cores::scratch::{Pool, Scratch};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Pieces that are made ready while others are hashed in order. Each holds memory.
 const AHEAD: usize = 2;
@@ -121,7 +121,7 @@ impl Scan<'_> {
         let one = |at: &usize| self.pool.with(|scratch| self.piece(job, cut, *at, scratch));
         let places: Vec<usize> = (0..cut.len()).collect();
         let pieces = parallel::map(&places, one)?;
-        Ok(self.sum(job, pieces, Chains::default()))
+        self.sum(job, pieces, Chains::default())
     }
 
     /// Does pieces in order, because SHA-256 and some checksums are chains. While one piece is
@@ -173,7 +173,7 @@ impl Scan<'_> {
             ready = following?;
             next = next.saturating_add(ready.len());
         }
-        let mut outcome = self.sum(job, pieces, chains);
+        let mut outcome = self.sum(job, pieces, chains)?;
         if is_same && job.content {
             outcome.content.clone_from(&outcome.sha256);
         }
@@ -182,7 +182,7 @@ impl Scan<'_> {
 
     /// Fetches, sums and decodes one piece. The piece holds its errors.
     fn piece(&self, job: &Job<'_>, cut: &Cut, at: usize, scratch: &mut Scratch) -> Result<Piece> {
-        let place = cut.get(at).unwrap_or_default();
+        let place = cut.get(at).ok_or_else(Error::out_of_order)?;
         announce(job.source, at, |at| Some(cut.get(at)?.stored));
         let piece = Piece::look(job, place, scratch);
         self.gauge
@@ -192,7 +192,7 @@ impl Scan<'_> {
 
     /// The outcome of pieces in order. The bytes after the last one, a table of frames, are hashed
     /// here.
-    fn sum(&self, job: &Job<'_>, pieces: Vec<Piece>, mut chains: Chains) -> Outcome {
+    fn sum(&self, job: &Job<'_>, pieces: Vec<Piece>, mut chains: Chains) -> Result<Outcome> {
         let mut outcome = Outcome {
             sum: job.sum.and_then(|algorithm| algorithm.digest(&[]).ok()),
             ..Outcome::default()
@@ -209,7 +209,7 @@ impl Scan<'_> {
                 outcome.decoded = Err(fault);
             }
         }
-        let table = Span::between(end, job.span.end()).unwrap_or_default();
+        let table = Span::between(end, job.span.end()).ok_or_else(Error::out_of_order)?;
         if !table.is_empty() && (job.sum.is_some() || job.is_chained()) {
             match zt_container::bytes_of(job.source, table) {
                 Ok(bytes) => {
@@ -235,7 +235,7 @@ impl Scan<'_> {
         }
         outcome.sha256 = chains.stored.map(Hasher::finish);
         outcome.chain = chains.chain.map(Hasher::finish);
-        outcome
+        Ok(outcome)
     }
 
     /// Does one stream that cannot be cut. This core decodes it, and others hash its stored bytes.

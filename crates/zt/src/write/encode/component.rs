@@ -59,7 +59,7 @@ impl Component {
         encoder: &mut Encoder<W>,
         content: &[u8],
     ) -> Result<()> {
-        self.decoded_len = self.decoded_len.saturating_add(content.len() as u64);
+        self.decoded_len += content.len() as u64;
         let mut content = content;
         if self.stage == Stage::Undecided {
             content = self.decide(encoder, content)?;
@@ -189,7 +189,7 @@ impl Component {
             return encoder.end(decoded_len).map(|(blob, _)| Placed::At(blob));
         }
         let ticket = encoder.tickets;
-        encoder.tickets = ticket.saturating_add(1);
+        encoder.tickets = ticket + 1;
         encoder.submit(Item::End { decoded_len }, 0)?;
         Ok(Placed::Later {
             ticket,

@@ -55,14 +55,14 @@ impl<W: Write> Encoder<W> {
             let mut queued = 0usize;
             for (plan, start) in chunks {
                 let range = start..plan.made.byte_len.min(start.saturating_add(FRAME_CONTENT));
-                queued = queued.saturating_add(range.len());
+                queued += range.len();
                 let (tools, made) = (&*tools, range.clone());
                 let task = scope.start(move || plan.make(made, tools));
                 queue.push_back((plan, range, task));
                 while queued > self.budget
                     && let Some((plan, range, task)) = queue.pop_front()
                 {
-                    queued = queued.saturating_sub(range.len());
+                    queued -= range.len();
                     placed.extend(self.place_made(plan, range, task)?);
                 }
             }

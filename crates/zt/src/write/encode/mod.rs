@@ -261,7 +261,7 @@ impl<W: Write> Encoder<W> {
     /// Writes the queue, and waits for the work in progress.
     fn write_queue(&mut self) -> Result<()> {
         while let Some((item, cost)) = self.queue.pop_front() {
-            self.queued = self.queued.saturating_sub(cost);
+            self.queued -= cost;
             self.place(item)?;
         }
         Ok(())
@@ -280,14 +280,14 @@ impl<W: Write> Encoder<W> {
             return self.place(item);
         }
         self.queue.push_back((item, cost));
-        self.queued = self.queued.saturating_add(cost);
+        self.queued += cost;
         while let Some((item, cost)) = self.queue.pop_front() {
             let can_wait = self.queued <= self.budget;
             if can_wait && matches!(&item, Item::Frame(task) if !task.is_done()) {
                 self.queue.push_front((item, cost));
                 break;
             }
-            self.queued = self.queued.saturating_sub(cost);
+            self.queued -= cost;
             self.place(item)?;
         }
         Ok(())
@@ -390,7 +390,7 @@ impl<W: Write> Encoder<W> {
             return Ok(Placed::At(blob));
         }
         let ticket = self.tickets;
-        self.tickets = ticket.saturating_add(1);
+        self.tickets = ticket + 1;
         self.placed.push((blob, chain));
         Ok(Placed::Later {
             ticket,
