@@ -175,7 +175,7 @@ fn how_values_are_stored_makes_no_difference() {
 }
 
 #[test]
-fn objects_of_one_file_alone_are_named_in_their_order() {
+fn objects_of_only_one_file_are_listed_in_their_order() {
     let one = || array(&[1u8]);
     let a = file(&[("z", one()), ("x", one()), ("a", one())]);
     let b = file(&[("x", one()), ("q", one()), ("b", one())]);
@@ -213,7 +213,7 @@ fn unknown(components: &[(&'static str, Vec<u8>)]) -> NewObject<'static> {
 }
 
 #[test]
-fn components_of_one_object_alone_are_named_with_its_side() {
+fn components_of_only_one_object_are_listed_with_its_side() {
     let a = unknown(&[("same", vec![1]), ("left", vec![2]), ("other", vec![3])]);
     let b = unknown(&[("right", vec![2]), ("other", vec![4]), ("same", vec![1])]);
     for options in [with(false, None), with(true, Some((9.0, 0.0)))] {
@@ -237,7 +237,7 @@ fn components_of_one_object_alone_are_named_with_its_side() {
 }
 
 #[test]
-fn what_one_component_has_more_than_the_other_is_different() {
+fn surplus_values_of_a_component_are_different() {
     // Also where one of them ends with the first of several pieces.
     for len in [1, (8 << 20) + 5] {
         let (short, long) = (vec![7; 3], vec![7; 3 + len]);
@@ -500,7 +500,7 @@ fn dense_values_are_compared_where_that_is_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_read_is_a_difference_and_its_neighbours_are_compared() {
+fn an_unreadable_object_is_a_difference_and_its_neighbours_are_compared() {
     let objects = [("bad", array(&ramp(5000))), ("good", array(&[1u8, 2]))];
     let mut bytes = Vec::new();
     let mut writer = zt::Writer::new(&mut bytes).unwrap();
@@ -538,7 +538,7 @@ fn what_cannot_be_read_is_a_difference_and_its_neighbours_are_compared() {
 }
 
 #[test]
-fn objects_that_have_a_fault_are_told_of_each_side_that_has_it() {
+fn faulty_objects_are_listed_for_each_faulty_side() {
     let open = |offset: u64| {
         let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
         let source = builder.source(Memory::new([1, 2, 3]));
@@ -598,7 +598,7 @@ fn the_same_without_options_is_the_same_content() {
 }
 
 #[test]
-fn stops_where_it_is_told_to() {
+fn stops_on_request() {
     for len in [100, 4_000_000] {
         let one = file(&[("w", array(&ramp(len)))]);
         // At once, and when the first bytes have been compared.

@@ -75,7 +75,7 @@ fn adds_removes_and_renames() -> Result {
 
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn what_is_only_added_leaves_a_strictly_sound_file() -> Result {
+fn adding_objects_leaves_a_strictly_sound_file() -> Result {
     let fixture = Fixture::new()?;
     for (name, compression) in [("c", 0), ("d", 3)] {
         let options = WriteOptions::new();
@@ -115,7 +115,7 @@ fn dropped_it_leaves_the_file_byte_for_byte() -> Result {
 }
 
 #[test]
-fn those_who_have_it_open_keep_what_they_had() -> Result {
+fn open_readers_keep_the_old_file() -> Result {
     let fixture = Fixture::new()?;
     let open = File::open(fixture.path())?;
     let mut edit = File::edit(fixture.path())?;
@@ -138,7 +138,7 @@ fn a_second_editor_is_refused_until_the_first_is_gone() -> Result {
 
 /// An editor may be about to finish what cannot be opened yet: it is waited for, but not for ever.
 #[test]
-fn a_locked_file_that_is_none_is_told_in_the_end() -> Result {
+fn a_locked_file_of_another_kind_is_reported_as_locked() -> Result {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("x.zt");
     std::fs::write(&path, b"GGUF and nothing that is ours")?;
@@ -220,7 +220,7 @@ fn an_object_at_fault_has_its_name_and_can_only_be_removed() -> Result {
 /// Their bytes are still being compressed, or written, when they get another name or go.
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn what_was_added_is_renamed_and_removed_like_the_rest() -> Result {
+fn added_objects_can_be_renamed_and_removed() -> Result {
     let many: Vec<i32> = (0..3_000_000).map(|at| at / 100).collect();
     for options in [WriteOptions::new(), WriteOptions::new().zstd(1).threads(3)] {
         let fixture = Fixture::new()?;
@@ -299,7 +299,7 @@ fn an_object_that_breaks_a_rule_of_its_format_survives_an_edit() -> Result {
 /// What was split is shared by its place: its name may have gone, or be another object's by now.
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn planes_are_shared_with_what_was_written_and_not_with_its_name() -> Result {
+fn planes_are_shared_with_written_objects_and_not_with_names() -> Result {
     let (first, second) = ([1.5f32; 8192], [2.5f32; 8192]);
     let taken_away: fn(&mut zt::Editor) -> zt::Result<()> = |edit| edit.remove("x");
     let replaced: fn(&mut zt::Editor) -> zt::Result<()> = |edit| {
@@ -375,7 +375,7 @@ fn compacted_it_holds_what_it_says_and_nothing_else() -> Result {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_compacted() -> Result {
+fn a_file_with_an_unreadable_object_is_not_compacted() -> Result {
     let fixture = Fixture::new()?;
     let mut bytes = std::fs::read(fixture.path())?;
     bytes[64] ^= 1;

@@ -33,7 +33,7 @@ fn killed_between_any_two_steps_it_leaves_the_old_file_or_the_new_one() {
 }
 
 #[test]
-fn the_next_edit_takes_away_what_one_that_was_killed_has_left() {
+fn the_next_edit_removes_the_bytes_of_a_killed_edit() {
     let next = &OPERATIONS[0];
     for operation in &OPERATIONS[1..] {
         let (mut file, steps, before, _) = whole(operation);
@@ -130,7 +130,7 @@ fn a_file_without_objects_is_edited_like_any_other() {
 }
 
 #[test]
-fn an_error_at_any_step_is_told_and_leaves_the_old_file_or_the_new_one() {
+fn an_error_at_any_step_leaves_the_old_file_or_the_new_one() {
     for operation in &OPERATIONS {
         let (old, steps, before, after) = whole(operation);
         let cut = steps
@@ -213,7 +213,7 @@ fn after_a_failure_every_further_step_is_refused() {
 
 /// Of a disk with no room at all, not even to remove something.
 #[test]
-fn a_full_disk_is_told_with_what_an_edit_needs() {
+fn a_full_disk_is_an_error_with_the_missing_bytes() {
     let old = old_file();
     let storage = Recorder::new(&old, Failure::From(0));
     let error = run(&storage, &OPERATIONS[2]).unwrap_err();

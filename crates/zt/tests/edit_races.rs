@@ -68,7 +68,7 @@ fn readers_open_the_file_at_any_moment_of_200_edits() -> Result {
 }
 
 #[test]
-fn of_editors_that_race_one_has_the_file_and_the_others_are_told() -> Result {
+fn one_of_racing_editors_gets_the_file() -> Result {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("x.zt");
     create(&path)?;
@@ -151,7 +151,7 @@ impl Storage for SmallDisk {
 }
 
 #[test]
-fn a_full_disk_is_told_before_anything_changes() -> Result {
+fn a_full_disk_is_an_error_before_anything_changes() -> Result {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes)?;
     writer.add("0", &dense(&[0; 64]))?;

@@ -281,7 +281,7 @@ fn an_error_of_another_kind_of_file_is_kept() {
 }
 
 #[test]
-fn warnings_name_what_they_are_about() {
+fn warnings_name_their_object_and_component() {
     for (object, component, words) in [
         (None, None, "a remark"),
         (Some("w"), None, "w: a remark"),

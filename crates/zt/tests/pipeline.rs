@@ -168,7 +168,7 @@ fn the_sample_chooses_what_suits_the_content() {
 
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn what_repeats_beyond_the_sample_is_compressed_all_the_same() {
+fn repetitions_beyond_the_sample_are_compressed() {
     let repeated = noise(100_000, 4).repeat(60);
     for compression in [Compression::Zstd(3), Compression::Auto] {
         let way = ComponentOptions {
@@ -184,7 +184,7 @@ fn what_repeats_beyond_the_sample_is_compressed_all_the_same() {
 /// Of pieces that only a search for short ones finds, each further away than the sample sees.
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn what_is_no_longer_than_the_sample_is_compressed_without_it() {
+fn components_within_the_sample_are_compressed_without_it() {
     let first = noise(32 << 10, 5);
     let (pieces, _) = first.as_chunks::<4>();
     // The same in another order.
@@ -226,7 +226,7 @@ impl Write for Reluctant {
 
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn a_full_sink_is_told_by_finish_at_the_latest() {
+fn finish_reports_a_full_sink_at_the_latest() {
     let components: Vec<_> = components().into_iter().skip(9).step_by(4).collect();
     for way in ways() {
         let whole = added(WriteOptions::new(), &components, &[way]).len();

@@ -308,7 +308,7 @@ fn floating_point_objects_are_written_as_planes_where_asked() {
 
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn what_has_no_planes_or_would_lose_something_stays_dense() {
+fn objects_without_planes_stay_dense() {
     let floats = dense(DType::F32, &[5000]);
     let small = dense(DType::F32, &[4095]);
     let integers = vec![7i32; 5000];
@@ -386,7 +386,7 @@ fn any_number_of_threads_writes_the_same_bytes() {
 
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn a_sink_that_fails_is_told_of_and_nothing_waits_for_ever() {
+fn a_failing_sink_is_an_error_and_ends_every_wait() {
     /// Takes so many bytes.
     struct Full(usize);
     impl Write for Full {

@@ -62,7 +62,7 @@ fn publishing_keeps_the_mode_and_follows_a_link() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_device_stays_one_and_a_full_one_is_an_error() {
+fn a_device_stays_a_device_and_a_full_one_is_an_error() {
     let mut writer = Writer::create("/dev/full").unwrap();
     let added = writer.add(
         "x",

@@ -16,7 +16,7 @@ use zt::{File, Memory, Storage, WriteOptions, Writer};
 
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn a_sound_file_is_told_so_and_not_changed() {
+fn a_sound_file_is_reported_sound_and_not_changed() {
     let (file, generations) = generations();
     let files = [
         file,
@@ -74,7 +74,7 @@ fn a_file_without_objects_is_what_readers_find() {
 
 /// Old trailers are zeros: a file cut behind its last one is whole, one cut before it has no names.
 #[test]
-fn every_truncation_is_mended_or_told_to_be_lost() {
+fn every_truncation_is_mended_or_lost() {
     let (file, generations) = generations();
     let recovery = look(&file);
     let manifest = recovery.generation().unwrap().manifest;
@@ -94,7 +94,7 @@ fn every_truncation_is_mended_or_told_to_be_lost() {
 }
 
 #[test]
-fn what_was_added_behind_a_file_is_taken_away() {
+fn appended_bytes_are_removed() {
     let file = written(WriteOptions::new(), &[("a", &[1; 40])]);
     let header = &file[..8];
     for tail in [
@@ -135,7 +135,7 @@ fn a_manifest_of_no_objects_lies_next_to_the_header() {
 }
 
 #[test]
-fn what_is_empty_is_there_and_proves_nothing() {
+fn empty_components_are_complete_and_no_evidence() {
     for digest in [None, Some(zt::DigestAlgorithm::Crc32c)] {
         let file = written(WriteOptions::new().digest(digest), &[("a", &[])]);
         let recovery = look(&file);
@@ -212,7 +212,7 @@ fn the_last_whole_generation_is_chosen() {
 
 /// A field of the root that no specification names comes first, being the shorter key.
 #[test]
-fn a_manifest_is_found_by_what_is_left_of_its_trailer() {
+fn a_manifest_is_found_by_the_beginning_of_its_trailer() {
     let mut file = Vec::new();
     let mut writer = Writer::new(&mut file).unwrap();
     let mut extra = zt::Attributes::new();
@@ -242,7 +242,7 @@ fn a_manifest_is_found_by_what_is_left_of_its_trailer() {
 
 /// Nor does one whose size reaches back into the header, or over the beginning of the file.
 #[test]
-fn a_trailer_of_what_can_be_no_manifest_is_taken_away() {
+fn a_trailer_without_a_possible_manifest_is_removed() {
     let file = written(WriteOptions::new(), &[("a", &[1; 40])]);
     for size in [file.len() - 7, file.len() - 4, file.len(), file.len() + 1] {
         let size = (size as u64).to_le_bytes();
@@ -297,7 +297,7 @@ fn a_last_manifest_that_does_not_decode_keeps_the_one_before_from_being_taken() 
 
 /// A page is what a disk keeps or loses, and lies where pages lie.
 #[test]
-fn a_manifest_without_one_of_its_pages_is_that_of_an_edit_that_did_not_end() {
+fn a_manifest_without_one_of_its_pages_belongs_to_an_interrupted_edit() {
     let first = written(WriteOptions::new(), &[("a", &[1; 40])]);
     let mut second = edited(&first, |edit| {
         for at in 0..200 {

@@ -108,7 +108,7 @@ fn a_repair_that_is_cut_short_can_be_done_again() {
 }
 
 #[test]
-fn an_error_at_any_step_of_a_repair_is_told_and_loses_nothing() {
+fn an_error_at_any_step_of_a_repair_loses_nothing() {
     let old = simulated::old_file();
     for file in damaged() {
         let (_, _, steps) = repaired(&file);

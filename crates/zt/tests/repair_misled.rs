@@ -73,7 +73,7 @@ fn a_file_within_a_blob_does_not_pass_for_the_file() {
 }
 
 #[test]
-fn a_file_within_a_blob_is_told() {
+fn a_file_within_a_blob_is_reported() {
     let apart: [(&str, &[i32]); 2] = [("x", &[1; 40]), ("y", &[2; 10])];
     // Tied: one blob, which stands for both wherever the file begins.
     let tied: [(&str, &[i32]); 3] = [("x", &[1; 40]), ("y", &[1; 40]), ("z", &[2; 10])];
@@ -95,7 +95,7 @@ fn a_file_within_a_blob_is_told() {
 
 /// A blob that holds a file with the same tensor as the file around it, at the same offset.
 #[test]
-fn what_fits_in_two_ways_is_left_to_the_caller() {
+fn a_manifest_that_fits_in_two_ways_is_left_to_the_caller() {
     let inner = written(WriteOptions::new(), &[("x", &[1; 40])]);
     let mut file = Vec::new();
     let mut writer = Writer::new(&mut file).unwrap();
@@ -137,7 +137,7 @@ fn named(bytes: &[u8], offset: u64) -> (zt::repair::Recovery, Vec<u8>) {
 
 /// Somebody who names it may be wrong, and what is cut off is gone: it goes to another file.
 #[test]
-fn what_is_not_the_files_for_certain_is_not_mended_by_name() {
+fn a_doubtful_generation_is_not_mended_even_if_chosen() {
     for digest in [None, Some(DigestAlgorithm::Crc32c)] {
         let options = || WriteOptions::new().digest(digest);
         let inner = written(options(), &[("x", &[1, 2, 3, 4]), ("y", &[2; 10])]);
@@ -196,7 +196,7 @@ fn what_is_not_the_files_for_certain_is_not_mended_by_name() {
 
 /// Every value would be another: offsets count from where the file began.
 #[test]
-fn what_was_added_before_a_file_does_not_move_its_values() {
+fn bytes_before_a_file_do_not_move_its_values() {
     for digest in [None, Some(DigestAlgorithm::Crc32c)] {
         let options = || WriteOptions::new().digest(digest);
         let file = written(options(), &[("a", &[1, 2, 3, 4]), ("b", &[5; 40])]);
@@ -303,7 +303,7 @@ fn a_sound_file_is_read_once() {
 
 /// Of as many magics some are not kept: then nobody says that all was looked at.
 #[test]
-fn what_was_not_looked_at_is_told() {
+fn unexamined_manifests_are_reported() {
     let file = written(WriteOptions::new(), &[("a", &[1; 40])]);
     for (count, is_exhaustive) in [(1000, true), (70_000, false)] {
         let torn = [&file[..], &b"ZTEN1000".repeat(count), b"\n"].concat();
@@ -316,7 +316,7 @@ fn what_was_not_looked_at_is_told() {
 
 /// Where some of its blobs lie at the same place in the file around it.
 #[test]
-fn of_two_places_the_one_where_more_digests_are_right_is_told() {
+fn the_place_with_more_right_digests_is_reported() {
     let small: [(&str, &[i32]); 3] = [("a", &[1; 10]), ("b", &[2; 10]), ("c", &[3; 10])];
     let large: [(&str, &[i32]); 2] = [("d", &[4; 40]), ("e", &[5; 40])];
     let inner = written(WriteOptions::new(), &[&small[..], &large].concat());
@@ -339,7 +339,7 @@ fn of_two_places_the_one_where_more_digests_are_right_is_told() {
 
 /// The blobs of a file twice, as far as they are there, and its manifest behind the second.
 #[test]
-fn of_two_places_that_are_as_good_the_nearer_is_told() {
+fn the_nearer_of_two_equal_places_is_reported() {
     let mut inner = written(WriteOptions::new(), &[("x", &[1; 40]), ("y", &[2; 40])]);
     let manifest = look(&inner).generation().unwrap().manifest;
     inner[64] ^= 1;
@@ -447,7 +447,7 @@ impl Source for Failing {
 /// What cannot be read is an error, or the reason why an object is lost: nothing else is taken for
 /// the file, and nothing is proved that was not read.
 #[test]
-fn a_read_that_fails_is_told_and_misleads_nobody() {
+fn a_failed_read_is_an_error() {
     let file = written(WriteOptions::new(), &[("a", &[1; 40]), ("b", &[2; 10])]);
     let torn = [&file[..], &[3; 100]].concat();
     let generation = look(&torn).generation().unwrap().manifest;
@@ -510,7 +510,7 @@ proptest! {
     /// written, what is saved reads, and a file that was mended is sound.
     #[test]
     #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-    fn nothing_wrong_is_said_to_be_proved(
+    fn no_wrong_bytes_count_as_proved(
         lens in prop::collection::vec(0_usize..200, 0..6),
         has_digests in any::<bool>(),
         zstd in any::<bool>(),

@@ -103,7 +103,7 @@ fn whichever_byte_is_damaged_what_verifies_is_saved() {
 
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn what_is_sound_is_saved_as_it_is_stored() {
+fn sound_objects_are_saved_as_they_are_stored() {
     let objects: &[(&str, &[i32])] = &[("a", &[1; 4000]), ("b", &[2; 9]), ("c", &[])];
     for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
         let file = written(options, objects);
@@ -112,7 +112,7 @@ fn what_is_sound_is_saved_as_it_is_stored() {
 }
 
 #[test]
-fn what_is_left_is_saved_at_a_path() {
+fn sound_objects_are_saved_to_a_path() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zt");
     let file = written(WriteOptions::new(), &[("a", &[1; 40])]);
@@ -130,7 +130,7 @@ fn what_is_left_is_saved_at_a_path() {
 
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn without_digests_what_is_there_is_kept_and_said_to_be_unproved() {
+fn components_without_digests_are_saved_as_unproved() {
     let file = written(
         WriteOptions::new().digest(None),
         &[("a", &[1; 40]), ("b", &[2; 9])],
@@ -155,7 +155,7 @@ fn without_digests_what_is_there_is_kept_and_said_to_be_unproved() {
 
 /// Some of an object's components are no value of its format, and do not pass for one.
 #[test]
-fn what_is_left_of_an_object_is_kept_under_its_name() {
+fn partial_objects_keep_their_name() {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
     writer.add("graph", &common::graph()).unwrap();
@@ -222,7 +222,7 @@ fn saves_the_rest_of_an_object_that_has_room(room: usize, count: usize) {
 
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn what_does_not_decode_is_lost_and_keeps_nothing_else_from_being_saved() {
+fn undecodable_components_are_lost_and_all_others_saved() {
     let options = WriteOptions::new().zstd(1);
     let mut file = written(options, &[("a", &[1; 4000]), ("b", &[0; 4000])]);
     let open = File::from_bytes(file.clone()).unwrap();

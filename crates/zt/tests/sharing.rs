@@ -228,7 +228,7 @@ fn stream(
 
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn a_streamed_component_shares_what_is_named() {
+fn a_streamed_component_shares_a_named_one() {
     let content = weights(9 << 20, 0, 0);
     let len = content.len() as u64;
     for options in [
@@ -342,7 +342,7 @@ fn sharing_is_held_to_the_rules_of_the_object_that_shares() {
 }
 
 #[test]
-fn bools_share_what_was_written_as_bools() {
+fn bools_share_only_bytes_written_as_bools() {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
     stream(&mut writer, "first", DType::Bool, Ok(&[1, 0, 1]), 3).unwrap();

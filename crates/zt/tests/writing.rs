@@ -97,7 +97,7 @@ fn a_stream_of_whole_frames_has_no_empty_one_behind_them() {
 
 #[test]
 #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
-fn what_does_not_shrink_is_stored_raw() {
+fn components_that_do_not_shrink_are_stored_raw() {
     for len in [100, 5 << 20, 20 << 20] {
         let content = noise(len);
         let mut bytes = Vec::new();
@@ -493,7 +493,7 @@ fn options_of_a_file_hold_for_all_of_it() {
 
 /// Names and dimensions: as long, and as many, as readers take by default.
 #[test]
-fn what_readers_refuse_by_default_is_not_begun() {
+fn refuses_names_and_shapes_that_readers_refuse() {
     let limits = Limits::default();
     let dense = |rank: usize| Dense::from_slice(&vec![1; rank], &[1u8]).unwrap();
     let mut bytes = Vec::new();

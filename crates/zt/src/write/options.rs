@@ -206,7 +206,7 @@ impl WriteOptions {
         self
     }
 
-    /// Compresses on so many threads beside the caller's; the default is one for each core. With 1, only
+    /// Compresses on this many threads beside the caller's; the default is one for each core. With 1, only
     /// the caller's thread works. The bytes of the file do not depend on it.
     #[must_use]
     pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
