@@ -39,6 +39,15 @@ impl Kinds {
         sink: impl Write + Send,
         options: &ConvertOptions<'_>,
     ) -> Result<Summary> {
+        self.convert_to_sink(inputs, Sink::new(sink), options)
+    }
+
+    fn convert_to_sink(
+        &self,
+        inputs: &[Input],
+        sink: Sink<'_>,
+        options: &ConvertOptions<'_>,
+    ) -> Result<Summary> {
         let target = Target::new(self, options)?;
         let mut job = Job::new(options.target, options);
         let merged = merge(self, inputs, &mut job)?;
@@ -73,7 +82,7 @@ impl Kinds {
                 AtomicFile::create_new
             };
             let mut file = create(out)?;
-            let summary = self.convert(inputs, &mut file, options)?;
+            let summary = self.convert_to_sink(inputs, Sink::buffered(&mut file), options)?;
             file.publish()?;
             Ok(summary)
         };
@@ -107,10 +116,9 @@ impl<'k> Target<'k> {
     pub(crate) fn write(
         &self,
         merged: Merged<'_>,
-        sink: impl Write + Send,
+        mut sink: Sink<'_>,
         job: &mut Job<'_>,
     ) -> Result<()> {
-        let mut sink = Sink::new(sink);
         self.writer.write(merged, &mut sink, job)?;
         sink.flush()?;
         job.summary.byte_len = sink.byte_len();

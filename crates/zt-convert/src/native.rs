@@ -40,7 +40,7 @@ impl FileKind for Zt {
 
 impl FileWriter for Zt {
     fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-        let mut writer = job.options.write.clone().to_writer(sink)?;
+        let mut writer = job.options.write.clone().to_buffered_writer(sink)?;
         if let Some(attributes) = merged.attributes {
             writer.set_attributes(attributes);
         }

@@ -74,10 +74,9 @@ impl Quantization {
     /// Malformed: an attribute is missing, has another type, or is outside its range (`attribute`).
     pub fn from_attributes(attributes: &Map, shape: &[u64]) -> Result<Self> {
         let row = shape.last().copied().unwrap_or(1).max(1);
-        let is_row = attributes.get(GROUP_SIZE).and_then(Value::as_i128) == Some(-1);
         let quantization = Quantization {
             bits: Self::bits_of(attributes)?,
-            group_size: if is_row {
+            group_size: if Self::has_group_for_each_row(attributes) {
                 row
             } else {
                 unsigned(attributes, GROUP_SIZE)?
@@ -97,6 +96,11 @@ impl Quantization {
         // The check of a shape that has too many elements is not this one's.
         quantization.check(element_count(shape).unwrap_or(u64::MAX))?;
         Ok(quantization)
+    }
+
+    /// Whether `group_size` is -1. Then the shape decides about the groups.
+    pub(crate) fn has_group_for_each_row(attributes: &Map) -> bool {
+        attributes.get(GROUP_SIZE).and_then(Value::as_i64) == Some(-1)
     }
 
     /// The attribute `bits`.

@@ -96,6 +96,10 @@ impl ObjectFormat for QuantizedGroupFormat {
         if !is_understood(signature, registry) {
             return None;
         }
+        // A part has another shape, and so other groups.
+        if Quantization::has_group_for_each_row(signature.attributes) {
+            return None;
+        }
         let (_, row) = signature.shape.split_first()?;
         let row = element_count(row)?;
         element_count(signature.shape)?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use zt::{Result, Warning};
-use zt_foreign::{ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Loss, Merged};
+use zt_foreign::{ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, Sink};
 
 use super::index::{is_plain, shards_of};
 use super::plan::{Item, shards};
@@ -126,7 +126,9 @@ impl Kinds {
                 weight_map.insert(incoming.tensor.name(), name.as_str());
             }
             let mut job = Job::new(kind, options);
-            staging.write(name, |file| target.write(part, file, &mut job))?;
+            staging.write(name, |file| {
+                target.write(part, Sink::buffered(file), &mut job)
+            })?;
             let summary = job.summary;
             split.shards.push(Shard {
                 path: folder.join(name),

@@ -2,9 +2,9 @@
 
 use std::io::{self, BufWriter, Write};
 
-/// A buffered sink that counts its bytes.
+/// A sink that counts its bytes. Small writes are gathered.
 pub struct Sink<'s> {
-    out: BufWriter<Box<dyn Write + Send + 's>>,
+    out: Box<dyn Write + Send + 's>,
     byte_len: u64,
 }
 
@@ -12,8 +12,14 @@ impl<'s> Sink<'s> {
     /// A sink that writes to `out`.
     #[must_use]
     pub fn new(out: impl Write + Send + 's) -> Self {
+        Sink::buffered(BufWriter::with_capacity(1 << 16, out))
+    }
+
+    /// A sink that writes to `out`, which gathers small writes itself.
+    #[must_use]
+    pub fn buffered(out: impl Write + Send + 's) -> Self {
         Sink {
-            out: BufWriter::with_capacity(1 << 16, Box::new(out)),
+            out: Box::new(out),
             byte_len: 0,
         }
     }

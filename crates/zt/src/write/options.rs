@@ -247,4 +247,13 @@ impl WriteOptions {
     pub fn to_writer<'w>(self, sink: impl Write + Send + 'w) -> Result<Writer<'w>> {
         Writer::with_sink(Sink::stream(sink), self)
     }
+
+    /// As [`WriteOptions::to_writer`], for a sink that gathers small writes itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteOptions::to_writer`].
+    pub fn to_buffered_writer<'w>(self, sink: impl Write + Send + 'w) -> Result<Writer<'w>> {
+        Writer::with_sink(Sink::Stream(Box::new(sink)), self)
+    }
 }

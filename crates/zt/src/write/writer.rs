@@ -74,8 +74,7 @@ struct Pending {
 /// The destination of a writer.
 pub(crate) enum Sink<'w> {
     File(AtomicFile),
-    /// Small writes are gathered, so that many small tensors do not take as many system calls.
-    Stream(BufWriter<Box<dyn Write + Send + 'w>>),
+    Stream(Box<dyn Write + Send + 'w>),
     /// The end of a file that is edited.
     Tail(Box<dyn Tail>),
 }
@@ -92,7 +91,8 @@ pub(crate) trait Tail: Write + Send {
 
 impl<'w> Sink<'w> {
     pub(crate) fn stream(sink: impl Write + Send + 'w) -> Self {
-        Sink::Stream(BufWriter::with_capacity(BUFFER, Box::new(sink)))
+        // Small writes are gathered, so that many small tensors do not take as many system calls.
+        Sink::Stream(Box::new(BufWriter::with_capacity(BUFFER, sink)))
     }
 }
 
