@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use crate::Global;
 use crate::fault::PickleFault;
-use crate::machine::reserve;
 
 /// The limit of values on the heap. A tensor has about ten.
 const NODES: u32 = 1 << 24;
@@ -185,4 +184,16 @@ impl<'p, G: Global> Heap<'p, G> {
             },
         }
     }
+}
+
+/// Reserves room for `more` items, at least doubling as [`Vec`] does.
+pub(super) fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<(), PickleFault> {
+    let byte_len = items
+        .len()
+        .saturating_add(more)
+        .saturating_mul(size_of::<T>());
+    let refused = |_| PickleFault::Allocation {
+        byte_len: byte_len as u64,
+    };
+    items.try_reserve(more).map_err(refused)
 }

@@ -6,7 +6,7 @@ use crate::Global;
 use crate::cursor::Cursor;
 use crate::duplicate;
 use crate::fault::{PickleError, PickleFault};
-use crate::heap::{Heap, Node, Value};
+use crate::heap::{Heap, Node, Value, reserve};
 use crate::number;
 
 /// The limit of values that are put on the stack and in the memo. A checkpoint of 100,000 tensors
@@ -419,16 +419,4 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         let start = start.min(self.stack.len());
         Ok(self.stack.drain(start..).collect())
     }
-}
-
-/// Reserves room for `more` items, at least doubling as [`Vec`] does.
-pub(super) fn reserve<T>(items: &mut Vec<T>, more: usize) -> Done {
-    let byte_len = items
-        .len()
-        .saturating_add(more)
-        .saturating_mul(size_of::<T>());
-    let refused = |_| PickleFault::Allocation {
-        byte_len: byte_len as u64,
-    };
-    items.try_reserve(more).map_err(refused)
 }

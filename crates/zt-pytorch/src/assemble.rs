@@ -13,8 +13,9 @@ use zt::{
 use zt_foreign::strided::{self, Bands, Strided};
 
 use crate::attribute;
+use crate::budget::Budget;
 use crate::element::{ElementType, Meaning};
-use crate::flatten::{self, Budget, Leaf};
+use crate::flatten::{self, Leaf};
 use crate::pickle::{Heap, Node, Pickle, Value};
 use crate::tensor::{self, Layout, Refused};
 use crate::view::{self, Storage, View};

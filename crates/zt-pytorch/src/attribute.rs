@@ -3,7 +3,7 @@
 use zt::manifest::Map;
 use zt::{Attributes, Limits};
 
-use crate::flatten::Budget;
+use crate::budget::Budget;
 use crate::global::{Becomes, Global, Plain};
 use crate::pickle::{Heap, Made, Node, Value};
 use crate::violation::Violation;

@@ -4,21 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use zt::Limits;
 
+use crate::budget::Budget;
 use crate::global::Global;
 use crate::key;
 use crate::pickle::{Heap, Made, Node, Value};
 use crate::violation::Violation;
 use crate::wrapper;
 
-/// The limit of memory for leaves, names, attributes and objects, for each byte of the pickles. A
-/// repeated tensor takes two bytes, so a graph of shared parts can have any number of leaves.
-const PER_BYTE: u64 = 128;
-
 /// About the memory of a listed tensor.
 pub(super) const TENSOR: usize = 3 << 10;
-
-/// The limit for small files: about 20,000 tensors.
-const AT_LEAST: u64 = 64 << 20;
 
 /// The free bytes of the name of a number, a bool or `None`. Such a leaf takes one or two bytes of
 /// the pickle, and its name repeats the name of its list.
@@ -29,30 +23,6 @@ const NAME: usize = 64;
 pub(super) struct Leaf {
     pub(super) name: String,
     pub(super) value: Value,
-}
-
-/// The memory that the values of a file's pickles may still take.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Budget {
-    left: u64,
-    limit: u64,
-}
-
-impl Budget {
-    /// The budget of a file. Its pickles may be longer than the file, if they are deflated.
-    pub(super) fn new(pickles_len: u64, file_len: u64, limits: &Limits) -> Self {
-        let of_pickles = pickles_len.saturating_mul(PER_BYTE);
-        let budget = of_pickles.max(file_len).max(AT_LEAST);
-        let limit = budget.min(limits.manifest_len);
-        Budget { left: limit, limit }
-    }
-
-    pub(super) fn spend(&mut self, cost: usize) -> Result<(), Violation> {
-        let left = self.left.checked_sub(cost as u64);
-        let limit = self.limit;
-        self.left = left.ok_or(Violation::Expanding { limit })?;
-        Ok(())
-    }
 }
 
 /// Every leaf below `root`, in the order of the pickle. A root that is a leaf gets the name

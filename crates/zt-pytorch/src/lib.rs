@@ -20,6 +20,7 @@ mod archive;
 mod arguments;
 mod assemble;
 mod attribute;
+mod budget;
 mod element;
 mod flatten;
 mod global;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::arguments::{Arguments, wrong};
-use crate::flatten::Budget;
+use crate::budget::Budget;
 use crate::global::{Global, Rebuild};
 use crate::pickle::{Heap, Made, Node, Value};
 use crate::violation::{TensorFault, Violation};

@@ -1,0 +1,36 @@
+//! The memory that the values of pickles may take.
+
+use zt::Limits;
+
+use crate::violation::Violation;
+
+/// The limit of memory for leaves, names, attributes and objects, for each byte of the pickles. A
+/// repeated tensor takes two bytes, so a graph of shared parts can have any number of leaves.
+const PER_BYTE: u64 = 128;
+
+/// The limit for small files: about 20,000 tensors.
+const AT_LEAST: u64 = 64 << 20;
+
+/// The memory that the values of a file's pickles may still take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Budget {
+    left: u64,
+    limit: u64,
+}
+
+impl Budget {
+    /// The budget of a file. Its pickles may be longer than the file, if they are deflated.
+    pub(super) fn new(pickles_len: u64, file_len: u64, limits: &Limits) -> Self {
+        let of_pickles = pickles_len.saturating_mul(PER_BYTE);
+        let budget = of_pickles.max(file_len).max(AT_LEAST);
+        let limit = budget.min(limits.manifest_len);
+        Budget { left: limit, limit }
+    }
+
+    pub(super) fn spend(&mut self, cost: usize) -> Result<(), Violation> {
+        let left = self.left.checked_sub(cost as u64);
+        let limit = self.limit;
+        self.left = left.ok_or(Violation::Expanding { limit })?;
+        Ok(())
+    }
+}
