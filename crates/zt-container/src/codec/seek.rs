@@ -179,7 +179,8 @@ fn ends_at(frames: &[Frame], offset: u64, stored_end: u64, decoded_len: u64) -> 
         && last.map_or(0, |last| last.content.end()) == decoded_len
 }
 
-#[cfg(all(test, feature = "zstd"))]
+#[cfg(test)]
+#[cfg(feature = "zstd")]
 mod tests {
     use super::*;
     use crate::Memory;
