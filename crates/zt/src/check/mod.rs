@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `verify` | checks digests, contents and the rules of the format: `File::verify` |
 //! | `hash` | computes the identity of tensors: `File::hash` |
+//! | `values` | checks the values that a kind of file forbids |
 //! | `survey` | lists the stored ranges of all components, each range once |
 //!
 //! Both calls read each stored range once, even if many components share it, and both report
@@ -15,4 +16,5 @@
 
 pub(crate) mod hash;
 mod survey;
+mod values;
 pub(crate) mod verify;

@@ -2,7 +2,8 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | this one | [`File`], [`Entry`] and [`Warning`] |
+//! | this one | [`File`] and [`Entry`] |
+//! | `inner`, `warning` | the state that handles share; [`Warning`] |
 //! | `open` | [`OpenOptions`], and how `.zt` files are opened |
 //! | `builder`, `value_rule` | how crates for other kinds of files build a `File` |
 //! | `kind` | the name of a kind of file |
@@ -18,27 +19,30 @@
 
 pub(crate) mod builder;
 pub(crate) mod catalog;
+pub(crate) mod inner;
 pub(crate) mod kind;
 pub(crate) mod open;
 pub(crate) mod overlap;
 pub(crate) mod tensor;
 pub(crate) mod value_rule;
 mod verified_blobs;
+mod warning;
+
+pub(crate) use inner::{Inner, Origin};
+pub use warning::{Warning, WarningKind};
 
 use std::path::Path;
 use std::sync::Arc;
 
-use zt_container::{Layout, Limits, Source, Span};
+use zt_container::{Layout, Source, Span};
 use zt_formats::Registry;
 use zt_manifest::{Map, Object, RawObject};
 
-use crate::cores::scratch::Pool;
 use crate::error::{Error, Fault, Result};
 use crate::file::catalog::{Catalog, Resolved};
 use crate::file::kind::Kind;
-use crate::file::open::{OpenOptions, Verify};
+use crate::file::open::OpenOptions;
 use crate::file::tensor::Tensor;
-use crate::file::value_rule::Tolerated;
 use crate::file::verified_blobs::Verified;
 
 /// An open tensor file: named objects, each with a shape, a format and typed components.
@@ -63,108 +67,6 @@ use crate::file::verified_blobs::Verified;
 #[derive(Clone)]
 pub struct File {
     pub(crate) inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) kind: Kind,
-    pub(crate) catalog: Catalog,
-    pub(crate) sources: Vec<Arc<dyn Source>>,
-    /// Of all files together; some sources are none.
-    byte_len: u64,
-    pub(crate) registry: Registry,
-    pub(crate) limits: Limits,
-    pub(crate) verify: Verify,
-    /// The blobs whose digests were found right.
-    pub(crate) verified: Verified,
-    /// Memory that decoding pieces takes, for the next ones.
-    pub(crate) pool: Pool,
-    /// Remarks of another format's reader.
-    pub(crate) remarks: Vec<Warning>,
-    /// What another format's reader puts up with.
-    pub(crate) tolerated: Tolerated,
-}
-
-/// What a file is read from, and what there is to say about it.
-#[derive(Default)]
-pub(crate) struct Origin {
-    pub(crate) sources: Vec<Arc<dyn Source>>,
-    pub(crate) byte_len: u64,
-    pub(crate) remarks: Vec<Warning>,
-    pub(crate) tolerated: Tolerated,
-}
-
-/// Something about a file that its user should know and that is no error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
-    /// The object it is about.
-    pub object: Option<String>,
-    /// The component it is about.
-    pub component: Option<String>,
-    /// A stable kebab-case word.
-    pub code: &'static str,
-    /// What there is to know.
-    pub message: String,
-    /// What the warning means for a copy of the file.
-    pub kind: WarningKind,
-}
-
-/// What a warning about a file means for a copy of the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum WarningKind {
-    /// The objects of the file are all that it holds.
-    #[default]
-    Note,
-    /// The file has another value or tensor of the same name, and the reader passed over it.
-    PassedOver,
-    /// The file is one part of a set, and the reader looks at this part alone.
-    Part,
-}
-
-impl Warning {
-    /// A note about the file as a whole. `code` is a stable kebab-case word.
-    #[must_use]
-    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Warning {
-            object: None,
-            component: None,
-            code,
-            message: message.into(),
-            kind: WarningKind::Note,
-        }
-    }
-
-    /// The same about an object.
-    #[must_use]
-    pub fn with_object(mut self, name: impl Into<String>) -> Self {
-        self.object = Some(name.into());
-        self
-    }
-
-    /// The same about a component of the object.
-    #[must_use]
-    pub fn with_component(mut self, role: impl Into<String>) -> Self {
-        self.component = Some(role.into());
-        self
-    }
-
-    /// The same of another kind.
-    #[must_use]
-    pub fn with_kind(mut self, kind: WarningKind) -> Self {
-        self.kind = kind;
-        self
-    }
-}
-
-impl std::fmt::Display for Warning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (&self.object, &self.component) {
-            (Some(object), Some(role)) => write!(f, "{object}/{role}: ")?,
-            (Some(object), None) => write!(f, "{object}: ")?,
-            _ => {}
-        }
-        f.write_str(&self.message)
-    }
 }
 
 impl File {
@@ -214,7 +116,7 @@ impl File {
             remarks: origin.remarks,
             tolerated: origin.tolerated,
             verified: Verified::default(),
-            pool: Pool::default(),
+            pool: crate::cores::scratch::Pool::default(),
         };
         let file = File {
             inner: Arc::new(inner),

@@ -10,18 +10,7 @@ use zt_formats::Registry;
 
 use crate::error::Result;
 use crate::file::File;
-
-/// When the digest of a component is compared with its stored bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Verify {
-    /// On its first full read, from a map as from a file; later reads trust the first.
-    #[default]
-    OnRead,
-    /// On every full read.
-    Always,
-    /// Never, other than by [`File::verify`].
-    Never,
-}
+use crate::file::inner::Verify;
 
 /// Everything about opening a file that is not the default.
 ///

@@ -1,14 +1,7 @@
 //! How a file, an object or a component is written.
 
-use std::io::Write;
-use std::path::Path;
-
 use zt_container::DigestAlgorithm;
 use zt_formats::Registry;
-
-use crate::disk::publish::AtomicFile;
-use crate::error::Result;
-use crate::write::writer::{Sink, Writer};
 
 /// The default level of zstd.
 pub const DEFAULT_LEVEL: i32 = 3;
@@ -225,35 +218,5 @@ impl WriteOptions {
     pub fn registry(mut self, registry: Registry) -> Self {
         self.registry = Some(registry);
         self
-    }
-
-    /// Begins the file at `path`. It appears there when the writer finishes, complete, and replaces any
-    /// file of that name. If the writer does not finish, nothing appears.
-    ///
-    /// # Errors
-    ///
-    /// As [`AtomicFile::create`]; as [`WriteOptions::to_writer`].
-    pub fn create(self, path: impl AsRef<Path>) -> Result<Writer<'static>> {
-        let file = AtomicFile::create(path)?;
-        Writer::with_sink(Sink::File(file), self)
-    }
-
-    /// Begins a file in any sink: a socket, a pipe, a `&mut Vec<u8>`. Nothing seeks.
-    ///
-    /// # Errors
-    ///
-    /// [`crate::ErrorKind::Io`] if the sink fails; [`crate::ErrorKind::Misuse`] for an
-    /// invalid alignment.
-    pub fn to_writer<'w>(self, sink: impl Write + Send + 'w) -> Result<Writer<'w>> {
-        Writer::with_sink(Sink::stream(sink), self)
-    }
-
-    /// As [`WriteOptions::to_writer`], for a sink that gathers small writes itself.
-    ///
-    /// # Errors
-    ///
-    /// As [`WriteOptions::to_writer`].
-    pub fn to_buffered_writer<'w>(self, sink: impl Write + Send + 'w) -> Result<Writer<'w>> {
-        Writer::with_sink(Sink::Stream(Box::new(sink)), self)
     }
 }

@@ -96,6 +96,38 @@ impl<'w> Sink<'w> {
     }
 }
 
+impl WriteOptions {
+    /// Begins the file at `path`. It appears there when the writer finishes, complete, and replaces any
+    /// file of that name. If the writer does not finish, nothing appears.
+    ///
+    /// # Errors
+    ///
+    /// As [`AtomicFile::create`]; as [`WriteOptions::to_writer`].
+    pub fn create(self, path: impl AsRef<Path>) -> Result<Writer<'static>> {
+        let file = AtomicFile::create(path)?;
+        Writer::with_sink(Sink::File(file), self)
+    }
+
+    /// Begins a file in any sink: a socket, a pipe, a `&mut Vec<u8>`. Nothing seeks.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Io`] if the sink fails; [`crate::ErrorKind::Misuse`] for an
+    /// invalid alignment.
+    pub fn to_writer<'w>(self, sink: impl Write + Send + 'w) -> Result<Writer<'w>> {
+        Writer::with_sink(Sink::stream(sink), self)
+    }
+
+    /// As [`WriteOptions::to_writer`], for a sink that gathers small writes itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteOptions::to_writer`].
+    pub fn to_buffered_writer<'w>(self, sink: impl Write + Send + 'w) -> Result<Writer<'w>> {
+        Writer::with_sink(Sink::Stream(Box::new(sink)), self)
+    }
+}
+
 impl Write for Sink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {

@@ -16,9 +16,8 @@ pub(crate) use self::component_reader::whole_elements;
 
 use crate::cores::pieces;
 use crate::error::{Error, Fault, Result};
-use crate::file::Inner;
 use crate::file::catalog::{Place, Resolved};
-use crate::file::open::Verify;
+use crate::file::inner::{Inner, Verify};
 
 /// One object of an open file, decoded and checked against its format. Copying the handle is free.
 ///

@@ -1,0 +1,84 @@
+//! The values that a kind of file forbids, which strict verification looks for.
+
+use std::fmt;
+
+use crate::cores::progress::Gauge;
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::File;
+use crate::file::value_rule::{Tolerated, ValueRule};
+
+impl Tolerated {
+    /// All problems, those of the values included, which are read for it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Interrupted`].
+    pub(crate) fn verify(&self, file: &File, gauge: &Gauge<'_>) -> Result<Vec<Error>> {
+        let mut problems = self.problems.clone();
+        let checked = crate::cores::parallel::map(&self.values, |(name, role, rule)| {
+            check(file, name, role, *rule, gauge)
+        })?;
+        problems.extend(checked.into_iter().flatten());
+        Ok(problems)
+    }
+}
+
+/// The first value of a component that breaks the rule. A component that cannot be read is a
+/// problem already, and reported as such.
+fn check(
+    file: &File,
+    name: &str,
+    role: &str,
+    rule: ValueRule,
+    gauge: &Gauge<'_>,
+) -> Result<Option<Error>> {
+    let Ok(mut reader) = file.tensor(name).and_then(|tensor| tensor.reader(role)) else {
+        return Ok(None);
+    };
+    // A multiple of four, so that no piece ends within a value.
+    let mut piece = vec![0; 64 << 10];
+    let mut position = 0u64;
+    loop {
+        let len = match reader.read(&mut piece) {
+            Ok(0) | Err(_) => return Ok(None),
+            Ok(len) => len,
+        };
+        let (values, _) = piece.get(..len).unwrap_or_default().as_chunks::<4>();
+        let values = values.iter().copied().map(f32::from_le_bytes);
+        if let Some((value, position)) = values
+            .zip(position..)
+            .find(|(value, _)| !rule.allows(*value))
+        {
+            let fault = ForbiddenValue {
+                position,
+                value,
+                rule,
+            };
+            let error = Error::new(ErrorKind::Malformed, "value", fault);
+            return Ok(Some(error.with_object(name).with_component(role)));
+        }
+        position = position.saturating_add(len as u64 / 4);
+        gauge.report(len as u64)?;
+    }
+}
+
+/// A number that its kind of file forbids.
+#[derive(Debug)]
+struct ForbiddenValue {
+    position: u64,
+    value: f32,
+    rule: ValueRule,
+}
+
+impl std::error::Error for ForbiddenValue {}
+
+impl fmt::Display for ForbiddenValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, position) = (self.value, self.position);
+        let expected = match self.rule {
+            ValueRule::Finite => "finite",
+            ValueRule::Positive => "finite and greater than zero",
+        };
+        write!(f, "value {position} is {value}, and has to be {expected}")
+    }
+}

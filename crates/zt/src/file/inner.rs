@@ -1,0 +1,53 @@
+//! The state of an open file, which its handles share.
+
+use std::sync::Arc;
+
+use zt_container::{Limits, Source};
+use zt_formats::Registry;
+
+use crate::cores::scratch::Pool;
+use crate::file::catalog::Catalog;
+use crate::file::kind::Kind;
+use crate::file::value_rule::Tolerated;
+use crate::file::verified_blobs::Verified;
+use crate::file::warning::Warning;
+
+/// When the digest of a component is compared with its stored bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Verify {
+    /// On its first full read, from a map as from a file; later reads trust the first.
+    #[default]
+    OnRead,
+    /// On every full read.
+    Always,
+    /// Never, other than by [`File::verify`](crate::File::verify).
+    Never,
+}
+
+pub(crate) struct Inner {
+    pub(crate) kind: Kind,
+    pub(crate) catalog: Catalog,
+    pub(crate) sources: Vec<Arc<dyn Source>>,
+    /// Of all files together; some sources are none.
+    pub(super) byte_len: u64,
+    pub(crate) registry: Registry,
+    pub(crate) limits: Limits,
+    pub(crate) verify: Verify,
+    /// The blobs whose digests were found right.
+    pub(crate) verified: Verified,
+    /// Memory that decoding pieces takes, for the next ones.
+    pub(crate) pool: Pool,
+    /// Remarks of another format's reader.
+    pub(crate) remarks: Vec<Warning>,
+    /// What another format's reader puts up with.
+    pub(crate) tolerated: Tolerated,
+}
+
+/// What a file is read from, and what there is to say about it.
+#[derive(Default)]
+pub(crate) struct Origin {
+    pub(crate) sources: Vec<Arc<dyn Source>>,
+    pub(crate) byte_len: u64,
+    pub(crate) remarks: Vec<Warning>,
+    pub(crate) tolerated: Tolerated,
+}

@@ -1,0 +1,75 @@
+//! Warnings: what a user should know, and is no error.
+
+/// Something about a file that its user should know and that is no error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// The object it is about.
+    pub object: Option<String>,
+    /// The component it is about.
+    pub component: Option<String>,
+    /// A stable kebab-case word.
+    pub code: &'static str,
+    /// What there is to know.
+    pub message: String,
+    /// What the warning means for a copy of the file.
+    pub kind: WarningKind,
+}
+
+/// What a warning about a file means for a copy of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum WarningKind {
+    /// The objects of the file are all that it holds.
+    #[default]
+    Note,
+    /// The file has another value or tensor of the same name, and the reader passed over it.
+    PassedOver,
+    /// The file is one part of a set, and the reader looks at this part alone.
+    Part,
+}
+
+impl Warning {
+    /// A note about the file as a whole. `code` is a stable kebab-case word.
+    #[must_use]
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Warning {
+            object: None,
+            component: None,
+            code,
+            message: message.into(),
+            kind: WarningKind::Note,
+        }
+    }
+
+    /// The same about an object.
+    #[must_use]
+    pub fn with_object(mut self, name: impl Into<String>) -> Self {
+        self.object = Some(name.into());
+        self
+    }
+
+    /// The same about a component of the object.
+    #[must_use]
+    pub fn with_component(mut self, role: impl Into<String>) -> Self {
+        self.component = Some(role.into());
+        self
+    }
+
+    /// The same of another kind.
+    #[must_use]
+    pub fn with_kind(mut self, kind: WarningKind) -> Self {
+        self.kind = kind;
+        self
+    }
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.object, &self.component) {
+            (Some(object), Some(role)) => write!(f, "{object}/{role}: ")?,
+            (Some(object), None) => write!(f, "{object}: ")?,
+            _ => {}
+        }
+        f.write_str(&self.message)
+    }
+}
