@@ -58,7 +58,7 @@ impl<S: Source> Container<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`], and [`LimitExceeded::Allocation`] where there is no memory for it.
+    /// [`Error::Io`](crate::Error::Io), and [`LimitExceeded::Allocation`](crate::LimitExceeded::Allocation) where there is no memory for it.
     pub fn manifest_bytes(&self) -> Result<Cow<'_, [u8]>> {
         bytes_of(&self.source, self.footer.manifest())
     }

@@ -258,8 +258,8 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Violation::NotZt { found } if *found == *b"\x89ZT2\r\n\x1A\n" => f.write_str(
-                "a file of zTensor 2, which is another container than .zt of 0.1 to 1.2: \
-                 zt-convert and the program zt open it",
+                "a zTensor 2 file, which is not a .zt file of 0.1 to 1.2: open it with \
+                 zt-convert or the program zt",
             ),
             Violation::NotZt { found } => {
                 let found = found.escape_ascii();
@@ -281,7 +281,10 @@ impl fmt::Display for Violation {
                 has_footer,
                 ..
             } => {
-                write!(f, "the manifest is said to be {declared} bytes long, ")?;
+                write!(
+                    f,
+                    "the declared length of the manifest is {declared} bytes, "
+                )?;
                 if *declared == 0 {
                     f.write_str("expected at least one")
                 } else if *has_footer {
@@ -290,7 +293,7 @@ impl fmt::Display for Violation {
                     write!(
                         f,
                         "the file has room for {available} and does not end in \"ZTEN1000\": \
-                         it was cut short, or its writer did not finish"
+                         it is truncated, or its writer did not finish"
                     )
                 }
             }
@@ -332,7 +335,7 @@ impl fmt::Display for ZstdFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ZstdFault::Refused(why) => write!(f, "the zstd frame cannot be decoded: {why}"),
-            ZstdFault::Cut => f.write_str("the zstd frame is cut short"),
+            ZstdFault::Cut => f.write_str("the zstd frame is truncated"),
             ZstdFault::Short { expected, found } => {
                 write!(f, "the zstd frames hold {found} bytes, expected {expected}")
             }

@@ -73,8 +73,8 @@ fn of_framing() {
             b"\x89ZT2\r\n\x1A\n".to_vec(),
             "not-zt",
             Some(0),
-            "a file of zTensor 2, which is another container than .zt of 0.1 to 1.2: zt-convert \
-             and the program zt open it",
+            "a zTensor 2 file, which is not a .zt file of 0.1 to 1.2: open it with zt-convert or \
+             the program zt",
         ),
         (
             b"ZTEN1000".to_vec(),
@@ -86,20 +86,20 @@ fn of_framing() {
             sized(2, b"ZTEN1000"),
             "manifest-size",
             Some(9),
-            "the manifest is said to be 2 bytes long, the file has room for 1",
+            "the declared length of the manifest is 2 bytes, the file has room for 1",
         ),
         (
             sized(0, b"ZTEN1000"),
             "manifest-size",
             Some(9),
-            "the manifest is said to be 0 bytes long, expected at least one",
+            "the declared length of the manifest is 0 bytes, expected at least one",
         ),
         (
             sized(2, b""),
             "manifest-size",
             Some(9),
-            "the manifest is said to be 2 bytes long, the file has room for 1 and does not end in \
-             \"ZTEN1000\": it was cut short, or its writer did not finish",
+            "the declared length of the manifest is 2 bytes, the file has room for 1 and does not end in \
+             \"ZTEN1000\": it is truncated, or its writer did not finish",
         ),
     ] {
         check(&open(&file), code, offset, words);
@@ -172,7 +172,7 @@ fn of_blobs() {
 #[test]
 fn of_what_blobs_hold() {
     for (decoded_len, words) in [
-        (Some(8), "the zstd frame is cut short"),
+        (Some(8), "the zstd frame is truncated"),
         (
             None,
             "the zstd frame cannot be decoded: Unknown frame descriptor",

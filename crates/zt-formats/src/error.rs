@@ -390,7 +390,7 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Violation::ShapeSizeMismatch(mismatch) => mismatch.fmt(f),
-            Violation::MissingComponent => f.write_str("the format needs it, and it is missing"),
+            Violation::MissingComponent => f.write_str("is missing, and the format requires it"),
             Violation::IndexDType { found } => {
                 write!(f, "indices are u64, not {}", name_of(*found))
             }
@@ -435,9 +435,12 @@ impl fmt::Display for SizeMismatch {
             SizeMismatch::Partial {
                 byte_len,
                 value_len,
-            } => write!(f, "{byte_len} bytes are no whole number of {value_len}"),
+            } => write!(f, "{byte_len} bytes are not a multiple of {value_len}"),
             SizeMismatch::Row { len, multiple } => {
-                write!(f, "rows of {len} are no whole blocks of {multiple}")
+                write!(
+                    f,
+                    "rows of {len} are not a multiple of the block, {multiple}"
+                )
             }
             SizeMismatch::Rank { expected, found } => {
                 write!(f, "takes {expected} dimensions, the shape has {found}")
@@ -464,7 +467,7 @@ impl fmt::Display for IndexBound {
 impl fmt::Display for AttributeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AttributeFault::Missing => f.write_str("the format needs it, and it is missing"),
+            AttributeFault::Missing => f.write_str("is missing, and the format requires it"),
             AttributeFault::Type { expected } => write!(f, "is not {expected}"),
             AttributeFault::Range { found, min, max } => {
                 write!(f, "is {found}, not in {min}..={max}")

@@ -117,7 +117,7 @@ fn an_unknown_logical_type_leaves_its_storage_elements() {
 fn a_part_of_an_element_is_refused_however_it_is_read() {
     let registry = Registry::builtin();
     let elements = Elements::new(DType::F32, &[0; 5][..]);
-    let words = "5 bytes are no whole number of 4";
+    let words = "5 bytes are not a multiple of 4";
     for error in [
         elements.as_slice::<f32>().map(drop).unwrap_err(),
         elements.to_dtype(DType::F16, &registry).unwrap_err(),
@@ -480,7 +480,7 @@ fn a_broken_rule_is_said_in_words() {
                 multiple: 32,
             }
             .into(),
-            "rows of 33 are no whole blocks of 32",
+            "rows of 33 are not a multiple of the block, 32",
         ),
         (
             SizeMismatch::Rank {
@@ -492,7 +492,7 @@ fn a_broken_rule_is_said_in_words() {
         ),
         (
             Violation::MissingComponent,
-            "the format needs it, and it is missing",
+            "is missing, and the format requires it",
         ),
         (
             Violation::IndexDType {
@@ -525,7 +525,7 @@ fn a_broken_rule_is_said_in_words() {
         ),
         (
             attribute(AttributeFault::Missing),
-            "attribute `packing`: the format needs it, and it is missing",
+            "attribute `packing`: is missing, and the format requires it",
         ),
         (
             attribute(AttributeFault::Component {

@@ -293,7 +293,7 @@ fn values_of_any_length_are_taken_whole() {
         (error.code(), &error.to_string()[..]),
         (
             "shape-size-mismatch",
-            "component `data`: 54 bytes are no whole number of 5"
+            "component `data`: 54 bytes are not a multiple of 5"
         )
     );
 }

@@ -308,7 +308,7 @@ impl fmt::Display for Error {
                 f.write_str("end in \"ZTEN1000\": its last eight bytes were cut off")
             }
             Error::Version { text, .. } if Version::parse(text).is_none() => {
-                write!(f, "{text:?} is no version: 1.2.0 is one")
+                write!(f, "{text:?} is not a version such as 1.2.0")
             }
             Error::Version { text, .. } => {
                 write!(f, "version {text:?}: this reader knows major version 1")
@@ -336,7 +336,7 @@ impl fmt::Display for Rule {
             Rule::Truncated => f.write_str("it ends within an item"),
             Rule::Reserved(info) => write!(f, "additional information {info} is reserved"),
             Rule::Break => f.write_str("a break code where nothing can end"),
-            Rule::Chunk => f.write_str("a chunk of a string is no string of the same type"),
+            Rule::Chunk => f.write_str("a chunk of a string has another type"),
             Rule::Simple(value) => write!(f, "simple value {value} is spelled in two bytes"),
             Rule::Utf8 => f.write_str("a text is not UTF-8"),
             Rule::Length {
@@ -383,9 +383,9 @@ impl fmt::Display for Misuse {
                 write!(f, "two components of {name:?} have the role {role:?}")
             }
             Misuse::ReservedKey(key) => {
-                write!(f, "the extra key {key:?} is one that the format defines")
+                write!(f, "the extra key {key:?} is reserved by the format")
             }
-            Misuse::Simple(value) => write!(f, "{value} is no simple value of its own"),
+            Misuse::Simple(value) => write!(f, "{value} is not a simple value"),
             Misuse::Value { message } => f.write_str(message),
             Misuse::Nesting { limit } => write!(f, "values are nested deeper than {limit}"),
             Misuse::Key { limit } => write!(
@@ -394,7 +394,7 @@ impl fmt::Display for Misuse {
             ),
             Misuse::Legacy { name, role } => write!(
                 f,
-                "{role:?} of {name:?} is not little-endian or has no dtype, and 1.2 cannot say so"
+                "{role:?} of {name:?} is not little-endian or has no dtype, which 1.2 cannot represent"
             ),
             Misuse::UnknownLength { name, role } => {
                 write!(f, "{role:?} of {name:?} is zstd without a decoded length, ")?;

@@ -110,7 +110,7 @@ fn judges_the_version_before_the_rest_of_the_root() {
         assert_eq!(code(other), "version", "{text}");
     }
     for (text, words) in [
-        ("one", "\"one\" is no version: 1.2.0 is one"),
+        ("one", "\"one\" is not a version such as 1.2.0"),
         (
             "2.0.0",
             "version \"2.0.0\": this reader knows major version 1",
@@ -196,7 +196,7 @@ fn finds_flaws_in_parts_that_nobody_asks_for() {
         (&b"\x62\xC3\x28"[..], "a text is not UTF-8"),
         (b"\xA2\x01\x00\x01\x00", "twice"),
         (b"\xF8\x18", "simple value 24 is spelled in two bytes"),
-        (b"\x7F\x41a\xFF", "a chunk of a string is no string"),
+        (b"\x7F\x41a\xFF", "a chunk of a string has another type"),
         (
             b"\x9B\x00\x00\x00\x00\xFF\xFF\xFF\xFF\x00",
             "a length of 4294967295",

@@ -113,7 +113,8 @@ fn refuses_what_a_reader_would_refuse() {
             ..object()
         }
     };
-    let legacy = "\"data\" of \"w\" is not little-endian or has no dtype, and 1.2 cannot say so";
+    let legacy =
+        "\"data\" of \"w\" is not little-endian or has no dtype, which 1.2 cannot represent";
     for (objects, code, words) in [
         (
             vec![("a", object()), ("b", object()), ("a", object())],
@@ -154,7 +155,7 @@ fn refuses_what_a_reader_would_refuse() {
         (
             vec![("w", attribute(Value::Simple(24)))],
             "misuse",
-            "24 is no simple value of its own",
+            "24 is not a simple value",
         ),
         (
             vec![(
@@ -164,7 +165,7 @@ fn refuses_what_a_reader_would_refuse() {
                 }),
             )],
             "misuse",
-            "the extra key \"digest\" is one that the format defines",
+            "the extra key \"digest\" is reserved by the format",
         ),
     ] {
         let error = manifest(objects).to_cbor().unwrap_err();

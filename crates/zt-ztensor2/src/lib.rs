@@ -21,7 +21,7 @@
 //! | a blob of several parts | components that share their storage |
 //! | `zt.zstd-seekable/1` | decoded frame by frame when it is read |
 //! | another encoding | a fault of the object |
-//! | a shard | `<stem>-<name>.zt` beside the file, see [`shards`] |
+//! | a shard | `<stem>-<name>.zt` beside the file |
 //!
 //! Digests cover decoded bytes. A compressed part is therefore listed as a component of its decoded
 //! bytes, so that its digest is compared like ours.

@@ -121,7 +121,7 @@ impl WriteOptions {
         self
     }
 
-    /// The compression of components, unless [`Writer::add_with`] sets another one.
+    /// The compression of components, unless [`Writer::add_with`](crate::Writer::add_with) sets another one.
     #[must_use]
     pub fn compression(mut self, compression: Compression) -> Self {
         self.component.compression = compression;
@@ -134,7 +134,7 @@ impl WriteOptions {
     /// Weights take two thirds (bf16) or five sixths (f32) of their bytes, without loss, to the last bit
     /// of a NaN. They read faster than data that zstd searched for repetitions. The file is a `.zt` of
     /// 1.2.0, but only readers that know `zt.planes/1` give its dense values, as this crate does.
-    /// [`Writer::planes_of`] lists the objects that stay dense.
+    /// [`Writer::planes_of`](crate::Writer::planes_of) lists the objects that stay dense.
     ///
     #[cfg_attr(feature = "zstd", doc = "```")]
     #[cfg_attr(not(feature = "zstd"), doc = "```ignore")]
@@ -177,7 +177,7 @@ impl WriteOptions {
 
     /// Whether components with equal bytes and equal storage share one blob, for example tied weights.
     /// Their names, dtypes and objects may differ. Off by default, because it costs a sha256 of
-    /// everything that [`Writer::add`] is given, on all cores. Streamed components are not compared:
+    /// everything that [`Writer::add`](crate::Writer::add) is given, on all cores. Streamed components are not compared:
     /// use [`ComponentWriter::share`](crate::ComponentWriter::share).
     ///
     /// ```
