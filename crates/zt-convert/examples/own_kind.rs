@@ -159,3 +159,9 @@ fn main() -> Result<()> {
     }
     Ok(())
 }
+
+/// `cargo test -p zt-convert --examples` runs this.
+#[test]
+fn a_kind_of_ones_own_is_opened_and_written() {
+    main().unwrap();
+}
