@@ -83,7 +83,9 @@ fn whichever_byte_is_damaged_what_verifies_is_saved() {
                     continue;
                 }
                 let tensor = saved.tensor(&object.name).unwrap();
-                let bytes = tensor.bytes("data").unwrap();
+                // A role that is another now breaks the format, and its bytes are the same.
+                let (role, _) = tensor.components().next().unwrap();
+                let bytes = tensor.bytes(role).unwrap();
                 let is_original = |values: &&[i32]| {
                     let original = values.iter().flat_map(|value| value.to_le_bytes());
                     original.eq(bytes.iter().copied())
