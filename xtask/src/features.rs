@@ -26,6 +26,10 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
         .cargo("hack test --locked --quiet --each-feature --package zt-container")
         .run()?;
     shell
+        .cargo("test --locked --quiet --no-default-features --features zstd --package zt-tensor")
+        .run()?;
+    shell
         .cargo("test --locked --quiet --no-default-features --package zt-tensor")
+        .args("--test without_zstd")
         .run()
 }

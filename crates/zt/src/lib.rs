@@ -108,6 +108,6 @@ pub use zt_ggml as ggml;
 /// The layer that knows the manifest.
 pub use zt_manifest as manifest;
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "zstd"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,5 @@
 //! Files of other formats, assembled by their readers.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use zt::foreign::{FileBuilder, Kind};
@@ -448,7 +449,6 @@ fn right_bytes_of_one_source_do_not_vouch_for_those_of_another() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn what_is_included_is_held_to_the_limits_of_the_whole() {
     let mut frame = Vec::new();
     let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();

@@ -1,4 +1,5 @@
 //! Verification and the content identity.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -20,7 +21,6 @@ fn codes(report: &Report) -> Vec<&str> {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn what_we_write_is_strictly_valid() {
     for options in [
         WriteOptions::new(),
@@ -132,7 +132,6 @@ fn a_remark_is_in_the_report_and_that_on_a_place_a_problem_to_the_strict() {
 
 /// The lengths that are known are those of the others.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn beside_a_damaged_component_lengths_that_are_not_said_are_no_fault() {
     let count = 3000;
     let values = vec![1i32; count];
@@ -235,7 +234,6 @@ fn an_object_of_an_unknown_format_has_no_dense_hash_and_no_fault() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn what_unfolds_to_more_than_the_limit_is_a_problem_of_its_object_alone() {
     let limits = Limits {
         decoded_len: 1000,
@@ -276,7 +274,6 @@ fn identity(file: &File) -> [u8; 32] {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn the_identity_is_of_the_tensors_and_not_of_the_file() {
     let plain = File::from_bytes(sample(WriteOptions::new())).unwrap();
     let packed = WriteOptions::new().zstd(9).digest(None).alignment(8192);

@@ -1,4 +1,5 @@
 //! What differs between two files.
+#![cfg(feature = "zstd")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -150,7 +151,6 @@ fn bools_that_cannot_be_read_differ_from_themselves() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn how_values_are_stored_makes_no_difference() {
     let long = ramp(3_000_000);
     let objects = [
@@ -426,7 +426,6 @@ fn steps_are_those_of_the_type() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn large_arrays_are_compared_to_their_end_on_any_number_of_threads() {
     let a = ramp(5_000_000);
     let mut b = a.clone();
@@ -462,7 +461,6 @@ fn large_arrays_are_compared_to_their_end_on_any_number_of_threads() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn dense_values_are_compared_where_that_is_asked_for() {
     let weights = ramp(20_000);
     let [dense, planes] = [WriteOptions::new(), WriteOptions::new().planes()]

@@ -1,4 +1,5 @@
 //! Editing in place: what readers see, before, during and after.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -74,7 +75,6 @@ fn adds_removes_and_renames() -> Result {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn adding_objects_leaves_a_strictly_sound_file() -> Result {
     let fixture = Fixture::new()?;
     for (name, compression) in [("c", 0), ("d", 3)] {
@@ -219,7 +219,6 @@ fn an_object_at_fault_has_its_name_and_can_only_be_removed() -> Result {
 
 /// Their bytes are still being compressed, or written, when they get another name or go.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn added_objects_can_be_renamed_and_removed() -> Result {
     let many: Vec<i32> = (0..3_000_000).map(|at| at / 100).collect();
     for options in [WriteOptions::new(), WriteOptions::new().zstd(1).threads(3)] {
@@ -298,7 +297,6 @@ fn an_object_that_breaks_a_rule_of_its_format_survives_an_edit() -> Result {
 
 /// What was split is shared by its place: its name may have gone, or be another object's by now.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn planes_are_shared_with_written_objects_and_not_with_names() -> Result {
     let (first, second) = ([1.5f32; 8192], [2.5f32; 8192]);
     let taken_away: fn(&mut zt::Editor) -> zt::Result<()> = |edit| edit.remove("x");
@@ -330,7 +328,6 @@ fn planes_are_shared_with_written_objects_and_not_with_names() -> Result {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn compacted_it_holds_what_it_says_and_nothing_else() -> Result {
     let fixture = Fixture::new()?;
     let path = fixture.path();

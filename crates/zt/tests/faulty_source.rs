@@ -1,5 +1,6 @@
 //! A source that fails at any of its reads: what was asked for is an error that says so, and the
 //! same file works again as soon as the source does.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -159,7 +160,6 @@ const WORKS: [Work; 13] = [
 ];
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_read_that_fails_is_told_and_the_file_works_again() {
     for write in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
         let bytes: Arc<[u8]> = Arc::from(sample(write));
@@ -182,7 +182,6 @@ fn a_read_that_fails_is_told_and_the_file_works_again() {
 
 /// Pieces, and the table of frames behind them: read by several threads, and by several readers.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_read_that_fails_within_a_large_component_is_told() {
     let values: Vec<u32> = (0..600_000).map(|at| at / 7).collect();
     let dense = Dense::from_slice(&[600_000], &values).unwrap();
@@ -261,7 +260,6 @@ impl Source for Shrinking {
 
 /// What lies before the cut may still be read; nothing else than the file's own bytes comes out.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_source_that_becomes_shorter_gives_errors_and_no_other_bytes() {
     for write in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
         let bytes = sample(write);
@@ -291,7 +289,6 @@ fn a_source_that_becomes_shorter_gives_errors_and_no_other_bytes() {
 
 /// Its frames are read on all cores, and what fails is no damage.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_large_component_that_cannot_be_read_is_not_said_to_be_damaged() {
     let values: Vec<u32> = (0..1_300_000).map(|at| at / 7).collect();
     let dense = Dense::from_slice(&[1_300_000], &values).unwrap();

@@ -1,4 +1,5 @@
 //! Components that are large enough to be read on several cores.
+#![cfg(feature = "zstd")]
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
@@ -42,7 +43,6 @@ fn every_option() -> Vec<(&'static str, WriteOptions)> {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn every_source_and_encoding_gives_the_same_values() {
     let values = values();
     for (name, options) in every_option() {
@@ -56,7 +56,6 @@ fn every_source_and_encoding_gives_the_same_values() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_flipped_bit_anywhere_is_a_wrong_digest() {
     let values = values();
     for (name, options) in every_option()
@@ -85,7 +84,6 @@ fn a_flipped_bit_anywhere_is_a_wrong_digest() {
 
 /// The table is a convenience: what frames hold is decided by the frames.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_seek_table_that_lies_gives_an_error_or_the_right_values() {
     let values = values();
     let bytes = file_of(WriteOptions::new().zstd(1).digest(None), &values);

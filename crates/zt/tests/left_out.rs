@@ -1,5 +1,6 @@
 //! What files before 1.2 may leave out: how long a compressed component is, and of which dtype. It
 //! comes to light when the component is decoded, and is held to the same rules then.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use zt::container::codec::FrameCompressor;
@@ -74,7 +75,6 @@ fn slices(text: &str) -> Vec<Slice> {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn lengths_that_fit_are_as_good_as_those_that_are_said() {
     let values = [1, 0, 2, 0, 3, 0];
     let twelve: Vec<u8> = (0..12).collect();
@@ -118,7 +118,6 @@ fn lengths_that_fit_are_as_good_as_those_that_are_said() {
 
 /// Those that follow from the shape are told to the decoder, the others are compared behind it.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn lengths_that_contradict_each_other_are_found_by_whoever_decodes() {
     const MISMATCH: &str = "shape-size-mismatch";
     let values = [1, 0, 2, 0, 3, 0];
@@ -181,7 +180,6 @@ fn lengths_that_contradict_each_other_are_found_by_whoever_decodes() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_component_has_to_say_of_which_dtype_it_is_where_nothing_else_does() {
     let twelve: Vec<u8> = (0..12).collect();
     let coords = words(&[0, 1]);
@@ -202,7 +200,6 @@ fn a_component_has_to_say_of_which_dtype_it_is_where_nothing_else_does() {
 
 /// Of layout 1.0: one dtype for an object, which is that of its data.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn scales_without_a_dtype_are_as_wide_as_they_are_long() {
     let one = |width: usize| match width {
         2 => vec![0, 0x3C],
@@ -244,7 +241,6 @@ fn scales_without_a_dtype_are_as_wide_as_they_are_long() {
 
 /// Of a type that nobody knows, no shape says it either: it is as long as it is.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn the_length_of_values_of_an_unknown_type_is_counted() {
     let content: Vec<u8> = (0..5_000_000u32)
         .map(|at| (at / 3).to_le_bytes()[0])

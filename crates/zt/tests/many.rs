@@ -1,4 +1,5 @@
 //! Many components in one call.
+#![cfg(feature = "zstd")]
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
@@ -53,7 +54,6 @@ fn wanted(file: &File) -> Vec<(zt::Tensor<'_>, &str)> {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn many_are_what_each_is_by_itself() {
     for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
         let bytes = file_of(options);

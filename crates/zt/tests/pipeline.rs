@@ -1,4 +1,5 @@
 //! Components of every size, stored in every way, on any number of threads: the same bytes.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -105,7 +106,6 @@ fn assert_holds(bytes: Vec<u8>, components: &[Vec<u8>]) {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn neither_threads_nor_pieces_change_the_bytes() {
     let components = components();
     let ways = ways();
@@ -123,7 +123,6 @@ fn neither_threads_nor_pieces_change_the_bytes() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_writer_within_a_pool_does_not_wait_for_itself() {
     let components = components();
     let zstd = [ComponentOptions {
@@ -141,7 +140,6 @@ fn a_writer_within_a_pool_does_not_wait_for_itself() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn the_sample_chooses_what_suits_the_content() {
     let file = |content: &[u8], compression: Compression| {
         let way = ComponentOptions {
@@ -167,7 +165,6 @@ fn the_sample_chooses_what_suits_the_content() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn repetitions_beyond_the_sample_are_compressed() {
     let repeated = noise(100_000, 4).repeat(60);
     for compression in [Compression::Zstd(3), Compression::Auto] {
@@ -183,7 +180,6 @@ fn repetitions_beyond_the_sample_are_compressed() {
 
 /// Of pieces that only a search for short ones finds, each further away than the sample sees.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn components_within_the_sample_are_compressed_without_it() {
     let first = noise(32 << 10, 5);
     let (pieces, _) = first.as_chunks::<4>();
@@ -225,7 +221,6 @@ impl Write for Reluctant {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn finish_reports_a_full_sink_at_the_latest() {
     let components: Vec<_> = components().into_iter().skip(9).step_by(4).collect();
     for way in ways() {
@@ -247,7 +242,6 @@ fn finish_reports_a_full_sink_at_the_latest() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_writer_that_is_dropped_with_work_under_way_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let options = WriteOptions::new().zstd(19).threads(2);

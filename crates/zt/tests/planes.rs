@@ -1,4 +1,5 @@
 //! Objects of `zt.planes/1`: the same bits from every source, whole, streamed and in parts.
+#![cfg(feature = "zstd")]
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
@@ -92,7 +93,6 @@ fn streamed(file: &File, piece: usize) -> zt::Result<Vec<u8>> {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn every_source_and_encoding_gives_the_same_bits() {
     let dense = dense(DType::BF16, &SHAPE);
     for (name, options) in every_option() {
@@ -114,7 +114,6 @@ fn every_source_and_encoding_gives_the_same_bits() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn exponents_are_compressed_and_the_rest_is_not() {
     let dense = dense(DType::BF16, &SHAPE);
     // Also where nobody asks for it: what was split into planes was split for that.
@@ -134,7 +133,6 @@ fn exponents_are_compressed_and_the_rest_is_not() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn values_of_every_type_are_streamed_in_pieces_of_any_size() {
     for dtype in [DType::F64, DType::F32, DType::F16] {
         let dense = dense(dtype, &[1_100_000]);
@@ -154,7 +152,6 @@ fn values_of_every_type_are_streamed_in_pieces_of_any_size() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_flipped_bit_anywhere_is_a_wrong_digest() {
     let dense = dense(DType::BF16, &SHAPE);
     for (name, options) in every_option().into_iter().skip(1) {
@@ -190,7 +187,6 @@ fn a_flipped_bit_anywhere_is_a_wrong_digest() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn parts_are_those_of_the_whole() {
     let dense = dense(DType::BF16, &SHAPE);
     let texts = [
@@ -218,7 +214,6 @@ fn parts_are_those_of_the_whole() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn parts_of_complex_values_are_pairs() {
     let values: Vec<f32> = (0..24u8).map(f32::from).collect();
     let elements = Elements::from(&values).with_logical_type("complex64");
@@ -230,7 +225,6 @@ fn parts_of_complex_values_are_pairs() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn planes_are_verified_and_their_dense_value_is_hashed() {
     let dense = dense(DType::F32, &[600, 700]);
     let planes = File::from_bytes(file_of(WriteOptions::new().zstd(1), &dense)).unwrap();
@@ -253,7 +247,6 @@ fn planes_are_verified_and_their_dense_value_is_hashed() {
 
 /// One file, byte for byte: what is written today is read, and written, for ever.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn the_bytes_of_a_file_are_settled() {
     let values = [1.0f32, -2.0, f32::from_bits(0x7fc0_1234), -0.0];
     let dense = Dense::from_slice(&[2, 2], &values).unwrap();
@@ -285,7 +278,6 @@ fn written(options: WriteOptions, objects: &[(&str, NewObject<'_>)]) -> File {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn floating_point_objects_are_written_as_planes_where_asked() {
     for (dtype, count) in [(DType::F64, 2048), (DType::F32, 5000), (DType::F16, 8192)] {
         let dense = dense(dtype, &[count]);
@@ -307,7 +299,6 @@ fn floating_point_objects_are_written_as_planes_where_asked() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn objects_without_planes_stay_dense() {
     let floats = dense(DType::F32, &[5000]);
     let small = dense(DType::F32, &[4095]);
@@ -350,7 +341,6 @@ fn objects_without_planes_stay_dense() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn any_number_of_threads_writes_the_same_bytes() {
     let dense = dense(DType::BF16, &SHAPE);
     let first = dense.slice(&[FIRST]).unwrap();
@@ -385,7 +375,6 @@ fn any_number_of_threads_writes_the_same_bytes() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_failing_sink_is_an_error_and_ends_every_wait() {
     /// Takes so many bytes.
     struct Full(usize);
@@ -436,7 +425,6 @@ fn a_pool_that_is_busy_for_good_keeps_no_writer_waiting() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn complex_values_keep_their_type_through_tiles_and_pieces() {
     let plain = dense(DType::F32, &[600, 1400]);
     let bytes = &plain.elements().bytes;
@@ -462,7 +450,6 @@ fn complex_values_keep_their_type_through_tiles_and_pieces() {
 
 /// Whoever writes elements does not have to hand them on whole.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn planes_of_elements_that_come_in_any_pieces_are_the_same() {
     let dense = dense(DType::F32, &[30, 40]);
     let bytes = &dense.elements().bytes;
@@ -507,7 +494,6 @@ fn a_part_of_an_element_behind_the_last_is_refused() {
 
 /// Shorter than a tile, which is several of them, and not cut alike in both.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn planes_in_short_frames_are_merged_like_others() {
     let dense = dense(DType::F16, &[2500, 1000]);
     let codec = PlaneCodec::new(DType::F16, None).unwrap();
@@ -540,7 +526,6 @@ fn planes_in_short_frames_are_merged_like_others() {
 
 /// Behind a last frame that has nothing in it, too.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn planes_that_end_with_an_empty_frame_are_whole() {
     let dense = dense(DType::F16, &[600_000]);
     let codec = PlaneCodec::new(DType::F16, None).unwrap();
@@ -573,7 +558,6 @@ fn planes_that_end_with_an_empty_frame_are_whole() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn elements_are_streamed_whole() {
     let dense = dense(DType::F32, &[300_000]);
     let file = File::from_bytes(file_of(WriteOptions::new(), &dense)).unwrap();
@@ -601,7 +585,6 @@ fn only_what_a_part_of_planes_needs_is_read() {
 
 /// As large as a single frame may be, however they come.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn planes_of_one_frame_are_the_same_from_memory() {
     let zeros = vec![0; 3 << 20];
     let elements = Elements::new(DType::F16, &zeros[..]);

@@ -1,4 +1,5 @@
 //! Files that take their name when they are whole: what is seen before, and what stays without it.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -128,7 +129,6 @@ fn a_copy_that_is_stopped_publishes_nothing() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_component_that_is_dropped_half_way_leaves_no_file() {
     for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
         let mut bytes = Vec::new();

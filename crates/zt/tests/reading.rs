@@ -1,4 +1,5 @@
 //! Reading through the facade: typed, borrowed, copied, streamed; from every source alike.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -15,7 +16,6 @@ use zt::{
 };
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn every_source_gives_the_same_values() {
     for (encoding, options) in [
         ("raw", WriteOptions::new()),
@@ -92,7 +92,6 @@ impl Source for Changing {
 /// Where the file does not say how long a value is, its bytes are read to be counted, and once more
 /// to be returned: those have to be right.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn what_is_returned_was_verified_and_not_what_was_read_before() {
     let mut bytes = Vec::new();
     let mut writer = WriteOptions::new().zstd(1).to_writer(&mut bytes).unwrap();
@@ -162,7 +161,6 @@ fn what_is_borrowed_outlives_the_handle() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn reads_into_the_callers_memory_and_refuses_another_length() {
     let file = File::from_bytes(sample(WriteOptions::new().zstd(1))).unwrap();
     let ramp = file.tensor("ramp").unwrap();
@@ -177,7 +175,6 @@ fn reads_into_the_callers_memory_and_refuses_another_length() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn streams_a_component_in_pieces_of_whole_elements() {
     let file = File::from_bytes(sample(WriteOptions::new().zstd(1))).unwrap();
     let ramp = file.tensor("ramp").unwrap();
@@ -281,7 +278,6 @@ fn verifying_always_sees_what_changes_after_the_first_read() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_limit_refuses_before_anything_is_decoded() {
     let bytes = sample(WriteOptions::new().zstd(1));
     let limits = Limits {
@@ -313,7 +309,6 @@ fn a_small_sparse_object_of_a_huge_shape_has_no_dense_value_within_the_limits() 
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_file_serves_many_threads() {
     fn shared<T: Send + Sync>(value: T) -> T {
         value
@@ -379,7 +374,6 @@ fn a_fault_belongs_to_its_object_unless_strictness_is_asked_for() {
 
 /// Pieces are for sources that can be read anywhere at once, and for more than one core.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_large_component_is_the_same_from_one_core_and_from_bytes_made_in_order() {
     let values: Vec<u32> = (0..1_400_001u32).map(|at| at.wrapping_mul(at)).collect();
     let dense = Dense::from_slice(&[1_400_001], &values).unwrap();
@@ -418,7 +412,6 @@ fn a_large_component_is_the_same_from_one_core_and_from_bytes_made_in_order() {
 
 /// Each step back makes all that lies before it again.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_large_component_made_in_order_is_made_once() {
     let content = (0..5u32 << 20).map(|at| at.wrapping_mul(2_654_435_761) >> 28);
     let content: Vec<u8> = content.map(|it| it.to_le_bytes()[0]).collect();

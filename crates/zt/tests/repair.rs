@@ -1,4 +1,5 @@
 //! Files that were cut, torn or added to, mended in place.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -15,7 +16,6 @@ use zt::repair::{Fate, Standing, Verdict, examine, repair_storage};
 use zt::{File, Memory, Storage, WriteOptions, Writer};
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_sound_file_is_reported_sound_and_not_changed() {
     let (file, generations) = generations();
     let files = [

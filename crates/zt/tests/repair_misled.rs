@@ -1,4 +1,5 @@
 //! Files that were made to mislead a repair, or to take its time.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -509,7 +510,6 @@ proptest! {
     /// Whatever is done to a file: nothing that is said to be proved is other bytes than were
     /// written, what is saved reads, and a file that was mended is sound.
     #[test]
-    #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
     fn no_wrong_bytes_count_as_proved(
         lens in prop::collection::vec(0_usize..200, 0..6),
         has_digests in any::<bool>(),

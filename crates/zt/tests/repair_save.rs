@@ -1,4 +1,5 @@
 //! Files that were damaged, and what is left of them in another file.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -104,7 +105,6 @@ fn whichever_byte_is_damaged_what_verifies_is_saved() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn sound_objects_are_saved_as_they_are_stored() {
     let objects: &[(&str, &[i32])] = &[("a", &[1; 4000]), ("b", &[2; 9]), ("c", &[])];
     for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
@@ -131,7 +131,6 @@ fn sound_objects_are_saved_to_a_path() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn components_without_digests_are_saved_as_unproved() {
     let file = written(
         WriteOptions::new().digest(None),
@@ -223,7 +222,6 @@ fn saves_the_rest_of_an_object_that_has_room(room: usize, count: usize) {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn undecodable_components_are_lost_and_all_others_saved() {
     let options = WriteOptions::new().zstd(1);
     let mut file = written(options, &[("a", &[1; 4000]), ("b", &[0; 4000])]);
@@ -344,7 +342,6 @@ fn corpus(folders: &[&str]) -> Vec<PathBuf> {
 
 /// Files of all layouts, as their own writers wrote them: found without a magic at their end.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn older_layouts_are_mended_and_saved() {
     let mut layouts = BTreeMap::new();
     for path in corpus(&["valid", "lenient", "writers"]) {

@@ -1,4 +1,5 @@
 //! Objects whose format cuts them into rows: made run by run, in memory and as a stream.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;

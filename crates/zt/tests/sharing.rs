@@ -1,4 +1,5 @@
 //! Components of the same bytes that share one blob.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::io::Write;
@@ -62,7 +63,6 @@ fn written(options: WriteOptions, contents: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn equal_components_share_a_blob_and_unequal_ones_do_not() {
     let contents = contents();
     for options in [
@@ -97,7 +97,6 @@ fn nothing_is_shared_unless_that_is_asked_for() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn dtypes_and_formats_do_not_matter_but_ways_of_storing_do() {
     let mut bytes = Vec::new();
     let options = WriteOptions::new().deduplicate(true);
@@ -139,7 +138,6 @@ fn dtypes_and_formats_do_not_matter_but_ways_of_storing_do() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn objects_of_planes_share_all_of_them_with_those_of_the_same_type() {
     let values: Vec<u16> = (0..20_000u16)
         .map(|at| 0x3c00 | at.reverse_bits() >> 4)
@@ -175,7 +173,6 @@ fn objects_of_planes_share_all_of_them_with_those_of_the_same_type() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn an_object_shares_the_planes_of_one_that_is_named() {
     let values: Vec<f32> = (0..100u8).map(f32::from).collect();
     let dense = Dense::from_slice(&[100], &values).unwrap();
@@ -227,7 +224,6 @@ fn stream(
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_streamed_component_shares_a_named_one() {
     let content = weights(9 << 20, 0, 0);
     let len = content.len() as u64;
@@ -259,7 +255,6 @@ fn a_streamed_component_shares_a_named_one() {
 
 /// Of a large object what is shared is found once and kept.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn large_objects_are_shared_with_as_small_ones_are() {
     let content = |at: u8| weights(3 << 19, 0, at);
     let roles = ["values", "zero", "data", "b", "a"];

@@ -1,4 +1,5 @@
 //! Parts of objects: the same values as cutting them out of the whole, and less read.
+#![cfg(feature = "zstd")]
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
@@ -39,7 +40,6 @@ fn file_of(options: WriteOptions) -> (Vec<u8>, Dense<'static>) {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn parts_are_those_of_the_whole_from_every_source_and_encoding() {
     let texts = [
         "",
@@ -70,7 +70,6 @@ fn parts_are_those_of_the_whole_from_every_source_and_encoding() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn any_slices_are_those_of_the_whole() {
     let (bytes, dense) = file_of(WriteOptions::new().zstd(1));
     let packed = File::from_bytes(bytes).unwrap();
@@ -103,7 +102,6 @@ fn sparse_objects_have_parts_like_the_others() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn only_what_a_part_needs_is_read() {
     for (options, most) in [
         (WriteOptions::new(), 200_000),
@@ -151,7 +149,6 @@ fn slices_that_do_not_fit_are_the_callers_fault() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn rows_of_quantized_objects_are_decoded_without_the_others() {
     // 6 bits in groups of 12 over rows of 10: no group ends with a row, but for every sixth.
     let count = 6000u64 * 10;
@@ -194,7 +191,6 @@ fn rows_of_quantized_objects_are_decoded_without_the_others() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn rows_of_blocks_and_of_half_bytes_are_those_of_the_whole() {
     let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
     // The scale of each block is 1.0 as f16.
@@ -258,7 +254,6 @@ fn expect_numbers(file: &File, text: &str, expected: impl Iterator<Item = i64>) 
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn one_large_frame_is_decoded_as_far_as_a_part_needs_it() {
     let mut state = 1i64;
     let noise = numbers().into_iter().map(|at| {
@@ -343,7 +338,6 @@ fn parts_of_what_is_made_in_order_seldom_go_back() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn parts_of_compressed_big_endian_components_are_turned() {
     let bytes: Vec<u8> = numbers().into_iter().flat_map(i64::to_be_bytes).collect();
     let mut stored = Vec::new();

@@ -1,4 +1,5 @@
 //! Parts of sparse objects: the same values as cutting them out of the whole, and less read.
+#![cfg(feature = "zstd")]
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
@@ -71,7 +72,6 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
     fn parts_of_matrices_are_those_of_the_dense_value(
         csr in any_csr(),
         slices in prop::collection::vec(any_slice(7), 0..=2),
@@ -81,7 +81,6 @@ proptest! {
     }
 
     #[test]
-    #[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
     fn parts_of_coordinate_lists_are_those_of_the_dense_value(
         coo in any_coo(),
         slices in prop::collection::vec(any_slice(5), 0..=3),
@@ -169,7 +168,6 @@ fn a_fault_within_the_part_is_named_and_one_outside_is_not_seen() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn rows_between_those_of_a_part_may_be_empty() {
     let csr = Csr::new([3, 2], &[7i32, 8][..], &[0u64, 1][..], &[0u64, 1, 1, 2][..]).unwrap();
     let files = files_of(&csr);
@@ -188,7 +186,6 @@ fn large() -> Csr<'static> {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn only_what_the_rows_need_is_read() {
     let csr = large();
     let slices = Slice::parse_list("50000:50010,100:200").unwrap();

@@ -1,4 +1,5 @@
 //! Many threads on one file, many files on one pool, and readers of a file that is edited.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -99,7 +100,6 @@ fn ask(file: &File, round: usize, hash: &[u8; 32]) {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn threads_that_share_a_file_see_what_one_sees() {
     for write in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
         let bytes = file_of(write);
@@ -165,7 +165,6 @@ fn threads_that_share_a_damaged_file_all_hear_of_it() {
 /// Writers and readers on pools of one and of two threads, from outside and from tasks of the pool,
 /// more of them at once than there are threads.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_pool_of_any_size_serves_writers_within_it() {
     let write = WriteOptions::new().zstd(1);
     let expected = file_of(write.clone());
@@ -201,7 +200,6 @@ fn a_pool_of_any_size_serves_writers_within_it() {
 
 /// Interleaved writers of one thread, none of which may wait for another.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn writers_that_take_turns_do_not_wait_for_each_other() {
     let write = WriteOptions::new().zstd(1);
     let expected = file_of(write.clone());

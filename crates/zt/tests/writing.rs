@@ -1,4 +1,5 @@
 //! Writing through the facade: what is refused, how it is laid out, what comes out identical.
+#![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -25,7 +26,6 @@ fn noise(len: usize) -> Vec<u8> {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn the_same_calls_give_the_same_bytes_on_any_number_of_threads() {
     // 40 MiB: three batches of frames.
     let ramp: Vec<u32> = (0..10u32 << 20).map(|value| value / 5).collect();
@@ -51,7 +51,6 @@ fn the_same_calls_give_the_same_bytes_on_any_number_of_threads() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_stream_is_stored_like_the_same_bytes_at_once() {
     for len in [0, 1, 4 << 20, (4 << 20) + 1, 16 << 20, (33 << 20) + 7] {
         let content: Vec<u8> = (0..len)
@@ -81,7 +80,6 @@ fn a_stream_is_stored_like_the_same_bytes_at_once() {
 
 /// Longer than a single one, the last of them full.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_stream_of_whole_frames_has_no_empty_one_behind_them() {
     let content = vec![7u8; 5 << 20];
     let dense = Dense::from_slice(&[content.len() as u64], &content).unwrap();
@@ -96,7 +94,6 @@ fn a_stream_of_whole_frames_has_no_empty_one_behind_them() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn components_that_do_not_shrink_are_stored_raw() {
     for len in [100, 5 << 20, 20 << 20] {
         let content = noise(len);
@@ -142,7 +139,6 @@ fn components_begin_at_64_and_large_ones_on_a_page() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn options_hold_per_component() {
     let mut bytes = Vec::new();
     let mut writer = WriteOptions::new()
@@ -244,7 +240,6 @@ fn attributes_of(byte_len: usize) -> Attributes {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn attributes_beyond_what_readers_decode_are_not_written() {
     let limit = Limits::default().attributes_len;
     let refused = |error: zt::Error, name: &str| {
@@ -361,7 +356,6 @@ fn a_sink_that_fails_at_any_byte_gives_an_io_error() {
 /// The error of the sink, and that of the writer that refuses the bytes, come out of a copy as they
 /// are and not wrapped.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_copy_tells_what_was_wrong_with_the_sink_or_the_bytes() {
     let mut source = sample(WriteOptions::new().digest(None));
     let file = File::from_bytes(source.clone()).unwrap();
@@ -479,7 +473,6 @@ fn objects_list_as_they_were_written_those_without_bytes_too() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn options_of_a_file_hold_for_all_of_it() {
     let options = WriteOptions::new().digest(None);
     assert_eq!(options.thread_count(), None);

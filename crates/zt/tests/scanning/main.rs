@@ -1,4 +1,5 @@
 //! Verifying and hashing in pieces, on any number of threads.
+#![cfg(feature = "zstd")]
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,

@@ -45,7 +45,6 @@ fn found(report: &zt::Report) -> (u64, u64, Vec<String>) {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn any_number_of_threads_finds_the_same() {
     let expected = hash(&File::from_bytes(file_of(WriteOptions::new())).unwrap(), 1);
     for (name, options) in every_option() {
@@ -96,7 +95,6 @@ fn any_number_of_threads_finds_the_same() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_wrong_bool_is_found_on_either_side_of_a_border() {
     for at in [0, PIECE - 1, PIECE, 3 * PIECE - 1] {
         for encoding in [Encoding::Raw, Encoding::Zstd] {
@@ -122,7 +120,6 @@ fn a_wrong_bool_is_found_on_either_side_of_a_border() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn what_a_cut_file_lacks_is_an_error_of_its_objects_alone() {
     for (name, options) in every_option() {
         let bytes = file_of(options);
@@ -149,7 +146,6 @@ fn what_a_cut_file_lacks_is_an_error_of_its_objects_alone() {
 
 /// Bytes of an archive, or of chunks that are put together: each step back makes all of them again.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn what_is_made_in_order_is_looked_at_in_order() {
     let content: Vec<u8> = content().iter().flat_map(|it| it.to_le_bytes()).collect();
     // Too much in one frame for it to be a piece.
@@ -215,7 +211,6 @@ impl Source for Cut {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn big_endian_content_is_hashed_as_little_endian() {
     let values = content();
     let little: Vec<u8> = values
@@ -259,7 +254,6 @@ fn verified(file: &File) -> (zt::Report, u64) {
 }
 
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn progress_counts_every_byte_and_stops_every_thread() {
     for (name, options) in every_option() {
         let file = File::from_bytes(file_of(options)).unwrap();
@@ -291,7 +285,6 @@ fn progress_counts_every_byte_and_stops_every_thread() {
 
 /// Larger than a piece, and than the memory that is kept between them.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn frames_longer_than_pieces_are_looked_at_as_they_are() {
     let content: Vec<u8> = (0..11_000_000u32).map(|at| (at >> 10) as u8).collect();
     let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();
@@ -323,7 +316,6 @@ fn frames_longer_than_pieces_are_looked_at_as_they_are() {
 
 /// Of a format that nobody knows, which does not say how long its components are.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_stream_of_unknown_length_is_decoded_and_summed() {
     let content = noise(PIECE + 9);
     let frames = stored(&content, Encoding::Zstd);

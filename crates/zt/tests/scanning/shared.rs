@@ -24,7 +24,6 @@ fn a_wrong_bool_is_the_fault_of_what_says_that_it_is_one() {
 
 /// Tied weights, and manifests that want to keep their reader busy.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn bytes_that_many_objects_share_are_looked_at_once() {
     let content = content();
     let content: Vec<u8> = content
@@ -118,7 +117,6 @@ fn a_digest_that_was_found_right_serves_every_object_with_the_bytes() {
 
 /// The length that its objects disagree about is looked for beside neighbours that are read with it.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_length_in_dispute_is_the_fault_of_the_object_that_is_wrong() {
     let mut compressor = zt::container::codec::FrameCompressor::new(1).unwrap();
     let (mut frame, mut all, mut spans) = (Vec::new(), Vec::new(), Vec::new());
@@ -145,7 +143,6 @@ fn a_length_in_dispute_is_the_fault_of_the_object_that_is_wrong() {
 
 /// Objects may disagree about a stream that holds far more than any of them says.
 #[test]
-#[cfg_attr(not(feature = "zstd"), ignore = "it needs zstd")]
 fn a_length_in_dispute_is_looked_for_no_further_than_the_longest() {
     let stored = stored(&noise(4 * PIECE), Encoding::Zstd);
     let span = Span::new(0, stored.len() as u64).unwrap();
