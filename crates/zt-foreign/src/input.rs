@@ -105,8 +105,14 @@ impl Opening<'_> {
     /// A file that is read from the one path that was opened.
     #[must_use]
     pub fn input(&self, file: File) -> Input {
-        let paths = self.path.map(ToOwned::to_owned).into_iter().collect();
-        Input::new(file, paths)
+        Input::new(file, self.paths())
+    }
+
+    /// The path as a list, which is empty for a source without a path. A kind that reads further
+    /// files appends theirs.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.path.map(ToOwned::to_owned).into_iter().collect()
     }
 }
 
