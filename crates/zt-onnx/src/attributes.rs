@@ -64,7 +64,7 @@ impl Pairs {
         Ok(())
     }
 
-    /// Counts a pair, and returns whether all pairs are within the limit.
+    /// Counts a pair, and returns whether all pairs are within the limit. The count stops at 2^64.
     pub(super) fn has_room(&mut self, byte_len: u64) -> bool {
         let byte_len = byte_len.saturating_add(OVERHEAD);
         self.byte_len = self.byte_len.saturating_add(byte_len);

@@ -5,7 +5,7 @@
 use zt::{Limits, Result, Span};
 
 use crate::element::Values;
-use crate::tensor::{Place, Tensor};
+use crate::tensor::{Stored, Tensor};
 use crate::typed::{RUNS_MAX, Runs};
 use crate::violation::Violation;
 use crate::wire::{Field, Fields, Window};
@@ -67,6 +67,7 @@ impl Constant {
     /// # Errors
     ///
     /// Code `header` for an invalid message.
+    #[expect(clippy::arithmetic_side_effects, reason = "a value has a byte")]
     pub(super) fn read(
         self,
         window: &mut Window<'_>,
@@ -85,7 +86,7 @@ impl Constant {
                         // The last of several equal fields counts.
                         (runs, count) = (self.values.map(Runs::new), 0);
                     }
-                    count = count.saturating_add(self.count(window, &field)?);
+                    count += self.count(window, &field)?;
                     let is_kept = runs.as_mut().map(|runs| runs.push(&field)).transpose()?;
                     if is_kept == Some(false) {
                         let limit = RUNS_MAX;
@@ -98,26 +99,22 @@ impl Constant {
                 _ => {}
             }
         }
-        let shape = if self.is_list {
-            vec![count]
-        } else {
-            Vec::new()
-        };
+        let shape: Vec<u64> = self.is_list.then_some(count).into_iter().collect();
         if shape.len() > limits.rank {
             let limit = limits.rank;
             fault.get_or_insert(Violation::Rank { limit });
         }
-        let place = match runs {
+        let stored = match runs {
             // Writers of proto3 omit a 0.
-            Some(_) if !self.is_list && count == 0 => Place::Zero,
-            Some(runs) => Place::Typed(runs),
-            None => Place::Nowhere,
+            Some(_) if !self.is_list && count == 0 => Stored::Zero,
+            Some(runs) => Stored::Typed(runs),
+            None => Stored::Raw(Span::default()),
         };
         Ok(Some(Tensor {
             name: String::new(),
             shape,
             data_type: self.data_type,
-            place,
+            stored,
             attributes: None,
             repeated: None,
             span,

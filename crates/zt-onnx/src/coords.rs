@@ -2,6 +2,12 @@
 //!
 //! In ONNX every value has one index into the flat tensor, or one per dimension. `sparse_coo` has all
 //! indices of the first dimension, then all of the second, and so on.
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    reason = "reads are within this source, whose length `new` checks, and pieces are short"
+)]
 
 use std::io;
 use std::sync::Arc;
@@ -56,16 +62,15 @@ impl Unravelled {
 
     /// The coordinates in one dimension of `count` values from `first` on.
     fn coordinates(&self, axis: usize, first: u64, count: u64) -> io::Result<Vec<u8>> {
-        let byte_len = usize::try_from(count.saturating_mul(WIDTH));
-        let mut bytes = vec![0; byte_len.map_err(|_| io::ErrorKind::OutOfMemory)?];
-        let offset = first.saturating_mul(WIDTH).saturating_add(self.offset);
-        self.flat.read_at(offset, &mut bytes)?;
-        let (size, stride) = self.dimensions.get(axis).copied().unwrap_or((0, 1));
+        let mut bytes = vec![0; (count * WIDTH) as usize];
+        self.flat.read_at(self.offset + first * WIDTH, &mut bytes)?;
+        let (size, stride) = self.dimensions[axis];
         // An index outside the tensor leaves the outermost dimension.
         let limit = if axis == 0 { size } else { u64::MAX };
         let (indices, _) = bytes.as_chunks_mut::<8>();
         for index in indices {
             let value = i64::from_le_bytes(*index);
+            // In a tensor without elements a stride or a size is 0, and every index is outside.
             let row = u64::try_from(value)
                 .ok()
                 .and_then(|value| value.checked_div(stride))
@@ -80,31 +85,26 @@ impl Unravelled {
 
 impl Source for Unravelled {
     fn byte_len(&self) -> u64 {
-        let count = self.count.saturating_mul(self.dimensions.len() as u64);
-        count.saturating_mul(WIDTH)
+        self.count * self.dimensions.len() as u64 * WIDTH
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.saturating_add(buf.len() as u64);
-        if end > self.byte_len() {
+        let end = offset.checked_add(buf.len() as u64);
+        if end.is_none_or(|end| end > self.byte_len()) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let mut number = offset / WIDTH;
-        let mut skip = usize::try_from(offset % WIDTH).unwrap_or(0);
+        let (mut number, mut skip) = (offset / WIDTH, (offset % WIDTH) as usize);
         let mut out = buf;
         while !out.is_empty() {
-            let axis = number.checked_div(self.count).unwrap_or(0);
-            let first = number.checked_rem(self.count).unwrap_or(0);
-            let wanted = (out.len().saturating_add(skip) as u64).div_ceil(WIDTH);
-            let count = wanted.min(PIECE).min(self.count.saturating_sub(first));
-            let axis = usize::try_from(axis).unwrap_or(usize::MAX);
-            let bytes = self.coordinates(axis, first, count)?;
-            let bytes = bytes.get(skip..).unwrap_or_default();
-            let len = bytes.len().min(out.len());
-            let (here, rest) = std::mem::take(&mut out).split_at_mut(len);
-            here.copy_from_slice(bytes.get(..len).unwrap_or_default());
+            let (axis, first) = (number / self.count, number % self.count);
+            let wanted = ((skip + out.len()) as u64).div_ceil(WIDTH);
+            let count = wanted.min(PIECE).min(self.count - first);
+            let bytes = self.coordinates(axis as usize, first, count)?;
+            let len = out.len().min(bytes.len() - skip);
+            let (here, rest) = out.split_at_mut(len);
+            here.copy_from_slice(&bytes[skip..][..len]);
             (out, skip) = (rest, 0);
-            number = number.saturating_add(count);
+            number += count;
         }
         Ok(())
     }

@@ -2,102 +2,58 @@
 
 use zt::DType;
 
+use crate::violation::Violation;
+
 /// A data type that zt supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Element {
+    /// The name in ONNX.
+    pub(super) name: &'static str,
     pub(super) dtype: DType,
     pub(super) logical_type: Option<&'static str>,
-    pub(super) values: Values,
 }
 
-/// The number of the field with a tensor's values, if they are not in `raw_data`.
+/// The field with a tensor's values, if they are not in `raw_data`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
     /// `float_data`: 4 bytes.
-    Float = 4,
+    Float,
     /// `int32_data`: varints, for all types up to 32 bits, and for the bits of short floats.
-    Int32 = 5,
+    Int32,
     /// `int64_data`: varints.
-    Int64 = 7,
+    Int64,
     /// `double_data`: 8 bytes.
-    Double = 10,
+    Double,
     /// `uint64_data`: varints.
-    Uint64 = 11,
+    Uint64,
 }
 
-/// The meaning of a number of `TensorProto.DataType`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DataType {
-    Element(&'static str, Element),
-    /// A type of ONNX that is not a number of 8 bits or more.
-    Without(&'static str),
-    Unknown,
-}
-
-type Row = (i64, &'static str, DType, Option<&'static str>, Values);
-
-/// zTensor 1.2 has no logical type `f8_e8m0fnu`. The bytes are kept under that name, as from PyTorch,
-/// and have no values.
-const TABLE: [Row; 20] = [
-    (1, "FLOAT", DType::F32, None, Values::Float),
-    (2, "UINT8", DType::U8, None, Values::Int32),
-    (3, "INT8", DType::I8, None, Values::Int32),
-    (4, "UINT16", DType::U16, None, Values::Int32),
-    (5, "INT16", DType::I16, None, Values::Int32),
-    (6, "INT32", DType::I32, None, Values::Int32),
-    (7, "INT64", DType::I64, None, Values::Int64),
-    (9, "BOOL", DType::Bool, None, Values::Int32),
-    (10, "FLOAT16", DType::F16, None, Values::Int32),
-    (11, "DOUBLE", DType::F64, None, Values::Double),
-    (12, "UINT32", DType::U32, None, Values::Uint64),
-    (13, "UINT64", DType::U64, None, Values::Uint64),
-    (
-        14,
-        "COMPLEX64",
-        DType::F32,
-        Some("complex64"),
-        Values::Float,
-    ),
-    (
-        15,
-        "COMPLEX128",
-        DType::F64,
-        Some("complex128"),
-        Values::Double,
-    ),
-    (16, "BFLOAT16", DType::BF16, None, Values::Int32),
-    (
-        17,
-        "FLOAT8E4M3FN",
-        DType::U8,
-        Some("f8_e4m3fn"),
-        Values::Int32,
-    ),
-    (
-        18,
-        "FLOAT8E4M3FNUZ",
-        DType::U8,
-        Some("f8_e4m3fnuz"),
-        Values::Int32,
-    ),
-    (19, "FLOAT8E5M2", DType::U8, Some("f8_e5m2"), Values::Int32),
-    (
-        20,
-        "FLOAT8E5M2FNUZ",
-        DType::U8,
-        Some("f8_e5m2fnuz"),
-        Values::Int32,
-    ),
-    (
-        24,
-        "FLOAT8E8M0",
-        DType::U8,
-        Some("f8_e8m0fnu"),
-        Values::Int32,
-    ),
+/// By number of `TensorProto.DataType`. zTensor 1.2 has no logical type `f8_e8m0fnu`. The bytes are
+/// kept under that name, as from PyTorch, and have no values.
+const TABLE: [(i64, &str, DType, Option<&str>); 20] = [
+    (1, "FLOAT", DType::F32, None),
+    (2, "UINT8", DType::U8, None),
+    (3, "INT8", DType::I8, None),
+    (4, "UINT16", DType::U16, None),
+    (5, "INT16", DType::I16, None),
+    (6, "INT32", DType::I32, None),
+    (7, "INT64", DType::I64, None),
+    (9, "BOOL", DType::Bool, None),
+    (10, "FLOAT16", DType::F16, None),
+    (11, "DOUBLE", DType::F64, None),
+    (12, "UINT32", DType::U32, None),
+    (13, "UINT64", DType::U64, None),
+    (14, "COMPLEX64", DType::F32, Some("complex64")),
+    (15, "COMPLEX128", DType::F64, Some("complex128")),
+    (16, "BFLOAT16", DType::BF16, None),
+    (17, "FLOAT8E4M3FN", DType::U8, Some("f8_e4m3fn")),
+    (18, "FLOAT8E4M3FNUZ", DType::U8, Some("f8_e4m3fnuz")),
+    (19, "FLOAT8E5M2", DType::U8, Some("f8_e5m2")),
+    (20, "FLOAT8E5M2FNUZ", DType::U8, Some("f8_e5m2fnuz")),
+    (24, "FLOAT8E8M0", DType::U8, Some("f8_e8m0fnu")),
 ];
 
-/// Types of ONNX for which zTensor 1.2 has no dtype.
+/// Types of ONNX that are no numbers of 8 bits or more: zTensor 1.2 has no dtype for them.
 const WITHOUT: [(i64, &str); 8] = [
     (8, "STRING"),
     (21, "UINT4"),
@@ -109,48 +65,58 @@ const WITHOUT: [(i64, &str); 8] = [
     (28, "FLOAT6E3M2"),
 ];
 
-impl DataType {
-    /// The type with that number.
-    pub(super) fn from_number(number: i64) -> Self {
-        let known = TABLE.iter().find(|(id, ..)| *id == number);
-        if let Some((_, name, dtype, logical_type, values)) = known {
-            let (dtype, logical_type, values) = (*dtype, *logical_type, *values);
-            return DataType::Element(
-                name,
-                Element {
-                    dtype,
-                    logical_type,
-                    values,
-                },
-            );
-        }
-        let known = WITHOUT.iter().find(|(id, _)| *id == number);
-        known.map_or(DataType::Unknown, |(_, name)| DataType::Without(name))
-    }
-
-    /// The name in ONNX.
-    pub(super) const fn name(self) -> Option<&'static str> {
-        match self {
-            DataType::Element(name, _) | DataType::Without(name) => Some(name),
-            DataType::Unknown => None,
-        }
+/// The name of the data type with that number; `None` if ONNX has none.
+pub(super) fn name_of(number: i64) -> Option<&'static str> {
+    match Element::from_number(number) {
+        Ok(Element { name, .. }) | Err(Violation::Without { name }) => Some(name),
+        Err(_) => None,
     }
 }
 
 impl Element {
-    /// Bytes of one element. A complex number has two values.
-    pub(super) fn byte_len(self) -> u64 {
-        let parts = if self.is_complex() { 2 } else { 1 };
-        self.width().saturating_mul(parts)
+    /// The data type with that number.
+    ///
+    /// # Errors
+    ///
+    /// Code `dtype`.
+    pub(super) fn from_number(number: i64) -> Result<Self, Violation> {
+        if let Some((_, name, dtype, logical_type)) = TABLE.iter().find(|row| row.0 == number) {
+            return Ok(Element {
+                name,
+                dtype: *dtype,
+                logical_type: *logical_type,
+            });
+        }
+        let without = WITHOUT.iter().find(|(id, _)| *id == number);
+        Err(match without {
+            Some((_, name)) => Violation::Without { name },
+            None => Violation::DataType { number },
+        })
     }
 
-    /// Bytes of one stored value.
+    /// The field with values of this type.
+    pub(super) const fn values(self) -> Values {
+        match self.dtype {
+            DType::F32 => Values::Float,
+            DType::F64 => Values::Double,
+            DType::I64 => Values::Int64,
+            DType::U32 | DType::U64 => Values::Uint64,
+            _ => Values::Int32,
+        }
+    }
+
+    /// Bytes of one element.
+    pub(super) fn byte_len(self) -> u64 {
+        match self.logical_type {
+            Some("complex64") => 8,
+            Some("complex128") => 16,
+            _ => self.width(),
+        }
+    }
+
+    /// Bytes of one stored value. A complex number has two values.
     pub(super) fn width(self) -> u64 {
         self.dtype.byte_len() as u64
-    }
-
-    fn is_complex(self) -> bool {
-        matches!(self.values, Values::Float | Values::Double) && self.logical_type.is_some()
     }
 
     /// The little-endian bytes of a value that is stored as a varint.
@@ -158,25 +124,24 @@ impl Element {
     /// # Errors
     ///
     /// The value, if it is out of range for the element.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "an element has at most 8 bytes"
+    )]
     pub(super) fn bytes_of(self, varint: u64) -> Result<[u8; 8], i128> {
-        let unused = match self.dtype.byte_len() {
-            1 => 56,
-            2 => 48,
-            4 => 32,
-            _ => 0,
-        };
+        let unused = 64 - 8 * self.dtype.byte_len();
         let narrow_signed = |value: i64| (value << unused) >> unused == value;
         let narrow_unsigned = |value: u64| (value << unused) >> unused == value;
-        let value = match self.values {
+        let value = match self.values() {
             // Every reader takes the lower 32 bits.
             Values::Int32 => (varint.cast_signed() << 32) >> 32,
             _ => varint.cast_signed(),
         };
         // Writers fill this field from signed or unsigned values: 255 has the bits of the -1 of INT8.
         // The ONNX library takes the lowest bits of any number.
-        let is_signed = self.values == Values::Int32 && narrow_signed(value);
+        let is_signed = self.values() == Values::Int32 && narrow_signed(value);
         let fits = is_signed || narrow_unsigned(value.cast_unsigned());
-        match (fits, self.values) {
+        match (fits, self.values()) {
             (true, _) => Ok(value.to_le_bytes()),
             (false, Values::Uint64) => Err(varint.into()),
             (false, _) => Err(value.into()),
@@ -189,17 +154,13 @@ mod tests {
     use super::*;
 
     fn element(number: i64) -> Element {
-        match DataType::from_number(number) {
-            DataType::Element(_, element) => element,
-            other => panic!("{number}: {other:?}"),
-        }
+        Element::from_number(number).unwrap()
     }
 
     #[test]
     fn every_number_up_to_28_is_known_once() {
-        let known = |number: &i64| DataType::from_number(*number) != DataType::Unknown;
-        assert!((1..=28).all(|number| known(&number)));
-        assert!([-1, 0, 29].iter().all(|number| !known(number)));
+        assert!((1..=28).all(|number| name_of(number).is_some()));
+        assert!([-1, 0, 29].iter().all(|number| name_of(*number).is_none()));
         assert_eq!(TABLE.len() + WITHOUT.len(), 28);
     }
 

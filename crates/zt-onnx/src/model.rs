@@ -95,13 +95,15 @@ impl Model {
     /// # Errors
     ///
     /// Code `header`.
+    #[expect(clippy::arithmetic_side_effects, reason = "counts of fields")]
     pub(super) fn read(window: &mut Window<'_>, file: Span, limits: &Limits) -> Result<Self> {
+        let tensors_max = (file.byte_len() / PER_TENSOR).clamp(TENSORS_MIN, TENSORS_MAX);
         let mut walk = Walk {
             window,
             limits,
             found: Vec::new(),
-            tensors: 0,
-            tensors_max: (file.byte_len() / PER_TENSOR).clamp(TENSORS_MIN, TENSORS_MAX),
+            tensors_left: tensors_max,
+            tensors_max,
             names: file.byte_len().saturating_mul(NAMES).max(NAMES_MIN),
             pairs: Pairs::new(limits.manifest_len),
         };
@@ -118,7 +120,7 @@ impl Model {
                 field::METADATA_PROPS => walk.pairs.pair(walk.window, field.bytes()?)?,
                 field::TRAINING_INFO => {
                     walk.training(field.bytes()?, trainings)?;
-                    trainings = trainings.saturating_add(1);
+                    trainings += 1;
                 }
                 field::FUNCTIONS => walk.function(field.bytes()?)?,
                 _ => walk.about_model(&field)?,
@@ -127,20 +129,16 @@ impl Model {
         if !has_graph {
             return Err(Violation::NoGraph.into());
         }
-        let mut repeated = Vec::new();
-        repeated.extend(
-            imports
-                .repeated()
-                .map(|key| format!("{OPSET_IMPORT}.{key}")),
-        );
+        let import = imports.repeated();
+        let import = import.map(|key| format!("{OPSET_IMPORT}.{key}"));
         if let Some(imports) = imports.finish()? {
             walk.pairs.add(OPSET_IMPORT, imports.into());
         }
-        repeated.extend(walk.pairs.repeated().map(ToOwned::to_owned));
+        let key = walk.pairs.repeated().map(ToOwned::to_owned);
         Ok(Model {
             tensors: walk.found,
             attributes: walk.pairs.finish()?,
-            repeated,
+            repeated: import.into_iter().chain(key).collect(),
         })
     }
 }
@@ -150,8 +148,8 @@ struct Walk<'w, 's> {
     window: &'w mut Window<'s>,
     limits: &'w Limits,
     found: Vec<Found>,
-    /// The number of tensors, where a sparse one counts as two, and its limit.
-    tensors: u64,
+    /// The number of further tensors, where a sparse one counts as two, and of all tensors.
+    tensors_left: u64,
     tensors_max: u64,
     /// Bytes that derived names may still take.
     names: u64,
@@ -190,7 +188,7 @@ impl Walk<'_, '_> {
                 version = field.integer()?;
             }
         }
-        let domain = self.place(import, DOMAIN)?;
+        let domain = self.string(import, DOMAIN)?;
         if self.pairs.has_room(domain.byte_len()) {
             let domain = self
                 .window
@@ -238,13 +236,13 @@ impl Walk<'_, '_> {
             return Ok(());
         }
         let key = self.name(attribute, attribute::NAME)?;
-        let len = scope.len().saturating_add(key.len());
-        let name = self.derived(len, || format!("{scope}{key}"))?;
+        let name = self.derived(format!("{scope}{key}"))?;
         self.attribute(attribute, &name, GRAPHS_MAX)
     }
 
     /// A `GraphProto`. The names of its tensors begin with `scope`, which is empty for the main
     /// graph.
+    #[expect(clippy::arithmetic_side_effects, reason = "counts of fields")]
     fn graph(&mut self, graph: Span, scope: &str, levels: usize) -> Result<()> {
         let Some(levels) = levels.checked_sub(1) else {
             let limit = GRAPHS_MAX;
@@ -268,16 +266,12 @@ impl Walk<'_, '_> {
             };
             let name = match content.name() {
                 "" => {
-                    let name = || format!("{scope}initializer.{unnamed}");
-                    let name = self.derived(scope.len(), name)?;
-                    unnamed = unnamed.saturating_add(1);
-                    Name::Derived(name)
+                    let name = format!("{scope}initializer.{unnamed}");
+                    unnamed += 1;
+                    Name::Derived(self.derived(name)?)
                 }
                 name if scope.is_empty() => Name::Own(name.to_owned()),
-                name => {
-                    let len = scope.len().saturating_add(name.len());
-                    Name::Derived(self.derived(len, || format!("{scope}{name}"))?)
-                }
+                name => Name::Derived(self.derived(format!("{scope}{name}"))?),
             };
             self.add(name, content)?;
         }
@@ -314,28 +308,15 @@ impl Walk<'_, '_> {
                     None => continue,
                 }
             };
-            if label.is_none() {
-                let operator = self.name(node, node::OP_TYPE)?;
-                let output = self.name(node, node::OUTPUT)?;
-                let is_constant = operator == "Constant";
-                let name = match self.name(node, node::NAME)? {
-                    // Other nodes know a Constant by its output.
-                    _ if is_constant && !output.is_empty() => output,
-                    name if !name.is_empty() => name,
-                    _ if !output.is_empty() => output,
-                    _ => operator,
-                };
-                label = Some((name, is_constant));
-            }
-            let (name, is_constant) = label.as_ref().map_or(("", false), |(n, c)| (n, *c));
+            let (name, is_constant) = match &label {
+                Some(known) => known,
+                None => label.insert(self.label(node)?),
+            };
             let key = self.name(attribute, attribute::NAME)?;
-            let len = scope.len().saturating_add(name.len());
-            let name = self.derived(len.saturating_add(key.len()), || {
-                if is_constant {
-                    format!("{scope}{name}")
-                } else {
-                    format!("{scope}{name}.{key}")
-                }
+            let name = self.derived(if *is_constant {
+                format!("{scope}{name}")
+            } else {
+                format!("{scope}{name}.{key}")
             })?;
             match number {
                 Some(number) => self.add(Name::Derived(name), number)?,
@@ -343,6 +324,21 @@ impl Walk<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The name of a node in the names of its tensors, and whether it is a `Constant` of any domain.
+    fn label(&mut self, node: Span) -> Result<(String, bool)> {
+        let operator = self.name(node, node::OP_TYPE)?;
+        let output = self.name(node, node::OUTPUT)?;
+        let is_constant = operator == "Constant";
+        let name = match self.name(node, node::NAME)? {
+            // Other nodes know a Constant by its output.
+            _ if is_constant && !output.is_empty() => output,
+            name if !name.is_empty() => name,
+            _ if !output.is_empty() => output,
+            _ => operator,
+        };
+        Ok((name, is_constant))
     }
 
     /// The value of a `Constant` in an attribute without tensors. `is_constant` is kept for all
@@ -369,8 +365,8 @@ impl Walk<'_, '_> {
     /// Whether a node is a `Constant` of ONNX itself.
     fn is_constant(&mut self, node: Span) -> Result<bool> {
         let (operator, domain) = (
-            self.place(node, node::OP_TYPE)?,
-            self.place(node, node::DOMAIN)?,
+            self.string(node, node::OP_TYPE)?,
+            self.string(node, node::DOMAIN)?,
         );
         let is_own = domain.is_empty() || self.window.is(domain, "ai.onnx")?;
         Ok(is_own && self.window.is(operator, "Constant")?)
@@ -388,6 +384,7 @@ impl Walk<'_, '_> {
     }
 
     /// The tensors of an `AttributeProto`, named `name`, or `name.0`, `name.1`, ... in a list.
+    #[expect(clippy::arithmetic_side_effects, reason = "counts of fields")]
     fn attribute(&mut self, attribute: Span, name: &str, levels: usize) -> Result<()> {
         let mut fields = Fields::of(attribute);
         let mut number = 0u64;
@@ -397,11 +394,12 @@ impl Walk<'_, '_> {
                 attribute::TENSOR | attribute::GRAPH | attribute::SPARSE_TENSOR => false,
                 _ => continue,
             };
-            let mut name = self.derived(name.len(), || name.to_owned())?;
+            let mut name = name.to_owned();
             if is_one_of_many {
-                name.push_str(&format!(".{number}"));
-                number = number.saturating_add(1);
+                name = format!("{name}.{number}");
+                number += 1;
             }
+            let mut name = self.derived(name)?;
             let content = match field.number {
                 attribute::TENSOR | attribute::TENSORS => self.dense(field.bytes()?)?,
                 attribute::SPARSE_TENSOR | attribute::SPARSE_TENSORS => {
@@ -418,29 +416,27 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// A derived name. The bytes of all derived names are limited by the length of the file.
-    fn derived(&mut self, len: usize, make: impl FnOnce() -> String) -> Result<String> {
-        let byte_len = len as u64;
-        let rest = self.names.checked_sub(byte_len);
+    /// Counts a derived name. The bytes of all derived names are limited by the length of the file.
+    fn derived(&mut self, name: String) -> Result<String> {
+        let byte_len = name.len() as u64;
         let too_long = || Violation::TooLong {
             what: "a derived name",
             byte_len,
             limit: self.names,
         };
-        self.names = rest.ok_or_else(too_long)?;
-        Ok(make())
+        self.names = self.names.checked_sub(byte_len).ok_or_else(too_long)?;
+        Ok(name)
     }
 
     /// Adds a tensor, unless the limit is reached.
     fn add(&mut self, name: Name, content: Content) -> Result<()> {
-        self.tensors = self.tensors.saturating_add(match &content {
+        let tensors = match &content {
             Content::Dense(_) => 1,
             Content::Sparse(_) => 2,
-        });
-        if self.tensors > self.tensors_max {
-            let limit = self.tensors_max;
-            return Err(Violation::TooMany { limit }.into());
-        }
+        };
+        let limit = self.tensors_max;
+        let left = self.tensors_left.checked_sub(tensors);
+        self.tensors_left = left.ok_or(Violation::TooMany { limit })?;
         self.found.push(Found { name, content });
         Ok(())
     }
@@ -475,13 +471,13 @@ impl Walk<'_, '_> {
 
     /// The first string of a message in a field; empty if there is none.
     fn name(&mut self, message: Span, number: u32) -> Result<String> {
-        let place = self.place(message, number)?;
+        let string = self.string(message, number)?;
         let limit = self.limits.name_len as u64;
-        self.window.text(place, "a name", limit)
+        self.window.text(string, "a name", limit)
     }
 
     /// The span of that string.
-    fn place(&mut self, message: Span, number: u32) -> Result<Span> {
+    fn string(&mut self, message: Span, number: u32) -> Result<Span> {
         let mut fields = Fields::of(message);
         while let Some(field) = fields.next(self.window)? {
             if field.number == number {

@@ -17,10 +17,10 @@ use zt_foreign::{
 
 use crate::ONNX;
 use crate::coords::Unravelled;
-use crate::element::{DataType, Element};
+use crate::element::{Element, name_of};
 use crate::external::Folder;
 use crate::model::{Content, Model, Name, Sparse};
-use crate::tensor::{Place, Tensor};
+use crate::tensor::{Stored, Tensor};
 use crate::typed::Typed;
 use crate::violation::Violation;
 use crate::wire::Window;
@@ -52,7 +52,7 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
             Content::Sparse(sparse) => assembler.sparse(name, *sparse),
         }
     }
-    let mut paths: Vec<_> = opening.path.map(ToOwned::to_owned).into_iter().collect();
+    let mut paths = opening.paths();
     paths.append(&mut assembler.folder.paths);
     Ok(Input::new(assembler.builder.build()?, paths))
 }
@@ -90,6 +90,7 @@ impl Names {
     }
 
     /// The name itself. If a derived name is taken, the first free one of `NAME.2`, `NAME.3`, ...
+    #[expect(clippy::arithmetic_side_effects, reason = "at most one per tensor")]
     fn of(&mut self, name: Name) -> String {
         let name = match name {
             Name::Own(name) => return name,
@@ -101,7 +102,7 @@ impl Names {
         let next = self.next.entry(name.clone()).or_insert(2);
         loop {
             let numbered = format!("{name}.{next}");
-            *next = next.saturating_add(1);
+            *next += 1;
             if self.taken.insert(numbered.clone()) {
                 return numbered;
             }
@@ -148,48 +149,36 @@ impl Assembler<'_> {
         if let Some(fault) = tensor.fault.clone() {
             return Err(fault.into());
         }
-        let number = tensor.data_type;
-        let (data_type, element) = match DataType::from_number(number) {
-            DataType::Element(name, element) => (name, element),
-            DataType::Without(name) => return Err(Violation::Without { name }.into()),
-            DataType::Unknown => return Err(Violation::DataType { number }.into()),
-        };
+        let element = Element::from_number(tensor.data_type)?;
         let expected = dense_byte_len(&tensor.shape, element.byte_len());
         let expected = expected.ok_or(Violation::Overflow)?;
         let (file, id) = (Arc::clone(&self.file.0), self.file.1);
-        let (blob, id, source) = match &tensor.place {
-            Place::External(external) => {
+        let (blob, id, source) = match &tensor.stored {
+            Stored::External(external) => {
                 let builder = &mut self.builder;
                 let (blob, id) = self.folder.find(external, expected, builder, name)?;
                 (blob, id, None)
             }
-            Place::Raw(span) => (within(*span, expected)?, id, Some(file)),
-            Place::Nowhere => (within(Span::default(), expected)?, id, Some(file)),
-            Place::Zero => {
+            Stored::Raw(span) => (within(*span, expected)?, id, Some(file)),
+            Stored::Zero => {
                 let zero: Arc<dyn Source> = Arc::new(Memory::new([0; 8]));
-                let offset = tensor.span.offset();
-                let id = (self.builder).derived_from(Arc::clone(&zero), self.file.1, offset);
+                let id = self.derived(&zero, tensor.span);
                 let one = Span::new(0, element.width()).ok_or(Violation::Overflow)?;
                 (within(one, expected)?, id, Some(zero))
             }
-            Place::Typed(runs) => {
-                if runs.values() != element.values {
-                    return Err(Violation::Fields.into());
-                }
-                if let Some(span) = runs.as_span() {
-                    (within(span, expected)?, id, Some(file))
-                } else {
-                    let count = expected.checked_div(element.width()).unwrap_or(0);
-                    runs.expect(count)?;
-                    let typed = Typed::new(file, runs.clone(), (data_type, element), count);
+            Stored::Typed(runs) if runs.values() != element.values() => {
+                return Err(Violation::Fields.into());
+            }
+            Stored::Typed(runs) => match runs.as_span() {
+                Some(span) => (within(span, expected)?, id, Some(file)),
+                None => {
+                    let typed = Typed::new(file, runs.clone(), element, expected)?;
                     let typed: Arc<dyn Source> = Arc::new(typed);
-                    let offset = tensor.span.offset();
-                    let made = Arc::clone(&typed);
-                    let id = self.builder.derived_from(made, self.file.1, offset);
+                    let id = self.derived(&typed, tensor.span);
                     let all = Span::new(0, expected).ok_or(Violation::Overflow)?;
                     (Blob::raw(all), id, Some(typed))
                 }
-            }
+            },
         };
         Ok(Located {
             element,
@@ -197,6 +186,12 @@ impl Assembler<'_> {
             id,
             source,
         })
+    }
+
+    /// Adds a source that is made of the message in `span` of the model.
+    fn derived(&mut self, source: &Arc<dyn Source>, span: Span) -> SourceId {
+        let (made, model) = (Arc::clone(source), self.file.1);
+        self.builder.derived_from(made, model, span.offset())
     }
 
     fn sparse(&mut self, name: String, sparse: Sparse) {
@@ -243,8 +238,7 @@ impl Assembler<'_> {
             Arc::new(Strided::new(source, view, &self.bands)?)
         };
         let all = Span::new(0, coords.byte_len()).ok_or(Violation::Overflow)?;
-        let begins = sparse.indices.span.offset();
-        let id = self.builder.derived_from(coords, self.file.1, begins);
+        let id = self.derived(&coords, sparse.indices.span);
         let mut object = Object::new(sparse.shape.clone(), "sparse_coo");
         object = object.with_component("values", values.component());
         // The same bits: a negative index is outside every shape, and found there. Decision D10.
@@ -274,9 +268,7 @@ fn within(span: Span, expected: u64) -> Result<Blob, Violation> {
 /// A listing shows this of a tensor that cannot be read.
 fn raw(tensor: Tensor, format: &'static str) -> RawObject {
     let mut data = RawComponent::default();
-    data.dtype = DataType::from_number(tensor.data_type)
-        .name()
-        .map(Text::Borrowed);
+    data.dtype = name_of(tensor.data_type).map(Text::Borrowed);
     data.offset = Some(tensor.span.offset());
     data.length = Some(tensor.span.byte_len());
     let mut raw = RawObject::default();

@@ -1,4 +1,4 @@
-//! A `TensorProto`: its metadata, and the place of its values.
+//! A `TensorProto`: its metadata, and how its values are stored.
 
 use zt::{Attributes, Error, Limits, Result, Span};
 
@@ -41,7 +41,7 @@ pub(super) struct Tensor {
     pub(super) shape: Vec<u64>,
     /// Its `TensorProto.DataType`.
     pub(super) data_type: i64,
-    pub(super) place: Place,
+    pub(super) stored: Stored,
     pub(super) attributes: Option<Attributes>,
     /// A duplicate key of the metadata.
     pub(super) repeated: Option<String>,
@@ -51,19 +51,17 @@ pub(super) struct Tensor {
     pub(super) fault: Option<Violation>,
 }
 
-/// The place of values.
+/// Where and how the values are stored.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
-    /// Plain elements in the model.
+pub(super) enum Stored {
+    /// Plain elements in the model; an empty span if there are no values.
     Raw(Span),
     /// The field of their type, in the model.
     Typed(Runs),
     /// Plain elements in another file.
     External(External),
-    /// One value, 0, which is not stored.
+    /// One value, 0, which is omitted.
     Zero,
-    /// No values.
-    Nowhere,
 }
 
 /// The strings of `external_data`.
@@ -232,16 +230,15 @@ impl<'l> Reader<'l> {
     }
 
     fn finish(mut self, span: Span) -> Tensor {
-        let place = match (self.is_external, self.raw, self.typed.take()) {
+        let stored = match (self.is_external, self.raw, self.typed.take()) {
             // The ONNX library ignores all other values then.
-            (true, ..) => Place::External(std::mem::take(&mut self.external)),
+            (true, ..) => Stored::External(std::mem::take(&mut self.external)),
             (false, Some(_), Some(_)) => {
                 self.blame(Violation::Fields);
-                Place::Nowhere
+                Stored::Raw(Span::default())
             }
-            (false, Some(raw), None) => Place::Raw(raw),
-            (false, None, Some(typed)) => Place::Typed(typed),
-            (false, None, None) => Place::Nowhere,
+            (false, None, Some(typed)) => Stored::Typed(typed),
+            (false, raw, None) => Stored::Raw(raw.unwrap_or_default()),
         };
         if let Some(violation) = self.shape.fault.take() {
             self.blame(violation);
@@ -255,7 +252,7 @@ impl<'l> Reader<'l> {
             name: self.name,
             shape: self.shape.dimensions,
             data_type: self.data_type,
-            place,
+            stored,
             attributes,
             repeated,
             span,

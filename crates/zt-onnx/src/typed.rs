@@ -1,11 +1,17 @@
 //! Values in typed fields, as a source of plain elements.
 //!
 //! `float_data` and `double_data` in one piece are plain elements already. All other values are
-//! decoded when they are read. Varints have no fixed length, so the place of every 65,536th value is
-//! kept once it has been read.
+//! decoded when they are read. Varints have no fixed length, so the position of every 65,536th value
+//! is kept once it has been read.
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    reason = "runs are distinct parts of one file, and reads are within this source"
+)]
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zt::{Error, Result, Source, Span};
 
@@ -16,7 +22,7 @@ use crate::wire::{Field, VARINT_MAX, Window, Wire};
 /// The most pieces of one tensor's values. Writers make one.
 pub(super) const RUNS_MAX: usize = 4096;
 
-/// Values between two kept places.
+/// Values between two kept positions.
 const STEP: u64 = 64 << 10;
 
 /// The pieces of a tensor's values.
@@ -50,11 +56,10 @@ impl Runs {
     ///
     /// Code `header` for another wire type.
     pub(super) fn push(&mut self, field: &Field) -> Result<bool> {
-        let offset = field.span.offset();
         let run = if field.wire == self.values.wire() {
             Run {
                 span: Span::between(field.tag, field.span.end()).ok_or(Violation::Ends)?,
-                tag: offset.saturating_sub(field.tag),
+                tag: field.span.offset() - field.tag,
             }
         } else {
             let span = field.bytes()?;
@@ -67,7 +72,7 @@ impl Runs {
         let is_next = |last: &&mut Run| run.tag == last.tag && run.span.offset() == last.span.end();
         if let Some(last) = self.runs.last_mut().filter(is_next) {
             let span = Span::between(last.span.offset(), run.span.end());
-            last.span = span.unwrap_or(last.span);
+            last.span = span.ok_or(Violation::Ends)?;
             return Ok(true);
         }
         let has_room = self.runs.len() < RUNS_MAX;
@@ -94,12 +99,11 @@ impl Runs {
             Wire::Fixed64 => (8, 8),
             Wire::Varint | Wire::Bytes => (1, VARINT_MAX),
         };
-        let (mut fewest, mut highest) = (0u64, 0u64);
+        let (mut fewest, mut highest) = (0, 0);
         for run in &self.runs {
             let byte_len = run.span.byte_len();
-            let (least, most) = (run.tag.saturating_add(least), run.tag.saturating_add(most));
-            fewest = fewest.saturating_add(byte_len.div_ceil(most));
-            highest = highest.saturating_add(byte_len.checked_div(least).unwrap_or(0));
+            fewest += byte_len.div_ceil(run.tag + most);
+            highest += byte_len / (run.tag + least);
         }
         if (fewest..=highest).contains(&count) {
             return Ok(());
@@ -127,116 +131,123 @@ pub(super) struct Typed {
     base: Arc<dyn Source>,
     runs: Runs,
     element: Element,
-    data_type: &'static str,
     count: u64,
-    places: Mutex<Places>,
+    kept: Mutex<Kept>,
 }
 
-/// Kept places.
+/// Kept positions.
 #[derive(Debug, Default)]
-struct Places {
-    /// The places of the values `STEP`, `2 * STEP`, ..., as far as values have been read.
-    steps: Vec<Place>,
-    /// The place after the last read, and the number of the value there. A caller that reads short
-    /// pieces in order decodes no value twice.
-    last: (Place, u64),
+struct Kept {
+    /// The positions of the values `STEP`, `2 * STEP`, ..., as far as values have been read.
+    steps: Vec<Position>,
+    /// The position after the last read, and the number of the value there. A caller that reads
+    /// short pieces in order decodes no value twice.
+    last: (Position, u64),
 }
 
-/// The place of a value.
+/// The position of a value.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct Position {
     run: usize,
     /// Offset in the run.
     at: u64,
 }
 
 impl Typed {
-    /// `count` values of the type `data_type`. A complex number has two values.
+    /// The `expected` bytes of elements in `runs` of `base`.
+    ///
+    /// # Errors
+    ///
+    /// Runs that cannot have as many values.
     pub(super) fn new(
         base: Arc<dyn Source>,
         runs: Runs,
-        (data_type, element): (&'static str, Element),
-        count: u64,
-    ) -> Self {
-        Typed {
+        element: Element,
+        expected: u64,
+    ) -> Result<Self, Violation> {
+        let count = expected / element.width();
+        runs.expect(count)?;
+        Ok(Typed {
             base,
             runs,
             element,
-            data_type,
             count,
-            places: Mutex::default(),
-        }
+            kept: Mutex::default(),
+        })
     }
 
-    /// The nearest kept place at or before the value `number`, and the number of the value there.
-    fn nearest(&self, number: u64) -> (Place, u64) {
-        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let passed = usize::try_from(number / STEP).unwrap_or(usize::MAX);
-        let steps = places.steps.get(..passed).unwrap_or(&places.steps);
-        let nearest = match steps.last() {
-            Some(place) => (*place, STEP.saturating_mul(steps.len() as u64)),
-            None => (Place::default(), 0),
+    /// A panic leaves complete positions.
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The nearest kept position at or before the value `number`, and the number of the value there.
+    fn nearest(&self, number: u64) -> (Position, u64) {
+        let kept = self.kept();
+        let steps = (number / STEP).min(kept.steps.len() as u64);
+        let nearest = match steps {
+            0 => (Position::default(), 0),
+            _ => (kept.steps[steps as usize - 1], steps * STEP),
         };
-        match places.last {
+        match kept.last {
             last if (nearest.1..=number).contains(&last.1) => last,
             _ => nearest,
         }
     }
 
-    /// Keeps the place of the value `number`, if it is the next multiple of `STEP`.
-    fn keep(&self, place: Place, number: u64) {
-        if number.is_multiple_of(STEP) {
-            let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-            let next = (places.steps.len() as u64).saturating_add(1);
-            if number == next.saturating_mul(STEP) {
-                places.steps.push(place);
-            }
+    /// Keeps the position of the value `number`, a multiple of `STEP`, if it is the next one.
+    fn keep(&self, position: Position, number: u64) {
+        let mut kept = self.kept();
+        let known = kept.steps.len() as u64;
+        if (number / STEP).checked_sub(1) == Some(known) {
+            kept.steps.push(position);
         }
     }
 
-    fn keep_last(&self, last: (Place, u64)) {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.last = last;
-    }
-
-    /// The little-endian bytes of the value at `place`, which advances.
-    fn value(&self, window: &mut Window<'_>, place: &mut Place, number: u64) -> Result<[u8; 8]> {
-        let run = self.run(place).ok_or_else(|| self.miscounted(false))?;
+    /// The little-endian bytes of the value at `position`, which advances.
+    fn value(
+        &self,
+        window: &mut Window<'_>,
+        position: &mut Position,
+        number: u64,
+    ) -> Result<[u8; 8]> {
+        let run = self.run(position).ok_or_else(|| self.miscounted(false))?;
         let (start, end) = (run.span.offset(), run.span.end());
-        let mut at = start.saturating_add(place.at).saturating_add(run.tag);
+        let mut at = start + position.at + run.tag;
         let bytes = match self.runs.values.wire() {
             Wire::Varint | Wire::Bytes => {
                 let varint = window.varint(&mut at, end)?;
                 self.element.bytes_of(varint).map_err(|value| {
-                    let (at, data_type) = (number, self.data_type);
                     Error::from(Violation::Range {
-                        at,
+                        at: number,
                         value,
-                        data_type,
+                        data_type: self.element.name,
                     })
                 })?
             }
             Wire::Fixed32 | Wire::Fixed64 => {
-                let span = Span::new(at, self.element.width()).ok_or(Violation::Ends)?;
+                let span = Span::new(at, self.element.width());
+                let span = span.filter(|span| span.end() <= end);
+                let span = span.ok_or(Violation::Ends)?;
                 at = span.end();
-                window.fixed(span)?.to_le_bytes()
+                window.fixed(span)?
             }
         };
-        place.at = at.saturating_sub(start);
+        position.at = at - start;
         Ok(bytes)
     }
 
     /// The run of the next value; `None` after the last.
-    fn run(&self, place: &mut Place) -> Option<Run> {
-        let run = *self.runs.runs.get(place.run)?;
-        if place.at < run.span.byte_len() {
+    fn run(&self, position: &mut Position) -> Option<Run> {
+        let run = *self.runs.runs.get(position.run)?;
+        if position.at < run.span.byte_len() {
             return Some(run);
         }
-        *place = Place {
-            run: place.run.saturating_add(1),
+        *position = Position {
+            run: position.run + 1,
             at: 0,
         };
-        self.runs.runs.get(place.run).copied()
+        self.runs.runs.get(position.run).copied()
     }
 
     fn miscounted(&self, is_more: bool) -> Error {
@@ -247,7 +258,7 @@ impl Typed {
 
 impl Source for Typed {
     fn byte_len(&self) -> u64 {
-        self.count.saturating_mul(self.element.width())
+        self.count * self.element.width()
     }
 
     fn is_sequential(&self) -> bool {
@@ -255,36 +266,35 @@ impl Source for Typed {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buf.len() as u64);
+        let end = end.filter(|end| *end <= self.byte_len());
+        let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
         let width = self.element.width();
-        let end = offset.saturating_add(buf.len() as u64);
-        if end > self.byte_len() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let first = offset.checked_div(width).unwrap_or(0);
-        let (mut place, mut number) = self.nearest(first);
+        let first = offset / width;
+        let (mut position, mut number) = self.nearest(first);
         // The bytes of the first value before the offset are skipped.
-        let mut skip = usize::try_from(offset.checked_rem(width).unwrap_or(0)).unwrap_or(0);
+        let mut skip = (offset % width) as usize;
         let mut window = Window::new(&*self.base);
         let mut out = buf;
-        let mut last = (place, number);
+        let mut last = (position, number);
         while !out.is_empty() {
-            last = (place, number);
-            let value = self.value(&mut window, &mut place, number)?;
+            last = (position, number);
+            let value = self.value(&mut window, &mut position, number)?;
             if number >= first {
-                let value = value.get(..self.element.dtype.byte_len());
-                let value = value.and_then(|value| value.get(skip..)).unwrap_or(&[]);
-                let len = value.len().min(out.len());
-                let (here, rest) = std::mem::take(&mut out).split_at_mut(len);
-                here.copy_from_slice(value.get(..len).unwrap_or_default());
+                let value = &value[skip..width as usize];
+                let (here, rest) = out.split_at_mut(value.len().min(out.len()));
+                here.copy_from_slice(&value[..here.len()]);
                 (out, skip) = (rest, 0);
             }
-            number = number.saturating_add(1);
-            self.keep(place, number);
+            number += 1;
+            if number.is_multiple_of(STEP) {
+                self.keep(position, number);
+            }
         }
         // A value that this piece ends within is decoded again for the next.
-        let is_whole = end.checked_rem(width) == Some(0);
-        self.keep_last(if is_whole { (place, number) } else { last });
-        if number == self.count && self.run(&mut place).is_some() {
+        let is_whole = end.is_multiple_of(width);
+        self.kept().last = if is_whole { (position, number) } else { last };
+        if number == self.count && self.run(&mut position).is_some() {
             return Err(self.miscounted(true).into());
         }
         Ok(())
@@ -296,16 +306,13 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::element::DataType;
     use zt::Memory;
 
     /// INT64, packed in two pieces.
     fn typed(values: &[u64], middle: usize) -> Typed {
-        let DataType::Element(name, element) = DataType::from_number(7) else {
-            unreachable!()
-        };
+        let element = Element::from_number(7).unwrap();
         let mut bytes = Vec::new();
-        let mut runs = Runs::new(element.values);
+        let mut runs = Runs::new(element.values());
         let (first, second) = values.split_at(middle);
         for values in [first, second] {
             let start = bytes.len() as u64;
@@ -320,8 +327,8 @@ mod tests {
             let span = Span::between(start, bytes.len() as u64).unwrap();
             runs.runs.push(Run { span, tag: 0 });
         }
-        let count = values.len() as u64;
-        Typed::new(Arc::new(Memory::new(bytes)), runs, (name, element), count)
+        let expected = values.len() as u64 * 8;
+        Typed::new(Arc::new(Memory::new(bytes)), runs, element, expected).unwrap()
     }
 
     /// Counts the bytes that are read.
@@ -349,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_were_passed_are_kept() {
+    fn positions_that_were_passed_are_kept() {
         let step = usize::try_from(STEP).unwrap();
         let (source, base) = counted(3 * step + 5);
         assert!(source.is_sequential());
@@ -384,7 +391,7 @@ mod tests {
         let len = usize::try_from(source.byte_len()).unwrap();
         assert_eq!(expected.len(), len);
         let step = usize::try_from(STEP).unwrap() * 8;
-        // After all kept places first, then at them, and within values.
+        // After all kept positions first, then at them, and within values.
         for (start, end) in [
             (len - 11, len),
             (step, step + 9),

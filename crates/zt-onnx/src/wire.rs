@@ -33,31 +33,34 @@ impl<'s> Window<'s> {
     }
 
     /// The bytes from `at` on, at least one, up to `end`, which is within the source.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::indexing_slicing,
+        reason = "`at` is within the source, and the window has at most FAR bytes"
+    )]
     fn from(&mut self, at: u64, end: u64) -> Result<&[u8]> {
-        let held = self.start..self.start.saturating_add(self.bytes.len() as u64);
+        let held = self.start..self.start + self.bytes.len() as u64;
         if !held.contains(&at) {
-            let goes_on = at == held.end;
-            let len = if goes_on {
-                self.bytes.len().saturating_mul(2)
-            } else {
-                0
-            };
-            let rest = self.source.byte_len().saturating_sub(at);
-            let len = len.clamp(NEAR, FAR);
-            let rest = usize::try_from(rest).map_or(len, |rest| rest.min(len));
-            self.bytes.resize(rest, 0);
             // A read that fails leaves no bytes.
-            self.start = u64::MAX;
-            self.source.read_at(at, &mut self.bytes)?;
-            self.start = at;
+            let mut bytes = std::mem::take(&mut self.bytes);
+            let longer = if at == held.end { 2 * bytes.len() } else { 0 };
+            let left = self.source.byte_len() - at;
+            bytes.resize(left.min(longer.clamp(NEAR, FAR) as u64) as usize, 0);
+            self.source.read_at(at, &mut bytes)?;
+            (self.start, self.bytes) = (at, bytes);
         }
-        let skipped = usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
-        let bytes = self.bytes.get(skipped..).unwrap_or_default();
-        let wanted = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX);
-        Ok(bytes.get(..wanted).unwrap_or(bytes))
+        let bytes = &self.bytes[(at - self.start) as usize..];
+        let wanted = (end - at).min(bytes.len() as u64);
+        Ok(&bytes[..wanted as usize])
     }
 
     /// The varint at `at`, which advances.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        reason = "`at` is below `end`, and a shift is below 64"
+    )]
     pub(super) fn varint(&mut self, at: &mut u64, end: u64) -> Result<u64> {
         let start = *at;
         let fault = |violation: Violation| Error::from(violation).with_offset(start);
@@ -66,11 +69,10 @@ impl<'s> Window<'s> {
             if *at >= end {
                 return Err(fault(Violation::Ends));
             }
-            let byte = self.from(*at, end)?.first().copied().unwrap_or(0);
-            *at = at.saturating_add(1);
+            let byte = self.from(*at, end)?[0];
+            *at += 1;
             // The tenth byte has room for one bit; the others are dropped, as in every reader.
-            let bits = u64::from(byte & 0x7F).checked_shl(shift).unwrap_or(0);
-            value |= bits;
+            value |= u64::from(byte & 0x7F) << shift;
             if byte < 0x80 {
                 return Ok(value);
             }
@@ -78,43 +80,50 @@ impl<'s> Window<'s> {
         Err(fault(Violation::Varint))
     }
 
-    /// Whether the bytes are equal to `text`.
-    pub(super) fn is(&mut self, span: Span, text: &str) -> Result<bool> {
-        let mut rest = text.as_bytes();
+    /// Calls `each` with the bytes of `span`, piece by piece.
+    #[expect(clippy::arithmetic_side_effects, reason = "within the span")]
+    fn pieces(&mut self, span: Span, mut each: impl FnMut(&[u8])) -> Result<()> {
         let mut at = span.offset();
-        if span.byte_len() != rest.len() as u64 {
-            return Ok(false);
-        }
         while at < span.end() {
             let bytes = self.from(at, span.end())?;
-            let Some(left) = rest.strip_prefix(bytes) else {
-                return Ok(false);
-            };
-            at = at.saturating_add(bytes.len() as u64);
-            rest = left;
+            each(bytes);
+            at += bytes.len() as u64;
         }
-        Ok(true)
+        Ok(())
+    }
+
+    fn bytes(&mut self, span: Span) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        self.pieces(span, |bytes| all.extend_from_slice(bytes))?;
+        Ok(all)
+    }
+
+    /// Whether the bytes are equal to `text`.
+    pub(super) fn is(&mut self, span: Span, text: &str) -> Result<bool> {
+        Ok(span.byte_len() == text.len() as u64 && self.bytes(span)? == text.as_bytes())
     }
 
     /// The number of varints that end in `span`.
+    #[expect(clippy::arithmetic_side_effects, reason = "at most one per byte")]
     pub(super) fn varints(&mut self, span: Span) -> Result<u64> {
-        let (mut at, mut count) = (span.offset(), 0u64);
-        while at < span.end() {
-            let bytes = self.from(at, span.end())?;
-            let ends = bytes.iter().filter(|byte| **byte < 0x80).count();
-            count = count.saturating_add(ends as u64);
-            at = at.saturating_add(bytes.len() as u64);
-        }
-        Ok(count)
+        let mut ends = 0;
+        self.pieces(span, |bytes| {
+            ends += bytes.iter().filter(|byte| **byte < 0x80).count() as u64;
+        })?;
+        Ok(ends)
     }
 
-    /// Four or eight bytes as a little-endian number.
-    pub(super) fn fixed(&mut self, span: Span) -> Result<u64> {
-        let mut bytes = [0; 8];
-        for (at, byte) in (span.offset()..span.end()).zip(&mut bytes) {
-            *byte = self.from(at, span.end())?.first().copied().unwrap_or(0);
-        }
-        Ok(u64::from_le_bytes(bytes))
+    /// Four or eight bytes as the lowest bytes of a little-endian number.
+    pub(super) fn fixed(&mut self, span: Span) -> Result<[u8; 8]> {
+        let mut number = [0; 8];
+        let mut rest = number.iter_mut();
+        self.pieces(span, |bytes| {
+            bytes
+                .iter()
+                .zip(rest.by_ref())
+                .for_each(|(byte, to)| *to = *byte);
+        })?;
+        Ok(number)
     }
 
     /// A string of at most `limit` bytes. Errors call it `what`.
@@ -128,14 +137,7 @@ impl<'s> Window<'s> {
                 limit,
             }));
         }
-        let mut text = Vec::new();
-        let mut at = span.offset();
-        while at < span.end() {
-            let bytes = self.from(at, span.end())?;
-            text.extend_from_slice(bytes);
-            at = at.saturating_add(bytes.len() as u64);
-        }
-        String::from_utf8(text).map_err(|_| fault(Violation::NotUtf8 { what }))
+        String::from_utf8(self.bytes(span)?).map_err(|_| fault(Violation::NotUtf8 { what }))
     }
 }
 
@@ -187,6 +189,10 @@ impl Fields {
     /// # Errors
     ///
     /// Code `header`: the fields after an invalid one cannot be found.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "a varint ends within the message"
+    )]
     pub(super) fn next(&mut self, window: &mut Window<'_>) -> Result<Option<Field>> {
         if self.at >= self.end {
             return Ok(None);
@@ -201,7 +207,7 @@ impl Fields {
         let (wire, byte_len) = match key & 7 {
             0 => {
                 varint = window.varint(&mut self.at, self.end)?;
-                (Wire::Varint, self.at.saturating_sub(start))
+                (Wire::Varint, self.at - start)
             }
             1 => (Wire::Fixed64, 8),
             2 => {
@@ -213,7 +219,7 @@ impl Fields {
             // proto3 and ONNX have no groups.
             _ => return Err(fault(Violation::Tag { key })),
         };
-        let available = self.end.saturating_sub(start);
+        let available = self.end - start;
         let span = Span::new(start, byte_len).filter(|_| byte_len <= available);
         let span = span.ok_or_else(|| {
             fault(Violation::Field {
