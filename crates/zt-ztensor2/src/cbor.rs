@@ -27,6 +27,43 @@ pub(super) enum Item<'m> {
     Float(f64),
 }
 
+impl<'m> Item<'m> {
+    pub(super) fn number(self) -> Option<u64> {
+        match self {
+            Item::Unsigned(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    pub(super) fn text(self) -> Option<&'m str> {
+        match self {
+            Item::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The number of items of an array.
+    pub(super) fn array(self) -> Option<u64> {
+        match self {
+            Item::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The number of pairs of a map.
+    pub(super) fn map(self) -> Option<u64> {
+        match self {
+            Item::Map(pairs) => Some(pairs),
+            _ => None,
+        }
+    }
+}
+
+/// The error for an item at `at` that breaks a rule.
+fn broken(at: u64, rule: Rule) -> Error {
+    Error::from(Violation::Cbor(rule)).with_offset(at)
+}
+
 /// A key of a map.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'m> {
@@ -79,9 +116,8 @@ impl<'m> Cursor<'m> {
     /// declared item.
     pub(super) fn item(&mut self) -> Result<Item<'m>> {
         let at = self.offset();
-        let broken = |rule| Error::from(Violation::Cbor(rule)).with_offset(at);
         if self.depth > DEPTH {
-            return Err(broken(Rule::Depth { limit: DEPTH }));
+            return Err(broken(at, Rule::Depth { limit: DEPTH }));
         }
         let [initial] = self.take(at)?;
         let info = initial & 0x1F;
@@ -94,34 +130,33 @@ impl<'m> Cursor<'m> {
             25 => (u16::from_be_bytes(self.take(at)?).into(), 1 << 8),
             26 => (u32::from_be_bytes(self.take(at)?).into(), 1 << 16),
             27 => (u64::from_be_bytes(self.take(at)?), 1 << 32),
-            31 => return Err(broken(Rule::Indefinite)),
-            _ => return Err(broken(Rule::Reserved)),
+            31 => return Err(broken(at, Rule::Indefinite)),
+            _ => return Err(broken(at, Rule::Reserved)),
         };
         if argument < least {
-            return Err(broken(Rule::Long));
+            return Err(broken(at, Rule::Long));
         }
-        // The bytes that follow must hold the declared length.
+        // An item takes at least a byte.
         let fits = |unit: u64| match argument.checked_mul(unit) {
             Some(needed) if needed <= self.rest.len() as u64 => Ok(argument),
-            _ => Err(broken(Rule::Cut)),
+            _ => Err(broken(at, Rule::Cut)),
         };
         match initial >> 5 {
             0 => Ok(Item::Unsigned(argument)),
             1 => Ok(Item::Negative(argument)),
-            2 => Ok(Item::Bytes(self.bytes(fits(1)?, at)?)),
+            2 => Ok(Item::Bytes(self.bytes(argument, at)?)),
             3 => {
-                let text = std::str::from_utf8(self.bytes(fits(1)?, at)?);
-                text.map(Item::Text).map_err(|_| broken(Rule::Utf8))
+                let text = std::str::from_utf8(self.bytes(argument, at)?);
+                text.map(Item::Text).map_err(|_| broken(at, Rule::Utf8))
             }
             4 => Ok(Item::Array(fits(1)?)),
             5 => Ok(Item::Map(fits(2)?)),
-            _ => Err(broken(Rule::Tag)),
+            _ => Err(broken(at, Rule::Tag)),
         }
     }
 
     /// Bools, null and floats. A float is as short as its value allows, and there is one NaN.
     fn simple(&mut self, at: u64, info: u8) -> Result<Item<'m>> {
-        let broken = |rule| Error::from(Violation::Cbor(rule)).with_offset(at);
         let (value, is_shortest) = match info {
             20 | 21 => return Ok(Item::Bool(info == 21)),
             22 => return Ok(Item::Null),
@@ -141,30 +176,30 @@ impl<'m> Cursor<'m> {
                 let is_single = f64::from(double as f32) == double;
                 (double, !is_single && !double.is_nan())
             }
-            31 => return Err(broken(Rule::Indefinite)),
-            _ => return Err(broken(Rule::Reserved)),
+            31 => return Err(broken(at, Rule::Indefinite)),
+            _ => return Err(broken(at, Rule::Reserved)),
         };
         if is_shortest {
             Ok(Item::Float(value))
         } else {
-            Err(broken(Rule::Long))
+            Err(broken(at, Rule::Long))
         }
     }
 
     /// Calls `each` with the keys of a map whose head was the last item. `each` reads the value.
+    #[expect(clippy::arithmetic_side_effects, reason = "at most DEPTH + 1")]
     pub(super) fn pairs(
         &mut self,
         count: u64,
         mut each: impl FnMut(&mut Self, Key<'m>) -> Result<()>,
     ) -> Result<()> {
-        self.enter();
+        self.depth += 1;
         let mut before: Option<&[u8]> = None;
         for _ in 0..count {
             let start = *self;
-            let text = match self.item()? {
-                Item::Text(text) => Some(text),
-                other => self.pass(other).map(|()| None)?,
-            };
+            let item = self.item()?;
+            self.pass(item)?;
+            let text = item.text();
             let spelled = start.until(self);
             if let Some(before) = before.filter(|before| *before >= spelled) {
                 let rule = if before == spelled {
@@ -172,26 +207,27 @@ impl<'m> Cursor<'m> {
                 } else {
                     Rule::Unsorted
                 };
-                return Err(Error::from(Violation::Cbor(rule)).with_offset(start.offset()));
+                return Err(broken(start.offset(), rule));
             }
             before = Some(spelled);
             each(self, Key { text, spelled })?;
         }
-        self.leave();
+        self.depth -= 1;
         Ok(())
     }
 
     /// Calls `each` for every item of an array whose head was the last item. `each` reads the item.
+    #[expect(clippy::arithmetic_side_effects, reason = "at most DEPTH + 1")]
     pub(super) fn items(
         &mut self,
         count: u64,
         mut each: impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        self.enter();
+        self.depth += 1;
         for _ in 0..count {
             each(self)?;
         }
-        self.leave();
+        self.depth -= 1;
         Ok(())
     }
 
@@ -244,27 +280,17 @@ impl<'m> Cursor<'m> {
         Ok(pairs.into_iter().collect())
     }
 
-    #[expect(clippy::arithmetic_side_effects, reason = "at most DEPTH + 1")]
-    fn enter(&mut self) {
-        self.depth += 1;
-    }
-
-    #[expect(clippy::arithmetic_side_effects, reason = "after `enter`")]
-    fn leave(&mut self) {
-        self.depth -= 1;
-    }
-
     fn take<const N: usize>(&mut self, at: u64) -> Result<[u8; N]> {
-        let cut = || Error::from(Violation::Cbor(Rule::Cut)).with_offset(at);
+        let cut = || broken(at, Rule::Cut);
         let (bytes, rest) = self.rest.split_first_chunk::<N>().ok_or_else(cut)?;
         self.rest = rest;
         Ok(*bytes)
     }
 
     fn bytes(&mut self, len: u64, at: u64) -> Result<&'m [u8]> {
-        let cut = || Error::from(Violation::Cbor(Rule::Cut)).with_offset(at);
-        let len = usize::try_from(len).map_err(|_| cut())?;
-        let (bytes, rest) = self.rest.split_at_checked(len).ok_or_else(cut)?;
+        let len = usize::try_from(len).ok();
+        let split = len.and_then(|len| self.rest.split_at_checked(len));
+        let (bytes, rest) = split.ok_or_else(|| broken(at, Rule::Cut))?;
         self.rest = rest;
         Ok(bytes)
     }

@@ -12,6 +12,9 @@ const RANK_MAX: u64 = 64;
 /// The most bytes of a name. Spec: §3.5.
 const NAME_MAX: usize = 1024;
 
+/// The type of numeric fields, for errors.
+const NUMBER: &str = "an unsigned number";
+
 /// A manifest with a valid root.
 #[derive(Debug, Default)]
 pub(super) struct Manifest {
@@ -51,7 +54,7 @@ impl Manifest {
         let mut cursor = Cursor::new(bytes, base);
         let mut manifest = Manifest::default();
         let mut has_objects = false;
-        let pairs = cursor.root()?;
+        let pairs = cursor.expect_map("manifest")?;
         cursor.pairs(pairs, |cursor, key| match key.text {
             Some("attributes") => {
                 manifest.attributes = Some(attributes(cursor, limits)?);
@@ -89,43 +92,34 @@ impl Manifest {
 }
 
 impl Cursor<'_> {
-    fn root(&mut self) -> Result<u64> {
-        self.expect_map("manifest")
-    }
-
     fn expect_map(&mut self, field: &'static str) -> Result<u64> {
         let at = self.offset();
         let expected = "a map";
-        match self.item()? {
-            Item::Map(pairs) => Ok(pairs),
-            _ => Err(Error::from(Violation::Type { field, expected }).with_offset(at)),
-        }
+        let wrong = || Error::from(Violation::Type { field, expected }).with_offset(at);
+        self.item()?.map().ok_or_else(wrong)
     }
 }
 
 /// A map of attributes. Spec: §3.1, §3.5.
 fn attributes(cursor: &mut Cursor<'_>, limits: &Limits) -> Result<Attributes> {
     let field = "attributes";
+    let mut ahead = *cursor;
+    let pairs = ahead.expect_map(field)?;
     let start = *cursor;
-    let pairs = cursor.expect_map(field)?;
-    let mut fault = None;
-    cursor.pairs(pairs, |cursor, key| {
-        let name = key.text.ok_or(Violation::KeyNotText { field });
-        fault = fault.take().or(name.and_then(checked_name).err());
-        cursor.skip()
-    })?;
-    if let Some(fault) = fault {
-        return Err(Error::from(fault).with_offset(start.offset()));
-    }
+    cursor.skip()?;
     // A value takes up to 32 times its bytes.
     let (limit, found) = (limits.attributes_len, start.until(cursor).len());
     if found > limit {
         let exceeded = LimitExceeded::Attributes { limit, found };
         return Err(zt::manifest::Error::Limit(exceeded).into());
     }
-    let mut again = start;
-    let pairs = again.expect_map(field)?;
-    again.map(pairs)
+    let attributes = ahead.map(pairs)?;
+    for (key, _) in &attributes {
+        let name = key.as_str().ok_or(Violation::KeyNotText { field });
+        let checked = name.and_then(checked_name);
+        checked.map_err(|fault| Error::from(fault).with_offset(start.offset()))?;
+    }
+    Ok(attributes)
 }
 
 fn shard(cursor: &mut Cursor<'_>, name: Option<&str>) -> Result<Shard> {
@@ -198,10 +192,8 @@ impl Entry {
             ..Entry::default()
         };
         let at = cursor.offset();
-        let item = cursor.item()?;
-        let Item::Map(pairs) = item else {
-            entry.note(None, at, wrong("object", "a map"));
-            return cursor.pass(item).map(|()| entry);
+        let Some(pairs) = entry.expect(cursor, None, "object", "a map", Item::map)? else {
+            return Ok(entry);
         };
         let mut has_parts = false;
         cursor.pairs(pairs, |cursor, key| match key.text {
@@ -222,8 +214,10 @@ impl Entry {
             ("layout", entry.raw.format.is_none()),
             ("parts", !has_parts),
         ];
-        for (field, _) in missing.into_iter().filter(|(_, is_missing)| *is_missing) {
-            entry.note(None, at, Violation::Missing { field });
+        for (field, is_missing) in missing {
+            if is_missing {
+                entry.note(None, at, Violation::Missing { field });
+            }
         }
         if entry.raw.components.is_empty() {
             entry.note(None, at, Violation::NoParts);
@@ -233,22 +227,16 @@ impl Entry {
 
     fn shape(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let at = cursor.offset();
-        let item = cursor.item()?;
-        match item {
-            Item::Array(rank) if rank > RANK_MAX => {
-                let (found, limit) = (rank, RANK_MAX);
+        match self.expect(cursor, None, "shape", "an array", Item::array)? {
+            Some(found) if found > RANK_MAX => {
+                let limit = RANK_MAX;
                 self.note(None, at, Violation::Rank { found, limit });
-                cursor.pass(item)
+                cursor.pass(Item::Array(found))?;
             }
-            Item::Array(rank) => {
-                self.raw.shape = self.numbers(cursor, rank, None, "shape")?;
-                Ok(())
-            }
-            _ => {
-                self.note(None, at, wrong("shape", "an array"));
-                cursor.pass(item)
-            }
+            Some(rank) => self.raw.shape = self.numbers(cursor, rank, None, "shape")?,
+            None => {}
         }
+        Ok(())
     }
 
     /// Reads the object's attributes. Faults belong to the object, except for faults of the CBOR.
@@ -265,11 +253,8 @@ impl Entry {
     }
 
     fn parts(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
-        let at = cursor.offset();
-        let item = cursor.item()?;
-        let Item::Map(pairs) = item else {
-            self.note(None, at, wrong("parts", "a map"));
-            return cursor.pass(item);
+        let Some(pairs) = self.expect(cursor, None, "parts", "a map", Item::map)? else {
+            return Ok(());
         };
         cursor.pairs(pairs, |cursor, key| {
             let at = cursor.offset();
@@ -287,14 +272,11 @@ impl Entry {
     fn part(&mut self, cursor: &mut Cursor<'_>, name: &str) -> Result<()> {
         let at = cursor.offset();
         let role = Some(name);
-        let mut part = RawComponent::default();
-        let mut shard = None;
-        let item = cursor.item()?;
-        let Item::Map(pairs) = item else {
-            self.note(role, at, wrong("part", "a map"));
-            return cursor.pass(item);
+        let Some(pairs) = self.expect(cursor, role, "part", "a map", Item::map)? else {
+            return Ok(());
         };
-        let mut has_blob = false;
+        let mut part = RawComponent::default();
+        let (mut shard, mut has_blob) = (None, false);
         cursor.pairs(pairs, |cursor, key| {
             match key.text {
                 Some("dtype") => part.dtype = self.text(cursor, role, "dtype")?,
@@ -303,13 +285,13 @@ impl Entry {
                 Some("digest") => part.digest = self.text(cursor, role, "digest")?,
                 Some("shard") => shard = self.text(cursor, role, "shard")?.map(Text::into_owned),
                 Some("decoded_length") => {
-                    part.decoded_len = self.number(cursor, role, "decoded_length")?;
+                    let field = "decoded_length";
+                    part.decoded_len = self.expect(cursor, role, field, NUMBER, Item::number)?;
                 }
                 Some("blob") => {
                     has_blob = true;
-                    if let Some((offset, length)) = self.blob(cursor, role)? {
-                        part.offset = Some(offset);
-                        part.length = Some(length);
+                    if let Some([offset, length]) = self.blob(cursor, role)?.as_deref() {
+                        (part.offset, part.length) = (Some(*offset), Some(*length));
                     }
                 }
                 _ => cursor.skip()?,
@@ -317,8 +299,10 @@ impl Entry {
             Ok(())
         })?;
         let missing = [("dtype", part.dtype.is_none()), ("blob", !has_blob)];
-        for (field, _) in missing.into_iter().filter(|(_, is_missing)| *is_missing) {
-            self.note(role, at, Violation::Missing { field });
+        for (field, is_missing) in missing {
+            if is_missing {
+                self.note(role, at, Violation::Missing { field });
+            }
         }
         self.raw
             .components
@@ -328,18 +312,12 @@ impl Entry {
     }
 
     /// An array `[offset, length]`.
-    fn blob(&mut self, cursor: &mut Cursor<'_>, role: Option<&str>) -> Result<Option<(u64, u64)>> {
-        let at = cursor.offset();
-        let item = cursor.item()?;
-        if item != Item::Array(2) {
-            self.note(role, at, wrong("blob", "an array of two numbers"));
-            return cursor.pass(item).map(|()| None);
+    fn blob(&mut self, cursor: &mut Cursor<'_>, role: Option<&str>) -> Result<Option<Vec<u64>>> {
+        let pair = |item: Item<'_>| item.array().filter(|len| *len == 2);
+        match self.expect(cursor, role, "blob", "an array of two numbers", pair)? {
+            Some(len) => self.numbers(cursor, len, role, "blob"),
+            None => Ok(None),
         }
-        let numbers = self.numbers(cursor, 2, role, "blob")?;
-        Ok(match numbers.as_deref() {
-            Some([offset, length]) => Some((*offset, *length)),
-            _ => None,
-        })
     }
 
     fn numbers(
@@ -352,7 +330,7 @@ impl Entry {
         let mut numbers = Vec::new();
         let mut are_numbers = true;
         cursor.items(count, |cursor| {
-            match self.number(cursor, role, field)? {
+            match self.expect(cursor, role, field, NUMBER, Item::number)? {
                 Some(number) => numbers.push(number),
                 None => are_numbers = false,
             }
@@ -361,36 +339,33 @@ impl Entry {
         Ok(are_numbers.then_some(numbers))
     }
 
-    fn number(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        role: Option<&str>,
-        field: &'static str,
-    ) -> Result<Option<u64>> {
-        let at = cursor.offset();
-        match cursor.item()? {
-            Item::Unsigned(number) => Ok(Some(number)),
-            other => {
-                self.note(role, at, wrong(field, "an unsigned number"));
-                cursor.pass(other).map(|()| None)
-            }
-        }
-    }
-
     fn text(
         &mut self,
         cursor: &mut Cursor<'_>,
         role: Option<&str>,
         field: &'static str,
     ) -> Result<Option<Text>> {
+        let text = self.expect(cursor, role, field, "text", Item::text)?;
+        Ok(text.map(|text| Text::Owned(text.to_owned())))
+    }
+
+    /// The next item, if it has the type that `of` accepts. Another item is skipped, and is a fault.
+    fn expect<'m, T>(
+        &mut self,
+        cursor: &mut Cursor<'m>,
+        role: Option<&str>,
+        field: &'static str,
+        expected: &'static str,
+        of: impl FnOnce(Item<'m>) -> Option<T>,
+    ) -> Result<Option<T>> {
         let at = cursor.offset();
-        match cursor.item()? {
-            Item::Text(text) => Ok(Some(Text::Owned(text.to_owned()))),
-            other => {
-                self.note(role, at, wrong(field, "text"));
-                cursor.pass(other).map(|()| None)
-            }
+        let item = cursor.item()?;
+        let accepted = of(item);
+        if accepted.is_none() {
+            self.note(role, at, Violation::Type { field, expected });
+            cursor.pass(item)?;
         }
+        Ok(accepted)
     }
 
     /// Keeps the first fault.
@@ -401,8 +376,4 @@ impl Entry {
         };
         self.fault.get_or_insert_with(error);
     }
-}
-
-const fn wrong(field: &'static str, expected: &'static str) -> Violation {
-    Violation::Type { field, expected }
 }

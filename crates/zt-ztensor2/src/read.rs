@@ -46,7 +46,7 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
         region: footer.data,
     };
     let manifest_span = footer.manifest.map(|(span, _)| span);
-    let homes = Homes::new(root, opening.path, &manifest.shards);
+    let homes = Homes::new(root, opening, &manifest.shards);
     let paths = Reader {
         builder: &mut builder,
         homes,
@@ -62,6 +62,9 @@ struct Reader<'a> {
     kept: Kept,
 }
 
+/// An object's map, and its parts if it is valid.
+type Checked = (Result<Vec<Part>>, Entry);
+
 /// The components of an object, and the source of each.
 type Placed = (Vec<(Text, Component)>, Vec<SourceId>);
 
@@ -71,13 +74,10 @@ type Overlaps = HashMap<Option<String>, HashMap<Span, u64>>;
 impl Reader<'_> {
     /// Adds all objects. Returns the paths of all opened files.
     fn add(mut self, entries: Vec<Entry>, manifest: Option<Span>) -> Vec<std::path::PathBuf> {
-        let checked = entries.into_iter().map(|entry| {
-            let parts = entry.check();
-            (entry, parts)
-        });
-        let checked: Vec<(Entry, Result<Vec<Part>>)> = checked.collect();
+        let checked = entries.into_iter().map(|entry| (entry.check(), entry));
+        let checked: Vec<Checked> = checked.collect();
         let overlaps = self.overlaps(&checked, manifest);
-        for (mut entry, parts) in checked {
+        for (parts, mut entry) in checked {
             let placed = parts.and_then(|parts| self.place(&entry, parts, &overlaps));
             match placed {
                 Ok((components, sources)) => {
@@ -96,27 +96,22 @@ impl Reader<'_> {
     }
 
     /// The overlaps of each file. A blob that leaves its file has another fault, and does not count.
-    fn overlaps(&self, checked: &[(Entry, Result<Vec<Part>>)], manifest: Option<Span>) -> Overlaps {
+    fn overlaps(&self, checked: &[Checked], manifest: Option<Span>) -> Overlaps {
         let mut by_shard: HashMap<Option<String>, Vec<Span>> = HashMap::new();
         by_shard.insert(None, manifest.into_iter().collect());
-        for (entry, parts) in checked {
+        for (parts, entry) in checked {
             for (shard, part) in entry.shards.iter().zip(parts.iter().flatten()) {
                 let region = self.homes.region(shard.as_deref());
                 if !region.is_some_and(|region| region.contains(part.stored)) {
                     continue;
                 }
-                match by_shard.get_mut(shard) {
-                    Some(spans) => spans.push(part.stored),
-                    None => {
-                        by_shard.insert(shard.clone(), vec![part.stored]);
-                    }
-                }
+                let spans = by_shard.entry(shard.clone()).or_default();
+                spans.push(part.stored);
             }
         }
-        let found = by_shard.into_iter();
-        found
-            .map(|(shard, spans)| (shard, overlapping(spans)))
-            .collect()
+        let by_shard = by_shard.into_iter();
+        let found = by_shard.map(|(shard, spans)| (shard, overlapping(spans)));
+        found.collect()
     }
 
     /// Opens the file of each part, and makes a component of the part.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{Error, FileSource, Result, Source, Span};
-use zt_foreign::Fault;
+use zt_foreign::{Fault, Opening};
 
 use crate::footer::{Footer, region};
 use crate::manifest::Shard;
@@ -37,13 +37,13 @@ pub(super) struct Homes<'a> {
 }
 
 impl<'a> Homes<'a> {
-    pub(super) fn new(root: Home, path: Option<&'a Path>, table: &'a [Shard]) -> Self {
+    pub(super) fn new(root: Home, opening: Opening<'a>, table: &'a [Shard]) -> Self {
         Homes {
             root,
-            path,
+            path: opening.path,
             table,
             opened: HashMap::new(),
-            paths: path.map(ToOwned::to_owned).into_iter().collect(),
+            paths: opening.paths(),
         }
     }
 
