@@ -59,9 +59,7 @@ impl Block {
     pub(super) fn read(source: &dyn Source, rest: Span, flags: Flags) -> Result<Option<Self>> {
         let (offset, available) = (rest.offset(), rest.byte_len());
         let mut head = [0; HEAD_MAX];
-        let len = usize::try_from(available).unwrap_or(usize::MAX);
-        let (head, _) = head.split_at_mut(len.min(HEAD_MAX));
-        source.read_at(offset, head)?;
+        let head = fill(source, rest, &mut head)?;
         let Some((magic, flag)) = known(head) else {
             return Ok(None);
         };
@@ -292,9 +290,16 @@ impl Run {
 /// The first bytes of `range`, with zeros if it is shorter.
 pub(super) fn start_of<const N: usize>(source: &dyn Source, range: Span) -> Result<[u8; N]> {
     let mut start = [0; N];
-    let len = usize::try_from(range.byte_len()).unwrap_or(N);
-    source.read_at(range.offset(), start.split_at_mut(len.min(N)).0)?;
+    fill(source, range, &mut start)?;
     Ok(start)
+}
+
+/// Fills the start of `out` with the first bytes of `range`, and returns them.
+fn fill<'o>(source: &dyn Source, range: Span, out: &'o mut [u8]) -> Result<&'o [u8]> {
+    let len = usize::try_from(range.byte_len()).map_or(out.len(), |len| len.min(out.len()));
+    let (filled, _) = out.split_at_mut(len);
+    source.read_at(range.offset(), filled)?;
+    Ok(filled)
 }
 
 #[cfg(test)]

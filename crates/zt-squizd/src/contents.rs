@@ -1,6 +1,6 @@
 //! The parts of a file, read one after the other.
 
-use zt::{Error, Result, Source};
+use zt::{Error, Result, Source, Span};
 
 use crate::block::Block;
 use crate::header::{Flags, Header};
@@ -8,7 +8,7 @@ use crate::index::Index;
 use crate::layer::Layer;
 use crate::pairs::{Count, Pairs};
 use crate::scales::Tables;
-use crate::section::{Appendix, Draft};
+use crate::section::{Draft, appendix};
 use crate::violation::{Section, Violation};
 
 /// The most tensors of a file. A block may take 12 bytes, and its object a hundred times as much. Models
@@ -22,7 +22,8 @@ pub(super) struct Contents {
     pub(super) layers: Vec<Layer>,
     pub(super) draft: Option<Draft>,
     pub(super) pairs: Pairs,
-    pub(super) appendix: Result<Option<Appendix>>,
+    /// The archive of the CoreML model.
+    pub(super) appendix: Result<Option<Span>>,
     /// Faults that only strict readers refuse.
     pub(super) tolerated: Vec<Error>,
 }
@@ -30,6 +31,10 @@ pub(super) struct Contents {
 impl Contents {
     /// Cost: reads the header, the index, the scale tables and the first bytes of every tensor, but no
     /// values.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "a layer has at most `limit` blocks"
+    )]
     pub(super) fn read(source: &dyn Source) -> Result<Self> {
         let mut tolerated = Vec::new();
         let header = Header::read(source, &mut tolerated)?;
@@ -39,7 +44,7 @@ impl Contents {
         let mut layers = Vec::with_capacity(index.entries.len());
         for entry in &index.entries {
             let layer = Layer::read(source, *entry, flags, limit);
-            limit = limit.saturating_sub(layer.blocks.len());
+            limit -= layer.blocks.len();
             layers.push(layer);
         }
         let draft = header
@@ -61,7 +66,7 @@ impl Contents {
         });
         let pairs = Pairs::new(&tables, main_count(&layers), draft_count)?;
         let appendix = match end(&index, &tables, draft.as_ref()) {
-            Some(end) => Appendix::read(source, end, flags, &mut tolerated),
+            Some(end) => appendix(source, end, flags, &mut tolerated),
             None if flags.has(Flags::ANE_COREML) => {
                 let section = Section::Appendix;
                 Err(Violation::Unplaced { section }.into())

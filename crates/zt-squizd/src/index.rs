@@ -105,15 +105,8 @@ impl Entry {
         tolerated: &mut Vec<Error>,
     ) -> Result<Self> {
         let (offset, length) = (record.u64(4), record.u64(12));
-        let section = Section::Weights;
-        let outside = Violation::Range {
-            section,
-            offset,
-            length,
-            byte_len,
-        };
-        let weights = Span::new(offset, length).filter(|span| span.end() <= byte_len);
-        let weights = weights.ok_or_else(|| outside.at(at))?;
+        let weights = Section::Weights.within(offset, length, byte_len);
+        let weights = weights.map_err(|violation| violation.at(at))?;
         if offset < table_end {
             return Err(Violation::InHeader { offset, table_end }.at(at));
         }
@@ -121,15 +114,8 @@ impl Entry {
             return Err(Violation::NoWeights.at(at));
         }
         let scale_offset = record.u64(20);
-        if scale_offset > byte_len {
-            let outside = Violation::Range {
-                section: Section::Scales,
-                offset: scale_offset,
-                length: 0,
-                byte_len,
-            };
-            return Err(outside.at(at));
-        }
+        let scales = Section::Scales.within(scale_offset, 0, byte_len);
+        scales.map_err(|violation| violation.at(at))?;
         if record.u32(28) != 0 {
             tolerated.push(Violation::Reserved.at(at + 28));
         }

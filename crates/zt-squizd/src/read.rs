@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
 use zt::formats::{Packing, Quantization};
-use zt::{Attributes, Blob, Component, DType, Object, RawObject, Result, Source, Span, Warning};
+use zt::{
+    Attributes, Blob, Component, DType, Error, Object, RawObject, Result, Source, Span, Warning,
+};
 use zt_foreign::{Input, Opening};
 
 use crate::SQUIZD;
@@ -61,16 +63,13 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
     }
     match contents.appendix {
         Ok(None) => {}
-        Ok(Some(appendix)) => {
-            reader.bytes("coreml".to_owned(), "squizd.coreml/1", appendix.archive)
-        }
+        Ok(Some(archive)) => reader.bytes("coreml".to_owned(), "squizd.coreml/1", archive),
         Err(error) => reader.builder.fault("coreml", RawObject::default(), error),
     }
     for problem in contents.tolerated {
         reader.builder.tolerated(problem);
     }
-    let paths = opening.path.map(ToOwned::to_owned).into_iter().collect();
-    Ok(Input::new(reader.finish()?, paths))
+    Ok(opening.input(reader.finish()?))
 }
 
 /// A file that is being turned into objects.
@@ -140,19 +139,20 @@ impl Reader {
                 object.with_component("packed_weight", data(DType::U8))
             }
             (_, Some(Err(error))) => {
-                let mut raw = RawObject::default();
-                raw.shape = Some(block.shape);
-                raw.format = Some("quantized_group".into());
                 let error = error.with_span(block.span);
-                self.builder.fault(name, raw, error);
-                return;
+                return self.unscaled(name, block, error);
             }
-            (_, Some(Ok(Some(scales)))) => {
-                self.quantized(name, block, &scales);
-                return;
-            }
+            (_, Some(Ok(Some(scales)))) => return self.quantized(name, block, &scales),
         };
         self.builder.object(name, object, self.file);
+    }
+
+    /// Adds a quantized tensor with a fault in its scales.
+    fn unscaled(&mut self, name: String, block: Block, error: Error) {
+        let mut raw = RawObject::default();
+        raw.shape = Some(block.shape);
+        raw.format = Some("quantized_group".into());
+        self.builder.fault(name, raw, error);
     }
 
     fn quantized(&mut self, name: String, block: Block, scales: &Scales) {
@@ -160,12 +160,8 @@ impl Reader {
         let group_size = match group_size(&block, count, scales) {
             Ok(group_size) => group_size,
             Err(violation) => {
-                let mut raw = RawObject::default();
-                raw.shape = Some(block.shape);
-                raw.format = Some("quantized_group".into());
-                self.builder
-                    .fault(name, raw, violation.at(block.span.offset()));
-                return;
+                let error = violation.at(block.span.offset());
+                return self.unscaled(name, block, error);
             }
         };
         let (bits, per_word, signed) = match block.encoding {

@@ -9,6 +9,7 @@ use crate::index::Index;
 use crate::violation::{Section, Violation};
 
 /// The draft head, as far as it can be read.
+#[derive(Default)]
 pub(super) struct Draft {
     /// The whole section; `None` if it leaves the file.
     pub(super) span: Option<Span>,
@@ -26,14 +27,8 @@ impl Draft {
         flags: Flags,
         limit: usize,
     ) -> Self {
-        let mut draft = Draft {
-            span: None,
-            blocks: Vec::new(),
-            fault: None,
-        };
-        if let Err(fault) = draft.follow(source, meta, index, flags, limit) {
-            draft.fault = Some(fault);
-        }
+        let mut draft = Draft::default();
+        draft.fault = draft.follow(source, meta, index, flags, limit).err();
         draft
     }
 
@@ -52,15 +47,8 @@ impl Draft {
             return Err(Violation::NoDraft.at(META));
         }
         let (offset, length) = (meta.offset, meta.byte_len);
-        let byte_len = source.byte_len();
-        let outside = Violation::Range {
-            section,
-            offset,
-            length,
-            byte_len,
-        };
-        let span = Span::new(offset, length).filter(|span| span.end() <= byte_len);
-        let span = span.ok_or_else(|| outside.at(META))?;
+        let span = section.within(offset, length, source.byte_len());
+        let span = span.map_err(|violation| violation.at(META))?;
         if index.overlaps(span) {
             return Err(Violation::SectionOverlap { section }.at(offset));
         }
@@ -97,46 +85,38 @@ impl Draft {
     }
 }
 
-/// The CoreML model at the end of a file.
-pub(super) struct Appendix {
-    /// The archive.
-    pub(super) archive: Span,
-}
-
-impl Appendix {
-    /// Reads the rest of the file from `start` on. Faults that only strict readers refuse go to
-    /// `tolerated`.
-    ///
-    /// # Errors
-    ///
-    /// A missing appendix although the flag is set, or one that leaves the file.
-    pub(super) fn read(
-        source: &dyn Source,
-        start: u64,
-        flags: Flags,
-        tolerated: &mut Vec<Error>,
-    ) -> Result<Option<Self>> {
-        let is_flagged = flags.has(Flags::ANE_COREML);
-        let section = Section::Appendix;
-        let rest = Span::between(start, source.byte_len()).filter(|rest| !rest.is_empty());
-        let Some(rest) = rest else {
-            let missing = || Violation::NoAppendix.at(start);
-            return if is_flagged { Err(missing()) } else { Ok(None) };
-        };
-        match archive(source, rest, is_flagged) {
-            Ok((archive, problem)) => {
-                if !is_flagged {
-                    tolerated.push(Violation::Unflagged { section }.at(start));
-                }
-                tolerated.extend(problem);
-                Ok(Some(Appendix { archive }))
+/// The archive of the CoreML model at the end of a file, from `start` on. Faults that only strict
+/// readers refuse go to `tolerated`.
+///
+/// # Errors
+///
+/// A missing appendix although the flag is set, or one that leaves the file.
+pub(super) fn appendix(
+    source: &dyn Source,
+    start: u64,
+    flags: Flags,
+    tolerated: &mut Vec<Error>,
+) -> Result<Option<Span>> {
+    let is_flagged = flags.has(Flags::ANE_COREML);
+    let section = Section::Appendix;
+    let rest = Span::between(start, source.byte_len()).filter(|rest| !rest.is_empty());
+    let Some(rest) = rest else {
+        let missing = || Violation::NoAppendix.at(start);
+        return if is_flagged { Err(missing()) } else { Ok(None) };
+    };
+    match archive(source, rest, is_flagged) {
+        Ok((archive, problem)) => {
+            if !is_flagged {
+                tolerated.push(Violation::Unflagged { section }.at(start));
             }
-            Err(error) if is_flagged => Err(error),
-            Err(_) => {
-                let byte_len = rest.byte_len();
-                tolerated.push(Violation::Trailing { byte_len }.at(start));
-                Ok(None)
-            }
+            tolerated.extend(problem);
+            Ok(Some(archive))
+        }
+        Err(error) if is_flagged => Err(error),
+        Err(_) => {
+            let byte_len = rest.byte_len();
+            tolerated.push(Violation::Trailing { byte_len }.at(start));
+            Ok(None)
         }
     }
 }

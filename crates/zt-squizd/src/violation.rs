@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use zt::{Error, ErrorKind};
+use zt::{Error, ErrorKind, Span};
 
 /// Why a file or a part of it is refused, or refused by strict readers only.
 #[derive(Debug, thiserror::Error)]
@@ -164,6 +164,19 @@ pub(super) enum Section {
     Scales,
     Draft,
     Appendix,
+}
+
+impl Section {
+    /// The range of a section, if it is within the file.
+    pub(super) fn within(self, offset: u64, length: u64, byte_len: u64) -> Result<Span, Violation> {
+        let span = Span::new(offset, length).filter(|span| span.end() <= byte_len);
+        span.ok_or(Violation::Range {
+            section: self,
+            offset,
+            length,
+            byte_len,
+        })
+    }
 }
 
 impl fmt::Display for Section {

@@ -14,7 +14,7 @@ use crate::block::Encoding;
 use crate::header::{Flags, HEADER_LEN, MAGIC};
 use crate::index::ENTRY_LEN as INDEX_ENTRY_LEN;
 use crate::outgoing::{Ids, PACKED, Tensor};
-use crate::scales::{ENTRY_LEN, HEAD_LEN, MAGIC as TABLE_MAGIC, SUB_BLOCK};
+use crate::scales::{MAGIC as TABLE_MAGIC, SUB_BLOCK};
 
 /// The code of the warning about every written file.
 const EXPERIMENTAL: &str = "experimental";
@@ -192,46 +192,33 @@ impl Plan {
         if tensor_count > 0 {
             sink.write_all(&table_head(tensor_count))?;
         }
-        let quantized = || {
-            tensors
-                .iter()
-                .filter_map(|tensor| Some((tensor, tensor.scales?)))
-        };
-        for (tensor, scales) in quantized() {
+        let quantized = tensors.iter();
+        let quantized = quantized.filter_map(|tensor| Some((tensor, tensor.scales?)));
+        for (tensor, scales) in quantized.clone() {
             let pair = match scales.pair {
                 Some(pair) => pair.map(f32::to_le_bytes),
                 None => tensor.pairs()?.next()?,
             };
-            sink.write_all(&entry(scales.tensor_id, pair))?;
+            write_entry(sink, scales.tensor_id, pair)?;
         }
         if sub_block_count > 0 {
             sink.write_all(&table_head(sub_block_count))?;
         }
-        for (tensor, scales) in quantized().filter(|(_, scales)| scales.sub_blocks > 0) {
+        for (tensor, scales) in quantized.filter(|(_, scales)| scales.sub_blocks > 0) {
             let mut pairs = tensor.pairs()?;
             for _ in 0..scales.sub_blocks {
-                sink.write_all(&entry(scales.tensor_id | SUB_BLOCK, pairs.next()?))?;
+                write_entry(sink, scales.tensor_id | SUB_BLOCK, pairs.next()?)?;
             }
         }
         Ok(())
     }
 }
 
-fn table_head(entries: u32) -> [u8; HEAD_LEN] {
-    let mut head = [0; HEAD_LEN];
-    let fields = TABLE_MAGIC.into_iter().chain(entries.to_le_bytes());
-    head.iter_mut()
-        .zip(fields)
-        .for_each(|(to, byte)| *to = byte);
-    head
+fn table_head(entries: u32) -> Vec<u8> {
+    [TABLE_MAGIC, entries.to_le_bytes()].concat()
 }
 
-fn entry(tensor_id: u64, [scale, zero]: [[u8; 4]; 2]) -> [u8; ENTRY_LEN] {
-    let mut entry = [0; ENTRY_LEN];
-    let fields = tensor_id.to_le_bytes().into_iter().chain(scale).chain(zero);
-    entry
-        .iter_mut()
-        .zip(fields)
-        .for_each(|(to, byte)| *to = byte);
-    entry
+fn write_entry(sink: &mut Sink<'_>, tensor_id: u64, pair: [[u8; 4]; 2]) -> Result<()> {
+    sink.write_all(&tensor_id.to_le_bytes())?;
+    Ok(sink.write_all(pair.as_flattened())?)
 }
