@@ -4,7 +4,7 @@ use zt::{Error, Span};
 use zt_foreign::fields::Record;
 
 use crate::header::GRID;
-use crate::violation::{BlockSize, Violation, What};
+use crate::violation::{Violation, What};
 
 /// The quantized values of a tensor. The types differ from ggml's types of the same names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,16 +74,16 @@ impl Raw<'_> {
             }
             2 => {
                 if u64::from(block_size) != columns {
-                    let (expected, found) = (BlockSize::Row(columns), block_size);
-                    return Err(Violation::BlockSize { expected, found }.into());
+                    let found = block_size;
+                    return Err(Violation::RowLen { columns, found }.into());
                 }
                 (8, Some(columns), Some(count))
             }
             3 => {
                 let size = u64::from(block_size);
                 if block_size == 0 || !size.is_multiple_of(2) || !columns.is_multiple_of(size) {
-                    let (expected, found) = (BlockSize::EvenPartOf(columns), block_size);
-                    return Err(Violation::BlockSize { expected, found }.into());
+                    let found = block_size;
+                    return Err(Violation::PartLen { columns, found }.into());
                 }
                 // The count is even, because the block size is.
                 (4, Some(size), Some(count / 2))
@@ -102,14 +102,14 @@ impl Raw<'_> {
             let field = "byte_offset";
             tolerated.push(Violation::Misaligned { field, offset });
         }
-        let payload = within(What::Payload, offset, Some(found), byte_len)?;
+        let payload = What::Payload.within(offset, Some(found), byte_len)?;
         let groups = group_len.map(|len| {
             let offset = record.u64(48);
             if offset == 0 {
                 return Err(Error::from(Violation::NoScales));
             }
             let length = count.checked_div(len).and_then(|n| n.checked_mul(4));
-            let scales = within(What::Scales, offset, length, byte_len)?;
+            let scales = What::Scales.within(offset, length, byte_len)?;
             Ok(Groups { bits, len, scales })
         });
         Ok(Entry {
@@ -118,17 +118,4 @@ impl Raw<'_> {
             groups: groups.transpose()?,
         })
     }
-}
-
-/// The range, if it is within the file.
-fn within(what: What, offset: u64, length: Option<u64>, byte_len: u64) -> Result<Span, Error> {
-    let span = length.and_then(|length| Span::new(offset, length));
-    let outside = Violation::Range {
-        what,
-        offset,
-        length,
-        byte_len,
-    };
-    let span = span.filter(|span| span.end() <= byte_len);
-    span.ok_or_else(|| outside.into())
 }

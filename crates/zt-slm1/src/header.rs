@@ -99,7 +99,8 @@ impl Header {
         }
         let checksum = record.u64(100);
         if checksum == 0 {
-            return Err(Violation::NoChecksum.at(100));
+            let field = "the checksum";
+            return Err(Violation::Zero { field }.at(100));
         }
         model(record, tolerated);
         let (extension, lost_extension) = if extension.byte_len() > EXTENSION_MAX {
@@ -214,33 +215,19 @@ fn model(record: Record<'_>, tolerated: &mut Vec<Error>) {
 }
 
 fn tokenizer(record: Record<'_>, byte_len: u64) -> Result<Span> {
-    let (offset, length) = (record.u64(64), record.u64(72));
-    let span = Span::new(offset, length).filter(|span| span.end() <= byte_len);
-    let what = What::Tokenizer;
-    let outside = || Violation::Range {
-        what,
-        offset,
-        length: Some(length),
-        byte_len,
-    };
-    span.ok_or_else(|| outside().at(64))
+    let span = What::Tokenizer.within(record.u64(64), Some(record.u64(72)), byte_len);
+    span.map_err(|violation| violation.at(64))
 }
 
 fn directory(record: Record<'_>, byte_len: u64, tolerated: &mut Vec<Error>) -> Result<Span> {
-    let (offset, tensors) = (record.u64(80), record.u32(88));
-    let length = u64::from(tensors).checked_mul(ENTRY_LEN as u64);
-    let span = length.and_then(|length| Span::new(offset, length));
-    let span = span.filter(|span| span.end() <= byte_len);
+    let offset = record.u64(80);
     if !offset.is_multiple_of(GRID) {
         let field = "tensor_directory_offset";
         tolerated.push(Violation::Misaligned { field, offset }.at(80));
     }
-    let outside = || Violation::Directory {
-        tensors,
-        offset,
-        byte_len,
-    };
-    span.ok_or_else(|| outside().at(80))
+    let length = u64::from(record.u32(88)).checked_mul(ENTRY_LEN as u64);
+    let span = What::Directory.within(offset, length, byte_len);
+    span.map_err(|violation| violation.at(80))
 }
 
 fn data_offset(record: Record<'_>, byte_len: u64) -> Result<u64> {
@@ -249,15 +236,7 @@ fn data_offset(record: Record<'_>, byte_len: u64) -> Result<u64> {
         let field = "tensor_data_offset";
         return Err(Violation::Misaligned { field, offset }.at(92));
     }
-    if offset > byte_len {
-        let (what, length) = (What::Data, Some(0));
-        let outside = Violation::Range {
-            what,
-            offset,
-            length,
-            byte_len,
-        };
-        return Err(outside.at(92));
-    }
+    let start = What::Data.within(offset, Some(0), byte_len);
+    start.map_err(|violation| violation.at(92))?;
     Ok(offset)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use zt::{Error, ErrorKind};
+use zt::{Error, ErrorKind, Span};
 
 /// Why a file or a tensor is refused, or refused by strict readers only.
 #[derive(Debug, thiserror::Error)]
@@ -19,8 +19,6 @@ pub(super) enum Violation {
     Flags { found: u32 },
     #[error("{field} is zero")]
     Zero { field: &'static str },
-    #[error("the checksum is zero")]
-    NoChecksum,
     #[error("{field} is {found}, expected {expected}")]
     Field {
         field: &'static str,
@@ -47,12 +45,6 @@ pub(super) enum Violation {
         length: Option<u64>,
         byte_len: u64,
     },
-    #[error("a directory of {tensors} tensors at {offset} leaves the file of {byte_len} bytes")]
-    Directory {
-        tensors: u32,
-        offset: u64,
-        byte_len: u64,
-    },
     #[error("the tokenizer is missing")]
     NoTokenizer,
     #[error("the tokenizer begins with \"{}\", which is unknown", .found.escape_ascii())]
@@ -71,8 +63,10 @@ pub(super) enum Violation {
     Overflow,
     #[error("the shape takes {expected} bytes, byte_length is {found}")]
     Length { expected: u64, found: u64 },
-    #[error("block_size is {found}, expected {expected}")]
-    BlockSize { expected: BlockSize, found: u32 },
+    #[error("block_size is {found}, expected the {columns} columns of a row")]
+    RowLen { columns: u64, found: u32 },
+    #[error("block_size is {found}, expected an even divisor of the {columns} columns of a row")]
+    PartLen { columns: u64, found: u32 },
     #[error("the tensor is quantized, but scale_offset is zero")]
     NoScales,
     #[error("{field} is not zero, but has no meaning here")]
@@ -97,6 +91,7 @@ fn bytes(length: Option<u64>) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Tokenizer,
+    Directory,
     Data,
     Payload,
     Scales,
@@ -106,6 +101,7 @@ impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             What::Tokenizer => "the tokenizer",
+            What::Directory => "the directory",
             What::Data => "the tensors' data",
             What::Payload => "the values",
             What::Scales => "the scales",
@@ -113,23 +109,22 @@ impl fmt::Display for What {
     }
 }
 
-/// The block sizes that a dtype allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BlockSize {
-    /// The columns of a row.
-    Row(u64),
-    /// An even divisor of the columns.
-    EvenPartOf(u64),
-}
-
-impl fmt::Display for BlockSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BlockSize::Row(columns) => write!(f, "the {columns} columns of a row"),
-            BlockSize::EvenPartOf(columns) => {
-                write!(f, "an even divisor of the {columns} columns of a row")
-            }
-        }
+impl What {
+    /// The range, if it is within the file. Its length is `None` beyond 2^64.
+    pub(super) fn within(
+        self,
+        offset: u64,
+        length: Option<u64>,
+        byte_len: u64,
+    ) -> Result<Span, Violation> {
+        let span = length.and_then(|length| Span::new(offset, length));
+        let span = span.filter(|span| span.end() <= byte_len);
+        span.ok_or(Violation::Range {
+            what: self,
+            offset,
+            length,
+            byte_len,
+        })
     }
 }
 
@@ -143,14 +138,14 @@ impl Violation {
         match self {
             Violation::TooShort { .. } => "truncated",
             Violation::Version { .. } => "version",
-            Violation::Range { .. } | Violation::Directory { .. } => "bounds",
+            Violation::Range { .. } => "bounds",
             Violation::Misaligned { .. } => "alignment",
             Violation::DType { .. } => "dtype",
             Violation::Rank { .. }
             | Violation::Dimension { .. }
             | Violation::Overflow
             | Violation::Length { .. } => "shape-size-mismatch",
-            Violation::BlockSize { .. } => "attribute",
+            Violation::RowLen { .. } | Violation::PartLen { .. } => "attribute",
             Violation::NoScales => "missing-component",
             Violation::SameHash { .. } => "duplicate-name",
             Violation::Overlap { .. } | Violation::InDirectory => "overlap",
