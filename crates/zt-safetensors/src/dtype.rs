@@ -4,6 +4,8 @@ use std::fmt;
 
 use zt::DType;
 
+use crate::violation::Violation;
+
 /// An element type, in the order by which the official writer sorts: by alignment, then by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dtype {
@@ -119,15 +121,15 @@ impl Dtype {
     ///
     /// The product is computed in order and in bits, as in the official library: both refuse a shape
     /// that overflows before it reaches a dimension of zero.
-    pub(super) fn byte_len(self, shape: &[u64]) -> Result<u64, SizeFault> {
+    pub(super) fn byte_len(self, shape: &[u64]) -> Result<u64, Violation> {
         let elements = shape
             .iter()
             .try_fold(1u64, |count, dimension| count.checked_mul(*dimension));
         let bits = elements.and_then(|elements| elements.checked_mul(self.row().2));
         match bits {
             Some(bits) if bits.is_multiple_of(8) => Ok(bits / 8),
-            Some(_) => Err(SizeFault::PartialByte),
-            None => Err(SizeFault::Overflow),
+            Some(_) => Err(Violation::PartialByte { dtype: self }),
+            None => Err(Violation::Overflow { dtype: self }),
         }
     }
 
@@ -145,18 +147,9 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// Why an array has no length in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SizeFault {
-    /// It has more than 2^64 bits.
-    Overflow,
-    /// Its elements do not fill the last byte.
-    PartialByte,
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Dtype, SizeFault, TABLE};
+    use super::{Dtype, TABLE, Violation};
 
     #[test]
     fn the_table_is_in_the_order_of_the_enum() {
@@ -195,15 +188,15 @@ mod tests {
 
     #[test]
     fn sizes_are_counted_in_bits_and_in_order() {
-        assert_eq!(Dtype::F4.byte_len(&[2, 8]), Ok(8));
-        assert_eq!(Dtype::F6E2M3.byte_len(&[4]), Ok(3));
-        assert_eq!(Dtype::F4.byte_len(&[3]), Err(SizeFault::PartialByte));
-        assert_eq!(Dtype::F32.byte_len(&[]), Ok(4));
-        assert_eq!(Dtype::F32.byte_len(&[0, 1 << 63, 4]), Ok(0));
-        assert_eq!(
-            Dtype::F32.byte_len(&[1 << 63, 4, 0]),
-            Err(SizeFault::Overflow)
-        );
-        assert_eq!(Dtype::U8.byte_len(&[1 << 61]), Err(SizeFault::Overflow));
+        assert_eq!(Dtype::F4.byte_len(&[2, 8]).unwrap(), 8);
+        assert_eq!(Dtype::F6E2M3.byte_len(&[4]).unwrap(), 3);
+        assert_eq!(Dtype::F32.byte_len(&[]).unwrap(), 4);
+        assert_eq!(Dtype::F32.byte_len(&[0, 1 << 63, 4]).unwrap(), 0);
+        let partial = Dtype::F4.byte_len(&[3]);
+        assert!(matches!(partial, Err(Violation::PartialByte { .. })));
+        for (dtype, shape) in [(Dtype::F32, &[1 << 63, 4, 0][..]), (Dtype::U8, &[1 << 61])] {
+            let overflow = dtype.byte_len(shape);
+            assert!(matches!(overflow, Err(Violation::Overflow { .. })));
+        }
     }
 }

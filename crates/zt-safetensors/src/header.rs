@@ -4,7 +4,7 @@ use zt::container::bytes_of;
 use zt::{Error, Result, Source, Span};
 use zt_foreign::repeated;
 
-use crate::dtype::{Dtype, SizeFault};
+use crate::dtype::Dtype;
 use crate::json::{Entry, HeaderJson};
 use crate::violation::Violation;
 
@@ -163,19 +163,12 @@ fn place(entry: &Entry, expected: u64, data: Span) -> Result<Span, Violation> {
             found: start,
         });
     }
-    let dtype = entry.dtype;
-    let byte_len = dtype.byte_len(&entry.shape).map_err(|fault| match fault {
-        SizeFault::Overflow => Violation::Overflow { dtype },
-        SizeFault::PartialByte => Violation::PartialByte { dtype },
-    })?;
-    if byte_len != found {
-        return Err(Violation::Size {
-            expected: byte_len,
-            found,
-        });
+    let expected = entry.dtype.byte_len(&entry.shape)?;
+    if expected != found {
+        return Err(Violation::Size { expected, found });
     }
     let offset = data.offset().checked_add(start);
-    let span = offset.and_then(|offset| Span::new(offset, byte_len));
+    let span = offset.and_then(|offset| Span::new(offset, found));
     let past_end = Violation::End {
         tensors: end,
         data: data.byte_len(),

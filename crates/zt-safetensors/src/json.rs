@@ -1,13 +1,13 @@
 //! The JSON of headers: well-formed, of its schema, without duplicate fields.
 //!
 //! The visitors are written by hand because serde's own accept more than the format has: an array
-//! for a struct, `{"F32": null}` for a dtype, the last of two equal fields.
+//! for a struct, the last of two equal fields.
 
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+    DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor,
 };
 use zt_foreign::json::{JsonFault, Pairs, Skipped, parse};
 
@@ -105,14 +105,23 @@ impl<'de> Deserialize<'de> for Entry {
                 let (mut dtype, mut shape, mut offsets) = (None, None, None);
                 while let Some(field) = map.next_key()? {
                     let (name, is_repeated) = match field {
-                        Field::Dtype => ("dtype", dtype.replace(map.next_value()?).is_some()),
+                        Field::Dtype => {
+                            let name: String = map.next_value()?;
+                            let unknown = Unexpected::Str(&name);
+                            let known = Dtype::from_name(&name)
+                                .ok_or_else(|| A::Error::invalid_value(unknown, &"a dtype"))?;
+                            ("dtype", dtype.replace(known).is_some())
+                        }
                         Field::Shape => {
-                            let Shape(extents) = map.next_value()?;
+                            let Numbers(extents) = map.next_value()?;
                             ("shape", shape.replace(extents).is_some())
                         }
                         Field::DataOffsets => {
-                            let Offsets(pair) = map.next_value()?;
-                            ("data_offsets", offsets.replace(pair).is_some())
+                            let Numbers(pair) = map.next_value()?;
+                            let [start, end] = *pair else {
+                                return Err(A::Error::invalid_length(pair.len(), &"two offsets"));
+                            };
+                            ("data_offsets", offsets.replace((start, end)).is_some())
                         }
                         Field::Unknown => {
                             map.next_value::<Skipped>()?;
@@ -135,87 +144,36 @@ impl<'de> Deserialize<'de> for Entry {
     }
 }
 
-impl<'de> Deserialize<'de> for Dtype {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct DtypeVisitor;
-
-        impl Visitor<'_> for DtypeVisitor {
-            type Value = Dtype;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a dtype")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Dtype, E> {
-                let unknown = || E::invalid_value(serde::de::Unexpected::Str(name), &self);
-                Dtype::from_name(name).ok_or_else(unknown)
-            }
-        }
-
-        deserializer.deserialize_str(DtypeVisitor)
-    }
-}
-
 /// The most dimensions of a shape, above every configurable limit. An extent takes two bytes of JSON
 /// and eight of memory, so a header that is one long shape would take many times its length.
 const RANK_MAX: usize = 1 << 12;
 
-struct Shape(Vec<u64>);
+/// A shape or offsets.
+struct Numbers(Vec<u64>);
 
-impl<'de> Deserialize<'de> for Shape {
+impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ShapeVisitor;
+        struct NumbersVisitor;
 
-        impl<'de> Visitor<'de> for ShapeVisitor {
-            type Value = Shape;
+        impl<'de> Visitor<'de> for NumbersVisitor {
+            type Value = Numbers;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a shape of at most {RANK_MAX} dimensions")
+                write!(f, "a list of at most {RANK_MAX} numbers")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape, A::Error> {
-                let mut extents = Vec::new();
-                while let Some(extent) = seq.next_element()? {
-                    if extents.len() == RANK_MAX {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Numbers, A::Error> {
+                let mut numbers = Vec::new();
+                while let Some(number) = seq.next_element()? {
+                    if numbers.len() == RANK_MAX {
                         return Err(A::Error::invalid_length(RANK_MAX + 1, &self));
                     }
-                    extents.push(extent);
+                    numbers.push(number);
                 }
-                Ok(Shape(extents))
+                Ok(Numbers(numbers))
             }
         }
 
-        deserializer.deserialize_seq(ShapeVisitor)
-    }
-}
-
-struct Offsets((u64, u64));
-
-impl<'de> Deserialize<'de> for Offsets {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OffsetsVisitor;
-
-        impl<'de> Visitor<'de> for OffsetsVisitor {
-            type Value = Offsets;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("two offsets")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Offsets, A::Error> {
-                let start = seq
-                    .next_element()?
-                    .ok_or_else(|| A::Error::invalid_length(0, &self))?;
-                let end = seq
-                    .next_element()?
-                    .ok_or_else(|| A::Error::invalid_length(1, &self))?;
-                match seq.next_element::<IgnoredAny>()? {
-                    None => Ok(Offsets((start, end))),
-                    Some(_) => Err(A::Error::invalid_length(3, &self)),
-                }
-            }
-        }
-
-        deserializer.deserialize_seq(OffsetsVisitor)
+        deserializer.deserialize_seq(NumbersVisitor)
     }
 }

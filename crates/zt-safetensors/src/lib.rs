@@ -24,7 +24,7 @@ mod violation;
 mod write;
 
 use zt::foreign::Kind;
-use zt::{Result, Source};
+use zt::{Result, Source, Span};
 use zt_foreign::{FileKind, FileWriter, Incoming, Input, Job, Merged, Opening, Probe, Sink};
 
 use header::HEADER_MAX;
@@ -82,14 +82,14 @@ fn is_safetensors(probe: &Probe<'_>) -> bool {
         return false;
     };
     let len = u64::from_le_bytes(*len);
-    let available = probe.byte_len().saturating_sub(8);
     match header {
         // With any length.
         [b'{', ..] => true,
         [] => len == 0,
         // Other JSON, a byte order mark or white space, if the length is possible.
         [b'[' | b'"' | b' ' | b'\t' | b'\n' | b'\r' | 0xEF, ..] => {
-            (2..=HEADER_MAX.min(available)).contains(&len)
+            let fits = Span::new(8, len).is_some_and(|header| header.end() <= probe.byte_len());
+            fits && (2..=HEADER_MAX).contains(&len)
         }
         _ => false,
     }
