@@ -1,5 +1,6 @@
 //! The bytes of a header, one item after the other.
 
+use zt::container::memory::resize;
 use zt::{ByteOrder, Error, Result, Source};
 
 use crate::violation::Violation;
@@ -21,12 +22,13 @@ pub(super) struct Cursor<'s> {
 }
 
 impl<'s> Cursor<'s> {
-    pub(super) fn new(source: &'s dyn Source, at: u64) -> Self {
+    /// At the beginning of the file.
+    pub(super) fn new(source: &'s dyn Source) -> Self {
         Cursor {
             source,
             order: ByteOrder::Little,
             short: false,
-            at,
+            at: 0,
             window: Vec::new(),
             used: 0,
         }
@@ -47,8 +49,9 @@ impl<'s> Cursor<'s> {
         if self.short { 4 } else { 8 }
     }
 
-    pub(super) fn available(&self) -> u64 {
-        self.source.byte_len().saturating_sub(self.at)
+    #[expect(clippy::arithmetic_side_effects, reason = "within the file")]
+    fn available(&self) -> u64 {
+        self.source.byte_len() - self.at
     }
 
     /// A violation at the next byte.
@@ -66,10 +69,9 @@ impl<'s> Cursor<'s> {
     pub(super) fn take(&mut self, len: u64, what: &'static str) -> Result<&[u8]> {
         let available = self.available();
         if len > available {
-            let needed = len;
             return Err(self.error(Violation::Ends {
                 what,
-                needed,
+                needed: len,
                 available,
             }));
         }
@@ -84,12 +86,9 @@ impl<'s> Cursor<'s> {
 
     /// Moves the window to the next byte. The file has `len` bytes from there.
     fn load(&mut self, len: u64) -> Result<()> {
-        let refused = || Error::from(zt::formats::Error::Allocation { byte_len: len });
-        let size = usize::try_from(len).map_err(|_| refused())?;
         self.window.clear();
         self.used = 0;
-        self.window.try_reserve(size).map_err(|_| refused())?;
-        self.window.resize(size, 0);
+        resize(&mut self.window, len)?;
         Ok(self.source.read_at(self.at, &mut self.window)?)
     }
 
@@ -199,7 +198,7 @@ mod tests {
     #[test]
     fn no_byte_is_read_twice() {
         let source = Zeros(2 * WINDOW, AtomicUsize::new(0));
-        let mut cursor = Cursor::new(&source, 0);
+        let mut cursor = Cursor::new(&source);
         for (len, reads) in [(1, 1), (WINDOW - 1, 1), (WINDOW, 2), (0, 2)] {
             assert_eq!(cursor.take(len, "zeros").unwrap().len() as u64, len);
             assert_eq!(source.1.load(Ordering::Relaxed), reads);
@@ -210,7 +209,7 @@ mod tests {
     #[test]
     fn a_count_may_be_the_limit_and_no_more() {
         let source = zt::Memory::new([0; 16]);
-        let cursor = Cursor::new(&source, 0);
+        let cursor = Cursor::new(&source);
         let count = |declared| cursor.check_count("things", declared, 2, 3);
         assert_eq!(count(3).unwrap(), 3);
         assert_eq!(count(4).unwrap_err().kind(), zt::ErrorKind::Limit);

@@ -45,7 +45,7 @@ struct Info {
 impl Header {
     /// Reads and checks the header of the file in `source`.
     pub(super) fn read(source: &dyn Source) -> Result<Self> {
-        let mut cursor = Cursor::new(source, 0);
+        let mut cursor = Cursor::new(source);
         let magic = cursor.take(4, "the magic")?;
         if magic != MAGIC {
             let found = magic.to_vec();
@@ -91,15 +91,14 @@ fn version(cursor: &mut Cursor<'_>) -> Result<(u32, ByteOrder)> {
 
 fn info(cursor: &mut Cursor<'_>) -> Result<Info> {
     let name = cursor.text("a name")?;
-    match description(cursor) {
-        Ok((tensor_type, shape, offset)) => Ok(Info {
-            name,
-            tensor_type,
-            shape,
-            offset,
-        }),
-        Err(error) => Err(error.with_object(&name)),
-    }
+    let described = description(cursor);
+    let (tensor_type, shape, offset) = described.map_err(|error| error.with_object(&name))?;
+    Ok(Info {
+        name,
+        tensor_type,
+        shape,
+        offset,
+    })
 }
 
 /// The fields after a name: dimensions, fastest first, the type and the offset.

@@ -221,26 +221,21 @@ impl Scalar {
 
     /// `None` if the value is of another type, or out of range.
     fn write(self, value: &Value, out: &mut Vec<u8>) -> Option<()> {
-        let unsigned = || value.as_u64();
-        let signed = || value.as_i64();
         match self {
-            Scalar::Uint8 => out.extend(u8::try_from(unsigned()?).ok()?.to_le_bytes()),
-            Scalar::Int8 => out.extend(i8::try_from(signed()?).ok()?.to_le_bytes()),
-            Scalar::Uint16 => out.extend(u16::try_from(unsigned()?).ok()?.to_le_bytes()),
-            Scalar::Int16 => out.extend(i16::try_from(signed()?).ok()?.to_le_bytes()),
-            Scalar::Uint32 => out.extend(u32::try_from(unsigned()?).ok()?.to_le_bytes()),
-            Scalar::Int32 => out.extend(i32::try_from(signed()?).ok()?.to_le_bytes()),
-            Scalar::Uint64 => out.extend(unsigned()?.to_le_bytes()),
-            Scalar::Int64 => out.extend(signed()?.to_le_bytes()),
+            Scalar::Uint8 => out.extend(u8::try_from(value.as_u64()?).ok()?.to_le_bytes()),
+            Scalar::Int8 => out.extend(i8::try_from(value.as_i64()?).ok()?.to_le_bytes()),
+            Scalar::Uint16 => out.extend(u16::try_from(value.as_u64()?).ok()?.to_le_bytes()),
+            Scalar::Int16 => out.extend(i16::try_from(value.as_i64()?).ok()?.to_le_bytes()),
+            Scalar::Uint32 => out.extend(u32::try_from(value.as_u64()?).ok()?.to_le_bytes()),
+            Scalar::Int32 => out.extend(i32::try_from(value.as_i64()?).ok()?.to_le_bytes()),
+            Scalar::Uint64 => out.extend(value.as_u64()?.to_le_bytes()),
+            Scalar::Int64 => out.extend(value.as_i64()?.to_le_bytes()),
             Scalar::Float32 => out.extend(narrowed(value.as_f64()?)?.to_le_bytes()),
             Scalar::Float64 => out.extend(value.as_f64()?.to_bits().to_le_bytes()),
             Scalar::Bool => out.push(u8::from(value.as_bool()?)),
             Scalar::String => {
-                let bytes = match value {
-                    Value::Text(text) => text.as_bytes(),
-                    Value::Bytes(bytes) => bytes,
-                    _ => return None,
-                };
+                let text = value.as_str().map(str::as_bytes);
+                let bytes = text.or(value.as_bytes())?;
                 out.extend((bytes.len() as u64).to_le_bytes());
                 out.extend(bytes);
             }
