@@ -77,7 +77,8 @@ impl Footer {
             );
         }
         if !offset.is_multiple_of(ALIGNMENT) || offset < ALIGNMENT {
-            return Err(Violation::ManifestPlace { offset }.into());
+            let what = "the manifest";
+            return Err(Violation::Alignment { what, offset }.into());
         }
         let span = Span::new(offset, length).filter(|span| data.contains(*span));
         let outside = || Violation::ManifestOutside {

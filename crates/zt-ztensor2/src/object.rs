@@ -114,7 +114,8 @@ fn part(raw: &RawComponent) -> Result<Part> {
         return Err(Violation::Missing { field: "blob" }.into());
     };
     if !offset.is_multiple_of(ALIGNMENT) || offset < ALIGNMENT {
-        return Err(Error::from(Violation::Alignment { offset }).with_offset(offset));
+        let what = "the blob";
+        return Err(Error::from(Violation::Alignment { what, offset }).with_offset(offset));
     }
     let stored =
         Span::new(offset, length).ok_or_else(|| outside(offset, length, Span::default()))?;
@@ -169,13 +170,13 @@ fn digest(text: &str) -> Result<Digest> {
     }
 }
 
+fn other_parts(layout: &'static str, expected: &'static str) -> Error {
+    Violation::Parts { layout, expected }.into()
+}
+
 fn check_dense(parts: &[(&str, &Part)], count: u64) -> Result<()> {
     let [("data", data)] = parts else {
-        return Err(Violation::Parts {
-            layout: DENSE,
-            expected: "data",
-        }
-        .into());
+        return Err(other_parts(DENSE, "data"));
     };
     Ok(data.check_packed(count)?)
 }
@@ -184,11 +185,7 @@ fn check_dense(parts: &[(&str, &Part)], count: u64) -> Result<()> {
 fn check_csr(parts: &[(&str, &Part)]) -> Result<()> {
     // In the order of the manifest's keys: shorter names first.
     let [("indptr", indptr), ("values", values), ("indices", indices)] = parts else {
-        return Err(Violation::Parts {
-            layout: CSR,
-            expected: "values, indices and indptr",
-        }
-        .into());
+        return Err(other_parts(CSR, "values, indices and indptr"));
     };
     if !indices.is_plain_index() || !indptr.is_plain_index() || indices.dtype != indptr.dtype {
         return Err(Violation::IndexType.into());
@@ -201,21 +198,14 @@ fn check_csr(parts: &[(&str, &Part)]) -> Result<()> {
 /// `zt.sparse_coo-1.md`, "Validation".
 fn check_coo(parts: &[(&str, &Part)], rank: u64) -> Result<()> {
     let [("coords", coords), ("values", values)] = parts else {
-        return Err(Violation::Parts {
-            layout: COO,
-            expected: "values and coords",
-        }
-        .into());
+        return Err(other_parts(COO, "values and coords"));
     };
     if !coords.is_plain_index() {
         return Err(Violation::IndexType.into());
     }
     let byte_len = coords.byte_len();
-    let width = coords.dtype.byte_len() as u64;
-    let row = rank.checked_mul(width);
-    let is_whole = row.is_some_and(|row| byte_len.is_multiple_of(row));
-    match row.and_then(|row| byte_len.checked_div(row)) {
-        Some(stored) if is_whole => Ok(values.check_packed(stored)?),
-        _ => Err(Violation::Coords { rank, byte_len }.into()),
-    }
+    let row = rank.checked_mul(coords.dtype.byte_len() as u64);
+    let row = row.filter(|row| byte_len.is_multiple_of(*row));
+    let stored = row.and_then(|row| byte_len.checked_div(row));
+    Ok(values.check_packed(stored.ok_or(Violation::Coords { rank, byte_len })?)?)
 }

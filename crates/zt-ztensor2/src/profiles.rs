@@ -2,9 +2,10 @@
 
 use zt::formats::{
     Error, IndexBound, Places, ReadParts, Result, SparseCooFormat, SparseCsrFormat, Violation,
+    indices,
 };
 use zt::manifest::Text;
-use zt::{DType, Dense, Elements, ObjectFormat, Parts, Registry, Signature};
+use zt::{DType, Dense, ObjectFormat, Parts, Registry, Signature, Typed};
 
 /// `zt.sparse_csr/1`: columns rise within a row, without duplicates.
 pub(super) struct RisingCsr;
@@ -65,71 +66,44 @@ macro_rules! stricter {
 stricter!(RisingCsr, SparseCsrFormat, check_rising);
 stricter!(UniqueCoo, SparseCooFormat, check_unique);
 
-/// Indices in memory: u32 or u64, little-endian.
-struct Indices<'a> {
-    bytes: &'a [u8],
-    width: usize,
-}
-
-impl<'a> Indices<'a> {
-    fn of(elements: &'a Elements<'_>) -> Self {
-        Indices {
-            bytes: &elements.bytes,
-            width: elements.dtype.byte_len().max(1),
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.bytes.chunks_exact(self.width).len()
-    }
-
-    fn get(&self, at: usize) -> Option<u64> {
-        let start = at.checked_mul(self.width)?;
-        let bytes = self.bytes.get(start..start.checked_add(self.width)?)?;
-        let bytes = bytes.iter().rev();
-        Some(bytes.fold(0, |number, byte| number << 8 | u64::from(*byte)))
-    }
-
-    fn iter(&self) -> impl Iterator<Item = u64> {
-        (0..self.len()).filter_map(|at| self.get(at))
-    }
+/// The indices of a component, which the format has checked.
+fn checked<'p>(parts: &'p Parts<'_>, role: &'static str) -> Result<Typed<'p, u64>> {
+    indices(role, parts.component(role)?.borrow(), 0, u64::MAX)
 }
 
 /// The format has checked that row pointers rise to the number of columns.
 fn check_rising(parts: &Parts<'_>) -> Result<()> {
-    let columns = Indices::of(parts.component("indices")?);
-    let pointers = Indices::of(parts.component("indptr")?);
+    let (columns, pointers) = (checked(parts, "indices")?, checked(parts, "indptr")?);
     let mut starts = pointers.iter().peekable();
     let mut before: Option<u64> = None;
     for (column, position) in columns.iter().zip(0u64..) {
         // A row begins here, perhaps after empty rows.
-        while starts.next_if(|start| *start <= position).is_some() {
+        while starts.next_if(|start| **start <= position).is_some() {
             before = None;
         }
-        if let Some(before) = before.filter(|before| *before >= column) {
-            return Err(misplaced("indices", position, column, before));
+        if let Some(before) = before.filter(|before| before >= column) {
+            return Err(misplaced("indices", position, *column, before));
         }
-        before = Some(column);
+        before = Some(*column);
     }
     Ok(())
 }
 
 /// Memory: eight bytes for each value, for sorting by place.
-#[expect(clippy::expect_used, reason = "positions of stored values")]
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "numbers of stored values, which are in memory"
+)]
 fn check_unique(parts: &Parts<'_>) -> Result<()> {
-    let coords = &Indices::of(parts.component("coords")?);
-    let rank = parts.shape.len();
-    let Some(stored) = coords.len().checked_div(rank) else {
+    let coords = checked(parts, "coords")?;
+    let Some(stored) = coords.len().checked_div(parts.shape.len()) else {
         return Ok(()); // Without dimensions there are no places.
     };
-    let place = |at: usize| {
-        (0..rank).map(move |axis| {
-            let at = axis.checked_mul(stored).and_then(|row| row.checked_add(at));
-            at.and_then(|at| coords.get(at))
-        })
-    };
+    // One coordinate in each dimension. Called for stored values only, so the step is not 0.
+    let place = |at: usize| coords.iter().skip(at).step_by(stored);
     let mut order = Vec::new();
-    let byte_len = (stored as u64).saturating_mul(8);
+    let byte_len = stored as u64 * 8;
     let reserved = order.try_reserve_exact(stored);
     reserved.map_err(|_| Error::Allocation { byte_len })?;
     order.extend(0..stored);
@@ -137,7 +111,7 @@ fn check_unique(parts: &Parts<'_>) -> Result<()> {
     let mut pairs = order.iter().zip(order.iter().skip(1));
     match pairs.find(|(a, b)| place(**a).eq(place(**b))) {
         Some((_, again)) => {
-            let first = coords.get(*again).expect("a stored value");
+            let first = coords[*again];
             Err(misplaced("coords", *again as u64, first, first))
         }
         None => Ok(()),
@@ -157,6 +131,7 @@ fn misplaced(role: &'static str, position: u64, value: u64, before: u64) -> Erro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zt::Elements;
     use zt::formats::View;
 
     fn code(result: Result<()>) -> Option<&'static str> {

@@ -15,8 +15,6 @@ pub(super) enum Violation {
     Version { found: u32 },
     #[error("the footer has a place or a hash for a manifest without bytes")]
     NoManifest,
-    #[error("the manifest begins at {offset}, not at a multiple of 4096")]
-    ManifestPlace { offset: u64 },
     #[error("the manifest of {length} bytes at {offset} leaves the data, which ends at {end}")]
     ManifestOutside { offset: u64, length: u64, end: u64 },
     #[error("the manifest has the hash xxh3:{found:016x}, the footer has xxh3:{expected:016x}")]
@@ -67,8 +65,8 @@ pub(super) enum Violation {
     Size { expected: u64, found: u64 },
     #[error("{byte_len} bytes of coordinates cannot be divided among {rank} dimensions")]
     Coords { rank: u64, byte_len: u64 },
-    #[error("the blob begins at {offset}, not at a multiple of 4096")]
-    Alignment { offset: u64 },
+    #[error("{what} begins at {offset}, not at a multiple of 4096")]
+    Alignment { what: &'static str, offset: u64 },
     #[error("the encoding \"{}\" is unsupported", .found.escape_debug())]
     Encoding { found: String },
     #[error("an encoded part requires a decoded_length")]
@@ -124,7 +122,7 @@ impl Violation {
             Violation::Short { .. } | Violation::NoFooter => "truncated",
             Violation::Magic { .. } | Violation::NoManifest => "header",
             Violation::Version { .. } => "version",
-            Violation::ManifestPlace { .. } | Violation::Alignment { .. } => "alignment",
+            Violation::Alignment { .. } => "alignment",
             Violation::ManifestOutside { .. } => "manifest-size",
             Violation::ManifestHash { .. } => "digest-mismatch",
             Violation::Cbor(_) | Violation::Behind => "cbor",
