@@ -34,63 +34,44 @@ pub(super) enum Dtype {
 }
 
 /// A dtype, its spelling, its width in bits, and its storage and logical type.
-type Row = (
-    Dtype,
-    &'static str,
-    u64,
-    Option<(DType, Option<&'static str>)>,
-);
+type Row = (Dtype, &'static str, u64, Option<Meaning>);
 
-const TABLE: [Row; 22] = [
-    (Dtype::Bool, "BOOL", 8, Some((DType::Bool, None))),
+type Meaning = (DType, Option<&'static str>);
+
+/// In the order of the enum, which a test checks.
+static TABLE: [Row; 22] = [
+    (Dtype::Bool, "BOOL", 8, plain(DType::Bool)),
     (Dtype::F4, "F4", 4, None),
     (Dtype::F6E2M3, "F6_E2M3", 6, None),
     (Dtype::F6E3M2, "F6_E3M2", 6, None),
-    (Dtype::U8, "U8", 8, Some((DType::U8, None))),
-    (Dtype::I8, "I8", 8, Some((DType::I8, None))),
-    (
-        Dtype::F8E5M2,
-        "F8_E5M2",
-        8,
-        Some((DType::U8, Some("f8_e5m2"))),
-    ),
-    (
-        Dtype::F8E4M3,
-        "F8_E4M3",
-        8,
-        Some((DType::U8, Some("f8_e4m3fn"))),
-    ),
+    (Dtype::U8, "U8", 8, plain(DType::U8)),
+    (Dtype::I8, "I8", 8, plain(DType::I8)),
+    (Dtype::F8E5M2, "F8_E5M2", 8, f8("f8_e5m2")),
+    (Dtype::F8E4M3, "F8_E4M3", 8, f8("f8_e4m3fn")),
     // zTensor 1.2 has no logical type for it: its bytes are kept under PyTorch's name.
-    (
-        Dtype::F8E8M0,
-        "F8_E8M0",
-        8,
-        Some((DType::U8, Some("f8_e8m0fnu"))),
-    ),
-    (
-        Dtype::F8E4M3FnUz,
-        "F8_E4M3FNUZ",
-        8,
-        Some((DType::U8, Some("f8_e4m3fnuz"))),
-    ),
-    (
-        Dtype::F8E5M2FnUz,
-        "F8_E5M2FNUZ",
-        8,
-        Some((DType::U8, Some("f8_e5m2fnuz"))),
-    ),
-    (Dtype::I16, "I16", 16, Some((DType::I16, None))),
-    (Dtype::U16, "U16", 16, Some((DType::U16, None))),
-    (Dtype::F16, "F16", 16, Some((DType::F16, None))),
-    (Dtype::BF16, "BF16", 16, Some((DType::BF16, None))),
-    (Dtype::I32, "I32", 32, Some((DType::I32, None))),
-    (Dtype::U32, "U32", 32, Some((DType::U32, None))),
-    (Dtype::F32, "F32", 32, Some((DType::F32, None))),
+    (Dtype::F8E8M0, "F8_E8M0", 8, f8("f8_e8m0fnu")),
+    (Dtype::F8E4M3FnUz, "F8_E4M3FNUZ", 8, f8("f8_e4m3fnuz")),
+    (Dtype::F8E5M2FnUz, "F8_E5M2FNUZ", 8, f8("f8_e5m2fnuz")),
+    (Dtype::I16, "I16", 16, plain(DType::I16)),
+    (Dtype::U16, "U16", 16, plain(DType::U16)),
+    (Dtype::F16, "F16", 16, plain(DType::F16)),
+    (Dtype::BF16, "BF16", 16, plain(DType::BF16)),
+    (Dtype::I32, "I32", 32, plain(DType::I32)),
+    (Dtype::U32, "U32", 32, plain(DType::U32)),
+    (Dtype::F32, "F32", 32, plain(DType::F32)),
     (Dtype::C64, "C64", 64, Some((DType::F32, Some("complex64")))),
-    (Dtype::F64, "F64", 64, Some((DType::F64, None))),
-    (Dtype::I64, "I64", 64, Some((DType::I64, None))),
-    (Dtype::U64, "U64", 64, Some((DType::U64, None))),
+    (Dtype::F64, "F64", 64, plain(DType::F64)),
+    (Dtype::I64, "I64", 64, plain(DType::I64)),
+    (Dtype::U64, "U64", 64, plain(DType::U64)),
 ];
+
+const fn plain(dtype: DType) -> Option<Meaning> {
+    Some((dtype, None))
+}
+
+const fn f8(logical_type: &'static str) -> Option<Meaning> {
+    Some((DType::U8, Some(logical_type)))
+}
 
 impl Dtype {
     /// The dtype with exactly this spelling.
@@ -113,7 +94,7 @@ impl Dtype {
     }
 
     /// The storage and logical type; `None` if zTensor 1.2 has no such elements.
-    pub(super) fn to_types(self) -> Option<(DType, Option<&'static str>)> {
+    pub(super) fn to_types(self) -> Option<Meaning> {
         self.row().3
     }
 
@@ -135,9 +116,7 @@ impl Dtype {
 
     #[expect(clippy::indexing_slicing, reason = "one row for each variant")]
     fn row(self) -> &'static Row {
-        // The table is in the order of the enum, which a test checks.
-        static ROWS: [Row; 22] = TABLE;
-        &ROWS[self as usize]
+        &TABLE[self as usize]
     }
 }
 
