@@ -177,14 +177,14 @@ fn sparsity(
     layer_count: u16,
     tolerated: &mut Vec<Error>,
 ) -> Result<Option<Sparsity>> {
-    const START: usize = 128;
     if !flags.has(Flags::SPARSE) {
         return Ok(None);
     }
-    let block: [u8; 32] = record.bytes(START);
+    let block: [u8; 32] = record.bytes(128);
     let (stored, computed) = (record.u32(14), crc32fast::hash(&block));
     if stored == 0 && block == [0; 32] {
-        tolerated.push(Violation::NoSparsity.at(START as u64));
+        let section = Section::Sparsity;
+        tolerated.push(Violation::Missing { section }.at(128));
         return Ok(None);
     }
     if stored != computed {
@@ -218,11 +218,10 @@ fn sparsity(
 }
 
 fn draft(record: Record<'_>, flags: Flags, tolerated: &mut Vec<Error>) -> Result<Option<Draft>> {
-    const START: usize = 160;
     if !flags.has(Flags::EAGLE) {
         return Ok(None);
     }
-    let block: [u8; 32] = record.bytes(START);
+    let block: [u8; 32] = record.bytes(160);
     // The hash covers the metadata and not the draft head, as in the project's code.
     let (stored, computed) = (record.u64(18), fnv1a(block));
     if stored != 0 && stored != computed {

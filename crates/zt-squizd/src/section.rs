@@ -44,7 +44,8 @@ impl Draft {
         const META: u64 = 160;
         let section = Section::Draft;
         if meta.is_empty {
-            return Err(Violation::NoDraft.at(META));
+            let section = Section::DraftMetadata;
+            return Err(Violation::Missing { section }.at(META));
         }
         let (offset, length) = (meta.offset, meta.byte_len);
         let span = section.within(offset, length, source.byte_len());
@@ -101,7 +102,7 @@ pub(super) fn appendix(
     let section = Section::Appendix;
     let rest = Span::between(start, source.byte_len()).filter(|rest| !rest.is_empty());
     let Some(rest) = rest else {
-        let missing = || Violation::NoAppendix.at(start);
+        let missing = || Violation::Missing { section }.at(start);
         return if is_flagged { Err(missing()) } else { Ok(None) };
     };
     match archive(source, rest, is_flagged) {

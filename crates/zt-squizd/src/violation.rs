@@ -25,8 +25,8 @@ pub(super) enum Violation {
     Reserved,
     #[error("{section} without its flag")]
     Unflagged { section: Section },
-    #[error("the sparsity flag is set, but the sparsity metadata are missing")]
-    NoSparsity,
+    #[error("{section}: missing, although the flag is set")]
+    Missing { section: Section },
     #[error("the CRC of the sparsity metadata is {computed:#010x}, the header has {stored:#010x}")]
     SparsityCrc { stored: u32, computed: u32 },
     #[error("version {found} of the sparsity metadata is unsupported; version 1 is read")]
@@ -107,8 +107,6 @@ pub(super) enum Violation {
     NotFinite { scale: f32, zero: f32 },
     #[error("the tensor's scales are unknown, because an earlier tensor is broken")]
     Unpaired,
-    #[error("the draft flag is set, but the draft metadata are missing")]
-    NoDraft,
     #[error("{section} begins with \"{}\"{}", .found.escape_ascii(), old_tool(found))]
     SectionMagic { section: Section, found: [u8; 4] },
     #[error("{section} has only {length} bytes")]
@@ -119,8 +117,6 @@ pub(super) enum Violation {
     DraftEncoding { magic: [u8; 4] },
     #[error("{section} cannot be found, because an earlier part of the file is broken")]
     Unplaced { section: Section },
-    #[error("the CoreML flag is set, but the appendix is missing")]
-    NoAppendix,
     #[error("the archive declares {declared} bytes, {available} follow")]
     AppendixLength { declared: u64, available: u64 },
     #[error("the length of the archive includes the 12 bytes before it")]
