@@ -77,15 +77,12 @@ impl<'p> Folder<'p> {
         if let Some(known) = self.files.get(location) {
             return known.clone().map_err(Error::from);
         }
-        let opened = match self.open(location) {
-            Ok((source, path)) => {
-                let byte_len = source.byte_len();
-                let id = builder.source(source);
-                self.paths.push(path);
-                Ok(Beside { id, byte_len })
-            }
-            Err(violation) => Err(violation),
-        };
+        let opened = self.open(location).map(|(source, path)| {
+            let byte_len = source.byte_len();
+            let id = builder.source(source);
+            self.paths.push(path);
+            Beside { id, byte_len }
+        });
         self.files.insert(location.to_owned(), opened.clone());
         opened.map_err(Error::from)
     }
@@ -96,10 +93,9 @@ impl<'p> Folder<'p> {
             location: named(),
             why,
         };
-        let missing = |_| Violation::Missing { location: named() };
-        let model = self
-            .model
-            .ok_or_else(|| Violation::NeedsPath { location: named() })?;
+        let missing = || Violation::Missing { location: named() };
+        let needs_path = || Violation::NeedsPath { location: named() };
+        let model = self.model.ok_or_else(needs_path)?;
         if let Some(why) = refusal(location) {
             return Err(refused(why));
         }
@@ -109,22 +105,16 @@ impl<'p> Folder<'p> {
         };
         let path = folder.join(location);
         // The file's real path must be in the folder of the model's path, or of its real path.
-        let real = path.canonicalize().map_err(missing)?;
-        let mut homes = Vec::new();
-        homes.extend(folder.canonicalize().ok());
-        let model = model.canonicalize().ok();
-        homes.extend(
-            model
-                .as_deref()
-                .and_then(Path::parent)
-                .map(ToOwned::to_owned),
-        );
-        if !homes.iter().any(|home| real.starts_with(home)) {
+        let real = path.canonicalize().map_err(|_| missing())?;
+        let real_model = model.canonicalize().ok();
+        let real_model = real_model.as_deref().and_then(Path::parent);
+        let is_in = |home: &Path| real.starts_with(home);
+        let is_home = folder.canonicalize().is_ok_and(|home| is_in(&home));
+        if !is_home && !real_model.is_some_and(is_in) {
             return Err(refused("a link leads out of the model's folder"));
         }
         // A folder or a pipe counts as missing.
-        let source =
-            FileSource::open(&real).map_err(|_| Violation::Missing { location: named() })?;
+        let source = FileSource::open(&real).map_err(|_| missing())?;
         if self.paths.len() < OPEN_MAX {
             return Ok((Box::new(source), path));
         }

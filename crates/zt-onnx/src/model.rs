@@ -8,7 +8,7 @@ use zt::{Attributes, Error, Limits, Result, Span};
 
 use crate::attributes::Pairs;
 use crate::constant::Constant;
-use crate::tensor::Tensor;
+use crate::tensor::{Shape, Tensor};
 use crate::violation::Violation;
 use crate::wire::{Field, Fields, Window};
 
@@ -181,18 +181,18 @@ impl Walk<'_, '_> {
     fn import(&mut self, import: Span, imports: &mut Pairs) -> Result<()> {
         const DOMAIN: u32 = 1;
         const VERSION: u32 = 2;
-        let mut version = 0;
+        let (mut domain, mut version) = (Span::default(), 0);
         let mut fields = Fields::of(import);
         while let Some(field) = fields.next(self.window)? {
-            if field.number == VERSION {
-                version = field.integer()?;
+            match field.number {
+                DOMAIN => domain = field.bytes()?,
+                VERSION => version = field.integer()?,
+                _ => {}
             }
         }
-        let domain = self.string(import, DOMAIN)?;
         if self.pairs.has_room(domain.byte_len()) {
-            let domain = self
-                .window
-                .text(domain, "a name", self.limits.name_len as u64)?;
+            let limit = self.limits.name_len as u64;
+            let domain = self.window.text(domain, "a name", limit)?;
             imports.add(&domain, version.into());
         }
         Ok(())
@@ -364,10 +364,8 @@ impl Walk<'_, '_> {
 
     /// Whether a node is a `Constant` of ONNX itself.
     fn is_constant(&mut self, node: Span) -> Result<bool> {
-        let (operator, domain) = (
-            self.string(node, node::OP_TYPE)?,
-            self.string(node, node::DOMAIN)?,
-        );
+        let operator = self.string(node, node::OP_TYPE)?;
+        let domain = self.string(node, node::DOMAIN)?;
         let is_own = domain.is_empty() || self.window.is(domain, "ai.onnx")?;
         Ok(is_own && self.window.is(operator, "Constant")?)
     }
@@ -451,7 +449,7 @@ impl Walk<'_, '_> {
         const INDICES: u32 = 2;
         const DIMS: u32 = 3;
         let (mut values, mut indices) = (Span::default(), Span::default());
-        let mut shape = super::tensor::Shape::new(self.limits);
+        let mut shape = Shape::new(self.limits);
         let mut fields = Fields::of(sparse);
         while let Some(field) = fields.next(self.window)? {
             match field.number {

@@ -80,7 +80,18 @@ impl Tensor {
     ///
     /// Code `header` for an invalid message.
     pub(super) fn read(window: &mut Window<'_>, span: Span, limits: &Limits) -> Result<Self> {
-        let mut reader = Reader::new(limits);
+        let mut reader = Reader {
+            limits,
+            name: String::new(),
+            shape: Shape::new(limits),
+            data_type: 0,
+            raw: None,
+            typed: None,
+            external: External::default(),
+            is_external: false,
+            attributes: Pairs::new(limits.attributes_len as u64),
+            fault: None,
+        };
         let mut fields = Fields::of(span);
         while let Some(field) = fields.next(window)? {
             reader.take(window, &field)?;
@@ -146,22 +157,7 @@ struct Reader<'l> {
     fault: Option<Violation>,
 }
 
-impl<'l> Reader<'l> {
-    fn new(limits: &'l Limits) -> Self {
-        Reader {
-            limits,
-            name: String::new(),
-            shape: Shape::new(limits),
-            data_type: 0,
-            raw: None,
-            typed: None,
-            external: External::default(),
-            is_external: false,
-            attributes: Pairs::new(limits.attributes_len as u64),
-            fault: None,
-        }
-    }
-
+impl Reader<'_> {
     fn take(&mut self, window: &mut Window<'_>, field: &Field) -> Result<()> {
         match field.number {
             field::DIMS => self.shape.take(window, field)?,

@@ -1,6 +1,8 @@
 //! The value of a `Constant`: a tensor, or numbers in an attribute of their own type.
 
-use super::draft::{FLOAT, code, constant, field, found, int, model, names, node, opened, tensor};
+use super::draft::{
+    FLOAT, code, constant, elements, field, found, int, model, names, node, opened, tensor,
+};
 
 /// The field `type` of `AttributeProto`.
 const KIND: u64 = 20;
@@ -160,5 +162,5 @@ fn an_invalid_value_of_a_constant_is_listed_with_its_fault() {
     // A tensor may have such a name.
     let value = field(5, tensor("", FLOAT, &[1], &[super::draft::raw(&[2.0])]));
     let file = opened(model(&[numbers("x", strange, &[value])])).unwrap();
-    assert_eq!(*file.tensor("x").unwrap().as_slice::<f32>().unwrap(), [2.0]);
+    assert_eq!(elements::<f32>(&file, "x"), [2.0]);
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zt::{File, Memory, Result, Source, VerifyOptions};
+use zt::{Element, File, Memory, Result, Source, VerifyOptions};
 use zt_foreign::{FileKind, InputOptions, Probe};
 use zt_onnx::Onnx;
 
@@ -80,6 +80,11 @@ pub(crate) fn opened(bytes: Vec<u8>) -> Result<File> {
     opened_with(Memory::new(bytes), InputOptions::new())
 }
 
+/// A model with one initializer.
+pub(crate) fn one_tensor(tensor: impl AsRef<[u8]>) -> File {
+    opened(model(&[field(5, tensor)])).unwrap()
+}
+
 pub(crate) fn is_recognised(bytes: &[u8]) -> bool {
     let source = Memory::new(bytes);
     let probe = Probe::new(&source).unwrap();
@@ -133,6 +138,11 @@ pub(crate) fn names(file: &File) -> Vec<&str> {
     let mut names: Vec<&str> = file.names().collect();
     names.sort_unstable();
     names
+}
+
+pub(crate) fn elements<T: Element>(file: &File, name: &str) -> Vec<T> {
+    let tensor = file.tensor(name).unwrap();
+    tensor.as_slice::<T>().unwrap().to_vec()
 }
 
 /// The code of a tensor's fault, which names the tensor.

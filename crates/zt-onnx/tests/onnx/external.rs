@@ -5,7 +5,9 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::draft::{UINT8, beside, code, external, field, model, opened, opened_at, tensor};
+use super::draft::{
+    UINT8, beside, code, elements, external, field, model, opened, opened_at, tensor,
+};
 
 #[test]
 fn external_data_is_read_from_below_the_folder_of_the_model() {
@@ -27,10 +29,7 @@ fn external_data_is_read_from_below_the_folder_of_the_model() {
             [0, 1, 2, 3],
         ),
     ] {
-        assert_eq!(
-            *read(pairs).tensor("w").unwrap().as_slice::<u8>().unwrap(),
-            values
-        );
+        assert_eq!(elements::<u8>(&read(pairs), "w"), values);
     }
     let checked = read(&[at, ("checksum", "da39a3ee")]);
     assert_eq!(checked.warnings()[0].code, "unknown-digest");
@@ -116,10 +115,7 @@ fn a_model_in_the_current_folder_may_be_a_link() {
     let file = opened_at("m.onnx");
     std::env::set_current_dir(before).unwrap();
     let file = file.unwrap();
-    assert_eq!(
-        *file.tensor("w").unwrap().as_slice::<u8>().unwrap(),
-        [1, 2, 3, 4]
-    );
+    assert_eq!(elements::<u8>(&file, "w"), [1, 2, 3, 4]);
 }
 
 #[cfg(unix)]
@@ -138,10 +134,7 @@ fn links_are_followed_within_the_folder_and_to_the_models_own_folder() {
     link("../blobs/1f", &path("snapshot/m.onnx"));
     link("../blobs/2e", &path("snapshot/w.bin"));
     let file = opened_at(path("snapshot/m.onnx")).unwrap();
-    assert_eq!(
-        *file.tensor("w").unwrap().as_slice::<u8>().unwrap(),
-        [1, 2, 3, 4]
-    );
+    assert_eq!(elements::<u8>(&file, "w"), [1, 2, 3, 4]);
 
     // The model is not a link, but its data is: an unpacked archive could contain such a link.
     fs::write(path("elsewhere/m.onnx"), &model).unwrap();

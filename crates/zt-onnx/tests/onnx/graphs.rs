@@ -3,8 +3,8 @@
 use zt_onnx::ONNX;
 
 use super::draft::{
-    FLOAT, constant, field, indices, initializer, int, is_recognised, model, names, node, opened,
-    raw, sparse, tensor,
+    FLOAT, constant, elements, field, indices, initializer, int, is_recognised, model, names, node,
+    opened, raw, sparse, tensor,
 };
 
 #[test]
@@ -23,7 +23,7 @@ fn a_model_is_recognised_whatever_its_first_field_is() {
         assert!(is_recognised(&bytes));
         let file = opened(bytes).unwrap();
         assert_eq!(file.kind(), ONNX);
-        assert_eq!(*file.tensor("w").unwrap().as_slice::<f32>().unwrap(), [1.0]);
+        assert_eq!(elements::<f32>(&file, "w"), [1.0]);
     }
     // A SavedModel of TensorFlow, which begins alike, and graphs that other bytes follow.
     let others = [

@@ -3,8 +3,8 @@
 use zt::ErrorKind;
 
 use super::draft::{
-    DOUBLE, FLOAT, INT64, UINT8, code, field, found, indices, initializer, int, is_strict, model,
-    opened, raw, sparse, tensor, varint,
+    DOUBLE, FLOAT, INT64, UINT8, code, elements, field, found, indices, initializer, int,
+    is_strict, model, one_tensor, opened, raw, sparse, tensor, varint,
 };
 
 /// Values packed in two pieces, then one by one, are legal, but no writer does that.
@@ -58,12 +58,9 @@ fn numbers_of_eight_bytes_may_each_be_a_field() {
         .collect();
     let doubles = |count: u64| {
         let values = std::slice::from_ref(&single);
-        opened(model(&[field(5, tensor("x", DOUBLE, &[count], values))])).unwrap()
+        one_tensor(tensor("x", DOUBLE, &[count], values))
     };
-    assert_eq!(
-        *doubles(2).tensor("x").unwrap().as_slice::<f64>().unwrap(),
-        [1.5, -2.0]
-    );
+    assert_eq!(elements::<f64>(&doubles(2), "x"), [1.5, -2.0]);
     assert_eq!(code(&doubles(3), "x"), "shape-size-mismatch");
 }
 
@@ -71,7 +68,7 @@ fn numbers_of_eight_bytes_may_each_be_a_field() {
 fn another_number_of_values_than_the_shape_requires_is_found() {
     let counted = |count: u64, values: &[u8]| {
         let values = field(5, values);
-        opened(model(&[field(5, tensor("x", UINT8, &[count], &[values]))])).unwrap()
+        one_tensor(tensor("x", UINT8, &[count], &[values]))
     };
     assert!(counted(3, &[1, 2, 3]).tensor("x").is_ok());
     // More values than bytes, and no value.
@@ -83,7 +80,7 @@ fn another_number_of_values_than_the_shape_requires_is_found() {
     assert_eq!(found(&counted(3, &[1, 2, 0x83])), "header");
     // Neither piece is a whole number of values.
     let pieces = [field(4, [0; 5]), field(4, [0; 3])];
-    let cut = opened(model(&[field(5, tensor("x", FLOAT, &[3], &pieces))])).unwrap();
+    let cut = one_tensor(tensor("x", FLOAT, &[3], &pieces));
     assert_eq!(code(&cut, "x"), "shape-size-mismatch");
     // 300 is out of range for UINT8.
     let file = counted(2, &[1, 0xAC, 2]);
@@ -92,32 +89,21 @@ fn another_number_of_values_than_the_shape_requires_is_found() {
     let text = error.to_string();
     assert!(text.contains("300") && text.contains("UINT8"), "{text}");
 
-    let raw = opened(model(&[field(
-        5,
-        tensor("x", UINT8, &[4], &[field(9, [1, 2, 3])]),
-    )]))
-    .unwrap();
+    let raw = one_tensor(tensor("x", UINT8, &[4], &[field(9, [1, 2, 3])]));
     assert_eq!(code(&raw, "x"), "shape-size-mismatch");
-    let none = opened(model(&[field(5, tensor("x", UINT8, &[4], &[]))])).unwrap();
+    let none = one_tensor(tensor("x", UINT8, &[4], &[]));
     assert_eq!(code(&none, "x"), "shape-size-mismatch");
     let twice = [field(5, [1]), field(9, [1])];
-    let twice = opened(model(&[field(5, tensor("x", UINT8, &[1], &twice))])).unwrap();
+    let twice = one_tensor(tensor("x", UINT8, &[1], &twice));
     assert_eq!(code(&twice, "x"), "header");
     // An empty field is ignored, whatever its type.
     let empty = [field(7, []), field(9, [1]), field(5, [])];
-    let empty = opened(model(&[field(5, tensor("x", UINT8, &[1], &empty))])).unwrap();
-    assert_eq!(*empty.tensor("x").unwrap().as_slice::<u8>().unwrap(), [1]);
-    let others = opened(model(&[field(
-        5,
-        tensor("x", FLOAT, &[1], &[field(5, [1])]),
-    )]))
-    .unwrap();
+    let empty = one_tensor(tensor("x", UINT8, &[1], &empty));
+    assert_eq!(elements::<u8>(&empty, "x"), [1]);
+    let others = one_tensor(tensor("x", FLOAT, &[1], &[field(5, [1])]));
     assert_eq!(code(&others, "x"), "header");
     let overflow = tensor("x", UINT8, &[1 << 62, 1 << 62], &[]);
-    assert_eq!(
-        code(&opened(model(&[field(5, overflow)])).unwrap(), "x"),
-        "shape-size-mismatch"
-    );
+    assert_eq!(code(&one_tensor(overflow), "x"), "shape-size-mismatch");
 }
 
 #[test]
@@ -147,7 +133,7 @@ fn a_tensor_that_cannot_be_read_does_not_hide_its_neighbours() {
         let kind = file.tensor("strange").unwrap_err().kind();
         let is_unsupported = ["dtype", "unsupported"].contains(&expected);
         assert_eq!(kind == ErrorKind::Unsupported, is_unsupported, "{expected}");
-        assert_eq!(*file.tensor("w").unwrap().as_slice::<f32>().unwrap(), [1.0]);
+        assert_eq!(elements::<f32>(&file, "w"), [1.0]);
     }
 }
 
@@ -197,7 +183,7 @@ fn packed_floats_lie_in_the_model() {
 fn dimensions_may_be_packed() {
     let dimensions = field(1, [2, 0x80, 1, 0]);
     let parts = [dimensions, int(2, FLOAT), field(8, "x")];
-    let file = opened(model(&[field(5, parts.concat())])).unwrap();
+    let file = one_tensor(parts.concat());
     assert_eq!(file.tensor("x").unwrap().shape(), [2, 128, 0]);
 }
 
@@ -208,7 +194,7 @@ fn exponents_of_8_bits_keep_their_bytes() {
     let typed = field(5, [126, 0xFF, 1, 0]);
     for values in [field(9, [126, 255, 0]), typed] {
         let x = tensor("x", FLOAT8E8M0, &[3], &[values]);
-        let file = opened(model(&[field(5, x)])).unwrap();
+        let file = one_tensor(x);
         let tensor = file.tensor("x").unwrap();
         let data = tensor.component("data").unwrap();
         assert_eq!(
