@@ -28,7 +28,7 @@ pub(super) struct Constant {
     /// The field with its value.
     field: u32,
     /// Its `AttributeProto.AttributeType`.
-    kind: i64,
+    attribute_type: i64,
     is_list: bool,
     /// The `TensorProto.DataType` of the tensor.
     data_type: i64,
@@ -39,7 +39,7 @@ pub(super) struct Constant {
 impl Constant {
     /// The attribute with that name.
     pub(super) fn of(name: &str) -> Option<Self> {
-        let (field, kind, is_list) = match name {
+        let (field, attribute_type, is_list) = match name {
             "value_float" => (field::FLOAT, 1, false),
             "value_int" => (field::INT, 2, false),
             "value_string" => (field::STRING, 3, false),
@@ -55,7 +55,7 @@ impl Constant {
         };
         Some(Constant {
             field,
-            kind,
+            attribute_type,
             is_list,
             data_type,
             values,
@@ -80,7 +80,9 @@ impl Constant {
         while let Some(field) = fields.next(window)? {
             match field.number {
                 field::REFERENCE if !field.bytes()?.is_empty() => return Ok(None),
-                field::TYPE if field.integer()? != self.kind => fault = Some(Violation::Fields),
+                field::TYPE if field.integer()? != self.attribute_type => {
+                    fault = Some(Violation::Fields)
+                }
                 number if number == self.field => {
                     if !self.is_list {
                         // The last of several equal fields counts.

@@ -235,7 +235,7 @@ fn tca(fields: Head<'_>, available: u64) -> Result<Parsed, Violation> {
 }
 
 /// Consecutive blocks, up to the first that cannot be read.
-pub(super) struct Run {
+pub(super) struct BlockRun {
     pub(super) blocks: Vec<Block>,
     /// Where the last block ends.
     pub(super) end: u64,
@@ -243,10 +243,10 @@ pub(super) struct Run {
     pub(super) fault: Option<Error>,
 }
 
-impl Run {
+impl BlockRun {
     /// Reads at most `limit` blocks: a block may take 12 bytes, and its object a hundred times as much.
     pub(super) fn read(source: &dyn Source, range: Span, flags: Flags, limit: usize) -> Self {
-        let mut run = Run {
+        let mut run = BlockRun {
             blocks: Vec::new(),
             end: range.offset(),
             fault: None,
@@ -313,9 +313,9 @@ mod tests {
         let block = [&b"NPCL"[..], &[0; 4], &[1, 0, 0, 0], &[0; 4]].concat();
         let source = zt::Memory::new(block.repeat(2));
         let range = Span::new(0, source.byte_len()).unwrap();
-        let run = Run::read(&source, range, Flags(0), 2);
+        let run = BlockRun::read(&source, range, Flags(0), 2);
         assert_eq!((run.blocks.len(), run.fault.is_none()), (2, true));
-        let run = Run::read(&source, range, Flags(0), 1);
+        let run = BlockRun::read(&source, range, Flags(0), 1);
         assert_eq!(run.blocks.len(), 1);
         assert_eq!(run.fault.unwrap().kind(), zt::ErrorKind::Limit);
     }

@@ -13,13 +13,13 @@ use crate::scales::ENTRY_LEN;
 
 /// Consecutive entries of a table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct EntryRun {
     /// The offset of the first entry.
     pub(super) entry: u64,
     pub(super) count: u64,
 }
 
-impl Run {
+impl EntryRun {
     /// Where the last entry ends.
     pub(super) fn end(self) -> u64 {
         self.entry + self.count * ENTRY_LEN as u64
@@ -66,7 +66,7 @@ impl Columns {
 
     /// Adds a column with this field of all entries. Returns its span in this source.
     #[expect(clippy::expect_used, reason = "the source only grows")]
-    pub(super) fn add(&mut self, runs: &[Run], field: Field) -> Span {
+    pub(super) fn add(&mut self, runs: &[EntryRun], field: Field) -> Span {
         let start = self.byte_len;
         for run in runs {
             self.pieces.push(Piece {
@@ -142,7 +142,7 @@ mod tests {
         let entry = |n: u8| [[9; 8].as_slice(), &[n; 4], &[!n; 4]].concat();
         let table: Vec<u8> = (0..20).flat_map(entry).collect();
         let mut columns = Columns::new(Arc::new(zt::Memory::new(table)));
-        let run = |entry: u64, count| Run {
+        let run = |entry: u64, count| EntryRun {
             entry: entry * 16,
             count,
         };

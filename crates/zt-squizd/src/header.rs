@@ -42,7 +42,7 @@ pub(super) struct Header {
     /// `None` if the flag is not set or the block is empty.
     pub(super) sparsity: Option<Sparsity>,
     /// `None` if the flag is not set.
-    pub(super) draft: Option<Draft>,
+    pub(super) draft: Option<DraftMetadata>,
 }
 
 /// Header bytes 128 to 159.
@@ -55,7 +55,7 @@ pub(super) struct Sparsity {
 
 /// Header bytes 160 to 191.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Draft {
+pub(super) struct DraftMetadata {
     pub(super) offset: u64,
     pub(super) byte_len: u64,
     pub(super) layer_count: u32,
@@ -217,7 +217,11 @@ fn sparsity(
     Ok(Some(sparsity))
 }
 
-fn draft(record: Record<'_>, flags: Flags, tolerated: &mut Vec<Error>) -> Result<Option<Draft>> {
+fn draft(
+    record: Record<'_>,
+    flags: Flags,
+    tolerated: &mut Vec<Error>,
+) -> Result<Option<DraftMetadata>> {
     if !flags.has(Flags::EAGLE) {
         return Ok(None);
     }
@@ -231,7 +235,7 @@ fn draft(record: Record<'_>, flags: Flags, tolerated: &mut Vec<Error>) -> Result
     if block.bytes(24) != [0; 8] {
         tolerated.push(Violation::Reserved.at(184));
     }
-    Ok(Some(Draft {
+    Ok(Some(DraftMetadata {
         offset: block.u64(0),
         byte_len: block.u64(8),
         layer_count: block.u32(16),

@@ -2,7 +2,7 @@
 
 use zt::{Error, Source, Span};
 
-use crate::block::{Block, Run};
+use crate::block::{Block, BlockRun};
 use crate::header::Flags;
 use crate::index::Entry;
 use crate::violation::Violation;
@@ -33,7 +33,7 @@ impl Layer {
         let mask = mask.filter(|mask| is_sparse && !mask.is_empty());
         let before = mask.and_then(|mask| Span::between(weights.offset(), mask.offset()));
         let range = before.unwrap_or(weights);
-        let mut run = Run::read(source, range, flags, limit);
+        let mut run = BlockRun::read(source, range, flags, limit);
         let mut mask = mask.filter(|_| before.is_some()).map(|span| Mask {
             span,
             is_guess: false,

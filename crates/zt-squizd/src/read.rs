@@ -11,7 +11,7 @@ use zt_foreign::{Input, Opening};
 
 use crate::SQUIZD;
 use crate::block::{Block, Encoding};
-use crate::column::{Columns, Field, Run};
+use crate::column::{Columns, EntryRun, Field};
 use crate::contents::Contents;
 use crate::layer::Layer;
 use crate::names::Naming;
@@ -176,7 +176,7 @@ impl Reader {
         attributes.insert(TENSOR_ID, scales.tensor_id);
         self.scale_attributes(&mut attributes, &name, &block, scales);
 
-        let whole = [Run {
+        let whole = [EntryRun {
             entry: scales.entry,
             count: u64::from(count > 0),
         }];

@@ -4,7 +4,7 @@ use zt::{Error, Result, Source, Span};
 use zt_foreign::fields::Record;
 
 use crate::block::start_of;
-use crate::column::Run;
+use crate::column::EntryRun;
 use crate::index::Index;
 use crate::violation::{Section, Violation};
 
@@ -28,7 +28,7 @@ pub(super) struct Scales {
     /// The entry of the whole tensor.
     pub(super) entry: u64,
     /// The entries of its sub-blocks, in order; may be empty.
-    pub(super) sub_blocks: Vec<Run>,
+    pub(super) sub_blocks: Vec<EntryRun>,
 }
 
 impl Scales {
@@ -132,7 +132,7 @@ fn table_at(source: &dyn Source, offset: u64) -> Result<Option<Span>> {
 struct Entries {
     tensors: Vec<Scales>,
     /// Ids without the bit of sub-blocks, and consecutive entries.
-    sub_blocks: Vec<(u64, Run)>,
+    sub_blocks: Vec<(u64, EntryRun)>,
     not_finite: Option<Error>,
 }
 
@@ -180,7 +180,7 @@ impl Entries {
                 run.count += 1;
             }
             _ => {
-                let run = Run {
+                let run = EntryRun {
                     entry: at,
                     count: 1,
                 };

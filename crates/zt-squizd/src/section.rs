@@ -3,8 +3,8 @@
 use zt::{Error, Result, Source, Span};
 use zt_foreign::fields::Record;
 
-use crate::block::{Block, Encoding, Run, start_of};
-use crate::header::{self, Flags};
+use crate::block::{Block, BlockRun, Encoding, start_of};
+use crate::header::{DraftMetadata, Flags};
 use crate::index::Index;
 use crate::violation::{Section, Violation};
 
@@ -22,7 +22,7 @@ impl Draft {
     /// Reads the draft head that the header declares, with at most `limit` tensors.
     pub(super) fn read(
         source: &dyn Source,
-        meta: header::Draft,
+        meta: DraftMetadata,
         index: &Index,
         flags: Flags,
         limit: usize,
@@ -35,7 +35,7 @@ impl Draft {
     fn follow(
         &mut self,
         source: &dyn Source,
-        meta: header::Draft,
+        meta: DraftMetadata,
         index: &Index,
         flags: Flags,
         limit: usize,
@@ -68,7 +68,7 @@ impl Draft {
         if header != section {
             return Err(Violation::DraftLayers { header, section }.at(offset));
         }
-        let run = Run::read(source, body, flags, limit);
+        let run = BlockRun::read(source, body, flags, limit);
         let fault = run.fault.clone().or_else(|| run.no_block(source, body));
         for block in run.blocks {
             let magic = match block.encoding {
