@@ -66,8 +66,8 @@ impl Header {
         if let Some(name) = repeated(&mut names) {
             return Err(Error::from(Violation::RepeatedName).with_object(name));
         }
-        let start = padded(cursor.offset(), alignment);
-        let data = start.ok_or(Violation::Overflow)?;
+        let data = cursor.offset().checked_next_multiple_of(alignment);
+        let data = data.ok_or(Violation::Overflow)?;
         Ok(Header {
             order,
             metadata,
@@ -152,7 +152,7 @@ fn place(infos: Vec<Info>, data: u64, alignment: u64, byte_len: u64) -> Result<V
             None => Span::new(start, next.saturating_sub(found)),
         };
         let end = known.map_or(Some(found), |len| {
-            padded(found.checked_add(len)?, alignment)
+            found.checked_add(len)?.checked_next_multiple_of(alignment)
         });
         let (Some(span), Some(end)) = (span, end) else {
             return Err(blame(Violation::Overflow));
@@ -166,9 +166,4 @@ fn place(infos: Vec<Info>, data: u64, alignment: u64, byte_len: u64) -> Result<V
         });
     }
     Ok(tensors)
-}
-
-/// The next multiple of `alignment`.
-pub(super) fn padded(offset: u64, alignment: u64) -> Option<u64> {
-    offset.checked_next_multiple_of(alignment)
 }

@@ -9,7 +9,6 @@ use zt::{Attributes, ByteOrder, Error, Progress, Result};
 use zt_foreign::{Fault, Job, Loss, Merged, Outgoing, Overflow, Sink};
 
 use crate::GGUF;
-use crate::header::padded;
 use crate::metadata::Metadata;
 use crate::read::BYTE_ORDER;
 use crate::tensor_type::TensorType;
@@ -207,7 +206,7 @@ fn header(metadata: &Metadata, tensors: &[Tensor<'_>], alignment: u64) -> Result
         out.extend(tensor.tensor_type.id().to_le_bytes());
         out.extend(offset.to_le_bytes());
         let end = offset.checked_add(tensor.byte_len);
-        let end = end.and_then(|end| padded(end, alignment));
+        let end = end.and_then(|end| end.checked_next_multiple_of(alignment));
         offset = end.ok_or_else(|| {
             let (target, loss) = (GGUF, Loss::Shape);
             Error::from(Fault::Lossy { target, loss }).with_object(name)

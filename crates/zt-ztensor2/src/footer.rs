@@ -1,6 +1,5 @@
 //! The footer, which leads to the manifest. Spec: §2.
 
-use twox_hash::XxHash3_64;
 use zt::container::LimitExceeded;
 use zt::{Error, Limits, Result, Source, Span};
 use zt_foreign::fields::Record;
@@ -88,19 +87,6 @@ impl Footer {
         };
         let manifest = Some((span.ok_or_else(outside)?, hash));
         Ok(Footer { data, manifest })
-    }
-
-    /// Compares the manifest's bytes with their hash.
-    ///
-    /// # Errors
-    ///
-    /// Code `digest-mismatch`.
-    pub(super) fn check(manifest: &[u8], expected: u64) -> Result<()> {
-        let found = XxHash3_64::oneshot(manifest);
-        if found != expected {
-            return Err(Violation::ManifestHash { expected, found }.into());
-        }
-        Ok(())
     }
 }
 
