@@ -26,29 +26,28 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
     let mut builder = opening.builder(SLM1);
     builder.attributes(header.to_attributes());
     warn(&mut builder, &header);
-    for problem in tolerated {
-        builder.tolerated(problem);
+    for error in tolerated {
+        builder.tolerated(error);
     }
     let file = builder.source(Arc::clone(&source));
 
     // At most as long as the file.
     let directory = bytes_of(&source, header.directory)?;
     let (records, _) = directory.as_chunks::<ENTRY_LEN>();
-    let raw = |record| Raw(Record(record));
-    expect_unique(records.iter().map(|record| raw(record).name_hash()))?;
-    let hashes = records.iter().map(|record| raw(record).name_hash());
+    let records = records.iter().map(|record| Raw(Record(record)));
+    let hashes = records.clone().map(Raw::name_hash);
+    expect_unique(hashes.clone())?;
     let resolver = Resolver::new(hashes, header.layer_count, opening.options.names.as_ref());
     let mut tensors = Vec::with_capacity(records.len());
     let places = (header.directory.offset()..).step_by(ENTRY_LEN);
-    for (record, at) in records.iter().zip(places) {
-        let record = raw(record);
-        let mut problems = Vec::new();
-        let entry = record.check(source.byte_len(), &mut problems);
+    for (record, at) in records.zip(places) {
+        let mut tolerated = Vec::new();
+        let entry = record.check(source.byte_len(), &mut tolerated);
         tensors.push(Tensor {
             name: resolver.name(record.name_hash()),
             record,
             entry: entry.map_err(|error| error.with_offset(at)),
-            problems,
+            tolerated,
             at,
         });
     }
@@ -92,7 +91,7 @@ struct Tensor<'r> {
     record: Raw<'r>,
     entry: Result<Entry>,
     /// Faults that only strict readers refuse.
-    problems: Vec<Violation>,
+    tolerated: Vec<Violation>,
     /// The offset of its entry.
     at: u64,
 }
@@ -103,7 +102,7 @@ impl Tensor<'_> {
             name,
             record,
             entry,
-            mut problems,
+            mut tolerated,
             at,
         } = self;
         let entry = match entry {
@@ -115,9 +114,9 @@ impl Tensor<'_> {
         };
         let offset = entry.payload.offset();
         if entry.payload.overlaps(header.span) || entry.payload.overlaps(header.directory) {
-            problems.push(Violation::InDirectory);
+            tolerated.push(Violation::InDirectory);
         }
-        for violation in problems {
+        for violation in tolerated {
             builder.tolerated(violation.at(at).with_object(&name));
         }
         if offset < header.data_offset {

@@ -66,8 +66,8 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
         Ok(Some(archive)) => reader.bytes("coreml".to_owned(), "squizd.coreml/1", archive),
         Err(error) => reader.builder.fault("coreml", RawObject::default(), error),
     }
-    for problem in contents.tolerated {
-        reader.builder.tolerated(problem);
+    for error in contents.tolerated {
+        reader.builder.tolerated(error);
     }
     Ok(opening.input(reader.finish()?))
 }
