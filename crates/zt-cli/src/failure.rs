@@ -27,6 +27,17 @@ impl From<Exit> for ExitCode {
     }
 }
 
+impl Exit {
+    /// The exit code of a command that left out these damaged objects.
+    pub(crate) fn without(damaged: &[String]) -> Self {
+        if damaged.is_empty() {
+            Exit::Ok
+        } else {
+            Exit::Failed
+        }
+    }
+}
+
 /// The code of a lack of memory, which is no fault of the file.
 const NO_MEMORY: &str = "allocation";
 

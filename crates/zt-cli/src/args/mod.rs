@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | [`input`] | all that read files of any kind | `--names`, `--v2-as-bf16` |
 //! | [`jobs`] | all that use several threads | `--jobs` |
-//! | [`convert`] | `convert`, `merge`, `split`, `append` | `--from`, `--dense`, `--dtype`, `--lossy` |
+//! | [`convert`] | `convert`, `merge`, `split`, `append` | `--from`, `--dense`, `--dtype`, `--drop-unsupported` |
 //! | [`write`], a part of `convert` | the same | `--zstd`, `--planes`, `--digest`, `--align`, `--no-dedup` |
 //! | [`edit`] | all that edit a `.zt` file in place | the file, `--dry-run` |
 //!
