@@ -71,6 +71,15 @@ impl Failure {
         }
     }
 
+    /// The same failure, about the file at `path`.
+    pub(crate) fn with_path(self, path: &std::path::Path) -> Self {
+        match self {
+            Failure::Refused(error) => Failure::Refused(error.with_path(path)),
+            Failure::Error(error) => Failure::Error(error.with_path(path)),
+            other => other,
+        }
+    }
+
     /// Code `overwrite`.
     pub(crate) fn overwrite(path: &std::path::Path, why: &str) -> Self {
         Failure::Usage {

@@ -63,6 +63,8 @@ impl ConvertArgs {
             total = total.saturating_add(decoded_len(input.file()));
             inputs.push(input);
         }
+        let select = &self.input.select;
+        select.expect_some(inputs.iter().map(Input::file))?;
         Ok((inputs, total))
     }
 
