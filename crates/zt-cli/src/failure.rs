@@ -27,6 +27,17 @@ impl From<Exit> for ExitCode {
     }
 }
 
+impl Exit {
+    /// The exit code of a command that left out these damaged objects.
+    pub(crate) fn without(damaged: &[String]) -> Self {
+        if damaged.is_empty() {
+            Exit::Ok
+        } else {
+            Exit::Failed
+        }
+    }
+}
+
 /// The code of a lack of memory, which is no fault of the file.
 const NO_MEMORY: &str = "allocation";
 
@@ -57,6 +68,15 @@ impl Failure {
         Failure::Usage {
             code: "misuse",
             message: message.into(),
+        }
+    }
+
+    /// The same failure, about the file at `path`.
+    pub(crate) fn with_path(self, path: &std::path::Path) -> Self {
+        match self {
+            Failure::Refused(error) => Failure::Refused(error.with_path(path)),
+            Failure::Error(error) => Failure::Error(error.with_path(path)),
+            other => other,
         }
     }
 

@@ -93,12 +93,12 @@ fn vectors(source: &dyn Source, name_len_max: usize) -> Result<Vec<(String, Span
 
 impl FileWriter for Vec1 {
     fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-        job.refuse_attributes(merged.attributes.as_ref(), &merged.extra)?;
+        job.refuse_attributes(merged.attributes.as_ref(), &merged.extra);
         sink.write_all(MAGIC)?;
         for incoming in &merged.objects {
             let mut object = Outgoing::new(incoming, job.options.dtype);
             // What the kind cannot represent is an error, or a warning if losses are allowed.
-            if !job.make_plain(&mut object)? {
+            if !job.make_plain(&mut object) {
                 job.kept::<()>(incoming, None);
                 continue;
             }
@@ -109,11 +109,11 @@ impl FileWriter for Vec1 {
                 u32::try_from(name.len()),
                 is_f32,
             ) else {
-                job.accept(Loss::Shape, Some(name))?;
+                job.accept(Loss::Shape, Some(name));
                 job.kept::<()>(incoming, None);
                 continue;
             };
-            job.rest(&object, &[])?;
+            job.rest(&object, &[]);
             sink.write_all(&name_len.to_le_bytes())?;
             sink.write_all(name.as_bytes())?;
             sink.write_all(&count.to_le_bytes())?;

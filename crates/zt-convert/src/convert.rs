@@ -23,13 +23,14 @@ impl Kinds {
     ///
     /// # Errors
     ///
-    /// The fault of any object of an input, unless losses are allowed: no object is dropped silently.
+    /// The fault of any object of an input, unless damaged objects are skipped: no object is dropped
+    /// silently.
     ///
     /// | code | cause |
     /// | --- | --- |
     /// | `overlap` | blobs of an input overlap beyond [`zt::Limits::overlap`] |
     /// | `duplicate-name` | two objects have one name |
-    /// | `lossy` | the target cannot represent the object; an attribute has two values; a tensor is in two shards |
+    /// | `lossy` | the target cannot represent some values, which are listed; a tensor is in two shards |
     /// | `unsupported` | the target cannot be written; an object lacks the requested dense value |
     ///
     /// [`zt::ErrorKind::Io`] if the sink fails; [`zt::ErrorKind::Interrupted`].
@@ -120,6 +121,8 @@ impl<'k> Target<'k> {
         job: &mut Job<'_>,
     ) -> Result<()> {
         self.writer.write(merged, &mut sink, job)?;
+        job.check()?;
+        job.end_attributes();
         sink.flush()?;
         job.summary.byte_len = sink.byte_len();
         Ok(())

@@ -14,13 +14,13 @@ use crate::native::ZT;
 
 /// Merges all inputs: checks their objects, joins their attributes, repeats their warnings.
 ///
-/// If losses are allowed, the inputs are verified to find faulty objects before anything is written.
+/// If damaged objects are skipped, the inputs are verified to find them before anything is written.
 ///
 /// # Errors
 ///
-/// The fault of an object, unless losses are allowed. Code `overlap` for blobs that would be written
-/// many times; `duplicate-name` for two objects of one name; `lossy` for two values of one attribute
-/// and for data that the reader of an input skipped, unless losses are allowed.
+/// The fault of an object, unless damaged ones are skipped. Code `overlap` for blobs that would be
+/// written many times; `duplicate-name` for two objects of one name; `lossy` for data that the reader
+/// of an input skipped, unless that is allowed.
 pub(crate) fn merge<'i>(
     kinds: &Kinds,
     inputs: &'i [Input],
@@ -117,8 +117,8 @@ fn repeat_warnings(inputs: &[Input], is_whole_set: bool, job: &mut Job<'_>) -> R
             match warning.kind {
                 WarningKind::PassedOver => {
                     let what = warning.message;
-                    let accepted = job.accept(Loss::Read { what }, warning.object.as_deref());
-                    accepted.map_err(|error| input.blame(error))?;
+                    job.accept(Loss::Read { what }, warning.object.as_deref());
+                    job.check().map_err(|error| input.blame(error))?;
                     continue;
                 }
                 WarningKind::Part if is_whole_set => continue,
@@ -145,7 +145,7 @@ enum Damage {
 
 impl Damage {
     fn of(file: &File, options: &ConvertOptions<'_>) -> Result<Self> {
-        if !options.lossy {
+        if !options.skip_damaged {
             return Ok(Damage::Met);
         }
         // Bytes are counted when they are written.
@@ -205,7 +205,7 @@ impl Union {
                     let first = self.pairs.get(*place.get());
                     if first.is_some_and(|(_, first)| *first != value) {
                         let key = display(&key);
-                        job.accept(Loss::Conflict { key }, None)?;
+                        job.accept(Loss::Conflict { key }, None);
                     }
                 }
             }
@@ -218,11 +218,11 @@ impl Union {
     }
 }
 
-/// The union of maps. The first value of a key is kept.
+/// The union of maps. The first value of a key is kept; a different second value is a loss.
 ///
 /// # Errors
 ///
-/// Code `lossy` for two values of a key, unless losses are allowed.
+/// If a key cannot be encoded.
 pub(crate) fn united(
     maps: impl IntoIterator<Item = Attributes>,
     job: &mut Job<'_>,

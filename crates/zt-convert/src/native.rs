@@ -84,20 +84,25 @@ pub(crate) fn write_objects(
     job: &mut Job<'_>,
 ) -> Result<()> {
     let options = job.options;
+    let mut planned = Vec::with_capacity(objects.len());
+    for incoming in objects {
+        let mut object = Outgoing::new(incoming, options.dtype);
+        if options.dense && !object.is_dense() && !object.decode(options.dtype) {
+            let format = object.tensor.format().to_owned();
+            job.forgive(Fault::NoDenseValue { format }, Some(object.name()));
+        }
+        if object.is_decoded() {
+            job.components(&object);
+        }
+        planned.push(object);
+    }
+    job.check()?;
     let mut shares = if options.deduplicate {
         Shares::new(objects)
     } else {
         Shares::default()
     };
-    for incoming in objects {
-        let mut object = Outgoing::new(incoming, options.dtype);
-        if options.dense && !object.is_dense() && !object.decode(options.dtype) {
-            let format = object.tensor.format().to_owned();
-            job.forgive(Fault::NoDenseValue { format }, Some(object.name()))?;
-        }
-        if object.is_decoded() {
-            job.components(&object)?;
-        }
+    for object in &planned {
         let written = object.write_to(writer, &mut shares, options.progress)?;
         job.written(object.name(), written.byte_len, written.overflow)?;
     }

@@ -117,6 +117,12 @@ pub enum Fault {
         /// What it cannot represent.
         loss: Loss,
     },
+    /// The target cannot represent several things.
+    #[error("{} losses: {}", losses.len(), joined(losses))]
+    Losses {
+        /// One error for each, with the name of its object.
+        losses: Vec<zt::Error>,
+    },
     /// An object gave another number of bytes than its shape demands.
     #[error("the shape requires {expected} bytes, the values have {found}")]
     Length {
@@ -160,7 +166,8 @@ impl Fault {
             | Fault::NeedsPath
             | Fault::NoDenseValue { .. }
             | Fault::NothingToWrite { .. }
-            | Fault::Lossy { .. } => ErrorKind::Unsupported,
+            | Fault::Lossy { .. }
+            | Fault::Losses { .. } => ErrorKind::Unsupported,
             Fault::Repeated { .. }
             | Fault::Taken { .. }
             | Fault::Exists
@@ -186,7 +193,7 @@ impl Fault {
             Fault::Repeated { .. } | Fault::Taken { .. } => "duplicate-name",
             Fault::Exists | Fault::NoFile | Fault::IsInput { .. } => "overwrite",
             Fault::CastTarget { .. } | Fault::Stem => "misuse",
-            Fault::Lossy { .. } | Fault::NothingToWrite { .. } => LOSSY,
+            Fault::Lossy { .. } | Fault::Losses { .. } | Fault::NothingToWrite { .. } => LOSSY,
             Fault::Length { .. } => "shape-size-mismatch",
             Fault::NamesNotUtf8 | Fault::NamesTooLong { .. } | Fault::NameCount { .. } => "names",
         }
@@ -197,6 +204,11 @@ impl From<Fault> for zt::Error {
     fn from(fault: Fault) -> Self {
         zt::Error::new(fault.kind(), fault.code(), fault)
     }
+}
+
+fn joined(losses: &[zt::Error]) -> String {
+    let texts: Vec<String> = losses.iter().map(ToString::to_string).collect();
+    texts.join("; ")
 }
 
 fn path(path: &Option<PathBuf>) -> std::path::Display<'_> {

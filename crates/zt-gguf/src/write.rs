@@ -28,13 +28,14 @@ const ALIGNMENT_MAX: u64 = 1 << 20;
 /// too.
 pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
     let (metadata, alignment) = pairs(job, merged.attributes)?;
-    job.fields(&merged.extra, None)?;
+    job.fields(&merged.extra, None);
     let mut tensors = Vec::with_capacity(merged.objects.len());
     for incoming in &merged.objects {
         let object = Outgoing::new(incoming, job.options.dtype);
         let tensor = tensor(job, object)?;
         tensors.extend(job.kept(incoming, tensor));
     }
+    job.check()?;
     let header = header(&metadata, &tensors, alignment)?;
     sink.write_all(&header)?;
     pad(sink, header.len() as u64, alignment)?;
@@ -77,7 +78,7 @@ impl Tensor<'_> {
 fn pairs(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<(Metadata, u64)> {
     let (mut metadata, lost) = Metadata::from_attributes(attributes.unwrap_or_default());
     for key in lost {
-        job.accept(Loss::FileAttribute { key }, None)?;
+        job.lose_attribute(key);
     }
     // Readers refuse a file with an invalid alignment.
     let alignment = metadata.alignment().ok();
@@ -85,7 +86,7 @@ fn pairs(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<(Metadata,
         return Ok((metadata, alignment));
     }
     let key = format!("{ALIGNMENT:?}");
-    job.accept(Loss::FileAttribute { key }, None)?;
+    job.lose_attribute(key);
     metadata.remove(ALIGNMENT);
     Ok((metadata, super::DEFAULT_ALIGNMENT))
 }
@@ -96,7 +97,7 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
     let (byte_len, limit) = (name.len(), NAME_MAX);
     if byte_len > limit {
         let loss = Loss::LongName { byte_len, limit };
-        job.accept(loss, Some(name))?;
+        job.accept(loss, Some(name));
         // llama.cpp refuses a file with one such name.
         return Ok(None);
     }
@@ -104,14 +105,14 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
     let (rank, limit) = (shape.len(), RANK_MAX as usize);
     if rank > limit {
         let loss = Loss::Rank { rank, limit };
-        job.accept(loss, Some(name))?;
+        job.accept(loss, Some(name));
         return Ok(None);
     }
     // Dimensions and their product are signed in ggml.
     let is_signed = |number: &u64| i64::try_from(*number).is_ok();
     if !element_count(shape).is_some_and(|count| is_signed(&count)) || !shape.iter().all(is_signed)
     {
-        job.accept(Loss::Shape, Some(name))?;
+        job.accept(Loss::Shape, Some(name));
         return Ok(None);
     }
     match TensorType::from_format(&object.object().format) {
@@ -119,16 +120,26 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
             blocks(job, object, tensor_type)
         }
         _ => {
-            if !job.make_plain(&mut object)? {
+            if !job.make_plain(&mut object) {
                 return Ok(None);
             }
-            let Some(tensor_type) = job.typed(&object, TensorType::from_types)? else {
+            // A bool is a byte of 0 or 1.
+            let (from, to) = (zt::DType::Bool, zt::DType::I8);
+            let is_bool = object.dense_type() == Some((from, None));
+            if is_bool {
+                let from = from.to_string();
+                job.accept(Loss::Widened { from, to }, Some(name));
+            }
+            let from_types = |dtype, logical_type: Option<&str>| {
+                TensorType::from_types(if is_bool { to } else { dtype }, logical_type)
+            };
+            let Some(tensor_type) = job.typed(&object, from_types) else {
                 return Ok(None);
             };
-            job.rest(&object, &[])?;
+            job.rest(&object, &[]);
             let byte_len = tensor_type.byte_len(&object.object().shape);
             let Some(byte_len) = byte_len else {
-                job.accept(Loss::Shape, Some(name))?;
+                job.accept(Loss::Shape, Some(name));
                 return Ok(None);
             };
             Ok(Some(Tensor {
@@ -149,7 +160,7 @@ fn blocks<'i>(
 ) -> Result<Option<Tensor<'i>>> {
     let source = object.object();
     let name = Some(object.name());
-    job.rest(&object, &[BYTE_ORDER])?;
+    job.rest(&object, &[BYTE_ORDER]);
     let is_big = source
         .attributes()
         .get(BYTE_ORDER)
@@ -160,7 +171,7 @@ fn blocks<'i>(
         }
         _ if is_big => {
             let format = source.format.to_string();
-            job.accept(Loss::BigEndian { format }, name)?;
+            job.accept(Loss::BigEndian { format }, name);
             return Ok(None);
         }
         _ => None,
@@ -170,7 +181,7 @@ fn blocks<'i>(
     let Some(byte_len) = byte_len else {
         // The format of an unknown type is not checked, so its data may be missing.
         let role = "data".to_owned();
-        job.accept(Loss::Component { role }, name)?;
+        job.accept(Loss::Component { role }, name);
         return Ok(None);
     };
     Ok(Some(Tensor {

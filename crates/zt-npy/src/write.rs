@@ -19,25 +19,20 @@ pub(crate) struct Array<'i> {
 }
 
 impl<'i> Array<'i> {
-    /// The object as an array; `None` if it cannot be one and losses are allowed.
+    /// The object as an array; `None` if it cannot be one.
     ///
-    /// NumPy has no bf16 and no FP8. If losses are allowed, these values are written as f32, which
-    /// represents each of them exactly.
+    /// NumPy has no bf16 and no FP8. These values are written as f32, which represents each of them
+    /// exactly.
     pub(crate) fn new(incoming: &Incoming<'i>, job: &mut Job<'_>) -> Result<Option<Self>> {
         let mut object = Outgoing::new(incoming, job.options.dtype);
         let name = Some(object.name());
-        if !job.make_plain(&mut object)? {
+        if !job.make_plain(&mut object) {
             return Ok(None);
         }
         if let Some((dtype, logical_type)) = object.dense_type().filter(widens) {
-            let logical_type = logical_type.map(|name| name.into_owned());
-            job.accept(
-                Loss::Type {
-                    dtype,
-                    logical_type,
-                },
-                name,
-            )?;
+            let from = logical_type.map_or(dtype.to_string(), |name| name.into_owned());
+            let to = DType::F32;
+            job.accept(Loss::Widened { from, to }, name);
             object = Outgoing::new(incoming, Some(DType::F32));
             if !object.is_dense() {
                 object.decode(Some(DType::F32));
@@ -47,13 +42,13 @@ impl<'i> Array<'i> {
             let width = descr::byte_len(dtype, logical_type);
             Some((descr_of(dtype, logical_type)?, width))
         };
-        let Some((descr, width)) = job.typed(&object, typed)? else {
+        let Some((descr, width)) = job.typed(&object, typed) else {
             return Ok(None);
         };
-        job.rest(&object, &[])?;
+        job.rest(&object, &[]);
         let shape = &object.object().shape;
         let Some((header, byte_len)) = render(&descr, shape).zip(byte_len(width, shape)) else {
-            job.accept(Loss::Shape, name)?;
+            job.accept(Loss::Shape, name);
             return Ok(None);
         };
         Ok(Some(Array {
@@ -104,17 +99,18 @@ fn widens((dtype, logical_type): &(DType, Option<Text>)) -> bool {
 
 /// Writes the one object. Its name is lost: a reader takes the name of the file.
 pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-    job.refuse_attributes(merged.attributes.as_ref(), &merged.extra)?;
+    job.refuse_attributes(merged.attributes.as_ref(), &merged.extra);
     let mut first = None;
     for incoming in &merged.objects {
         let array = if first.is_some() {
-            job.accept(Loss::Objects, Some(incoming.tensor.name()))?;
+            job.accept(Loss::Objects, Some(incoming.tensor.name()));
             None
         } else {
             Array::new(incoming, job)?
         };
         first = job.kept(incoming, array).or(first);
     }
+    job.check()?;
     match first {
         Some(array) => array.write(sink, job),
         None => Err(Fault::NothingToWrite { kind: NPY }.into()),

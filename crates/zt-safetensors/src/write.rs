@@ -16,13 +16,14 @@ use crate::header::HEADER_MAX;
 /// random, here it is sorted.
 pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
     let metadata = metadata(job, merged.attributes)?;
-    job.fields(&merged.extra, None)?;
+    job.fields(&merged.extra, None);
     let mut tensors = Vec::with_capacity(merged.objects.len());
     for incoming in &merged.objects {
         let object = Outgoing::new(incoming, job.options.dtype);
         let tensor = tensor(job, object)?;
         tensors.extend(job.kept(incoming, tensor));
     }
+    job.check()?;
     // By alignment, so that every tensor's data is aligned; then by name.
     tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name().cmp(b.name())));
     let header = header(metadata.as_deref(), &tensors)?;
@@ -63,16 +64,16 @@ impl<'i> Tensor<'i> {
 fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tensor<'i>>> {
     let name = object.name();
     if name == METADATA {
-        job.accept(Loss::Name, Some(name))?;
+        job.accept(Loss::Name, Some(name));
         return Ok(None);
     }
-    if !job.make_plain(&mut object)? {
+    if !job.make_plain(&mut object) {
         return Ok(None);
     }
-    let Some(dtype) = job.typed(&object, Dtype::from_types)? else {
+    let Some(dtype) = job.typed(&object, Dtype::from_types) else {
         return Ok(None);
     };
-    job.rest(&object, &[])?;
+    job.rest(&object, &[]);
     match dtype.byte_len(&object.object().shape) {
         Ok(byte_len) => Ok(Some(Tensor {
             object,
@@ -80,7 +81,7 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
             byte_len,
         })),
         Err(_) => {
-            job.accept(Loss::Shape, Some(name))?;
+            job.accept(Loss::Shape, Some(name));
             Ok(None)
         }
     }
@@ -100,7 +101,7 @@ fn metadata(
             (Some(key), Some(value)) => texts.push((key.to_owned(), value.to_owned())),
             _ => {
                 let key = display(key);
-                job.accept(Loss::FileAttribute { key }, None)?;
+                job.lose_attribute(key);
             }
         }
     }

@@ -50,12 +50,12 @@ impl<'i> Tensor<'i> {
         let (rank, limit) = (source.shape.len(), RANK_MAX as usize);
         if rank > limit {
             let loss = Loss::Rank { rank, limit };
-            job.accept(loss, Some(name))?;
+            job.accept(loss, Some(name));
             return Ok(None);
         }
         let dims = source.shape.iter().map(|dim| u32::try_from(*dim));
         let Ok(dims) = dims.collect::<Result<Vec<u32>, _>>() else {
-            job.accept(Loss::Shape, Some(name))?;
+            job.accept(Loss::Shape, Some(name));
             return Ok(None);
         };
         let place = Place::of(name);
@@ -65,7 +65,7 @@ impl<'i> Tensor<'i> {
             let packed = source.component(PACKED);
             let Some(payload_len) = packed.and_then(|data| data.blob.decoded_len) else {
                 let role = PACKED.to_owned();
-                job.accept(Loss::Component { role }, Some(name))?;
+                job.accept(Loss::Component { role }, Some(name));
                 return Ok(None);
             };
             let scales = identified(job, &object, place, scales, ids)?;
@@ -78,15 +78,15 @@ impl<'i> Tensor<'i> {
                 scales: Some(scales),
             }));
         }
-        if !job.make_plain(&mut object)? {
+        if !job.make_plain(&mut object) {
             return Ok(None);
         }
-        let Some(dtype) = job.typed(&object, plain_type)? else {
+        let Some(dtype) = job.typed(&object, plain_type) else {
             return Ok(None);
         };
-        job.rest(&object, &[])?;
+        job.rest(&object, &[]);
         let Some(payload_len) = dense_byte_len(&source.shape, dtype.byte_len() as u64) else {
-            job.accept(Loss::Shape, Some(name))?;
+            job.accept(Loss::Shape, Some(name));
             return Ok(None);
         };
         Ok(Some(Tensor {
@@ -266,7 +266,7 @@ fn identified(
     if scales.sub_blocks == 0 {
         written.push(SUB_BLOCK_LEN);
     }
-    job.rest(object, &written)?;
+    job.rest(object, &written);
     Ok(scales)
 }
 

@@ -26,7 +26,7 @@ pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) 
     let warning = Warning::new(EXPERIMENTAL, message);
     job.summary.warnings.push(warning);
     let arch_id = arch_id(job, merged.attributes)?;
-    job.fields(&merged.extra, None)?;
+    job.fields(&merged.extra, None);
     let mut tensors = Vec::with_capacity(merged.objects.len());
     let mut ids = Ids::default();
     for incoming in &merged.objects {
@@ -34,6 +34,7 @@ pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) 
         let tensor = Tensor::new(job, object, &mut ids)?;
         tensors.extend(job.kept(incoming, tensor));
     }
+    job.check()?;
     // The sort is stable: tensors without a number in their names stay in the order of their data.
     tensors.sort_by_key(|tensor| tensor.place.sort_key());
     let layers: Vec<&[Tensor<'_>]> = tensors
@@ -63,7 +64,7 @@ fn arch_id(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<u16> {
         let fields = value.as_map().filter(|_| key.as_str() == Some("squizd"));
         let Some(fields) = fields else {
             let key = display(key);
-            job.accept(Loss::FileAttribute { key }, None)?;
+            job.lose_attribute(key);
             continue;
         };
         for (key, value) in fields {
@@ -72,7 +73,7 @@ fn arch_id(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<u16> {
                 (Some("version" | "flags" | "layer_count" | "arch"), _) => {}
                 _ => {
                     let key = format!("\"squizd\"/{}", display(key));
-                    job.accept(Loss::FileAttribute { key }, None)?;
+                    job.lose_attribute(key);
                 }
             }
         }
@@ -87,7 +88,7 @@ fn name(job: &mut Job<'_>, layers: &[&[Tensor<'_>]]) -> Result<()> {
             let becomes = format!("layers.{}.{place}", tensor.place.layer);
             let name = tensor.object.name();
             if name != becomes {
-                job.accept(Loss::Renamed { becomes }, Some(name))?;
+                job.accept(Loss::Renamed { becomes }, Some(name));
             }
         }
     }

@@ -28,8 +28,17 @@ pub(crate) struct ConvertArgs {
     /// Cast floating-point values of dense objects; a finite value that becomes infinite is an error
     #[arg(long, value_enum)]
     dtype: Option<Cast>,
-    /// Skip damaged objects and everything that the output kind cannot represent, with a warning for
-    /// each; a cast may then give infinite values. Inputs are verified first
+    /// Drop values that the output kind cannot represent, with a warning for each
+    #[arg(long)]
+    drop_unsupported: bool,
+    /// Leave out damaged objects, with a warning for each, and exit with 1; the inputs are verified
+    /// first
+    #[arg(long)]
+    skip_damaged: bool,
+    /// Let --dtype turn finite values into infinite ones, with a warning for each object
+    #[arg(long)]
+    allow_inf: bool,
+    /// The same as --drop-unsupported --skip-damaged --allow-inf
     #[arg(long)]
     lossy: bool,
     #[command(flatten)]
@@ -54,6 +63,8 @@ impl ConvertArgs {
             total = total.saturating_add(decoded_len(input.file()));
             inputs.push(input);
         }
+        let select = &self.input.select;
+        select.expect_some(inputs.iter().map(Input::file))?;
         Ok((inputs, total))
     }
 
@@ -68,11 +79,13 @@ impl ConvertArgs {
         options.deduplicate = !self.write.no_dedup;
         options.dense = self.dense;
         options.dtype = self.dtype.map(DType::from);
-        options.lossy = self.lossy;
+        options.drop_unsupported = self.drop_unsupported || self.lossy;
+        options.skip_damaged = self.skip_damaged || self.lossy;
+        options.allow_inf = self.allow_inf || self.lossy;
         Ok(options)
     }
 
-    /// Adds a hint at the option that would help: --dense, --lossy, or --force unless `is_forced`.
+    /// Adds a hint at the option that would help, --force only unless `is_forced`.
     pub(crate) fn hint(
         &self,
         failure: &Failure,
@@ -93,19 +106,35 @@ impl ConvertArgs {
             {
                 output.hint("--force replaces it");
             }
-            "lossy" if !self.lossy => {
-                let dense = if !self.dense && has_dense_value(error) {
-                    "--dense writes dense values; "
-                } else {
-                    ""
-                };
-                output.hint(format!(
-                    "{dense}--lossy leaves out what the output kind cannot represent, with a warning for each"
-                ));
-            }
-            _ if !self.lossy => hint_at_faults(error, inputs, output),
+            "lossy" => self.hint_at_losses(error, output),
+            _ if !self.skip_damaged && !self.lossy => hint_at_faults(error, inputs, output),
             _ => {}
         }
+    }
+
+    fn hint_at_losses(&self, error: &Error, output: &mut Output) {
+        let losses: Vec<&Loss> = match Fault::of(error) {
+            Some(Fault::Lossy { loss, .. }) => vec![loss],
+            Some(Fault::Losses { losses }) => losses.iter().filter_map(loss_of).collect(),
+            _ => return,
+        };
+        let has_dense_value =
+            |loss: &&Loss| matches!(loss, Loss::Format { has_dense_value, .. } if *has_dense_value);
+        if !self.dense && losses.iter().any(has_dense_value) {
+            output.hint("--dense writes dense values");
+        }
+        if matches!(losses[..], [Loss::Overflow(_)]) {
+            output.hint("--allow-inf lets values become infinite");
+        } else {
+            output.hint("--drop-unsupported drops what the output kind cannot represent, with a warning for each");
+        }
+    }
+}
+
+fn loss_of(error: &Error) -> Option<&Loss> {
+    match Fault::of(error) {
+        Some(Fault::Lossy { loss, .. }) => Some(loss),
+        _ => None,
     }
 }
 
@@ -115,10 +144,10 @@ fn is_replaceable(path: &Path) -> bool {
     there.is_ok_and(|there| there.is_file() || there.is_symlink() && !path.is_dir())
 }
 
-/// If an object is at fault, adds a hint that --lossy skips it. The number of such objects is known
+/// If an object is at fault, adds a hint that --skip-damaged leaves it out. The number of such objects is known
 /// only from metadata.
 fn hint_at_faults(error: &Error, inputs: &[Input], output: &mut Output) {
-    // --lossy does not help if the file that is appended to is damaged.
+    // --skip-damaged does not help if the file that is appended to is damaged.
     let mut read = inputs.iter().flat_map(Input::paths);
     if error
         .path()
@@ -134,27 +163,14 @@ fn hint_at_faults(error: &Error, inputs: &[Input], output: &mut Output) {
     if error.object().is_some_and(|name| names.contains(&name)) {
         let (faulty, all) = (names.len(), entries.len());
         output.hint(format!(
-            "{faulty} of {all} objects cannot be read: --lossy skips them, with a warning for each"
+            "{faulty} of {all} objects cannot be read: --skip-damaged leaves them out, with a warning for each"
         ));
     } else if let (Some(_), ErrorKind::Malformed | ErrorKind::DigestMismatch) =
         (error.object(), error.kind())
     {
-        output.hint("--lossy skips objects that cannot be read, with a warning for each");
+        output
+            .hint("--skip-damaged leaves out objects that cannot be read, with a warning for each");
     }
-}
-
-/// Whether the output kind can represent the object's dense value, though not its format.
-fn has_dense_value(error: &Error) -> bool {
-    matches!(
-        Fault::of(error),
-        Some(Fault::Lossy {
-            loss: Loss::Format {
-                has_dense_value: true,
-                ..
-            },
-            ..
-        })
-    )
 }
 
 /// Parses the name of a kind that is `wanted`.

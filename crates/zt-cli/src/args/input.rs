@@ -7,6 +7,7 @@ use zt::File;
 use zt::foreign::Kind;
 use zt_convert::{Input, InputOptions, Kinds, Names, PYTORCH};
 
+use crate::args::select::SelectArgs;
 use crate::failure::Failure;
 use crate::files::path::refuse_stdin;
 
@@ -26,16 +27,22 @@ pub(crate) struct InputArgs {
     /// Read NumPy's dtype V2 as bf16; ml_dtypes saves bf16 as V2
     #[arg(long, display_order = 81)]
     v2_as_bf16: bool,
+
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
 }
 
 impl InputArgs {
-    /// Opens the file at `path`, whatever its kind, to be read by position.
+    /// Opens the file at `path`, whatever its kind, to be read by position. It has the chosen objects
+    /// only, and at least one of them.
     pub(crate) fn open(&self, path: &Path) -> Result<File, Failure> {
-        self.open_input(path, None).map(Input::into_file)
+        let file = self.open_input(path, None).map(Input::into_file)?;
+        self.select.expect_some([&file])?;
+        Ok(file)
     }
 
-    /// As [`InputArgs::open`], with the paths of all files that are read. A `kind` is not detected if
-    /// it is given.
+    /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
+    /// A `kind` is not detected if it is given.
     pub(crate) fn open_input(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
         refuse_stdin(path)?;
         let mut options = InputOptions::default();
@@ -52,7 +59,11 @@ impl InputArgs {
             }
             (opened, _) => opened,
         };
-        opened.map_err(Failure::Refused)
+        let opened = opened.map_err(Failure::Refused)?;
+        let paths = opened.paths().to_vec();
+        let chosen = self.select.apply(opened.into_file());
+        let chosen = chosen.map_err(|failure| failure.with_path(path))?;
+        Ok(Input::new(chosen, paths))
     }
 }
 

@@ -3,8 +3,9 @@
 //! | group | commands | |
 //! | --- | --- | --- |
 //! | [`input`] | all that read files of any kind | `--names`, `--v2-as-bf16` |
+//! | [`select`], a part of `input` | the same | `--include`, `--exclude`, `--rename`, `--rename-from` |
 //! | [`jobs`] | all that use several threads | `--jobs` |
-//! | [`convert`] | `convert`, `merge`, `split`, `append` | `--from`, `--dense`, `--dtype`, `--lossy` |
+//! | [`convert`] | `convert`, `merge`, `split`, `append` | `--from`, `--dense`, `--dtype`, `--drop-unsupported` |
 //! | [`write`], a part of `convert` | the same | `--zstd`, `--planes`, `--digest`, `--align`, `--no-dedup` |
 //! | [`edit`] | all that edit a `.zt` file in place | the file, `--dry-run` |
 //!
@@ -15,6 +16,7 @@ pub(crate) mod edit;
 pub(crate) mod glob;
 pub(crate) mod input;
 pub(crate) mod jobs;
+pub(crate) mod select;
 pub(crate) mod size;
 pub(crate) mod value;
 pub(crate) mod write;

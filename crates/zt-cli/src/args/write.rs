@@ -12,8 +12,8 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 pub(crate) struct WriteArgs {
     /// Compress with zstd at this level, from -7 to 22 [default: 3]; `auto` decides for each
-    /// component from a sample. A component that does not shrink stays raw. Without --zstd, the
-    /// output is not compressed, even if an input is
+    /// component from a sample. A component that does not shrink stays raw. Without --zstd, --raw
+    /// and --planes, each component stays compressed or raw as it is
     #[arg(
         long,
         value_name = "LEVEL",
@@ -23,11 +23,14 @@ pub(crate) struct WriteArgs {
         value_parser = compression
     )]
     zstd: Option<Compression>,
+    /// Store every component uncompressed
+    #[arg(long, conflicts_with_all = ["zstd", "planes"])]
+    raw: bool,
     /// Split floating-point tensors into planes of bytes, which compress better and lose nothing;
     /// --zstd=auto is then the default
     #[arg(long)]
     planes: bool,
-    /// Digest to store for each component [default: crc32c]
+    /// Digest to store for each component [default: as in the input, or crc32c]
     #[arg(long, value_enum)]
     digest: Option<Digest>,
     /// Alignment of components in bytes: a power of two from 64 to 2^30
@@ -66,6 +69,7 @@ impl WriteArgs {
     fn only_of_zt(&self) -> Option<&'static str> {
         let given = [
             ("--zstd", self.zstd.is_some()),
+            ("--raw", self.raw),
             ("--planes", self.planes),
             ("--digest", self.digest.is_some()),
             ("--align", self.align.is_some()),
@@ -81,6 +85,9 @@ impl WriteArgs {
         let mut options = WriteOptions::new();
         if self.planes {
             options = options.planes();
+        }
+        if self.raw {
+            options = options.compression(Compression::None);
         }
         if let Some(compression) = self.zstd {
             options = options.compression(compression);

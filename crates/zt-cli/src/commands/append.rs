@@ -54,6 +54,7 @@ struct Document<'a> {
     shared_bytes: u64,
     file_size: u64,
     left_out: &'a [String],
+    damaged: &'a [String],
     warnings: Vec<WarningBody<'a>>,
 }
 
@@ -95,12 +96,13 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             shared_bytes: summary.shared,
             file_size,
             left_out: &summary.left_out,
+            damaged: &summary.damaged,
             warnings: warnings(&summary.warnings),
         })?;
     } else {
         output.line(&target.line(&summary_line(&summary, file_size)))?;
     }
-    Ok(Exit::Ok)
+    Ok(Exit::without(&summary.damaged))
 }
 
 fn summary_line(summary: &Summary, file_size: u64) -> String {

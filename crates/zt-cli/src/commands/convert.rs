@@ -62,6 +62,7 @@ struct Document<'a> {
     shared_bytes: u64,
     file_size: u64,
     left_out: &'a [String],
+    damaged: &'a [String],
     warnings: Vec<WarningBody<'a>>,
 }
 
@@ -104,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         if let Some(left_out) = left_out(&summary.left_out).strip_prefix("; ") {
             output.note(left_out);
         }
-        return Ok(Exit::Ok);
+        return Ok(Exit::without(&summary.damaged));
     }
     print(paths, out, target, &summary, output)
 }
@@ -127,6 +128,7 @@ fn print(
             shared_bytes: summary.shared,
             file_size: summary.byte_len,
             left_out: &summary.left_out,
+            damaged: &summary.damaged,
             warnings: warnings(&summary.warnings),
         })?;
     } else {
@@ -139,7 +141,7 @@ fn print(
             "{path}: {target}; {objects}, {logical} of values in {stored}{shared}{left_out}"
         ))?;
     }
-    Ok(Exit::Ok)
+    Ok(Exit::without(&summary.damaged))
 }
 
 /// The kind of the output.

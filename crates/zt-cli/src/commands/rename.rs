@@ -1,61 +1,120 @@
-//! `zt rename`: rename an object of a `.zt` file.
+//! `zt rename`: rename objects of a `.zt` file.
+
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use zt::WriteOptions;
+use zt::{Editor, Error, ErrorKind, WriteOptions};
 
 use crate::args::edit::EditArgs;
+use crate::args::select::{NewNames, Rule, rule};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::text::cell;
+use crate::output::text::{cell, count};
 use crate::progress::Progress;
 
-/// Rename an object of a .zt file
+/// Rename objects of a .zt file
+///
+/// One object by its name, or many objects by rules, in one edit.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: EditArgs,
     /// Name of the object
-    old: String,
+    #[arg(requires = "new", required_unless_present_any = ["rule", "from"])]
+    old: Option<String>,
     /// New name, which no other object may have
-    new: String,
+    new: Option<String>,
+    /// Rename all objects by a rule as in `sed -E`: s/^model\.//; several rules apply in order
+    #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "old")]
+    rule: Vec<Rule>,
+    /// Rename objects as a file lists: in each line an old name, a tab, the new name; rules come after
+    #[arg(long, value_name = "FILE", conflicts_with = "old")]
+    from: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   zt rename model.zt transformer.wte.weight embed.weight
+  zt rename model.zt --rule 's/^transformer\\.h\\.([0-9]+)/layers.\\1/'
 
-Keys of --json: `file`, `dry_run`, `old`, `new`, `file_size`.";
+Keys of --json: `file`, `dry_run`, `renamed` (each with `old` and `new`), `file_size`; for one
+object also `old` and `new`.";
 
 #[derive(Serialize)]
 struct Document<'a> {
     file: String,
     dry_run: bool,
-    old: &'a str,
-    new: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new: Option<&'a str>,
+    renamed: &'a [Renamed],
     file_size: u64,
 }
 
+#[derive(Serialize)]
+struct Renamed {
+    old: String,
+    new: String,
+}
+
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let Arguments { target, old, new } = arguments;
+    let Arguments { target, old, new, .. } = arguments;
     // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
     let mut edit = target.begin(WriteOptions::new())?;
-    let renamed = edit.editor.rename(old, new);
-    renamed.map_err(|error| error.with_path(&target.file))?;
+    let of_path = |error: Error| error.with_path(&target.file);
+    let renamed = match (old, new) {
+        (Some(old), Some(new)) => {
+            edit.editor.rename(old, new).map_err(of_path)?;
+            let (old, new) = (old.clone(), new.clone());
+            vec![Renamed { old, new }]
+        }
+        _ => {
+            let names = NewNames::read(&arguments.rule, arguments.from.as_deref())?;
+            rename_all(&mut edit.editor, &names).map_err(of_path)?
+        }
+    };
     let file_size = edit.commit()?;
     if output.json {
         output.document(&Document {
             file: target.shown(),
             dry_run: target.dry_run,
-            old,
-            new,
+            old: old.as_deref(),
+            new: new.as_deref(),
+            renamed: &renamed,
             file_size,
         })?;
     } else {
-        let what = format!("{} renamed to {}", cell(old), cell(new));
+        let what = match &renamed[..] {
+            [Renamed { old, new }] => format!("{} renamed to {}", cell(old), cell(new)),
+            all => format!("{} renamed", count(all.len() as u64, "object", "objects")),
+        };
         output.line(&target.line(&what))?;
     }
     Ok(Exit::Ok)
+}
+
+/// Renames every object whose name changes.
+fn rename_all(editor: &mut Editor, names: &NewNames<'_>) -> Result<Vec<Renamed>, Error> {
+    let renamed: Vec<Renamed> = {
+        let old = editor.before().names().map(str::to_owned);
+        let pairs = old.map(|old| Renamed { new: names.of(&old), old });
+        pairs.filter(|pair| pair.old != pair.new).collect()
+    };
+    if renamed.is_empty() {
+        let message = "no object has a name that changes; `zt ls` lists names";
+        return Err(Error::new(ErrorKind::Misuse, "not-found", message));
+    }
+    // A new name may be the old one of another object: all old names are given up first.
+    let passing = |at: usize| format!("\0{at}");
+    for (at, pair) in renamed.iter().enumerate() {
+        editor.rename(&pair.old, &passing(at))?;
+    }
+    for (at, pair) in renamed.iter().enumerate() {
+        editor.rename(&passing(at), &pair.new)?;
+    }
+    Ok(renamed)
 }

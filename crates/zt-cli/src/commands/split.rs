@@ -81,6 +81,7 @@ struct Document<'a> {
     total_size: u64,
     shards: Vec<ShardBody>,
     left_out: &'a [String],
+    damaged: &'a [String],
     removed: Vec<String>,
     warnings: Vec<WarningBody<'a>>,
 }
@@ -153,7 +154,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     })?;
     output.warnings(&split.warnings);
     print(arguments, target, &split, output)?;
-    Ok(Exit::Ok)
+    Ok(Exit::without(&split.damaged))
 }
 
 /// The name of the set: the name of the input without its extension.
@@ -184,6 +185,7 @@ fn print(
             total_size: split.total_size,
             shards: split.shards.iter().map(ShardBody::from).collect(),
             left_out: &split.left_out,
+            damaged: &split.damaged,
             removed: paths(&split.removed),
             warnings: warnings(&split.warnings),
         })?;

@@ -19,6 +19,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use clap::ValueEnum;
 use serde::Serialize;
 use zt::{Error, Warning};
+use zt_convert::foreign::Fault;
 
 use self::json::{ErrorBody, ErrorDocument};
 use self::text::printable;
@@ -26,6 +27,9 @@ use crate::failure::{Exit, Failure};
 
 /// Warnings that are printed for one file. JSON has all of them.
 const WARNINGS: usize = 10;
+
+/// Refused losses that are printed. JSON has all of them.
+const LOSSES: usize = 50;
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -109,9 +113,27 @@ impl Output {
     /// Prints a failure on stderr.
     pub(crate) fn failure(&self, failure: &Failure) {
         match failure {
-            Failure::Refused(error) | Failure::Error(error) => self.error(error),
+            Failure::Refused(error) | Failure::Error(error) => match Fault::of(error) {
+                Some(Fault::Losses { losses }) => self.losses(error, losses),
+                _ => self.error(error),
+            },
             Failure::Usage { code, message } => self.problem(code, message),
             Failure::ClosedPipe | Failure::CutOff => {}
+        }
+    }
+
+    /// Prints each of several losses on a line of its own.
+    fn losses(&self, all: &Error, losses: &[Error]) {
+        for loss in losses.iter().take(LOSSES) {
+            let loss = loss.clone();
+            self.error(&match all.path() {
+                Some(path) => loss.with_path(path),
+                None => loss,
+            });
+        }
+        let more = losses.len().saturating_sub(LOSSES);
+        if more > 0 {
+            self.problem(all.code(), &format!("{more} more; --json lists all"));
         }
     }
 

@@ -30,6 +30,8 @@ pub struct Split {
     pub total_size: u64,
     /// As [`zt_foreign::Summary::left_out`]. The index does not list them.
     pub left_out: Vec<String>,
+    /// As [`zt_foreign::Summary::damaged`].
+    pub damaged: Vec<String>,
     /// Files of the replaced set that were removed, because the new set has no file of that name.
     pub removed: Vec<PathBuf>,
     /// As [`zt_foreign::Summary::warnings`].
@@ -110,6 +112,7 @@ impl Kinds {
         let mut split = Split {
             total_size,
             left_out: job.summary.left_out,
+            damaged: job.summary.damaged,
             warnings: job.summary.warnings,
             ..Split::default()
         };
@@ -206,8 +209,7 @@ fn replaced(
 /// Offsets and lengths of an object's components.
 type Spans = Vec<(u64, u64)>;
 
-/// The items of the plan, one for each object. Objects that the target cannot represent are removed,
-/// if losses are allowed.
+/// The items of the plan, one for each object. Objects that the target cannot represent are removed.
 fn items(
     merged: &mut Merged<'_>,
     writer: &dyn FileWriter,
@@ -219,7 +221,9 @@ fn items(
     for incoming in &merged.objects {
         // The losses of a kept object become warnings when it is written.
         let mut lost = Job::new(job.target, job.options);
-        if let Some(byte_len) = writer.shard_len(incoming, &mut lost)? {
+        let shard_len = writer.shard_len(incoming, &mut lost)?;
+        job.refuse(&mut lost);
+        if let Some(byte_len) = shard_len {
             let storage = spans(incoming).filter(|_| is_shared);
             items.push(Item { byte_len, storage });
             kept.push(*incoming);
@@ -230,6 +234,7 @@ fn items(
         }
     }
     merged.objects = kept;
+    job.check()?;
     Ok(items)
 }
 

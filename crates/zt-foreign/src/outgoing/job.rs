@@ -4,6 +4,7 @@ use zt::foreign::Kind;
 use zt::formats::dense_byte_len;
 use zt::{Attributes, DType, Error, Result, Warning};
 
+use super::loss::Grade;
 use super::{ConvertOptions, Incoming, Loss, Outgoing, Overflow, Summary, display};
 use crate::Fault;
 
@@ -12,8 +13,10 @@ pub const LOSSY: &str = "lossy";
 
 /// One file that is being written.
 ///
-/// A loss is an error, or a warning if losses are allowed. The losses that all targets of plain
-/// arrays share are here; each target has its own besides.
+/// A loss of metadata is a warning. A loss of values is a warning if the options allow it, and
+/// otherwise refused: [`Job::check`] reports all refused losses at once, so a writer calls it before
+/// it writes the first value. The losses that all targets of plain arrays share are here; each target
+/// has its own besides.
 #[derive(Debug)]
 pub struct Job<'j> {
     /// The kind that is written.
@@ -22,6 +25,10 @@ pub struct Job<'j> {
     pub options: &'j ConvertOptions<'j>,
     /// What was done so far.
     pub summary: Summary,
+    /// Losses that the options do not allow.
+    refused: Vec<Error>,
+    /// Keys of the file's attributes that the target cannot represent.
+    lost_attributes: Vec<String>,
 }
 
 impl<'j> Job<'j> {
@@ -32,6 +39,8 @@ impl<'j> Job<'j> {
             target,
             options,
             summary: Summary::default(),
+            refused: Vec::new(),
+            lost_attributes: Vec::new(),
         }
     }
 
@@ -39,8 +48,8 @@ impl<'j> Job<'j> {
     ///
     /// # Errors
     ///
-    /// Code `lossy` for an overflow, unless losses are allowed. The values are written by then, but
-    /// the output is only published whole.
+    /// Code `lossy` for an overflow, unless it is allowed. The values are written by then, but the
+    /// output is only published whole.
     pub fn written(
         &mut self,
         object: &str,
@@ -48,52 +57,77 @@ impl<'j> Job<'j> {
         overflow: Option<Overflow>,
     ) -> Result<()> {
         if let Some(overflow) = overflow {
-            self.accept(Loss::Overflow(overflow), Some(object))?;
+            self.accept(Loss::Overflow(overflow), Some(object));
+            self.check()?;
         }
         self.summary.bytes = self.summary.bytes.saturating_add(byte_len);
         self.summary.objects = self.summary.objects.saturating_add(1);
         Ok(())
     }
 
-    /// A loss is an error; if losses are allowed, it is a warning.
-    ///
-    /// # Errors
-    ///
-    /// Code `lossy`.
-    pub fn accept(&mut self, loss: Loss, object: Option<&str>) -> Result<()> {
+    /// A loss is a warning if it is one of metadata, or if the options allow it. Otherwise it is
+    /// refused: the writer goes on as if it were allowed, until it calls [`Job::check`].
+    pub fn accept(&mut self, loss: Loss, object: Option<&str>) {
+        let is_allowed = match loss.grade() {
+            Grade::Metadata => true,
+            Grade::Value => self.options.drop_unsupported,
+            Grade::Infinity => self.options.allow_inf,
+        };
         let target = self.target;
-        self.forgive(Fault::Lossy { target, loss }, object)
+        self.admit(is_allowed, Fault::Lossy { target, loss }, object);
     }
 
-    /// A fault is an error; if losses are allowed, it is a warning.
-    ///
-    /// # Errors
-    ///
-    /// `fault`, unless losses are allowed.
-    pub fn forgive(&mut self, fault: Fault, object: Option<&str>) -> Result<()> {
-        if self.options.lossy {
+    /// As [`Job::accept`], for a fault that loses values.
+    pub fn forgive(&mut self, fault: Fault, object: Option<&str>) {
+        self.admit(self.options.drop_unsupported, fault, object);
+    }
+
+    fn admit(&mut self, is_allowed: bool, fault: Fault, object: Option<&str>) {
+        if is_allowed {
             let mut warning = Warning::new(LOSSY, fault.to_string());
             warning.object = object.map(str::to_owned);
             self.summary.warnings.push(warning);
-            return Ok(());
+        } else {
+            let error = Error::from(fault);
+            self.refused.push(match object {
+                Some(object) => error.with_object(object),
+                None => error,
+            });
         }
-        let error = Error::from(fault);
-        Err(match object {
-            Some(object) => error.with_object(object),
-            None => error,
-        })
+    }
+
+    /// Refuses what `other` refused.
+    pub fn refuse(&mut self, other: &mut Job<'_>) {
+        self.refused.append(&mut other.refused);
+    }
+
+    /// Reports the losses that were refused so far.
+    ///
+    /// # Errors
+    ///
+    /// The refused loss; [`Fault::Losses`] for several. Code `lossy`.
+    pub fn check(&mut self) -> Result<()> {
+        match self.refused.len() {
+            0 => Ok(()),
+            1 => Err(self.refused.remove(0)),
+            _ => {
+                let losses = std::mem::take(&mut self.refused);
+                Err(Fault::Losses { losses }.into())
+            }
+        }
     }
 
     /// Leaves out a damaged object.
     ///
     /// # Errors
     ///
-    /// `fault`, unless losses are allowed.
+    /// `fault`, unless damaged objects are skipped.
     pub fn leave_out(&mut self, fault: Error, name: &str) -> Result<()> {
-        if !self.options.lossy {
+        if !self.options.skip_damaged {
             return Err(fault.with_object(name));
         }
         self.summary.left_out.push(name.to_owned());
+        self.summary.damaged.push(name.to_owned());
         let message = format!("left out, {}: {}", fault.code(), fault.message());
         let mut warning = Warning::new(LOSSY, message).with_object(name);
         warning.component = fault.component().map(str::to_owned);
@@ -103,119 +137,99 @@ impl<'j> Job<'j> {
 
     /// Makes the object a plain array, decoding it if necessary; `false` if it has no dense value
     /// and is left out.
-    ///
-    /// # Errors
-    ///
-    /// Code `lossy`.
-    pub fn make_plain(&mut self, object: &mut Outgoing<'_>) -> Result<bool> {
+    pub fn make_plain(&mut self, object: &mut Outgoing<'_>) -> bool {
         let dtype = self.options.dtype;
         let is_decoded = self.options.dense || object.is_planes();
         if object.is_dense() || is_decoded && object.decode(dtype) {
-            return Ok(true);
+            return true;
         }
         let loss = Loss::Format {
             format: object.object().format.to_string(),
             has_dense_value: object.has_dense_value(),
         };
-        self.accept(loss, Some(object.name()))?;
-        Ok(object.decode(dtype))
+        self.accept(loss, Some(object.name()));
+        object.decode(dtype)
     }
 
-    /// The target's type for the values of a plain array. If the target has none and losses are
-    /// allowed, its type for the storage.
-    ///
-    /// # Errors
-    ///
-    /// Code `lossy`.
+    /// The target's type for the values of a plain array. If the target has none, a loss and its type
+    /// for the storage.
     pub fn typed<T>(
         &mut self,
         object: &Outgoing<'_>,
         from_types: impl Fn(DType, Option<&str>) -> Option<T>,
-    ) -> Result<Option<T>> {
-        let Some((dtype, logical_type)) = object.dense_type() else {
-            return Ok(None);
-        };
+    ) -> Option<T> {
+        let (dtype, logical_type) = object.dense_type()?;
         let known = from_types(dtype, logical_type.as_deref());
         if known.is_some() {
-            return Ok(known);
+            return known;
         }
         let loss = Loss::Type {
             dtype,
             logical_type: logical_type.map(|name| name.into_owned()),
         };
-        self.accept(loss, Some(object.name()))?;
+        self.accept(loss, Some(object.name()));
         // Without the logical type the shape is only right if one storage element is one value.
         let object = object.object();
         let data = object.component("data");
         let stored = data.and_then(|data| data.blob.decoded_len);
         let plain = dense_byte_len(&object.shape, dtype.byte_len() as u64);
-        Ok(from_types(dtype, None).filter(|_| stored.is_some() && stored == plain))
+        from_types(dtype, None).filter(|_| stored.is_some() && stored == plain)
     }
 
     /// Accepts as losses everything of an object except its values and the attributes `known`.
-    ///
-    /// # Errors
-    ///
-    /// Code `lossy`.
-    pub fn rest(&mut self, object: &Outgoing<'_>, known: &[&str]) -> Result<()> {
+    pub fn rest(&mut self, object: &Outgoing<'_>, known: &[&str]) {
         let name = Some(object.name());
-        self.components(object)?;
+        self.components(object);
         for (key, _) in object.attributes().iter().flatten() {
             if !key.as_str().is_some_and(|key| known.contains(&key)) {
                 let key = display(key);
-                self.accept(Loss::ObjectAttribute { key }, name)?;
+                self.accept(Loss::ObjectAttribute { key }, name);
             }
         }
-        self.fields(&object.object().extra, name)
+        self.fields(&object.object().extra, name);
     }
 
     /// Accepts as losses the components that an object's values are not made of, and the unknown
     /// fields of the others.
-    ///
-    /// # Errors
-    ///
-    /// Code `lossy`.
-    pub fn components(&mut self, object: &Outgoing<'_>) -> Result<()> {
+    pub fn components(&mut self, object: &Outgoing<'_>) {
         let name = Some(object.name());
         for (role, component, is_of_value) in object.components() {
             if is_of_value {
-                self.fields(&component.extra, name)?;
+                self.fields(&component.extra, name);
             } else {
                 let role = role.to_owned();
-                self.accept(Loss::Component { role }, name)?;
+                self.accept(Loss::Component { role }, name);
             }
         }
-        Ok(())
     }
 
     /// Accepts as losses the fields that the specification of `.zt` does not know.
-    ///
-    /// # Errors
-    ///
-    /// Code `lossy`.
-    pub fn fields(&mut self, extra: &Attributes, object: Option<&str>) -> Result<()> {
+    pub fn fields(&mut self, extra: &Attributes, object: Option<&str>) {
         for (key, _) in extra {
             let key = display(key);
-            self.accept(Loss::Field { key }, object)?;
+            self.accept(Loss::Field { key }, object);
         }
-        Ok(())
     }
 
     /// Accepts as losses all attributes and unknown fields of the file itself.
-    ///
-    /// # Errors
-    ///
-    /// Code `lossy`.
-    pub fn refuse_attributes(
-        &mut self,
-        attributes: Option<&Attributes>,
-        extra: &Attributes,
-    ) -> Result<()> {
+    pub fn refuse_attributes(&mut self, attributes: Option<&Attributes>, extra: &Attributes) {
         for (key, _) in attributes.into_iter().flatten() {
-            let key = display(key);
-            self.accept(Loss::FileAttribute { key }, None)?;
+            self.lose_attribute(display(key));
         }
-        self.fields(extra, None)
+        self.fields(extra, None);
+    }
+
+    /// Accepts the loss of an attribute of the file. [`Job::end_attributes`] warns of all of them.
+    pub fn lose_attribute(&mut self, key: String) {
+        self.lost_attributes.push(key);
+    }
+
+    /// Warns of the file's attributes that were lost, once for all: a file may have hundreds.
+    pub fn end_attributes(&mut self) {
+        let keys = std::mem::take(&mut self.lost_attributes);
+        if !keys.is_empty() {
+            self.accept(Loss::FileAttributes { keys }, None);
+        }
     }
 
     /// Returns `written`. If it is `None`, the object is left out, which is added to the last

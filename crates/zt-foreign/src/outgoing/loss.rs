@@ -23,6 +23,13 @@ pub enum Loss {
         /// What they mean, if that differs.
         logical_type: Option<String>,
     },
+    /// Elements of a type that the target does not have, in a type that represents each of them.
+    Widened {
+        /// The logical type, or the dtype.
+        from: String,
+        /// The dtype that they are written with.
+        to: DType,
+    },
     /// A component beside the values.
     Component {
         /// Its role.
@@ -35,10 +42,10 @@ pub enum Loss {
     },
     /// A second object in a target that holds one.
     Objects,
-    /// An attribute of the file that the target cannot represent.
-    FileAttribute {
-        /// Its key.
-        key: String,
+    /// Attributes of the file that the target cannot represent.
+    FileAttributes {
+        /// Their keys.
+        keys: Vec<String>,
     },
     /// A field that the specification of `.zt` does not know.
     Field {
@@ -95,7 +102,41 @@ pub enum Loss {
     },
 }
 
+/// How much a loss weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grade {
+    /// All values are kept: the loss is a warning.
+    Metadata,
+    /// Values are lost: [`drop_unsupported`](super::ConvertOptions::drop_unsupported) allows it.
+    Value,
+    /// Values become infinite: [`allow_inf`](super::ConvertOptions::allow_inf) allows it.
+    Infinity,
+}
+
 impl Loss {
+    pub(crate) const fn grade(&self) -> Grade {
+        match self {
+            Loss::Widened { .. }
+            | Loss::ObjectAttribute { .. }
+            | Loss::FileAttributes { .. }
+            | Loss::Field { .. }
+            | Loss::Renamed { .. }
+            | Loss::Conflict { .. } => Grade::Metadata,
+            Loss::Format { .. }
+            | Loss::Type { .. }
+            | Loss::Component { .. }
+            | Loss::Objects
+            | Loss::Name
+            | Loss::Shape
+            | Loss::LongName { .. }
+            | Loss::Rank { .. }
+            | Loss::BigEndian { .. }
+            | Loss::Header { .. }
+            | Loss::Read { .. } => Grade::Value,
+            Loss::Overflow(_) => Grade::Infinity,
+        }
+    }
+
     /// The loss as one of `target`.
     pub(crate) fn text(&self, target: Kind) -> String {
         let cannot = |what: String| format!("{target} cannot represent {what}");
@@ -123,11 +164,22 @@ impl Loss {
                 Some(name) => cannot(format!("{} over {dtype}", name.escape_debug())),
                 None => cannot(dtype.to_string()),
             },
+            Loss::Widened { from, to } => {
+                let from = from.escape_debug();
+                format!("{target} has no {from}: the values are written as {to}, without loss")
+            }
             Loss::Component { role } => {
                 value_cannot(format!("the component \"{}\"", role.escape_debug()))
             }
             Loss::ObjectAttribute { key } => cannot(format!("the object's attribute {key}")),
-            Loss::FileAttribute { key } => cannot(format!("the file's attribute {key}")),
+            Loss::FileAttributes { keys } => match &keys[..] {
+                [key] => cannot(format!("the file's attribute {key}")),
+                keys => cannot(format!(
+                    "{} attributes of the file: {}",
+                    keys.len(),
+                    keys.join(", ")
+                )),
+            },
             Loss::Field { key } => value_cannot(format!("the unknown field {key}")),
             Loss::Objects => cannot("a second object".to_owned()),
             Loss::Name => cannot("a tensor of this name".to_owned()),
@@ -150,7 +202,9 @@ impl Loss {
             Loss::Header { byte_len, limit } => cannot(format!(
                 "a header of {byte_len} bytes, the limit is {limit}"
             )),
-            Loss::Conflict { key } => format!("the inputs have different values of {key}"),
+            Loss::Conflict { key } => {
+                format!("the inputs have different values of {key}: the first one is kept")
+            }
             Loss::Overflow(overflow) => format!(
                 "{} of {} values are out of range for {}, and become infinite",
                 overflow.infinite, overflow.values, overflow.dtype

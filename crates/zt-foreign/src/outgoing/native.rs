@@ -1,6 +1,5 @@
 //! Writes an object to a `.zt` file: its components, its dense value, or planes of that value.
 
-use std::io::Write;
 use std::ops::ControlFlow;
 
 use zt::formats::{PlaneCodec, View, dense_byte_len};
@@ -33,9 +32,15 @@ impl<'i> Outgoing<'i> {
         let mut total = Written::default();
         if let Treatment::Decode(cast) = self.treatment {
             let (dtype, logical_type) = self.dense_type().unwrap_or((DType::U8, None));
-            let data = out.component(DATA, dtype, logical_type)?;
-            total = self.store(data, self.unit(DATA, false), shares, progress, |out| {
-                self.write_decoded(cast, out, progress)
+            let mut data = out.component(DATA, dtype, logical_type)?;
+            if let Some(source) = self.typical_component() {
+                data.store_as(source);
+            }
+            let unit = self.unit(DATA, false);
+            total = self.store(data, unit, shares, progress, |mut out| {
+                let written = self.write_decoded(cast, &mut out, progress)?;
+                self.end(out)?;
+                Ok(written)
             })?;
         } else {
             // In the order of their data, so that a `.zt` file keeps its order.
@@ -45,10 +50,15 @@ impl<'i> Outgoing<'i> {
                 let (dtype, logical_type) = self.component_type(role, component)?;
                 let mut data = out.component(role.clone(), dtype, logical_type)?;
                 data.set_extra(component.extra.clone());
-                data.expect_len(component.blob.decoded_len.unwrap_or(0));
                 let unit = self.unit(role, false);
-                let written = self.store(data, unit, shares, progress, |out| {
-                    self.write_component(role, out, progress)
+                let written = self.store(data, unit, shares, progress, |mut out| {
+                    if self.cast_of_role(role).is_none() {
+                        return self.copy(role, out, progress);
+                    }
+                    out.store_as(component);
+                    let written = self.write_component(role, &mut out, progress)?;
+                    self.end(out)?;
+                    Ok(written)
                 })?;
                 total.byte_len += written.byte_len;
                 total.overflow = total.overflow.or(written.overflow);
@@ -71,15 +81,14 @@ impl<'i> Outgoing<'i> {
         }
     }
 
-    /// Ends a component: with the blob of an equal one that was written before, or with the bytes that
-    /// `write` writes.
-    fn store(
+    /// Ends a component: with the blob of an equal one that was written before, or by `write`.
+    fn store<'o, 'a, 'w>(
         &self,
-        mut component: ComponentWriter<'_, '_, '_>,
+        component: ComponentWriter<'o, 'a, 'w>,
         unit: Unit<'i>,
         shares: &mut Shares<'i>,
         progress: Option<Progress<'_>>,
-        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<Written>,
+        write: impl FnOnce(ComponentWriter<'o, 'a, 'w>) -> Result<Written>,
     ) -> Result<Written> {
         let missing = match shares.search(unit) {
             Search::Missing(missing) => missing,
@@ -89,11 +98,43 @@ impl<'i> Outgoing<'i> {
                 return Ok(seen.written);
             }
         };
-        let written = write(&mut component)?;
-        let finished = component.finish();
-        finished.map_err(|error| error.with_object(self.name()))?;
+        let written = write(component)?;
         shares.insert(missing, written);
         Ok(written)
+    }
+
+    fn end(&self, component: ComponentWriter<'_, '_, '_>) -> Result<()> {
+        let finished = component.finish();
+        finished.map_err(|error| error.with_object(self.name()))
+    }
+
+    /// Copies a component as it is.
+    fn copy(
+        &self,
+        role: &str,
+        out: ComponentWriter<'_, '_, '_>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<Written> {
+        let byte_len = out.copy(&self.tensor, role, progress).map_err(|error| {
+            // Only errors about the input name an object.
+            match error.object() {
+                Some(_) => self.blame(error),
+                None => error,
+            }
+        })?;
+        Ok(Written {
+            byte_len,
+            overflow: None,
+        })
+    }
+
+    /// The component whose storage the dense value takes: a compressed one, if there is one.
+    fn typical_component(&self) -> Option<&'i Component> {
+        let components = self.object().components.iter();
+        let mut components = components.map(|(_, component)| component);
+        let first = components.clone().next();
+        let is_compressed = |it: &&Component| it.blob.encoding == Encoding::Zstd;
+        components.find(is_compressed).or(first)
     }
 
     /// The codec of the object's planes, and the bytes of its values. `None` if the writer writes no
@@ -108,8 +149,9 @@ impl<'i> Outgoing<'i> {
         };
         let (shape, logical_type) = (&object.shape, logical_type.as_deref());
         let attributes = self.attributes();
+        let is_split = is_whole && (writer.writes_planes() || self.keeps_planes);
         let codec = writer.planes_of(shape, dtype, logical_type, attributes.as_ref());
-        let codec = codec.filter(|_| is_whole)?;
+        let codec = codec.filter(|_| is_split)?;
         let value_len = self.registry.value_len(dtype, logical_type).ok()??;
         Some((codec, dense_byte_len(shape, value_len)?))
     }

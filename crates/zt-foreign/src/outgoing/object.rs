@@ -20,6 +20,8 @@ pub struct Outgoing<'i> {
     pub(super) registry: &'i Registry,
     path: Option<&'i Path>,
     pub(super) treatment: Treatment,
+    /// Whether planes that are cast stay planes.
+    pub(super) keeps_planes: bool,
 }
 
 /// How an object is written.
@@ -42,6 +44,7 @@ impl<'i> Outgoing<'i> {
             registry: incoming.registry,
             path: incoming.path,
             treatment: Treatment::Keep,
+            keeps_planes: false,
         };
         // Planes are dense values in another byte order, and are cast as dense objects are.
         let (stored, treatment): (_, fn(DType) -> Treatment) = if this.is_planes() {
@@ -51,6 +54,7 @@ impl<'i> Outgoing<'i> {
         };
         if let Some(dtype) = stored.and_then(|stored| this.cast_of(&stored, dtype)) {
             this.treatment = treatment(dtype);
+            this.keeps_planes = this.is_planes();
         }
         this
     }
@@ -61,6 +65,7 @@ impl<'i> Outgoing<'i> {
             return false;
         };
         self.treatment = Treatment::Decode(self.cast_of(&value, dtype));
+        self.keeps_planes = false;
         true
     }
 

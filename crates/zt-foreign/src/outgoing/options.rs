@@ -17,16 +17,20 @@ pub struct ConvertOptions<'p> {
     /// value is made in memory.
     pub dense: bool,
     /// The dtype that floating-point values of dense objects, FP8 included, are cast to: f64, f32, f16
-    /// or bf16. Values are rounded once, to nearest, ties to even; values of other types are kept. A
-    /// finite value that becomes infinite is a loss.
+    /// or bf16. Values are rounded once, to nearest, ties to even; values of other types are kept.
     pub dtype: Option<DType>,
-    /// Whether a loss is a warning and not an error.
+    /// Whether values that the target cannot represent are dropped, each with a warning.
     ///
     /// An object is written as far as the target can represent it: its dense value without its
     /// format, its storage type without its logical type. An object that the target cannot represent
-    /// at all is left out. So is a damaged object; the inputs are verified first to find these. Of
-    /// duplicates in an input, the first is taken, or the one that the index lists.
-    pub lossy: bool,
+    /// at all is left out. Of duplicates in an input, the first is taken, or the one that the index
+    /// lists. Metadata that the target cannot represent is dropped in any case, with a warning.
+    pub drop_unsupported: bool,
+    /// Whether damaged objects are left out, each with a warning. The inputs are verified first to
+    /// find them.
+    pub skip_damaged: bool,
+    /// Whether a cast may make finite values infinite, with a warning for each object.
+    pub allow_inf: bool,
     /// Whether components with the same bytes are stored once in a `.zt` file, such as tied weights.
     /// Names, dtypes and inputs may differ. Copies of at least 4 KiB are compared byte for byte. On
     /// by default.
@@ -44,7 +48,9 @@ impl<'p> ConvertOptions<'p> {
             write: WriteOptions::new(),
             dense: false,
             dtype: None,
-            lossy: false,
+            drop_unsupported: false,
+            skip_damaged: false,
+            allow_inf: false,
             deduplicate: true,
             progress: None,
         }
@@ -71,11 +77,34 @@ impl<'p> ConvertOptions<'p> {
         self
     }
 
-    /// Sets whether a loss is a warning and not an error.
+    /// Sets whether values that the target cannot represent are dropped.
     #[must_use]
-    pub fn lossy(mut self, lossy: bool) -> Self {
-        self.lossy = lossy;
+    pub fn drop_unsupported(mut self, drop_unsupported: bool) -> Self {
+        self.drop_unsupported = drop_unsupported;
         self
+    }
+
+    /// Sets whether damaged objects are left out.
+    #[must_use]
+    pub fn skip_damaged(mut self, skip_damaged: bool) -> Self {
+        self.skip_damaged = skip_damaged;
+        self
+    }
+
+    /// Sets whether a cast may make finite values infinite.
+    #[must_use]
+    pub fn allow_inf(mut self, allow_inf: bool) -> Self {
+        self.allow_inf = allow_inf;
+        self
+    }
+
+    /// Allows every loss, or none: [`drop_unsupported`](Self::drop_unsupported),
+    /// [`skip_damaged`](Self::skip_damaged) and [`allow_inf`](Self::allow_inf).
+    #[must_use]
+    pub fn lossy(self, lossy: bool) -> Self {
+        self.drop_unsupported(lossy)
+            .skip_damaged(lossy)
+            .allow_inf(lossy)
     }
 
     /// Sets whether components of the same bytes are stored once.
@@ -100,7 +129,9 @@ impl fmt::Debug for ConvertOptions<'_> {
             .field("write", &self.write)
             .field("dense", &self.dense)
             .field("dtype", &self.dtype)
-            .field("lossy", &self.lossy)
+            .field("drop_unsupported", &self.drop_unsupported)
+            .field("skip_damaged", &self.skip_damaged)
+            .field("allow_inf", &self.allow_inf)
             .field("deduplicate", &self.deduplicate)
             .finish_non_exhaustive()
     }
@@ -118,9 +149,11 @@ pub struct Summary {
     pub shared: u64,
     /// Bytes of the output.
     pub byte_len: u64,
-    /// Names of objects that were left out, if losses are allowed. Each has a warning too.
+    /// Names of objects that were left out. Each has a warning too.
     pub left_out: Vec<String>,
-    /// The warnings of the inputs; a warning with code `lossy` for each loss that was allowed; and
-    /// one with code `experimental` for a kind whose writer is an experiment.
+    /// Those of [`Summary::left_out`] that are damaged.
+    pub damaged: Vec<String>,
+    /// The warnings of the inputs; a warning with code `lossy` for each loss; and one with code
+    /// `experimental` for a kind whose writer is an experiment.
     pub warnings: Vec<Warning>,
 }

@@ -27,7 +27,7 @@ fn member<'i>(
             Ok(Some((name, byte_len, array)))
         }
         _ => {
-            job.accept(Loss::Name, Some(array.name()))?;
+            job.accept(Loss::Name, Some(array.name()));
             Ok(None)
         }
     }
@@ -36,7 +36,7 @@ fn member<'i>(
 /// Writes every object as a stored member in the order of the inputs. Elements begin at a multiple of
 /// 64. The same objects give the same bytes.
 pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-    job.refuse_attributes(merged.attributes.as_ref(), &merged.extra)?;
+    job.refuse_attributes(merged.attributes.as_ref(), &merged.extra);
     let mut arrays = Vec::with_capacity(merged.objects.len());
     let mut taken = HashSet::new();
     for incoming in &merged.objects {
@@ -45,6 +45,7 @@ pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) 
         let member = member.transpose()?;
         arrays.extend(job.kept(incoming, member.flatten()));
     }
+    job.check()?;
     let mut archive = ArchiveWriter::new(sink);
     for (name, byte_len, array) in arrays {
         let mut member = archive.begin(name, byte_len)?;

@@ -1,6 +1,6 @@
 //! The builder that crates for other kinds of files use to make a [`File`].
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use zt_container::{Limits, Source, Span, check_declared};
@@ -13,7 +13,7 @@ use crate::file::catalog::{Catalog, Faulty, Home, Place, Resolved, blame_blob, c
 use crate::file::kind::Kind;
 use crate::file::open::OpenOptions;
 use crate::file::value_rule::ValueRule;
-use crate::file::{Origin, Warning};
+use crate::file::{Origin, Warning, warning_of};
 
 /// Builds a [`File`] from objects whose components lie in other files.
 ///
@@ -168,7 +168,7 @@ impl FileBuilder {
             }
             Some(error) => {
                 let error = blame_blob(error, &object).with_object(&name);
-                let raw = raw_of(object);
+                let raw = Arc::new(raw_of(object));
                 Resolved::new(Err(Arc::new(Faulty { error, raw })), home)
             }
         };
@@ -178,6 +178,11 @@ impl FileBuilder {
     /// Adds the objects of another file whose names `keep` accepts, with their sources, faults and
     /// warnings. Warnings about that file as a whole are added too, and its attributes are not.
     pub fn include(&mut self, file: &File, mut keep: impl FnMut(&str) -> bool) {
+        self.include_as(file, |name| keep(name).then(|| name.to_owned()));
+    }
+
+    /// As [`FileBuilder::include`], for the objects that `choose` gives a name, under that name.
+    pub fn include_as(&mut self, file: &File, mut choose: impl FnMut(&str) -> Option<String>) {
         let (inner, base) = (&file.inner, self.origin.sources.len());
         let byte_len = &mut self.origin.byte_len;
         *byte_len = byte_len.saturating_add(file.byte_len());
@@ -188,33 +193,48 @@ impl FileBuilder {
             };
             self.place(Arc::clone(source), place);
         }
-        let mut left_out = HashSet::new();
+        let mut chosen = HashMap::new();
         for at in 0..inner.catalog.len() {
             let name = inner.catalog.name(at);
-            match inner.catalog.resolve(at, &inner.registry) {
-                Some(resolved) if keep(name) => {
-                    self.objects.push((name.to_owned(), resolved.moved(base)));
+            if let Some(new) = choose(name)
+                && let Some(resolved) = inner.catalog.resolve(at, &inner.registry)
+            {
+                let mut moved = resolved.moved(base);
+                if new != name {
+                    moved = moved.renamed(&new);
                 }
-                _ => drop(left_out.insert(name)),
+                chosen.insert(name, new.clone());
+                self.objects.push((new, moved));
             }
         }
-        let is_kept = |name: Option<&str>| name.is_none_or(|name| !left_out.contains(name));
-        let (remarks, tolerated) = (inner.remarks.iter(), &inner.tolerated);
-        let remarks = remarks.filter(|warning| is_kept(warning.object.as_deref()));
-        self.origin.remarks.extend(remarks.cloned());
-        let problems = tolerated.problems.iter();
-        let problems = problems.filter(|error| is_kept(error.object()));
-        self.origin.tolerated.problems.extend(problems.cloned());
-        let values = tolerated.values.iter();
-        let values = values.filter(|(name, ..)| is_kept(Some(name)));
-        self.origin.tolerated.values.extend(values.cloned());
+        let new_name = |name: &str| chosen.get(name).cloned();
+        for mut warning in inner.remarks.iter().cloned() {
+            if let Some(name) = warning.object {
+                warning.object = new_name(&name);
+                if warning.object.is_none() {
+                    continue;
+                }
+            }
+            self.origin.remarks.push(warning);
+        }
+        let tolerated = &mut self.origin.tolerated;
+        for problem in &inner.tolerated.problems {
+            match problem.object().map(new_name) {
+                None => tolerated.problems.push(problem.clone()),
+                Some(Some(name)) => tolerated.problems.push(problem.clone().of_object(&name)),
+                Some(None) => {}
+            }
+        }
+        let values = inner.tolerated.values.iter();
+        let values = values.filter_map(|(name, role, rule)| Some((new_name(name)?, *role, *rule)));
+        tolerated.values.extend(values);
     }
 
     /// Adds an object that cannot be read. It is listed with its metadata, and each attempt to read it
     /// gives `error`.
     pub fn fault(&mut self, name: impl Into<String>, raw: RawObject, error: Error) {
         let name = name.into();
-        let error = error.with_object(&name);
+        let (error, raw) = (error.with_object(&name), Arc::new(raw));
         self.objects.push((
             name,
             Resolved::new(Err(Arc::new(Faulty { error, raw })), Home::One(0)),
@@ -273,6 +293,44 @@ impl FileBuilder {
             };
             Some(Error::from(error).with_component(role))
         })
+    }
+}
+
+impl File {
+    /// The objects that `choose` gives a name, under that name, as a file. Attributes and warnings of
+    /// the file are kept. Nothing is copied or read.
+    ///
+    /// ```
+    /// # use zt::{Dense, File, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// # writer.add("model.bias", &Dense::from_slice(&[1], &[0.5f32])?)?;
+    /// # writer.add("optimizer.step", &Dense::from_slice(&[1], &[7u64])?)?;
+    /// # writer.finish()?;
+    /// let file = File::from_bytes(bytes)?;
+    /// let model = file.select(|name| name.strip_prefix("model.").map(str::to_owned))?;
+    /// assert_eq!(model.names().collect::<Vec<_>>(), ["bias"]);
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Code `duplicate-name` if two objects get one name; as [`File::attributes`].
+    pub fn select(&self, choose: impl FnMut(&str) -> Option<String>) -> Result<File> {
+        let inner = &self.inner;
+        let mut options = OpenOptions::new();
+        options.limits = inner.limits;
+        options.registry = Some(inner.registry.clone());
+        options.verify = inner.verify;
+        let mut builder = FileBuilder::new(inner.kind, options);
+        builder.include_as(self, choose);
+        let of_file = inner.catalog.warnings().iter();
+        for warning in of_file.map(|warning| warning_of(None, warning)) {
+            builder.warning(warning);
+        }
+        builder.attributes = self.attributes()?;
+        builder.extra(self.extra()?);
+        builder.build()
     }
 }
 

@@ -85,7 +85,7 @@ impl Home {
 pub(crate) struct Faulty {
     pub(crate) error: Error,
     /// What is known of it all the same.
-    pub(crate) raw: RawObject,
+    pub(crate) raw: Arc<RawObject>,
 }
 
 impl Resolved {
@@ -124,6 +124,18 @@ impl Resolved {
             fault: self.fault.clone(),
             ..Resolved::new(self.object.clone(), home)
         }
+    }
+
+    /// The same object under another name, in the errors about it.
+    pub(crate) fn renamed(mut self, name: &str) -> Self {
+        if let Err(faulty) = &mut self.object {
+            *faulty = Arc::new(Faulty {
+                error: faulty.error.clone().of_object(name),
+                raw: Arc::clone(&faulty.raw),
+            });
+        }
+        self.fault = self.fault.map(|fault| fault.of_object(name));
+        self
     }
 
     /// The place of a role's component.
@@ -400,7 +412,7 @@ fn decode(
                 error = error.with_component(role);
             }
             // Decoded a second time, because validating a sound object consumes it.
-            let raw = index.object(at);
+            let raw = Arc::new(index.object(at));
             Err(Arc::new(Faulty { error, raw }))
         }
     };

@@ -349,7 +349,7 @@ impl<'f> Entry<'f> {
             .object
             .as_ref()
             .err()
-            .map(|faulty| &faulty.raw)
+            .map(|faulty| &*faulty.raw)
     }
 
     /// The handle to read it with.
@@ -373,7 +373,7 @@ impl std::fmt::Debug for Entry<'_> {
     }
 }
 
-fn warning_of(object: Option<&str>, warning: &zt_manifest::Warning) -> Warning {
+pub(crate) fn warning_of(object: Option<&str>, warning: &zt_manifest::Warning) -> Warning {
     Warning {
         object: object.map(str::to_owned),
         component: warning.role().map(str::to_owned),

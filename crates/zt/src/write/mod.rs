@@ -11,6 +11,7 @@
 //! | `encode` | chunks that are compressed on all cores and written in order |
 //! | `choice` | compress or not: the decision by a sample |
 //! | `chain`, `tools` | sha256 beside the writing; memory and compressors that are used again |
+//! | `copy` | components of another file, copied with their storage |
 //! | `share`, `split` | components that share a blob; dense objects stored as `zt.planes/1` |
 //! | `directory` | the objects of the new file, by name |
 //!
@@ -20,6 +21,7 @@
 
 mod chain;
 mod choice;
+mod copy;
 pub(crate) mod directory;
 pub(crate) mod encode;
 pub(crate) mod options;

@@ -97,7 +97,10 @@ impl ObjectOptions {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct WriteOptions {
-    pub(crate) component: ComponentOptions,
+    /// `None` if the caller did not choose.
+    compression: Option<Compression>,
+    /// `None` if the caller did not choose.
+    digest: Option<Option<DigestAlgorithm>>,
     pub(crate) alignment: Option<u64>,
     pub(crate) threads: Option<usize>,
     pub(crate) deduplicate: bool,
@@ -107,7 +110,8 @@ pub struct WriteOptions {
 
 impl WriteOptions {
     /// The defaults: raw components, each with a crc32c, large ones on page boundaries. Only
-    /// objects that are planes already are compressed, as by [`WriteOptions::planes`].
+    /// objects that are planes already are compressed, as by [`WriteOptions::planes`]. A component
+    /// that is [copied](crate::Writer::copy) keeps its encoding and its digest algorithm.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -117,14 +121,15 @@ impl WriteOptions {
     /// for more speed. Level 0 is the default of zstd. A level out of range means the nearest one.
     #[must_use]
     pub fn zstd(mut self, level: i32) -> Self {
-        self.component.compression = Compression::Zstd(level);
+        self.compression = Some(Compression::Zstd(level));
         self
     }
 
-    /// The compression of components, unless [`Writer::add_with`](crate::Writer::add_with) sets another one.
+    /// The compression of components, copied ones too, unless
+    /// [`Writer::add_with`](crate::Writer::add_with) sets another one.
     #[must_use]
     pub fn compression(mut self, compression: Compression) -> Self {
-        self.component.compression = compression;
+        self.compression = Some(compression);
         self
     }
 
@@ -155,15 +160,36 @@ impl WriteOptions {
     #[must_use]
     pub fn planes(mut self) -> Self {
         self.planes = true;
-        self.component.compression = Compression::Auto;
+        self.compression = Some(Compression::Auto);
         self
     }
 
-    /// The digest of every component's stored bytes; `None` for none.
+    /// The digest of every component's stored bytes, copied ones too; `None` for none.
     #[must_use]
     pub fn digest(mut self, digest: Option<DigestAlgorithm>) -> Self {
-        self.component.digest = digest;
+        self.digest = Some(digest);
         self
+    }
+
+    /// Whether copied components keep their encoding, because no option chooses another one.
+    #[must_use]
+    pub const fn keeps_encoding(&self) -> bool {
+        self.compression.is_none()
+    }
+
+    /// Whether copied components keep their digest algorithm, because no option chooses another one.
+    #[must_use]
+    pub const fn keeps_digest(&self) -> bool {
+        self.digest.is_none()
+    }
+
+    /// The storage of components that are not copied.
+    pub(crate) fn component(&self) -> ComponentOptions {
+        let default = ComponentOptions::default();
+        ComponentOptions {
+            compression: self.compression.unwrap_or(default.compression),
+            digest: self.digest.unwrap_or(default.digest),
+        }
     }
 
     /// Begins every component at a multiple of `alignment` bytes: a power of two from 64 to 2^30. By

@@ -21,11 +21,16 @@ const WORTH_IT: u64 = 16 << 10;
 const STRETCH: usize = 64 << 10;
 
 impl Writer<'_> {
+    /// Whether dense objects are written as planes: [`WriteOptions::planes`](crate::WriteOptions::planes).
+    #[must_use]
+    pub const fn writes_planes(&self) -> bool {
+        self.writes_planes
+    }
+
     /// How a dense object of this kind is written as planes; `None` if it stays dense.
     ///
-    /// It stays dense without [`WriteOptions::planes`](crate::WriteOptions::planes), and if its
-    /// values are not f64, f32, f16 or bf16 (or complex numbers of these). It also stays dense if
-    /// it has fewer than 16 KiB, or attributes whose keys planes need.
+    /// It stays dense if its values are not f64, f32, f16 or bf16 (or complex numbers of these). It
+    /// also stays dense if it has fewer than 16 KiB, or attributes whose keys planes need.
     #[must_use]
     pub fn planes_of(
         &self,
@@ -34,8 +39,7 @@ impl Writer<'_> {
         logical_type: Option<&str>,
         attributes: Option<&Map>,
     ) -> Option<PlaneCodec> {
-        let codec = PlaneCodec::new(dtype, logical_type).ok();
-        let codec = codec.filter(|_| self.writes_planes)?;
+        let codec = PlaneCodec::new(dtype, logical_type).ok()?;
         let value_len = self.registry.value_len(dtype, logical_type).ok()??;
         let byte_len = dense_byte_len(shape, value_len)?;
         let is_free = |name: &&str| attributes.is_none_or(|map| map.get(name).is_none());
@@ -54,7 +58,7 @@ impl Writer<'_> {
             let attributes = new.attributes.as_ref();
             self.planes_of(&new.shape, data.dtype, data.logical_type(), attributes)
         };
-        is_dense.then(codec).flatten()
+        (is_dense && self.writes_planes).then(codec).flatten()
     }
 
     /// `None` unless components are shared.

@@ -4,13 +4,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 
-use zt_container::Limits;
 use zt_formats::{PlaneCodec, check_bools_from};
-use zt_manifest::{DType, Map, Object, Text, check_attributes_len};
+use zt_manifest::{DType, Map, Object, Text};
 
-use crate::cores::progress::{Progress, report};
 use crate::error::{Error, Fault, Result};
-use crate::file::tensor::Tensor;
+use crate::write::copy::Keeps;
 use crate::write::encode::{Component, Placed};
 use crate::write::options::{ComponentOptions, ObjectOptions};
 use crate::write::writer::{Writer, component};
@@ -43,8 +41,9 @@ pub struct ObjectWriter<'a, 'w> {
     pub(crate) name: String,
     pub(crate) object: Object,
     options: ObjectOptions,
+    pub(crate) keeps: Keeps,
     /// The rules of its format are not checked.
-    is_unchecked: bool,
+    pub(crate) is_unchecked: bool,
     /// A component was begun and not finished.
     is_open: bool,
     /// The place of the component with each role.
@@ -56,22 +55,25 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         let options = writer.options_for(&object.format);
         // This is set until the object is finished, because a forgotten value is not dropped.
         writer.abandoned = true;
+        let keeps = writer.keeps;
         let name = name.to_owned();
         ObjectWriter {
             writer,
             name,
             object,
             options,
+            keeps,
             is_unchecked: false,
             is_open: false,
             roles: HashMap::new(),
         }
     }
 
-    /// Stores the following components with `options`.
+    /// Stores the following components with `options`, copied ones too.
     #[must_use]
     pub fn options(mut self, options: ObjectOptions) -> Self {
         self.options = options;
+        self.keeps = Keeps::default();
         self
     }
 
@@ -211,11 +213,11 @@ impl std::fmt::Debug for ObjectWriter<'_, '_> {
 /// [`ObjectWriter::component`]; for memory and errors of the sink, [`Writer`].
 pub struct ComponentWriter<'o, 'a, 'w> {
     pub(crate) object: &'o mut ObjectWriter<'a, 'w>,
-    role: Text,
+    pub(crate) role: Text,
     pub(crate) dtype: DType,
     logical_type: Option<Text>,
     extra: Map,
-    component: Component,
+    pub(crate) component: Component,
     /// The number of bytes so far.
     pub(crate) written: u64,
 }
@@ -290,57 +292,5 @@ impl Write for ComponentWriter<'_, '_, '_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-impl Writer<'_> {
-    /// Adds an object of another file under `name`, in bounded memory. Format, attributes, unknown
-    /// fields and values are kept. Encodings and digests are those of this writer. Components are
-    /// written in the order of their data.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::add`], except faults of contents; as [`Tensor::reader`].
-    pub fn copy(&mut self, name: &str, tensor: &Tensor<'_>) -> Result<()> {
-        self.copy_with(name, tensor, &self.options_for(tensor.format()), None)
-    }
-
-    /// As [`Writer::copy`], stored with `options`, with a progress function.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::copy`]; [`crate::ErrorKind::Interrupted`].
-    pub fn copy_with(
-        &mut self,
-        name: &str,
-        tensor: &Tensor<'_>,
-        options: &ObjectOptions,
-        progress: Option<Progress<'_>>,
-    ) -> Result<()> {
-        let source = tensor.object();
-        check_attributes_len(source.attributes_len(), &Limits::default())
-            .map_err(|error| Error::from(error).with_object(name))?;
-        let object = self.begin(name, &source.shape, source.format.clone())?;
-        let mut object = object.options(options.clone());
-        object.is_unchecked = tensor.fault().is_some();
-        object.object.attributes.clone_from(&source.attributes);
-        object.set_extra(source.extra.clone());
-        let mut parts: Vec<_> = tensor.located().collect();
-        parts.sort_by_key(|part| part.component.blob.span.offset());
-        for part in parts {
-            let component = part.component;
-            let dtype = tensor.dtype_to_write_of(part)?;
-            let mut out =
-                object.component(part.role.clone(), dtype, component.logical_type.clone())?;
-            out.set_extra(component.extra.clone());
-            out.expect_len(component.blob.decoded_len.unwrap_or(0));
-            let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
-            reader.for_each_piece(part.piece_len(), |bytes| {
-                out.write_all(bytes)?;
-                report(progress, bytes.len() as u64)
-            })?;
-            out.finish()?;
-        }
-        object.finish()
     }
 }

@@ -11,6 +11,7 @@ use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text, check_attribut
 
 use crate::disk::publish::{AtomicFile, BUFFER};
 use crate::error::{Error, Fault, Result};
+use crate::write::copy::Keeps;
 use crate::write::directory::Directory;
 use crate::write::encode::{Encoder, Placed};
 use crate::write::options::{ComponentOptions, Compression, ObjectOptions, WriteOptions};
@@ -60,6 +61,8 @@ pub struct Writer<'w> {
     sharable: HashMap<usize, Sharable>,
     /// Components without a known blob, in the order of the objects.
     pending: Vec<Pending>,
+    /// What copied components keep.
+    pub(crate) keeps: Keeps,
     /// An object was begun and dropped: the file has bytes that belong to no object.
     pub(crate) abandoned: bool,
 }
@@ -188,7 +191,11 @@ impl<'w> Writer<'w> {
     ) -> Result<Self> {
         Ok(Writer {
             encoder: Encoder::new(container, options.alignment, options.threads)?,
-            options: options.component,
+            options: options.component(),
+            keeps: Keeps {
+                encoding: options.keeps_encoding(),
+                digest: options.keeps_digest(),
+            },
             writes_planes: options.planes,
             registry: options.registry.unwrap_or_else(crate::file::open::registry),
             attributes: None,
@@ -241,13 +248,10 @@ impl<'w> Writer<'w> {
     }
 
     /// The default storage of the components of an object of `format`. Planes exist to be
-    /// compressed: raw, they are only slower to read.
+    /// compressed: raw, they are only slower to read. So they are, unless an option chooses.
     pub(crate) fn options_for(&self, format: &str) -> ObjectOptions {
         let mut options = self.options;
-        if format == Planes::FORMAT
-            && !self.writes_planes
-            && options.compression == Compression::None
-        {
+        if format == Planes::FORMAT && self.keeps.encoding {
             options.compression = Compression::Auto;
         }
         options.into()

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use zt_container::DigestAlgorithm;
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
+use zt_container::{DigestAlgorithm, Encoding};
 
 use super::{Begin, Encoder, HASHED_AT_ONCE, Item, Placed, Stored};
 use crate::error::Result;
@@ -19,6 +19,8 @@ pub(crate) struct Component {
     expected_len: u64,
     decoded_len: u64,
     stage: Stage,
+    /// The encoding and the decoded length of bytes that are stored as they are given.
+    stored: Option<(Encoding, u64)>,
     /// Content that is not in a chunk yet.
     gathered: Vec<u8>,
     is_begun: bool,
@@ -43,9 +45,17 @@ impl Component {
             expected_len,
             decoded_len: 0,
             stage,
+            stored: None,
             gathered: Vec::new(),
             is_begun: false,
         }
+    }
+
+    /// The bytes that follow are encoded already.
+    pub(crate) fn expect_stored(&mut self, encoding: Encoding, decoded_len: u64) {
+        self.stage = Stage::Raw;
+        self.stored = Some((encoding, decoded_len));
+        self.expected_len = decoded_len;
     }
 
     /// Sets the decoded length, if the caller knows better than the shape.
@@ -184,7 +194,7 @@ impl Component {
                 self.submit_raw(encoder)?;
             }
         }
-        let decoded_len = self.decoded_len;
+        let decoded_len = self.stored.map_or(self.decoded_len, |(_, len)| len);
         if encoder.writes_at_once() {
             return encoder.end(decoded_len).map(|(blob, _)| Placed::At(blob));
         }
@@ -226,6 +236,7 @@ impl Component {
         }
         let begin = Begin {
             alignment: encoder.alignment_of(self.expected_len),
+            encoding: self.stored.map_or(Encoding::Raw, |(encoding, _)| encoding),
             digest: self.options.digest,
             has_table: matches!(self.stage, Stage::Frames(_)),
             is_alone,

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
+use zt_container::Encoding;
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
 
 use super::{Begin, Encoder, Item, Placed, Stored};
@@ -83,6 +84,7 @@ impl<W: Write> Encoder<W> {
         let byte_len = plan.made.byte_len;
         if range.start == 0 {
             self.place(Item::Begin(Begin {
+                encoding: Encoding::Raw,
                 alignment: self.alignment_of(byte_len as u64),
                 digest: plan.made.options.digest,
                 has_table: matches!(plan.method, Method::Frames(_)),

@@ -104,6 +104,7 @@ enum Item {
 #[derive(Debug, Clone, Copy)]
 struct Begin {
     alignment: u64,
+    encoding: Encoding,
     digest: Option<DigestAlgorithm>,
     /// Whether a table of frames follows.
     has_table: bool,
@@ -299,7 +300,7 @@ impl<W: Write> Encoder<W> {
                 self.container.begin_blob(begin.alignment, None)?;
                 let digester = self.digester(begin)?;
                 self.current = Some(Placing {
-                    encoding: Encoding::Raw,
+                    encoding: begin.encoding,
                     table: begin.has_table.then(SeekTable::default),
                     digester,
                 });

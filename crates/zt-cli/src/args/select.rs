@@ -1,0 +1,248 @@
+//! The choice of objects, and their new names.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use regex_lite::Regex;
+use zt::{Error, ErrorKind, File};
+
+use crate::args::glob;
+use crate::failure::Failure;
+
+/// The options of every command that reads objects of files.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SelectArgs {
+    /// Take only objects whose name matches: `*` is any text, `?` one character, `[a-z]` a set; may be
+    /// given several times
+    #[arg(long, value_name = "PATTERN", value_parser = glob::pattern, display_order = 70)]
+    include: Vec<String>,
+
+    /// Leave out objects whose name matches; may be given several times
+    #[arg(long, value_name = "PATTERN", value_parser = glob::pattern, display_order = 71)]
+    exclude: Vec<String>,
+
+    /// Rename objects by a rule as in `sed -E`: s/^model\.//; several rules apply in order
+    #[arg(
+        long,
+        value_name = "RULE",
+        value_parser = rule,
+        display_order = 72
+    )]
+    rename: Vec<Rule>,
+
+    /// Rename objects as a file lists: in each line an old name, a tab, the new name; the rules of
+    /// --rename come after
+    #[arg(long, value_name = "FILE", display_order = 73)]
+    rename_from: Option<PathBuf>,
+}
+
+/// `s/PATTERN/REPLACEMENT/FLAGS`.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    pattern: Regex,
+    replacement: String,
+    is_global: bool,
+}
+
+impl SelectArgs {
+    /// Whether all objects are taken under their own names.
+    pub(crate) fn is_empty(&self) -> bool {
+        let is_renaming = !self.rename.is_empty() || self.rename_from.is_some();
+        self.include.is_empty() && self.exclude.is_empty() && !is_renaming
+    }
+
+    /// The chosen objects of `file`, under their new names. Patterns match the old names.
+    ///
+    /// # Errors
+    ///
+    /// Code `duplicate-name` if two objects get one name.
+    pub(crate) fn apply(&self, file: File) -> Result<File, Failure> {
+        if self.is_empty() {
+            return Ok(file);
+        }
+        let names = NewNames::read(&self.rename, self.rename_from.as_deref())?;
+        let matches = |patterns: &[String], name: &str| {
+            let mut patterns = patterns.iter();
+            patterns.any(|pattern| glob::matches(pattern, name))
+        };
+        let choose = |name: &str| {
+            let is_in = self.include.is_empty() || matches(&self.include, name);
+            (is_in && !matches(&self.exclude, name)).then(|| names.of(name))
+        };
+        Ok(file.select(choose)?)
+    }
+
+    /// Refuses a choice that leaves nothing of these files.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`.
+    pub(crate) fn expect_some<'f>(
+        &self,
+        files: impl IntoIterator<Item = &'f File>,
+    ) -> Result<(), Failure> {
+        let mut files = files.into_iter();
+        if self.is_empty() || files.any(|file| !file.is_empty()) {
+            return Ok(());
+        }
+        let message = "no object has a name that --include and --exclude choose; `zt ls` lists names";
+        Err(Error::new(ErrorKind::Misuse, "not-found", message).into())
+    }
+}
+
+/// The new names of objects.
+pub(crate) struct NewNames<'r> {
+    listed: HashMap<String, String>,
+    rules: &'r [Rule],
+}
+
+impl<'r> NewNames<'r> {
+    /// The names of the file at `path`, and the rules that apply after it.
+    ///
+    /// # Errors
+    ///
+    /// Code `names` for a line without a tab, and for two new names of one object.
+    pub(crate) fn read(rules: &'r [Rule], path: Option<&Path>) -> Result<Self, Failure> {
+        let mut listed = HashMap::new();
+        if let Some(path) = path {
+            let of_path = |error: Error| error.with_path(path);
+            let text = std::fs::read_to_string(path).map_err(|error| of_path(error.into()))?;
+            for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+                let refuse = |what: &str| {
+                    let message = format!("line {}: {what}", at + 1);
+                    of_path(Error::new(ErrorKind::Misuse, "names", message))
+                };
+                let (old, new) = line
+                    .split_once('\t')
+                    .ok_or_else(|| refuse("expected an old name, a tab and a new name"))?;
+                if listed.insert(old.to_owned(), new.to_owned()).is_some() {
+                    return Err(refuse("the object has a new name already").into());
+                }
+            }
+        }
+        Ok(NewNames { listed, rules })
+    }
+
+    /// The new name of the object `name`, which may be the old one.
+    pub(crate) fn of(&self, name: &str) -> String {
+        let name = self.listed.get(name).map_or(name, String::as_str).to_owned();
+        self.rules.iter().fold(name, |name, rule| rule.apply(&name))
+    }
+}
+
+impl Rule {
+    fn apply(&self, name: &str) -> String {
+        let limit = usize::from(!self.is_global);
+        let replacement = self.replacement.as_str();
+        self.pattern.replacen(name, limit, replacement).into_owned()
+    }
+}
+
+/// Parses a rule.
+pub(crate) fn rule(text: &str) -> Result<Rule, String> {
+    let expected = "expected s/PATTERN/REPLACEMENT/, with a g at the end to replace every match";
+    let rest = text.strip_prefix('s').ok_or(expected)?;
+    let mark = rest.chars().next().filter(|mark| mark.is_ascii_punctuation());
+    let mark = mark.filter(|mark| *mark != '\\').ok_or(expected)?;
+    let parts = split(&rest[1..], mark);
+    let [pattern, replacement, flags] = &parts[..] else {
+        return Err(expected.to_owned());
+    };
+    let is_global = match flags.as_str() {
+        "" => false,
+        "g" => true,
+        _ => return Err(expected.to_owned()),
+    };
+    let pattern = Regex::new(pattern).map_err(|error| error.to_string())?;
+    let groups = pattern.captures_len();
+    let replacement = replacement_of(replacement, groups)?;
+    Ok(Rule {
+        pattern,
+        replacement,
+        is_global,
+    })
+}
+
+/// The parts between marks. A backslash before a mark makes it a character of the part.
+fn split(text: &str, mark: char) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        if character == mark {
+            parts.push(String::new());
+            continue;
+        }
+        let Some(part) = parts.last_mut() else { break };
+        if character != '\\' {
+            part.push(character);
+            continue;
+        }
+        match characters.next() {
+            Some(next) if next == mark => part.push(next),
+            next => {
+                part.push(character);
+                part.extend(next);
+            }
+        }
+    }
+    parts
+}
+
+/// A replacement of sed, where `\1` is a group and `&` the match, as the regex crates write it.
+fn replacement_of(text: &str, groups: usize) -> Result<String, String> {
+    let mut out = String::new();
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '&' => out.push_str("${0}"),
+            '$' => out.push_str("$$"),
+            '\\' => match characters.next() {
+                Some(digit @ '0'..='9') => {
+                    let group = digit.to_digit(10).unwrap_or_default();
+                    if group as usize >= groups {
+                        return Err(format!("the pattern has no group \\{digit}"));
+                    }
+                    out.push_str(&format!("${{{digit}}}"));
+                }
+                Some('$') => out.push_str("$$"),
+                next => out.extend(next),
+            },
+            other => out.push(other),
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rule;
+
+    #[test]
+    fn a_rule_replaces_as_sed_does() {
+        for (text, name, renamed) in [
+            (r"s/^model\.//", "model.model.w", "model.w"),
+            ("s/a/b/", "aaa", "baa"),
+            ("s/a/b/g", "aaa", "bbb"),
+            (r"s/^h\.([0-9]+)\./layers.\1./", "h.12.w", "layers.12.w"),
+            ("s|a/b|c|", "a/b/a/b", "c/a/b"),
+            (r"s/a\/b/c/", "a/b", "c"),
+            ("s/w/[&]/", "w", "[w]"),
+            (r"s/w/\&$1/", "w", "&$1"),
+            ("s/x/y/", "w", "w"),
+            ("s/.*//", "w", ""),
+        ] {
+            assert_eq!(rule(text).unwrap().apply(name), renamed, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_is_none_is_refused() {
+        for text in [
+            "", "s", "s/", "s/a", "s/a/b", "s/a/b/c/", "s/a/b/i", "y/a/b/", "sxaxbx", "s/(/b/",
+            r"s/a/\1/", "sé", r"s\a\b\",
+        ] {
+            assert!(rule(text).is_err(), "{text}");
+        }
+    }
+}
