@@ -40,6 +40,13 @@ pub(super) struct AllFound {
 }
 
 impl AllFound {
+    /// Whether an attribute is that text.
+    pub(super) fn has_text(&self, name: &str, text: &str) -> bool {
+        let has = |value: &Value| value.as_str() == Some(text);
+        let mut found = self.found.iter();
+        found.any(|one| one.name == name && one.value.as_ref().is_ok_and(has))
+    }
+
     /// # Errors
     ///
     /// [`ErrorKind::Io`], because a later read may succeed.
@@ -248,7 +255,7 @@ fn value(
                 values.push(text(until_zero(&bytes)));
             }
         }
-        Class::Opaque | Class::Other(_) => {
+        Class::Opaque | Class::Unsupported(_) | Class::Other(_) => {
             let what = datatype.describe();
             return Err(Violation::Element { what }.into());
         }

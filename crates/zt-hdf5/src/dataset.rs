@@ -46,6 +46,11 @@ pub(super) struct Listed {
 }
 
 impl Listed {
+    /// The elements in words.
+    pub(super) fn what(&self) -> &'static str {
+        self.dtype.unwrap_or("an unknown object")
+    }
+
     pub(super) fn raw(self) -> RawObject {
         let mut raw = RawObject::default();
         raw.format = Some("dense".into());
@@ -70,8 +75,8 @@ pub(super) struct Dataset<'h> {
 }
 
 impl<'h> Dataset<'h> {
-    /// Reads the shape and the datatype. Two opaque bytes are bf16 if `opaque_is_bf16`. `listed` is
-    /// set even if there is an error.
+    /// Reads the shape and the datatype; `None` if the dataset is not a tensor. Two opaque bytes are
+    /// bf16 if `opaque_is_bf16`. `listed` is set in every case.
     ///
     /// # Errors
     ///
@@ -82,7 +87,7 @@ impl<'h> Dataset<'h> {
         common: &mut Common,
         opaque_is_bf16: bool,
         listed: &mut Listed,
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let missing = |what| move || zt::Error::from(Violation::Missing { what });
         let dataspace = header.read_message(store, kind::DATASPACE, Dataspace::read)?;
         let dataspace = dataspace.ok_or_else(missing("the dataspace"))?;
@@ -90,6 +95,13 @@ impl<'h> Dataset<'h> {
         let datatype = header.message(kind::DATATYPE);
         let datatype = common.datatype(store, datatype.ok_or_else(missing("the datatype"))?)?;
         listed.dtype = Some(datatype.describe());
+        if dataspace.shape.is_none() {
+            listed.dtype = Some("a null dataspace, without elements");
+            return Ok(None);
+        }
+        if datatype.is_other() {
+            return Ok(None);
+        }
         let (number, inner) = match &datatype.class {
             Class::Number(number) => (number.clone(), Vec::new()),
             Class::Array(dimensions, number) => (number.clone(), dimensions.clone()),
@@ -101,13 +113,13 @@ impl<'h> Dataset<'h> {
                 (number, Vec::new())
             }
         };
-        Ok(Dataset {
+        Ok(Some(Dataset {
             header,
             dataspace,
             datatype,
             number,
             inner,
-        })
+        }))
     }
 
     /// The names of an enumeration, and whether other datasets may share them.
@@ -168,10 +180,6 @@ impl Datasets {
         if known.header.message(kind::EXTERNAL_FILES).is_some() {
             let what = "data in other files";
             return Err(Violation::Unsupported { what }.into());
-        }
-        if known.dataspace.shape.is_none() {
-            let what = "the dataspace is null";
-            return Err(Violation::Element { what }.into());
         }
         let layout = known
             .header

@@ -37,7 +37,9 @@ pub(super) enum Class {
     LongText,
     /// Opaque bytes.
     Opaque,
-    /// Any other class, in words.
+    /// Numbers that zt does not support, in words.
+    Unsupported(&'static str),
+    /// Elements that are not numbers, in words.
     Other(&'static str),
 }
 
@@ -87,7 +89,16 @@ impl Datatype {
             Class::Text(_) | Class::LongText => "strings",
             Class::Opaque if self.byte_len == 2 => "two opaque bytes; an option opens them as bf16",
             Class::Opaque => "opaque bytes",
-            Class::Other(what) => what,
+            Class::Unsupported(what) | Class::Other(what) => what,
+        }
+    }
+
+    /// Whether the elements are not numbers. Two opaque bytes may be a bf16.
+    pub(super) fn is_other(&self) -> bool {
+        match self.class {
+            Class::Number(_) | Class::Array(..) | Class::Unsupported(_) => false,
+            Class::Opaque => self.byte_len != 2,
+            Class::Text(_) | Class::LongText | Class::Other(_) => true,
         }
     }
 
@@ -172,7 +183,7 @@ fn integer(cursor: &mut Cursor<'_>, head: &Head, may_be_signed: bool) -> Result<
     const SIGNED: u32 = 1 << 3;
     let (offset, precision) = (cursor.u16()?, cursor.u16()?);
     if offset != 0 || u32::from(precision) != head.byte_len.saturating_mul(8) {
-        return Ok(Class::Other("integers with unused bits"));
+        return Ok(Class::Unsupported("integers with unused bits"));
     }
     let is_signed = may_be_signed && head.bits & SIGNED != 0;
     let dtype = match (head.byte_len, is_signed) {
@@ -184,7 +195,7 @@ fn integer(cursor: &mut Cursor<'_>, head: &Head, may_be_signed: bool) -> Result<
         (2, false) => DType::U16,
         (4, false) => DType::U32,
         (8, false) => DType::U64,
-        _ => return Ok(Class::Other("integers with an unknown width")),
+        _ => return Ok(Class::Unsupported("integers with an unknown width")),
     };
     Ok(number(dtype, byte_order(head)))
 }
@@ -238,7 +249,7 @@ fn float(cursor: &mut Cursor<'_>, head: &Head) -> Result<Class> {
         && head.bits & VAX != VAX;
     let known = FLOATS.iter().find(|(known, ..)| is_ieee && *known == parts);
     let Some((_, dtype, logical_type)) = known else {
-        return Ok(Class::Other("floats with an unknown format"));
+        return Ok(Class::Unsupported("floats with an unknown format"));
     };
     Ok(Class::Number(Number {
         dtype: *dtype,
@@ -313,15 +324,16 @@ fn complex(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> 
     let part = read(cursor, depth)?;
     let is_pair = part.byte_len.checked_mul(2) == Some(head.byte_len.into());
     let class = Some(part).filter(|_| is_pair).and_then(pair);
-    Ok(class.unwrap_or(Class::Other("complex numbers with an unknown format")))
+    Ok(class.unwrap_or(Class::Unsupported("complex numbers with an unknown format")))
 }
 
 fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
     let base = read(cursor, depth)?;
-    let other = Class::Other("names");
     let count = (head.bits & 0xFFFF) as usize;
-    let Class::Number(mut number) = base.class else {
-        return Ok(other);
+    let mut number = match base.class {
+        Class::Number(number) => number,
+        Class::Unsupported(what) => return Ok(Class::Unsupported(what)),
+        _ => return Ok(Class::Other("names")),
     };
     let mut names = Vec::new();
     for _ in 0..count {
@@ -383,6 +395,7 @@ fn array(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
             }
             Class::Array(dimensions, number)
         }
+        Class::Unsupported(what) => Class::Unsupported(what),
         _ => Class::Other("arrays of other elements than numbers"),
     })
 }

@@ -11,9 +11,11 @@
 //! Every dataset is an object with the name of its path, without the leading slash. If several links
 //! lead to it, it is listed under each. Contiguous and compact values are ranges of the file, in
 //! either byte order; chunks are decoded when they are read (`chunked`). The names of an
-//! enumeration are the attribute `hdf5.enum`. These are listed with a fault:
+//! enumeration are the attribute `hdf5.enum`.
 //!
-//! * elements that are no numbers: strings, records, references, null dataspaces
+//! Strings, records, references and null dataspaces are not tensors. They are warnings of code
+//! `not-tensor`, and the file is sound. These are listed with a fault:
+//!
 //! * data in another place: external files, virtual datasets, links to other files
 //! * chunks with an unsupported filter
 //!
