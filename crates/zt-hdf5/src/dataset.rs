@@ -264,7 +264,7 @@ impl Datasets {
             }
         }
         self.check_len(byte_len)?;
-        let place = chunking.address.map_or(0, |address| store.offset(address));
+        let place = store.offset(chunking.address.unwrap_or(0))?;
         let (indices, bands) = (&self.indices, &self.bands);
         let values = Chunked::new(indices, chunking, grid, pipeline, fill, byte_len, bands)?;
         // A chunk is decoded as a whole, even if only part of it is in the shape, and perhaps again.

@@ -6,6 +6,7 @@ use zt::{Attributes, ByteOrder, DType, Result, Value};
 
 use crate::cursor::Cursor;
 use crate::name;
+use crate::size::encoded_len;
 use crate::violation::Violation;
 
 /// The most nested types. Arrays of enumerations of integers have three.
@@ -182,7 +183,7 @@ fn number(dtype: DType, byte_order: ByteOrder) -> Class {
 fn integer(cursor: &mut Cursor<'_>, head: &Head, may_be_signed: bool) -> Result<Class> {
     const SIGNED: u32 = 1 << 3;
     let (offset, precision) = (cursor.u16()?, cursor.u16()?);
-    if offset != 0 || u32::from(precision) != head.byte_len.saturating_mul(8) {
+    if offset != 0 || Some(precision.into()) != head.byte_len.checked_mul(8) {
         return Ok(Class::Unsupported("integers with unused bits"));
     }
     let is_signed = may_be_signed && head.bits & SIGNED != 0;
@@ -241,8 +242,8 @@ fn float(cursor: &mut Cursor<'_>, head: &Head) -> Result<Class> {
     let sign = head.bits >> 8 & 0xFF;
     // The parts are the sign, the exponent and the mantissa, without gaps.
     let is_ieee = offset == 0
-        && precision == head.byte_len.saturating_mul(8)
-        && precision == sign.saturating_add(1)
+        && Some(precision) == head.byte_len.checked_mul(8)
+        && precision.checked_sub(1) == Some(sign)
         && mantissa_at == 0
         && exponent_at == mantissa
         && head.bits & NORMALIZATION == IMPLIED
@@ -274,6 +275,7 @@ fn compound(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class>
         && second_at == half
         && first == second
         && first.byte_len == half
+        && head.byte_len.is_multiple_of(2)
         && COMPLEX.iter().any(|(real, imaginary)| {
             first_name.eq_ignore_ascii_case(real) && second_name.eq_ignore_ascii_case(imaginary)
         });
@@ -297,7 +299,7 @@ fn member<'b>(
             cursor.align_8(start)?;
             cursor.uint(4)?
         }
-        _ => cursor.uint(super::cursor::encoded_len(head.byte_len.into()))?,
+        _ => cursor.uint(encoded_len(head.byte_len.into()))?,
     };
     if head.version == 1 {
         // Dimensions, which only version 1 has.
@@ -335,6 +337,9 @@ fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Cla
         Class::Unsupported(what) => return Ok(Class::Unsupported(what)),
         _ => return Ok(Class::Other("names")),
     };
+    if base.byte_len != head.byte_len.into() {
+        return Err(cursor.field("the length of an enumeration", head.byte_len.into()));
+    }
     let mut names = Vec::new();
     for _ in 0..count {
         let start = cursor.position();
@@ -343,9 +348,9 @@ fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Cla
             cursor.align_8(start)?;
         }
     }
-    let mut values = Vec::with_capacity(count.min(cursor.remaining()));
+    let mut values = Vec::new();
     for _ in 0..count {
-        let bytes = cursor.take(usize::try_from(base.byte_len).unwrap_or(usize::MAX))?;
+        let bytes = cursor.take(base.byte_len)?;
         values.push(super::attribute::number(&number, bytes));
     }
     let named: Vec<(String, Value)> = names.into_iter().zip(values).collect();
@@ -377,7 +382,7 @@ fn array(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
     let dimensions: Result<Vec<u64>> = (0..rank).map(|_| cursor.uint(4)).collect();
     let dimensions = dimensions?;
     if head.version < 3 {
-        cursor.skip(usize::from(rank).saturating_mul(4))?;
+        (0..rank).try_for_each(|_| cursor.skip(4))?;
     }
     let base = read(cursor, depth)?;
     let mut counts = dimensions.iter();

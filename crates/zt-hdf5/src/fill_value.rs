@@ -45,7 +45,6 @@ fn new(cursor: &mut Cursor<'_>) -> Result<Vec<u8>> {
 
 fn sized(cursor: &mut Cursor<'_>) -> Result<Vec<u8>> {
     // A negative length means that there is no value.
-    let len = cursor.u32()?.cast_signed().max(0);
-    let len = usize::try_from(len).map_err(|_| Violation::Overflow)?;
-    Ok(cursor.take(len)?.to_vec())
+    let len = cursor.u32()?.cast_signed().max(0).cast_unsigned();
+    Ok(cursor.take(len.into())?.to_vec())
 }

@@ -91,8 +91,8 @@ impl Grid {
     pub(super) fn is_on_edge(&self, place: &[u64]) -> bool {
         let mut axes = place.iter().zip(&self.chunk).zip(&self.shape);
         axes.any(|((at, chunk), count)| {
-            let end = at.saturating_add(1).saturating_mul(*chunk);
-            end > *count
+            // The chunks inside are a quotient without its remainder.
+            count.checked_div(*chunk).is_none_or(|whole| *at >= whole)
         })
     }
 

@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+mod array;
 mod attribute;
 mod btree1;
 mod btree2;
@@ -56,8 +57,8 @@ mod layout;
 mod lzf;
 mod name;
 mod object_header;
-mod pages;
 mod pipeline;
+mod size;
 mod store;
 mod superblock;
 mod tree;

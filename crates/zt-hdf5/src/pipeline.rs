@@ -6,6 +6,7 @@ use zt::{Error, Result};
 use crate::checksum::fletcher32;
 use crate::cursor::Cursor;
 use crate::lzf;
+use crate::size::{in_memory, product, sum};
 use crate::violation::Violation;
 
 /// The filters that a writer applied, in its order.
@@ -144,10 +145,8 @@ impl Pipeline {
             return Err(Violation::ChunkSize { byte_len, limit }.into());
         }
         // A filter adds few bytes to data that it cannot compress.
-        let limit = byte_len
-            .saturating_add(byte_len / 8)
-            .saturating_add(4 << 10)
-            .min(usize::try_from(reached).unwrap_or(usize::MAX));
+        let limit = sum([byte_len as u64, byte_len as u64 / 8, 4 << 10])?;
+        let limit = in_memory(limit.min(reached))?;
         let mut bytes = stored;
         for filter in self.applied(mask) {
             bytes = filter.undo(bytes, limit)?;
@@ -179,22 +178,19 @@ fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<(u16, Filter)> {
         _ => 0,
     };
     let flags = cursor.u16()?;
-    let count = usize::from(cursor.u16()?);
+    let count = u64::from(cursor.u16()?);
     let start = cursor.position();
     cursor.skip(name_len.into())?;
     if version == 1 {
         cursor.align_8(start)?;
     }
-    let mut values = cursor.part(count.saturating_mul(4), "a filter")?;
+    let mut values = cursor.part(product([count, 4])?, "a filter")?;
     if version == 1 && count % 2 == 1 {
         cursor.skip(4)?;
     }
     let filter = match id {
         1 => Filter::Deflate,
-        2 => {
-            let element_len = values.u32()?;
-            Filter::Shuffle(usize::try_from(element_len).unwrap_or(usize::MAX))
-        }
+        2 => Filter::Shuffle(in_memory(values.u32()?.into())?),
         3 => Filter::Fletcher32,
         32000 => Filter::Lzf,
         _ => {
@@ -224,24 +220,21 @@ impl Filter {
 
 /// Undoes shuffle, which stores all first bytes of the elements, then all second bytes, and so on.
 fn unshuffle(bytes: Vec<u8>, element_len: usize) -> Result<Vec<u8>> {
-    let count = bytes.len().checked_div(element_len).unwrap_or(0);
-    if element_len <= 1 || count <= 1 {
+    let (Some(count @ 2..), 2..) = (bytes.len().checked_div(element_len), element_len) else {
         return Ok(bytes);
-    }
+    };
     let mut out = Vec::new();
     out.try_reserve_exact(bytes.len()).map_err(|_| {
         let byte_len = bytes.len() as u64;
         Error::from(zt::formats::Error::Allocation { byte_len })
     })?;
     out.resize(bytes.len(), 0);
-    let whole = count.saturating_mul(element_len);
-    let (planes, rest) = bytes.split_at_checked(whole).unwrap_or((&bytes, &[]));
-    let (elements, tail) = out.split_at_mut_checked(whole).unwrap_or_default();
-    transpose(planes, elements, count, element_len);
     // Bytes of an incomplete element are not shuffled.
-    for (to, from) in tail.iter_mut().zip(rest) {
-        *to = *from;
-    }
+    let rest = bytes.chunks_exact(element_len).remainder();
+    let (planes, rest) = bytes.split_at(bytes.len().abs_diff(rest.len()));
+    let (elements, tail) = out.split_at_mut(planes.len());
+    transpose(planes, elements, count, element_len);
+    tail.copy_from_slice(rest);
     Ok(out)
 }
 

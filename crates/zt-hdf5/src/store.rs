@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use zt::{Error, Result, Source, Span};
 
 use crate::checksum::lookup3;
-use crate::cursor::{Cursor, Sizes};
+use crate::cursor::Cursor;
+use crate::size::{Sizes, in_memory, sum};
 use crate::violation::Violation;
 
 /// The most bytes of structures that are read, in lengths of the file. A valid file needs about one:
@@ -72,8 +73,8 @@ impl Store {
     }
 
     /// The offset of an address in the source.
-    pub(super) fn offset(&self, address: u64) -> u64 {
-        self.base.saturating_add(address)
+    pub(super) fn offset(&self, address: u64) -> Result<u64> {
+        Ok(sum([self.base, address])?)
     }
 
     /// The span of the `byte_len` bytes from `address` on.
@@ -158,6 +159,10 @@ pub(super) struct Block {
 }
 
 impl Block {
+    pub(super) fn byte_len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     pub(super) fn cursor(&self) -> Cursor<'_> {
         Cursor::new(&self.bytes, self.origin, self.sizes, self.what)
     }
@@ -176,11 +181,10 @@ impl Block {
     /// Checks the checksum at the end, and removes it.
     pub(super) fn check(&mut self) -> Result<()> {
         let (what, offset) = (self.what, self.origin);
-        let mut end = self.cursor();
-        end.skip(self.bytes.len().saturating_sub(4))?;
-        let expected = end.u32()?;
-        self.bytes.truncate(self.bytes.len().saturating_sub(4));
-        let found = lookup3(&self.bytes);
+        let content_len = self.byte_len().checked_sub(4).ok_or(Violation::TooFar)?;
+        let mut cursor = self.cursor();
+        let found = lookup3(cursor.take(content_len)?);
+        let expected = cursor.u32()?;
         if found != expected {
             let violation = Violation::Checksum {
                 what,
@@ -189,6 +193,7 @@ impl Block {
             };
             return Err(Error::from(violation).with_offset(offset));
         }
+        self.bytes.truncate(in_memory(content_len)?);
         Ok(())
     }
 }
