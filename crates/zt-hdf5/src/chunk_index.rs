@@ -35,6 +35,10 @@ pub(super) struct Chunk {
 pub(super) struct Chunks(Vec<Chunk>);
 
 impl Chunks {
+    pub(super) fn count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
     /// The written chunks with these numbers.
     pub(super) fn within(&self, numbers: RangeInclusive<u64>) -> &[Chunk] {
         let start = self

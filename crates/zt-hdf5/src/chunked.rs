@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use zt::{Error, ErrorKind, Result, Source};
 use zt_foreign::strided::{self, Cut, Place, Step};
 
+use crate::budget::Budget;
 use crate::chunk_index::{Chunk, Chunks};
 use crate::constant;
 use crate::grid::Grid;
 use crate::layout::Chunking;
 use crate::pipeline::Pipeline;
-use crate::size::{in_memory, sum};
+use crate::size::{in_memory, product, sum};
 use crate::store::{self, Store};
 use crate::violation::Violation;
 
@@ -36,15 +37,16 @@ pub(super) struct Chunked {
     fill: Vec<u8>,
     byte_len: u64,
     bands: Bands,
-    /// The held bands of all datasets.
+    /// The held bands of all datasets, and the bytes that their chunks may be decoded to.
     held: strided::Bands,
+    decoded: Budget,
     id: u64,
     chunks: Mutex<Option<Result<Arc<Chunks>>>>,
 }
 
 impl Chunked {
-    /// The values of a dataset with `byte_len` bytes, at least one. The datasets of a file share `held`
-    /// and the budget of `store`.
+    /// The values of a dataset with `byte_len` bytes, at least one. The datasets of a file share `held`,
+    /// `decoded` and the budget of `store`.
     ///
     /// # Errors
     ///
@@ -57,7 +59,7 @@ impl Chunked {
         pipeline: Pipeline,
         fill: Vec<u8>,
         byte_len: u64,
-        held: &strided::Bands,
+        (held, decoded): (&strided::Bands, &Budget),
     ) -> Result<Self> {
         let bands = Bands::new(&grid, chunking.element_len);
         if !pipeline.is_empty() {
@@ -75,20 +77,12 @@ impl Chunked {
             byte_len,
             bands,
             held: held.clone(),
+            decoded: decoded.clone(),
             id: held.next_id(),
             chunks: Mutex::default(),
         };
         chunked.check_filters()?;
         Ok(chunked)
-    }
-
-    /// Bytes that are decoded or copied to read all values once.
-    pub(super) fn work(&self) -> u64 {
-        if self.pipeline.is_empty() {
-            self.byte_len
-        } else {
-            self.grid.covering_len().saturating_mul(self.bands.passes)
-        }
     }
 
     /// Refuses a dataset with a chunk that an unsupported filter was applied to. Only for such a
@@ -129,7 +123,29 @@ impl Chunked {
             return Err(error.clone());
         }
         let charged = self.store.charge(store.spent());
-        known.insert(charged.and(read.map(Arc::new))).clone()
+        let charged = charged.and(read).and_then(|chunks| {
+            self.charge(&chunks)?;
+            Ok(Arc::new(chunks))
+        });
+        known.insert(charged).clone()
+    }
+
+    /// Counts the bytes that are decoded or copied to read all written chunks once. A chunk is decoded
+    /// as a whole, even if only part of it is in the shape, and perhaps again.
+    fn charge(&self, chunks: &Chunks) -> Result<(), Violation> {
+        let all = product([chunks.count(), self.grid.chunk_len()])?;
+        let byte_len = if self.pipeline.is_empty() {
+            all.min(self.byte_len)
+        } else {
+            product([all, self.bands.passes])?
+        };
+        let limit = self.decoded.limit;
+        let spent = self.decoded.spend(byte_len);
+        spent.map_err(|left| Violation::Sparse {
+            byte_len,
+            left,
+            limit,
+        })
     }
 
     /// The values of a band.
@@ -158,9 +174,7 @@ impl Chunked {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len).map_err(|_| refused())?;
         bytes.resize(len, 0);
-        if self.fill.iter().any(|byte| *byte != 0) {
-            constant::repeat(&self.fill, 0, &mut bytes);
-        }
+        constant::fill(&self.fill, 0, &mut bytes);
         Ok(bytes)
     }
 
@@ -438,8 +452,9 @@ mod tests {
                 length_len: 8,
             };
             let (pipeline, held) = (Pipeline::default(), strided::Bands::default());
+            let shared = (&held, &Budget::new(0));
             let chunked =
-                Chunked::new(&store, chunking, grid, pipeline, vec![0], byte_len, &held).unwrap();
+                Chunked::new(&store, chunking, grid, pipeline, vec![], byte_len, shared).unwrap();
             assert_eq!(chunked.is_sequential(), is_sequential, "{chunks}");
         }
     }

@@ -6,6 +6,7 @@ use zt::foreign::{FileBuilder, SourceId};
 use zt::{Attributes, Blob, Component, Limits, Object, RawComponent, RawObject, Result, Span};
 use zt_foreign::strided::Bands;
 
+use crate::budget::Budget;
 use crate::chunked::Chunked;
 use crate::common::Common;
 use crate::constant::Constant;
@@ -18,8 +19,8 @@ use crate::pipeline::{self, MAX_RATIO, Pipeline};
 use crate::store::Store;
 use crate::violation::Violation;
 
-/// Bytes of values that any file may have without bytes in the file, such as fill values.
-const UNSTORED_MAX: u64 = 64 << 20;
+/// Bytes that the chunks of any file may be decoded to.
+const DECODED_MIN: u64 = 64 << 20;
 
 /// The most bytes of a filtered chunk, which is decoded as a whole. HDF5 allows 4 GiB, but real
 /// chunks rarely have more than a few megabytes.
@@ -31,10 +32,9 @@ pub(super) struct Datasets {
     bands: Bands,
     /// The file with the budget for all indices of chunks.
     indices: Store,
-    /// Bytes that values which are no ranges of the file may still take, when all are read once.
-    left: u64,
-    limit: u64,
-    /// The most bytes of one dataset.
+    /// The bytes that written chunks may be decoded to, when all are read once.
+    decoded: Budget,
+    /// The most bytes of one dataset. Values that were never written take no bytes of the file.
     decoded_max: u64,
 }
 
@@ -136,13 +136,12 @@ impl Datasets {
         let limit = store
             .byte_len()
             .saturating_mul(MAX_RATIO)
-            .saturating_add(UNSTORED_MAX);
+            .saturating_add(DECODED_MIN);
         Datasets {
             file,
             bands: Bands::default(),
             indices: store.afresh(),
-            left: limit,
-            limit,
+            decoded: Budget::new(limit),
             decoded_max: limits.decoded_len,
         }
     }
@@ -221,7 +220,6 @@ impl Datasets {
             Layout::Contiguous { address: None, .. }
             | Layout::Chunked(Chunking { address: None, .. }) => {
                 self.check_len(byte_len)?;
-                self.charge_made(byte_len)?;
                 let fill = super::fill_value::read(store, known.header, known.datatype.byte_len)?;
                 let source = builder.derived(Constant::new(fill, byte_len));
                 let all = Span::new(0, byte_len).ok_or(Violation::Overflow)?;
@@ -265,10 +263,8 @@ impl Datasets {
         }
         self.check_len(byte_len)?;
         let place = store.offset(chunking.address.unwrap_or(0))?;
-        let (indices, bands) = (&self.indices, &self.bands);
-        let values = Chunked::new(indices, chunking, grid, pipeline, fill, byte_len, bands)?;
-        // A chunk is decoded as a whole, even if only part of it is in the shape, and perhaps again.
-        self.charge_made(values.work())?;
+        let (indices, shared) = (&self.indices, (&self.bands, &self.decoded));
+        let values = Chunked::new(indices, chunking, grid, pipeline, fill, byte_len, shared)?;
         let source = builder.derived_from(values, self.file, place);
         let all = Span::new(0, byte_len).ok_or(Violation::Overflow)?;
         Ok((all, source))
@@ -280,17 +276,6 @@ impl Datasets {
         if byte_len > limit {
             return Err(Violation::Decoded { byte_len, limit });
         }
-        Ok(())
-    }
-
-    /// Counts bytes that are decoded or filled, and refuses them above the limit for the file.
-    fn charge_made(&mut self, byte_len: u64) -> Result<(), Violation> {
-        let (left, limit) = (self.left, self.limit);
-        self.left = left.checked_sub(byte_len).ok_or(Violation::Sparse {
-            byte_len,
-            left,
-            limit,
-        })?;
         Ok(())
     }
 }

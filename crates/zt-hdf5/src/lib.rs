@@ -22,8 +22,9 @@
 //! An archive of Keras is opened as the file of weights in it (`keras`).
 //!
 //! Structures refer to each other by address, in hostile files again and again. So a length is
-//! compared with the file before memory is reserved; the bytes of structures that are read are
-//! limited to a few lengths of the file (`store`); and so are values without bytes in the file.
+//! compared with the file before memory is reserved. The bytes of structures that are read are
+//! limited to a few lengths of the file (`store`), and so are the bytes that chunks are decoded to.
+//! Values that were never written are made while they are read, and have no such limit.
 //!
 //! This reader is our own. The best one on crates.io lists a group as a whole or not at all. It drops
 //! links that it cannot follow, and allocates the declared length of a chunk.
@@ -36,6 +37,7 @@ mod array;
 mod attribute;
 mod btree1;
 mod btree2;
+mod budget;
 mod checksum;
 mod chunk_index;
 mod chunked;

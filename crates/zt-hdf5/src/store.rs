@@ -1,10 +1,10 @@
 //! Reads structures by their addresses, within the file and a budget.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use zt::{Error, Result, Source, Span};
 
+use crate::budget::Budget;
 use crate::checksum::lookup3;
 use crate::cursor::Cursor;
 use crate::size::{Sizes, in_memory, sum};
@@ -23,7 +23,7 @@ pub(super) struct Store {
     /// The offset of the superblock in the source. Addresses count from there.
     base: u64,
     sizes: Sizes,
-    spent: Arc<AtomicU64>,
+    budget: Budget,
 }
 
 impl Store {
@@ -33,14 +33,14 @@ impl Store {
             within,
             base,
             sizes,
-            spent: Arc::default(),
+            budget: Budget::new(within.byte_len().saturating_mul(BUDGET)),
         }
     }
 
     /// The same file with a budget of its own, for structures that are read later, perhaps again.
     pub(super) fn afresh(&self) -> Self {
         Store {
-            spent: Arc::default(),
+            budget: Budget::new(self.budget.limit),
             ..self.sharing()
         }
     }
@@ -49,14 +49,14 @@ impl Store {
     pub(super) fn sharing(&self) -> Self {
         Store {
             source: Arc::clone(&self.source),
-            spent: Arc::clone(&self.spent),
+            budget: self.budget.clone(),
             ..*self
         }
     }
 
     /// Bytes of the budget that are spent.
     pub(super) fn spent(&self) -> u64 {
-        self.spent.load(Ordering::Relaxed)
+        self.budget.spent()
     }
 
     pub(super) fn source(&self) -> &Arc<dyn Source> {
@@ -116,13 +116,9 @@ impl Store {
     ///
     /// Code `structure-limit` above the limit for the file's length.
     pub(super) fn charge(&self, len: u64) -> Result<()> {
-        let limit = self.byte_len().saturating_mul(BUDGET);
-        let spend = |spent: u64| spent.checked_add(len).filter(|spent| *spent <= limit);
-        let order = Ordering::Relaxed;
-        match self.spent.fetch_update(order, order, spend) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Violation::Budget { limit }.into()),
-        }
+        let limit = self.budget.limit;
+        let spent = self.budget.spend(len);
+        Ok(spent.map_err(|_| Violation::Budget { limit })?)
     }
 
     /// The bytes of a structure before its checksum, which is checked.

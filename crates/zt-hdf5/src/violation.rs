@@ -61,7 +61,7 @@ pub(super) enum Violation {
     Overflow,
     #[error("the values have {byte_len} bytes, the limit is {limit}")]
     Decoded { byte_len: u64, limit: u64 },
-    /// The values are not in the file, or their bytes are many times the file's length.
+    /// The chunks give many times the file's length, or are decoded many times.
     #[error(
         "reading the values takes {byte_len} bytes, but {left} of the {limit} bytes are left that a \
          file of this length may take"
