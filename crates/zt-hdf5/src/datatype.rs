@@ -337,7 +337,7 @@ fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Cla
         Class::Unsupported(what) => return Ok(Class::Unsupported(what)),
         _ => return Ok(Class::Other("names")),
     };
-    if base.byte_len != head.byte_len.into() {
+    if base.byte_len != u64::from(head.byte_len) {
         return Err(cursor.field("the length of an enumeration", head.byte_len.into()));
     }
     let mut names = Vec::new();

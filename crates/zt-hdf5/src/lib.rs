@@ -35,6 +35,7 @@
 
 mod array;
 mod attribute;
+mod bits;
 mod btree1;
 mod btree2;
 mod budget;
@@ -58,8 +59,10 @@ mod keras;
 mod layout;
 mod lzf;
 mod name;
+mod nbit;
 mod object_header;
 mod pipeline;
+mod scale_offset;
 mod size;
 mod store;
 mod superblock;

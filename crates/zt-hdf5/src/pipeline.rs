@@ -6,6 +6,8 @@ use zt::{Error, Result};
 use crate::checksum::fletcher32;
 use crate::cursor::Cursor;
 use crate::lzf;
+use crate::nbit::Nbit;
+use crate::scale_offset::ScaleOffset;
 use crate::size::{in_memory, product, sum};
 use crate::violation::Violation;
 
@@ -15,13 +17,15 @@ pub(super) struct Pipeline {
     filters: Vec<Filter>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 enum Filter {
     Deflate,
     /// Bytes of an element.
     Shuffle(usize),
     Fletcher32,
     Lzf,
+    Nbit(Nbit),
+    ScaleOffset(ScaleOffset),
     /// An unsupported filter. Chunks may skip it.
     Unknown {
         id: u16,
@@ -115,19 +119,19 @@ impl Pipeline {
     /// Code `unsupported`.
     pub(super) fn check_known(&self, mask: u32) -> Result<()> {
         self.applied(mask).try_for_each(|filter| match filter {
-            Filter::Unknown { id, name } => Err(Violation::Filter { id, name }.into()),
+            Filter::Unknown { id, name } => Err(unknown(*id, name)),
             _ => Ok(()),
         })
     }
 
     /// The filters that are not in `mask`, which has the first in the lowest bit. The last filter is
     /// first, as for decoding.
-    fn applied(&self, mask: u32) -> impl Iterator<Item = Filter> {
+    fn applied(&self, mask: u32) -> impl Iterator<Item = &Filter> {
         let is_left_out = move |at: usize| {
             let mask = u32::try_from(at).ok().and_then(|at| mask.checked_shr(at));
             mask.is_some_and(|mask| mask & 1 == 1)
         };
-        let filters = self.filters.iter().copied().enumerate().rev();
+        let filters = self.filters.iter().enumerate().rev();
         filters.filter_map(move |(at, filter)| (!is_left_out(at)).then_some(filter))
     }
 
@@ -149,7 +153,7 @@ impl Pipeline {
         let limit = in_memory(limit.min(reached))?;
         let mut bytes = stored;
         for filter in self.applied(mask) {
-            bytes = filter.undo(bytes, limit)?;
+            bytes = filter.undo(bytes, limit, byte_len)?;
         }
         if bytes.len() != byte_len {
             let (expected, found) = (byte_len as u64, bytes.len() as u64);
@@ -163,6 +167,10 @@ impl Pipeline {
 fn name(id: u16) -> &'static str {
     let known = NAMES.iter().find(|(known, _)| *known == id);
     known.map_or("", |(_, name)| name)
+}
+
+fn unknown(id: u16, name: &'static str) -> Error {
+    Violation::Filter { id, name }.into()
 }
 
 /// The id of a filter, and the filter.
@@ -188,32 +196,41 @@ fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<(u16, Filter)> {
     if version == 1 && count % 2 == 1 {
         cursor.skip(4)?;
     }
+    let mut all = values.clone();
+    let mut parameters = || -> Result<Vec<u32>> { (0..count).map(|_| all.u32()).collect() };
+    let name = name(id);
+    let other = Filter::Unknown { id, name };
     let filter = match id {
         1 => Filter::Deflate,
         2 => Filter::Shuffle(in_memory(values.u32()?.into())?),
         3 => Filter::Fletcher32,
+        5 => Nbit::new(&parameters()?).map_or(other, Filter::Nbit),
+        6 => ScaleOffset::new(&parameters()?).map_or(other, Filter::ScaleOffset),
         32000 => Filter::Lzf,
-        _ => {
-            let name = name(id);
-            if flags & OPTIONAL == 0 {
-                return Err(Violation::Filter { id, name }.into());
-            }
-            Filter::Unknown { id, name }
-        }
+        _ => other,
     };
-    Ok((id, filter))
+    match filter {
+        Filter::Unknown { .. } if flags & OPTIONAL == 0 => Err(unknown(id, name)),
+        filter => Ok((id, filter)),
+    }
 }
 
 impl Filter {
-    fn undo(self, bytes: Vec<u8>, limit: usize) -> Result<Vec<u8>> {
+    fn undo(&self, bytes: Vec<u8>, limit: usize, byte_len: usize) -> Result<Vec<u8>> {
+        let invalid = |filter| Error::from(Violation::Chunk { filter });
         match self {
-            Filter::Deflate => decompress_to_vec_zlib_with_limit(&bytes, limit)
-                .map_err(|_| Violation::Chunk { filter: "deflate" }.into()),
-            Filter::Shuffle(element_len) => unshuffle(bytes, element_len),
+            Filter::Deflate => {
+                decompress_to_vec_zlib_with_limit(&bytes, limit).map_err(|_| invalid("deflate"))
+            }
+            Filter::Shuffle(element_len) => unshuffle(bytes, *element_len),
             Filter::Fletcher32 => check(bytes),
-            Filter::Lzf => lzf::decompress(&bytes, limit)
-                .ok_or_else(|| Violation::Chunk { filter: "lzf" }.into()),
-            Filter::Unknown { id, name } => Err(Violation::Filter { id, name }.into()),
+            Filter::Lzf => lzf::decompress(&bytes, limit).ok_or_else(|| invalid("lzf")),
+            Filter::Nbit(nbit) => nbit.decode(bytes, byte_len).ok_or_else(|| invalid("n-bit")),
+            Filter::ScaleOffset(filter) => {
+                let decoded = filter.decode(bytes, byte_len);
+                decoded.ok_or_else(|| invalid("scale-offset"))
+            }
+            Filter::Unknown { id, name } => Err(unknown(*id, name)),
         }
     }
 }
