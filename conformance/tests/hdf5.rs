@@ -101,3 +101,15 @@ fn opaque_pairs_of_bytes_are_bf16_on_request() {
     assert_eq!(error.code(), "dtype");
     assert!(error.to_string().contains("bf16"), "{error}");
 }
+
+/// The structures at their own places may be of any age.
+#[test]
+fn a_metadata_cache_image_is_refused_by_its_name() {
+    let error = open("cache_image.h5").unwrap_err();
+    let found = (error.kind(), error.code());
+    assert_eq!(found, (ErrorKind::Unsupported, "unsupported"), "{error}");
+    assert!(
+        error.to_string().contains("metadata cache image"),
+        "{error}"
+    );
+}

@@ -32,6 +32,11 @@ impl<'b> Cursor<'b> {
         self.sizes
     }
 
+    /// Sets the widths, once the superblock's are known.
+    pub(super) fn set_sizes(&mut self, sizes: Sizes) {
+        self.sizes = sizes;
+    }
+
     /// The offset of the next byte in the source.
     #[expect(clippy::expect_used, reason = "spans have an end")]
     pub(super) fn offset(&self) -> u64 {

@@ -29,8 +29,9 @@ pub(super) mod kind {
     pub(crate) const CONTINUATION: u16 = 0x10;
     pub(crate) const SYMBOL_TABLE: u16 = 0x11;
     pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
+    pub(crate) const CACHE_IMAGE: u16 = 0x18;
     /// The last type in the specification.
-    pub(crate) const LAST: u16 = 0x18;
+    pub(crate) const LAST: u16 = CACHE_IMAGE;
 }
 
 /// The flag of a message with its content in another place.

@@ -12,6 +12,7 @@ use zt::{Error, Result, Source, Span};
 
 use crate::checksum::lookup3;
 use crate::cursor::Cursor;
+use crate::object_header::{ObjectHeader, kind};
 use crate::size::{Sizes, in_memory, product, sum};
 use crate::store::{self, Store};
 use crate::violation::Violation;
@@ -30,7 +31,7 @@ const LEN_MAX: u64 = 8 + 16 + 4 + 4 * 8 + 40;
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`.
+/// Codes `header`, `version`, `bounds`; `unsupported` for a metadata cache image.
 pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)> {
     let base = locate(&*source, within)?.ok_or(Violation::Signature)?;
     let end = sum([base, LEN_MAX])?.min(within.end());
@@ -57,7 +58,16 @@ pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)
         let found = within.byte_len();
         return Err(Violation::Cut { expected, found }.into());
     }
-    Ok((Store::new(source, within, base, found.sizes), found.root))
+    let store = Store::new(source, within, base, found.sizes);
+    if let Some(extension) = found.extension {
+        // Structures may then be in the image alone, and their own places have other bytes.
+        let extension = ObjectHeader::read(&store, extension)?;
+        if extension.message(kind::CACHE_IMAGE).is_some() {
+            let what = "a metadata cache image";
+            return Err(Violation::Unsupported { what }.into());
+        }
+    }
+    Ok((store, found.root))
 }
 
 /// The offset of the superblock in a source: at the beginning of `within`, or after 512, 1024, ...
@@ -80,6 +90,8 @@ pub(super) fn locate(source: &dyn Source, within: Span) -> Result<Option<u64>> {
 struct Found {
     sizes: Sizes,
     base: u64,
+    /// The object header of the superblock's extension, which old versions lack.
+    extension: Option<u64>,
     end: u64,
     root: u64,
 }
@@ -114,6 +126,7 @@ fn old(cursor: &mut Cursor<'_>, more: u64) -> Result<Found> {
     Ok(Found {
         sizes,
         base,
+        extension: None,
         end,
         root,
     })
@@ -125,7 +138,8 @@ fn new(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<Found> {
     cursor.skip(1)?;
     let offset = sizes.offset;
     let base = cursor.uint(offset)?;
-    cursor.skip(offset)?;
+    cursor.set_sizes(sizes);
+    let extension = cursor.address()?;
     let end = cursor.uint(offset)?;
     let root = cursor.uint(offset)?;
     let covered = in_memory(cursor.position())?;
@@ -142,6 +156,7 @@ fn new(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<Found> {
     Ok(Found {
         sizes,
         base,
+        extension,
         end,
         root,
     })
