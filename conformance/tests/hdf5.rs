@@ -92,9 +92,24 @@ fn opaque_pairs_of_bytes_are_bf16_on_request() {
     let input = zt_convert::Kinds::builtin().open(path, &options).unwrap();
     let tensor = input.file().tensor("unsaid").unwrap();
     assert_eq!(*tensor.bytes("data").unwrap(), [0xC0, 0x3F, 0x00, 0xC0]);
-    assert_eq!(input.file().tensor("bytes").unwrap_err().code(), "dtype");
+    assert_eq!(
+        input.file().tensor("bytes").unwrap_err().code(),
+        "not-found"
+    );
     let unasked = open("opaque.h5").unwrap();
     let error = unasked.tensor("unsaid").unwrap_err();
     assert_eq!(error.code(), "dtype");
     assert!(error.to_string().contains("bf16"), "{error}");
+}
+
+/// The structures at their own places may be of any age.
+#[test]
+fn a_metadata_cache_image_is_refused_by_its_name() {
+    let error = open("cache_image.h5").unwrap_err();
+    let found = (error.kind(), error.code());
+    assert_eq!(found, (ErrorKind::Unsupported, "unsupported"), "{error}");
+    assert!(
+        error.to_string().contains("metadata cache image"),
+        "{error}"
+    );
 }

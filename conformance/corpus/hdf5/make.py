@@ -370,3 +370,50 @@ with Case("opaque", "two bytes without a meaning, which nobody says to be bf16, 
     del case.objects["unsaid"]
     case.file.create_dataset("bytes", data=np.zeros(2, "V3")).attrs["dtype"] = "bfloat16"
     case.refused = {"unsaid": "no tensor", "bytes": "no tensor"}
+
+# ---- The library's own filters that lose bits. This file is by h5py 3.16.0 (HDF5 2.0.0).
+
+with Case("bit_filters", "scale-offset of every number and either byte order, alone and compressed, and n-bit of whole elements", libver="earliest") as case:
+    generator = np.random.default_rng(1)
+    made = {}
+    for dtype in ("i1", "u1", "<i2", ">u2", "<i4", ">i4", "<i8", "<u8"):
+        low, high = (3, 100) if np.dtype(dtype).itemsize == 1 else (1000, 1300)
+        values = generator.integers(low, high, 20).astype(dtype)
+        made[f"scaled/{np.dtype(dtype).name}"] = (values - values.dtype.type(low + 20) if values.dtype.kind == "i" else values, 0)
+    made["scaled/four_bits"] = (generator.integers(0, 15, 20).astype("<u4"), 4)
+    made["scaled/all_bits"] = (generator.integers(0, 2**32 - 1, 20, dtype="<u4"), 0)
+    made["scaled/equal"] = (np.full(20, -5, "<i2"), 0)
+    for dtype in ("<f4", ">f4", "<f8", ">f8"):
+        made[f"decimals/{np.dtype(dtype).str[1:]}_{'big' if dtype[0] == '>' else 'little'}"] = ((generator.normal(size=20) * 30).astype(dtype), 3)
+    for name, (values, factor) in made.items():
+        case.file.create_dataset(name, data=values, chunks=(7,), scaleoffset=factor)
+    case.file.create_dataset("decimals/compressed", data=(generator.normal(size=(20, 3)) * 30).astype("<f4"), chunks=(7, 3), scaleoffset=2, shuffle=True, compression="gzip")
+    filled = case.file.create_dataset("scaled/filled", (20,), "<i4", chunks=(7,), scaleoffset=0, fillvalue=-9)
+    filled[3:6], filled[15] = [5, 6, 70], 1000
+    for dtype in ("<u2", ">i4"):
+        dcpl = creation()
+        dcpl.set_chunk((7,))
+        dcpl.set_filter(h5py.h5z.FILTER_NBIT)
+        case.low(f"nbit_{np.dtype(dtype).name}", numbers(20, dtype=dtype), (7,), dcpl)
+    # Decimals are rounded, so the truth is what the library reads.
+    case.file.flush()
+    for group in ("scaled", "decimals"):
+        for name, made in case.file[group].items():
+            case.objects[f"{group}/{name}"] = truth(made[()])
+
+# ---- A file whose structures are in an image of the library's cache.
+
+
+class ImageConfig(ctypes.Structure):
+    """`H5AC_cache_image_config_t`."""
+    _fields_ = [("version", ctypes.c_int), ("generate_image", ctypes.c_bool), ("save_resize_status", ctypes.c_bool), ("entry_ageout", ctypes.c_int)]
+
+
+fapl = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+fapl.set_libver_bounds(h5py.h5f.LIBVER_LATEST, h5py.h5f.LIBVER_LATEST)
+assert HDF5.H5Pset_mdc_image_config(ctypes.c_int64(fapl.id), ctypes.byref(ImageConfig(1, True, False, -1))) >= 0
+path = FOLDER / "cache_image.h5"
+with h5py.File(h5py.h5f.create(bytes(path), h5py.h5f.ACC_TRUNC, fapl=fapl)) as file:
+    file["w"] = numbers(5)
+said = {"about": "an image of the metadata cache, which has the structures", "kind": "h5", "expect": "reject", "objects": {}, "refused": {}}
+path.with_suffix(".json").write_text(json.dumps(said | {"attributes": {}, "warnings": []}, indent=1) + "\n")

@@ -11,6 +11,7 @@ use crate::datatype::{Class, Datatype, Number, Padding};
 use crate::fractal_heap::FractalHeap;
 use crate::name;
 use crate::object_header::{Body, ObjectHeader, SHARED, kind};
+use crate::size::{in_memory, product};
 use crate::store::Store;
 use crate::violation::Violation;
 
@@ -40,6 +41,13 @@ pub(super) struct AllFound {
 }
 
 impl AllFound {
+    /// Whether an attribute is that text.
+    pub(super) fn has_text(&self, name: &str, text: &str) -> bool {
+        let has = |value: &Value| value.as_str() == Some(text);
+        let mut found = self.found.iter();
+        found.any(|one| one.name == name && one.value.as_ref().is_ok_and(has))
+    }
+
     /// # Errors
     ///
     /// [`ErrorKind::Io`], because a later read may succeed.
@@ -107,11 +115,8 @@ fn dense(
     const ORDER: u8 = 1;
     /// The type of records of attributes by the hash of the name.
     const BY_NAME: u8 = 8;
-    const ID_LEN: usize = 8;
-    match message.u8()? {
-        0 => {}
-        version => return Err(message.version(version)),
-    }
+    const ID_LEN: u64 = 8;
+    message.expect_version(0)?;
     let flags = message.u8()?;
     message.skip(if flags & ORDER != 0 { 2 } else { 0 })?;
     let (heap, names) = (message.address()?, message.address()?);
@@ -203,52 +208,37 @@ fn value(
     let Some(mut shape) = dataspace.shape else {
         return Ok(Value::Null);
     };
-    let len = usize::try_from(datatype.byte_len).unwrap_or(usize::MAX);
-    let count = usize::try_from(elements).unwrap_or(usize::MAX);
-    let needed = count.checked_mul(len).ok_or(Violation::Overflow)?;
+    let needed = product([elements, datatype.byte_len])?;
     if let Class::Array(dimensions, _) = &datatype.class {
         shape.extend(dimensions);
     }
-    let levels = shape.len().saturating_add(match &datatype.class {
-        Class::Number(number) | Class::Array(_, number) => usize::from(is_complex(number)),
-        _ => 0,
-    });
-    if levels > NESTING {
-        let limit = NESTING;
+    let has_pairs = match &datatype.class {
+        Class::Number(number) | Class::Array(_, number) => is_complex(number),
+        _ => false,
+    };
+    let (levels, limit) = (shape.len(), NESTING);
+    if levels > limit || levels == limit && has_pairs {
         return Err(Violation::Dimensions { levels, limit }.into());
     }
     let mut bytes = cursor.part(needed, "the value of an attribute")?;
     let mut values = Vec::new();
     match &datatype.class {
-        Class::Number(kind) => {
-            values.extend(
-                bytes
-                    .rest()
-                    .chunks_exact(len)
-                    .map(|bytes| number(kind, bytes)),
-            );
-        }
-        Class::Array(_, kind) => {
-            let width = element_len(kind);
-            values.extend(
-                bytes
-                    .rest()
-                    .chunks_exact(width)
-                    .map(|bytes| number(kind, bytes)),
-            );
+        Class::Number(kind) | Class::Array(_, kind) => {
+            let numbers = bytes.rest().chunks_exact(element_len(kind));
+            values.extend(numbers.map(|bytes| number(kind, bytes)));
         }
         Class::Text(padding) => {
-            let texts = bytes.rest().chunks_exact(len);
+            let texts = bytes.rest().chunks_exact(in_memory(datatype.byte_len)?);
             values.extend(texts.map(|bytes| text(padding.strip(bytes))));
         }
         Class::LongText => {
-            for _ in 0..count {
-                let mut reference = bytes.part(len, "a reference to a string")?;
+            for _ in 0..elements {
+                let mut reference = bytes.part(datatype.byte_len, "a reference to a string")?;
                 let bytes = common.heaps.text(store, &mut reference)?;
                 values.push(text(until_zero(&bytes)));
             }
         }
-        Class::Opaque | Class::Other(_) => {
+        Class::Opaque | Class::Unsupported(_) | Class::Other(_) => {
             let what = datatype.describe();
             return Err(Violation::Element { what }.into());
         }

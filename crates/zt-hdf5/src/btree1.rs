@@ -7,6 +7,7 @@
 use zt::Result;
 
 use crate::cursor::Cursor;
+use crate::size::{product, sum};
 use crate::store::Store;
 
 /// The type of a tree.
@@ -15,7 +16,7 @@ pub(super) struct Tree {
     pub(super) what: &'static str,
     pub(super) node_type: u8,
     /// Bytes of a key.
-    pub(super) key_len: usize,
+    pub(super) key_len: u64,
 }
 
 /// More levels than any valid tree has.
@@ -37,9 +38,8 @@ impl Tree {
         let mut pending = vec![(root, None)];
         while let Some((address, expected)) = pending.pop() {
             let sizes = store.sizes();
-            let offset = usize::from(sizes.offset);
-            let head_len = offset.saturating_mul(2).saturating_add(8);
-            let head = store.fetch(address, head_len as u64, self.what)?;
+            let head_len = sizes.bytes(2, 0, 8);
+            let head = store.fetch(address, head_len, self.what)?;
             let mut cursor = head.signed(b"TREE")?;
             let (node_type, level) = (cursor.u8()?, cursor.u8()?);
             if node_type != self.node_type {
@@ -48,13 +48,11 @@ impl Tree {
             if level >= LEVELS || expected.is_some_and(|expected| level != expected) {
                 return Err(cursor.field("the level of a tree's node", level.into()));
             }
-            let entries = usize::from(cursor.u16()?);
-            let entry_len = self.key_len.saturating_add(offset);
-            let start = address.saturating_add(head_len as u64);
-            let len = entries.saturating_mul(entry_len) as u64;
-            let block = store.fetch(start, len, self.what)?;
+            let entries = cursor.u16()?;
+            let len = product([entries.into(), sum([self.key_len, sizes.offset])?])?;
+            let block = store.fetch(sum([address, head_len])?, len, self.what)?;
             let mut cursor = block.cursor();
-            let mut children = Vec::with_capacity(if level > 0 { entries } else { 0 });
+            let mut children = Vec::new();
             for _ in 0..entries {
                 let key = cursor.part(self.key_len, self.what)?;
                 let child = cursor.defined_address()?;

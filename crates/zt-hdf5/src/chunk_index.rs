@@ -11,6 +11,7 @@ use crate::extensible_array;
 use crate::fixed_array;
 use crate::grid::Grid;
 use crate::layout::{Chunking, Index};
+use crate::size::{product, sum};
 use crate::store::Store;
 use crate::violation::Violation;
 
@@ -34,6 +35,10 @@ pub(super) struct Chunk {
 pub(super) struct Chunks(Vec<Chunk>);
 
 impl Chunks {
+    pub(super) fn count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
     /// The written chunks with these numbers.
     pub(super) fn within(&self, numbers: RangeInclusive<u64>) -> &[Chunk] {
         let start = self
@@ -76,15 +81,14 @@ impl Chunks {
                 found.add(Some(0), address, byte_len, mask)?;
             }
             Index::Implicit => {
-                let count = grid.count_max().unwrap_or(u64::MAX);
-                let all = count.saturating_mul(grid.chunk_len());
-                store.span(address, all, "all chunks")?;
+                let count = grid.count_max().ok_or(Violation::Overflow)?;
+                let len = grid.chunk_len();
+                store.span(address, product([count, len])?, "all chunks")?;
                 // They are kept in memory, although no index is read.
-                store.charge(count.saturating_mul(grid.chunk_len().min(IMPLICIT)))?;
+                store.charge(product([count, len.min(IMPLICIT)])?)?;
                 for index in 0..count {
-                    let at = index.saturating_mul(grid.chunk_len());
-                    let number = grid.number_of_fixed(index);
-                    found.add(number, address.saturating_add(at), grid.chunk_len(), 0)?;
+                    let at = sum([address, product([index, len])?])?;
+                    found.add(grid.number_of_fixed(index), at, len, 0)?;
                 }
             }
             Index::FixedArray => fixed_array::visit(store, address, |index, cursor| {
@@ -147,7 +151,7 @@ impl Found<'_> {
 #[derive(Clone, Copy)]
 struct Element {
     is_filtered: bool,
-    length_len: usize,
+    length_len: u64,
     chunk_len: u64,
 }
 
@@ -181,7 +185,7 @@ fn tree1(store: &Store, root: u64, found: &mut Found<'_>) -> Result<()> {
         what: "a tree of chunks",
         node_type: 1,
         // A length, a mask, and a coordinate per dimension and for the offset in an element.
-        key_len: rank.saturating_add(1).saturating_mul(8).saturating_add(8),
+        key_len: sum([product([rank as u64, 8])?, 8 + 8])?,
     };
     tree.visit(store, root, |mut key, address| {
         let byte_len = u64::from(key.u32()?);

@@ -12,11 +12,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use zt::{Error, ErrorKind, Result, Source};
 use zt_foreign::strided::{self, Cut, Place, Step};
 
+use crate::budget::Budget;
 use crate::chunk_index::{Chunk, Chunks};
 use crate::constant;
 use crate::grid::Grid;
 use crate::layout::Chunking;
 use crate::pipeline::Pipeline;
+use crate::size::{in_memory, product, sum};
 use crate::store::{self, Store};
 use crate::violation::Violation;
 
@@ -35,15 +37,16 @@ pub(super) struct Chunked {
     fill: Vec<u8>,
     byte_len: u64,
     bands: Bands,
-    /// The held bands of all datasets.
+    /// The held bands of all datasets, and the bytes that their chunks may be decoded to.
     held: strided::Bands,
+    decoded: Budget,
     id: u64,
     chunks: Mutex<Option<Result<Arc<Chunks>>>>,
 }
 
 impl Chunked {
-    /// The values of a dataset with `byte_len` bytes, at least one. The datasets of a file share `held`
-    /// and the budget of `store`.
+    /// The values of a dataset with `byte_len` bytes, at least one. The datasets of a file share `held`,
+    /// `decoded` and the budget of `store`.
     ///
     /// # Errors
     ///
@@ -56,7 +59,7 @@ impl Chunked {
         pipeline: Pipeline,
         fill: Vec<u8>,
         byte_len: u64,
-        held: &strided::Bands,
+        (held, decoded): (&strided::Bands, &Budget),
     ) -> Result<Self> {
         let bands = Bands::new(&grid, chunking.element_len);
         if !pipeline.is_empty() {
@@ -74,20 +77,12 @@ impl Chunked {
             byte_len,
             bands,
             held: held.clone(),
+            decoded: decoded.clone(),
             id: held.next_id(),
             chunks: Mutex::default(),
         };
         chunked.check_filters()?;
         Ok(chunked)
-    }
-
-    /// Bytes that are decoded or copied to read all values once.
-    pub(super) fn work(&self) -> u64 {
-        if self.pipeline.is_empty() {
-            self.byte_len
-        } else {
-            self.grid.covering_len().saturating_mul(self.bands.passes)
-        }
     }
 
     /// Refuses a dataset with a chunk that an unsupported filter was applied to. Only for such a
@@ -128,7 +123,29 @@ impl Chunked {
             return Err(error.clone());
         }
         let charged = self.store.charge(store.spent());
-        known.insert(charged.and(read.map(Arc::new))).clone()
+        let charged = charged.and(read).and_then(|chunks| {
+            self.charge(&chunks)?;
+            Ok(Arc::new(chunks))
+        });
+        known.insert(charged).clone()
+    }
+
+    /// Counts the bytes that are decoded or copied to read all written chunks once. A chunk is decoded
+    /// as a whole, even if only part of it is in the shape, and perhaps again.
+    fn charge(&self, chunks: &Chunks) -> Result<(), Violation> {
+        let all = product([chunks.count(), self.grid.chunk_len()])?;
+        let byte_len = if self.pipeline.is_empty() {
+            all.min(self.byte_len)
+        } else {
+            product([all, self.bands.passes])?
+        };
+        let limit = self.decoded.limit;
+        let spent = self.decoded.spend(byte_len);
+        spent.map_err(|left| Violation::Sparse {
+            byte_len,
+            left,
+            limit,
+        })
     }
 
     /// The values of a band.
@@ -157,9 +174,7 @@ impl Chunked {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len).map_err(|_| refused())?;
         bytes.resize(len, 0);
-        if self.fill.iter().any(|byte| *byte != 0) {
-            constant::repeat(&self.fill, 0, &mut bytes);
-        }
+        constant::fill(&self.fill, 0, &mut bytes);
         Ok(bytes)
     }
 
@@ -169,17 +184,15 @@ impl Chunked {
             return Ok(());
         };
         let (skipped, values) = self.values(chunk, place, &overlap)?;
-        let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let run = size(overlap.run);
+        let run = in_memory(overlap.run)?;
         let mut at = Place::new(overlap.steps, overlap.from);
         loop {
-            let from = size(at.from.saturating_sub(skipped));
+            let from = at.from.checked_sub(skipped).ok_or(Violation::TooFar)?;
+            let (from, to) = (in_memory(from)?, in_memory(sum([overlap.to, at.to])?)?);
             let source = values.get(from..).and_then(|values| values.get(..run));
-            let to = size(overlap.to.saturating_add(at.to));
             let target = out.get_mut(to..).and_then(|out| out.get_mut(..run));
-            if let (Some(source), Some(target)) = (source, target) {
-                target.copy_from_slice(source);
-            }
+            let (source, target) = source.zip(target).ok_or(Violation::TooFar)?;
+            target.copy_from_slice(source);
             if !at.advance() {
                 return Ok(());
             }
@@ -201,38 +214,34 @@ impl Chunked {
                 let found = chunk.byte_len;
                 return Err(Error::from(Violation::Length { expected, found }).with_span(span));
             }
-            let needed = overlap.end.saturating_sub(overlap.from);
-            let start = chunk.address.saturating_add(overlap.from);
-            let span = self.store.span(start, needed, what)?;
+            let start = sum([chunk.address, overlap.from])?;
+            let span = self.store.span(start, overlap.byte_len, what)?;
             let source = self.store.source();
-            return Ok((
-                overlap.from,
-                match source.slice(span) {
-                    Some(values) => Cow::Borrowed(values),
-                    None => Cow::Owned(store::read(source, span)?),
-                },
-            ));
+            let values = match source.slice(span) {
+                Some(values) => Cow::Borrowed(values),
+                None => Cow::Owned(store::read(source, span)?),
+            };
+            return Ok((overlap.from, values));
         }
         let stored = store::read(self.store.source(), span)?;
-        let len = usize::try_from(expected).unwrap_or(usize::MAX);
-        let values = self.pipeline.decode(stored, chunk.mask, len);
-        Ok((
-            0,
-            Cow::Owned(values.map_err(|error| error.with_span(span))?),
-        ))
+        let values = self
+            .pipeline
+            .decode(stored, chunk.mask, in_memory(expected)?);
+        let values = values.map_err(|error| error.with_span(span))?;
+        Ok((0, Cow::Owned(values)))
     }
 
     fn fill(&self, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
         while !out.is_empty() {
             let band = self.bands.band(&self.grid, offset);
-            let skip = offset.saturating_sub(band.start);
+            let skip = offset.abs_diff(band.start);
             let key = (self.id, band.start);
             let make = || Ok(self.gather(&band)?);
             let len = self.held.copy(key, band.byte_len, skip, out, make)?;
             if len == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            offset = offset.saturating_add(len as u64);
+            offset = sum([offset, len as u64]).map_err(Error::from)?;
             out = out.get_mut(len..).unwrap_or_default();
         }
         Ok(())
@@ -286,16 +295,10 @@ impl Bands {
         let count = grid.shape.get(axis).copied().unwrap_or(1);
         let chunk = grid.chunk.get(axis).copied().unwrap_or(1).min(count).max(1);
         // Whole rows of chunks, and not more than a band needs.
-        let wanted = BAND.checked_div(cut.row).unwrap_or(1).clamp(1, fits);
-        let rows = match fits.checked_div(chunk) {
-            Some(0) | None => fits,
-            Some(_) => wanted.div_ceil(chunk).saturating_mul(chunk).min(fits),
-        };
-        let rows = rows.saturating_sub(
-            rows.checked_rem(chunk)
-                .filter(|_| rows > chunk)
-                .unwrap_or(0),
-        );
+        let wanted = BAND.div_ceil(cut.row.max(1)).div_ceil(chunk);
+        let whole = fits.checked_div(chunk).filter(|whole| *whole > 0);
+        let rows = whole.and_then(|whole| whole.min(wanted).checked_mul(chunk));
+        let rows = rows.unwrap_or(fits);
         let outer = grid.shape.iter().zip(&grid.chunk).take(axis);
         let outer = outer.map(|(count, chunk)| *count.min(chunk));
         let across = outer.fold(1u64, u64::saturating_mul);
@@ -312,6 +315,7 @@ impl Bands {
         let mut extents: Vec<(u64, u64)> = grid.shape.iter().map(|count| (0, *count)).collect();
         for (axis, (extent, first)) in extents.iter_mut().zip(&band.place).enumerate() {
             let rows = if axis == self.cut.axis { band.rows } else { 1 };
+            // A band ends within the shape.
             *extent = (*first, first.saturating_add(rows));
         }
         Band {
@@ -351,9 +355,9 @@ struct Overlap {
     run: u64,
     /// The other dimensions, outermost first.
     steps: Vec<Step>,
-    /// The first byte in the chunk, one past the last, and the first in the band.
+    /// The first byte in the chunk, the bytes up to the last one, and the first byte in the band.
     from: u64,
-    end: u64,
+    byte_len: u64,
     to: u64,
 }
 
@@ -363,12 +367,11 @@ impl Overlap {
             run: element_len,
             steps: Vec::with_capacity(grid.rank()),
             from: 0,
-            end: 0,
+            byte_len: element_len,
             to: 0,
         };
         // Bytes from one element of a dimension to the next, in the chunk and in the band.
         let (mut chunk_stride, mut band_stride) = (element_len, element_len);
-        let mut reach = 0u64;
         let axes = grid.chunk.iter().zip(place).zip(&band.extents).enumerate();
         let axes: Vec<_> = axes.collect();
         for (axis, ((chunk, at), (first, end))) in axes.into_iter().rev() {
@@ -382,7 +385,8 @@ impl Overlap {
             overlap.to = overlap
                 .to
                 .checked_add(low.checked_sub(*first)?.checked_mul(band_stride)?)?;
-            reach = reach.checked_add(count.checked_sub(1)?.checked_mul(chunk_stride)?)?;
+            let reach = count.checked_sub(1)?.checked_mul(chunk_stride)?;
+            overlap.byte_len = overlap.byte_len.checked_add(reach)?;
             if axis.checked_add(1) == Some(grid.rank()) {
                 overlap.run = count.checked_mul(element_len)?;
             } else {
@@ -396,7 +400,6 @@ impl Overlap {
             band_stride = band_stride.checked_mul(end.checked_sub(*first)?)?;
         }
         overlap.steps.reverse();
-        overlap.end = overlap.from.checked_add(reach)?.checked_add(element_len)?;
         Some(overlap)
     }
 }
@@ -405,8 +408,8 @@ impl Overlap {
 mod tests {
     use zt::{Memory, Span};
 
-    use super::super::cursor::Sizes;
     use super::super::layout::Index;
+    use super::super::size::Sizes;
     use super::*;
 
     /// Each chunk is decoded once if a row of chunks fits.
@@ -449,8 +452,9 @@ mod tests {
                 length_len: 8,
             };
             let (pipeline, held) = (Pipeline::default(), strided::Bands::default());
+            let shared = (&held, &Budget::new(0));
             let chunked =
-                Chunked::new(&store, chunking, grid, pipeline, vec![0], byte_len, &held).unwrap();
+                Chunked::new(&store, chunking, grid, pipeline, vec![], byte_len, shared).unwrap();
             assert_eq!(chunked.is_sequential(), is_sequential, "{chunks}");
         }
     }

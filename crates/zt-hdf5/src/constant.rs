@@ -4,7 +4,7 @@ use std::io;
 
 use zt::Source;
 
-/// Equal elements.
+/// Equal elements, or zeros if the element has no bytes. Nothing is kept in memory but one element.
 pub(super) struct Constant {
     element: Vec<u8>,
     byte_len: u64,
@@ -26,28 +26,35 @@ impl Source for Constant {
         if end.is_none_or(|end| end > self.byte_len) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        repeat(&self.element, offset, buf);
+        fill(&self.element, offset, buf);
         Ok(())
     }
 }
 
-/// Fills `buf` with the repeated element, as if `offset` such bytes were before it.
-pub(super) fn repeat(element: &[u8], offset: u64, buf: &mut [u8]) {
-    let phase = offset.checked_rem(element.len() as u64).unwrap_or(0);
-    let phase = usize::try_from(phase).unwrap_or(0);
-    let once = element.iter().cycle().skip(phase);
-    for (to, from) in buf.iter_mut().zip(once.take(element.len())) {
+/// Fills `buf` with the repeated element, as if `offset` such bytes were before it, or with zeros.
+pub(super) fn fill(element: &[u8], offset: u64, buf: &mut [u8]) {
+    if element.iter().all(|byte| *byte == 0) {
+        return buf.fill(0);
+    }
+    let phase = offset.checked_rem(element.len() as u64);
+    let phase = phase.and_then(|phase| usize::try_from(phase).ok());
+    let (before, after) = element.split_at(phase.unwrap_or_default());
+    let once = after.iter().chain(before);
+    for (to, from) in buf.iter_mut().zip(once) {
         *to = *from;
     }
     // The filled part is copied after itself: always whole elements, except the last time.
     let mut filled = element.len();
-    while filled > 0 && filled < buf.len() {
-        let (done, rest) = buf.split_at_mut(filled);
+    while let Some((done, rest)) = buf.split_at_mut_checked(filled) {
         let len = done.len().min(rest.len());
-        for (to, from) in rest.chunks_mut(len).zip(done.chunks(len)).take(1) {
-            to.copy_from_slice(from);
+        let (Some(to), Some(from)) = (rest.get_mut(..len), done.get(..len)) else {
+            return;
+        };
+        if to.is_empty() {
+            return;
         }
-        filled = filled.saturating_add(len);
+        to.copy_from_slice(from);
+        filled = filled.saturating_mul(2);
     }
 }
 
@@ -73,9 +80,9 @@ mod tests {
     }
 
     #[test]
-    fn an_element_of_no_bytes_fills_nothing() {
+    fn an_element_of_no_bytes_gives_zeros() {
         let mut bytes = [7; 3];
-        repeat(&[], 0, &mut bytes);
-        assert_eq!(bytes, [7; 3]);
+        fill(&[], 0, &mut bytes);
+        assert_eq!(bytes, [0; 3]);
     }
 }

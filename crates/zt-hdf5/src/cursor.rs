@@ -2,14 +2,8 @@
 
 use zt::{Error, Result};
 
+use crate::size::{Sizes, in_memory};
 use crate::violation::Violation;
-
-/// Bytes of addresses and of lengths in the whole file. Spec: II.A, "Size of Offsets".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sizes {
-    pub(super) offset: u8,
-    pub(super) length: u8,
-}
 
 /// The bytes of a structure, and the position of the next field.
 #[derive(Debug, Clone)]
@@ -38,19 +32,26 @@ impl<'b> Cursor<'b> {
         self.sizes
     }
 
+    /// Sets the widths, once the superblock's are known.
+    pub(super) fn set_sizes(&mut self, sizes: Sizes) {
+        self.sizes = sizes;
+    }
+
     /// The offset of the next byte in the source.
+    #[expect(clippy::expect_used, reason = "spans have an end")]
     pub(super) fn offset(&self) -> u64 {
-        self.origin.saturating_add(self.at as u64)
+        let offset = self.origin.checked_add(self.at as u64);
+        offset.expect("the bytes are a span of the source")
     }
 
     /// Bytes that have been read.
-    pub(super) fn position(&self) -> usize {
-        self.at
+    pub(super) fn position(&self) -> u64 {
+        self.at as u64
     }
 
     /// Bytes that are left.
-    pub(super) fn remaining(&self) -> usize {
-        self.bytes.len().saturating_sub(self.at)
+    pub(super) fn remaining(&self) -> u64 {
+        self.left().len() as u64
     }
 
     /// The violation, at the next byte.
@@ -63,49 +64,54 @@ impl<'b> Cursor<'b> {
         self.error(Violation::Field { what, value })
     }
 
-    /// Refuses the first invalid field. Each has whether it is valid, its name and its value.
-    pub(super) fn check_fields(&self, fields: &[(bool, &'static str, u64)]) -> Result<()> {
-        match fields.iter().find(|(is_valid, ..)| !is_valid) {
-            Some(&(_, what, value)) => Err(self.field(what, value)),
-            None => Ok(()),
-        }
-    }
-
     /// An unknown version of the structure.
     pub(super) fn version(&self, found: u8) -> Error {
         let what = self.what;
         self.error(Violation::Version { what, found })
     }
 
+    fn left(&self) -> &'b [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    /// Reads the version of the structure, which must be `known`.
+    pub(super) fn expect_version(&mut self, known: u8) -> Result<()> {
+        match self.u8()? {
+            found if found == known => Ok(()),
+            found => Err(self.version(found)),
+        }
+    }
+
     /// The next `len` bytes.
-    pub(super) fn take(&mut self, len: usize) -> Result<&'b [u8]> {
-        let end = self.at.checked_add(len);
-        match end.and_then(|end| Some((self.bytes.get(self.at..end)?, end))) {
-            Some((bytes, end)) => {
-                self.at = end;
+    pub(super) fn take(&mut self, len: u64) -> Result<&'b [u8]> {
+        let wanted = in_memory(len).ok();
+        match wanted.and_then(|len| self.left().split_at_checked(len)) {
+            Some((bytes, rest)) => {
+                // As many as are left are still to be read.
+                self.at = self.bytes.len().abs_diff(rest.len());
                 Ok(bytes)
             }
             None => Err(self.error(Violation::Ends {
                 what: self.what,
-                needed: len as u64,
-                available: self.remaining() as u64,
+                needed: len,
+                available: self.remaining(),
             })),
         }
     }
 
-    pub(super) fn skip(&mut self, len: usize) -> Result<()> {
+    pub(super) fn skip(&mut self, len: u64) -> Result<()> {
         self.take(len).map(|_| ())
     }
 
     /// All bytes that are left.
     pub(super) fn rest(&mut self) -> &'b [u8] {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = self.left();
         self.at = self.bytes.len();
         rest
     }
 
     /// The next `len` bytes as a structure of their own.
-    pub(super) fn part(&mut self, len: usize, what: &'static str) -> Result<Cursor<'b>> {
+    pub(super) fn part(&mut self, len: u64, what: &'static str) -> Result<Cursor<'b>> {
         let origin = self.offset();
         Ok(Cursor::new(self.take(len)?, origin, self.sizes, what))
     }
@@ -125,23 +131,23 @@ impl<'b> Cursor<'b> {
     /// The next `N` bytes.
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut bytes = [0; N];
-        bytes.copy_from_slice(self.take(N)?);
+        bytes.copy_from_slice(self.take(N as u64)?);
         Ok(bytes)
     }
 
     /// A little-endian number of `len` bytes, 8 at most.
-    pub(super) fn uint(&mut self, len: usize) -> Result<u64> {
+    pub(super) fn uint(&mut self, len: u64) -> Result<u64> {
         Ok(word(self.take(len)?))
     }
 
     /// A length, which is as wide as the superblock declares.
     pub(super) fn length(&mut self) -> Result<u64> {
-        self.uint(usize::from(self.sizes.length))
+        self.uint(self.sizes.length)
     }
 
     /// An address; `None` if it is undefined, which is written as all ones.
     pub(super) fn address(&mut self) -> Result<Option<u64>> {
-        let bytes = self.take(usize::from(self.sizes.offset))?;
+        let bytes = self.take(self.sizes.offset)?;
         let is_defined = bytes.iter().any(|byte| *byte != u8::MAX);
         Ok(is_defined.then(|| word(bytes)))
     }
@@ -156,16 +162,17 @@ impl<'b> Cursor<'b> {
 
     /// The bytes before the next zero, which is skipped.
     pub(super) fn c_string(&mut self) -> Result<&'b [u8]> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = self.left();
         let len = rest.iter().position(|byte| *byte == 0);
-        let text = self.take(len.unwrap_or(usize::MAX))?;
+        // Without a zero, the zero after all bytes is missing.
+        let text = self.take(len.unwrap_or(rest.len()) as u64)?;
         self.skip(1)?;
         Ok(text)
     }
 
     /// Skips to the next multiple of 8, counted from the position `start`.
-    pub(super) fn align_8(&mut self, start: usize) -> Result<()> {
-        let used = self.at.saturating_sub(start);
+    pub(super) fn align_8(&mut self, start: u64) -> Result<()> {
+        let used = self.position().abs_diff(start);
         self.skip(used.wrapping_neg() & 7)
     }
 }
@@ -176,10 +183,4 @@ fn word(bytes: &[u8]) -> u64 {
         *to = *from;
     }
     u64::from_le_bytes(word)
-}
-
-/// The bytes of a number up to `limit`: `H5VM_limit_enc_size`.
-pub(super) fn encoded_len(limit: u64) -> usize {
-    let bits = limit.checked_ilog2().unwrap_or(0);
-    ((bits / 8) as usize).saturating_add(1)
 }

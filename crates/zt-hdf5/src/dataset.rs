@@ -6,6 +6,7 @@ use zt::foreign::{FileBuilder, SourceId};
 use zt::{Attributes, Blob, Component, Limits, Object, RawComponent, RawObject, Result, Span};
 use zt_foreign::strided::Bands;
 
+use crate::budget::Budget;
 use crate::chunked::Chunked;
 use crate::common::Common;
 use crate::constant::Constant;
@@ -18,8 +19,8 @@ use crate::pipeline::{self, MAX_RATIO, Pipeline};
 use crate::store::Store;
 use crate::violation::Violation;
 
-/// Bytes of values that any file may have without bytes in the file, such as fill values.
-const UNSTORED_MAX: u64 = 64 << 20;
+/// Bytes that the chunks of any file may be decoded to.
+const DECODED_MIN: u64 = 64 << 20;
 
 /// The most bytes of a filtered chunk, which is decoded as a whole. HDF5 allows 4 GiB, but real
 /// chunks rarely have more than a few megabytes.
@@ -31,10 +32,9 @@ pub(super) struct Datasets {
     bands: Bands,
     /// The file with the budget for all indices of chunks.
     indices: Store,
-    /// Bytes that values which are no ranges of the file may still take, when all are read once.
-    left: u64,
-    limit: u64,
-    /// The most bytes of one dataset.
+    /// The bytes that written chunks may be decoded to, when all are read once.
+    decoded: Budget,
+    /// The most bytes of one dataset. Values that were never written take no bytes of the file.
     decoded_max: u64,
 }
 
@@ -46,6 +46,11 @@ pub(super) struct Listed {
 }
 
 impl Listed {
+    /// The elements in words.
+    pub(super) fn what(&self) -> &'static str {
+        self.dtype.unwrap_or("an unknown object")
+    }
+
     pub(super) fn raw(self) -> RawObject {
         let mut raw = RawObject::default();
         raw.format = Some("dense".into());
@@ -70,8 +75,8 @@ pub(super) struct Dataset<'h> {
 }
 
 impl<'h> Dataset<'h> {
-    /// Reads the shape and the datatype. Two opaque bytes are bf16 if `opaque_is_bf16`. `listed` is
-    /// set even if there is an error.
+    /// Reads the shape and the datatype; `None` if the dataset is not a tensor. Two opaque bytes are
+    /// bf16 if `opaque_is_bf16`. `listed` is set in every case.
     ///
     /// # Errors
     ///
@@ -82,7 +87,7 @@ impl<'h> Dataset<'h> {
         common: &mut Common,
         opaque_is_bf16: bool,
         listed: &mut Listed,
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let missing = |what| move || zt::Error::from(Violation::Missing { what });
         let dataspace = header.read_message(store, kind::DATASPACE, Dataspace::read)?;
         let dataspace = dataspace.ok_or_else(missing("the dataspace"))?;
@@ -90,6 +95,13 @@ impl<'h> Dataset<'h> {
         let datatype = header.message(kind::DATATYPE);
         let datatype = common.datatype(store, datatype.ok_or_else(missing("the datatype"))?)?;
         listed.dtype = Some(datatype.describe());
+        if dataspace.shape.is_none() {
+            listed.dtype = Some("a null dataspace, without elements");
+            return Ok(None);
+        }
+        if datatype.is_other() {
+            return Ok(None);
+        }
         let (number, inner) = match &datatype.class {
             Class::Number(number) => (number.clone(), Vec::new()),
             Class::Array(dimensions, number) => (number.clone(), dimensions.clone()),
@@ -101,13 +113,13 @@ impl<'h> Dataset<'h> {
                 (number, Vec::new())
             }
         };
-        Ok(Dataset {
+        Ok(Some(Dataset {
             header,
             dataspace,
             datatype,
             number,
             inner,
-        })
+        }))
     }
 
     /// The names of an enumeration, and whether other datasets may share them.
@@ -124,13 +136,12 @@ impl Datasets {
         let limit = store
             .byte_len()
             .saturating_mul(MAX_RATIO)
-            .saturating_add(UNSTORED_MAX);
+            .saturating_add(DECODED_MIN);
         Datasets {
             file,
             bands: Bands::default(),
             indices: store.afresh(),
-            left: limit,
-            limit,
+            decoded: Budget::new(limit),
             decoded_max: limits.decoded_len,
         }
     }
@@ -168,10 +179,6 @@ impl Datasets {
         if known.header.message(kind::EXTERNAL_FILES).is_some() {
             let what = "data in other files";
             return Err(Violation::Unsupported { what }.into());
-        }
-        if known.dataspace.shape.is_none() {
-            let what = "the dataspace is null";
-            return Err(Violation::Element { what }.into());
         }
         let layout = known
             .header
@@ -213,7 +220,6 @@ impl Datasets {
             Layout::Contiguous { address: None, .. }
             | Layout::Chunked(Chunking { address: None, .. }) => {
                 self.check_len(byte_len)?;
-                self.charge_made(byte_len)?;
                 let fill = super::fill_value::read(store, known.header, known.datatype.byte_len)?;
                 let source = builder.derived(Constant::new(fill, byte_len));
                 let all = Span::new(0, byte_len).ok_or(Violation::Overflow)?;
@@ -256,11 +262,9 @@ impl Datasets {
             }
         }
         self.check_len(byte_len)?;
-        let place = chunking.address.map_or(0, |address| store.offset(address));
-        let (indices, bands) = (&self.indices, &self.bands);
-        let values = Chunked::new(indices, chunking, grid, pipeline, fill, byte_len, bands)?;
-        // A chunk is decoded as a whole, even if only part of it is in the shape, and perhaps again.
-        self.charge_made(values.work())?;
+        let place = store.offset(chunking.address.unwrap_or(0))?;
+        let (indices, shared) = (&self.indices, (&self.bands, &self.decoded));
+        let values = Chunked::new(indices, chunking, grid, pipeline, fill, byte_len, shared)?;
         let source = builder.derived_from(values, self.file, place);
         let all = Span::new(0, byte_len).ok_or(Violation::Overflow)?;
         Ok((all, source))
@@ -272,17 +276,6 @@ impl Datasets {
         if byte_len > limit {
             return Err(Violation::Decoded { byte_len, limit });
         }
-        Ok(())
-    }
-
-    /// Counts bytes that are decoded or filled, and refuses them above the limit for the file.
-    fn charge_made(&mut self, byte_len: u64) -> Result<(), Violation> {
-        let (left, limit) = (self.left, self.limit);
-        self.left = left.checked_sub(byte_len).ok_or(Violation::Sparse {
-            byte_len,
-            left,
-            limit,
-        })?;
         Ok(())
     }
 }

@@ -43,11 +43,15 @@ impl Dataspace {
         let limits = if flags & HAS_LIMITS == 0 {
             shape.iter().copied().map(Some).collect()
         } else {
-            let width = u32::from(cursor.sizes().length).saturating_mul(8);
-            let unlimited = u64::MAX.checked_shr(64u32.saturating_sub(width));
+            // All bits of a length.
+            let unlimited = match cursor.sizes().length {
+                2 => u16::MAX.into(),
+                4 => u32::MAX.into(),
+                _ => u64::MAX,
+            };
             let limits = dimensions(cursor, rank)?.into_iter();
             limits
-                .map(|limit| Some(limit).filter(|_| Some(limit) != unlimited))
+                .map(|limit| Some(limit).filter(|_| limit != unlimited))
                 .collect()
         };
         let shape = if is_null { None } else { Some(shape) };

@@ -6,6 +6,7 @@ use zt::{Attributes, ByteOrder, DType, Result, Value};
 
 use crate::cursor::Cursor;
 use crate::name;
+use crate::size::encoded_len;
 use crate::violation::Violation;
 
 /// The most nested types. Arrays of enumerations of integers have three.
@@ -37,7 +38,9 @@ pub(super) enum Class {
     LongText,
     /// Opaque bytes.
     Opaque,
-    /// Any other class, in words.
+    /// Numbers that zt does not support, in words.
+    Unsupported(&'static str),
+    /// Elements that are not numbers, in words.
     Other(&'static str),
 }
 
@@ -87,7 +90,16 @@ impl Datatype {
             Class::Text(_) | Class::LongText => "strings",
             Class::Opaque if self.byte_len == 2 => "two opaque bytes; an option opens them as bf16",
             Class::Opaque => "opaque bytes",
-            Class::Other(what) => what,
+            Class::Unsupported(what) | Class::Other(what) => what,
+        }
+    }
+
+    /// Whether the elements are not numbers. Two opaque bytes may be a bf16.
+    pub(super) fn is_other(&self) -> bool {
+        match self.class {
+            Class::Number(_) | Class::Array(..) | Class::Unsupported(_) => false,
+            Class::Opaque => self.byte_len != 2,
+            Class::Text(_) | Class::LongText | Class::Other(_) => true,
         }
     }
 
@@ -171,8 +183,8 @@ fn number(dtype: DType, byte_order: ByteOrder) -> Class {
 fn integer(cursor: &mut Cursor<'_>, head: &Head, may_be_signed: bool) -> Result<Class> {
     const SIGNED: u32 = 1 << 3;
     let (offset, precision) = (cursor.u16()?, cursor.u16()?);
-    if offset != 0 || u32::from(precision) != head.byte_len.saturating_mul(8) {
-        return Ok(Class::Other("integers with unused bits"));
+    if offset != 0 || Some(precision.into()) != head.byte_len.checked_mul(8) {
+        return Ok(Class::Unsupported("integers with unused bits"));
     }
     let is_signed = may_be_signed && head.bits & SIGNED != 0;
     let dtype = match (head.byte_len, is_signed) {
@@ -184,7 +196,7 @@ fn integer(cursor: &mut Cursor<'_>, head: &Head, may_be_signed: bool) -> Result<
         (2, false) => DType::U16,
         (4, false) => DType::U32,
         (8, false) => DType::U64,
-        _ => return Ok(Class::Other("integers with an unknown width")),
+        _ => return Ok(Class::Unsupported("integers with an unknown width")),
     };
     Ok(number(dtype, byte_order(head)))
 }
@@ -230,15 +242,15 @@ fn float(cursor: &mut Cursor<'_>, head: &Head) -> Result<Class> {
     let sign = head.bits >> 8 & 0xFF;
     // The parts are the sign, the exponent and the mantissa, without gaps.
     let is_ieee = offset == 0
-        && precision == head.byte_len.saturating_mul(8)
-        && precision == sign.saturating_add(1)
+        && Some(precision) == head.byte_len.checked_mul(8)
+        && precision.checked_sub(1) == Some(sign)
         && mantissa_at == 0
         && exponent_at == mantissa
         && head.bits & NORMALIZATION == IMPLIED
         && head.bits & VAX != VAX;
     let known = FLOATS.iter().find(|(known, ..)| is_ieee && *known == parts);
     let Some((_, dtype, logical_type)) = known else {
-        return Ok(Class::Other("floats with an unknown format"));
+        return Ok(Class::Unsupported("floats with an unknown format"));
     };
     Ok(Class::Number(Number {
         dtype: *dtype,
@@ -263,6 +275,7 @@ fn compound(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class>
         && second_at == half
         && first == second
         && first.byte_len == half
+        && head.byte_len.is_multiple_of(2)
         && COMPLEX.iter().any(|(real, imaginary)| {
             first_name.eq_ignore_ascii_case(real) && second_name.eq_ignore_ascii_case(imaginary)
         });
@@ -286,7 +299,7 @@ fn member<'b>(
             cursor.align_8(start)?;
             cursor.uint(4)?
         }
-        _ => cursor.uint(super::cursor::encoded_len(head.byte_len.into()))?,
+        _ => cursor.uint(encoded_len(head.byte_len.into()))?,
     };
     if head.version == 1 {
         // Dimensions, which only version 1 has.
@@ -313,16 +326,20 @@ fn complex(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> 
     let part = read(cursor, depth)?;
     let is_pair = part.byte_len.checked_mul(2) == Some(head.byte_len.into());
     let class = Some(part).filter(|_| is_pair).and_then(pair);
-    Ok(class.unwrap_or(Class::Other("complex numbers with an unknown format")))
+    Ok(class.unwrap_or(Class::Unsupported("complex numbers with an unknown format")))
 }
 
 fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
     let base = read(cursor, depth)?;
-    let other = Class::Other("names");
     let count = (head.bits & 0xFFFF) as usize;
-    let Class::Number(mut number) = base.class else {
-        return Ok(other);
+    let mut number = match base.class {
+        Class::Number(number) => number,
+        Class::Unsupported(what) => return Ok(Class::Unsupported(what)),
+        _ => return Ok(Class::Other("names")),
     };
+    if base.byte_len != u64::from(head.byte_len) {
+        return Err(cursor.field("the length of an enumeration", head.byte_len.into()));
+    }
     let mut names = Vec::new();
     for _ in 0..count {
         let start = cursor.position();
@@ -331,9 +348,9 @@ fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Cla
             cursor.align_8(start)?;
         }
     }
-    let mut values = Vec::with_capacity(count.min(cursor.remaining()));
+    let mut values = Vec::new();
     for _ in 0..count {
-        let bytes = cursor.take(usize::try_from(base.byte_len).unwrap_or(usize::MAX))?;
+        let bytes = cursor.take(base.byte_len)?;
         values.push(super::attribute::number(&number, bytes));
     }
     let named: Vec<(String, Value)> = names.into_iter().zip(values).collect();
@@ -365,7 +382,7 @@ fn array(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
     let dimensions: Result<Vec<u64>> = (0..rank).map(|_| cursor.uint(4)).collect();
     let dimensions = dimensions?;
     if head.version < 3 {
-        cursor.skip(usize::from(rank).saturating_mul(4))?;
+        (0..rank).try_for_each(|_| cursor.skip(4))?;
     }
     let base = read(cursor, depth)?;
     let mut counts = dimensions.iter();
@@ -383,6 +400,7 @@ fn array(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
             }
             Class::Array(dimensions, number)
         }
+        Class::Unsupported(what) => Class::Unsupported(what),
         _ => Class::Other("arrays of other elements than numbers"),
     })
 }

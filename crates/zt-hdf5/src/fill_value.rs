@@ -7,7 +7,7 @@ use crate::object_header::{ObjectHeader, kind};
 use crate::store::Store;
 use crate::violation::Violation;
 
-/// The bytes of one element; zeros if the file has no fill value.
+/// The bytes of one element; none if the file has no fill value, which means zeros.
 ///
 /// # Errors
 ///
@@ -19,7 +19,7 @@ pub(super) fn read(store: &Store, header: &ObjectHeader, element_len: u64) -> Re
     };
     let len = usize::try_from(element_len).map_err(|_| Violation::Overflow)?;
     let fill = fill.filter(|fill| fill.len() == len);
-    Ok(fill.unwrap_or_else(|| vec![0; len]))
+    Ok(fill.unwrap_or_default())
 }
 
 fn new(cursor: &mut Cursor<'_>) -> Result<Vec<u8>> {
@@ -45,7 +45,6 @@ fn new(cursor: &mut Cursor<'_>) -> Result<Vec<u8>> {
 
 fn sized(cursor: &mut Cursor<'_>) -> Result<Vec<u8>> {
     // A negative length means that there is no value.
-    let len = cursor.u32()?.cast_signed().max(0);
-    let len = usize::try_from(len).map_err(|_| Violation::Overflow)?;
-    Ok(cursor.take(len)?.to_vec())
+    let len = cursor.u32()?.cast_signed().max(0).cast_unsigned();
+    Ok(cursor.take(len.into())?.to_vec())
 }

@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use zt::{Error, Result};
 
 use crate::btree2;
-use crate::cursor::{Cursor, encoded_len};
+use crate::cursor::Cursor;
+use crate::size::{encoded_len, product, sum};
 use crate::store::{Block, Store};
 use crate::violation::Violation;
 
@@ -23,8 +24,8 @@ const TABLES: usize = 64;
 pub(super) struct FractalHeap<'s> {
     store: &'s Store,
     /// Bytes of an offset in the heap, and of a length.
-    offset_len: usize,
-    length_len: usize,
+    offset_len: u64,
+    length_len: u64,
     huge: Huge,
     width: u64,
     first_len: u64,
@@ -42,32 +43,22 @@ impl<'s> FractalHeap<'s> {
     /// Codes `header`, `version`, `bounds`; `unsupported` for filtered heaps.
     pub(super) fn open(store: &'s Store, address: u64) -> Result<Self> {
         let sizes = store.sizes();
-        let (offset, length) = (usize::from(sizes.offset), usize::from(sizes.length));
-        let len = offset
-            .saturating_mul(3)
-            .saturating_add(length.saturating_mul(12))
-            .saturating_add(4 + 1 + 2 + 2 + 1 + 4 + 2 + 2 + 2 + 2 + 4);
-        let header = store.fetch_checked(address, len as u64, WHAT);
-        let header = match header {
-            Err(error) => return Err(unless_filtered(store, address, error)),
-            Ok(header) => header,
-        };
+        let len = sizes.bytes(3, 12, 4 + 1 + 2 + 2 + 1 + 4 + 2 + 2 + 2 + 2 + 4);
+        let header = store.fetch_checked(address, len, WHAT);
+        let header = header.map_err(|error| unless_filtered(store, address, error))?;
         let mut cursor = header.signed(b"FRHP")?;
-        match cursor.u8()? {
-            0 => {}
-            version => return Err(cursor.version(version)),
-        }
-        let id_len = usize::from(cursor.u16()?);
+        cursor.expect_version(0)?;
+        let id_len = u64::from(cursor.u16()?);
         cursor.skip(2 + 1)?;
         let object_max = u64::from(cursor.u32()?);
-        cursor.skip(length)?;
+        cursor.length()?;
         let huge = Huge {
             tree: cursor.address()?,
-            is_in_id: offset.saturating_add(length) < id_len,
+            is_in_id: sizes.bytes(1, 1, 0) < id_len,
             known: RefCell::default(),
         };
         // Free space and statistics.
-        cursor.skip(length.saturating_mul(9).saturating_add(offset))?;
+        cursor.skip(sizes.bytes(1, 9, 0))?;
         let width = u64::from(cursor.u16()?);
         let first_len = cursor.length()?;
         let direct_max = cursor.length()?;
@@ -76,7 +67,7 @@ impl<'s> FractalHeap<'s> {
         let root = cursor.address()?;
         let root_rows = cursor.u16()?;
         let is_max = direct_max.is_power_of_two() && direct_max >= first_len;
-        cursor.check_fields(&[
+        for (is_valid, what, value) in [
             (width.is_power_of_two(), "the width of a heap", width),
             (
                 first_len.is_power_of_two(),
@@ -85,10 +76,14 @@ impl<'s> FractalHeap<'s> {
             ),
             (is_max, "a heap's largest direct block", direct_max),
             (bits <= 64, "the bits of a heap's offsets", bits.into()),
-        ])?;
+        ] {
+            if !is_valid {
+                return Err(cursor.field(what, value));
+            }
+        }
         Ok(FractalHeap {
             store,
-            offset_len: usize::from(bits.div_ceil(8)),
+            offset_len: bits.div_ceil(8).into(),
             // At most as wide as an offset in the largest direct block: `H5HF_SIZEOF_OFFSET_LEN`.
             length_len: direct_len(direct_max).min(encoded_len(object_max)),
             huge,
@@ -194,19 +189,17 @@ impl<'s> FractalHeap<'s> {
     fn rows_of(&self, len: u64) -> Option<u64> {
         let first = self.width.checked_mul(self.first_len)?;
         let rows = len.checked_div(first)?.checked_ilog2()?;
-        Some(u64::from(rows).saturating_add(1))
+        u64::from(rows).checked_add(1)
     }
 
     /// The address of a block in a table.
     fn child(&self, table: u64, row: u64, column: u64) -> Result<u64> {
-        let offset = u64::from(self.store.sizes().offset);
-        let head = (4 + 1u64)
-            .saturating_add(offset)
-            .saturating_add(self.offset_len as u64);
-        let entry = row.saturating_mul(self.width).saturating_add(column);
-        let at = head.saturating_add(entry.saturating_mul(offset));
-        let address = table.saturating_add(at);
-        let block = self.store.fetch(address, offset, WHAT)?;
+        let sizes = self.store.sizes();
+        let entry = sum([product([row, self.width])?, column])?;
+        let before = product([entry, sizes.offset])?;
+        let head_len = sizes.bytes(1, 0, 4 + 1);
+        let address = sum([table, head_len, self.offset_len, before])?;
+        let block = self.store.fetch(address, sizes.offset, WHAT)?;
         block.cursor().defined_address()
     }
 }
@@ -227,7 +220,7 @@ impl Huge {
         if self.is_in_id {
             return Ok((id.defined_address()?, id.length()?));
         }
-        let number = id.uint(id.remaining().min(store.sizes().length.into()))?;
+        let number = id.uint(id.remaining().min(store.sizes().length))?;
         let mut known = self.known.borrow_mut();
         let known = match &mut *known {
             Some(known) => known,
@@ -256,9 +249,8 @@ impl Huge {
 }
 
 /// Bytes of an offset in a direct block with that length, a power of two.
-fn direct_len(direct_max: u64) -> usize {
-    let bits = direct_max.checked_ilog2().unwrap_or(0);
-    bits.div_ceil(8) as usize
+fn direct_len(direct_max: u64) -> u64 {
+    direct_max.trailing_zeros().div_ceil(8).into()
 }
 
 /// `error`, unless the heap is filtered: then its header is longer and its checksum elsewhere.

@@ -23,7 +23,7 @@ pub(super) struct GlobalHeaps(HashMap<u64, Collection>);
 
 struct Collection {
     block: Block,
-    objects: HashMap<u16, Range<usize>>,
+    objects: HashMap<u16, Range<u64>>,
 }
 
 impl GlobalHeaps {
@@ -52,40 +52,32 @@ impl GlobalHeaps {
         };
         let range = u16::try_from(index).ok();
         let range = range.and_then(|index| collection.objects.get(&index));
-        let range = range.cloned().ok_or_else(missing)?;
+        let range = range.filter(|range| range.end.checked_sub(range.start) >= Some(len));
+        let start = range.ok_or_else(missing)?.start;
         let mut cursor = collection.block.cursor();
-        cursor.skip(range.start)?;
-        let len = usize::try_from(len).map_err(|_| missing())?;
-        if len > range.len() {
-            return Err(missing());
-        }
+        cursor.skip(start)?;
         Ok(cursor.take(len)?.to_vec())
     }
 }
 
 impl Collection {
     fn read(store: &Store, address: u64) -> Result<Self> {
-        let length = u64::from(store.sizes().length);
-        let head = store.fetch(address, length.saturating_add(8), WHAT)?;
+        let head_len = store.sizes().bytes(0, 1, 8);
+        let head = store.fetch(address, head_len, WHAT)?;
         let mut cursor = head.signed(b"GCOL")?;
-        match cursor.u8()? {
-            1 => {}
-            version => return Err(cursor.version(version)),
-        }
+        cursor.expect_version(1)?;
         cursor.skip(3)?;
         let len = cursor.length()?;
         let block = store.fetch(address, len, WHAT)?;
         let mut objects = HashMap::new();
         let mut cursor = block.cursor();
-        cursor.skip(head.cursor().remaining())?;
+        cursor.skip(head_len)?;
         cursor.align_8(0)?;
-        let head_len = usize::from(store.sizes().length).saturating_add(8);
         let head_len = head_len.next_multiple_of(8);
         while cursor.remaining() >= head_len {
             let index = cursor.u16()?;
             cursor.skip(2 + 4)?;
-            // A length above `usize::MAX` is beyond the block.
-            let len = usize::try_from(cursor.length()?).unwrap_or(usize::MAX);
+            let len = cursor.length()?;
             // The free space reaches to the end.
             if index == 0 {
                 break;

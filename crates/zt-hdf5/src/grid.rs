@@ -52,12 +52,6 @@ impl Grid {
         self.chunk_len
     }
 
-    /// Bytes of all chunks that cover the shape, including their parts beyond it.
-    pub(super) fn covering_len(&self) -> u64 {
-        let counts = self.counts.iter().copied();
-        counts.fold(self.chunk_len, u64::saturating_mul)
-    }
-
     /// Chunks of the largest shape; `None` if it is unlimited or overflows.
     pub(super) fn count_max(&self) -> Option<u64> {
         let mut limits = self.limits.iter();
@@ -91,8 +85,8 @@ impl Grid {
     pub(super) fn is_on_edge(&self, place: &[u64]) -> bool {
         let mut axes = place.iter().zip(&self.chunk).zip(&self.shape);
         axes.any(|((at, chunk), count)| {
-            let end = at.saturating_add(1).saturating_mul(*chunk);
-            end > *count
+            // The chunks inside are a quotient without its remainder.
+            count.checked_div(*chunk).is_none_or(|whole| *at >= whole)
         })
     }
 

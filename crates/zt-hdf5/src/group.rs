@@ -10,6 +10,7 @@ use crate::btree2;
 use crate::cursor::Cursor;
 use crate::fractal_heap::FractalHeap;
 use crate::object_header::{ObjectHeader, kind};
+use crate::size::{product, sum};
 use crate::store::{Block, Store};
 use crate::violation::Violation;
 
@@ -117,37 +118,26 @@ fn symbols(store: &Store, mut message: Cursor<'_>) -> Result<Vec<Link>> {
     let names = Tree {
         what: "a tree of names",
         node_type: 0,
-        key_len: sizes.length.into(),
+        key_len: sizes.length,
     };
     let mut links = Vec::new();
     names.visit(store, tree, |_, node| {
         let what = "a symbol node";
-        let offset = u64::from(sizes.offset);
         let head = store.fetch(node, 8, what)?;
         let mut cursor = head.signed(b"SNOD")?;
-        match cursor.u8()? {
-            1 => {}
-            version => return Err(cursor.version(version)),
-        }
+        cursor.expect_version(1)?;
         cursor.skip(1)?;
         let count = u64::from(cursor.u16()?);
-        let entry_len = offset
-            .saturating_add(sizes.length.into())
-            .saturating_add(4 + 4 + 16);
-        let entries = store.fetch(
-            node.saturating_add(8),
-            count.saturating_mul(entry_len),
-            what,
-        )?;
+        let len = product([count, sizes.bytes(1, 1, 4 + 4 + 16)])?;
+        let entries = store.fetch(sum([node, 8])?, len, what)?;
         let mut cursor = entries.cursor();
         for _ in 0..count {
             let link = symbol(&mut cursor, &heap)?;
             // Any number of links may share one string of the heap.
-            let text_len = match &link.target {
-                Target::Soft(path) => path.len(),
-                _ => 0,
-            };
-            store.charge(link.name.len().saturating_add(text_len) as u64)?;
+            store.charge(link.name.len() as u64)?;
+            if let Target::Soft(path) = &link.target {
+                store.charge(path.len() as u64)?;
+            }
             links.push(link);
         }
         Ok(())
@@ -183,15 +173,9 @@ struct LocalHeap(Block);
 impl LocalHeap {
     fn read(store: &Store, address: u64) -> Result<Self> {
         let what = "a heap of names";
-        let sizes = store.sizes();
-        let words = u64::from(sizes.length).saturating_mul(2);
-        let len = words.saturating_add(sizes.offset.into()).saturating_add(8);
-        let head = store.fetch(address, len, what)?;
+        let head = store.fetch(address, store.sizes().bytes(1, 2, 8), what)?;
         let mut cursor = head.signed(b"HEAP")?;
-        match cursor.u8()? {
-            0 => {}
-            version => return Err(cursor.version(version)),
-        }
+        cursor.expect_version(0)?;
         cursor.skip(3)?;
         let len = cursor.length()?;
         cursor.length()?;
@@ -201,7 +185,7 @@ impl LocalHeap {
 
     fn text(&self, offset: u64) -> Result<Vec<u8>> {
         let mut cursor = self.0.cursor();
-        cursor.skip(usize::try_from(offset).unwrap_or(usize::MAX))?;
+        cursor.skip(offset)?;
         Ok(cursor.c_string()?.to_vec())
     }
 }
@@ -211,16 +195,13 @@ fn link(mut cursor: Cursor<'_>) -> Result<Link> {
     const ORDER: u8 = 1 << 2;
     const TYPE: u8 = 1 << 3;
     const CHARSET: u8 = 1 << 4;
-    match cursor.u8()? {
-        1 => {}
-        version => return Err(cursor.version(version)),
-    }
+    cursor.expect_version(1)?;
     let flags = cursor.u8()?;
     let link_type = if flags & TYPE != 0 { cursor.u8()? } else { 0 };
     cursor.skip(if flags & ORDER != 0 { 8 } else { 0 })?;
     cursor.skip(if flags & CHARSET != 0 { 1 } else { 0 })?;
     let len = cursor.uint(1 << (flags & 3))?;
-    let name = cursor.take(usize::try_from(len).unwrap_or(usize::MAX))?;
+    let name = cursor.take(len)?;
     let target = match link_type {
         0 => Target::Hard(cursor.defined_address()?),
         1 => {
@@ -239,10 +220,7 @@ fn dense(store: &Store, mut message: Cursor<'_>, links: &mut Vec<Link>) -> Resul
     const ORDER: u8 = 1;
     /// The type of records of links by the hash of the name.
     const BY_NAME: u8 = 5;
-    match message.u8()? {
-        0 => {}
-        version => return Err(message.version(version)),
-    }
+    message.expect_version(0)?;
     let flags = message.u8()?;
     message.skip(if flags & ORDER != 0 { 8 } else { 0 })?;
     let (heap, names) = (message.address()?, message.address()?);

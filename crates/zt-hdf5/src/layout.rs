@@ -2,7 +2,9 @@
 
 use zt::{Result, Span};
 
-use crate::cursor::{Cursor, encoded_len};
+use crate::cursor::Cursor;
+use crate::size::{encoded_len, sum};
+use crate::violation::Violation;
 
 /// The place of a dataset's values.
 #[derive(Debug, Clone)]
@@ -32,7 +34,7 @@ pub(super) struct Chunking {
     pub(super) index: Index,
     pub(super) address: Option<u64>,
     /// Bytes of the length of a filtered chunk, in indices since version 4.
-    pub(super) length_len: usize,
+    pub(super) length_len: u64,
 }
 
 /// The kind of an index of chunks.
@@ -118,13 +120,13 @@ fn new(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
     }
 }
 
-fn dimensions(cursor: &mut Cursor<'_>, rank: u8, width: usize) -> Result<Vec<u64>> {
+fn dimensions(cursor: &mut Cursor<'_>, rank: u8, width: u64) -> Result<Vec<u64>> {
     (0..rank).map(|_| cursor.uint(width)).collect()
 }
 
 fn compact(cursor: &mut Cursor<'_>, len: u32) -> Result<Layout> {
     let offset = cursor.offset();
-    cursor.skip(usize::try_from(len).unwrap_or(usize::MAX))?;
+    cursor.skip(len.into())?;
     let span = Span::new(offset, len.into());
     span.map(Layout::Compact)
         .ok_or_else(|| cursor.field("the length of compact values", len.into()))
@@ -168,11 +170,11 @@ fn indexed(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
     let address = cursor.address()?;
     let mut factors = dimensions.iter();
     let byte_len = factors.try_fold(1u64, |product, count| product.checked_mul(*count));
-    // One byte more than the length of a chunk takes: `H5D_FARRAY_FILT_COMPUTE_CHUNK_SIZE_LEN`.
-    let needed = encoded_len(byte_len.unwrap_or(0)).saturating_add(1).min(8);
+    let byte_len = byte_len.ok_or(Violation::Overflow)?;
     let length_len = match version {
-        4 => needed,
-        _ => usize::from(cursor.sizes().length),
+        // One byte more than the length takes: `H5D_FARRAY_FILT_COMPUTE_CHUNK_SIZE_LEN`.
+        4 => sum([encoded_len(byte_len), 1])?.min(8),
+        _ => cursor.sizes().length,
     };
     let edges_are_plain = flags & PLAIN_EDGES != 0;
     chunking(
@@ -191,15 +193,15 @@ fn chunking(
     mut shape: Vec<u64>,
     address: Option<u64>,
     index: Index,
-    length_len: usize,
+    length_len: u64,
     edges_are_plain: bool,
 ) -> Result<Layout> {
-    let element_len = shape.pop().unwrap_or(0);
-    cursor.check_fields(&[
-        (!shape.is_empty(), "the rank of a chunk", 0),
-        (element_len != 0, "the length of a chunk's element", 0),
-        (!shape.contains(&0), "a dimension of a chunk", 0),
-    ])?;
+    let zero = |what| cursor.field(what, 0);
+    let element_len = shape.pop().filter(|_| !shape.is_empty());
+    let element_len = element_len.ok_or_else(|| zero("the rank of a chunk"))?;
+    if element_len == 0 || shape.contains(&0) {
+        return Err(zero("a dimension of a chunk"));
+    }
     Ok(Layout::Chunked(Chunking {
         shape,
         element_len,

@@ -11,17 +11,20 @@
 //! Every dataset is an object with the name of its path, without the leading slash. If several links
 //! lead to it, it is listed under each. Contiguous and compact values are ranges of the file, in
 //! either byte order; chunks are decoded when they are read (`chunked`). The names of an
-//! enumeration are the attribute `hdf5.enum`. These are listed with a fault:
+//! enumeration are the attribute `hdf5.enum`.
 //!
-//! * elements that are no numbers: strings, records, references, null dataspaces
+//! Strings, records, references and null dataspaces are not tensors. They are warnings of code
+//! `not-tensor`, and the file is sound. These are listed with a fault:
+//!
 //! * data in another place: external files, virtual datasets, links to other files
 //! * chunks with an unsupported filter
 //!
 //! An archive of Keras is opened as the file of weights in it (`keras`).
 //!
 //! Structures refer to each other by address, in hostile files again and again. So a length is
-//! compared with the file before memory is reserved; the bytes of structures that are read are
-//! limited to a few lengths of the file (`store`); and so are values without bytes in the file.
+//! compared with the file before memory is reserved. The bytes of structures that are read are
+//! limited to a few lengths of the file (`store`), and so are the bytes that chunks are decoded to.
+//! Values that were never written are made while they are read, and have no such limit.
 //!
 //! This reader is our own. The best one on crates.io lists a group as a whole or not at all. It drops
 //! links that it cannot follow, and allocates the declared length of a chunk.
@@ -30,9 +33,12 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+mod array;
 mod attribute;
+mod bits;
 mod btree1;
 mod btree2;
+mod budget;
 mod checksum;
 mod chunk_index;
 mod chunked;
@@ -53,9 +59,11 @@ mod keras;
 mod layout;
 mod lzf;
 mod name;
+mod nbit;
 mod object_header;
-mod pages;
 mod pipeline;
+mod scale_offset;
+mod size;
 mod store;
 mod superblock;
 mod tree;

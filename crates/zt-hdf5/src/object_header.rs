@@ -7,11 +7,10 @@
 //!
 //! A header may continue in other places; a message has the address of each.
 
-use std::ops::Range;
-
 use zt::Result;
 
 use crate::cursor::Cursor;
+use crate::size::sum;
 use crate::store::{Block, Store};
 use crate::violation::Violation;
 
@@ -30,8 +29,9 @@ pub(super) mod kind {
     pub(crate) const CONTINUATION: u16 = 0x10;
     pub(crate) const SYMBOL_TABLE: u16 = 0x11;
     pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
+    pub(crate) const CACHE_IMAGE: u16 = 0x18;
     /// The last type in the specification.
-    pub(crate) const LAST: u16 = 0x18;
+    pub(crate) const LAST: u16 = CACHE_IMAGE;
 }
 
 /// The flag of a message with its content in another place.
@@ -43,8 +43,8 @@ const MUST_BE_KNOWN: u8 = 1 << 7;
 /// bytes.
 pub(super) struct ObjectHeader {
     form: Form,
-    /// The blocks of the header, and the range of the messages in each.
-    blocks: Vec<(Block, Range<usize>)>,
+    /// The blocks of the header, and the position of the first message in each.
+    blocks: Vec<(Block, u64)>,
     /// A bit for each kind of message in the header.
     kinds: u32,
 }
@@ -90,16 +90,15 @@ impl ObjectHeader {
             } else {
                 0
             };
-            let end = start.saturating_add(block.cursor().remaining().saturating_sub(start));
-            more.extend(header.add((block, start..end))?);
+            more.extend(header.add((block, start))?);
         }
         Ok(header)
     }
 
     /// Adds the messages of a block. Returns the addresses and lengths of continuations.
-    fn add(&mut self, (block, range): (Block, Range<usize>)) -> Result<Vec<(u64, u64)>> {
+    fn add(&mut self, (block, start): (Block, u64)) -> Result<Vec<(u64, u64)>> {
         let mut more = Vec::new();
-        let mut messages = Messages::new(&block, &range, self.form)?;
+        let mut messages = Messages::new(&block, start, self.form)?;
         while let Some((kind, flags, mut body)) = messages.read()? {
             if kind > kind::LAST && flags & MUST_BE_KNOWN != 0 {
                 let what = "a message that readers must know";
@@ -110,7 +109,7 @@ impl ObjectHeader {
                 more.push((body.defined_address()?, body.length()?));
             }
         }
-        self.blocks.push((block, range));
+        self.blocks.push((block, start));
         Ok(more)
     }
 
@@ -118,8 +117,8 @@ impl ObjectHeader {
     pub(super) fn messages(&self, wanted: u16) -> impl Iterator<Item = Body<'_>> {
         let is_there = self.kinds & bit(wanted) != 0;
         let blocks = self.blocks.iter().filter(move |_| is_there);
-        let all = blocks.flat_map(move |(block, range)| {
-            let mut messages = Messages::new(block, range, self.form).ok();
+        let all = blocks.flat_map(move |(block, start)| {
+            let mut messages = Messages::new(block, *start, self.form).ok();
             // `read` has read all of them without an error.
             std::iter::from_fn(move || messages.as_mut()?.read().ok().flatten())
         });
@@ -166,16 +165,14 @@ fn bit(kind: u16) -> u32 {
 /// The messages of a block, one after the other.
 struct Messages<'b> {
     cursor: Cursor<'b>,
-    end: usize,
     form: Form,
 }
 
 impl<'b> Messages<'b> {
-    fn new(block: &'b Block, range: &Range<usize>, form: Form) -> Result<Self> {
+    fn new(block: &'b Block, start: u64, form: Form) -> Result<Self> {
         let mut cursor = block.cursor();
-        cursor.skip(range.start)?;
-        let end = range.end;
-        Ok(Messages { cursor, end, form })
+        cursor.skip(start)?;
+        Ok(Messages { cursor, form })
     }
 
     /// The kind, the flags and the body of the next message.
@@ -187,7 +184,7 @@ impl<'b> Messages<'b> {
             (true, true) => 6,
         };
         // Fewer bytes than the head of a message are a gap.
-        if self.end.saturating_sub(cursor.position()) < head_len {
+        if cursor.remaining() < head_len {
             return Ok(None);
         }
         let (kind, len, flags);
@@ -202,7 +199,7 @@ impl<'b> Messages<'b> {
             flags = cursor.u8()?;
             cursor.skip(3)?;
         }
-        let body = cursor.part(usize::from(len), "a message")?;
+        let body = cursor.part(len.into(), "a message")?;
         Ok(Some((kind, flags, body)))
     }
 }
@@ -225,7 +222,7 @@ pub(super) fn place_of_shared(place: &mut Cursor<'_>) -> Result<u64> {
     let shared_type = place.u8()?;
     match version {
         // The offset of a name, as in an entry of a symbol table.
-        1 => place.skip(usize::from(place.sizes().length).saturating_add(6))?,
+        1 => place.skip(place.sizes().bytes(0, 1, 6))?,
         2 => {}
         3 if shared_type == IN_TABLE => {
             let what = "a message in the table of shared messages";
@@ -259,58 +256,43 @@ pub(super) fn shared<T>(
 }
 
 /// The first block of version 1.
-fn old(store: &Store, address: u64, what: &'static str) -> Result<((Block, Range<usize>), Form)> {
+fn old(store: &Store, address: u64, what: &'static str) -> Result<((Block, u64), Form)> {
     /// Bytes before the messages, padding included.
     const HEAD: u64 = 16;
     let head = store.fetch(address, HEAD, what)?;
     let mut cursor = head.cursor();
     cursor.skip(1 + 1 + 2 + 4)?;
     let len = u64::from(cursor.u32()?);
-    let block = store.fetch(address, HEAD.saturating_add(len), what)?;
-    let range = HEAD..HEAD.saturating_add(len);
+    let block = store.fetch(address, sum([HEAD, len])?, what)?;
     let form = Form {
         is_new: false,
         has_order: false,
     };
-    Ok(((block, as_usize(range)), form))
+    Ok(((block, HEAD), form))
 }
 
 /// The first block of version 2.
-fn new(store: &Store, address: u64, what: &'static str) -> Result<((Block, Range<usize>), Form)> {
+fn new(store: &Store, address: u64, what: &'static str) -> Result<((Block, u64), Form)> {
     const TIMES: u8 = 1 << 5;
     const ATTRIBUTE_LIMITS: u8 = 1 << 4;
     const ORDER: u8 = 1 << 2;
     let head = store.fetch(address, 6, what)?;
     let mut cursor = head.signed(b"OHDR")?;
-    match cursor.u8()? {
-        2 => {}
-        version => return Err(cursor.version(version)),
-    }
+    cursor.expect_version(2)?;
     let flags = cursor.u8()?;
     let times = if flags & TIMES != 0 { 16 } else { 0 };
     let limits = if flags & ATTRIBUTE_LIMITS != 0 { 4 } else { 0 };
     let width = 1u64 << (flags & 3);
-    let start = 6u64
-        .saturating_add(times)
-        .saturating_add(limits)
-        .saturating_add(width);
+    let before = sum([6, times, limits])?;
+    let start = sum([before, width])?;
     let head = store.fetch(address, start, what)?;
     let mut cursor = head.cursor();
-    cursor.skip(cursor.remaining().saturating_sub(as_usize(0..width).end))?;
-    let len = cursor.uint(as_usize(0..width).end)?;
-    let end = start
-        .checked_add(len)
-        .ok_or_else(|| cursor.field("the length of an object header", len))?;
-    let block = store.fetch_checked(address, end.saturating_add(4), what)?;
+    cursor.skip(before)?;
+    let len = cursor.uint(width)?;
+    let block = store.fetch_checked(address, sum([start, len, 4])?, what)?;
     let form = Form {
         is_new: true,
         has_order: flags & ORDER != 0,
     };
-    Ok(((block, as_usize(start..end)), form))
-}
-
-/// A range of bytes that are in memory.
-fn as_usize(range: Range<u64>) -> Range<usize> {
-    let size = |number| usize::try_from(number).unwrap_or(usize::MAX);
-    size(range.start)..size(range.end)
+    Ok(((block, start), form))
 }

@@ -6,6 +6,9 @@ use zt::{Error, Result};
 use crate::checksum::fletcher32;
 use crate::cursor::Cursor;
 use crate::lzf;
+use crate::nbit::Nbit;
+use crate::scale_offset::ScaleOffset;
+use crate::size::{in_memory, product, sum};
 use crate::violation::Violation;
 
 /// The filters that a writer applied, in its order.
@@ -14,13 +17,15 @@ pub(super) struct Pipeline {
     filters: Vec<Filter>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 enum Filter {
     Deflate,
     /// Bytes of an element.
     Shuffle(usize),
     Fletcher32,
     Lzf,
+    Nbit(Nbit),
+    ScaleOffset(ScaleOffset),
     /// An unsupported filter. Chunks may skip it.
     Unknown {
         id: u16,
@@ -114,19 +119,19 @@ impl Pipeline {
     /// Code `unsupported`.
     pub(super) fn check_known(&self, mask: u32) -> Result<()> {
         self.applied(mask).try_for_each(|filter| match filter {
-            Filter::Unknown { id, name } => Err(Violation::Filter { id, name }.into()),
+            Filter::Unknown { id, name } => Err(unknown(*id, name)),
             _ => Ok(()),
         })
     }
 
     /// The filters that are not in `mask`, which has the first in the lowest bit. The last filter is
     /// first, as for decoding.
-    fn applied(&self, mask: u32) -> impl Iterator<Item = Filter> {
+    fn applied(&self, mask: u32) -> impl Iterator<Item = &Filter> {
         let is_left_out = move |at: usize| {
             let mask = u32::try_from(at).ok().and_then(|at| mask.checked_shr(at));
             mask.is_some_and(|mask| mask & 1 == 1)
         };
-        let filters = self.filters.iter().copied().enumerate().rev();
+        let filters = self.filters.iter().enumerate().rev();
         filters.filter_map(move |(at, filter)| (!is_left_out(at)).then_some(filter))
     }
 
@@ -144,13 +149,11 @@ impl Pipeline {
             return Err(Violation::ChunkSize { byte_len, limit }.into());
         }
         // A filter adds few bytes to data that it cannot compress.
-        let limit = byte_len
-            .saturating_add(byte_len / 8)
-            .saturating_add(4 << 10)
-            .min(usize::try_from(reached).unwrap_or(usize::MAX));
+        let limit = sum([byte_len as u64, byte_len as u64 / 8, 4 << 10])?;
+        let limit = in_memory(limit.min(reached))?;
         let mut bytes = stored;
         for filter in self.applied(mask) {
-            bytes = filter.undo(bytes, limit)?;
+            bytes = filter.undo(bytes, limit, byte_len)?;
         }
         if bytes.len() != byte_len {
             let (expected, found) = (byte_len as u64, bytes.len() as u64);
@@ -166,6 +169,10 @@ fn name(id: u16) -> &'static str {
     known.map_or("", |(_, name)| name)
 }
 
+fn unknown(id: u16, name: &'static str) -> Error {
+    Violation::Filter { id, name }.into()
+}
+
 /// The id of a filter, and the filter.
 fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<(u16, Filter)> {
     /// Below this id are the library's own filters, which have no names since version 2.
@@ -179,69 +186,72 @@ fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<(u16, Filter)> {
         _ => 0,
     };
     let flags = cursor.u16()?;
-    let count = usize::from(cursor.u16()?);
+    let count = u64::from(cursor.u16()?);
     let start = cursor.position();
     cursor.skip(name_len.into())?;
     if version == 1 {
         cursor.align_8(start)?;
     }
-    let mut values = cursor.part(count.saturating_mul(4), "a filter")?;
+    let mut values = cursor.part(product([count, 4])?, "a filter")?;
     if version == 1 && count % 2 == 1 {
         cursor.skip(4)?;
     }
+    let mut all = values.clone();
+    let mut parameters = || -> Result<Vec<u32>> { (0..count).map(|_| all.u32()).collect() };
+    let name = name(id);
+    let other = Filter::Unknown { id, name };
     let filter = match id {
         1 => Filter::Deflate,
-        2 => {
-            let element_len = values.u32()?;
-            Filter::Shuffle(usize::try_from(element_len).unwrap_or(usize::MAX))
-        }
+        2 => Filter::Shuffle(in_memory(values.u32()?.into())?),
         3 => Filter::Fletcher32,
+        5 => Nbit::new(&parameters()?).map_or(other, Filter::Nbit),
+        6 => ScaleOffset::new(&parameters()?).map_or(other, Filter::ScaleOffset),
         32000 => Filter::Lzf,
-        _ => {
-            let name = name(id);
-            if flags & OPTIONAL == 0 {
-                return Err(Violation::Filter { id, name }.into());
-            }
-            Filter::Unknown { id, name }
-        }
+        _ => other,
     };
-    Ok((id, filter))
+    match filter {
+        Filter::Unknown { .. } if flags & OPTIONAL == 0 => Err(unknown(id, name)),
+        filter => Ok((id, filter)),
+    }
 }
 
 impl Filter {
-    fn undo(self, bytes: Vec<u8>, limit: usize) -> Result<Vec<u8>> {
+    fn undo(&self, bytes: Vec<u8>, limit: usize, byte_len: usize) -> Result<Vec<u8>> {
+        let invalid = |filter| Error::from(Violation::Chunk { filter });
         match self {
-            Filter::Deflate => decompress_to_vec_zlib_with_limit(&bytes, limit)
-                .map_err(|_| Violation::Chunk { filter: "deflate" }.into()),
-            Filter::Shuffle(element_len) => unshuffle(bytes, element_len),
+            Filter::Deflate => {
+                decompress_to_vec_zlib_with_limit(&bytes, limit).map_err(|_| invalid("deflate"))
+            }
+            Filter::Shuffle(element_len) => unshuffle(bytes, *element_len),
             Filter::Fletcher32 => check(bytes),
-            Filter::Lzf => lzf::decompress(&bytes, limit)
-                .ok_or_else(|| Violation::Chunk { filter: "lzf" }.into()),
-            Filter::Unknown { id, name } => Err(Violation::Filter { id, name }.into()),
+            Filter::Lzf => lzf::decompress(&bytes, limit).ok_or_else(|| invalid("lzf")),
+            Filter::Nbit(nbit) => nbit.decode(bytes, byte_len).ok_or_else(|| invalid("n-bit")),
+            Filter::ScaleOffset(filter) => {
+                let decoded = filter.decode(bytes, byte_len);
+                decoded.ok_or_else(|| invalid("scale-offset"))
+            }
+            Filter::Unknown { id, name } => Err(unknown(*id, name)),
         }
     }
 }
 
 /// Undoes shuffle, which stores all first bytes of the elements, then all second bytes, and so on.
 fn unshuffle(bytes: Vec<u8>, element_len: usize) -> Result<Vec<u8>> {
-    let count = bytes.len().checked_div(element_len).unwrap_or(0);
-    if element_len <= 1 || count <= 1 {
+    let (Some(count @ 2..), 2..) = (bytes.len().checked_div(element_len), element_len) else {
         return Ok(bytes);
-    }
+    };
     let mut out = Vec::new();
     out.try_reserve_exact(bytes.len()).map_err(|_| {
         let byte_len = bytes.len() as u64;
         Error::from(zt::formats::Error::Allocation { byte_len })
     })?;
     out.resize(bytes.len(), 0);
-    let whole = count.saturating_mul(element_len);
-    let (planes, rest) = bytes.split_at_checked(whole).unwrap_or((&bytes, &[]));
-    let (elements, tail) = out.split_at_mut_checked(whole).unwrap_or_default();
-    transpose(planes, elements, count, element_len);
     // Bytes of an incomplete element are not shuffled.
-    for (to, from) in tail.iter_mut().zip(rest) {
-        *to = *from;
-    }
+    let rest = bytes.chunks_exact(element_len).remainder();
+    let (planes, rest) = bytes.split_at(bytes.len().abs_diff(rest.len()));
+    let (elements, tail) = out.split_at_mut(planes.len());
+    transpose(planes, elements, count, element_len);
+    tail.copy_from_slice(rest);
     Ok(out)
 }
 

@@ -1,12 +1,13 @@
 //! Reads structures by their addresses, within the file and a budget.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use zt::{Error, Result, Source, Span};
 
+use crate::budget::Budget;
 use crate::checksum::lookup3;
-use crate::cursor::{Cursor, Sizes};
+use crate::cursor::Cursor;
+use crate::size::{Sizes, in_memory, sum};
 use crate::violation::Violation;
 
 /// The most bytes of structures that are read, in lengths of the file. A valid file needs about one:
@@ -22,7 +23,7 @@ pub(super) struct Store {
     /// The offset of the superblock in the source. Addresses count from there.
     base: u64,
     sizes: Sizes,
-    spent: Arc<AtomicU64>,
+    budget: Budget,
 }
 
 impl Store {
@@ -32,14 +33,14 @@ impl Store {
             within,
             base,
             sizes,
-            spent: Arc::default(),
+            budget: Budget::new(within.byte_len().saturating_mul(BUDGET)),
         }
     }
 
     /// The same file with a budget of its own, for structures that are read later, perhaps again.
     pub(super) fn afresh(&self) -> Self {
         Store {
-            spent: Arc::default(),
+            budget: Budget::new(self.budget.limit),
             ..self.sharing()
         }
     }
@@ -48,14 +49,14 @@ impl Store {
     pub(super) fn sharing(&self) -> Self {
         Store {
             source: Arc::clone(&self.source),
-            spent: Arc::clone(&self.spent),
+            budget: self.budget.clone(),
             ..*self
         }
     }
 
     /// Bytes of the budget that are spent.
     pub(super) fn spent(&self) -> u64 {
-        self.spent.load(Ordering::Relaxed)
+        self.budget.spent()
     }
 
     pub(super) fn source(&self) -> &Arc<dyn Source> {
@@ -72,8 +73,8 @@ impl Store {
     }
 
     /// The offset of an address in the source.
-    pub(super) fn offset(&self, address: u64) -> u64 {
-        self.base.saturating_add(address)
+    pub(super) fn offset(&self, address: u64) -> Result<u64> {
+        Ok(sum([self.base, address])?)
     }
 
     /// The span of the `byte_len` bytes from `address` on.
@@ -115,13 +116,9 @@ impl Store {
     ///
     /// Code `structure-limit` above the limit for the file's length.
     pub(super) fn charge(&self, len: u64) -> Result<()> {
-        let limit = self.byte_len().saturating_mul(BUDGET);
-        let spend = |spent: u64| spent.checked_add(len).filter(|spent| *spent <= limit);
-        let order = Ordering::Relaxed;
-        match self.spent.fetch_update(order, order, spend) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Violation::Budget { limit }.into()),
-        }
+        let limit = self.budget.limit;
+        let spent = self.budget.spend(len);
+        Ok(spent.map_err(|_| Violation::Budget { limit })?)
     }
 
     /// The bytes of a structure before its checksum, which is checked.
@@ -158,6 +155,10 @@ pub(super) struct Block {
 }
 
 impl Block {
+    pub(super) fn byte_len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     pub(super) fn cursor(&self) -> Cursor<'_> {
         Cursor::new(&self.bytes, self.origin, self.sizes, self.what)
     }
@@ -176,11 +177,10 @@ impl Block {
     /// Checks the checksum at the end, and removes it.
     pub(super) fn check(&mut self) -> Result<()> {
         let (what, offset) = (self.what, self.origin);
-        let mut end = self.cursor();
-        end.skip(self.bytes.len().saturating_sub(4))?;
-        let expected = end.u32()?;
-        self.bytes.truncate(self.bytes.len().saturating_sub(4));
-        let found = lookup3(&self.bytes);
+        let content_len = self.byte_len().checked_sub(4).ok_or(Violation::TooFar)?;
+        let mut cursor = self.cursor();
+        let found = lookup3(cursor.take(content_len)?);
+        let expected = cursor.u32()?;
         if found != expected {
             let violation = Violation::Checksum {
                 what,
@@ -189,6 +189,7 @@ impl Block {
             };
             return Err(Error::from(violation).with_offset(offset));
         }
+        self.bytes.truncate(in_memory(content_len)?);
         Ok(())
     }
 }

@@ -10,7 +10,10 @@ use std::sync::Arc;
 
 use zt::{Error, Result, Source, Span};
 
-use crate::cursor::{Cursor, Sizes};
+use crate::checksum::lookup3;
+use crate::cursor::Cursor;
+use crate::object_header::{ObjectHeader, kind};
+use crate::size::{Sizes, in_memory, product, sum};
 use crate::store::{self, Store};
 use crate::violation::Violation;
 
@@ -28,10 +31,10 @@ const LEN_MAX: u64 = 8 + 16 + 4 + 4 * 8 + 40;
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`.
+/// Codes `header`, `version`, `bounds`; `unsupported` for a metadata cache image.
 pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)> {
     let base = locate(&*source, within)?.ok_or(Violation::Signature)?;
-    let end = within.end().min(base.saturating_add(LEN_MAX));
+    let end = sum([base, LEN_MAX])?.min(within.end());
     let span = Span::between(base, end).ok_or(Violation::Signature)?;
     let bytes = store::read(&*source, span)?;
     let sizes = Sizes {
@@ -39,7 +42,7 @@ pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)
         length: 8,
     };
     let mut cursor = Cursor::new(&bytes, base, sizes, "the superblock");
-    cursor.skip(SIGNATURE.len())?;
+    cursor.skip(SIGNATURE.len() as u64)?;
     let found = match cursor.u8()? {
         0 => old(&mut cursor, 0)?,
         1 => old(&mut cursor, 4)?,
@@ -51,25 +54,35 @@ pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)
     let expected = moved.and_then(|len| base.checked_add(len));
     let expected = expected.ok_or_else(|| cursor.field("the end of the file", found.end))?;
     if within.end() < expected {
-        let expected = expected.saturating_sub(within.offset());
+        let expected = expected.abs_diff(within.offset());
         let found = within.byte_len();
         return Err(Violation::Cut { expected, found }.into());
     }
-    Ok((Store::new(source, within, base, found.sizes), found.root))
+    let store = Store::new(source, within, base, found.sizes);
+    if let Some(extension) = found.extension {
+        // Structures may then be in the image alone, and their own places have other bytes.
+        let extension = ObjectHeader::read(&store, extension)?;
+        if extension.message(kind::CACHE_IMAGE).is_some() {
+            let what = "a metadata cache image";
+            return Err(Violation::Unsupported { what }.into());
+        }
+    }
+    Ok((store, found.root))
 }
 
 /// The offset of the superblock in a source: at the beginning of `within`, or after 512, 1024, ...
 /// bytes of it.
 pub(super) fn locate(source: &dyn Source, within: Span) -> Result<Option<u64>> {
-    let mut at = 0u64;
+    let mut place = within.offset();
+    let mut skip = FIRST;
     let mut head = [0; SIGNATURE.len()];
-    while at.saturating_add(SIGNATURE.len() as u64) <= within.byte_len() {
-        let place = within.offset().saturating_add(at);
+    while sum([place, SIGNATURE.len() as u64])? <= within.end() {
         source.read_at(place, &mut head)?;
         if head == SIGNATURE {
             return Ok(Some(place));
         }
-        at = at.saturating_mul(2).max(FIRST);
+        place = sum([within.offset(), skip])?;
+        skip = product([skip, 2])?;
     }
     Ok(None)
 }
@@ -77,13 +90,15 @@ pub(super) fn locate(source: &dyn Source, within: Span) -> Result<Option<u64>> {
 struct Found {
     sizes: Sizes,
     base: u64,
+    /// The object header of the superblock's extension, which old versions lack.
+    extension: Option<u64>,
     end: u64,
     root: u64,
 }
 
 fn sizes(cursor: &mut Cursor<'_>) -> Result<Sizes> {
     let mut size = |name| match cursor.u8()? {
-        size @ (2 | 4 | 8) => Ok(size),
+        size @ (2 | 4 | 8) => Ok(size.into()),
         size => Err(cursor.field(name, size.into())),
     };
     Ok(Sizes {
@@ -93,24 +108,25 @@ fn sizes(cursor: &mut Cursor<'_>) -> Result<Sizes> {
 }
 
 /// Versions 0 and 1, which have `more` bytes after the flags.
-fn old(cursor: &mut Cursor<'_>, more: usize) -> Result<Found> {
+fn old(cursor: &mut Cursor<'_>, more: u64) -> Result<Found> {
     // The versions of parts, which have only one version each.
     cursor.skip(4)?;
     let sizes = sizes(cursor)?;
     // A reserved byte, the ranks of B-trees and the flags.
     cursor.skip(1 + 2 + 2 + 4)?;
     cursor.skip(more)?;
-    let offset = usize::from(sizes.offset);
+    let offset = sizes.offset;
     let base = cursor.uint(offset)?;
     cursor.skip(offset)?;
     let end = cursor.uint(offset)?;
     // The driver's block, and the unused name of the root group, which is as wide as a length.
     cursor.skip(offset)?;
-    cursor.skip(sizes.length.into())?;
+    cursor.skip(sizes.length)?;
     let root = cursor.uint(offset)?;
     Ok(Found {
         sizes,
         base,
+        extension: None,
         end,
         root,
     })
@@ -120,14 +136,15 @@ fn old(cursor: &mut Cursor<'_>, more: usize) -> Result<Found> {
 fn new(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<Found> {
     let sizes = sizes(cursor)?;
     cursor.skip(1)?;
-    let offset = usize::from(sizes.offset);
+    let offset = sizes.offset;
     let base = cursor.uint(offset)?;
-    cursor.skip(offset)?;
+    cursor.set_sizes(sizes);
+    let extension = cursor.address()?;
     let end = cursor.uint(offset)?;
     let root = cursor.uint(offset)?;
-    let covered = bytes.get(..cursor.position()).unwrap_or_default();
+    let covered = in_memory(cursor.position())?;
     let expected = cursor.u32()?;
-    let found = super::checksum::lookup3(covered);
+    let found = lookup3(bytes.get(..covered).unwrap_or(bytes));
     if found != expected {
         let violation = Violation::Checksum {
             what: "the superblock",
@@ -139,6 +156,7 @@ fn new(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<Found> {
     Ok(Found {
         sizes,
         base,
+        extension,
         end,
         root,
     })

@@ -51,8 +51,10 @@ pub(super) struct Tree<'s> {
 enum Known {
     Group(Group),
     Dataset(Object, SourceId),
-    /// A named datatype, which is not a tensor.
+    /// A named datatype, which is never listed.
     Datatype,
+    /// A dataset of other elements than numbers, in words.
+    NotTensor(&'static str),
     Fault(Listed, Error),
 }
 
@@ -209,6 +211,7 @@ impl<'s> Tree<'s> {
             Some(Known::Fault(listed, error)) => {
                 builder.fault(path, listed.clone().raw(), error.clone());
             }
+            Some(Known::NotTensor(what)) => builder.not_a_tensor(path, what),
             Some(Known::Datatype) | None => {}
         }
         Ok(None)
@@ -231,7 +234,8 @@ impl<'s> Tree<'s> {
         }
         let mut listed = Listed::default();
         match self.dataset(builder, path, &header, &mut listed) {
-            Ok((object, source)) => Ok(Known::Dataset(object, source)),
+            Ok(Some((object, source))) => Ok(Known::Dataset(object, source)),
+            Ok(None) => Ok(Known::NotTensor(listed.what())),
             Err(error) if error.kind() == ErrorKind::Io => Err(error),
             Err(error) => Ok(Known::Fault(listed, error)),
         }
@@ -244,21 +248,23 @@ impl<'s> Tree<'s> {
         Ok(Group { links, attributes })
     }
 
+    /// The object of a dataset; `None` if it is not a tensor.
     fn dataset(
         &mut self,
         builder: &mut FileBuilder,
         path: &str,
         header: &ObjectHeader,
         listed: &mut Listed,
-    ) -> Result<(Object, SourceId)> {
+    ) -> Result<Option<(Object, SourceId)>> {
         let found = attribute::read_all(self.store, header, &mut self.common)?;
+        // Keras declares bf16 in this way, because h5py has no type for it.
+        let is_bf16 = self.void2_as_bf16 || found.has_text("dtype", "bfloat16");
+        let dataset = Dataset::read(self.store, header, &mut self.common, is_bf16, listed)?;
+        let Some(dataset) = dataset else {
+            return Ok(None);
+        };
         let mut report = Warnings::of(Some(path));
         let mut pairs = warnings::values(builder, &mut report, "", found);
-        // Keras declares bf16 in this way, because h5py has no type for it.
-        let is_bf16 =
-            |(name, value): &(String, Value)| name == "dtype" && value.as_str() == Some("bfloat16");
-        let is_bf16 = self.void2_as_bf16 || pairs.iter().any(is_bf16);
-        let dataset = Dataset::read(self.store, header, &mut self.common, is_bf16, listed)?;
         let (mut object, source) = self.datasets.object(builder, self.store, &dataset)?;
         if let Some((names, is_shared)) = dataset.names() {
             pairs.push((ENUM.to_owned(), self.names(path, &names, is_shared)?));
@@ -266,7 +272,7 @@ impl<'s> Tree<'s> {
         let attributes = warnings::distinct(builder, &mut report, pairs);
         self.spend_bytes(report.byte_len)?;
         object.attributes = Some(attributes).filter(|attributes| !attributes.is_empty());
-        Ok((object, source))
+        Ok(Some((object, source)))
     }
 
     /// The names of an enumeration. If datasets share it, only the first has them, and the others have

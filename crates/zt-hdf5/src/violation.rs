@@ -54,11 +54,14 @@ pub(super) enum Violation {
     LinkName { name: String },
     #[error("the shape requires {expected} bytes, there are {found}")]
     Length { expected: u64, found: u64 },
+    /// No file has so many bytes.
+    #[error("an address or a length exceeds 64 bits")]
+    TooFar,
     #[error("the shape or a chunk requires more than 2^63 bytes")]
     Overflow,
     #[error("the values have {byte_len} bytes, the limit is {limit}")]
     Decoded { byte_len: u64, limit: u64 },
-    /// The values are not in the file, or their bytes are many times the file's length.
+    /// The chunks give many times the file's length, or are decoded many times.
     #[error(
         "reading the values takes {byte_len} bytes, but {left} of the {limit} bytes are left that a \
          file of this length may take"
@@ -113,7 +116,7 @@ impl Violation {
     fn code(&self) -> &'static str {
         match self {
             Violation::Version { .. } => "version",
-            Violation::Outside { .. } => "bounds",
+            Violation::Outside { .. } | Violation::TooFar => "bounds",
             Violation::ChunkChecksum { .. } => "digest-mismatch",
             Violation::Length { .. } | Violation::Overflow => "shape-size-mismatch",
             Violation::Budget { .. }

@@ -1,7 +1,7 @@
 //! Chunks and their indices.
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
-use zt::{File, Limits, Memory, OpenOptions};
+use zt::{File, Limits, Memory, OpenOptions, Slice, VerifyOptions};
 
 use crate::checksum::fletcher32;
 use crate::draft::{
@@ -503,16 +503,20 @@ fn chunks_on_the_edge_may_be_plain() {
     assert_eq!(read(&file), [1, 2, 3]);
 }
 
-/// A dataset of 16 rows with `columns` bytes each, in chunks of 64 MiB that were not written. The file has
-/// at least `file_len` bytes.
-fn wide(columns: u64, file_len: usize) -> File {
+/// A dataset of 16 rows with `columns` bytes each, in chunks of 64 MiB. Only the first may be written, with
+/// 128 KiB that are not deflate.
+fn wide(columns: u64, is_written: bool) -> File {
     const COLUMNS: u32 = 4 << 20;
+    const STORED: u32 = 128 << 10;
     let chunks = usize::try_from(columns / u64::from(COLUMNS)).unwrap();
     beside(|draft| {
-        draft.put(vec![0; file_len]);
-        let block = draft.put_checked(&[b"FADB", &[0, 1], &bytes!(0u64), &vec![0xFF; 16 * chunks]]);
+        let chunk = draft.put(vec![0xFF; STORED as usize]);
+        let first = if is_written { chunk } else { UNDEFINED };
+        let others = vec![0xFF; 17 * (chunks - 1)];
+        let elements = [bytes!(first, STORED, 0u8, 0u32), others].concat();
+        let block = draft.put_checked(&[b"FADB", &[0, 1], &bytes!(0u64), &elements]);
         let array =
-            draft.put_checked(&[b"FAHD", &bytes!(0u8, 1u8, 16u8, 10u8, chunks as u64, block)]);
+            draft.put_checked(&[b"FAHD", &bytes!(0u8, 1u8, 17u8, 10u8, chunks as u64, block)]);
         let head = bytes!(4u8, 2u8, 0u8, 3u8, 4u8, 16u32, COLUMNS, 1u32, 3u8, 10u8);
         let mut messages = draft.dataset(int(1, 0), &[16, columns], &[]);
         messages[2] = message(LAYOUT, [head, bytes!(array)].concat());
@@ -521,20 +525,39 @@ fn wide(columns: u64, file_len: usize) -> File {
     })
 }
 
-/// Rows of 256 MiB and more are gathered one by one, and the chunks are decoded for each. A file of 4 MB
-/// with 4 GiB of values would take 64 GiB.
+/// Rows of 256 MiB and more are gathered one by one, and the chunks are decoded for each.
 #[test]
 fn chunks_that_are_decoded_several_times_count_each_time() {
-    const FILE: usize = 5 << 20;
-    // A row of chunks is a band of 256 MiB: each chunk is decoded once.
-    let once = wide(16 << 20, FILE);
-    let tensor = once.tensor("x").unwrap();
-    assert_eq!(tensor.shape(), [16, 16 << 20]);
+    // A row of chunks is a band of 256 MiB: each chunk is decoded once, and this one is not valid.
+    assert_eq!(code(&wide(16 << 20, true), "x"), "deflate");
     // Sixteen times is more than the limit for the file.
-    let often = wide(256 << 20, FILE);
-    let error = often.tensor("x").unwrap_err();
+    let often = wide(256 << 20, true);
+    assert_eq!(often.tensor("x").unwrap().shape(), [16, 256 << 20]);
+    let error = often.tensor("x").unwrap().bytes("data").unwrap_err();
     assert_eq!(error.code(), "decompression-limit");
-    assert!(error.to_string().contains("68719476736"), "{error}");
+    assert!(error.to_string().contains("1073741824"), "{error}");
+}
+
+/// Files of some hundred bytes with 160 MB of values in one piece, and 4 GiB in chunks.
+#[test]
+fn values_that_were_never_written_are_made_piece_by_piece() {
+    const COUNT: u64 = 40_000_000;
+    let plain = beside(|draft| {
+        let mut messages = draft.dataset(int(4, 8), &[COUNT], &[]);
+        messages[2].body = bytes!(3u8, 1u8, UNDEFINED, 0u64);
+        messages.push(message(FILL_VALUE, bytes!(3u8, 1u8 << 5, 4u32, -7i32)));
+        messages
+    });
+    let tensor = plain.tensor("x").unwrap();
+    let last = Slice::parse_list("-2:").unwrap();
+    let part = tensor.slice(&last).unwrap();
+    assert_eq!(*part.as_slice::<i32>().unwrap(), [-7, -7]);
+    assert!(plain.verify(&VerifyOptions::default()).unwrap().is_ok());
+    let chunked = wide(256 << 20, false);
+    let tensor = chunked.tensor("x").unwrap();
+    let part = Slice::parse_list("15,9:12").unwrap();
+    let part = tensor.slice(&part).unwrap();
+    assert_eq!(*part.as_slice::<u8>().unwrap(), [0; 3]);
 }
 
 /// A chunk is decoded as a whole, so a larger one must have at least a 64th of its bytes.

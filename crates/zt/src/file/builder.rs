@@ -13,7 +13,7 @@ use crate::file::catalog::{Catalog, Faulty, Home, Place, Resolved, blame_blob, c
 use crate::file::kind::Kind;
 use crate::file::open::OpenOptions;
 use crate::file::value_rule::ValueRule;
-use crate::file::{Origin, Warning, warning_of};
+use crate::file::{Origin, Warning, WarningKind, warning_of};
 
 /// Builds a [`File`] from objects whose components lie in other files.
 ///
@@ -239,6 +239,27 @@ impl FileBuilder {
             name,
             Resolved::new(Err(Arc::new(Faulty { error, raw })), Home::One(0)),
         ));
+    }
+
+    /// Leaves out something that the file names and that is not a tensor: `what` says what it is, as
+    /// in `strings`. It is a warning of code `not-tensor`, and not an object. So the file is sound, and
+    /// a conversion warns and goes on.
+    ///
+    /// ```
+    /// use zt::OpenOptions;
+    /// use zt::foreign::{FileBuilder, Kind};
+    ///
+    /// let mut builder = FileBuilder::new(Kind::new("labels"), OpenOptions::new());
+    /// builder.not_a_tensor("names", "strings");
+    /// let file = builder.build()?;
+    /// assert!(file.is_empty() && file.verify(&Default::default())?.is_ok());
+    /// assert_eq!(file.warnings()[0].to_string(), "names: not a tensor, left out: strings");
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    pub fn not_a_tensor(&mut self, name: impl Into<String>, what: &str) {
+        let message = format!("not a tensor, left out: {what}");
+        let warning = Warning::new("not-tensor", message).with_object(name);
+        self.warning(warning.with_kind(WarningKind::NotTensor));
     }
 
     /// The file.

@@ -24,6 +24,9 @@ pub enum WarningKind {
     Note,
     /// The file has another value or tensor of the same name, and the reader passed over it.
     PassedOver,
+    /// The file holds something that is not a tensor, and the reader left it out: see
+    /// [`crate::foreign::FileBuilder::not_a_tensor`].
+    NotTensor,
     /// The file is one part of a set, and the reader looks at this part alone.
     Part,
 }
