@@ -186,14 +186,13 @@ impl<'p, G: Global> Heap<'p, G> {
     }
 }
 
-/// Reserves room for `more` items, at least doubling as [`Vec`] does.
+/// Reserves room for `more` items, at least doubling as [`Vec`] does. `more` is less than the bytes
+/// of the pickle.
+#[expect(clippy::expect_used, reason = "no memory holds a pickle so long")]
 pub(super) fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<(), PickleFault> {
-    let byte_len = items
-        .len()
-        .saturating_add(more)
-        .saturating_mul(size_of::<T>());
-    let refused = |_| PickleFault::Allocation {
-        byte_len: byte_len as u64,
-    };
-    items.try_reserve(more).map_err(refused)
+    items.try_reserve(more).map_err(|_| {
+        let byte_len = (more as u64).checked_mul(size_of::<T>() as u64);
+        let byte_len = byte_len.expect("a pickle is shorter than 2^58 bytes");
+        PickleFault::Allocation { byte_len }
+    })
 }

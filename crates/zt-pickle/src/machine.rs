@@ -45,7 +45,6 @@ pub fn load<G: Global>(
         marks: Vec::new(),
         memo: Vec::new(),
         memoized: 0,
-        steps: 0,
         values: VALUES,
         copies: bytes.len(),
         at: 0,
@@ -73,9 +72,7 @@ pub(super) struct Machine<'f, 'p, G> {
     marks: Vec<usize>,
     memo: Vec<Option<Value<G>>>,
     /// How many memos were stored.
-    memoized: usize,
-    /// How many instructions were carried out.
-    steps: usize,
+    memoized: u64,
     /// How many of the [`VALUES`] are left.
     values: u64,
     /// How many values may still be copied. A value takes a byte of the pickle, and Python copies
@@ -103,7 +100,6 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
 
     /// Carries out one instruction, and returns the root after the last.
     fn step(&mut self) -> Done<Option<Value<G>>> {
-        self.steps = self.steps.saturating_add(1);
         let code = self.cursor.u8()?;
         match code {
             b'.' => {
@@ -119,7 +115,8 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             // FRAME helps buffering only, but its bytes must exist.
             0x95 => {
                 let len = self.cursor.u64()?;
-                self.cursor.expect(len)
+                let mut ahead = self.cursor;
+                ahead.take(len).map(drop)
             }
             b'(' => {
                 self.spend()?;
@@ -309,32 +306,35 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         self.push(memo.ok_or(PickleFault::NoMemo { index })?)
     }
 
+    #[expect(clippy::expect_used, reason = "each states why it holds")]
     fn put(&mut self, code: u8) -> Done {
         let index = match code {
             b'p' => self.index_line()?,
             b'q' => self.cursor.u8()?.into(),
             b'r' => self.cursor.u32()?.into(),
-            _ => self.memoized as u64,
+            _ => self.memoized,
         };
-        // Writers count their memos, so no memo has a higher number than its instruction.
+        // Writers count their memos, so no memo has a higher number than its byte.
         let place = usize::try_from(index).ok();
         let place = place
-            .filter(|place| *place <= self.steps)
+            .filter(|place| *place <= self.at)
             .ok_or(PickleFault::Limit {
-                what: "memos (one for each instruction before)",
-                limit: self.steps as u64,
+                what: "memos (one for each byte before)",
+                limit: self.at as u64,
             })?;
         let top = self.top()?;
         // Each is as large as a value.
         self.spend()?;
-        if let Some(missing) = place.saturating_add(1).checked_sub(self.memo.len()) {
+        if place >= self.memo.len() {
+            let len = place.checked_add(1).expect("a place is in the pickle");
+            let missing = len.abs_diff(self.memo.len());
             reserve(&mut self.memo, missing)?;
-            self.memo.resize(place.saturating_add(1), None);
+            self.memo.resize(len, None);
         }
-        if let Some(memo) = self.memo.get_mut(place)
-            && memo.replace(top).is_none()
-        {
-            self.memoized = self.memoized.saturating_add(1);
+        let memo = self.memo.get_mut(place).expect("the memo was made longer");
+        if memo.replace(top).is_none() {
+            let memoized = self.memoized.checked_add(1);
+            self.memoized = memoized.expect("each memo takes a byte of the pickle");
         }
         Ok(())
     }
@@ -382,7 +382,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
 
     /// An instruction may not take values below the last mark.
     fn floor(&self) -> usize {
-        self.marks.last().copied().unwrap_or(0)
+        self.marks.last().map_or(0, |floor| *floor)
     }
 
     pub(super) fn top(&self) -> Done<Value<G>> {
