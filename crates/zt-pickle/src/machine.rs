@@ -31,8 +31,8 @@ pub struct Pickle<'p, G> {
 ///
 /// # Errors
 ///
-/// The first instruction that is invalid, truncated or unsupported; an object of a global that
-/// `find` does not accept; a [limit](crate#limits).
+/// The first instruction that is invalid, truncated or unsupported; a root that is only the name of
+/// a global that `find` does not accept; a [limit](crate#limits).
 pub fn load<G: Global>(
     bytes: &[u8],
     find: impl Fn(&str, &str, u32) -> Option<G>,
@@ -143,13 +143,14 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             0x8f..=0x91 => self.set(code),
             b'g' | b'h' | b'j' => self.get(code),
             b'p' | b'q' | b'r' | 0x94 => self.put(code),
-            b'c' | b'i' | 0x93 => self.global(code),
-            b'R' | 0x81 | b'b' => self.object(code),
+            b'c' | 0x93 => self.global(code),
+            b'R' | 0x81 | 0x92 | b'i' | b'o' => self.object(code),
+            b'b' => self.build(),
             b'Q' => {
                 let id = self.pop()?;
                 self.push_node(Node::Persistent(id))
             }
-            // No data needs extension codes, keyword arguments or out-of-band buffers.
+            // No data needs extension codes or out-of-band buffers.
             _ => Err(PickleFault::Instruction { code }),
         }?;
         Ok(None)
@@ -237,7 +238,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             b'a' => self.pop_last(1)?,
             _ => self.pop_marked()?,
         };
-        let target = self.top()?;
+        let target = self.filled(|object| &mut object.items, Node::List(Vec::new()))?;
         match self.heap.node_mut(target) {
             Some(Node::List(list)) => {
                 list.extend(items);
@@ -264,7 +265,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         if code == b'd' {
             return self.push_node(Node::Dict(pairs.collect()));
         }
-        let target = self.top()?;
+        let target = self.filled(|object| &mut object.pairs, Node::Dict(Vec::new()))?;
         match self.heap.node_mut(target) {
             Some(Node::Dict(dict)) => {
                 dict.extend(pairs);
@@ -414,7 +415,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         }
     }
 
-    fn pop_marked(&mut self) -> Done<Vec<Value<G>>> {
+    pub(super) fn pop_marked(&mut self) -> Done<Vec<Value<G>>> {
         let start = self.marks.pop().ok_or(PickleFault::NoMark)?;
         let start = start.min(self.stack.len());
         Ok(self.stack.drain(start..).collect())
