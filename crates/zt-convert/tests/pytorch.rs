@@ -142,25 +142,11 @@ fn every_generation_and_type_is_read() {
 }
 
 #[test]
-fn an_array_of_numpy_says_where_it_is_named_and_hides_nothing() {
+fn an_array_of_numpy_is_a_tensor() {
     let file = opened("torch/numpy_protocol_2.pt");
-    assert!(file.tensor("weight").is_ok());
-    let error = file.tensor("steps").unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (ErrorKind::Unsupported, "pickle-global")
-    );
-    let said = error.to_string();
-    assert!(
-        said.contains("multiarray._reconstruct") && said.contains(" at byte "),
-        "{said}"
-    );
-    let entries = file.entries();
-    let steps = entries
-        .iter()
-        .find(|entry| entry.name() == "steps")
-        .unwrap();
-    assert_eq!(steps.raw().unwrap().shape.as_deref(), Some(&[2, 3][..]));
+    let steps = file.tensor("steps").unwrap();
+    assert_eq!(steps.shape(), [2, 3]);
+    assert_eq!(steps.to_vec::<i32>().unwrap(), [0, 1, 2, 3, 4, 5]);
 }
 
 #[test]
@@ -178,19 +164,12 @@ fn an_archive_of_torchscript_says_that_its_code_is_not_read() {
 
 #[test]
 fn what_is_no_data_is_refused_by_what_it_is() {
-    for (name, code, said) in [
-        (
-            "whole_module_legacy",
-            "pickle-global",
-            "torch.nn.modules.linear.Linear",
-        ),
-        ("plain_pickle", "header", "torch.save did not write"),
-    ] {
-        let path = corpus().join(format!("torch/{name}.pt"));
-        let error = zt_convert::open(path).unwrap_err();
-        assert_eq!(error.code(), code, "{error}");
-        assert!(error.to_string().contains(said), "{error}");
-    }
+    let path = corpus().join("torch/plain_pickle.pt");
+    let error = zt_convert::open(path).unwrap_err();
+    assert_eq!(error.code(), "header", "{error}");
+    let whole = opened("torch/whole_module_legacy.pt");
+    assert_eq!(whole.warnings()[0].code, "unknown-class");
+    assert!(whole.tensor("_parameters.weight").is_ok());
 }
 
 /// Of one byte there is one order, whatever the archive says of all.

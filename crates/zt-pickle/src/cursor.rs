@@ -5,28 +5,28 @@ use crate::fault::PickleFault;
 /// A position in a pickle. Every read is checked against the bytes that are left.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'p> {
-    bytes: &'p [u8],
-    at: usize,
+    rest: &'p [u8],
+    whole_len: usize,
 }
 
 impl<'p> Cursor<'p> {
     pub(super) const fn new(bytes: &'p [u8]) -> Self {
-        Cursor { bytes, at: 0 }
+        Cursor {
+            rest: bytes,
+            whole_len: bytes.len(),
+        }
     }
 
     pub(super) const fn at(&self) -> usize {
-        self.at
+        self.whole_len.abs_diff(self.rest.len())
     }
 
     /// The next `len` bytes.
     pub(super) fn take(&mut self, len: u64) -> Result<&'p [u8], PickleFault> {
-        let rest = self.rest();
-        let taken = usize::try_from(len).ok().and_then(|len| rest.get(..len));
-        let taken = taken.ok_or(PickleFault::Truncated {
-            needed: len,
-            available: rest.len() as u64,
-        })?;
-        self.at = self.at.saturating_add(taken.len());
+        let len_here = usize::try_from(len).ok();
+        let split = len_here.and_then(|len| self.rest.split_at_checked(len));
+        let (taken, rest) = split.ok_or_else(|| self.truncated(len))?;
+        self.rest = rest;
         Ok(taken)
     }
 
@@ -56,15 +56,17 @@ impl<'p> Cursor<'p> {
     }
 
     /// The bytes before the next line feed. The line feed is taken too.
+    #[expect(
+        clippy::expect_used,
+        reason = "Rust's slices are shorter than 2^63 bytes"
+    )]
     pub(super) fn line(&mut self) -> Result<&'p [u8], PickleFault> {
-        let rest = self.rest();
-        let Some(len) = rest.iter().position(|byte| *byte == b'\n') else {
-            let available = rest.len() as u64;
-            let needed = available.saturating_add(1);
-            return Err(PickleFault::Truncated { needed, available });
+        let mut parts = self.rest.splitn(2, |byte| *byte == b'\n');
+        let (Some(line), Some(rest)) = (parts.next(), parts.next()) else {
+            let needed = (self.rest.len() as u64).checked_add(1);
+            return Err(self.truncated(needed.expect("a slice is shorter than 2^63 bytes")));
         };
-        let line = self.take(len as u64)?;
-        self.take(1)?;
+        self.rest = rest;
         Ok(line)
     }
 
@@ -73,19 +75,10 @@ impl<'p> Cursor<'p> {
         std::str::from_utf8(self.line()?).map_err(|_| PickleFault::NotUtf8)
     }
 
-    /// Checks that `len` bytes are left.
-    pub(super) fn expect(&self, len: u64) -> Result<(), PickleFault> {
-        let available = self.rest().len() as u64;
-        if len <= available {
-            return Ok(());
+    const fn truncated(&self, needed: u64) -> PickleFault {
+        PickleFault::Truncated {
+            needed,
+            available: self.rest.len() as u64,
         }
-        Err(PickleFault::Truncated {
-            needed: len,
-            available,
-        })
-    }
-
-    fn rest(&self) -> &'p [u8] {
-        self.bytes.get(self.at..).unwrap_or_default()
     }
 }

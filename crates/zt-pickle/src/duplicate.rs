@@ -132,25 +132,25 @@ fn hash<G: Global>(
     };
     let node = heap.node(key);
     node.map(discriminant).hash(hasher);
-    match node {
-        Some(Node::Text(text)) => {
+    match (node, depth.checked_sub(1)) {
+        (Some(Node::Text(text)), _) => {
             budget.spend(text.len())?;
             text.hash(hasher);
         }
-        Some(Node::Halves(bytes) | Node::Bytes(bytes) | Node::Long(bytes)) => {
+        (Some(Node::Halves(bytes) | Node::Bytes(bytes) | Node::Long(bytes)), _) => {
             budget.spend(bytes.len())?;
             bytes.hash(hasher);
         }
-        Some(Node::Named { module, name, .. }) => {
+        (Some(Node::Named { module, name, .. }), _) => {
             for text in [module, name].map(|text| heap.text(*text)) {
                 budget.spend(text.map_or(0, str::len))?;
                 text.hash(hasher);
             }
         }
-        Some(Node::Tuple(items)) if depth > 0 => {
+        (Some(Node::Tuple(items)), Some(depth)) => {
             items.len().hash(hasher);
             for item in items {
-                hash(heap, *item, depth.saturating_sub(1), hasher, budget)?;
+                hash(heap, *item, depth, hasher, budget)?;
             }
         }
         // Any other value is equal only to itself.

@@ -30,6 +30,13 @@ pub enum Value<G> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NodeId(u32);
 
+impl NodeId {
+    /// How many values were put on the heap before.
+    pub(super) const fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A value on the heap. Texts and bytes are borrowed from the pickle unless they are escaped.
 #[derive(Debug)]
 pub enum Node<'p, G> {
@@ -54,6 +61,8 @@ pub enum Node<'p, G> {
     Dict(Vec<(Value<G>, Value<G>)>),
     /// An object that a call of a global makes.
     Made(Made<G>),
+    /// An object of a global that the caller does not accept.
+    StandIn(Box<StandIn<G>>),
     /// A global that the caller does not accept.
     Named {
         /// The module, a text.
@@ -78,6 +87,22 @@ pub struct Made<G> {
     pub state: Option<Value<G>>,
 }
 
+/// An object of a global that the caller does not accept: all that the pickle gives to it. Only the
+/// class knows what that means.
+#[derive(Debug, Clone, Copy)]
+pub struct StandIn<G> {
+    /// The class or the function, a [`Node::Named`].
+    pub class: Value<G>,
+    /// The arguments, usually a tuple. Of a call with keywords, a tuple and a dict.
+    pub arguments: Value<G>,
+    /// The state that `BUILD` gives the object. Of several, a tuple of the first ones and the last.
+    pub state: Option<Value<G>>,
+    /// The items that are appended to the object, a list.
+    pub items: Option<Value<G>>,
+    /// The keys that are set on the object, a dict.
+    pub pairs: Option<Value<G>>,
+}
+
 /// The larger values of a pickle.
 #[derive(Debug)]
 pub struct Heap<'p, G> {
@@ -89,7 +114,12 @@ impl<'p, G: Global> Heap<'p, G> {
         Heap { nodes: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, node: Node<'p, G>) -> Result<Value<G>, PickleFault> {
+    /// Adds a value.
+    ///
+    /// # Errors
+    ///
+    /// [`PickleFault::Limit`] if the heap is full.
+    pub fn add(&mut self, node: Node<'p, G>) -> Result<Value<G>, PickleFault> {
         let id = u32::try_from(self.nodes.len()).ok();
         let id = id.filter(|id| *id < NODES).ok_or(PickleFault::Limit {
             what: "values on the heap",
@@ -108,17 +138,18 @@ impl<'p, G: Global> Heap<'p, G> {
 
     /// The value on the heap; `None` for a small value.
     pub fn node(&self, value: Value<G>) -> Option<&Node<'p, G>> {
-        let Value::Node(NodeId(id)) = value else {
+        let Value::Node(id) = value else {
             return None;
         };
-        self.nodes.get(usize::try_from(id).ok()?)
+        self.nodes.get(id.place())
     }
 
-    pub(super) fn node_mut(&mut self, value: Value<G>) -> Option<&mut Node<'p, G>> {
-        let Value::Node(NodeId(id)) = value else {
+    /// The value on the heap, to be changed; `None` for a small value.
+    pub fn node_mut(&mut self, value: Value<G>) -> Option<&mut Node<'p, G>> {
+        let Value::Node(id) = value else {
             return None;
         };
-        self.nodes.get_mut(usize::try_from(id).ok()?)
+        self.nodes.get_mut(id.place())
     }
 
     /// All [`Node::Persistent`], in the order of the pickle.
@@ -132,6 +163,14 @@ impl<'p, G: Global> Heap<'p, G> {
     pub fn text(&self, value: Value<G>) -> Option<&str> {
         match self.node(value)? {
             Node::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The module and the name, if the value is a global that the caller does not accept.
+    pub fn named(&self, value: Value<G>) -> Option<(&str, &str)> {
+        match self.node(value)? {
+            Node::Named { module, name, .. } => Some((self.text(*module)?, self.text(*name)?)),
             _ => None,
         }
     }
@@ -178,6 +217,7 @@ impl<'p, G: Global> Heap<'p, G> {
                 Some(Node::Set(_) | Node::FrozenSet(_)) => "a set",
                 Some(Node::Dict(_)) => "a dict",
                 Some(Node::Made(_)) => "an object",
+                Some(Node::StandIn(_)) => "an object of an unsupported class",
                 Some(Node::Named { .. }) => "a class",
                 Some(Node::Persistent(_)) => "an object outside the pickle",
                 None => "nothing",
@@ -186,14 +226,13 @@ impl<'p, G: Global> Heap<'p, G> {
     }
 }
 
-/// Reserves room for `more` items, at least doubling as [`Vec`] does.
+/// Reserves room for `more` items, at least doubling as [`Vec`] does. `more` is less than the bytes
+/// of the pickle.
+#[expect(clippy::expect_used, reason = "no memory holds a pickle so long")]
 pub(super) fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<(), PickleFault> {
-    let byte_len = items
-        .len()
-        .saturating_add(more)
-        .saturating_mul(size_of::<T>());
-    let refused = |_| PickleFault::Allocation {
-        byte_len: byte_len as u64,
-    };
-    items.try_reserve(more).map_err(refused)
+    items.try_reserve(more).map_err(|_| {
+        let byte_len = (more as u64).checked_mul(size_of::<T>() as u64);
+        let byte_len = byte_len.expect("a pickle is shorter than 2^58 bytes");
+        PickleFault::Allocation { byte_len }
+    })
 }

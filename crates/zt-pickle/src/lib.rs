@@ -3,7 +3,8 @@
 //! A pickle is a program for a stack machine that can call whatever it names. This machine has the
 //! same instructions, but a call is only recorded: [`Node::Made`] says which [`Global`] was called
 //! with which arguments, and the caller decides what that means. A global that the caller does not
-//! accept is only a name ([`Node::Named`]), and an object of it is an error.
+//! accept is only a name ([`Node::Named`]), and an object of it is a [`Node::StandIn`], which keeps
+//! all that the pickle gives to the object.
 //!
 //! ```
 //! use zt_pickle::{Collection, Global, Makes, Node, Value, load};
@@ -38,13 +39,17 @@
 //! assert_eq!(pickle.heap.text(pairs[0].0), Some("a"));
 //! assert_eq!(pairs[0].1, Value::Int(1));
 //!
-//! // os.system("true")
-//! assert!(load(b"cos\nsystem\n(Vtrue\ntR.", find).is_err());
+//! // os.system("true"): nothing is run.
+//! let pickle = load(b"cos\nsystem\n(Vtrue\ntR.", find)?;
+//! let Some(Node::StandIn(object)) = pickle.heap.node(pickle.root) else {
+//!     panic!("a stand-in");
+//! };
+//! assert_eq!(pickle.heap.named(object.class), Some(("os", "system")));
 //! # Ok::<(), zt_pickle::PickleError>(())
 //! ```
 //!
-//! Protocols 0 to 5 are read. Extension codes, keyword arguments and out-of-band buffers are
-//! refused: no data needs them.
+//! Protocols 0 to 5 are read. Extension codes, out-of-band buffers, and keyword arguments of accepted
+//! globals are refused: no data needs them.
 //!
 //! # Limits
 //!
@@ -61,12 +66,14 @@ mod duplicate;
 mod fault;
 mod global;
 mod heap;
+mod holders;
 mod machine;
 mod number;
 mod object;
 
 pub use fault::{PickleError, PickleFault};
 pub use global::{Collection, Global, Makes};
-pub use heap::{Heap, Made, Node, NodeId, Value};
+pub use heap::{Heap, Made, Node, NodeId, StandIn, Value};
+pub use holders::Holders;
 pub use machine::{Pickle, load};
 pub use number::pieces;

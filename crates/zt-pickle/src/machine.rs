@@ -31,8 +31,8 @@ pub struct Pickle<'p, G> {
 ///
 /// # Errors
 ///
-/// The first instruction that is invalid, truncated or unsupported; an object of a global that
-/// `find` does not accept; a [limit](crate#limits).
+/// The first instruction that is invalid, truncated or unsupported; a root that is only the name of
+/// a global that `find` does not accept; a [limit](crate#limits).
 pub fn load<G: Global>(
     bytes: &[u8],
     find: impl Fn(&str, &str, u32) -> Option<G>,
@@ -45,7 +45,6 @@ pub fn load<G: Global>(
         marks: Vec::new(),
         memo: Vec::new(),
         memoized: 0,
-        steps: 0,
         values: VALUES,
         copies: bytes.len(),
         at: 0,
@@ -73,9 +72,7 @@ pub(super) struct Machine<'f, 'p, G> {
     marks: Vec<usize>,
     memo: Vec<Option<Value<G>>>,
     /// How many memos were stored.
-    memoized: usize,
-    /// How many instructions were carried out.
-    steps: usize,
+    memoized: u64,
     /// How many of the [`VALUES`] are left.
     values: u64,
     /// How many values may still be copied. A value takes a byte of the pickle, and Python copies
@@ -103,7 +100,6 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
 
     /// Carries out one instruction, and returns the root after the last.
     fn step(&mut self) -> Done<Option<Value<G>>> {
-        self.steps = self.steps.saturating_add(1);
         let code = self.cursor.u8()?;
         match code {
             b'.' => {
@@ -119,7 +115,8 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             // FRAME helps buffering only, but its bytes must exist.
             0x95 => {
                 let len = self.cursor.u64()?;
-                self.cursor.expect(len)
+                let mut ahead = self.cursor;
+                ahead.take(len).map(drop)
             }
             b'(' => {
                 self.spend()?;
@@ -146,13 +143,14 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             0x8f..=0x91 => self.set(code),
             b'g' | b'h' | b'j' => self.get(code),
             b'p' | b'q' | b'r' | 0x94 => self.put(code),
-            b'c' | b'i' | 0x93 => self.global(code),
-            b'R' | 0x81 | b'b' => self.object(code),
+            b'c' | 0x93 => self.global(code),
+            b'R' | 0x81 | 0x92 | b'i' | b'o' => self.object(code),
+            b'b' => self.build(),
             b'Q' => {
                 let id = self.pop()?;
                 self.push_node(Node::Persistent(id))
             }
-            // No data needs extension codes, keyword arguments or out-of-band buffers.
+            // No data needs extension codes or out-of-band buffers.
             _ => Err(PickleFault::Instruction { code }),
         }?;
         Ok(None)
@@ -240,7 +238,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             b'a' => self.pop_last(1)?,
             _ => self.pop_marked()?,
         };
-        let target = self.top()?;
+        let target = self.filled(|object| &mut object.items, Node::List(Vec::new()))?;
         match self.heap.node_mut(target) {
             Some(Node::List(list)) => {
                 list.extend(items);
@@ -267,7 +265,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         if code == b'd' {
             return self.push_node(Node::Dict(pairs.collect()));
         }
-        let target = self.top()?;
+        let target = self.filled(|object| &mut object.pairs, Node::Dict(Vec::new()))?;
         match self.heap.node_mut(target) {
             Some(Node::Dict(dict)) => {
                 dict.extend(pairs);
@@ -309,32 +307,35 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         self.push(memo.ok_or(PickleFault::NoMemo { index })?)
     }
 
+    #[expect(clippy::expect_used, reason = "each states why it holds")]
     fn put(&mut self, code: u8) -> Done {
         let index = match code {
             b'p' => self.index_line()?,
             b'q' => self.cursor.u8()?.into(),
             b'r' => self.cursor.u32()?.into(),
-            _ => self.memoized as u64,
+            _ => self.memoized,
         };
-        // Writers count their memos, so no memo has a higher number than its instruction.
+        // Writers count their memos, so no memo has a higher number than its byte.
         let place = usize::try_from(index).ok();
         let place = place
-            .filter(|place| *place <= self.steps)
+            .filter(|place| *place <= self.at)
             .ok_or(PickleFault::Limit {
-                what: "memos (one for each instruction before)",
-                limit: self.steps as u64,
+                what: "memos (one for each byte before)",
+                limit: self.at as u64,
             })?;
         let top = self.top()?;
         // Each is as large as a value.
         self.spend()?;
-        if let Some(missing) = place.saturating_add(1).checked_sub(self.memo.len()) {
+        if place >= self.memo.len() {
+            let len = place.checked_add(1).expect("a place is in the pickle");
+            let missing = len.abs_diff(self.memo.len());
             reserve(&mut self.memo, missing)?;
-            self.memo.resize(place.saturating_add(1), None);
+            self.memo.resize(len, None);
         }
-        if let Some(memo) = self.memo.get_mut(place)
-            && memo.replace(top).is_none()
-        {
-            self.memoized = self.memoized.saturating_add(1);
+        let memo = self.memo.get_mut(place).expect("the memo was made longer");
+        if memo.replace(top).is_none() {
+            let memoized = self.memoized.checked_add(1);
+            self.memoized = memoized.expect("each memo takes a byte of the pickle");
         }
         Ok(())
     }
@@ -382,7 +383,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
 
     /// An instruction may not take values below the last mark.
     fn floor(&self) -> usize {
-        self.marks.last().copied().unwrap_or(0)
+        self.marks.last().map_or(0, |floor| *floor)
     }
 
     pub(super) fn top(&self) -> Done<Value<G>> {
@@ -414,7 +415,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         }
     }
 
-    fn pop_marked(&mut self) -> Done<Vec<Value<G>>> {
+    pub(super) fn pop_marked(&mut self) -> Done<Vec<Value<G>>> {
         let start = self.marks.pop().ok_or(PickleFault::NoMark)?;
         let start = start.min(self.stack.len());
         Ok(self.stack.drain(start..).collect())

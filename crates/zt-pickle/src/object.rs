@@ -1,39 +1,29 @@
-//! Globals and their objects: `GLOBAL`, `REDUCE`, `NEWOBJ` and `BUILD`.
+//! Globals and their objects: `GLOBAL`, `REDUCE`, `NEWOBJ`, `INST`, `OBJ` and `BUILD`.
 
 use std::borrow::Cow;
 
 use crate::fault::PickleFault;
 use crate::global::{Collection, Global, Makes};
-use crate::heap::{Made, Node, Value};
+use crate::heap::{Made, Node, StandIn, Value};
 use crate::machine::{Done, Machine};
 
 impl<'p, G: Global> Machine<'_, 'p, G> {
-    /// A global that the caller does not accept is only a name: the key of a dict may be one.
+    /// GLOBAL and STACK_GLOBAL. A global that the caller does not accept is only a name: the key of a
+    /// dict may be one.
     pub(super) fn global(&mut self, code: u8) -> Done {
         let at = u32::try_from(self.at).map_err(|_| PickleFault::Limit {
             what: "bytes before the name of a global",
             limit: u32::MAX.into(),
         })?;
-        let (module, name) = if code == 0x93 {
-            match self.pop_last(2)?.as_slice() {
-                [module, name] => (*module, *name),
-                _ => return Err(PickleFault::StackEmpty),
-            }
-        } else {
+        if code == b'c' {
             let (module, name) = (self.cursor.text_line()?, self.cursor.text_line()?);
-            if code == b'i' {
-                // INST makes objects of classes of Python 2, which hold no data.
-                (self.find)(module, name, at).ok_or_else(|| unaccepted(module, name))?;
-                return Err(PickleFault::Instruction { code });
-            }
             if let Some(global) = (self.find)(module, name, at) {
                 return self.push(Value::Global(global));
             }
             self.push_node(Node::Text(Cow::Borrowed(module)))?;
             self.push_node(Node::Text(Cow::Borrowed(name)))?;
-            let name = self.pop()?;
-            (self.pop()?, name)
-        };
+        }
+        let (name, module) = (self.pop()?, self.pop()?);
         let (Some(module_name), Some(own_name)) = (self.heap.text(module), self.heap.text(name))
         else {
             return Err(self.operand("the name of a global", module));
@@ -44,39 +34,105 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         self.push_node(Node::Named { module, name, at })
     }
 
-    /// Refuses a global that the caller does not accept, with the byte where it is named.
-    pub(super) fn refuse_named(&mut self, value: Value<G>) -> Done {
-        let value = match self.heap.node(value) {
-            Some(Node::Persistent(id)) => G::class_of(&self.heap, *id).unwrap_or(value),
-            _ => value,
-        };
-        let Some(Node::Named { module, name, at }) = self.heap.node(value) else {
+    /// Refuses a root that is only a name, at the byte where it is named.
+    pub(super) fn refuse_named(&mut self, root: Value<G>) -> Done {
+        let Some(Node::Named { at, .. }) = self.heap.node(root) else {
             return Ok(());
         };
-        let text = |value| self.heap.text(value).unwrap_or_default();
-        let fault = unaccepted(text(*module), text(*name));
         self.at = *at as usize;
-        Err(fault)
+        // Names in a hostile pickle can be long.
+        let cut = |name: &str| name.chars().take(120).collect();
+        let (module, name) = self.heap.named(root).unwrap_or_default();
+        let (module, name) = (cut(module), cut(name));
+        Err(PickleFault::Global { module, name })
     }
 
-    /// REDUCE, NEWOBJ and BUILD.
+    /// REDUCE, NEWOBJ, NEWOBJ_EX, INST and OBJ: an object of a callable and its arguments.
     pub(super) fn object(&mut self, code: u8) -> Done {
-        if code == b'b' {
-            let state = self.pop()?;
-            return self.build(state);
-        }
-        let arguments = self.pop()?;
-        let maker = match self.pop()? {
-            Value::Global(maker) => maker,
-            other => {
-                self.refuse_named(other)?;
-                let found = self.heap.describe(other);
+        let arguments = match code {
+            b'i' | b'o' => {
+                let mut items = self.pop_marked()?;
+                if code == b'i' {
+                    self.global(b'c')?;
+                } else if items.is_empty() {
+                    return Err(PickleFault::StackEmpty);
+                } else {
+                    let class = items.remove(0);
+                    self.push(class)?;
+                }
+                let class = self.pop()?;
+                self.push_node(Node::Tuple(items))?;
+                let arguments = self.pop()?;
+                self.push(class)?;
+                arguments
+            }
+            0x92 => {
+                let pair = self.pop_last(2)?;
+                self.push_node(Node::Tuple(pair))?;
+                self.pop()?
+            }
+            _ => self.pop()?,
+        };
+        let callee = self.pop()?;
+        let class = match self.heap.node(callee) {
+            Some(Node::Persistent(id)) => G::class_of(&self.heap, *id).unwrap_or(callee),
+            _ => callee,
+        };
+        let maker = match (class, self.heap.node(class)) {
+            (Value::Global(_), _) if code == 0x92 => return Err(PickleFault::Instruction { code }),
+            (Value::Global(maker), _) => maker,
+            (_, Some(Node::Named { .. })) => return self.stand_in(class, arguments),
+            // A function that a call made, such as `functools.partial`.
+            (_, Some(Node::StandIn(function))) => {
+                let class = function.class;
+                self.push_node(Node::Tuple(vec![callee, arguments]))?;
+                let both = self.pop()?;
+                return self.stand_in(class, both);
+            }
+            _ => {
+                let found = self.heap.describe(callee);
                 return Err(match code {
-                    b'R' => PickleFault::Call { found },
-                    _ => PickleFault::Class { found },
+                    0x81 | 0x92 => PickleFault::Class { found },
+                    _ => PickleFault::Call { found },
                 });
             }
         };
+        self.made(maker, arguments, code)
+    }
+
+    fn stand_in(&mut self, class: Value<G>, arguments: Value<G>) -> Done {
+        self.push_node(Node::StandIn(Box::new(StandIn {
+            class,
+            arguments,
+            state: None,
+            items: None,
+            pairs: None,
+        })))
+    }
+
+    /// The value on top of the stack, which takes items; of a stand-in, this part of it, which is
+    /// `empty` at first.
+    pub(super) fn filled(
+        &mut self,
+        part: impl Fn(&mut StandIn<G>) -> &mut Option<Value<G>>,
+        empty: Node<'p, G>,
+    ) -> Done<Value<G>> {
+        let target = self.top()?;
+        let Some(Node::StandIn(object)) = self.heap.node_mut(target) else {
+            return Ok(target);
+        };
+        if let Some(value) = *part(object) {
+            return Ok(value);
+        }
+        let value = self.heap.add(empty)?;
+        if let Some(Node::StandIn(object)) = self.heap.node_mut(target) {
+            *part(object) = Some(value);
+        }
+        Ok(value)
+    }
+
+    /// An object or a collection of a global that the caller accepts.
+    fn made(&mut self, maker: G, arguments: Value<G>, code: u8) -> Done {
         let arguments = match self.heap.tuple(arguments) {
             None if code == b'R' && maker.takes_bare_argument() => {
                 self.push_node(Node::Tuple(vec![arguments]))?;
@@ -170,24 +226,22 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         }
     }
 
-    /// Gives the object on top of the stack its state. The attributes of a dict are dropped: they
-    /// are no part of its data.
-    fn build(&mut self, state: Value<G>) -> Done {
+    /// Gives the object below the top of the stack its state. The attributes of a dict are dropped:
+    /// they are no part of its data.
+    pub(super) fn build(&mut self) -> Done {
+        let mut state = self.pop()?;
         let target = self.top()?;
-        match self.heap.node_mut(target) {
-            Some(Node::Dict(_)) => Ok(()),
-            Some(Node::Made(made)) if made.maker.has_state() => {
-                made.state = Some(state);
-                Ok(())
-            }
-            _ => Err(self.operand("an object with a state", target)),
+        if let Some(Node::StandIn(object)) = self.heap.node(target)
+            && let Some(earlier) = object.state
+        {
+            state = self.heap.add(Node::Tuple(vec![earlier, state]))?;
         }
+        match self.heap.node_mut(target) {
+            Some(Node::Dict(_)) => {}
+            Some(Node::Made(made)) if made.maker.has_state() => made.state = Some(state),
+            Some(Node::StandIn(object)) => object.state = Some(state),
+            _ => return Err(self.operand("an object with a state", target)),
+        }
+        Ok(())
     }
-}
-
-/// The fault of an object of a global that the caller does not accept.
-fn unaccepted(module: &str, name: &str) -> PickleFault {
-    // Names in a hostile pickle can be long.
-    let [module, name] = [module, name].map(|name| name.chars().take(120).collect());
-    PickleFault::Global { module, name }
 }

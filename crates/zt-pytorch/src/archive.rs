@@ -76,6 +76,7 @@ pub(super) fn open(
     let locate = |key: &str| records.storage("data", key, &source);
     let mut graphs = vec![Graph {
         pickle: pickle.load(find)?,
+        start: pickle.start(),
         locate: &locate,
         prefix: "",
     }];
@@ -83,6 +84,7 @@ pub(super) fn open(
     if let Some(constants) = &constants {
         graphs.push(Graph {
             pickle: constants.load(find)?,
+            start: constants.start(),
             locate: &locate_constant,
             prefix: CONSTANTS_PREFIX,
         });
@@ -140,15 +142,23 @@ struct Record {
 impl Record {
     fn load(&self, find: Find) -> Result<Pickle<'_>> {
         pickle::load(&self.bytes, find).map_err(|error| {
-            let at = self.content.span.offset().checked_add(error.at as u64);
+            let start = self.start();
+            let at = start.and_then(|start| start.checked_add(error.at as u64));
             let record = self.name;
             let error = Error::from(Violation::Pickle { record, error });
-            // The bytes of a deflated pickle have no place in the file.
-            match at.filter(|_| self.content.is_stored) {
+            match at {
                 Some(at) => error.with_offset(at),
                 None => error,
             }
         })
+    }
+
+    /// Where the pickle begins in the file. The bytes of a deflated one have no place in it.
+    fn start(&self) -> Option<u64> {
+        let Content {
+            span, is_stored, ..
+        } = &self.content;
+        is_stored.then_some(span.offset())
     }
 }
 
@@ -246,20 +256,22 @@ fn read(content: &Content, limit: u64) -> Result<Vec<u8>> {
 
 /// Inflates a record. Its declared length may be wrong, so memory is requested in pieces: as much
 /// as was inflated so far, and at least `PIECE`.
+#[expect(clippy::expect_used, reason = "a span ends below 2^64")]
 fn inflated(content: &Content) -> Result<Vec<u8>> {
     const PIECE: usize = 1 << 20;
     let byte_len = content.span.byte_len();
     let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
     let len = usize::try_from(byte_len).map_err(|_| refused())?;
-    let mut bytes: Vec<u8> = Vec::new();
+    let (mut bytes, mut offset) = (Vec::new(), content.span.offset());
     while bytes.len() < len {
         let filled = bytes.len();
-        let more = len.saturating_sub(filled).min(filled.max(PIECE));
-        bytes.try_reserve_exact(more).map_err(|_| refused())?;
-        bytes.resize(filled.saturating_add(more), 0);
-        let offset = content.span.offset().saturating_add(filled as u64);
-        let rest = bytes.get_mut(filled..).unwrap_or_default();
-        content.source.read_at(offset, rest)?;
+        let piece = len.abs_diff(filled).min(filled.max(PIECE));
+        bytes.try_reserve_exact(piece).map_err(|_| refused())?;
+        bytes.extend(std::iter::repeat_n(0, piece));
+        let (_, new) = bytes.split_at_mut(filled);
+        content.source.read_at(offset, new)?;
+        let next = offset.checked_add(piece as u64);
+        offset = next.expect("the pieces are in the span");
     }
     Ok(bytes)
 }

@@ -1,14 +1,14 @@
 //! Turns the leaves of a pickle into the objects and attributes of a [`zt::File`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
 use zt::manifest::{ByteOrder, Text};
 use zt::{
-    Attributes, Blob, Component, DType, Error, File, Object, RawComponent, RawObject, Registry,
-    Result, Source, Span,
+    Attributes, Blob, Component, DType, Error, File, Memory, Object, RawComponent, RawObject,
+    Registry, Result, Source, Span, Warning,
 };
 use zt_foreign::strided::{self, Bands, Strided};
 
@@ -16,8 +16,10 @@ use crate::attribute;
 use crate::budget::Budget;
 use crate::element::{ElementType, Meaning};
 use crate::flatten::{self, Leaf};
+use crate::numpy::Array;
 use crate::pickle::{Heap, Node, Pickle, Value};
 use crate::tensor::{self, Layout, Refused};
+use crate::unknown::{Tensors, unknown};
 use crate::view::{self, Storage, View};
 use crate::violation::{TensorFault, Violation};
 use crate::wrapper;
@@ -50,6 +52,8 @@ pub(super) struct Contents<'c> {
 /// A pickle and its storages.
 pub(super) struct Graph<'c> {
     pub(super) pickle: Pickle<'c>,
+    /// Where the pickle begins in the file, if its bytes are there.
+    pub(super) start: Option<u64>,
     pub(super) locate: &'c Locate<'c>,
     /// The prefix of all names in the pickle.
     pub(super) prefix: &'static str,
@@ -64,20 +68,76 @@ pub(super) fn assemble(
     let id = builder.source(Arc::clone(&contents.source));
     let file = (contents.source, id);
     let single = single_name(path);
-    let mut attributes = Vec::new();
+    let mut others = Others::default();
     let pickles = contents
         .graphs
         .iter()
         .map(|graph| graph.pickle.byte_len as u64);
     let mut budget = Budget::new(pickles.sum(), file.0.byte_len(), builder.limits());
     for graph in contents.graphs {
-        let mut assembler = Assembler::new(graph, &file, contents.byte_order, &mut builder);
-        attributes.extend(assembler.graph(graph, &single, &mut budget)?);
+        let mut assembler =
+            Assembler::new(graph, &file, contents.byte_order, &mut builder, &mut others);
+        assembler.graph(graph, &single, &mut budget)?;
     }
-    if !attributes.is_empty() {
-        builder.attributes(attributes.into_iter().collect::<Attributes>());
+    if !others.has_tensors && others.attributes.is_empty() {
+        others.refuse()?;
+    }
+    for (class, left_out) in &others.left_out {
+        builder.warning(left_out.warning(class));
+    }
+    if !others.attributes.is_empty() {
+        builder.attributes(others.attributes.into_iter().collect::<Attributes>());
     }
     builder.build()
+}
+
+/// What is in a file beside its tensors.
+#[derive(Default)]
+struct Others {
+    attributes: Vec<(String, zt::manifest::Value)>,
+    /// The objects of unknown classes, by their classes.
+    left_out: BTreeMap<String, LeftOut>,
+    has_tensors: bool,
+}
+
+/// The objects of an unknown class.
+struct LeftOut {
+    /// The path of the first.
+    first: String,
+    count: usize,
+    /// The byte of the file where the class is named.
+    offset: Option<u64>,
+}
+
+impl Others {
+    /// Refuses a file that has objects of unknown classes only.
+    fn refuse(&self) -> Result<()> {
+        let Some((class, left_out)) = self.left_out.first_key_value() else {
+            return Ok(());
+        };
+        let class = class.clone();
+        let error = Error::from(Violation::Unknown { class, at: None });
+        Err(match left_out.offset {
+            Some(offset) => error.with_offset(offset),
+            None => error,
+        })
+    }
+}
+
+impl LeftOut {
+    fn warning(&self, class: &str) -> Warning {
+        let class = class.escape_debug();
+        let message = match self.count {
+            1 => format!("left out: an object of {class}; tensors in it are listed"),
+            count => format!("left out: {count} objects of {class}; tensors in them are listed"),
+        };
+        let warning = Warning::new("unknown-class", message);
+        match self.first.as_str() {
+            // The root.
+            "" => warning,
+            first => warning.with_object(first),
+        }
+    }
 }
 
 /// The name of a bare tensor: the name of the file, without its extension.
@@ -92,6 +152,10 @@ pub(super) struct Assembler<'h> {
     locate: &'h Locate<'h>,
     byte_order: ByteOrder,
     pub(super) builder: &'h mut FileBuilder,
+    others: &'h mut Others,
+    tensors: Tensors<'h>,
+    /// Where the pickle begins in the file.
+    start: Option<u64>,
     file: &'h (Arc<dyn Source>, SourceId),
     limits: zt::Limits,
     storages: HashMap<String, Result<Stored>>,
@@ -123,9 +187,13 @@ impl<'h> Assembler<'h> {
         file: &'h (Arc<dyn Source>, SourceId),
         byte_order: ByteOrder,
         builder: &'h mut FileBuilder,
+        others: &'h mut Others,
     ) -> Self {
         Assembler {
             heap: &graph.pickle.heap,
+            others,
+            tensors: Tensors::of(&graph.pickle.heap),
+            start: graph.start,
             locate: graph.locate,
             byte_order,
             limits: *builder.limits(),
@@ -138,23 +206,19 @@ impl<'h> Assembler<'h> {
         }
     }
 
-    /// Adds every tensor of a pickle, and returns the other values: the attributes of the file. A
-    /// bare tensor gets the name `single`.
-    fn graph(
-        &mut self,
-        graph: &Graph<'_>,
-        single: &str,
-        budget: &mut Budget,
-    ) -> Result<Vec<(String, zt::manifest::Value)>> {
+    /// Adds every tensor of a pickle, and keeps the other values. A bare tensor gets the name `single`.
+    fn graph(&mut self, graph: &Graph<'_>, single: &str, budget: &mut Budget) -> Result<()> {
         let (pickle, limits) = (&graph.pickle, self.limits);
-        let leaves = flatten::leaves(&pickle.heap, pickle.root, single, &limits, budget)?;
-        let mut attributes = Vec::new();
+        let tensors = &self.tensors;
+        let leaves = flatten::leaves(&pickle.heap, tensors, pickle.root, single, &limits, budget)?;
         let is_alone = leaves.len() == 1;
         for leaf in leaves {
             let Leaf { name, value } = &leaf;
             let name = format!("{}{name}", graph.prefix);
             let layout = match pickle.heap.node(*value) {
-                Some(Node::Made(made)) if wrapper::is_tensor(made) => {
+                Some(Node::Made(made))
+                    if wrapper::is_tensor(made) && unknown(&pickle.heap, *value).is_none() =>
+                {
                     tensor::tensor(&pickle.heap, *made)
                 }
                 Some(Node::Persistent(_)) => view::storage(&pickle.heap, *value)
@@ -163,7 +227,10 @@ impl<'h> Assembler<'h> {
                     .map_err(Refused::from),
                 _ => {
                     match attribute::attribute(&pickle.heap, *value, &limits, budget) {
-                        Ok(value) => attributes.push((name, value)),
+                        Ok(value) => self.others.attributes.push((name, value)),
+                        Err(Violation::Unknown { class, at }) => {
+                            self.left_out(&name, class, at, budget)?;
+                        }
                         // An unsupported value is a fault of its own, unless the file holds no other.
                         Err(fault @ Violation::Attribute { .. }) if !is_alone => {
                             self.builder.fault(name, RawObject::default(), fault.into());
@@ -175,7 +242,35 @@ impl<'h> Assembler<'h> {
             };
             self.tensor(name, *value, layout, budget)?;
         }
-        Ok(attributes)
+        Ok(())
+    }
+
+    /// Counts an object of an unknown class.
+    #[expect(clippy::expect_used, reason = "there are fewer than 2^64")]
+    fn left_out(
+        &mut self,
+        name: &str,
+        class: String,
+        at: Option<u32>,
+        budget: &mut Budget,
+    ) -> Result<(), Violation> {
+        if let Some(known) = self.others.left_out.get_mut(&class) {
+            let count = known.count.checked_add(1);
+            known.count = count.expect("every leaf takes memory");
+            return Ok(());
+        }
+        budget.spend(flatten::TENSOR)?;
+        let offset = self
+            .start
+            .zip(at)
+            .and_then(|(start, at)| start.checked_add(at.into()));
+        let first = LeftOut {
+            first: name.to_owned(),
+            count: 1,
+            offset,
+        };
+        self.others.left_out.insert(class, first);
+        Ok(())
     }
 
     /// Adds a tensor, or its fault, under its name.
@@ -187,6 +282,7 @@ impl<'h> Assembler<'h> {
         budget: &mut Budget,
     ) -> Result<()> {
         budget.spend(flatten::TENSOR)?;
+        self.others.has_tensors = true;
         let layout = match layout {
             Ok(layout) => layout,
             Err(refused) => {
@@ -197,7 +293,7 @@ impl<'h> Assembler<'h> {
         };
         let shape = layout.shape().to_vec();
         let element = layout.element();
-        match self.parts(value, layout, budget) {
+        match self.parts(&name, value, layout, budget) {
             Ok(parts) => self
                 .builder
                 .object_across(name, parts.object, parts.sources),
@@ -208,7 +304,13 @@ impl<'h> Assembler<'h> {
         Ok(())
     }
 
-    fn parts(&mut self, value: Value, layout: Layout, budget: &mut Budget) -> Result<Parts> {
+    fn parts(
+        &mut self,
+        name: &str,
+        value: Value,
+        layout: Layout,
+        budget: &mut Budget,
+    ) -> Result<Parts> {
         let mut parts = match layout {
             Layout::Strided(view) => self.dense(view)?,
             Layout::Coo {
@@ -238,10 +340,49 @@ impl<'h> Assembler<'h> {
                 parts
             }
             Layout::Quantized { integers, scale } => self.quantized(integers, scale)?,
+            Layout::Array(array) => self.array(&array, budget)?,
         };
-        let members = flatten::members(self.heap, value, false, budget)?;
-        let members = attribute::attributes(self.heap, &members, &self.limits, budget)?;
-        parts.given(members);
+        let mut given = Vec::new();
+        for (key, value) in flatten::members(self.heap, &self.tensors, value, false, budget)? {
+            let mut convert = |value| attribute::attribute(self.heap, value, &self.limits, budget);
+            match convert(key).and_then(|key| Ok((key, convert(value)?))) {
+                Ok(pair) => given.push(pair),
+                Err(Violation::Unknown { class, at }) => self.left_out(name, class, at, budget)?,
+                Err(refused) => return Err(refused.into()),
+            }
+        }
+        parts.given(given.into_iter().collect());
+        Ok(parts)
+    }
+
+    /// An array of NumPy, whose bytes are in the pickle.
+    fn array(&mut self, array: &Array, budget: &mut Budget) -> Result<Parts> {
+        let Meaning::Values(dtype, logical_type) = array.element.meaning else {
+            let name = array.element.name;
+            return Err(TensorFault::Element { name }.into());
+        };
+        let bytes = array.bytes(self.heap)?;
+        // Any number of arrays can share their bytes.
+        budget.spend(bytes.len())?;
+        let byte_len = bytes.len() as u64;
+        let memory = Memory::new(bytes.into_owned());
+        let source: Box<dyn Source> = if array.is_fortran {
+            let element_len = array.element.byte_len;
+            let view = strided::View::fortran(0, element_len, &array.shape);
+            let view = view.ok_or(TensorFault::Overflow)?;
+            Box::new(Strided::new(Arc::new(memory), view, &self.bands)?)
+        } else {
+            Box::new(memory)
+        };
+        let span = Span::new(0, byte_len).ok_or(TensorFault::Overflow)?;
+        let mut component = Component::new(dtype, Blob::raw(span));
+        component.logical_type = logical_type.map(Text::Borrowed);
+        component.byte_order = match dtype.byte_len() {
+            1 => ByteOrder::Little,
+            _ => array.byte_order,
+        };
+        let mut parts = Parts::new(array.shape.clone(), "dense");
+        parts.push("data", (component, self.builder.derived(source)));
         Ok(parts)
     }
 

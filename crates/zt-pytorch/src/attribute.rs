@@ -1,11 +1,13 @@
 //! Converts values that are not tensors to attributes.
 
+use zt::Limits;
 use zt::manifest::Map;
-use zt::{Attributes, Limits};
 
 use crate::budget::Budget;
-use crate::global::{Becomes, Global, Plain};
+use crate::global::{Becomes, Global, Numpy, Plain};
+use crate::numpy::{Scalar, scalar};
 use crate::pickle::{Heap, Made, Node, Value};
+use crate::unknown::{Unknown, unknown};
 use crate::violation::Violation;
 
 /// CBOR's tags of integers beyond 64 bits. RFC 8949 §3.4.3.
@@ -47,20 +49,6 @@ pub(super) fn attribute(
     convert(heap, value, Depth::of(limits), budget)
 }
 
-/// The attributes of a Python object: see [`members`](super::flatten::members).
-pub(super) fn attributes(
-    heap: &Heap<'_>,
-    pairs: &[(Value, Value)],
-    limits: &Limits,
-    budget: &mut Budget,
-) -> Result<Attributes, Violation> {
-    let pairs = pairs.iter().map(|(key, value)| {
-        let key = convert(heap, *key, Depth::of(limits), budget)?;
-        Ok((key, convert(heap, *value, Depth::of(limits), budget)?))
-    });
-    pairs.collect()
-}
-
 fn convert(
     heap: &Heap<'_>,
     value: Value,
@@ -70,6 +58,12 @@ fn convert(
     use zt::manifest::Value as Cbor;
     budget.spend(size_of::<Cbor>())?;
     let depth = depth.further()?;
+    if let Some(Unknown { class, at, .. }) = unknown(heap, value) {
+        return match value_of_numpy(heap, value) {
+            Some(text) => Ok(text.into()),
+            None => Err(Violation::Unknown { class, at }),
+        };
+    }
     let node = match value {
         Value::None => return Ok(Cbor::Null),
         Value::Bool(value) => return Ok(value.into()),
@@ -111,15 +105,15 @@ fn convert(
             map.map(Cbor::Map)
         }
         Node::Made(made) => object(heap, *made, depth, budget),
-        Node::Named { module, name, .. } => {
-            let (module, name) = (heap.text(*module), heap.text(*name));
-            let (module, name) = (module.unwrap_or_default(), name.unwrap_or_default());
-            budget.spend(module.len().saturating_add(name.len()))?;
+        Node::Named { .. } | Node::StandIn(_) | Node::Persistent(_) => {
+            let Some((module, name)) = heap.named(value) else {
+                let found = heap.describe(value).to_owned();
+                return Err(Violation::Attribute { found });
+            };
+            budget.spend(module.len())?;
+            budget.spend(name.len())?;
             Ok(format!("{module}.{name}").into())
         }
-        Node::Persistent(_) => Err(Violation::Attribute {
-            found: heap.describe(value).to_owned(),
-        }),
     }
 }
 
@@ -134,7 +128,7 @@ fn object(
     let unknown = || Violation::Attribute {
         found: made.maker.to_string(),
     };
-    let arguments = heap.tuple(made.arguments).unwrap_or_default();
+    let arguments = heap.tuple(made.arguments).ok_or_else(unknown)?;
     match (made.maker, arguments) {
         (Global::Size, [sizes]) => convert(heap, *sizes, depth, budget),
         (Global::Size, []) => Ok(Cbor::Array(Vec::new())),
@@ -151,6 +145,8 @@ fn object(
         (Global::Script, [value]) if made.state.is_none() => convert(heap, *value, depth, budget),
         (Global::Plain(plain), _) => plain_value(heap, plain, made, depth, budget),
         (Global::ScriptTyped, [items, ..]) => convert(heap, *items, depth, budget),
+        // The code of a dtype of NumPy.
+        (Global::Numpy(Numpy::DType), [code, ..]) => convert(heap, *code, depth, budget),
         (Global::Bytes | Global::ByteArray, []) => Ok(Cbor::Bytes(Vec::new())),
         (Global::ByteArray, [inner]) => convert(heap, *inner, depth, budget),
         (Global::Encode | Global::ByteArray, [_, _]) => {
@@ -159,6 +155,17 @@ fn object(
             Ok(Cbor::Bytes(bytes))
         }
         _ => Err(unknown()),
+    }
+}
+
+/// The text of a scalar of NumPy.
+fn value_of_numpy(heap: &Heap<'_>, value: Value) -> Option<String> {
+    match heap.node(value) {
+        Some(Node::Made(made)) => match scalar(heap, *made)? {
+            Scalar::Text(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -177,7 +184,7 @@ fn plain_value(
     }
     let arguments = convert(heap, made.arguments, depth, budget)?;
     let mut call = Map::new();
-    call.insert(plain.to_string(), arguments);
+    call.insert(made.maker.to_string(), arguments);
     if let Some(state) = made.state {
         call.insert("state", convert(heap, state, depth, budget)?);
     }
@@ -195,9 +202,9 @@ pub(super) fn text(heap: &Heap<'_>, plain: &Plain, made: Made, limit: usize) -> 
     let mut text = String::new();
     for part in parts {
         let part = heap.text(*part)?;
-        if text.len().saturating_add(part.len()) >= limit {
-            return None;
-        }
+        text.len()
+            .checked_add(part.len())
+            .filter(|len| *len < limit)?;
         // The first part may be the root, which ends with a separator.
         if !text.is_empty() && !text.ends_with(between) {
             text.push(between);

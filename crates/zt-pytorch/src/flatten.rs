@@ -1,13 +1,17 @@
 //! Flattens a pickle to named leaves: the keys and positions on the way to a leaf, joined by dots.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::{Range, RangeInclusive};
 
 use zt::Limits;
+
+use zt_pickle::NodeId;
 
 use crate::budget::Budget;
 use crate::global::Global;
 use crate::key;
 use crate::pickle::{Heap, Made, Node, Value};
+use crate::unknown::{Tensors, Unknown, unknown};
 use crate::violation::Violation;
 use crate::wrapper;
 
@@ -31,11 +35,16 @@ pub(super) struct Leaf {
 /// A tensor that is an attribute of a tensor, `w.extra`, is named like an item. A key without a name
 /// is walked into as well: `<key 0>.key` is the key, `<key 0>` its value.
 ///
+/// An object of an unknown class is a leaf. Its items are walked into as those of a collection. In
+/// its arguments and its state, only tensors and collections of them are leaves. An object that is
+/// met again, perhaps in itself, is not walked again.
+///
 /// Duplicate names, as in `{"a.b": x, "a": {"b": y}}` or `{1: x, "1": y}`, are written as Python
 /// would: `["a.b"]` and `["a"]["b"]`, `[1]` and `["1"]`. If they are still equal, as in
 /// `{nan: x, nan: y}`, all but the first are counted: `[nan].2`.
 pub(super) fn leaves(
     heap: &Heap<'_>,
+    tensors: &Tensors<'_>,
     root: Value,
     single: &str,
     limits: &Limits,
@@ -43,12 +52,15 @@ pub(super) fn leaves(
 ) -> Result<Vec<Leaf>, Violation> {
     let walk = |style| Walk {
         heap,
+        tensors,
         single,
         style,
         limits,
         name: String::new(),
         leaves: Vec::new(),
         way: Vec::new(),
+        walked: HashSet::new(),
+        is_begun: false,
     };
     let mut leaves = walk(Style::Dots).leaves(root, budget)?;
     let twice = repeated(&leaves);
@@ -82,24 +94,22 @@ fn count_repeated(leaves: &mut [Leaf], budget: &mut Budget) -> Result<(), Violat
         return Ok(());
     }
     let mut taken: HashSet<String> = leaves.iter().map(|leaf| leaf.name.clone()).collect();
-    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let mut counts: HashMap<&str, RangeInclusive<usize>> = HashMap::new();
     for leaf in leaves {
         let Some(name) = twice.get(&leaf.name) else {
             continue;
         };
-        let count = counts.entry(name).or_insert(0);
-        *count = count.saturating_add(1);
-        if *count == 1 {
+        let Some(count) = counts.get_mut(name.as_str()) else {
+            counts.insert(name, 2..=usize::MAX);
             continue;
-        }
-        loop {
+        };
+        for count in count {
             budget.spend(name.len())?;
             let counted = format!("{name}.{count}");
             if taken.insert(counted.clone()) {
                 leaf.name = counted;
                 break;
             }
-            *count = count.saturating_add(1);
         }
     }
     Ok(())
@@ -117,19 +127,23 @@ enum Style {
 /// A collection on the way to the current leaf.
 struct Level {
     items: Items,
-    /// How many items were visited.
-    done: usize,
+    /// The places of the items that are left.
+    places: Range<usize>,
     /// A key without a name, which is visited next.
     key: Option<(usize, Value)>,
     /// The length of the collection's name.
     name_len: usize,
+    /// Whether only tensors are leaves.
+    is_inner: bool,
+    /// Whether these are items of the root.
+    is_root: bool,
 }
 
 enum Items {
     /// The items of a collection.
     Of(Value),
-    /// The attributes of a tensor that are or hold tensors.
-    Members(Vec<(Value, Value)>),
+    /// The attributes of a tensor that are or hold tensors, and parts of an unknown object.
+    Parts(Vec<(Part, Value)>),
 }
 
 /// The last part of an item's name.
@@ -143,6 +157,7 @@ enum Part {
 
 struct Walk<'w, 'p> {
     heap: &'w Heap<'p>,
+    tensors: &'w Tensors<'w>,
     single: &'w str,
     style: Style,
     limits: &'w Limits,
@@ -150,23 +165,23 @@ struct Walk<'w, 'p> {
     name: String,
     leaves: Vec<Leaf>,
     way: Vec<Level>,
+    /// The unknown objects that were walked into.
+    walked: HashSet<NodeId>,
+    /// Whether the root was visited.
+    is_begun: bool,
 }
 
 impl Walk<'_, '_> {
     fn leaves(mut self, root: Value, budget: &mut Budget) -> Result<Vec<Leaf>, Violation> {
-        let mut current = Some(root);
-        loop {
-            if let Some(value) = current.take() {
-                self.visit(value, budget)?;
-            }
-            let Some(level) = self.way.last_mut() else {
-                return Ok(self.leaves);
-            };
+        self.visit(root, false, budget)?;
+        self.is_begun = true;
+        while let Some(level) = self.way.last_mut() {
             self.name.truncate(level.name_len);
+            let is_inner = level.is_inner;
             if let Some((place, key)) = level.key.take() {
                 self.append(Part::Key(place, key))?;
                 self.push(".key")?;
-                current = Some(key);
+                self.visit(key, is_inner, budget)?;
                 continue;
             }
             budget.spend(1)?;
@@ -174,71 +189,144 @@ impl Walk<'_, '_> {
                 self.way.pop();
                 continue;
             };
-            level.done = level.done.saturating_add(1);
             let is_named = self.append(part)?;
             if let (Part::Key(place, key), false) = (part, is_named)
                 && let Some(level) = self.way.last_mut()
             {
                 level.key = Some((place, key));
             }
-            current = Some(value);
+            self.visit(value, is_inner, budget)?;
         }
+        Ok(self.leaves)
     }
 
     /// Adds a leaf, or goes into a collection.
-    fn visit(&mut self, value: Value, budget: &mut Budget) -> Result<(), Violation> {
+    fn visit(
+        &mut self,
+        value: Value,
+        is_inner: bool,
+        budget: &mut Budget,
+    ) -> Result<(), Violation> {
+        if is_inner && !self.tensors.are_in(value)? {
+            return Ok(());
+        }
         let is_walked = match collection(self.heap, value) {
-            // Options of a program among tensors are kept; alone they are no checkpoint.
-            Some(_) if self.way.is_empty() && is_namespace(self.heap, value) => false,
-            Some(Node::Set(_) | Node::FrozenSet(_)) => wrapper::is_in(self.heap, value, budget)?,
+            Some(Node::Set(_) | Node::FrozenSet(_)) => self.tensors.are_in(value)?,
             Some(node) => len(node) > 0 || self.way.is_empty(),
             None => false,
         };
         if is_walked {
-            return self.enter(Items::Of(value));
+            return self.enter(Items::Of(value), is_inner);
         }
-        if self.way.is_empty() {
+        let name_len = self.name.len();
+        let object = unknown(self.heap, value);
+        // The parts of an unknown root have names of their own.
+        if self.way.is_empty() && !matches!(self.heap.node(value), Some(Node::StandIn(_))) {
             self.push(self.single)?;
         }
-        let name_len = match value {
-            Value::Node(_) => self.name.len(),
-            _ => self.name.len().saturating_sub(NAME),
-        };
-        budget.spend(name_len.saturating_add(size_of::<Leaf>()))?;
-        self.leaves.push(Leaf {
-            name: self.name.clone(),
-            value,
-        });
-        let tensors = members(self.heap, value, true, budget)?;
+        // Only the outermost unknown object is a leaf: what is in it is a part of it.
+        if !is_inner || object.is_none() {
+            let cost = match value {
+                Value::Node(_) => self.name.len(),
+                _ => self.name.len().saturating_sub(NAME),
+            };
+            budget.spend(cost)?;
+            budget.spend(size_of::<Leaf>())?;
+            self.leaves.push(Leaf {
+                name: self.name.clone(),
+                value,
+            });
+        }
+        if let (Some(object), Value::Node(id)) = (object, value) {
+            self.name.truncate(name_len);
+            return if self.walked.insert(id) {
+                self.enter_unknown(&object, is_inner, budget)
+            } else {
+                Ok(())
+            };
+        }
+        let tensors = members(self.heap, self.tensors, value, true, budget)?;
         if tensors.is_empty() {
             return Ok(());
         }
-        self.enter(Items::Members(tensors))
+        let parts = (0..).zip(tensors);
+        let parts = parts.map(|(at, (name, value))| (Part::Member(at, name), value));
+        self.enter(Items::Parts(parts.collect()), is_inner)
     }
 
-    fn enter(&mut self, items: Items) -> Result<(), Violation> {
+    /// Goes into the items of an unknown object, and into its arguments and its state after them.
+    fn enter_unknown(
+        &mut self,
+        object: &Unknown,
+        is_inner: bool,
+        budget: &mut Budget,
+    ) -> Result<(), Violation> {
+        let mut parts = Vec::new();
+        for given in object.inner.into_iter().flatten() {
+            if !self.tensors.are_in(given)? {
+                continue;
+            }
+            // A state is a dict of attributes, or that and one of attributes in slots.
+            let dicts = match self.heap.tuple(given) {
+                Some([first, slots]) if is_dict(self.heap, *slots) => vec![*first, *slots],
+                _ => vec![given],
+            };
+            for dict in dicts {
+                match self.heap.node(dict) {
+                    Some(Node::Dict(pairs)) => {
+                        budget.spend(size_of_val(pairs.as_slice()))?;
+                        let pairs = pairs.iter().enumerate();
+                        parts.extend(
+                            pairs.map(|(at, (key, value))| (Part::Member(at, *key), *value)),
+                        );
+                    }
+                    Some(Node::Tuple(items)) => {
+                        budget.spend(size_of_val(items.as_slice()))?;
+                        let items = items.iter().enumerate();
+                        parts.extend(items.map(|(at, item)| (Part::At(at), *item)));
+                    }
+                    _ => parts.push((Part::At(parts.len()), dict)),
+                }
+            }
+        }
+        if !parts.is_empty() {
+            self.enter(Items::Parts(parts), true)?;
+        }
+        for items in object.items.into_iter().flatten() {
+            self.enter(Items::Of(items), is_inner)?;
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, items: Items, is_inner: bool) -> Result<(), Violation> {
         // A collection that contains itself ends here.
         if self.way.len() >= self.limits.nesting {
             let limit = self.limits.nesting;
             return Err(Violation::TooDeep { limit });
         }
         self.way.push(Level {
+            places: 0..match &items {
+                Items::Of(value) => collection(self.heap, *value).map_or(0, len),
+                Items::Parts(parts) => parts.len(),
+            },
             items,
-            done: 0,
             key: None,
             name_len: self.name.len(),
+            is_inner,
+            is_root: !self.is_begun,
         });
         Ok(())
     }
 
     /// Appends the name of an item, and returns whether its key has one.
     fn append(&mut self, part: Part) -> Result<bool, Violation> {
-        let is_inner = self.way.len() > 1 || matches!(part, Part::Member(..));
+        let is_of_root = self.way.last().is_none_or(|level| level.is_root);
+        let is_first = is_of_root && self.name.is_empty();
         // An attribute of a tensor is written with a dot in both styles.
         let is_bracketed = self.style == Style::Brackets && !matches!(part, Part::Member(..));
         if is_bracketed {
             self.push("[")?;
-        } else if is_inner {
+        } else if !is_first {
             self.push(".")?;
         }
         let is_named = match part {
@@ -259,9 +347,9 @@ impl Walk<'_, '_> {
 
     fn push(&mut self, text: &str) -> Result<(), Violation> {
         let limit = self.limits.name_len;
-        if self.name.len().saturating_add(text.len()) > limit {
-            return Err(Violation::NameTooLong { limit });
-        }
+        let len = self.name.len().checked_add(text.len());
+        len.filter(|len| *len <= limit)
+            .ok_or(Violation::NameTooLong { limit })?;
         self.name.push_str(text);
         Ok(())
     }
@@ -270,6 +358,7 @@ impl Walk<'_, '_> {
 /// The Python attributes of a tensor, `w.extra = ...`: those that are or hold tensors, or the others.
 pub(super) fn members(
     heap: &Heap<'_>,
+    tensors: &Tensors<'_>,
     value: Value,
     of_tensors: bool,
     budget: &mut Budget,
@@ -281,7 +370,7 @@ pub(super) fn members(
     let mut members = Vec::new();
     for (name, value) in dicts.into_iter().flatten() {
         budget.spend(size_of::<(Value, Value)>())?;
-        if wrapper::is_in(heap, *value, budget)? == of_tensors {
+        if tensors.are_in(*value)? == of_tensors {
             members.push((*name, *value));
         }
     }
@@ -316,8 +405,8 @@ fn is_called_with_nothing(heap: &Heap<'_>, made: Made) -> bool {
     heap.tuple(made.arguments).is_some_and(<[_]>::is_empty)
 }
 
-fn is_namespace(heap: &Heap<'_>, value: Value) -> bool {
-    matches!(heap.node(value), Some(Node::Made(made)) if made.maker == Global::Namespace)
+fn is_dict(heap: &Heap<'_>, value: Value) -> bool {
+    matches!(heap.node(value), Some(Node::Dict(_)))
 }
 
 /// The number of items of a collection.
@@ -332,14 +421,11 @@ fn len(node: &Node<'_>) -> usize {
 }
 
 /// The next item of a level.
-fn item(heap: &Heap<'_>, level: &Level) -> Option<(Part, Value)> {
-    let at = level.done;
+fn item(heap: &Heap<'_>, level: &mut Level) -> Option<(Part, Value)> {
+    let at = level.places.next()?;
     let collection = match &level.items {
         Items::Of(value) => collection(heap, *value)?,
-        Items::Members(pairs) => {
-            let (name, value) = pairs.get(at)?;
-            return Some((Part::Member(at, *name), *value));
-        }
+        Items::Parts(parts) => return parts.get(at).copied(),
     };
     match collection {
         Node::Dict(pairs) => pairs

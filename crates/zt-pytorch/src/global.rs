@@ -15,16 +15,8 @@ use crate::element::{BYTES, ElementType};
 /// `torch.distributed.tensor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Global {
-    /// `collections.OrderedDict`.
-    OrderedDict,
-    /// `collections.Counter`.
-    Counter,
-    /// `collections.defaultdict`, as a dict.
-    DefaultDict,
-    /// `collections.deque`, as a list.
-    Deque,
-    Set,
-    FrozenSet,
+    /// A `defaultdict` is a dict, and a `deque` a list.
+    Collection(Collection),
     Bytes,
     ByteArray,
     Complex,
@@ -52,9 +44,9 @@ pub(super) enum Global {
     /// A value of Python's own library, or a class that a `defaultdict` names.
     Plain(&'static Plain),
     QuantizationScheme(Scheme),
-    /// A harmless global of real checkpoints that is unsupported: NumPy's arrays and scalars, nested
-    /// tensors, parameters without a shape, the distribution of a tensor over devices. Only its
-    /// objects are refused, by its name.
+    Numpy(Numpy),
+    /// A harmless global of tensors that are unsupported: nested tensors, parameters without a shape,
+    /// the distribution of a tensor over devices. Its objects are refused, by its name.
     Unsupported(Unsupported),
 }
 
@@ -81,16 +73,8 @@ impl Hash for Unsupported {
     }
 }
 
-/// The globals of [`Global::Unsupported`]. NumPy 2 moved its own.
+/// The globals of [`Global::Unsupported`].
 const UNSUPPORTED: &[(&str, &str)] = &[
-    ("numpy", "dtype"),
-    ("numpy", "ndarray"),
-    ("numpy.core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy.core.multiarray", "scalar"),
-    ("numpy._core.multiarray", "scalar"),
-    ("numpy.core.numeric", "_frombuffer"),
-    ("numpy._core.numeric", "_frombuffer"),
     ("torch._utils", "_rebuild_nested_tensor"),
     ("torch.nn.parameter", "UninitializedParameter"),
     ("torch.nn.parameter", "UninitializedBuffer"),
@@ -156,14 +140,26 @@ pub(super) enum Rebuild {
     TensorV2,
     TensorV3,
     Parameter,
-    ParameterWithState,
+    WithState,
     SparseTensor,
     QTensor,
-    MetaTensor,
-    WrapperSubclass,
-    FromCpuTensor,
+    Meta,
+    Subclass,
+    FromCpu,
     FromNumpy,
     FromType,
+}
+
+/// The globals of NumPy's arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Numpy {
+    DType,
+    /// The class of arrays, which only names a type.
+    Class,
+    /// `_reconstruct`: an array by its state.
+    Array,
+    FromBuffer,
+    Scalar,
 }
 
 /// How quantized integers become values.
@@ -175,6 +171,120 @@ pub(super) enum Scheme {
     PerChannelFloat,
     /// torch writes no such tensors.
     Symmetric,
+}
+
+/// The other globals with a name of their own, by their modules. The first name of each is in
+/// messages.
+static KNOWN: &[(&str, &[(&str, Global)])] = &[
+    (
+        "collections",
+        &[
+            ("OrderedDict", collection(Collection::OrderedDict)),
+            ("Counter", collection(Collection::Counter)),
+            ("defaultdict", collection(Collection::DefaultDict)),
+            ("deque", collection(Collection::Deque)),
+        ],
+    ),
+    (
+        "builtins",
+        &[
+            ("set", collection(Collection::Set)),
+            ("frozenset", collection(Collection::FrozenSet)),
+            ("bytes", Global::Bytes),
+            ("bytearray", Global::ByteArray),
+            ("complex", Global::Complex),
+        ],
+    ),
+    ("_codecs", &[("encode", Global::Encode)]),
+    ("argparse", &[("Namespace", Global::Namespace)]),
+    (
+        "torch",
+        &[
+            ("Size", Global::Size),
+            ("device", Global::Device),
+            ("Tensor", Global::Tensor),
+            ("per_tensor_affine", scheme(Scheme::PerTensor)),
+            ("per_channel_affine", scheme(Scheme::PerChannel)),
+            (
+                "per_channel_affine_float_qparams",
+                scheme(Scheme::PerChannelFloat),
+            ),
+            ("per_tensor_symmetric", scheme(Scheme::Symmetric)),
+            ("per_channel_symmetric", scheme(Scheme::Symmetric)),
+        ],
+    ),
+    ("torch.serialization", &[("_get_layout", Global::Layout)]),
+    ("torch.nn.parameter", &[("Parameter", Global::Parameter)]),
+    (
+        "numpy",
+        &[
+            ("dtype", Global::Numpy(Numpy::DType)),
+            ("ndarray", Global::Numpy(Numpy::Class)),
+        ],
+    ),
+    ("numpy._core.multiarray", MULTIARRAY),
+    ("numpy.core.multiarray", MULTIARRAY),
+    ("numpy._core.numeric", NUMERIC),
+    ("numpy.core.numeric", NUMERIC),
+    (
+        "torch.storage",
+        &[
+            ("TypedStorage", Global::Storage(None)),
+            ("UntypedStorage", Global::Storage(Some(&BYTES))),
+        ],
+    ),
+    (
+        "torch._utils",
+        &[
+            ("_rebuild_tensor", rebuild(Rebuild::Tensor)),
+            ("_rebuild_tensor_v2", rebuild(Rebuild::TensorV2)),
+            ("_rebuild_tensor_v3", rebuild(Rebuild::TensorV3)),
+            ("_rebuild_parameter", rebuild(Rebuild::Parameter)),
+            ("_rebuild_parameter_with_state", rebuild(Rebuild::WithState)),
+            ("_rebuild_sparse_tensor", rebuild(Rebuild::SparseTensor)),
+            // CSR in torch 1.9 to 1.12.
+            ("_rebuild_sparse_csr_tensor", rebuild(Rebuild::SparseTensor)),
+            ("_rebuild_qtensor", rebuild(Rebuild::QTensor)),
+            ("_rebuild_meta_tensor_no_storage", rebuild(Rebuild::Meta)),
+            ("_rebuild_wrapper_subclass", rebuild(Rebuild::Subclass)),
+            (
+                "_rebuild_device_tensor_from_cpu_tensor",
+                rebuild(Rebuild::FromCpu),
+            ),
+            (
+                "_rebuild_device_tensor_from_numpy",
+                rebuild(Rebuild::FromNumpy),
+            ),
+        ],
+    ),
+    // A tensor with attributes.
+    (
+        "torch._tensor",
+        &[("_rebuild_from_type_v2", rebuild(Rebuild::FromType))],
+    ),
+    (
+        "torch.tensor",
+        &[("_rebuild_from_type_v2", rebuild(Rebuild::FromType))],
+    ),
+];
+
+/// NumPy 2 renamed the modules.
+const MULTIARRAY: &[(&str, Global)] = &[
+    ("_reconstruct", Global::Numpy(Numpy::Array)),
+    ("scalar", Global::Numpy(Numpy::Scalar)),
+];
+const NUMERIC: &[(&str, Global)] = &[("_frombuffer", Global::Numpy(Numpy::FromBuffer))];
+
+const fn collection(collection: Collection) -> Global {
+    Global::Collection(collection)
+}
+
+const fn scheme(scheme: Scheme) -> Global {
+    Global::QuantizationScheme(scheme)
+}
+
+const fn rebuild(rebuild: Rebuild) -> Global {
+    Global::Rebuild(rebuild)
 }
 
 impl Global {
@@ -197,38 +307,19 @@ impl Global {
         if let Some(plain) = plain.find(|plain| (plain.0, plain.1) == (module, name)) {
             return Some(Global::Plain(plain));
         }
+        let of_module = KNOWN.iter().filter(|row| row.0 == module);
+        let mut names = of_module.flat_map(|row| row.1);
+        if let Some((_, global)) = names.find(|row| row.0 == name) {
+            return Some(*global);
+        }
+        let sparse = matches!(module, "torch.sparse" | "torch.cuda.sparse");
         match module {
-            "torch" | "torch.cuda" => Self::of_torch(module, name),
-            "torch.sparse" | "torch.cuda.sparse" => {
-                is_tensor_class(name).then_some(Global::SparseTensor)
-            }
-            "torch._utils" => rebuild(name).map(Global::Rebuild),
-            "torch._tensor" | "torch.tensor" if name == "_rebuild_from_type_v2" => {
-                Some(Global::Rebuild(Rebuild::FromType))
-            }
-            "torch.storage" => match name {
-                "UntypedStorage" => Some(Global::Storage(Some(&BYTES))),
-                "TypedStorage" => Some(Global::Storage(None)),
-                _ => None,
-            },
-            "torch.serialization" => (name == "_get_layout").then_some(Global::Layout),
-            "torch.nn.parameter" => (name == "Parameter").then_some(Global::Parameter),
-            "collections" => match name {
-                "OrderedDict" => Some(Global::OrderedDict),
-                "Counter" => Some(Global::Counter),
-                "defaultdict" => Some(Global::DefaultDict),
-                "deque" => Some(Global::Deque),
-                _ => None,
-            },
-            "argparse" => (name == "Namespace").then_some(Global::Namespace),
-            "_codecs" => (name == "encode").then_some(Global::Encode),
-            "builtins" => match name {
-                "set" => Some(Global::Set),
-                "frozenset" => Some(Global::FrozenSet),
-                "bytes" => Some(Global::Bytes),
-                "bytearray" => Some(Global::ByteArray),
-                "complex" => Some(Global::Complex),
-                _ => None,
+            "torch" | "torch.cuda" if is_tensor_class(name) => Some(Global::Tensor),
+            _ if sparse && is_tensor_class(name) => Some(Global::SparseTensor),
+            "torch" | "torch.cuda" => match ElementType::from_storage(name) {
+                Some(element) => Some(Global::Storage(Some(element))),
+                None if module == "torch" => ElementType::from_name(name).map(Global::DType),
+                None => None,
             },
             _ => None,
         }
@@ -250,32 +341,6 @@ impl Global {
         }
     }
 
-    fn of_torch(module: &str, name: &str) -> Option<Self> {
-        if let Some(element) = ElementType::from_storage(name) {
-            return Some(Global::Storage(Some(element)));
-        }
-        if is_tensor_class(name) {
-            return Some(Global::Tensor);
-        }
-        if module != "torch" {
-            return None;
-        }
-        Some(match name {
-            "Size" => Global::Size,
-            "device" => Global::Device,
-            "Tensor" => Global::Tensor,
-            "per_tensor_affine" => Global::QuantizationScheme(Scheme::PerTensor),
-            "per_channel_affine" => Global::QuantizationScheme(Scheme::PerChannel),
-            "per_channel_affine_float_qparams" => {
-                Global::QuantizationScheme(Scheme::PerChannelFloat)
-            }
-            "per_tensor_symmetric" | "per_channel_symmetric" => {
-                Global::QuantizationScheme(Scheme::Symmetric)
-            }
-            _ => Global::DType(ElementType::from_name(name)?),
-        })
-    }
-
     /// Whether its objects have named members, which are walked into.
     pub(super) const fn has_members(self) -> bool {
         matches!(self, Global::Script | Global::Namespace)
@@ -285,12 +350,7 @@ impl Global {
 impl zt_pickle::Global for Global {
     fn makes(self) -> Makes {
         match self {
-            Global::OrderedDict => Makes::Collection(Collection::OrderedDict),
-            Global::Counter => Makes::Collection(Collection::Counter),
-            Global::DefaultDict => Makes::Collection(Collection::DefaultDict),
-            Global::Deque => Makes::Collection(Collection::Deque),
-            Global::Set => Makes::Collection(Collection::Set),
-            Global::FrozenSet => Makes::Collection(Collection::FrozenSet),
+            Global::Collection(collection) => Makes::Collection(collection),
             Global::Storage(_) | Global::DType(_) | Global::QuantizationScheme(_) => Makes::Nothing,
             _ => Makes::Object,
         }
@@ -299,12 +359,7 @@ impl zt_pickle::Global for Global {
     fn is_class(self) -> bool {
         matches!(
             self,
-            Global::OrderedDict
-                | Global::Counter
-                | Global::DefaultDict
-                | Global::Deque
-                | Global::Set
-                | Global::FrozenSet
+            Global::Collection(_)
                 | Global::Size
                 | Global::Tensor
                 | Global::SparseTensor
@@ -312,6 +367,7 @@ impl zt_pickle::Global for Global {
                 | Global::Script
                 | Global::Namespace
                 | Global::Plain(_)
+                | Global::Numpy(Numpy::DType | Numpy::Class)
                 | Global::Unsupported(_)
         )
     }
@@ -325,6 +381,7 @@ impl zt_pickle::Global for Global {
                 | Global::Script
                 | Global::Namespace
                 | Global::Plain(_)
+                | Global::Numpy(_)
                 | Global::Unsupported(_)
         )
     }
@@ -338,10 +395,14 @@ impl zt_pickle::Global for Global {
         self == Global::Script
     }
 
-    // Older streams name the class of a module together with its source.
+    // Older streams name the class of a module together with its source. The oldest do so without
+    // the word.
     fn class_of(heap: &Heap<'_, Self>, id: Value<Self>) -> Option<Value<Self>> {
         match heap.tuple(id)? {
             [kind, class, ..] if heap.text(*kind) == Some("module") => Some(*class),
+            [class, _, _] if matches!(class, Value::Global(_)) || heap.named(*class).is_some() => {
+                Some(*class)
+            }
             _ => None,
         }
     }
@@ -350,46 +411,32 @@ impl zt_pickle::Global for Global {
 /// The name in Python. Classes that are one global have one name.
 impl fmt::Display for Global {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Global::OrderedDict => "collections.OrderedDict",
-            Global::Counter => "collections.Counter",
-            Global::DefaultDict => "collections.defaultdict",
-            Global::Deque => "collections.deque",
-            Global::Set => "set",
-            Global::FrozenSet => "frozenset",
-            Global::Bytes => "bytes",
-            Global::ByteArray => "bytearray",
-            Global::Complex => "complex",
-            Global::Encode => "_codecs.encode",
-            Global::Size => "torch.Size",
-            Global::Device => "torch.device",
-            Global::Layout => "torch.layout",
-            Global::Tensor => "torch.Tensor",
-            Global::SparseTensor => "torch.sparse.Tensor",
-            Global::Parameter => "torch.nn.parameter.Parameter",
-            Global::Script => "a class of TorchScript",
-            Global::ScriptTyped => "a typed collection of TorchScript",
-            Global::Namespace => "argparse.Namespace",
-            Global::QuantizationScheme(Scheme::PerTensor) => "torch.per_tensor_affine",
-            Global::QuantizationScheme(Scheme::PerChannel) => "torch.per_channel_affine",
-            Global::QuantizationScheme(Scheme::PerChannelFloat) => {
-                "torch.per_channel_affine_float_qparams"
-            }
-            Global::QuantizationScheme(Scheme::Symmetric) => "torch.per_tensor_symmetric",
-            Global::Storage(None) => "torch.storage.TypedStorage",
-            Global::Storage(Some(element)) => match element.storage {
-                Some(class) => return write!(f, "torch.{class}"),
-                None => "torch.storage.UntypedStorage",
-            },
-            Global::DType(element) => return write!(f, "torch.{}", element.name),
-            Global::Rebuild(rebuild) => {
-                let mut rows = REBUILDS.iter().filter(|(_, row)| row == rebuild);
-                let (name, _) = rows.next().unwrap_or(&("", Rebuild::Tensor));
-                return write!(f, "torch._utils._rebuild_{name}");
-            }
-            Global::Plain(plain) => return plain.fmt(f),
-            Global::Unsupported(unsupported) => return unsupported.fmt(f),
-        })
+        let known = KNOWN.iter().find_map(|(module, names)| {
+            let (name, _) = names.iter().find(|row| row.1 == *self)?;
+            Some((module, name))
+        });
+        if let Some((module, name)) = known {
+            return write_name(f, module, name);
+        }
+        match self {
+            Global::Script => f.write_str("a class of TorchScript"),
+            Global::ScriptTyped => f.write_str("a typed collection of TorchScript"),
+            Global::SparseTensor => f.write_str("torch.sparse.Tensor"),
+            Global::Storage(Some(element)) => write!(f, "torch.{}Storage", element.storage),
+            Global::DType(element) => write!(f, "torch.{}", element.name),
+            Global::Plain(Plain(module, name, _)) => write_name(f, module, name),
+            Global::Unsupported(unsupported) => unsupported.fmt(f),
+            // Every other one has a row.
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+/// Names of Python's own need no module.
+fn write_name(f: &mut fmt::Formatter<'_>, module: &str, name: &str) -> fmt::Result {
+    match module {
+        "builtins" => f.write_str(name),
+        _ => write!(f, "{module}.{name}"),
     }
 }
 
@@ -399,27 +446,11 @@ impl Plain {
     }
 }
 
-impl fmt::Display for Plain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Plain("builtins", name, _) => f.write_str(name),
-            Plain(module, name, _) => write!(f, "{module}.{name}"),
-        }
-    }
-}
-
 impl Unsupported {
-    pub(super) fn is_scalar(self) -> bool {
-        self.row().1 == "scalar"
-    }
-
-    pub(super) fn is_dtype(self) -> bool {
-        self.row() == ("numpy", "dtype")
-    }
-
+    #[expect(clippy::expect_used, reason = "places are those of rows")]
     fn row(self) -> (&'static str, &'static str) {
         let row = UNSUPPORTED.get(usize::from(self.place));
-        row.copied().unwrap_or(("", ""))
+        *row.expect("the place of a row")
     }
 }
 
@@ -428,32 +459,6 @@ impl fmt::Display for Unsupported {
         let (module, name) = self.row();
         write!(f, "{module}.{name}")
     }
-}
-
-/// The functions of `torch._utils`, without their `_rebuild_`. The first name of each is the current one.
-const REBUILDS: &[(&str, Rebuild)] = &[
-    ("tensor", Rebuild::Tensor),
-    ("tensor_v2", Rebuild::TensorV2),
-    ("tensor_v3", Rebuild::TensorV3),
-    ("parameter", Rebuild::Parameter),
-    ("parameter_with_state", Rebuild::ParameterWithState),
-    ("sparse_tensor", Rebuild::SparseTensor),
-    // CSR in torch 1.9 to 1.12.
-    ("sparse_csr_tensor", Rebuild::SparseTensor),
-    ("qtensor", Rebuild::QTensor),
-    ("meta_tensor_no_storage", Rebuild::MetaTensor),
-    ("wrapper_subclass", Rebuild::WrapperSubclass),
-    ("device_tensor_from_cpu_tensor", Rebuild::FromCpuTensor),
-    ("device_tensor_from_numpy", Rebuild::FromNumpy),
-    // A tensor with attributes. This function is in `torch._tensor`.
-    ("from_type_v2", Rebuild::FromType),
-];
-
-fn rebuild(name: &str) -> Option<Rebuild> {
-    let name = name.strip_prefix("_rebuild_")?;
-    let row = REBUILDS.iter().find(|(known, _)| *known == name);
-    row.map(|(_, rebuild)| *rebuild)
-        .filter(|rebuild| *rebuild != Rebuild::FromType)
 }
 
 /// Whether this is a class such as `FloatTensor`.

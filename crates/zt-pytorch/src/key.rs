@@ -16,8 +16,8 @@ use std::fmt::{self, Write};
 
 use crate::attribute;
 use crate::global::Global;
+use crate::numpy::{Scalar, scalar};
 use crate::pickle::{Heap, Node, Value, pieces};
-use crate::scalar::{Scalar, scalar};
 use crate::violation::Violation;
 
 /// The limits of tuples in keys. Real checkpoints have no deeper or longer ones.
@@ -39,7 +39,7 @@ pub(super) fn append(
 ) -> Result<bool, Violation> {
     let start = name.len();
     let mut writer = Bounded { name, limit };
-    match write(&mut writer, heap, key, is_quoted, 0) {
+    match write(&mut writer, heap, key, is_quoted, DEPTH) {
         Ok(()) => return Ok(true),
         Err(Stop::Nameless) => writer.name.truncate(start),
         Err(Stop::TooLong) => return Err(Violation::NameTooLong { limit }),
@@ -115,7 +115,7 @@ fn write(
                 let items = heap.sequence(key).ok_or(Stop::Nameless)?;
                 write_items(name, heap, items, ["(", ")"], depth)?;
             }
-            (Global::Unsupported(_), _) => match scalar(heap, *made).ok_or(Stop::Nameless)? {
+            (Global::Numpy(_), _) => match scalar(heap, *made).ok_or(Stop::Nameless)? {
                 Scalar::Bool(value) => name.write_str(truth(value))?,
                 Scalar::Int(value) => write!(name, "{value}")?,
                 Scalar::Float(value) => name.write_str(&float(value))?,
@@ -129,16 +129,11 @@ fn write(
             _ => return Err(Stop::Nameless),
         },
         Node::Tuple(items) => write_items(name, heap, items, ["(", ")"], depth)?,
-        Node::Named {
-            module,
-            name: class,
-            ..
-        } => {
-            name.write_str(heap.text(*module).ok_or(Stop::Nameless)?)?;
-            name.write_str(".")?;
-            name.write_str(heap.text(*class).ok_or(Stop::Nameless)?)?;
+        Node::Named { .. } => {
+            let (module, class) = heap.named(key).ok_or(Stop::Nameless)?;
+            write!(name, "{module}.{class}")?;
         }
-        Node::List(_) | Node::Set(_) | Node::Dict(_) | Node::Persistent(_) => {
+        Node::List(_) | Node::Set(_) | Node::Dict(_) | Node::StandIn(_) | Node::Persistent(_) => {
             return Err(Stop::Nameless);
         }
     }
@@ -152,7 +147,8 @@ fn write_items(
     [start, end]: [&str; 2],
     depth: usize,
 ) -> Result<(), Stop> {
-    if depth >= DEPTH || items.len() > ITEMS {
+    let depth = depth.checked_sub(1).ok_or(Stop::Nameless)?;
+    if items.len() > ITEMS {
         return Err(Stop::Nameless);
     }
     name.write_str(start)?;
@@ -160,7 +156,7 @@ fn write_items(
         if at > 0 {
             name.write_str(", ")?;
         }
-        write(name, heap, *item, true, depth.saturating_add(1))?;
+        write(name, heap, *item, true, depth)?;
     }
     Ok(name.write_str(end)?)
 }

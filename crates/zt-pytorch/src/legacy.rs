@@ -23,7 +23,7 @@ use zt_foreign::{Input, Opening};
 use crate::PICKLE_LEN;
 use crate::assemble::{Contents, Graph, Place, assemble};
 use crate::global::Global;
-use crate::pickle::{self, Heap, Node, Pickle, PickleError, PickleFault, Value};
+use crate::pickle::{self, Heap, Node, Pickle, PickleFault, Value};
 use crate::view::{self, Storage};
 use crate::violation::Violation;
 
@@ -71,7 +71,8 @@ pub(super) fn open(
         if window >= PICKLE_LEN {
             return Err(too_long().into());
         }
-        window = window.saturating_mul(4);
+        // Not above four times the limit.
+        window = window.checked_mul(4).ok_or_else(too_long)?;
     }
 }
 
@@ -91,6 +92,7 @@ fn finish(
     };
     let graph = Graph {
         pickle: pickles.object,
+        start: Some(pickles.start),
         locate: &locate,
         prefix: "",
     };
@@ -109,70 +111,57 @@ fn finish(
 /// The pickles at the beginning of a file.
 struct Pickles<'p> {
     object: Pickle<'p>,
+    /// Where the object begins.
+    start: u64,
     /// Keys of the storages, in their order.
     keys: Vec<String>,
     /// Where the storages begin.
     byte_len: u64,
 }
 
-/// Why the pickles are refused.
-enum Fault {
-    Violation(Violation),
-    /// The pickle, and the byte where it begins.
-    Pickle {
-        record: &'static str,
-        start: u64,
-        error: PickleError,
-    },
+/// Why the pickles are refused, and the byte where.
+struct Fault {
+    violation: Violation,
+    at: Option<u64>,
 }
 
 impl Fault {
-    fn is_truncated(&self) -> bool {
-        let Fault::Pickle { error, .. } = self else {
-            return false;
-        };
-        matches!(error.fault, PickleFault::Truncated { .. })
+    const fn is_truncated(&self) -> bool {
+        matches!(
+            &self.violation,
+            Violation::Pickle { error, .. } if matches!(error.fault, PickleFault::Truncated { .. })
+        )
     }
 }
 
 impl From<Violation> for Fault {
     fn from(violation: Violation) -> Self {
-        Fault::Violation(violation)
+        let at = None;
+        Fault { violation, at }
     }
 }
 
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Violation(violation) => violation.into(),
-            Fault::Pickle {
-                record,
-                start,
-                error,
-            } => {
-                let at = start.saturating_add(error.at as u64);
-                Error::from(Violation::Pickle { record, error }).with_offset(at)
-            }
+        let error = Error::from(fault.violation);
+        match fault.at {
+            Some(at) => error.with_offset(at),
+            None => error,
         }
     }
 }
 
 impl<'p> Pickles<'p> {
     fn read(bytes: &'p [u8]) -> Result<Self, Fault> {
-        let mut start = 0usize;
+        let mut rest = bytes;
         let mut next = |record| {
-            let rest = bytes.get(start..).unwrap_or_default();
-            match pickle::load(rest, Global::find) {
-                Ok(pickle) => {
-                    start = start.saturating_add(pickle.byte_len);
-                    Ok((pickle, start))
-                }
-                Err(error) => Err(Fault::Pickle {
-                    record,
-                    start: start as u64,
-                    error,
-                }),
-            }
+            let start = bytes.len().abs_diff(rest.len());
+            let pickle = pickle::load(rest, Global::find).map_err(|error| Fault {
+                at: start.checked_add(error.at).map(|at| at as u64),
+                violation: Violation::Pickle { record, error },
+            })?;
+            rest = rest.get(pickle.byte_len..).unwrap_or_default();
+            Ok::<_, Fault>((pickle, start))
         };
         let (magic, _) = next("the first pickle")?;
         if !is_magic(&magic) {
@@ -188,12 +177,13 @@ impl<'p> Pickles<'p> {
         }
         // The byte order and type sizes of the writing machine. They have no effect.
         next("the system")?;
-        let (object, _) = next("the object")?;
-        let (keys, byte_len) = next("the storage keys")?;
+        let (object, start) = next("the object")?;
+        let (keys, _) = next("the storage keys")?;
         Ok(Pickles {
             object,
+            start: start as u64,
             keys: texts(&keys).ok_or(Violation::Keys)?,
-            byte_len: byte_len as u64,
+            byte_len: bytes.len().abs_diff(rest.len()) as u64,
         })
     }
 
@@ -207,14 +197,9 @@ impl<'p> Pickles<'p> {
                 let key = key.clone();
                 return Err(Violation::UnknownStorage { key }.into());
             };
-            let available = source.byte_len().saturating_sub(offset);
             let mut count = [0; 8];
-            if available < count.len() as u64 {
-                let needed = count.len() as u64;
-                let cut = Violation::StorageTruncated { needed, available };
-                return Err(Error::from(cut).with_offset(offset));
-            }
-            source.read_at(offset, &mut count)?;
+            let place = span_at(source, offset, count.len() as u64)?;
+            source.read_at(place.offset(), &mut count)?;
             let found = i64::from_le_bytes(count);
             if u64::try_from(found) != Ok(storage.whole_count) {
                 let count = Violation::StorageCount {
@@ -224,22 +209,22 @@ impl<'p> Pickles<'p> {
                 };
                 return Err(Error::from(count).with_offset(offset));
             }
-            let start = offset.saturating_add(count.len() as u64);
-            let available = source.byte_len().saturating_sub(start);
-            let needed = storage.whole_len;
-            match Span::new(start, needed) {
-                Some(span) if needed <= available => {
-                    offset = span.end();
-                    storages.insert(key.clone(), span);
-                }
-                _ => {
-                    let cut = Violation::StorageTruncated { needed, available };
-                    return Err(Error::from(cut).with_offset(start));
-                }
-            }
+            let span = span_at(source, place.end(), storage.whole_len)?;
+            offset = span.end();
+            storages.insert(key.clone(), span);
         }
         Ok(storages)
     }
+}
+
+/// The next `needed` bytes of a file.
+pub(super) fn span_at(source: &dyn Source, offset: u64, needed: u64) -> Result<Span> {
+    let end = source.byte_len();
+    let span = Span::new(offset, needed).filter(|span| span.end() <= end);
+    span.ok_or_else(|| {
+        let available = end.saturating_sub(offset);
+        Error::from(Violation::StorageTruncated { needed, available }).with_offset(offset)
+    })
 }
 
 /// The storages of the object by their keys. An invalid one is a fault of the tensor that uses it.

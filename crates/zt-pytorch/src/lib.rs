@@ -2,9 +2,9 @@
 //!
 //! A checkpoint has a pickle, which describes the tensors, and storages, which hold the elements.
 //! They are members of a zip archive since torch 1.6, and a stream before. The pickle is read as
-//! data. Its objects may be of the globals that `torch.load(weights_only=True)` allows, and of
-//! Python's own collections and values. An object of any other global refuses the file. A class that
-//! is only named is a text.
+//! data. Its objects may be of the globals that `torch.load(weights_only=True)` allows, of Python's own
+//! collections and values, and of NumPy's arrays. An object of any other global is left out with a
+//! warning, and the tensors in it are listed. A class that is only named is a text.
 //!
 //! Dicts and lists are flattened: keys and positions, joined by dots, name the tensors. Every tensor
 //! is an object, even if several share a storage. A contiguous tensor is a range of the file, and
@@ -26,10 +26,11 @@ mod flatten;
 mod global;
 mod key;
 mod legacy;
+mod numpy;
 mod pickle;
 mod quantized;
-mod scalar;
 mod tensor;
+mod unknown;
 mod view;
 mod violation;
 mod wrapper;

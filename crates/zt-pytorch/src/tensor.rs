@@ -3,6 +3,7 @@
 use crate::arguments::{Arguments, wrong};
 use crate::element::ElementType;
 use crate::global::{Global, Rebuild};
+use crate::numpy::{self, Array};
 use crate::pickle::{Heap, Made, Node, Value};
 use crate::quantized::{self, Scale};
 use crate::view::{self, View};
@@ -30,6 +31,8 @@ pub(super) enum Layout {
     },
     /// Integers with scales and zero-points.
     Quantized { integers: View, scale: Scale },
+    /// An array of NumPy, whose elements are in the pickle.
+    Array(Array),
 }
 
 /// Why a tensor is refused. A listing shows its shape and element type if they are known.
@@ -47,6 +50,7 @@ impl Layout {
         match self {
             Layout::Strided(view) | Layout::Quantized { integers: view, .. } => &view.shape,
             Layout::Coo { shape, .. } | Layout::Csr { shape, .. } => shape,
+            Layout::Array(array) => &array.shape,
         }
     }
 
@@ -57,6 +61,7 @@ impl Layout {
             | Layout::Quantized { integers: view, .. }
             | Layout::Coo { values: view, .. }
             | Layout::Csr { values: view, .. } => view.element(),
+            Layout::Array(array) => array.element,
         }
     }
 }
@@ -81,7 +86,7 @@ pub(super) struct Known {
 fn resolve(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
     let made = unwrapped(heap, made, &mut Vec::new())?;
     match made.maker {
-        Global::Rebuild(Rebuild::FromCpuTensor) => {
+        Global::Rebuild(Rebuild::FromCpu) => {
             let arguments = Arguments::new(heap, made.arguments, "tensor")?;
             let view = view(&arguments, 0, "data")?;
             let dtype = arguments.value(1, "dtype")?;
@@ -120,7 +125,7 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
         }
         Global::Rebuild(Rebuild::SparseTensor) => sparse(&arguments, known),
         Global::Rebuild(Rebuild::QTensor) => quantized::layout(&arguments, known),
-        Global::Rebuild(Rebuild::MetaTensor) => {
+        Global::Rebuild(Rebuild::Meta) => {
             if let Value::Global(Global::DType(element)) = arguments.value(0, "dtype")? {
                 known.element = Some(element);
             }
@@ -128,7 +133,7 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             let why = "it was on the device \"meta\"";
             Err(TensorFault::NoData { why })
         }
-        Global::Rebuild(Rebuild::WrapperSubclass) => {
+        Global::Rebuild(Rebuild::Subclass) => {
             // `(class, dtype, size, ...)`.
             if let Some(Value::Global(Global::DType(element))) = arguments.optional(1) {
                 known.element = Some(element);
@@ -145,12 +150,13 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             strided(&state, None, known).map(Layout::Strided)
         }
         Global::SparseTensor => coo(&arguments, OF_PYTHON, known),
-        Global::Unsupported(unsupported) => {
-            // The state of an array is a version, a shape, and more.
-            let state = made.state.map(|state| Arguments::new(heap, state, "state"));
-            known.shape = state.and_then(|state| state.ok()?.sizes(1, "shape").ok());
-            Err(unsupported.into())
+        Global::Numpy(_) => {
+            let array = numpy::array(heap, made)?;
+            known.element = Some(array.element);
+            known.shape = Some(array.shape.clone());
+            Ok(Layout::Array(array))
         }
+        Global::Unsupported(unsupported) => Err(unsupported.into()),
         _ => Err(TensorFault::Argument {
             name: "tensor",
             found: "an object of another class",
@@ -293,7 +299,8 @@ fn csr(
         let name = "torch.sparse_csr with dense dimensions".to_owned();
         return Err(TensorFault::Layout { name });
     }
-    check_shape("crow_indices", &[rows.saturating_add(1)], &indptr)?;
+    let pointers = rows.checked_add(1).ok_or(TensorFault::Overflow)?;
+    check_shape("crow_indices", &[pointers], &indptr)?;
     check_shape("col_indices", &[values.count()], &indices)?;
     Ok(Layout::Csr {
         shape,

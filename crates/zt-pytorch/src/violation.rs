@@ -108,6 +108,14 @@ pub(super) enum Violation {
     TooDeep { limit: usize },
     #[error("a name is longer than the limit of {limit} bytes")]
     NameTooLong { limit: usize },
+    /// An object of a class that is not on the list. Alone, it refuses the file.
+    #[error(
+        "no tensor and no attribute beside an object of {}, which is unsupported; nothing was run",
+        .class.escape_debug()
+    )]
+    Unknown { class: String, at: Option<u32> },
+    #[error("the values of the pickle take too much memory: {0}")]
+    Memory(PickleFault),
     #[error("cannot represent {found} as a tensor or an attribute")]
     Attribute { found: String },
     #[error("the record is {found} bytes long, the limit is {limit}")]
@@ -156,12 +164,14 @@ impl Violation {
     fn kind(&self) -> ErrorKind {
         match self {
             Violation::Expanding { .. }
+            | Violation::Memory(_)
             | Violation::TooDeep { .. }
             | Violation::NameTooLong { .. }
             | Violation::RecordTooLong { .. } => ErrorKind::Limit,
-            Violation::Tar | Violation::OtherLayout { .. } | Violation::Version { .. } => {
-                ErrorKind::Unsupported
-            }
+            Violation::Tar
+            | Violation::Unknown { .. }
+            | Violation::OtherLayout { .. }
+            | Violation::Version { .. } => ErrorKind::Unsupported,
             Violation::Pickle { error, .. } => match error.fault {
                 PickleFault::Global { .. } => ErrorKind::Unsupported,
                 PickleFault::Limit { .. } | PickleFault::Allocation { .. } => ErrorKind::Limit,
@@ -181,6 +191,8 @@ impl Violation {
                 PickleFault::Allocation { .. } => "allocation",
                 _ => "pickle",
             },
+            Violation::Unknown { .. } => "pickle-global",
+            Violation::Memory(_) => "allocation",
             Violation::Expanding { .. }
             | Violation::TooDeep { .. }
             | Violation::NameTooLong { .. }

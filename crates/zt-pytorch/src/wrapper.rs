@@ -1,12 +1,9 @@
 //! Wrappers of tensors, such as parameters and the user's classes, and their attributes.
 
-use std::collections::HashSet;
-
 use crate::arguments::{Arguments, wrong};
-use crate::budget::Budget;
-use crate::global::{Global, Rebuild};
+use crate::global::{Global, Numpy, Rebuild};
 use crate::pickle::{Heap, Made, Node, Value};
-use crate::violation::{TensorFault, Violation};
+use crate::violation::TensorFault;
 
 /// The limit of wrappers within wrappers.
 const WRAPPERS: usize = 8;
@@ -19,6 +16,7 @@ pub(super) fn is_tensor(made: &Made) -> bool {
             | Global::SparseTensor
             | Global::Parameter
             | Global::Rebuild(_)
+            | Global::Numpy(Numpy::Array | Numpy::FromBuffer | Numpy::Scalar)
             | Global::Unsupported(_)
     )
 }
@@ -44,38 +42,6 @@ pub(super) fn members<'h>(heap: &'h Heap<'_>, made: Made) -> Vec<&'h [(Value, Va
     dicts
 }
 
-/// Whether a value contains a tensor, a storage or an array.
-pub(super) fn is_in(heap: &Heap<'_>, value: Value, budget: &mut Budget) -> Result<bool, Violation> {
-    let mut seen = HashSet::new();
-    let mut rest = vec![value];
-    while let Some(value) = rest.pop() {
-        let Value::Node(id) = value else {
-            continue;
-        };
-        if !seen.insert(id) {
-            continue;
-        }
-        budget.spend(size_of::<Value>())?;
-        match heap.node(value) {
-            Some(Node::Persistent(_)) => return Ok(true),
-            Some(Node::Made(made)) if is_tensor(made) => return Ok(true),
-            Some(Node::Made(made)) => rest.extend([made.arguments].into_iter().chain(made.state)),
-            Some(
-                Node::Tuple(items) | Node::List(items) | Node::Set(items) | Node::FrozenSet(items),
-            ) => {
-                budget.spend(size_of_val(items.as_slice()))?;
-                rest.extend(items);
-            }
-            Some(Node::Dict(pairs)) => {
-                budget.spend(size_of_val(pairs.as_slice()))?;
-                rest.extend(pairs.iter().flat_map(|(key, value)| [*key, *value]));
-            }
-            _ => {}
-        }
-    }
-    Ok(false)
-}
-
 /// The object within all wrappers. Their states are appended to `states`.
 pub(super) fn unwrapped(
     heap: &Heap<'_>,
@@ -87,11 +53,11 @@ pub(super) fn unwrapped(
             Global::Rebuild(Rebuild::Parameter) => {
                 Arguments::new(heap, made.arguments, "parameter")?.value(0, "data")?
             }
-            // An array of NumPy, which is refused by its own name.
+            // An array of NumPy.
             Global::Rebuild(Rebuild::FromNumpy) => {
                 Arguments::new(heap, made.arguments, "tensor")?.value(0, "data")?
             }
-            Global::Rebuild(Rebuild::ParameterWithState) => {
+            Global::Rebuild(Rebuild::WithState) => {
                 let arguments = Arguments::new(heap, made.arguments, "parameter")?;
                 states.push(arguments.value(3, "state")?);
                 arguments.value(0, "data")?
@@ -140,14 +106,13 @@ fn not_called(heap: &Heap<'_>, function: Value) -> TensorFault {
     if let Value::Global(Global::Unsupported(unsupported)) = function {
         return unsupported.into();
     }
-    let Some(Node::Named { module, name, at }) = heap.node(function) else {
-        return wrong(heap, "function", function);
-    };
-    let parts = [heap.text(*module), Some("."), heap.text(*name)];
-    let name = parts.into_iter().flatten().flat_map(str::chars);
-    TensorFault::Global {
-        name: name.take(LEN).collect(),
-        at: *at,
+    match (heap.node(function), heap.named(function)) {
+        (Some(Node::Named { at, .. }), Some((module, name))) => {
+            let name = [module, ".", name].into_iter().flat_map(str::chars);
+            let name = name.take(LEN).collect();
+            TensorFault::Global { name, at: *at }
+        }
+        _ => wrong(heap, "function", function),
     }
 }
 

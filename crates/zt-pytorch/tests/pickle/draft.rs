@@ -119,6 +119,15 @@ impl Py {
         }
     }
 
+    /// The instructions of the value, of further ones, and the last instructions.
+    pub(crate) fn then(&self, code: &[u8], items: &[Py]) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        items.iter().for_each(|item| item.write(&mut out));
+        out.extend(code);
+        out
+    }
+
     fn pickled(&self) -> Vec<u8> {
         let mut out = vec![0x80, 3];
         self.write(&mut out);

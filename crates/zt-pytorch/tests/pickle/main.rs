@@ -13,4 +13,5 @@ mod machine;
 mod quantized;
 mod sparse;
 mod tensors;
+mod unknown;
 mod values;

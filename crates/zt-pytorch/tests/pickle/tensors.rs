@@ -220,7 +220,7 @@ fn refuses_invalid_arguments() {
                 "_rebuild_device_tensor_from_numpy",
                 vec![array, Py::None, device],
             ),
-            "pickle-global",
+            "schema",
         ),
         (rebuilt("_rebuild_parameter", vec![Py::None]), "schema"),
     ] {

@@ -155,7 +155,11 @@ fn names_of_python_are_texts() {
         ("argparse", "Namespace", "argparse.Namespace"),
         ("torch", "Size", "torch.Size"),
         ("torch", "device", "torch.device"),
-        ("torch.serialization", "_get_layout", "torch.layout"),
+        (
+            "torch.serialization",
+            "_get_layout",
+            "torch.serialization._get_layout",
+        ),
         ("torch.cuda", "HalfTensor", "torch.Tensor"),
         ("torch.sparse", "FloatTensor", "torch.sparse.Tensor"),
         (
