@@ -510,9 +510,20 @@ impl fmt::Display for Misuse {
                 logical_type,
             } => {
                 write!(f, "asked for {asked}, the elements are {dtype}")?;
-                match logical_type {
-                    Some(name) => write!(f, " of type {name}"),
-                    None => Ok(()),
+                if let Some(name) = logical_type {
+                    write!(f, " of type {name}")?;
+                }
+                let is_real = match logical_type {
+                    Some(name) => name.starts_with("f8_"),
+                    None => dtype.is_float(),
+                };
+                match *asked {
+                    _ if !is_real => Ok(()),
+                    "f32" => f.write_str("; `to_dense()?.to_f32()` converts them"),
+                    "f64" | "f16" | "bf16" => {
+                        f.write_str("; `to_dense()?.to_dtype(..)` converts them")
+                    }
+                    _ => Ok(()),
                 }
             }
             Misuse::Slice(fault) => fault.fmt(f),

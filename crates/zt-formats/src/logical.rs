@@ -13,7 +13,7 @@ use crate::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
 /// ```
 /// use std::num::NonZero;
 /// use zt_formats::{Decode, Elements, LogicalType, Registry, Scalar};
-/// use zt_manifest::DType;
+/// use zt_formats::DType;
 ///
 /// let registry = Registry::builtin().with_logical_type(LogicalType {
 ///     name: "acme.percent".into(),

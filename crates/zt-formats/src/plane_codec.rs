@@ -24,7 +24,7 @@ const FLOATS: &str = "f64, f32, f16 or bf16";
 ///
 /// ```
 /// use zt_formats::PlaneCodec;
-/// use zt_manifest::DType;
+/// use zt_formats::DType;
 ///
 /// let codec = PlaneCodec::new(DType::BF16, None)?;
 /// let ones = [0x80, 0x3f, 0x80, 0xbf]; // 1.0 and -1.0

@@ -158,7 +158,7 @@ fn is_understood(signature: &Signature<'_>, registry: &Registry) -> bool {
 ///
 /// ```
 /// use zt_formats::{Packing, Quantization, QuantizedGroup};
-/// use zt_manifest::DType;
+/// use zt_formats::DType;
 ///
 /// let packing = Packing { per_word: 2, dtype: DType::U8 };
 /// let group = QuantizedGroup::new(

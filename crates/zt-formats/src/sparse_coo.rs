@@ -123,7 +123,7 @@ impl ObjectFormat for SparseCooFormat {
 /// A sparse array: values and where they are.
 ///
 /// Always well-formed: there is a coordinate for each value in each dimension, and it lies within.
-/// Components are borrowed where they were lent and are u64.
+/// Components are borrowed where they were lent; indices only if they are u64 or i64.
 ///
 /// ```
 /// use zt_formats::Coo;
@@ -164,6 +164,23 @@ impl<'a> Coo<'a> {
         Registry::builtin().check(Self::FORMAT, &object.signature())?;
         check_coords(&coo.shape, &coo.coords)?;
         Ok(coo)
+    }
+
+    /// As [`Coo::new`], of coordinates of any integer type, as SciPy and PyTorch have them.
+    ///
+    /// Coordinates of u64 and i64 are borrowed. Narrower ones are copied, because files hold u64.
+    ///
+    /// # Errors
+    ///
+    /// As [`Coo::new`]; a negative coordinate is Malformed (`index-value`).
+    pub fn from_coords(
+        shape: impl Into<Vec<u64>>,
+        values: impl Into<Elements<'a>>,
+        coords: impl Into<Elements<'a>>,
+    ) -> Result<Self> {
+        let shape = shape.into();
+        let coords = read_coords(&shape, coords.into())?;
+        Self::new(shape, values, coords)
     }
 
     /// The dimensions.

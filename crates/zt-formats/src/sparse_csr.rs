@@ -118,7 +118,7 @@ impl ObjectFormat for SparseCsrFormat {
 /// A sparse matrix by rows. Row `r` has the places `indptr[r]..indptr[r + 1]` of columns and values.
 ///
 /// Always well-formed: pointers rise from 0 to the number of values, and columns lie within the
-/// shape. Components are borrowed where they were lent and are u64.
+/// shape. Components are borrowed where they were lent; indices only if they are u64 or i64.
 ///
 /// ```
 /// use zt_formats::Csr;
@@ -160,6 +160,35 @@ impl<'a> Csr<'a> {
         let [_, cols] = shape;
         check_indices(cols, &csr.indices, &csr.indptr)?;
         Ok(csr)
+    }
+
+    /// As [`Csr::new`], of indices of any integer type, as SciPy and PyTorch have them.
+    ///
+    /// Indices of u64 and i64 are borrowed. Narrower ones are copied, because files hold u64.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::new`]; a negative index is Malformed (`index-value`).
+    ///
+    /// ```
+    /// use zt_formats::Csr;
+    ///
+    /// let (indices, indptr) = ([1i32, 0, 2], [0i64, 1, 3]);
+    /// let csr = Csr::from_indices([2, 3], &[5f32, 7.0, 8.0], &indices, &indptr)?;
+    /// assert_eq!(csr.indices(), [1, 0, 2]);
+    /// assert!(Csr::from_indices([1, 1], &[5f32], &[-1i32], &[0i32, 1]).is_err());
+    /// # Ok::<(), zt_formats::Error>(())
+    /// ```
+    pub fn from_indices(
+        shape: [u64; 2],
+        values: impl Into<Elements<'a>>,
+        indices: impl Into<Elements<'a>>,
+        indptr: impl Into<Elements<'a>>,
+    ) -> Result<Self> {
+        let [_, cols] = shape;
+        let indices = to_u64(INDICES, indices.into(), 0, |_| IndexBound::Below(cols))?;
+        let indptr = to_u64(INDPTR, indptr.into(), 0, |_| IndexBound::NotNegative)?;
+        Self::new(shape, values, indices, indptr)
     }
 
     /// Rows and columns.
