@@ -69,6 +69,16 @@ impl Buffer {
         }
     }
 
+    /// Zeros for `count` values of `value_len` bytes each.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::try_zeroed`]; also if their size passes 2^64.
+    pub fn try_zeroed_values(count: u64, value_len: u64) -> Result<Self> {
+        // No memory has 2^64 bytes.
+        Buffer::try_zeroed(count.saturating_mul(value_len))
+    }
+
     /// A copy of `bytes`.
     ///
     /// # Errors

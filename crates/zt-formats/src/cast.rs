@@ -56,7 +56,7 @@ pub(crate) fn to_dtype(
         return Err(partial());
     }
     let count = (bytes.len() / value_len) as u64;
-    let mut out = Buffer::try_zeroed(count.saturating_mul(to.byte_len() as u64))?;
+    let mut out = Buffer::try_zeroed_values(count, to.byte_len() as u64)?;
     let chunks = bytes.chunks(CHUNK.saturating_mul(value_len));
     let chunks = chunks.zip(out.chunks_mut(CHUNK * to.byte_len()));
     match from {

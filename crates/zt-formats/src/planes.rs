@@ -181,7 +181,7 @@ impl Planes<'_> {
         let planes: Vec<&[u8]> = self.planes.iter().map(|plane| &*plane.bytes).collect();
         let count = planes.first().map_or(0, |plane| plane.len() as u64);
         let width = self.codec.plane_count() as u64;
-        let mut out = Buffer::try_zeroed(count.saturating_mul(width))?;
+        let mut out = Buffer::try_zeroed_values(count, width)?;
         self.codec.merge(&planes, &mut out);
         let mut elements = Elements::new(self.codec.dtype(), out);
         if let Some(name) = self.codec.logical_type() {

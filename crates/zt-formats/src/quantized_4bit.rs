@@ -217,7 +217,7 @@ impl<'a> Quantized4Bit<'a> {
     pub fn to_dense(&self) -> Result<Dense<'static>> {
         let scale: Vec<f32> = to_numbers(SCALE, &self.scale)?;
         let zero_point: Vec<f32> = to_numbers(ZERO_POINT, &self.zero_point)?;
-        let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
+        let mut out = Buffer::try_zeroed_values(self.count, 4)?;
         let (values, _) = out.as_chunks_mut::<4>();
         let row_len = values.len().checked_div(scale.len()).unwrap_or(0);
         let rows = values.chunks_mut(row_len.max(1)).zip(scale).zip(zero_point);

@@ -286,7 +286,7 @@ impl<'a> QuantizedGroup<'a> {
         reason = "f64 is rounded to f32 at the end, as is documented"
     )]
     pub fn to_dense(&self) -> Result<Dense<'static>> {
-        let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
+        let mut out = Buffer::try_zeroed_values(self.count, 4)?;
         let (values, _) = out.as_chunks_mut::<4>();
         let is_wide = self.scales.dtype == DType::F64;
         match (is_wide, self.quantization.zero_kind) {
@@ -412,7 +412,7 @@ impl Iterator for Quantized<'_> {
         if self.in_word == 0 {
             self.load()?;
         }
-        self.in_word = self.in_word.saturating_sub(1);
+        self.in_word = self.in_word.checked_sub(1)?;
         // 1 to 32 bits of 64: every shift is in range.
         let above = u64::BITS.wrapping_sub(self.bits);
         let top = self.word.wrapping_shl(above).cast_signed();
@@ -444,7 +444,7 @@ impl Iterator for Quantized<'_> {
         }
         for _ in 0..skipped {
             self.word = self.word.wrapping_shr(self.bits);
-            self.in_word = self.in_word.saturating_sub(1);
+            self.in_word = self.in_word.checked_sub(1)?;
         }
         self.next()
     }
@@ -458,9 +458,9 @@ impl Iterator for Quantized<'_> {
 /// Packs quantized values, the first in the lowest bits. Only the lower `bits` of each count.
 pub(crate) fn pack(quantized: &[i64], bits: u32, packing: Packing) -> Result<Elements<'static>> {
     let width = packing.dtype.byte_len();
-    let per_word = usize::try_from(packing.per_word).unwrap_or(usize::MAX);
+    let per_word = packing.per_word as usize;
     let words = quantized.chunks(per_word.max(1));
-    let mut out = Buffer::try_zeroed((words.len() as u64).saturating_mul(width as u64))?;
+    let mut out = Buffer::try_zeroed_values(words.len() as u64, width as u64)?;
     let mask = u64::MAX.wrapping_shr(u64::BITS.wrapping_sub(bits));
     for (values, target) in words.zip(out.chunks_exact_mut(width)) {
         // Last first: every value pushes those after it up.

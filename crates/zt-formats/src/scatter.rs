@@ -44,7 +44,7 @@ pub(crate) fn scatter(
         };
         return Err(crate::Violation::from(mismatch).of_object());
     }
-    let mut out = Buffer::try_zeroed(count.saturating_mul(value_len as u64))?;
+    let mut out = Buffer::try_zeroed_values(count, value_len as u64)?;
     let mut taken = Bits::try_new(count)?;
     let mut values_left = values.bytes.chunks_exact(value_len.max(1));
     for place in places {

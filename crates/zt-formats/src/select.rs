@@ -7,8 +7,7 @@ use crate::{Buffer, Dense, Elements, Result, Run, Selection, SizeMismatch, eleme
 pub(crate) fn select(dense: &Dense<'_>, selection: &Selection) -> Result<Dense<'static>> {
     let elements = dense.elements();
     let value_len = value_len(dense)?;
-    let byte_len = selection.element_count().saturating_mul(value_len as u64);
-    let mut out = Buffer::try_zeroed(byte_len)?;
+    let mut out = Buffer::try_zeroed_values(selection.element_count(), value_len as u64)?;
     let copy = match value_len {
         1 => copy_run::<1>,
         2 => copy_run::<2>,

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use zt_manifest::exact::{Exact, in_memory};
 use zt_manifest::{DType, Text, Value};
 
 use crate::dense::type_of;
@@ -252,7 +253,7 @@ impl<'a> Coo<'a> {
             .component(VALUES)?
             .value_count(&Registry::builtin())?;
         // One value of an unknown type: there is no telling of more.
-        Ok(count.map_or(1, |count| usize::try_from(count).unwrap_or(usize::MAX)))
+        Ok(count.map_or(1, in_memory))
     }
 }
 
@@ -323,7 +324,7 @@ fn check_coords(shape: &[u64], coords: &[u64]) -> Result<()> {
     let stored = coords.len().checked_div(shape.len()).unwrap_or(0);
     let axes = coords.chunks(stored.max(1)).zip(shape);
     for ((along, &dimension), axis) in axes.zip(0u64..) {
-        let from = axis.saturating_mul(stored as u64);
+        let from = axis.times(stored as u64);
         check_below(COORDS, along, dimension, from)?;
     }
     Ok(())

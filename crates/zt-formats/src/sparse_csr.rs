@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use zt_manifest::exact::Exact;
 use zt_manifest::{DType, Text};
 
 use crate::dense::type_of;
@@ -337,13 +338,13 @@ fn check_indices(cols: u64, indices: &[u64], indptr: &[u64]) -> Result<()> {
     let mut steps = indptr.iter().zip(indptr.iter().skip(1));
     if let Some(before) = steps.position(|(before, next)| next < before) {
         let at = |position: usize| indptr.get(position).copied().unwrap_or_default();
-        let position = before.saturating_add(1);
+        let position = before.plus(1);
         return fault(position, at(position), IndexBound::AtLeast(at(before)));
     }
     let stored = indices.len() as u64;
     let last = indptr.last().copied().unwrap_or(stored);
     if last != stored {
-        let position = indptr.len().saturating_sub(1);
+        let position = indptr.len().minus(1);
         return fault(position, last, IndexBound::Exactly(stored));
     }
     check_below(INDICES, indices, cols, 0)

@@ -102,7 +102,7 @@ impl<'a> Blocks<'a> {
     /// Allocation.
     pub fn to_dense(&self) -> Result<Dense<'static>> {
         // Memory for a count that saturates is refused.
-        let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
+        let mut out = Buffer::try_zeroed_values(self.count, 4)?;
         self.decode_into(&mut out)?;
         Dense::from_elements(self.shape.clone(), Elements::new(DType::F32, out))
     }
