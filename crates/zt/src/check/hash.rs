@@ -1,5 +1,7 @@
 //! `File::hash`: the identity of tensors, which does not depend on the file that holds them.
 
+use std::fmt;
+
 use zt_container::{Digest, DigestAlgorithm, Hasher};
 use zt_formats::Dense;
 use zt_manifest::Value;
@@ -56,6 +58,13 @@ pub struct BytesHash {
     pub byte_len: u64,
 }
 
+/// `sha256:` and 64 hexadecimal digits.
+impl fmt::Display for BytesHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Digest::Sha256(self.sha256).fmt(f)
+    }
+}
+
 /// The hash of an object's dense value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DenseHash {
@@ -84,6 +93,21 @@ pub struct ObjectHash {
 }
 
 /// The hashes of a file. See [`File::hash`].
+///
+/// It is displayed as `zt hash` prints its identity: `sha256:` and 64 hexadecimal digits, or `none`
+/// where an object could not be read.
+///
+/// ```
+/// use zt::{Dense, File, HashOptions, Writer};
+///
+/// let mut bytes = Vec::new();
+/// let mut writer = Writer::new(&mut bytes)?;
+/// writer.add("bias", &Dense::from_slice(&[2], &[0.5f32, 1.0])?)?;
+/// writer.finish()?;
+/// let hash = File::from_bytes(bytes)?.hash(&HashOptions::new())?;
+/// assert!(hash.to_string().starts_with("sha256:"));
+/// # Ok::<(), zt::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ContentHash {
@@ -269,6 +293,15 @@ fn sum(hasher: Hasher) -> [u8; 32] {
     match hasher.finish() {
         Digest::Sha256(sum) => sum,
         _ => [0; 32], // Unreachable: the hasher was made for SHA-256.
+    }
+}
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.content {
+            Some(sum) => Digest::Sha256(sum).fmt(f),
+            None => f.write_str("none"),
+        }
     }
 }
 

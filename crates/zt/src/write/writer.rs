@@ -60,8 +60,11 @@ pub struct Writer<'w> {
     sharable: HashMap<usize, Sharable>,
     /// Components without a known blob, in the order of the objects.
     pending: Vec<Pending>,
-    /// An object was begun and dropped: the file has bytes that belong to no object.
-    pub(crate) abandoned: bool,
+    /// Whether objects may have an empty name.
+    takes_empty_names: bool,
+    /// The object that was begun and dropped, or met an error: the file has bytes that belong to no
+    /// object.
+    pub(crate) abandoned: Option<String>,
 }
 
 /// The component that gets the blob of a ticket.
@@ -108,6 +111,18 @@ impl WriteOptions {
         Writer::with_sink(Sink::File(file), self)
     }
 
+    /// As [`WriteOptions::create`], but never replaces a file: not one that is there, nor one that
+    /// appears until the writer finishes.
+    ///
+    /// # Errors
+    ///
+    /// Code `overwrite` where the file exists, here or from [`Writer::finish`]; as
+    /// [`WriteOptions::create`].
+    pub fn create_new(self, path: impl AsRef<Path>) -> Result<Writer<'static>> {
+        let file = AtomicFile::create_new(path)?;
+        Writer::with_sink(Sink::File(file), self)
+    }
+
     /// Begins a file in any sink: a socket, a pipe, a `&mut Vec<u8>`. Nothing seeks.
     ///
     /// # Errors
@@ -147,13 +162,32 @@ impl Write for Sink<'_> {
 }
 
 impl Writer<'static> {
-    /// Begins the file at `path` with the defaults of [`WriteOptions`].
+    /// Begins the file at `path` with the defaults of [`WriteOptions`]. A file of that name is
+    /// replaced when the writer finishes; [`Writer::create_new`] refuses it.
     ///
     /// # Errors
     ///
     /// As [`WriteOptions::create`].
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         WriteOptions::new().create(path)
+    }
+
+    /// As [`Writer::create`], but never replaces a file.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("model.zt");
+    /// zt::Writer::create_new(&path)?.finish()?;
+    /// let error = zt::Writer::create_new(&path).unwrap_err();
+    /// assert_eq!(error.code(), zt::codes::OVERWRITE);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteOptions::create_new`].
+    pub fn create_new(path: impl AsRef<Path>) -> Result<Self> {
+        WriteOptions::new().create_new(path)
     }
 }
 
@@ -198,7 +232,8 @@ impl<'w> Writer<'w> {
             shares: options.deduplicate.then(Shares::default),
             sharable: HashMap::new(),
             pending: Vec::new(),
-            abandoned: false,
+            takes_empty_names: options.empty_names,
+            abandoned: None,
         })
     }
 
@@ -217,7 +252,8 @@ impl<'w> Writer<'w> {
     ///
     /// # Errors
     ///
-    /// Code `duplicate-name`; the fault that a reader would find in the object;
+    /// Code `duplicate-name`; [`crate::ErrorKind::Misuse`] for an empty name, unless
+    /// [`WriteOptions::empty_names`] allows it; the fault that a reader would find in the object;
     /// [`crate::ErrorKind::Io`] if the sink fails. All later calls fail then, too.
     pub fn add(&mut self, name: &str, object: &(impl ToObject + ?Sized)) -> Result<()> {
         let new = self.checked(name, object)?;
@@ -269,7 +305,7 @@ impl<'w> Writer<'w> {
         for (role, elements) in new.components {
             let options = options.of(&role);
             let placed = self.store(&elements.bytes, options);
-            let placed = placed.inspect_err(|_| self.abandoned = true)?;
+            let placed = placed.inspect_err(|_| self.abandoned = Some(name.to_owned()))?;
             let blob = self.place(placed, object.components.len());
             object
                 .components
@@ -300,6 +336,7 @@ impl<'w> Writer<'w> {
     ) -> Result<NewObject<'o>> {
         let checked = || {
             let new = object.to_object()?;
+            self.check_not_empty(name)?;
             self.check_name(name, &new.shape)?;
             if let Some(attributes) = &new.attributes {
                 check_attributes_len(attributes.to_cbor()?.len(), &Limits::default())?;
@@ -394,6 +431,7 @@ impl<'w> Writer<'w> {
     }
 
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        self.check_not_empty(to)?;
         self.check_name(to, &[])
             .map_err(|error| error.with_object(to))?;
         if self.objects.rename(from, to) {
@@ -499,7 +537,7 @@ impl<'w> Writer<'w> {
             self.spare = Some(object);
             pushed
         };
-        pushed.inspect_err(|_| self.abandoned = true)
+        pushed.inspect_err(|_| self.abandoned = Some(name.to_owned()))
     }
 
     /// Refuses a name and a shape that readers refuse by default.
@@ -521,11 +559,18 @@ impl<'w> Writer<'w> {
         Ok(())
     }
 
+    /// Refuses an empty name, which is usually a mistake. Readers take it, so that copies keep it.
+    fn check_not_empty(&self, name: &str) -> Result<()> {
+        if name.is_empty() && !self.takes_empty_names {
+            return Err(Fault::EmptyName.into());
+        }
+        Ok(())
+    }
+
     fn check_usable(&self) -> Result<()> {
-        if self.abandoned {
-            Err(Error::from(Fault::UnfinishedObject))
-        } else {
-            Ok(())
+        match &self.abandoned {
+            Some(name) => Err(Error::from(Fault::UnfinishedObject).with_object(name)),
+            None => Ok(()),
         }
     }
 }
