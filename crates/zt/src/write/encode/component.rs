@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use zt_container::DigestAlgorithm;
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
+use zt_container::{DigestAlgorithm, Exact};
 
 use super::{Begin, Encoder, HASHED_AT_ONCE, Item, Placed, Stored};
 use crate::error::Result;
@@ -78,7 +78,7 @@ impl Component {
         encoder: &mut Encoder<W>,
         content: &'c [u8],
     ) -> Result<&'c [u8]> {
-        let room = SINGLE_FRAME_MAX.saturating_sub(self.gathered.len());
+        let room = SINGLE_FRAME_MAX.minus(self.gathered.len());
         let Some((head, rest)) = content
             .split_at_checked(room)
             .filter(|(_, rest)| !rest.is_empty())
@@ -112,7 +112,7 @@ impl Component {
             return encoder.write_raw(content);
         }
         while !content.is_empty() {
-            let room = FRAME_CONTENT.saturating_sub(self.gathered.len());
+            let room = FRAME_CONTENT.minus(self.gathered.len());
             let (head, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
             self.gather(encoder, head, FRAME_CONTENT)?;
             content = rest;
@@ -137,7 +137,7 @@ impl Component {
         effort: Effort,
     ) -> Result<()> {
         while !content.is_empty() {
-            let room = FRAME_CONTENT.saturating_sub(self.gathered.len());
+            let room = FRAME_CONTENT.minus(self.gathered.len());
             let (head, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
             self.gather(encoder, head, FRAME_CONTENT)?;
             content = rest;
@@ -206,11 +206,11 @@ impl Component {
         if content.is_empty() {
             return Ok(());
         }
-        let len = self.gathered.len().saturating_add(content.len());
+        let len = self.gathered.len().plus(content.len());
         if self.gathered.capacity() < len {
             // The expected length may be wrong: then the memory grows with the content.
             let expected = usize::try_from(self.expected_len).unwrap_or(most);
-            let wanted = expected.max(len.saturating_mul(2)).min(most).max(len);
+            let wanted = expected.max(len.times(2)).min(most).max(len);
             let mut larger = encoder.tools.buffer(wanted)?;
             larger.extend_from_slice(&self.gathered);
             let smaller = std::mem::replace(&mut self.gathered, larger);

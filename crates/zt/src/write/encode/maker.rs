@@ -6,6 +6,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
+use zt_container::Exact;
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
 
 use super::{Begin, Encoder, Item, Placed, Stored};
@@ -54,7 +55,7 @@ impl<W: Write> Encoder<W> {
             let mut queue = VecDeque::new();
             let mut queued = 0usize;
             for (plan, start) in chunks {
-                let range = start..plan.made.byte_len.min(start.saturating_add(FRAME_CONTENT));
+                let range = start..plan.made.byte_len.min(start.plus(FRAME_CONTENT));
                 queued += range.len();
                 let (tools, made) = (&*tools, range.clone());
                 let task = scope.start(move || plan.make(made, tools));
