@@ -22,7 +22,7 @@ use crate::{
 /// | `is_flat` | runs of single values or blocks, where the shape plays no part | runs of rows |
 /// | `slice` | parts that take less than whole rows | whole rows are decoded |
 /// | `decode_into` | values made in place | a run is decoded and copied |
-/// | `is_of_value`, `value_type`, `parameters`, `stored_dtype` | what copies and listings need | as each of them says |
+/// | `is_of_value`, `value_type`, `parameters`, `stored_dtype`, `is_for_compression` | what copies and listings need | as each of them says |
 ///
 /// `tests/own_format.rs` is a format that is not in this crate, in one file; the example
 /// `block_sparse_rows` of `zt` is one that is sliced and streamed.
@@ -100,6 +100,12 @@ pub trait ObjectFormat: Send + Sync {
     /// use for them and drops them; it keeps all others, which belong to the tensor.
     fn parameters(&self) -> &[&str] {
         &[]
+    }
+
+    /// Whether objects of this format exist to be compressed: raw, they are only slower to read. A
+    /// writer then compresses them unless it is told otherwise.
+    fn is_for_compression(&self) -> bool {
+        false
     }
 
     /// The object as a plain array in row-major order. Checks metadata and contents itself.

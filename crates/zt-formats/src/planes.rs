@@ -70,6 +70,10 @@ impl ObjectFormat for PlanesFormat {
         &PlaneCodec::ATTRIBUTES
     }
 
+    fn is_for_compression(&self) -> bool {
+        true
+    }
+
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
         Planes::from_parts(parts)?.to_dense()
     }

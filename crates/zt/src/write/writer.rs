@@ -6,7 +6,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use zt_container::{Blob, ContainerWriter, Limits};
-use zt_formats::{NewObject, Parts, Planes, Registry, Signature, ToObject, View, check_bools};
+use zt_formats::{
+    NewObject, ObjectFormat, Parts, Registry, Signature, ToObject, check_bools,
+};
 use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text, check_attributes_len};
 
 use crate::disk::publish::{AtomicFile, BUFFER};
@@ -276,11 +278,11 @@ impl<'w> Writer<'w> {
         self.add_new(name, new, options)
     }
 
-    /// The default storage of the components of an object of `format`. Planes exist to be
-    /// compressed: raw, they are only slower to read.
+    /// The default storage of the components of an object of `format`.
     pub(crate) fn options_for(&self, format: &str) -> ObjectOptions {
         let mut options = self.options;
-        if format == Planes::FORMAT
+        let format = self.registry.format(format);
+        if format.is_some_and(ObjectFormat::is_for_compression)
             && !self.writes_planes
             && options.compression == Compression::None
         {
