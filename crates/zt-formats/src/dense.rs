@@ -7,8 +7,8 @@ use zt_manifest::{DType, Map, Text};
 
 use crate::{
     ComponentSignature, Element, Elements, NewObject, ObjectFormat, Parts, Places, Registry,
-    Result, Selection, Signature, SizeMismatch, Slice, SliceFault, ToObject, Typed, View,
-    Violation, dense_byte_len,
+    Result, Selection, Signature, Slice, SliceFault, ToObject, Typed, View, Violation,
+    dense_byte_len,
 };
 
 const DATA: &str = "data";
@@ -37,12 +37,7 @@ impl ObjectFormat for DenseFormat {
         };
         let expected =
             dense_byte_len(signature.shape, value_len).ok_or_else(|| signature.overflow(DATA))?;
-        match data.byte_len {
-            Some(found) if found != expected => {
-                Err(SizeMismatch::Bytes { expected, found }.of(DATA))
-            }
-            _ => Ok(()),
-        }
+        data.expect_bytes(expected)
     }
 
     fn data_roles(&self) -> Option<&[&str]> {

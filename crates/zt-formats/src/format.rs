@@ -6,7 +6,7 @@ use zt_manifest::{DType, Text};
 
 use crate::{
     Dense, Error, NewObject, Parts, Places, ReadParts, Registry, Result, Signature, SizeMismatch,
-    Unsupported, Violation,
+    Unsupported,
 };
 
 /// The rules of one object format: an entry of the [`Registry`]. Spec: §9.
@@ -131,8 +131,7 @@ pub trait ObjectFormat: Send + Sync {
         let bytes = &dense.elements().bytes;
         let (expected, found) = (out.len() as u64, bytes.len() as u64);
         if found != expected {
-            let mismatch = SizeMismatch::Bytes { expected, found };
-            return Err(Violation::from(mismatch).of_object());
+            return Err(SizeMismatch::Bytes { expected, found }.of_object());
         }
         out.copy_from_slice(bytes);
         Ok(())

@@ -34,13 +34,10 @@ impl ObjectFormat for PlanesFormat {
         }
         let mut expected = codec.plane_len(signature.shape, registry)?;
         for plane in planes {
-            match (expected, plane.byte_len) {
-                (Some(expected), Some(found)) if found != expected => {
-                    let mismatch = SizeMismatch::Bytes { expected, found };
-                    return Err(mismatch.of(plane.role.to_owned()));
-                }
-                (known, found) => expected = known.or(found),
+            if let Some(expected) = expected {
+                plane.expect_bytes(expected)?;
             }
+            expected = expected.or(plane.byte_len);
         }
         Ok(())
     }

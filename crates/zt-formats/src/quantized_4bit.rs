@@ -8,7 +8,7 @@ use zt_manifest::{DType, Map, Text};
 use crate::number::{Numbers, check_numbers, expect_known, to_numbers};
 use crate::{
     Buffer, Dense, Elements, Error, NewObject, ObjectFormat, Parts, Registry, Result, Signature,
-    SizeMismatch, ToObject, Unsupported, View, Violation, element_count,
+    ToObject, Unsupported, View, Violation, element_count,
 };
 
 const DATA: &str = "data";
@@ -40,12 +40,7 @@ impl ObjectFormat for Quantized4BitFormat {
             let found = data.dtype;
             return Err(Violation::DType { expected, found }.of(DATA));
         }
-        let expected = signature.element_count(DATA)?.div_ceil(2);
-        if let Some(found) = data.byte_len
-            && found != expected
-        {
-            return Err(SizeMismatch::Bytes { expected, found }.of(DATA));
-        }
+        data.expect_bytes(signature.element_count(DATA)?.div_ceil(2))?;
         let rows = row_count(signature.shape);
         for (component, numbers) in [(scale, Numbers::Floats), (zero_point, Numbers::Reals)] {
             if component.is_understood(registry) {

@@ -88,10 +88,7 @@ fn value_len(dense: &Dense<'_>) -> Result<usize> {
         _ => None,
     };
     value_len.ok_or_else(|| {
-        SizeMismatch::Partial {
-            byte_len: byte_len as u64,
-            value_len: count.map_or(u64::MAX, |count| count as u64),
-        }
-        .of("data")
+        let count = count.map_or(u64::MAX, |count| count as u64);
+        SizeMismatch::partial(byte_len, count).of("data")
     })
 }

@@ -38,8 +38,7 @@ impl Selection {
     pub fn of(places: &[Places]) -> Result<Self> {
         let shape: Vec<u64> = places.iter().map(Places::dimension).collect();
         if element_count(&shape).is_none() {
-            let mismatch = SizeMismatch::Overflow { shape };
-            return Err(crate::Violation::from(mismatch).of_object());
+            return Err(SizeMismatch::Overflow { shape }.of_object());
         }
         let axis = |places: &Places| Axis {
             stride: 1,

@@ -12,7 +12,7 @@ use crate::scatter::scatter;
 use crate::sparse_part::slice;
 use crate::{
     Dense, Elements, IndexBound, NewObject, ObjectFormat, Parts, Places, ReadParts, Registry,
-    Result, Signature, SizeMismatch, ToObject, Typed, View, Violation, element_count,
+    Result, Signature, SizeMismatch, ToObject, Typed, View, element_count,
 };
 
 const VALUES: &str = "values";
@@ -296,10 +296,10 @@ fn stored_count(shape: &[u64], coords: u64) -> Result<Option<u64>> {
     match (coords.checked_rem(rank), coords.checked_div(rank)) {
         (Some(0), stored) => Ok(stored),
         (None, _) if coords == 0 => Ok(None),
-        _ => Err(Violation::from(SizeMismatch::Partial {
+        _ => Err(SizeMismatch::Partial {
             byte_len: coords.saturating_mul(8),
             value_len: rank.saturating_mul(8),
-        })
+        }
         .of(COORDS)),
     }
 }

@@ -13,7 +13,7 @@ use crate::scatter::scatter;
 use crate::sparse_part::slice;
 use crate::{
     Dense, Elements, IndexBound, NewObject, ObjectFormat, Parts, Places, ReadParts, Registry,
-    Result, Signature, SizeMismatch, ToObject, Typed, View, Violation, element_count,
+    Result, Signature, SizeMismatch, ToObject, Typed, View, element_count,
 };
 
 pub(crate) const VALUES: &str = "values";
@@ -297,11 +297,8 @@ impl ToObject for Csr<'_> {
 
 fn matrix(shape: &[u64]) -> Result<[u64; 2]> {
     shape.try_into().map_err(|_| {
-        let mismatch = SizeMismatch::Rank {
-            expected: 2,
-            found: shape.len() as u64,
-        };
-        Violation::from(mismatch).of_object()
+        let (expected, found) = (2, shape.len() as u64);
+        SizeMismatch::Rank { expected, found }.of_object()
     })
 }
 

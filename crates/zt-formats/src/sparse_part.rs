@@ -6,7 +6,7 @@ use std::ops::Range;
 use zt_manifest::exact::{Exact, in_memory};
 use zt_manifest::{DType, Text};
 
-use crate::index::indices;
+use crate::index::{indices, violation};
 use crate::sparse_coo::COORDS;
 use crate::sparse_csr::{INDICES, INDPTR, VALUES};
 use crate::{
@@ -49,8 +49,7 @@ impl Csr<'static> {
     pub fn read_part(places: &[Places], reader: &mut dyn ReadParts<'_>) -> Result<Self> {
         let [rows, columns] = places else {
             let (expected, found) = (2, places.len() as u64);
-            let mismatch = SizeMismatch::Rank { expected, found };
-            return Err(Violation::from(mismatch).of_object());
+            return Err(SizeMismatch::Rank { expected, found }.of_object());
         };
         let mut indices = Indices::new(reader, INDICES)?;
         let values = Values::new(reader, indices.count)?;
@@ -289,13 +288,7 @@ impl Pointers {
             let stored = self.stored;
             let limit = stored.saturating_add(1); // Only a limit.
             let fault = |position, value: u64, bound| {
-                let value = value.into();
-                let violation = Violation::IndexValue {
-                    position,
-                    value,
-                    bound,
-                };
-                Err(violation.of(INDPTR))
+                Err(violation(position, value.into(), bound).of(INDPTR))
             };
             let last = self.rows;
             self.indices

@@ -6,9 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use zt_container::{Blob, ContainerWriter, Limits};
-use zt_formats::{
-    NewObject, ObjectFormat, Parts, Registry, Signature, ToObject, check_bools,
-};
+use zt_formats::{NewObject, ObjectFormat, Parts, Registry, Signature, ToObject, check_bools};
 use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text, check_attributes_len};
 
 use crate::disk::publish::{AtomicFile, BUFFER};
