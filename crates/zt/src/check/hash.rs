@@ -7,7 +7,7 @@ use zt_formats::Dense;
 use zt_manifest::Value;
 
 use crate::check::survey::{Survey, Wanted, judge};
-use crate::cores::progress::{Gauge, Progress};
+use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, Result};
 use crate::file::tensor::Tensor;
 use crate::file::{Entry, File};
@@ -20,7 +20,7 @@ pub struct HashOptions<'p> {
     progress: Option<Progress<'p>>,
 }
 
-impl<'p> HashOptions<'p> {
+impl HashOptions<'_> {
     /// The defaults: no dense values, on all cores.
     #[must_use]
     pub fn new() -> Self {
@@ -33,21 +33,9 @@ impl<'p> HashOptions<'p> {
         self.dense = dense;
         self
     }
-
-    /// The number of threads. The default is all cores.
-    #[must_use]
-    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
-        self
-    }
-
-    /// Reports decoded bytes.
-    #[must_use]
-    pub const fn progress(mut self, progress: Progress<'p>) -> Self {
-        self.progress = Some(progress);
-        self
-    }
 }
+
+work_options!(HashOptions, "Reports decoded bytes.");
 
 /// SHA-256 of some little-endian bytes, and how many they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

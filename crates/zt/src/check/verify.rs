@@ -4,7 +4,7 @@ use zt_container::{BlobReader, Exact, Span};
 use zt_formats::Signature;
 
 use crate::check::survey::{Survey, Wanted, judge};
-use crate::cores::progress::{Gauge, Progress};
+use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, Fault, Result};
 use crate::file::overlap::Allowance;
 use crate::file::tensor::{Located, Tensor};
@@ -18,7 +18,7 @@ pub struct VerifyOptions<'p> {
     progress: Option<Progress<'p>>,
 }
 
-impl<'p> VerifyOptions<'p> {
+impl VerifyOptions<'_> {
     /// The defaults: not strict, on all cores.
     #[must_use]
     pub fn new() -> Self {
@@ -32,21 +32,9 @@ impl<'p> VerifyOptions<'p> {
         self.strict = strict;
         self
     }
-
-    /// The number of threads. The default is all cores.
-    #[must_use]
-    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
-        self
-    }
-
-    /// Reports decoded bytes.
-    #[must_use]
-    pub const fn progress(mut self, progress: Progress<'p>) -> Self {
-        self.progress = Some(progress);
-        self
-    }
 }
+
+work_options!(VerifyOptions, "Reports decoded bytes.");
 
 /// What verifying a file has found.
 #[derive(Debug, Clone, Default)]

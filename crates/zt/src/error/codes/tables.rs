@@ -68,89 +68,47 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "lossy", from: "conversion", meaning: "with `--lossy`: left out or changed, because the target cannot represent it, a dense value has no room for it, or a cast makes it infinite; left out of an input, because it is there twice; left out because the object is faulty, with the code of its fault" },
 ];
 
-/// The code `alignment`.
 pub const ALIGNMENT: &str = "alignment";
-/// The code `allocation`.
 pub const ALLOCATION: &str = "allocation";
-/// The code `attribute`.
 pub const ATTRIBUTE: &str = "attribute";
-/// The code `bool-value`.
 pub const BOOL_VALUE: &str = "bool-value";
-/// The code `bounds`.
 pub const BOUNDS: &str = "bounds";
-/// The code `cbor`.
 pub const CBOR: &str = "cbor";
-/// The code `decompression-limit`.
 pub const DECOMPRESSION_LIMIT: &str = "decompression-limit";
-/// The code `deflate`.
 pub const DEFLATE: &str = "deflate";
-/// The code `digest-format`.
 pub const DIGEST_FORMAT: &str = "digest-format";
-/// The code `digest-mismatch`.
 pub const DIGEST_MISMATCH: &str = "digest-mismatch";
-/// The code `dtype`.
 pub const DTYPE: &str = "dtype";
-/// The code `duplicate-name`.
 pub const DUPLICATE_NAME: &str = "duplicate-name";
-/// The code `encoding`.
 pub const ENCODING: &str = "encoding";
-/// The code `header`.
 pub const HEADER: &str = "header";
-/// The code `index-dtype`.
 pub const INDEX_DTYPE: &str = "index-dtype";
-/// The code `index-value`.
 pub const INDEX_VALUE: &str = "index-value";
-/// The code `interrupted`.
 pub const INTERRUPTED: &str = "interrupted";
-/// The code `io`.
 pub const IO: &str = "io";
-/// The code `locked`.
 pub const LOCKED: &str = "locked";
-/// The code `logical-type`.
 pub const LOGICAL_TYPE: &str = "logical-type";
-/// The code `lossy`.
 pub const LOSSY: &str = "lossy";
-/// The code `manifest-size`.
 pub const MANIFEST_SIZE: &str = "manifest-size";
-/// The code `missing-component`.
 pub const MISSING_COMPONENT: &str = "missing-component";
-/// The code `misuse`.
 pub const MISUSE: &str = "misuse";
-/// The code `names`.
 pub const NAMES: &str = "names";
-/// The code `not-found`.
 pub const NOT_FOUND: &str = "not-found";
-/// The code `not-zt`.
 pub const NOT_ZT: &str = "not-zt";
-/// The code `overlap`.
 pub const OVERLAP: &str = "overlap";
-/// The code `overwrite`.
 pub const OVERWRITE: &str = "overwrite";
-/// The code `padding`.
 pub const PADDING: &str = "padding";
-/// The code `path`.
 pub const PATH: &str = "path";
-/// The code `pickle`.
 pub const PICKLE: &str = "pickle";
-/// The code `pickle-global`.
 pub const PICKLE_GLOBAL: &str = "pickle-global";
-/// The code `schema`.
 pub const SCHEMA: &str = "schema";
-/// The code `shape-size-mismatch`.
 pub const SHAPE_SIZE_MISMATCH: &str = "shape-size-mismatch";
-/// The code `structure-limit`.
 pub const STRUCTURE_LIMIT: &str = "structure-limit";
-/// The code `truncated`.
 pub const TRUNCATED: &str = "truncated";
-/// The code `unknown-kind`.
 pub const UNKNOWN_KIND: &str = "unknown-kind";
-/// The code `unsupported`.
 pub const UNSUPPORTED: &str = "unsupported";
-/// The code `value`.
 pub const VALUE: &str = "value";
-/// The code `version`.
 pub const VERSION: &str = "version";
-/// The code `zstd`.
 pub const ZSTD: &str = "zstd";
 
 /// A warning with the code of an error.
