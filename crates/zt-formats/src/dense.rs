@@ -1,8 +1,6 @@
 //! `dense`: a plain array in row-major order. Spec: formats/dense.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::borrow::Cow;
-
 use zt_manifest::{DType, Map, Text};
 
 use crate::{
@@ -261,11 +259,7 @@ impl<'a> View<'a> for Dense<'a> {
 
 impl ToObject for Dense<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(Self::FORMAT),
-            attributes: None,
-            components: vec![(Text::Borrowed(DATA), self.elements.borrow())],
-        })
+        let components = [(DATA, self.elements.borrow())];
+        Ok(NewObject::new(&self.shape, Self::FORMAT, None, components))
     }
 }

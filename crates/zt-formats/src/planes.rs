@@ -1,8 +1,6 @@
 //! `zt.planes/1`: floating-point elements split into planes of bytes. Spec: formats/zt.planes.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::borrow::Cow;
-
 use zt_manifest::{DType, Text};
 
 use crate::{
@@ -212,15 +210,14 @@ impl<'a> View<'a> for Planes<'a> {
 
 impl ToObject for Planes<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
-        let roles = self.codec.roles().iter();
-        let components = roles
-            .zip(&self.planes)
-            .map(|(role, plane)| (Text::Borrowed(*role), plane.borrow()));
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(Self::FORMAT),
-            attributes: Some(self.codec.to_attributes()),
-            components: components.collect(),
-        })
+        let planes = self.planes.iter().map(Elements::borrow);
+        let components = self.codec.roles().iter().copied().zip(planes);
+        let attributes = Some(self.codec.to_attributes());
+        Ok(NewObject::new(
+            &self.shape,
+            Self::FORMAT,
+            attributes,
+            components,
+        ))
     }
 }

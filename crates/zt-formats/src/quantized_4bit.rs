@@ -246,16 +246,12 @@ impl<'a> View<'a> for Quantized4Bit<'a> {
 /// As 1.2 writes it, with every dtype said.
 impl ToObject for Quantized4Bit<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(Self::FORMAT),
-            attributes: None,
-            components: vec![
-                (Text::Borrowed(DATA), self.data.borrow()),
-                (Text::Borrowed(SCALE), self.scale.borrow()),
-                (Text::Borrowed(ZERO_POINT), self.zero_point.borrow()),
-            ],
-        })
+        let components = [
+            (DATA, self.data.borrow()),
+            (SCALE, self.scale.borrow()),
+            (ZERO_POINT, self.zero_point.borrow()),
+        ];
+        Ok(NewObject::new(&self.shape, Self::FORMAT, None, components))
     }
 }
 

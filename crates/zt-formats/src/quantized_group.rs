@@ -360,18 +360,19 @@ impl<'a> View<'a> for QuantizedGroup<'a> {
 
 impl ToObject for QuantizedGroup<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
-        let mut components = vec![
-            (Text::Borrowed(PACKED_WEIGHT), self.packed.borrow()),
-            (Text::Borrowed(SCALES), self.scales.borrow()),
+        let zeros = self.zeros.as_ref().map(|zeros| (ZEROS, zeros.borrow()));
+        let components = [
+            (PACKED_WEIGHT, self.packed.borrow()),
+            (SCALES, self.scales.borrow()),
         ];
-        let zeros = self.zeros.as_ref();
-        components.extend(zeros.map(|zeros| (Text::Borrowed(ZEROS), zeros.borrow())));
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(Self::FORMAT),
-            attributes: Some(self.quantization.to_attributes()),
+        let attributes = Some(self.quantization.to_attributes());
+        let components = components.into_iter().chain(zeros);
+        Ok(NewObject::new(
+            &self.shape,
+            Self::FORMAT,
+            attributes,
             components,
-        })
+        ))
     }
 }
 

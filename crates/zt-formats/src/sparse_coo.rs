@@ -1,8 +1,6 @@
 //! `sparse_coo`: values and the coordinates of each. Spec: formats/sparse_coo.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::borrow::Cow;
-
 use zt_manifest::exact::{Exact, in_memory};
 use zt_manifest::{DType, Text, Value};
 
@@ -277,15 +275,17 @@ impl<'a> View<'a> for Coo<'a> {
 
 impl ToObject for Coo<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(Self::FORMAT),
-            attributes: self.is_coalesced.map(|is| [(IS_COALESCED, is)].into()),
-            components: vec![
-                (Text::Borrowed(VALUES), self.values.borrow()),
-                (Text::Borrowed(COORDS), self.coords[..].into()),
-            ],
-        })
+        let attributes = self.is_coalesced.map(|is| [(IS_COALESCED, is)].into());
+        let components = [
+            (VALUES, self.values.borrow()),
+            (COORDS, self.coords[..].into()),
+        ];
+        Ok(NewObject::new(
+            &self.shape,
+            Self::FORMAT,
+            attributes,
+            components,
+        ))
     }
 }
 

@@ -1,7 +1,6 @@
 //! `sparse_csr`: the rows of a matrix, each as columns and values. Spec: formats/sparse_csr.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use zt_manifest::exact::Exact;
@@ -282,16 +281,12 @@ impl<'a> View<'a> for Csr<'a> {
 
 impl ToObject for Csr<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(Self::FORMAT),
-            attributes: None,
-            components: vec![
-                (Text::Borrowed(VALUES), self.values.borrow()),
-                (Text::Borrowed(INDICES), self.indices().into()),
-                (Text::Borrowed(INDPTR), self.indptr().into()),
-            ],
-        })
+        let components = [
+            (VALUES, self.values.borrow()),
+            (INDICES, self.indices().into()),
+            (INDPTR, self.indptr().into()),
+        ];
+        Ok(NewObject::new(&self.shape, Self::FORMAT, None, components))
     }
 }
 

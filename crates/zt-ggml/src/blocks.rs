@@ -139,11 +139,13 @@ impl ToObject for Blocks<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
         let elements = Elements::new(DType::U8, Bytes::Borrowed(&self.bytes));
         let is_big = self.order == ByteOrder::Big;
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(self.block_type.format()),
-            attributes: is_big.then(|| [(BYTE_ORDER, "big")].into()),
-            components: vec![(Text::Borrowed(DATA), elements)],
-        })
+        let attributes = is_big.then(|| [(BYTE_ORDER, "big")].into());
+        let format = self.block_type.format();
+        Ok(NewObject::new(
+            &self.shape,
+            format,
+            attributes,
+            [(DATA, elements)],
+        ))
     }
 }

@@ -13,7 +13,7 @@ pub(crate) fn threads() -> usize {
     use std::sync::OnceLock;
     /// Rayon tries only once, and does not report the result later.
     static IS_THERE: OnceLock<bool> = OnceLock::new();
-    let begin = || match bounded(wanted()).build_global() {
+    let begin = || match bounded(0).build_global() {
         Ok(()) => true,
         // An error without a source means that the program has started the pool already.
         Err(error) => error.source().is_none(),
@@ -25,24 +25,21 @@ pub(crate) fn threads() -> usize {
     }
 }
 
-/// A pool of `threads` threads, but of no more than help: starting many thousands takes minutes, and
-/// the system may refuse them.
+/// A pool of `threads` threads, or with 0 of as many as the environment asks for, but of no more than
+/// help: starting many thousands takes minutes, and the system may refuse them.
 #[cfg(feature = "rayon")]
 pub(crate) fn bounded(threads: usize) -> rayon::ThreadPoolBuilder {
     const MOST: usize = 1024;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // Rayon takes 0 as its own choice, which is one for each core.
-    rayon::ThreadPoolBuilder::new().num_threads(threads.min(MOST.max(cores)))
-}
-
-/// The number of threads that rayon would take from the environment; 0 if it is not set there.
-#[cfg(feature = "rayon")]
-fn wanted() -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let names = ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"];
-    let mut set = names.iter().filter_map(|name| std::env::var(name).ok());
-    let threads = set.find_map(|text| text.parse::<usize>().ok());
-    threads.map_or(0, |threads| threads.min(cores * 4))
+    let threads = match threads {
+        // The variables that rayon reads. Without them it takes 0 as one thread for each core.
+        0 => ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"]
+            .iter()
+            .find_map(|name| std::env::var(name).ok()?.parse::<usize>().ok())
+            .map_or(0, |threads| threads.min(cores * 4)),
+        threads => threads.min(MOST.max(cores)),
+    };
+    rayon::ThreadPoolBuilder::new().num_threads(threads)
 }
 
 /// Runs `work` on a pool of `threads` threads; with `None`, on the pool of all cores.

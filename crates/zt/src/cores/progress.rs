@@ -51,7 +51,7 @@ macro_rules! work_options {
 
             #[doc = $reports]
             #[must_use]
-            pub const fn progress(mut self, progress: crate::Progress<'p>) -> Self {
+            pub const fn progress(mut self, progress: Progress<'p>) -> Self {
                 self.progress = Some(progress);
                 self
             }

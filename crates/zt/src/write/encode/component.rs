@@ -67,7 +67,7 @@ impl Component {
         match self.stage {
             Stage::Undecided => Ok(()),
             Stage::Raw => self.write_raw(encoder, content),
-            Stage::Frames(effort) => self.write_frames(encoder, content, effort),
+            Stage::Frames(effort) => self.write_pieces(encoder, content, Some(effort)),
         }
     }
 
@@ -97,31 +97,21 @@ impl Component {
             Method::Frames(effort) => Stage::Frames(effort),
         };
         match self.stage {
-            Stage::Frames(effort) => self.write_frames(encoder, &gathered, effort)?,
+            Stage::Frames(effort) => self.write_pieces(encoder, &gathered, Some(effort))?,
             _ => self.write_raw(encoder, &gathered)?,
         }
         encoder.tools.give_back(gathered);
         Ok(if is_at_once { content } else { rest })
     }
 
-    fn write_raw<W: Write>(&mut self, encoder: &mut Encoder<W>, mut content: &[u8]) -> Result<()> {
+    fn write_raw<W: Write>(&mut self, encoder: &mut Encoder<W>, content: &[u8]) -> Result<()> {
         let is_chained =
             encoder.workers.threads() > 1 && self.options.digest == Some(DigestAlgorithm::Sha256);
         if self.gathered.is_empty() && encoder.writes_at_once() && !is_chained {
             self.begin(encoder, false)?;
             return encoder.write_raw(content);
         }
-        while !content.is_empty() {
-            let room = FRAME_CONTENT.minus(self.gathered.len());
-            let (head, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
-            self.gather(encoder, head, FRAME_CONTENT)?;
-            content = rest;
-            if self.gathered.len() == FRAME_CONTENT {
-                self.begin(encoder, false)?;
-                self.submit_raw(encoder)?;
-            }
-        }
-        Ok(())
+        self.write_pieces(encoder, content, None)
     }
 
     fn submit_raw<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<()> {
@@ -130,11 +120,12 @@ impl Component {
         encoder.submit(Item::Raw(bytes), cost)
     }
 
-    fn write_frames<W: Write>(
+    /// Submits whole pieces, raw or as frames. The rest is gathered.
+    fn write_pieces<W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,
         mut content: &[u8],
-        effort: Effort,
+        frames: Option<Effort>,
     ) -> Result<()> {
         while !content.is_empty() {
             let room = FRAME_CONTENT.minus(self.gathered.len());
@@ -142,7 +133,13 @@ impl Component {
             self.gather(encoder, head, FRAME_CONTENT)?;
             content = rest;
             if self.gathered.len() == FRAME_CONTENT {
-                self.submit_frame(encoder, effort)?;
+                match frames {
+                    Some(effort) => self.submit_frame(encoder, effort)?,
+                    None => {
+                        self.begin(encoder, false)?;
+                        self.submit_raw(encoder)?;
+                    }
+                }
             }
         }
         Ok(())
