@@ -499,6 +499,7 @@ impl<'w> Writer<'w> {
     }
 
     /// The place of a component's blob. `object` may be the next one.
+    #[expect(clippy::expect_used, reason = "`Placed::blob` says the length")]
     pub(crate) fn placed(&self, object: usize, component: usize, blob: &Blob) -> Placed {
         let place = |pending: &Pending| (pending.object, pending.component);
         match self
@@ -507,7 +508,7 @@ impl<'w> Writer<'w> {
         {
             Ok(at) => Placed::Later {
                 ticket: self.pending[at].ticket,
-                decoded_len: blob.decoded_len.unwrap_or(0),
+                decoded_len: blob.decoded_len.expect("a placed blob has a length"),
             },
             Err(_) => Placed::At(blob.clone()),
         }
