@@ -3,7 +3,8 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::error::{Error, LimitExceeded, Result, Violation};
-use crate::{HEADER_LEN, Layout, Limits, MAGIC, MAGIC_0_1, SIZE_LEN, Source, Span};
+use crate::exact::in_memory;
+use crate::{Exact, HEADER_LEN, Layout, Limits, MAGIC, MAGIC_0_1, SIZE_LEN, Source, Span};
 
 /// Where manifest and data are.
 ///
@@ -34,15 +35,15 @@ impl Footer {
         let layout = layout_of(source, byte_len)?;
         let trailer_len = match layout {
             Layout::V0_1 | Layout::V1_0 => SIZE_LEN,
-            Layout::V1_1 => SIZE_LEN.saturating_add(MAGIC.len() as u64),
+            Layout::V1_1 => SIZE_LEN.plus(MAGIC.len() as u64),
         };
-        let framing = HEADER_LEN.saturating_add(trailer_len);
+        let framing = HEADER_LEN.plus(trailer_len);
         let Some(available) = byte_len.checked_sub(framing).filter(|room| *room > 0) else {
-            let minimum = framing.saturating_add(1);
+            let minimum = framing.plus(1);
             return Err(Violation::Truncated { byte_len, minimum }.into());
         };
 
-        let size_offset = byte_len.saturating_sub(trailer_len);
+        let size_offset = byte_len.minus(trailer_len);
         let mut size = [0; 8];
         source.read_at(size_offset, &mut size)?;
         let declared = u64::from_le_bytes(size);
@@ -97,10 +98,8 @@ impl Footer {
 /// Decides by the magics at both ends.
 fn layout_of(source: &(impl Source + ?Sized), byte_len: u64) -> Result<Layout> {
     let mut head = [0; 8];
-    let head_len = byte_len.min(HEADER_LEN);
-    let head = head
-        .get_mut(..usize::try_from(head_len).unwrap_or(0))
-        .unwrap_or_default();
+    let head_len = in_memory(byte_len.min(HEADER_LEN));
+    let head = head.get_mut(..head_len).unwrap_or_default();
     source.read_at(0, head)?;
     if head == MAGIC_0_1 {
         return Ok(Layout::V0_1);
@@ -111,7 +110,7 @@ fn layout_of(source: &(impl Source + ?Sized), byte_len: u64) -> Result<Layout> {
         return Err(if cut {
             Violation::Truncated {
                 byte_len,
-                minimum: HEADER_LEN.saturating_add(SIZE_LEN).saturating_add(1),
+                minimum: HEADER_LEN.plus(SIZE_LEN).plus(1),
             }
             .into()
         } else {

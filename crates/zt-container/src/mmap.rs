@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::source::{open_regular, slice_of};
+use crate::source::{copy_of, open_regular, slice_of};
 use crate::{Source, Span};
 
 /// A file mapped read-only into memory. Every byte is lent, none is copied; pages are read from
@@ -58,11 +58,6 @@ impl Source for Map {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let span = Span::new(offset, buf.len() as u64);
-        let bytes = span
-            .and_then(|span| self.slice(span))
-            .ok_or(io::ErrorKind::UnexpectedEof)?;
-        buf.copy_from_slice(bytes);
-        Ok(())
+        copy_of(self.bytes(), offset, buf)
     }
 }

@@ -94,13 +94,16 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for Memory<B> {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let span = Span::new(offset, buf.len() as u64);
-        let bytes = span
-            .and_then(|span| self.slice(span))
-            .ok_or(io::ErrorKind::UnexpectedEof)?;
-        buf.copy_from_slice(bytes);
-        Ok(())
+        copy_of(self.0.as_ref(), offset, buf)
     }
+}
+
+/// Fills `buf` with the bytes from `offset` on.
+pub(crate) fn copy_of(bytes: &[u8], offset: u64, buf: &mut [u8]) -> io::Result<()> {
+    let span = Span::new(offset, buf.len() as u64);
+    let bytes = span.and_then(|span| slice_of(bytes, span));
+    buf.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
+    Ok(())
 }
 
 /// The bytes of `span` within `bytes`, checked.

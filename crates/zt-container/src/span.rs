@@ -49,8 +49,8 @@ impl Span {
     /// The absolute offset one past the last byte.
     #[must_use]
     pub const fn end(self) -> u64 {
-        // The invariant of the type makes this exact; saturating only spares a panic path.
-        self.offset.saturating_add(self.byte_len)
+        // The invariant of the type: this does not overflow.
+        self.offset + self.byte_len
     }
 
     /// Whether the span has no bytes.

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use crate::error::{Error, Misuse, Result};
-use crate::{ALIGNMENT, Digest, DigestAlgorithm, Hasher, MAGIC, Span};
+use crate::exact::in_memory;
+use crate::{ALIGNMENT, Digest, DigestAlgorithm, Exact, Hasher, MAGIC, Span};
 
 /// Writes the framing of layout 1.1/1.2 to any sink; nothing ever seeks back.
 ///
@@ -92,7 +93,7 @@ impl<W: Write> ContainerWriter<W> {
         let mut padding = start - self.offset;
         while padding > 0 {
             let len = padding.min(ZEROS.len() as u64);
-            self.emit(&ZEROS[..usize::try_from(len).unwrap_or(ZEROS.len())])?;
+            self.emit(&ZEROS[..in_memory(len)])?;
             padding -= len;
         }
         self.state = State::InBlob { start, hasher };
@@ -152,7 +153,7 @@ impl<W: Write> ContainerWriter<W> {
         for piece in manifest {
             self.emit(piece)?;
         }
-        let byte_len = self.offset.saturating_sub(start);
+        let byte_len = self.offset.minus(start);
         if byte_len == 0 {
             return Err(Error::Misuse(Misuse::NoManifest));
         }

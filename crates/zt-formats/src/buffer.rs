@@ -20,6 +20,8 @@ pub struct Buffer {
 
 enum Memory {
     Words(Box<[u64]>),
+    /// A vector that begins at a multiple of 8.
+    Bytes(Vec<u8>),
     #[cfg(feature = "huge-pages")]
     Pages(memmap2::MmapMut),
 }
@@ -67,6 +69,16 @@ impl Buffer {
         }
     }
 
+    /// Zeros for `count` values of `value_len` bytes each.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::try_zeroed`]; also if their size passes 2^64.
+    pub fn try_zeroed_values(count: u64, value_len: u64) -> Result<Self> {
+        // No memory has 2^64 bytes.
+        Buffer::try_zeroed(count.saturating_mul(value_len))
+    }
+
     /// A copy of `bytes`.
     ///
     /// # Errors
@@ -96,6 +108,7 @@ impl Deref for Buffer {
     fn deref(&self) -> &[u8] {
         let bytes = match &self.memory {
             Memory::Words(words) => bytemuck::cast_slice(words),
+            Memory::Bytes(bytes) => bytes,
             #[cfg(feature = "huge-pages")]
             Memory::Pages(pages) => pages,
         };
@@ -107,6 +120,7 @@ impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         let bytes = match &mut self.memory {
             Memory::Words(words) => bytemuck::cast_slice_mut(words),
+            Memory::Bytes(bytes) => bytes,
             #[cfg(feature = "huge-pages")]
             Memory::Pages(pages) => pages,
         };
@@ -117,6 +131,20 @@ impl DerefMut for Buffer {
 impl Clone for Buffer {
     fn clone(&self) -> Self {
         Buffer::copied(self)
+    }
+}
+
+/// Keeps the vector's memory where it begins at a multiple of 8, as allocators usually give it. Else
+/// copies.
+impl From<Vec<u8>> for Buffer {
+    fn from(bytes: Vec<u8>) -> Self {
+        if !bytes.as_ptr().addr().is_multiple_of(8) {
+            return Buffer::copied(&bytes);
+        }
+        Buffer {
+            byte_len: bytes.len(),
+            memory: Memory::Bytes(bytes),
+        }
     }
 }
 
@@ -199,6 +227,22 @@ impl From<Buffer> for Bytes<'_> {
     }
 }
 
+/// As [`Buffer::from`]: no copy where the vector begins at a multiple of 8.
+///
+/// ```
+/// use zt_formats::{DType, Dense, Elements};
+///
+/// let bytes: Vec<u8> = [1.5f32, 2.5].iter().flat_map(|value| value.to_le_bytes()).collect();
+/// let dense = Dense::from_elements([2], Elements::new(DType::F32, bytes))?;
+/// assert_eq!(*dense.as_slice::<f32>()?, [1.5, 2.5]);
+/// # Ok::<(), zt_formats::Error>(())
+/// ```
+impl From<Vec<u8>> for Bytes<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::Owned(bytes.into())
+    }
+}
+
 impl PartialEq for Bytes<'_> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
@@ -240,6 +284,20 @@ mod tests {
             let buffer = Buffer::try_from_slice(&bytes).unwrap();
             assert_eq!(&*buffer, &*bytes);
             assert!(buffer.as_ptr().addr().is_multiple_of(8));
+        }
+    }
+
+    #[test]
+    fn a_vector_at_a_multiple_of_eight_is_not_copied() {
+        for byte_len in [0usize, 1, 7, 64, 1000] {
+            let bytes: Vec<u8> = (0..byte_len).map(|i| i.to_le_bytes()[0]).collect();
+            let (expected, place) = (bytes.clone(), bytes.as_ptr());
+            let buffer = Buffer::from(bytes);
+            assert_eq!(&*buffer, &*expected);
+            assert!(buffer.as_ptr().addr().is_multiple_of(8));
+            if place.addr().is_multiple_of(8) {
+                assert_eq!(buffer.as_ptr(), place);
+            }
         }
     }
 

@@ -43,20 +43,13 @@ pub(crate) fn to_dtype(
         None => elements.dtype.byte_len() as u64,
     };
     let bytes = &*elements.bytes;
-    let partial = || {
-        let byte_len = bytes.len() as u64;
-        crate::Violation::from(SizeMismatch::Partial {
-            byte_len,
-            value_len,
-        })
-        .of_object()
-    };
+    let partial = || SizeMismatch::partial(bytes.len(), value_len).of_object();
     let value_len = usize::try_from(value_len).map_err(|_| partial())?;
     if !bytes.len().is_multiple_of(value_len) {
         return Err(partial());
     }
     let count = (bytes.len() / value_len) as u64;
-    let mut out = Buffer::try_zeroed(count.saturating_mul(to.byte_len() as u64))?;
+    let mut out = Buffer::try_zeroed_values(count, to.byte_len() as u64)?;
     let chunks = bytes.chunks(CHUNK.saturating_mul(value_len));
     let chunks = chunks.zip(out.chunks_mut(CHUNK * to.byte_len()));
     match from {
@@ -106,25 +99,15 @@ enum Narrow {
 impl Narrow {
     fn read(&self, source: &[u8], value_len: usize, values: &mut [f32]) {
         match self {
-            Narrow::F32 => {
-                for (value, bytes) in values.iter_mut().zip(source.as_chunks().0) {
-                    *value = f32::from_le_bytes(*bytes);
-                }
-            }
+            Narrow::F32 => take(values, source, f32::from_le_bytes),
             // Whole slices, because `half` then uses the processor's instruction for them.
             Narrow::F16 => {
                 let mut halves = [f16::ZERO; CHUNK];
                 let halves = halves.get_mut(..values.len()).unwrap_or_default();
-                for (half, bytes) in halves.iter_mut().zip(source.as_chunks().0) {
-                    *half = f16::from_le_bytes(*bytes);
-                }
+                take(halves, source, f16::from_le_bytes);
                 halves.convert_to_f32_slice(values);
             }
-            Narrow::BF16 => {
-                for (value, bytes) in values.iter_mut().zip(source.as_chunks().0) {
-                    *value = bf16::from_le_bytes(*bytes).to_f32();
-                }
-            }
+            Narrow::BF16 => take(values, source, |bytes| bf16::from_le_bytes(bytes).to_f32()),
             Narrow::Decoded(decode) => {
                 for (value, bytes) in values.iter_mut().zip(source.chunks_exact(value_len)) {
                     *value = decode(bytes);
@@ -134,46 +117,38 @@ impl Narrow {
     }
 }
 
+/// Each value of its bytes.
+fn take<T, const N: usize>(values: &mut [T], source: &[u8], value: impl Fn([u8; N]) -> T) {
+    for (place, bytes) in values.iter_mut().zip(source.as_chunks().0) {
+        *place = value(*bytes);
+    }
+}
+
+/// The bytes of each value.
+fn put<T, const N: usize>(target: &mut [u8], values: &[T], bytes: impl Fn(&T) -> [u8; N]) {
+    for (place, value) in target.as_chunks_mut().0.iter_mut().zip(values) {
+        *place = bytes(value);
+    }
+}
+
 fn write_f32(values: &[f32], to: DType, target: &mut [u8]) {
     match to {
-        DType::F64 => {
-            for (value, bytes) in values.iter().zip(target.as_chunks_mut().0) {
-                *bytes = f64::from(*value).to_le_bytes();
-            }
-        }
+        DType::F64 => put(target, values, |value| f64::from(*value).to_le_bytes()),
         DType::F16 => {
             let mut halves = [f16::ZERO; CHUNK];
             let halves = halves.get_mut(..values.len()).unwrap_or_default();
             halves.convert_from_f32_slice(values);
-            for (half, bytes) in halves.iter().zip(target.as_chunks_mut().0) {
-                *bytes = half.to_le_bytes();
-            }
+            put(target, halves, |half| half.to_le_bytes());
         }
-        DType::BF16 => {
-            for (value, bytes) in values.iter().zip(target.as_chunks_mut().0) {
-                *bytes = bf16::from_f32(*value).to_le_bytes();
-            }
-        }
-        _ => {
-            for (value, bytes) in values.iter().zip(target.as_chunks_mut().0) {
-                *bytes = value.to_le_bytes();
-            }
-        }
+        DType::BF16 => put(target, values, |value| bf16::from_f32(*value).to_le_bytes()),
+        _ => put(target, values, |value| value.to_le_bytes()),
     }
 }
 
 fn write_f64(values: &[f64], to: DType, target: &mut [u8]) {
     match to {
-        DType::F64 => {
-            for (value, bytes) in values.iter().zip(target.as_chunks_mut().0) {
-                *bytes = value.to_le_bytes();
-            }
-        }
-        DType::F32 => {
-            for (value, bytes) in values.iter().zip(target.as_chunks_mut().0) {
-                *bytes = narrow(*value).to_le_bytes();
-            }
-        }
+        DType::F64 => put(target, values, |value| value.to_le_bytes()),
+        DType::F32 => put(target, values, |value| narrow(*value).to_le_bytes()),
         _ => {
             let mut narrow = [0f32; CHUNK];
             let narrow = narrow.get_mut(..values.len()).unwrap_or_default();

@@ -1,14 +1,12 @@
 //! `dense`: a plain array in row-major order. Spec: formats/dense.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::borrow::Cow;
-
 use zt_manifest::{DType, Map, Text};
 
 use crate::{
     ComponentSignature, Element, Elements, NewObject, ObjectFormat, Parts, Places, Registry,
-    Result, Selection, Signature, SizeMismatch, Slice, SliceFault, ToObject, Typed, View,
-    Violation, dense_byte_len,
+    Result, Selection, Signature, Slice, SliceFault, ToObject, Typed, View, Violation,
+    dense_byte_len,
 };
 
 const DATA: &str = "data";
@@ -37,12 +35,7 @@ impl ObjectFormat for DenseFormat {
         };
         let expected =
             dense_byte_len(signature.shape, value_len).ok_or_else(|| signature.overflow(DATA))?;
-        match data.byte_len {
-            Some(found) if found != expected => {
-                Err(SizeMismatch::Bytes { expected, found }.of(DATA))
-            }
-            _ => Ok(()),
-        }
+        data.expect_bytes(expected)
     }
 
     fn data_roles(&self) -> Option<&[&str]> {
@@ -266,11 +259,7 @@ impl<'a> View<'a> for Dense<'a> {
 
 impl ToObject for Dense<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(Self::FORMAT),
-            attributes: None,
-            components: vec![(Text::Borrowed(DATA), self.elements.borrow())],
-        })
+        let components = [(DATA, self.elements.borrow())];
+        Ok(NewObject::new(&self.shape, Self::FORMAT, None, components))
     }
 }

@@ -13,7 +13,7 @@ use crate::{Buffer, Bytes, Element, LogicalType, Misuse, Registry, Result, Typed
 ///
 /// ```
 /// use zt_formats::{Elements, F8E4M3Fn};
-/// use zt_manifest::DType;
+/// use zt_formats::DType;
 ///
 /// let codes = [0x38, 0xb8];
 /// let elements = Elements::new(DType::U8, &codes[..]).with_logical_type("f8_e4m3fn");

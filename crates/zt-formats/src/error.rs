@@ -1,7 +1,5 @@
 //! The errors of this crate, by who is at fault.
 
-use std::fmt;
-
 use zt_manifest::{DType, Text};
 
 /// `Result` with this crate's [`Error`].
@@ -12,11 +10,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The variant says who is at fault: the object ([`Error::Malformed`]), this build or registry
 /// ([`Error::Unsupported`]), the machine ([`Error::Allocation`]) or the caller ([`Error::Misuse`],
 /// never caused by a file's bytes). Names of objects and offsets are for the facade to add.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The object breaks a rule of its format. Objects that a caller builds are held to the same
     /// rules, and get the same violations.
+    #[error("{}{violation}", of_component(role.as_ref()))]
     Malformed {
         /// The component at fault, where it is one component's.
         role: Option<Text>,
@@ -24,32 +23,40 @@ pub enum Error {
         violation: Violation,
     },
     /// The object may be sound, and nothing here can interpret it.
+    #[error(transparent)]
     Unsupported(Unsupported),
     /// Memory for a result could not be had.
+    #[error("no memory for {byte_len} bytes")]
     Allocation {
         /// Bytes asked for.
         byte_len: u64,
     },
     /// A call that no file can cause.
-    Misuse(Misuse),
+    #[error(transparent)]
+    Misuse(#[from] Misuse),
     /// A [`ReadParts`](crate::ReadParts) could not read a component, and has the cause.
+    #[error("a component could not be read")]
     Unread,
 }
 
 /// The rules of the object formats, each with the numbers that break it. Spec: §7 to §9.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
     /// The shape and the lengths of the components contradict each other.
-    ShapeSizeMismatch(SizeMismatch),
+    #[error(transparent)]
+    ShapeSizeMismatch(#[from] SizeMismatch),
     /// The object lacks a component that its format needs.
+    #[error("is missing, and the format requires it")]
     MissingComponent,
     /// A component of indices whose dtype cannot hold them (or, to strict readers, is not u64).
+    #[error("indices are u64, not {}", name_of(*found))]
     IndexDType {
         /// What the component has; `None` where the file does not say.
         found: Option<DType>,
     },
     /// An index, pointer or coordinate outside its bound.
+    #[error("element {position} is {value}, {bound}")]
     IndexValue {
         /// Which of the component's elements, counted from 0.
         position: u64,
@@ -59,6 +66,7 @@ pub enum Violation {
         bound: IndexBound,
     },
     /// A known logical type over a dtype that it does not have, or where the format takes none.
+    #[error("{}", logical(expected, name, *found))]
     LogicalType {
         /// The logical type.
         name: Text,
@@ -68,6 +76,7 @@ pub enum Violation {
         found: DType,
     },
     /// An attribute of the object that its format cannot use.
+    #[error("attribute `{name}`: {fault}")]
     Attribute {
         /// The attribute's key.
         name: &'static str,
@@ -75,6 +84,7 @@ pub enum Violation {
         fault: AttributeFault,
     },
     /// A byte of a bool component that is neither 0 nor 1.
+    #[error("element {position} is {value}, not 0 or 1")]
     BoolValue {
         /// Which of the component's elements, counted from 0.
         position: u64,
@@ -82,6 +92,7 @@ pub enum Violation {
         value: u8,
     },
     /// A component whose dtype its format does not take in this role.
+    #[error("takes {expected}, not {}", name_of(*found))]
     DType {
         /// What the format takes.
         expected: &'static str,
@@ -91,10 +102,11 @@ pub enum Violation {
 }
 
 /// How a length contradicts a shape.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SizeMismatch {
     /// The decoded length, in bytes.
+    #[error("the shape takes {expected} bytes, there are {found}")]
     Bytes {
         /// What the shape demands.
         expected: u64,
@@ -102,6 +114,7 @@ pub enum SizeMismatch {
         found: u64,
     },
     /// The number of elements (of values, where a logical type takes several).
+    #[error("takes {expected} elements, there are {found}")]
     Elements {
         /// What the shape, the attributes or the other components demand.
         expected: u64,
@@ -109,6 +122,7 @@ pub enum SizeMismatch {
         found: u64,
     },
     /// The last element or value is not whole.
+    #[error("{byte_len} bytes are not a multiple of {value_len}")]
     Partial {
         /// Decoded bytes.
         byte_len: u64,
@@ -116,6 +130,7 @@ pub enum SizeMismatch {
         value_len: u64,
     },
     /// A row is no whole number of blocks.
+    #[error("rows of {len} are not a multiple of the block, {multiple}")]
     Row {
         /// Values in a row.
         len: u64,
@@ -123,6 +138,7 @@ pub enum SizeMismatch {
         multiple: u64,
     },
     /// The number of dimensions.
+    #[error("takes {expected} dimensions, the shape has {found}")]
     Rank {
         /// What the format takes.
         expected: u64,
@@ -130,6 +146,7 @@ pub enum SizeMismatch {
         found: u64,
     },
     /// No file could hold this many elements: the count passes 2^64.
+    #[error("the size of shape {shape:?} is not representable")]
     Overflow {
         /// The shape.
         shape: Vec<u64>,
@@ -137,33 +154,41 @@ pub enum SizeMismatch {
 }
 
 /// What an index had to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexBound {
     /// Not negative and less than this: an index into a dimension.
+    #[error("not in 0..{0}")]
     Below(u64),
     /// Not negative: a row pointer, whose bound is another pointer or the number of values.
+    #[error("which is negative")]
     NotNegative,
     /// Not less than this: row pointers never fall.
+    #[error("below the {0} before it")]
     AtLeast(u64),
     /// More than this: indices that rise, where none may be there twice.
+    #[error("not above the {0} before it")]
     Above(u64),
     /// Exactly this: the first row pointer is 0, the last is the number of values.
+    #[error("not {0}")]
     Exactly(u64),
 }
 
 /// What is wrong with an attribute.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttributeFault {
     /// The format needs it.
+    #[error("is missing, and the format requires it")]
     Missing,
     /// It has another CBOR type than this.
+    #[error("is not {expected}")]
     Type {
         /// The type it had to have.
         expected: &'static str,
     },
     /// A number outside its range.
+    #[error("is {found}, not in {min}..={max}")]
     Range {
         /// The number.
         found: u64,
@@ -173,6 +198,7 @@ pub enum AttributeFault {
         max: u64,
     },
     /// A text that says nothing to the format.
+    #[error("is {found:?}, not {expected}")]
     Text {
         /// The text, abridged.
         found: String,
@@ -180,6 +206,7 @@ pub enum AttributeFault {
         expected: &'static str,
     },
     /// It contradicts the dtype of a component.
+    #[error("says {expected}, the component is {found}")]
     Component {
         /// The dtype that it names.
         expected: DType,
@@ -189,18 +216,23 @@ pub enum AttributeFault {
 }
 
 /// What cannot be interpreted here.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsupported {
     /// No format of this name is registered.
+    #[error("the format {0:?} is not known here")]
     Format(Text),
     /// No logical type of this name is known where its values are needed.
+    #[error("the logical type {0:?} is not known here")]
     LogicalType(Text),
     /// The format has no dense value.
+    #[error("the format {0:?} has no dense value")]
     ToDense(Text),
     /// The format's values are not defined for big-endian files.
+    #[error("the format {0:?} has no known big-endian form")]
     BigEndian(Text),
     /// Values of this type are not cast.
+    #[error("{from} is not cast to {to}")]
     Cast {
         /// The logical type, or the dtype where there is none.
         from: Text,
@@ -208,6 +240,7 @@ pub enum Unsupported {
         to: DType,
     },
     /// Values whose type the file does not say, and their length does not tell.
+    #[error("the file does not say the dtype of component `{role}`")]
     Untyped {
         /// The component.
         role: Text,
@@ -215,10 +248,11 @@ pub enum Unsupported {
 }
 
 /// A call that the caller should not have made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misuse {
     /// Elements are asked for as another type than they have.
+    #[error("asked for {asked}, the elements are {dtype}{}", instead(asked, *dtype, logical_type.as_ref()))]
     ElementType {
         /// The type asked for.
         asked: &'static str,
@@ -228,8 +262,10 @@ pub enum Misuse {
         logical_type: Option<Text>,
     },
     /// A slice that does not fit the shape.
+    #[error(transparent)]
     Slice(SliceFault),
     /// A value that cannot be quantized: NaN or infinite.
+    #[error("value {position} is not finite and cannot be quantized")]
     NotFinite {
         /// Which of the values, counted from 0.
         position: u64,
@@ -237,17 +273,20 @@ pub enum Misuse {
 }
 
 /// Why a slice does not fit a shape, or is not one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SliceFault {
     /// A part of the text is neither a number nor `start:stop:step` nor `...`.
+    #[error("{part:?} is not an index, start:stop:step or ...")]
     Syntax {
         /// The part, abridged.
         part: String,
     },
     /// A step of zero.
+    #[error("a slice's step is zero")]
     ZeroStep,
     /// More indices than dimensions.
+    #[error("{found} indices for {rank} dimensions")]
     TooMany {
         /// Indices, ellipsis not counted.
         found: usize,
@@ -255,10 +294,13 @@ pub enum SliceFault {
         rank: usize,
     },
     /// More than one ellipsis.
+    #[error("a slice has more than one ellipsis")]
     TwoEllipses,
     /// Places that were resolved against another shape.
+    #[error("the places are those of another shape")]
     OtherShape,
     /// An index outside its dimension.
+    #[error("index {index} is outside dimension {axis} of {dimension}")]
     OutOfRange {
         /// Which dimension, counted from 0.
         axis: usize,
@@ -337,23 +379,26 @@ impl Violation {
     }
 }
 
-impl From<SizeMismatch> for Violation {
-    fn from(mismatch: SizeMismatch) -> Self {
-        Violation::ShapeSizeMismatch(mismatch)
-    }
-}
-
 impl SizeMismatch {
+    /// Bytes that are no whole number of values.
+    pub(crate) const fn partial(byte_len: usize, value_len: u64) -> Self {
+        let byte_len = byte_len as u64;
+        SizeMismatch::Partial {
+            byte_len,
+            value_len,
+        }
+    }
+
+    /// This mismatch as an error of the object as a whole.
+    #[must_use]
+    pub const fn of_object(self) -> Error {
+        Violation::ShapeSizeMismatch(self).of_object()
+    }
+
     /// This mismatch as an error of one component.
     #[must_use]
     pub fn of(self, role: impl Into<Text>) -> Error {
         Violation::from(self).of(role)
-    }
-}
-
-impl From<Misuse> for Error {
-    fn from(misuse: Misuse) -> Self {
-        Error::Misuse(misuse)
     }
 }
 
@@ -363,188 +408,30 @@ impl From<SliceFault> for Error {
     }
 }
 
-impl std::error::Error for Error {}
+/// `component \`data\`: `, where the error is one component's.
+fn of_component(role: Option<&Text>) -> String {
+    role.map_or_else(String::new, |role| format!("component `{role}`: "))
+}
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Malformed {
-                role: Some(role),
-                violation,
-            } => write!(f, "component `{role}`: {violation}"),
-            Error::Malformed {
-                role: None,
-                violation,
-            } => violation.fmt(f),
-            Error::Unsupported(unsupported) => unsupported.fmt(f),
-            Error::Allocation { byte_len } => {
-                write!(f, "no memory for {byte_len} bytes")
-            }
-            Error::Misuse(misuse) => misuse.fmt(f),
-            Error::Unread => f.write_str("a component could not be read"),
-        }
+fn logical(violation: &Option<DType>, name: &Text, found: DType) -> String {
+    match violation {
+        Some(expected) => format!("the logical type {name} is stored as {expected}, not {found}"),
+        None => format!("takes plain {found}, not the logical type {name}"),
     }
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Violation::ShapeSizeMismatch(mismatch) => mismatch.fmt(f),
-            Violation::MissingComponent => f.write_str("is missing, and the format requires it"),
-            Violation::IndexDType { found } => {
-                write!(f, "indices are u64, not {}", name_of(*found))
-            }
-            Violation::IndexValue {
-                position,
-                value,
-                bound,
-            } => write!(f, "element {position} is {value}, {bound}"),
-            Violation::LogicalType {
-                name,
-                expected: Some(expected),
-                found,
-            } => write!(
-                f,
-                "the logical type {name} is stored as {expected}, not {found}"
-            ),
-            Violation::LogicalType {
-                name,
-                expected: None,
-                found,
-            } => write!(f, "takes plain {found}, not the logical type {name}"),
-            Violation::Attribute { name, fault } => write!(f, "attribute `{name}`: {fault}"),
-            Violation::BoolValue { position, value } => {
-                write!(f, "element {position} is {value}, not 0 or 1")
-            }
-            Violation::DType { expected, found } => {
-                write!(f, "takes {expected}, not {}", name_of(*found))
-            }
-        }
-    }
-}
-
-impl fmt::Display for SizeMismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SizeMismatch::Bytes { expected, found } => {
-                write!(f, "the shape takes {expected} bytes, there are {found}")
-            }
-            SizeMismatch::Elements { expected, found } => {
-                write!(f, "takes {expected} elements, there are {found}")
-            }
-            SizeMismatch::Partial {
-                byte_len,
-                value_len,
-            } => write!(f, "{byte_len} bytes are not a multiple of {value_len}"),
-            SizeMismatch::Row { len, multiple } => {
-                write!(
-                    f,
-                    "rows of {len} are not a multiple of the block, {multiple}"
-                )
-            }
-            SizeMismatch::Rank { expected, found } => {
-                write!(f, "takes {expected} dimensions, the shape has {found}")
-            }
-            SizeMismatch::Overflow { shape } => {
-                write!(f, "the size of shape {shape:?} is not representable")
-            }
-        }
-    }
-}
-
-impl fmt::Display for IndexBound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            IndexBound::Below(bound) => write!(f, "not in 0..{bound}"),
-            IndexBound::NotNegative => f.write_str("which is negative"),
-            IndexBound::Above(bound) => write!(f, "not above the {bound} before it"),
-            IndexBound::AtLeast(bound) => write!(f, "below the {bound} before it"),
-            IndexBound::Exactly(value) => write!(f, "not {value}"),
-        }
-    }
-}
-
-impl fmt::Display for AttributeFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AttributeFault::Missing => f.write_str("is missing, and the format requires it"),
-            AttributeFault::Type { expected } => write!(f, "is not {expected}"),
-            AttributeFault::Range { found, min, max } => {
-                write!(f, "is {found}, not in {min}..={max}")
-            }
-            AttributeFault::Text { found, expected } => write!(f, "is {found:?}, not {expected}"),
-            AttributeFault::Component { expected, found } => {
-                write!(f, "says {expected}, the component is {found}")
-            }
-        }
-    }
-}
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unsupported::Format(id) => write!(f, "the format {id:?} is not known here"),
-            Unsupported::LogicalType(name) => {
-                write!(f, "the logical type {name:?} is not known here")
-            }
-            Unsupported::ToDense(id) => write!(f, "the format {id:?} has no dense value"),
-            Unsupported::BigEndian(id) => {
-                write!(f, "the format {id:?} has no known big-endian form")
-            }
-            Unsupported::Cast { from, to } => {
-                write!(f, "{from} is not cast to {to}")
-            }
-            Unsupported::Untyped { role } => {
-                write!(f, "the file does not say the dtype of component `{role}`")
-            }
-        }
-    }
-}
-
-impl fmt::Display for Misuse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Misuse::ElementType {
-                asked,
-                dtype,
-                logical_type,
-            } => {
-                write!(f, "asked for {asked}, the elements are {dtype}")?;
-                match logical_type {
-                    Some(name) => write!(f, " of type {name}"),
-                    None => Ok(()),
-                }
-            }
-            Misuse::Slice(fault) => fault.fmt(f),
-            Misuse::NotFinite { position } => {
-                write!(f, "value {position} is not finite and cannot be quantized")
-            }
-        }
-    }
-}
-
-impl fmt::Display for SliceFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SliceFault::Syntax { part } => {
-                write!(f, "{part:?} is not an index, start:stop:step or ...")
-            }
-            SliceFault::ZeroStep => f.write_str("a slice's step is zero"),
-            SliceFault::TooMany { found, rank } => {
-                write!(f, "{found} indices for {rank} dimensions")
-            }
-            SliceFault::TwoEllipses => f.write_str("a slice has more than one ellipsis"),
-            SliceFault::OtherShape => f.write_str("the places are those of another shape"),
-            SliceFault::OutOfRange {
-                axis,
-                index,
-                dimension,
-            } => write!(
-                f,
-                "index {index} is outside dimension {axis} of {dimension}"
-            ),
-        }
-    }
+/// What follows the type that was asked for: the elements' type, and how they are converted.
+fn instead(asked: &str, dtype: DType, logical_type: Option<&Text>) -> String {
+    let (of_type, is_real) = match logical_type {
+        Some(name) => (format!(" of type {name}"), name.starts_with("f8_")),
+        None => (String::new(), dtype.is_float()),
+    };
+    let way = match asked {
+        "f32" if is_real => "; `to_dense()?.to_f32()` converts them",
+        "f64" | "f16" | "bf16" if is_real => "; `to_dense()?.to_dtype(..)` converts them",
+        _ => "",
+    };
+    of_type + way
 }
 
 fn name_of(dtype: Option<DType>) -> &'static str {

@@ -6,7 +6,7 @@ use zt_manifest::{DType, Text};
 
 use crate::{
     Dense, Error, NewObject, Parts, Places, ReadParts, Registry, Result, Signature, SizeMismatch,
-    Unsupported, Violation,
+    Unsupported,
 };
 
 /// The rules of one object format: an entry of the [`Registry`]. Spec: §9.
@@ -22,7 +22,7 @@ use crate::{
 /// | `is_flat` | runs of single values or blocks, where the shape plays no part | runs of rows |
 /// | `slice` | parts that take less than whole rows | whole rows are decoded |
 /// | `decode_into` | values made in place | a run is decoded and copied |
-/// | `is_of_value`, `value_type`, `parameters`, `stored_dtype` | what copies and listings need | as each of them says |
+/// | `is_of_value`, `value_type`, `parameters`, `stored_dtype`, `is_for_compression` | what copies and listings need | as each of them says |
 ///
 /// `tests/own_format.rs` is a format that is not in this crate, in one file; the example
 /// `block_sparse_rows` of `zt` is one that is sliced and streamed.
@@ -102,6 +102,12 @@ pub trait ObjectFormat: Send + Sync {
         &[]
     }
 
+    /// Whether objects of this format exist to be compressed: raw, they are only slower to read. A
+    /// writer then compresses them unless it is told otherwise.
+    fn is_for_compression(&self) -> bool {
+        false
+    }
+
     /// The object as a plain array in row-major order. Checks metadata and contents itself.
     ///
     /// # Errors
@@ -125,8 +131,7 @@ pub trait ObjectFormat: Send + Sync {
         let bytes = &dense.elements().bytes;
         let (expected, found) = (out.len() as u64, bytes.len() as u64);
         if found != expected {
-            let mismatch = SizeMismatch::Bytes { expected, found };
-            return Err(Violation::from(mismatch).of_object());
+            return Err(SizeMismatch::Bytes { expected, found }.of_object());
         }
         out.copy_from_slice(bytes);
         Ok(())

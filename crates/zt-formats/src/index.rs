@@ -8,7 +8,7 @@ use crate::{
     ComponentSignature, Element, Elements, Error, IndexBound, LogicalType, Result, Typed, Violation,
 };
 
-/// Part of a component of indices as u64: borrowed where they are u64 and aligned. `from` is the
+/// Part of a component of indices as u64: borrowed where they are u64 or i64, and aligned. `from` is the
 /// position of the first of them in their component, for errors to tell.
 ///
 /// # Errors
@@ -60,7 +60,7 @@ pub(crate) const fn is_integer(dtype: DType) -> bool {
     !dtype.is_float() && !matches!(dtype, DType::Bool)
 }
 
-/// The indices as u64: borrowed where they are u64 already. `from` is the position of the first of
+/// The indices as u64: borrowed where they are u64 or i64. `from` is the position of the first of
 /// them in their component; `bound` says what a negative one at a position had to be.
 pub(crate) fn to_u64<'a>(
     role: &'static str,
@@ -71,7 +71,7 @@ pub(crate) fn to_u64<'a>(
     let found = Some(elements.dtype);
     let indices = match elements.dtype {
         DType::U64 => elements.into_typed::<u64>(),
-        DType::I64 => widen::<i64>(&elements, from, bound),
+        DType::I64 => non_negative(elements, from, bound),
         DType::I32 => widen::<i32>(&elements, from, bound),
         DType::I16 => widen::<i16>(&elements, from, bound),
         DType::I8 => widen::<i8>(&elements, from, bound),
@@ -85,6 +85,22 @@ pub(crate) fn to_u64<'a>(
         Error::Misuse(_) => Violation::IndexDType { found }.of(role),
         error => error.with_role(role),
     })
+}
+
+/// Indices of i64 that are not negative are the same bytes as u64.
+fn non_negative(
+    elements: Elements<'_>,
+    from: u64,
+    bound: impl Fn(u64) -> IndexBound,
+) -> Result<Typed<'_, u64>> {
+    // The least first: a loop without an exit, which vectorises.
+    let signed = elements.as_slice::<i64>()?;
+    if signed.iter().min().is_some_and(|least| *least < 0) {
+        return widen::<i64>(&elements, from, bound);
+    }
+    drop(signed);
+    let dtype = DType::U64;
+    Elements { dtype, ..elements }.into_typed()
 }
 
 fn widen<T: Element + Into<i128>>(

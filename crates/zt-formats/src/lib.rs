@@ -102,6 +102,8 @@ pub use slice::Slice;
 pub use sparse_coo::{Coo, SparseCooFormat};
 pub use sparse_csr::{Csr, SparseCsrFormat};
 pub use typed::{Typed, check_bools, check_bools_from};
+/// What the constructors here take of the layer below.
+pub use zt_manifest::{DType, Map, Object, Text, Value};
 
 /// The example of README.md runs with the tests.
 #[cfg(doctest)]

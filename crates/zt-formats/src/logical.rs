@@ -13,7 +13,7 @@ use crate::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
 /// ```
 /// use std::num::NonZero;
 /// use zt_formats::{Decode, Elements, LogicalType, Registry, Scalar};
-/// use zt_manifest::DType;
+/// use zt_formats::DType;
 ///
 /// let registry = Registry::builtin().with_logical_type(LogicalType {
 ///     name: "acme.percent".into(),
@@ -81,19 +81,29 @@ impl fmt::Debug for Decode {
 const ONE: NonZero<u64> = NonZero::<u64>::MIN;
 const TWO: NonZero<u64> = ONE.saturating_add(1);
 
+macro_rules! fp8 {
+    ($type:ident) => {
+        Decode::F32(|bytes| $type::from_bits(u8::from_le_bytes(part(bytes, 0))).to_f32())
+    };
+}
+
+macro_rules! complex {
+    ($variant:ident, $float:ident) => {
+        Decode::$variant(|bytes| {
+            let part = |at| $float::from_le_bytes(part(bytes, at));
+            Complex::new(part(0), part(1))
+        })
+    };
+}
+
 /// The tables of spec §7.2.
 pub(crate) static BUILTIN: [LogicalType; 6] = [
-    row("f8_e4m3fn", DType::U8, ONE, Decode::F32(e4m3fn)),
-    row("f8_e5m2", DType::U8, ONE, Decode::F32(e5m2)),
-    row("f8_e4m3fnuz", DType::U8, ONE, Decode::F32(e4m3fnuz)),
-    row("f8_e5m2fnuz", DType::U8, ONE, Decode::F32(e5m2fnuz)),
-    row("complex64", DType::F32, TWO, Decode::Complex64(complex64)),
-    row(
-        "complex128",
-        DType::F64,
-        TWO,
-        Decode::Complex128(complex128),
-    ),
+    row("f8_e4m3fn", DType::U8, ONE, fp8!(F8E4M3Fn)),
+    row("f8_e5m2", DType::U8, ONE, fp8!(F8E5M2)),
+    row("f8_e4m3fnuz", DType::U8, ONE, fp8!(F8E4M3FnUz)),
+    row("f8_e5m2fnuz", DType::U8, ONE, fp8!(F8E5M2FnUz)),
+    row("complex64", DType::F32, TWO, complex!(Complex64, f32)),
+    row("complex128", DType::F64, TWO, complex!(Complex128, f64)),
 ];
 
 const fn row(
@@ -108,36 +118,6 @@ const fn row(
         storage_elements,
         decode,
     }
-}
-
-fn e4m3fn(bytes: &[u8]) -> f32 {
-    F8E4M3Fn::from_bits(u8::from_le_bytes(part(bytes, 0))).to_f32()
-}
-
-fn e5m2(bytes: &[u8]) -> f32 {
-    F8E5M2::from_bits(u8::from_le_bytes(part(bytes, 0))).to_f32()
-}
-
-fn e4m3fnuz(bytes: &[u8]) -> f32 {
-    F8E4M3FnUz::from_bits(u8::from_le_bytes(part(bytes, 0))).to_f32()
-}
-
-fn e5m2fnuz(bytes: &[u8]) -> f32 {
-    F8E5M2FnUz::from_bits(u8::from_le_bytes(part(bytes, 0))).to_f32()
-}
-
-fn complex64(bytes: &[u8]) -> Complex<f32> {
-    Complex::new(
-        f32::from_le_bytes(part(bytes, 0)),
-        f32::from_le_bytes(part(bytes, 1)),
-    )
-}
-
-fn complex128(bytes: &[u8]) -> Complex<f64> {
-    Complex::new(
-        f64::from_le_bytes(part(bytes, 0)),
-        f64::from_le_bytes(part(bytes, 1)),
-    )
 }
 
 /// The `index`th `N` bytes; zeros where there are none, which the length of a value rules out.

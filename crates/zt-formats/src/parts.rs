@@ -88,6 +88,25 @@ impl<'a> Parts<'a> {
 }
 
 impl<'a> NewObject<'a> {
+    /// An object whose shape is borrowed, with these components in their order.
+    #[must_use]
+    pub fn new(
+        shape: &'a [u64],
+        format: &'static str,
+        attributes: Option<Map>,
+        components: impl IntoIterator<Item = (&'static str, Elements<'a>)>,
+    ) -> Self {
+        let components = components.into_iter();
+        NewObject {
+            shape: Cow::Borrowed(shape),
+            format: Text::Borrowed(format),
+            attributes,
+            components: components
+                .map(|(role, elements)| (Text::Borrowed(role), elements))
+                .collect(),
+        }
+    }
+
     /// The metadata of this object.
     #[must_use]
     pub fn signature(&self) -> Signature<'_> {

@@ -1,6 +1,8 @@
 //! The places of one dimension that a slice selects.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use zt_manifest::exact::Exact;
+
 use crate::{Result, Slice, SliceFault};
 
 /// `count` places of one dimension: `start`, `start + step`, ... All of them lie within it.
@@ -28,7 +30,7 @@ impl Places {
             .iter()
             .filter(|part| **part == Slice::Ellipsis)
             .count();
-        let found = slices.len().saturating_sub(ellipses);
+        let found = slices.len().minus(ellipses);
         let rank = shape.len();
         if ellipses > 1 {
             return Err(SliceFault::TwoEllipses.into());
@@ -87,6 +89,10 @@ impl Places {
     }
 
     /// `start:stop:step`.
+    #[expect(
+        clippy::expect_used,
+        reason = "there are no more places than the dimension has"
+    )]
     fn range(start: Option<i64>, stop: Option<i64>, step: i64, dimension: u64) -> Result<Self> {
         if step == 0 {
             return Err(SliceFault::ZeroStep.into());
@@ -99,15 +105,11 @@ impl Places {
         let (lowest, highest) = if forward {
             (0, extent)
         } else {
-            (-1, extent.saturating_sub(1))
+            (-1, extent.minus(1))
         };
         let clamp = |bound: i64| {
             let bound = i128::from(bound);
-            let bound = if bound < 0 {
-                bound.saturating_add(extent)
-            } else {
-                bound
-            };
+            let bound = if bound < 0 { bound.plus(extent) } else { bound };
             bound.clamp(lowest, highest)
         };
         let (first, last) = if forward {
@@ -118,16 +120,17 @@ impl Places {
         let start = start.map_or(first, clamp);
         let stop = stop.map_or(last, clamp);
         let distance = if forward {
-            stop.saturating_sub(start)
+            stop.minus(start)
         } else {
-            start.saturating_sub(stop)
+            start.minus(stop)
         };
         let magnitude = u128::from(step.unsigned_abs());
         let count = distance.max(0).unsigned_abs().div_ceil(magnitude);
         Ok(Places {
+            // Below 0 only if there are no places.
             start: u64::try_from(start).unwrap_or(0),
             step,
-            count: u64::try_from(count).unwrap_or(0),
+            count: u64::try_from(count).expect("at most the dimension"),
             ..Places::all(dimension)
         })
     }
@@ -203,7 +206,7 @@ impl Places {
     pub fn hull(&self) -> std::ops::Range<u64> {
         let last = self.count.checked_sub(1).and_then(|at| self.get(at));
         match last {
-            Some(last) => self.start.min(last)..self.start.max(last).saturating_add(1),
+            Some(last) => self.start.min(last)..self.start.max(last).plus(1),
             None => 0..0,
         }
     }
@@ -213,7 +216,8 @@ impl Places {
     #[must_use]
     pub fn within(&self, hull: std::ops::Range<u64>) -> Places {
         Places {
-            dimension: hull.end.saturating_sub(hull.start),
+            dimension: hull.end.minus(hull.start),
+            // Below the hull only if there are no places.
             start: self.start.saturating_sub(hull.start),
             ..*self
         }

@@ -5,6 +5,7 @@
 //! first-level cache while its planes pass.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use zt_manifest::exact::Exact;
 use zt_manifest::{DType, Map, Text};
 
 use crate::attribute::{self, missing, other_text};
@@ -24,7 +25,7 @@ const FLOATS: &str = "f64, f32, f16 or bf16";
 ///
 /// ```
 /// use zt_formats::PlaneCodec;
-/// use zt_manifest::DType;
+/// use zt_formats::DType;
 ///
 /// let codec = PlaneCodec::new(DType::BF16, None)?;
 /// let ones = [0x80, 0x3f, 0x80, 0xbf]; // 1.0 and -1.0
@@ -246,8 +247,12 @@ impl Word<8> for u64 {
 fn split<T: Word<W>, const W: usize>(plane: usize, elements: &[u8], out: &mut [u8]) {
     let half = usize::from(plane >= T::PLANES);
     // The planes behind this one in its half, of which there is a power of two.
-    let below = T::PLANES.saturating_sub(1) & !plane;
-    let shift = u32::try_from(below).unwrap_or(0).saturating_mul(8);
+    let shift = match T::PLANES.minus(1) & !plane {
+        0 => 0,
+        1 => 8,
+        2 => 16,
+        _ => 24,
+    };
     let (elements, _) = elements.as_chunks::<W>();
     let len = elements.len().min(out.len());
     let (blocks, rest) = elements.split_at(len).0.as_chunks::<BLOCK>();
@@ -272,7 +277,7 @@ fn merge<T: Word<W>, const W: usize>(planes: &[&[u8]], out: &mut [u8]) {
         .map(|plane| plane.len())
         .fold(elements.len(), usize::min);
     let (blocks, rest) = elements.split_at_mut(len).0.as_chunks_mut::<BLOCK>();
-    let done = len.saturating_sub(rest.len());
+    let done = len.minus(rest.len());
     let split = planes.map(|plane| plane.split_at(len).0.split_at(done));
     let mut of_blocks = split.map(|(blocks, _)| blocks.as_chunks::<BLOCK>().0.iter());
     for block in blocks {

@@ -1,8 +1,6 @@
 //! `zt.planes/1`: floating-point elements split into planes of bytes. Spec: formats/zt.planes.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::borrow::Cow;
-
 use zt_manifest::{DType, Text};
 
 use crate::{
@@ -34,13 +32,10 @@ impl ObjectFormat for PlanesFormat {
         }
         let mut expected = codec.plane_len(signature.shape, registry)?;
         for plane in planes {
-            match (expected, plane.byte_len) {
-                (Some(expected), Some(found)) if found != expected => {
-                    let mismatch = SizeMismatch::Bytes { expected, found };
-                    return Err(mismatch.of(plane.role.to_owned()));
-                }
-                (known, found) => expected = known.or(found),
+            if let Some(expected) = expected {
+                plane.expect_bytes(expected)?;
             }
+            expected = expected.or(plane.byte_len);
         }
         Ok(())
     }
@@ -68,6 +63,10 @@ impl ObjectFormat for PlanesFormat {
 
     fn parameters(&self) -> &[&str] {
         &PlaneCodec::ATTRIBUTES
+    }
+
+    fn is_for_compression(&self) -> bool {
+        true
     }
 
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
@@ -181,7 +180,7 @@ impl Planes<'_> {
         let planes: Vec<&[u8]> = self.planes.iter().map(|plane| &*plane.bytes).collect();
         let count = planes.first().map_or(0, |plane| plane.len() as u64);
         let width = self.codec.plane_count() as u64;
-        let mut out = Buffer::try_zeroed(count.saturating_mul(width))?;
+        let mut out = Buffer::try_zeroed_values(count, width)?;
         self.codec.merge(&planes, &mut out);
         let mut elements = Elements::new(self.codec.dtype(), out);
         if let Some(name) = self.codec.logical_type() {
@@ -211,15 +210,14 @@ impl<'a> View<'a> for Planes<'a> {
 
 impl ToObject for Planes<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
-        let roles = self.codec.roles().iter();
-        let components = roles
-            .zip(&self.planes)
-            .map(|(role, plane)| (Text::Borrowed(*role), plane.borrow()));
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(Self::FORMAT),
-            attributes: Some(self.codec.to_attributes()),
-            components: components.collect(),
-        })
+        let planes = self.planes.iter().map(Elements::borrow);
+        let components = self.codec.roles().iter().copied().zip(planes);
+        let attributes = Some(self.codec.to_attributes());
+        Ok(NewObject::new(
+            &self.shape,
+            Self::FORMAT,
+            attributes,
+            components,
+        ))
     }
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use zt_manifest::exact::Exact;
 use zt_manifest::{DType, Map, Value};
 
 use crate::attribute::{self, missing, other_text, out_of_range};
@@ -130,11 +131,10 @@ impl Quantization {
         if !is_integer(dtype) {
             return Err(Packing::refused(&self.packing.to_string()));
         }
-        let width = (dtype.byte_len() as u64).saturating_mul(8);
-        let most = width.checked_div(self.bits.into()).unwrap_or(0);
-        if most == 0 {
+        let width = (dtype.byte_len() as u64).times(8);
+        let Some(most @ 1..) = width.checked_div(self.bits.into()) else {
             return Err(out_of_range(BITS, self.bits.into(), 1, width));
-        }
+        };
         if !(1..=most).contains(&u64::from(per_word)) {
             return Err(out_of_range(PACKING, per_word.into(), 1, most));
         }

@@ -17,11 +17,10 @@ pub(crate) fn quantize(
 ) -> Result<QuantizedGroup<'static>> {
     let found = values.len() as u64;
     let Some(expected) = element_count(&shape) else {
-        return Err(Violation::from(SizeMismatch::Overflow { shape }).of_object());
+        return Err(SizeMismatch::Overflow { shape }.of_object());
     };
     if found != expected {
-        let mismatch = SizeMismatch::Elements { expected, found };
-        return Err(Violation::from(mismatch).of_object());
+        return Err(SizeMismatch::Elements { expected, found }.of_object());
     }
     quantization.check(expected)?;
     let (min, max) = (if quantization.signed { 2 } else { 1 }, 16);

@@ -8,7 +8,7 @@ use zt_manifest::{DType, Map, Text};
 use crate::number::{Numbers, check_numbers, expect_known, to_numbers};
 use crate::{
     Buffer, Dense, Elements, Error, NewObject, ObjectFormat, Parts, Registry, Result, Signature,
-    SizeMismatch, ToObject, Unsupported, View, Violation, element_count,
+    ToObject, Unsupported, View, Violation, element_count,
 };
 
 const DATA: &str = "data";
@@ -40,12 +40,7 @@ impl ObjectFormat for Quantized4BitFormat {
             let found = data.dtype;
             return Err(Violation::DType { expected, found }.of(DATA));
         }
-        let expected = signature.element_count(DATA)?.div_ceil(2);
-        if let Some(found) = data.byte_len
-            && found != expected
-        {
-            return Err(SizeMismatch::Bytes { expected, found }.of(DATA));
-        }
+        data.expect_bytes(signature.element_count(DATA)?.div_ceil(2))?;
         let rows = row_count(signature.shape);
         for (component, numbers) in [(scale, Numbers::Floats), (zero_point, Numbers::Reals)] {
             if component.is_understood(registry) {
@@ -217,7 +212,7 @@ impl<'a> Quantized4Bit<'a> {
     pub fn to_dense(&self) -> Result<Dense<'static>> {
         let scale: Vec<f32> = to_numbers(SCALE, &self.scale)?;
         let zero_point: Vec<f32> = to_numbers(ZERO_POINT, &self.zero_point)?;
-        let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
+        let mut out = Buffer::try_zeroed_values(self.count, 4)?;
         let (values, _) = out.as_chunks_mut::<4>();
         let row_len = values.len().checked_div(scale.len()).unwrap_or(0);
         let rows = values.chunks_mut(row_len.max(1)).zip(scale).zip(zero_point);
@@ -251,16 +246,12 @@ impl<'a> View<'a> for Quantized4Bit<'a> {
 /// As 1.2 writes it, with every dtype said.
 impl ToObject for Quantized4Bit<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(Self::FORMAT),
-            attributes: None,
-            components: vec![
-                (Text::Borrowed(DATA), self.data.borrow()),
-                (Text::Borrowed(SCALE), self.scale.borrow()),
-                (Text::Borrowed(ZERO_POINT), self.zero_point.borrow()),
-            ],
-        })
+        let components = [
+            (DATA, self.data.borrow()),
+            (SCALE, self.scale.borrow()),
+            (ZERO_POINT, self.zero_point.borrow()),
+        ];
+        Ok(NewObject::new(&self.shape, Self::FORMAT, None, components))
     }
 }
 

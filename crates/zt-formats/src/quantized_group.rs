@@ -158,7 +158,7 @@ fn is_understood(signature: &Signature<'_>, registry: &Registry) -> bool {
 ///
 /// ```
 /// use zt_formats::{Packing, Quantization, QuantizedGroup};
-/// use zt_manifest::DType;
+/// use zt_formats::DType;
 ///
 /// let packing = Packing { per_word: 2, dtype: DType::U8 };
 /// let group = QuantizedGroup::new(
@@ -286,7 +286,7 @@ impl<'a> QuantizedGroup<'a> {
         reason = "f64 is rounded to f32 at the end, as is documented"
     )]
     pub fn to_dense(&self) -> Result<Dense<'static>> {
-        let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
+        let mut out = Buffer::try_zeroed_values(self.count, 4)?;
         let (values, _) = out.as_chunks_mut::<4>();
         let is_wide = self.scales.dtype == DType::F64;
         match (is_wide, self.quantization.zero_kind) {
@@ -360,18 +360,19 @@ impl<'a> View<'a> for QuantizedGroup<'a> {
 
 impl ToObject for QuantizedGroup<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
-        let mut components = vec![
-            (Text::Borrowed(PACKED_WEIGHT), self.packed.borrow()),
-            (Text::Borrowed(SCALES), self.scales.borrow()),
+        let zeros = self.zeros.as_ref().map(|zeros| (ZEROS, zeros.borrow()));
+        let components = [
+            (PACKED_WEIGHT, self.packed.borrow()),
+            (SCALES, self.scales.borrow()),
         ];
-        let zeros = self.zeros.as_ref();
-        components.extend(zeros.map(|zeros| (Text::Borrowed(ZEROS), zeros.borrow())));
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(Self::FORMAT),
-            attributes: Some(self.quantization.to_attributes()),
+        let attributes = Some(self.quantization.to_attributes());
+        let components = components.into_iter().chain(zeros);
+        Ok(NewObject::new(
+            &self.shape,
+            Self::FORMAT,
+            attributes,
             components,
-        })
+        ))
     }
 }
 
@@ -412,7 +413,7 @@ impl Iterator for Quantized<'_> {
         if self.in_word == 0 {
             self.load()?;
         }
-        self.in_word = self.in_word.saturating_sub(1);
+        self.in_word = self.in_word.checked_sub(1)?;
         // 1 to 32 bits of 64: every shift is in range.
         let above = u64::BITS.wrapping_sub(self.bits);
         let top = self.word.wrapping_shl(above).cast_signed();
@@ -444,7 +445,7 @@ impl Iterator for Quantized<'_> {
         }
         for _ in 0..skipped {
             self.word = self.word.wrapping_shr(self.bits);
-            self.in_word = self.in_word.saturating_sub(1);
+            self.in_word = self.in_word.checked_sub(1)?;
         }
         self.next()
     }
@@ -458,9 +459,9 @@ impl Iterator for Quantized<'_> {
 /// Packs quantized values, the first in the lowest bits. Only the lower `bits` of each count.
 pub(crate) fn pack(quantized: &[i64], bits: u32, packing: Packing) -> Result<Elements<'static>> {
     let width = packing.dtype.byte_len();
-    let per_word = usize::try_from(packing.per_word).unwrap_or(usize::MAX);
+    let per_word = packing.per_word as usize;
     let words = quantized.chunks(per_word.max(1));
-    let mut out = Buffer::try_zeroed((words.len() as u64).saturating_mul(width as u64))?;
+    let mut out = Buffer::try_zeroed_values(words.len() as u64, width as u64)?;
     let mask = u64::MAX.wrapping_shr(u64::BITS.wrapping_sub(bits));
     for (values, target) in words.zip(out.chunks_exact_mut(width)) {
         // Last first: every value pushes those after it up.

@@ -41,7 +41,8 @@ pub trait ReadParts<'a> {
     ///
     /// As [`ReadParts::copy`]; allocation.
     fn elements(&mut self, role: &str, bytes: Range<u64>) -> Result<Elements<'a>> {
-        let mut buffer = Buffer::try_zeroed(bytes.end.saturating_sub(bytes.start))?;
+        let byte_len = bytes.end.checked_sub(bytes.start).ok_or(Error::Unread)?;
+        let mut buffer = Buffer::try_zeroed(byte_len)?;
         self.copy(role, bytes.start, &mut buffer)?;
         let signature = self.signature();
         let component = signature.get(role).ok_or(Error::Unread)?;
@@ -99,7 +100,7 @@ impl<'a> ReadParts<'a> for InMemory<'a> {
     }
 
     fn copy(&mut self, role: &str, at: u64, out: &mut [u8]) -> Result<()> {
-        let end = at.saturating_add(out.len() as u64);
+        let end = at.checked_add(out.len() as u64).ok_or(Error::Unread)?;
         out.copy_from_slice(self.bytes(role, at..end)?);
         Ok(())
     }

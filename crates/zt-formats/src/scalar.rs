@@ -8,7 +8,7 @@ use num_complex::Complex;
 use zt_manifest::DType;
 
 use crate::cast::narrow;
-use crate::{Decode, Elements, Registry, Result, SizeMismatch, Violation, check_bools};
+use crate::{Decode, Elements, Registry, Result, SizeMismatch, check_bools};
 
 /// One value, in the precision it is stored in.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -129,13 +129,7 @@ impl<'a> Scalars<'a> {
         let values = usize::try_from(value_len).map(|len| elements.bytes.chunks_exact(len));
         match values {
             Ok(values) if values.remainder().is_empty() => Ok(Scalars { values, read }),
-            _ => {
-                let mismatch = SizeMismatch::Partial {
-                    byte_len: elements.bytes.len() as u64,
-                    value_len,
-                };
-                Err(Violation::from(mismatch).of_object())
-            }
+            _ => Err(SizeMismatch::partial(elements.bytes.len(), value_len).of_object()),
         }
     }
 }

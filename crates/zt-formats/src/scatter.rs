@@ -38,13 +38,9 @@ pub(crate) fn scatter(
         None => values.bytes.len().checked_div(place_count).unwrap_or(0),
     };
     if value_len.checked_mul(place_count) != Some(values.bytes.len()) {
-        let mismatch = SizeMismatch::Partial {
-            byte_len: values.bytes.len() as u64,
-            value_len: value_len as u64,
-        };
-        return Err(crate::Violation::from(mismatch).of_object());
+        return Err(SizeMismatch::partial(values.bytes.len(), value_len as u64).of_object());
     }
-    let mut out = Buffer::try_zeroed(count.saturating_mul(value_len as u64))?;
+    let mut out = Buffer::try_zeroed_values(count, value_len as u64)?;
     let mut taken = Bits::try_new(count)?;
     let mut values_left = values.bytes.chunks_exact(value_len.max(1));
     for place in places {

@@ -7,8 +7,7 @@ use crate::{Buffer, Dense, Elements, Result, Run, Selection, SizeMismatch, eleme
 pub(crate) fn select(dense: &Dense<'_>, selection: &Selection) -> Result<Dense<'static>> {
     let elements = dense.elements();
     let value_len = value_len(dense)?;
-    let byte_len = selection.element_count().saturating_mul(value_len as u64);
-    let mut out = Buffer::try_zeroed(byte_len)?;
+    let mut out = Buffer::try_zeroed_values(selection.element_count(), value_len as u64)?;
     let copy = match value_len {
         1 => copy_run::<1>,
         2 => copy_run::<2>,
@@ -89,10 +88,7 @@ fn value_len(dense: &Dense<'_>) -> Result<usize> {
         _ => None,
     };
     value_len.ok_or_else(|| {
-        SizeMismatch::Partial {
-            byte_len: byte_len as u64,
-            value_len: count.map_or(u64::MAX, |count| count as u64),
-        }
-        .of("data")
+        let count = count.map_or(u64::MAX, |count| count as u64);
+        SizeMismatch::partial(byte_len, count).of("data")
     })
 }

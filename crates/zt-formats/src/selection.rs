@@ -38,8 +38,7 @@ impl Selection {
     pub fn of(places: &[Places]) -> Result<Self> {
         let shape: Vec<u64> = places.iter().map(Places::dimension).collect();
         if element_count(&shape).is_none() {
-            let mismatch = SizeMismatch::Overflow { shape };
-            return Err(crate::Violation::from(mismatch).of_object());
+            return Err(SizeMismatch::Overflow { shape }.of_object());
         }
         let axis = |places: &Places| Axis {
             stride: 1,
@@ -65,9 +64,12 @@ impl Selection {
 
     /// The number of elements that come out.
     #[must_use]
+    #[expect(
+        clippy::expect_used,
+        reason = "`of` refuses arrays of more than 2^64 elements"
+    )]
     pub fn element_count(&self) -> u64 {
-        // No more than the array has, which is representable.
-        element_count(&self.shape).unwrap_or(0)
+        element_count(&self.shape).expect("no more than the array has")
     }
 
     /// The elements in order, as runs at even distances: neighbours wherever whole inner dimensions
@@ -84,6 +86,7 @@ impl Selection {
         while let Some((axis, rest)) = outer.split_last()
             && (axis.places.step() == 1 || axis.places.count() == 1)
         {
+            // Overflows only where another dimension is zero, as the sum of the starts below.
             run.count = run.count.saturating_mul(axis.places.count());
             outer = rest;
             if axis.places.count() != axis.places.dimension() {

@@ -188,9 +188,27 @@ impl<'a> ComponentSignature<'a> {
     ///
     /// Malformed: another number, or the last element is not whole (`shape-size-mismatch`).
     pub fn expect_elements(&self, expected: u64) -> Result<()> {
-        match self.element_count()? {
+        self.expect(self.element_count()?, expected)
+    }
+
+    fn expect(&self, found: Option<u64>, expected: u64) -> Result<()> {
+        match found {
             Some(found) if found != expected => {
                 Err(SizeMismatch::Elements { expected, found }.of(self.role.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses another number of decoded bytes than `expected`, where the number is known.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: another number (`shape-size-mismatch`).
+    pub fn expect_bytes(&self, expected: u64) -> Result<()> {
+        match self.byte_len {
+            Some(found) if found != expected => {
+                Err(SizeMismatch::Bytes { expected, found }.of(self.role.to_owned()))
             }
             _ => Ok(()),
         }
@@ -202,12 +220,7 @@ impl<'a> ComponentSignature<'a> {
     ///
     /// Malformed: another number, or as [`ComponentSignature::value_count`].
     pub fn expect_values(&self, expected: u64, registry: &Registry) -> Result<()> {
-        match self.value_count(registry)? {
-            Some(found) if found != expected => {
-                Err(SizeMismatch::Elements { expected, found }.of(self.role.to_owned()))
-            }
-            _ => Ok(()),
-        }
+        self.expect(self.value_count(registry)?, expected)
     }
 
     /// `byte_len / value_len`, exactly.
@@ -217,13 +230,11 @@ impl<'a> ComponentSignature<'a> {
             byte_len.checked_div(value_len),
         ) {
             (Some(0), Some(count)) => Ok(count),
-            _ => {
-                let mismatch = SizeMismatch::Partial {
-                    byte_len,
-                    value_len,
-                };
-                Err(mismatch.of(self.role.to_owned()))
+            _ => Err(SizeMismatch::Partial {
+                byte_len,
+                value_len,
             }
+            .of(self.role.to_owned())),
         }
     }
 }

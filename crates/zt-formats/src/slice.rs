@@ -1,6 +1,7 @@
 //! One part of an index of NumPy's basic slicing, and how it is written.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 use std::str::FromStr;
 
 use crate::error::abridged;
@@ -9,6 +10,16 @@ use crate::{Error, Result, SliceFault};
 /// One part of an index, for one dimension (an ellipsis: for as many as are left).
 ///
 /// Negative numbers count from the end, as in NumPy.
+///
+/// ```
+/// use zt_formats::{Dense, Slice};
+///
+/// let dense = Dense::from_slice(&[2, 3], &[1u8, 2, 3, 4, 5, 6])?;
+/// let part = |slices: &[Slice]| dense.slice(slices)?.into_typed::<u8>();
+/// assert_eq!(*part(&[Slice::from(..), (0..2).into()])?, [1, 2, 4, 5]);
+/// assert_eq!(*part(&[Slice::from(-1), (1..).into()])?, [5, 6]);
+/// # Ok::<(), zt_formats::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slice {
     /// One place; the dimension goes away.
@@ -45,6 +56,50 @@ impl Slice {
             return Ok(Vec::new());
         }
         text.split(',').map(str::parse).collect()
+    }
+}
+
+/// One place, counted from the end where it is negative.
+impl From<i64> for Slice {
+    fn from(index: i64) -> Self {
+        Slice::Index(index)
+    }
+}
+
+/// All of a dimension.
+impl From<RangeFull> for Slice {
+    fn from(_: RangeFull) -> Self {
+        Slice::ALL
+    }
+}
+
+/// The places of a range. Numbers above [`i64::MAX`] count as that.
+impl From<Range<u64>> for Slice {
+    fn from(range: Range<u64>) -> Self {
+        between(Some(range.start), Some(range.end))
+    }
+}
+
+/// The places from one on. Numbers above [`i64::MAX`] count as that.
+impl From<RangeFrom<u64>> for Slice {
+    fn from(range: RangeFrom<u64>) -> Self {
+        between(Some(range.start), None)
+    }
+}
+
+/// The places before one. Numbers above [`i64::MAX`] count as that.
+impl From<RangeTo<u64>> for Slice {
+    fn from(range: RangeTo<u64>) -> Self {
+        between(None, Some(range.end))
+    }
+}
+
+fn between(start: Option<u64>, stop: Option<u64>) -> Slice {
+    let place = |place: u64| i64::try_from(place).unwrap_or(i64::MAX);
+    Slice::Range {
+        start: start.map(place),
+        stop: stop.map(place),
+        step: 1,
     }
 }
 

@@ -1,8 +1,7 @@
 //! `sparse_coo`: values and the coordinates of each. Spec: formats/sparse_coo.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::borrow::Cow;
-
+use zt_manifest::exact::{Exact, in_memory};
 use zt_manifest::{DType, Text, Value};
 
 use crate::dense::type_of;
@@ -11,7 +10,7 @@ use crate::scatter::scatter;
 use crate::sparse_part::slice;
 use crate::{
     Dense, Elements, IndexBound, NewObject, ObjectFormat, Parts, Places, ReadParts, Registry,
-    Result, Signature, SizeMismatch, ToObject, Typed, View, Violation, element_count,
+    Result, Signature, SizeMismatch, ToObject, Typed, View, element_count,
 };
 
 const VALUES: &str = "values";
@@ -123,7 +122,7 @@ impl ObjectFormat for SparseCooFormat {
 /// A sparse array: values and where they are.
 ///
 /// Always well-formed: there is a coordinate for each value in each dimension, and it lies within.
-/// Components are borrowed where they were lent and are u64.
+/// Components are borrowed where they were lent; indices only if they are u64 or i64.
 ///
 /// ```
 /// use zt_formats::Coo;
@@ -164,6 +163,23 @@ impl<'a> Coo<'a> {
         Registry::builtin().check(Self::FORMAT, &object.signature())?;
         check_coords(&coo.shape, &coo.coords)?;
         Ok(coo)
+    }
+
+    /// As [`Coo::new`], of coordinates of any integer type, as SciPy and PyTorch have them.
+    ///
+    /// Coordinates of u64 and i64 are borrowed. Narrower ones are copied, because files hold u64.
+    ///
+    /// # Errors
+    ///
+    /// As [`Coo::new`]; a negative coordinate is Malformed (`index-value`).
+    pub fn from_coords(
+        shape: impl Into<Vec<u64>>,
+        values: impl Into<Elements<'a>>,
+        coords: impl Into<Elements<'a>>,
+    ) -> Result<Self> {
+        let shape = shape.into();
+        let coords = read_coords(&shape, coords.into())?;
+        Self::new(shape, values, coords)
     }
 
     /// The dimensions.
@@ -235,7 +251,7 @@ impl<'a> Coo<'a> {
             .component(VALUES)?
             .value_count(&Registry::builtin())?;
         // One value of an unknown type: there is no telling of more.
-        Ok(count.map_or(1, |count| usize::try_from(count).unwrap_or(usize::MAX)))
+        Ok(count.map_or(1, in_memory))
     }
 }
 
@@ -259,15 +275,17 @@ impl<'a> View<'a> for Coo<'a> {
 
 impl ToObject for Coo<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(Self::FORMAT),
-            attributes: self.is_coalesced.map(|is| [(IS_COALESCED, is)].into()),
-            components: vec![
-                (Text::Borrowed(VALUES), self.values.borrow()),
-                (Text::Borrowed(COORDS), self.coords[..].into()),
-            ],
-        })
+        let attributes = self.is_coalesced.map(|is| [(IS_COALESCED, is)].into());
+        let components = [
+            (VALUES, self.values.borrow()),
+            (COORDS, self.coords[..].into()),
+        ];
+        Ok(NewObject::new(
+            &self.shape,
+            Self::FORMAT,
+            attributes,
+            components,
+        ))
     }
 }
 
@@ -278,10 +296,10 @@ fn stored_count(shape: &[u64], coords: u64) -> Result<Option<u64>> {
     match (coords.checked_rem(rank), coords.checked_div(rank)) {
         (Some(0), stored) => Ok(stored),
         (None, _) if coords == 0 => Ok(None),
-        _ => Err(Violation::from(SizeMismatch::Partial {
+        _ => Err(SizeMismatch::Partial {
             byte_len: coords.saturating_mul(8),
             value_len: rank.saturating_mul(8),
-        })
+        }
         .of(COORDS)),
     }
 }
@@ -306,7 +324,7 @@ fn check_coords(shape: &[u64], coords: &[u64]) -> Result<()> {
     let stored = coords.len().checked_div(shape.len()).unwrap_or(0);
     let axes = coords.chunks(stored.max(1)).zip(shape);
     for ((along, &dimension), axis) in axes.zip(0u64..) {
-        let from = axis.saturating_mul(stored as u64);
+        let from = axis.times(stored as u64);
         check_below(COORDS, along, dimension, from)?;
     }
     Ok(())

@@ -1,9 +1,9 @@
 //! `sparse_csr`: the rows of a matrix, each as columns and values. Spec: formats/sparse_csr.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::borrow::Cow;
 use std::ops::Range;
 
+use zt_manifest::exact::Exact;
 use zt_manifest::{DType, Text};
 
 use crate::dense::type_of;
@@ -12,7 +12,7 @@ use crate::scatter::scatter;
 use crate::sparse_part::slice;
 use crate::{
     Dense, Elements, IndexBound, NewObject, ObjectFormat, Parts, Places, ReadParts, Registry,
-    Result, Signature, SizeMismatch, ToObject, Typed, View, Violation, element_count,
+    Result, Signature, SizeMismatch, ToObject, Typed, View, element_count,
 };
 
 pub(crate) const VALUES: &str = "values";
@@ -118,7 +118,7 @@ impl ObjectFormat for SparseCsrFormat {
 /// A sparse matrix by rows. Row `r` has the places `indptr[r]..indptr[r + 1]` of columns and values.
 ///
 /// Always well-formed: pointers rise from 0 to the number of values, and columns lie within the
-/// shape. Components are borrowed where they were lent and are u64.
+/// shape. Components are borrowed where they were lent; indices only if they are u64 or i64.
 ///
 /// ```
 /// use zt_formats::Csr;
@@ -160,6 +160,35 @@ impl<'a> Csr<'a> {
         let [_, cols] = shape;
         check_indices(cols, &csr.indices, &csr.indptr)?;
         Ok(csr)
+    }
+
+    /// As [`Csr::new`], of indices of any integer type, as SciPy and PyTorch have them.
+    ///
+    /// Indices of u64 and i64 are borrowed. Narrower ones are copied, because files hold u64.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::new`]; a negative index is Malformed (`index-value`).
+    ///
+    /// ```
+    /// use zt_formats::Csr;
+    ///
+    /// let (indices, indptr) = ([1i32, 0, 2], [0i64, 1, 3]);
+    /// let csr = Csr::from_indices([2, 3], &[5f32, 7.0, 8.0], &indices, &indptr)?;
+    /// assert_eq!(csr.indices(), [1, 0, 2]);
+    /// assert!(Csr::from_indices([1, 1], &[5f32], &[-1i32], &[0i32, 1]).is_err());
+    /// # Ok::<(), zt_formats::Error>(())
+    /// ```
+    pub fn from_indices(
+        shape: [u64; 2],
+        values: impl Into<Elements<'a>>,
+        indices: impl Into<Elements<'a>>,
+        indptr: impl Into<Elements<'a>>,
+    ) -> Result<Self> {
+        let [_, cols] = shape;
+        let indices = to_u64(INDICES, indices.into(), 0, |_| IndexBound::Below(cols))?;
+        let indptr = to_u64(INDPTR, indptr.into(), 0, |_| IndexBound::NotNegative)?;
+        Self::new(shape, values, indices, indptr)
     }
 
     /// Rows and columns.
@@ -252,26 +281,19 @@ impl<'a> View<'a> for Csr<'a> {
 
 impl ToObject for Csr<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(Self::FORMAT),
-            attributes: None,
-            components: vec![
-                (Text::Borrowed(VALUES), self.values.borrow()),
-                (Text::Borrowed(INDICES), self.indices().into()),
-                (Text::Borrowed(INDPTR), self.indptr().into()),
-            ],
-        })
+        let components = [
+            (VALUES, self.values.borrow()),
+            (INDICES, self.indices().into()),
+            (INDPTR, self.indptr().into()),
+        ];
+        Ok(NewObject::new(&self.shape, Self::FORMAT, None, components))
     }
 }
 
 fn matrix(shape: &[u64]) -> Result<[u64; 2]> {
     shape.try_into().map_err(|_| {
-        let mismatch = SizeMismatch::Rank {
-            expected: 2,
-            found: shape.len() as u64,
-        };
-        Violation::from(mismatch).of_object()
+        let (expected, found) = (2, shape.len() as u64);
+        SizeMismatch::Rank { expected, found }.of_object()
     })
 }
 
@@ -308,13 +330,13 @@ fn check_indices(cols: u64, indices: &[u64], indptr: &[u64]) -> Result<()> {
     let mut steps = indptr.iter().zip(indptr.iter().skip(1));
     if let Some(before) = steps.position(|(before, next)| next < before) {
         let at = |position: usize| indptr.get(position).copied().unwrap_or_default();
-        let position = before.saturating_add(1);
+        let position = before.plus(1);
         return fault(position, at(position), IndexBound::AtLeast(at(before)));
     }
     let stored = indices.len() as u64;
     let last = indptr.last().copied().unwrap_or(stored);
     if last != stored {
-        let position = indptr.len().saturating_sub(1);
+        let position = indptr.len().minus(1);
         return fault(position, last, IndexBound::Exactly(stored));
     }
     check_below(INDICES, indices, cols, 0)

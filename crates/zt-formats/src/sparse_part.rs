@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
+use zt_manifest::exact::{Exact, in_memory};
 use zt_manifest::{DType, Text};
 
-use crate::index::indices;
+use crate::index::{indices, violation};
 use crate::sparse_coo::COORDS;
 use crate::sparse_csr::{INDICES, INDPTR, VALUES};
 use crate::{
@@ -48,8 +49,7 @@ impl Csr<'static> {
     pub fn read_part(places: &[Places], reader: &mut dyn ReadParts<'_>) -> Result<Self> {
         let [rows, columns] = places else {
             let (expected, found) = (2, places.len() as u64);
-            let mismatch = SizeMismatch::Rank { expected, found };
-            return Err(Violation::from(mismatch).of_object());
+            return Err(SizeMismatch::Rank { expected, found }.of_object());
         };
         let mut indices = Indices::new(reader, INDICES)?;
         let values = Values::new(reader, indices.count)?;
@@ -83,7 +83,7 @@ impl Csr<'static> {
                     push(&mut found.columns, column)?;
                     found.runs.push(position)?;
                 }
-                left = left.saturating_sub(1);
+                left = left.minus(1);
                 if left == 0 {
                     found.end_row()?;
                 }
@@ -197,7 +197,7 @@ impl Indices {
             role,
             dtype,
             count: reader.byte_len(role)?.checked_div(width).unwrap_or(0),
-            piece: Buffer::try_zeroed(PIECE.saturating_mul(width))?,
+            piece: Buffer::try_zeroed(PIECE.times(width))?,
         })
     }
 
@@ -212,16 +212,16 @@ impl Indices {
         let width = self.dtype.byte_len();
         let mut position = range.start;
         while position < range.end {
-            let len = range.end.saturating_sub(position).min(PIECE);
-            let len = usize::try_from(len).unwrap_or(0);
-            let piece = self.piece.get_mut(..len.saturating_mul(width));
+            let len = range.end.minus(position).min(PIECE);
+            let len = in_memory(len);
+            let piece = self.piece.get_mut(..len.times(width));
             let piece = piece.unwrap_or_default();
-            reader.copy(self.role, position.saturating_mul(width as u64), piece)?;
+            reader.copy(self.role, position.times(width as u64), piece)?;
             let elements = Elements::new(self.dtype, &*piece);
             let piece = indices(self.role, elements, position, limit)?;
             for index in piece.iter() {
                 found(position, *index)?;
-                position = position.saturating_add(1);
+                position = position.plus(1);
             }
         }
         Ok(())
@@ -240,11 +240,11 @@ impl Indices {
             stored,
             places,
         } = axis;
-        let first = axis.saturating_mul(stored);
+        let first = axis.times(stored);
         for run in &runs.0 {
-            let range = first.saturating_add(run.start)..first.saturating_add(run.end);
+            let range = first.plus(run.start)..first.plus(run.end);
             self.each(reader, range, places.dimension(), |position, coord| {
-                found(position.saturating_sub(first), places.position(coord))
+                found(position.minus(first), places.position(coord))
             })?;
         }
         Ok(())
@@ -268,9 +268,9 @@ struct Rows {
 
 impl Pointers {
     fn read(&mut self, rows: &Places, reader: &mut dyn ReadParts<'_>) -> Result<Rows> {
-        let expected = self.rows.saturating_add(1);
         let found = self.indices.count;
-        if found != expected {
+        if self.rows.checked_add(1) != Some(found) {
+            let expected = self.rows.saturating_add(1);
             return Err(SizeMismatch::Elements { expected, found }.of(INDPTR));
         }
         let mut selected = Rows {
@@ -283,18 +283,12 @@ impl Pointers {
         let mut at = 0;
         while let Some(row) = rows.get(at) {
             let count = if is_contiguous { rows.count() } else { 1 };
-            let pointers = row..row.saturating_add(count).saturating_add(1);
+            let pointers = row..row.plus(count).plus(1);
             let mut start = None;
             let stored = self.stored;
-            let limit = stored.saturating_add(1);
+            let limit = stored.saturating_add(1); // Only a limit.
             let fault = |position, value: u64, bound| {
-                let value = value.into();
-                let violation = Violation::IndexValue {
-                    position,
-                    value,
-                    bound,
-                };
-                Err(violation.of(INDPTR))
+                Err(violation(position, value.into(), bound).of(INDPTR))
             };
             let last = self.rows;
             self.indices
@@ -319,19 +313,19 @@ impl Pointers {
                     if pointer < begin {
                         return fault(position, pointer, IndexBound::AtLeast(begin));
                     }
-                    let row = position.saturating_sub(1);
+                    let row = position.minus(1);
                     if let Some((other, range)) = &before
                         && *other > row
                         && pointer > range.start
                     {
                         return fault(*other, range.start, IndexBound::AtLeast(pointer));
                     }
-                    push(&mut selected.lengths, pointer.saturating_sub(begin))?;
+                    push(&mut selected.lengths, pointer.minus(begin))?;
                     selected.runs.extend(begin..pointer)?;
                     before = Some((row, begin..pointer));
                     Ok(())
                 })?;
-            at = at.saturating_add(count);
+            at = at.plus(count);
         }
         Ok(selected)
     }
@@ -391,16 +385,15 @@ impl Values {
     }
 
     fn gather(&self, reader: &mut dyn ReadParts<'_>, runs: &Runs) -> Result<Elements<'static>> {
-        let byte_len = runs.count().saturating_mul(self.value_len);
-        let mut out = Buffer::try_zeroed(byte_len)?;
+        let mut out = Buffer::try_zeroed_values(runs.count(), self.value_len)?;
         let mut rest = &mut out[..];
         for run in &runs.0 {
-            let len = (run.end.saturating_sub(run.start)).saturating_mul(self.value_len);
-            let len = usize::try_from(len).unwrap_or(usize::MAX);
+            let len = (run.end.minus(run.start)).times(self.value_len);
+            let len = in_memory(len);
             let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
                 break; // They are as long as their count says.
             };
-            let start = run.start.saturating_mul(self.value_len);
+            let start = run.start.times(self.value_len);
             reader.copy(VALUES, start, place)?;
             if self.dtype == DType::Bool {
                 check_bools_from(start, place).map_err(|error| error.with_role(VALUES))?;
@@ -421,7 +414,7 @@ struct Runs(Vec<Range<u64>>);
 
 impl Runs {
     fn push(&mut self, position: u64) -> Result<()> {
-        self.extend(position..position.saturating_add(1))
+        self.extend(position..position.plus(1))
     }
 
     fn extend(&mut self, range: Range<u64>) -> Result<()> {
@@ -436,8 +429,8 @@ impl Runs {
     }
 
     fn count(&self) -> u64 {
-        let lengths = self.0.iter().map(|run| run.end.saturating_sub(run.start));
-        lengths.fold(0, u64::saturating_add)
+        let lengths = self.0.iter().map(|run| run.end.minus(run.start));
+        lengths.fold(0, Exact::plus)
     }
 }
 
@@ -445,8 +438,8 @@ impl Runs {
 fn push<T>(items: &mut Vec<T>, item: T) -> Result<()> {
     if items.len() == items.capacity() {
         let more = items.len().max(64);
-        let byte_len = (items.len() as u64).saturating_add(more as u64);
-        let byte_len = byte_len.saturating_mul(size_of::<T>() as u64);
+        let byte_len = (items.len() as u64).plus(more as u64);
+        let byte_len = byte_len.times(size_of::<T>() as u64);
         let reserved = items.try_reserve(more);
         reserved.map_err(|_| Error::Allocation { byte_len })?;
     }

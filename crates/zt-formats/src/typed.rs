@@ -32,11 +32,7 @@ impl<'a, T: Element> Typed<'a, T> {
     pub(crate) fn from_le_bytes(bytes: Bytes<'a>) -> Result<Self> {
         let value_len = size_of::<T>();
         if !bytes.len().is_multiple_of(value_len) {
-            let mismatch = SizeMismatch::Partial {
-                byte_len: bytes.len() as u64,
-                value_len: value_len as u64,
-            };
-            return Err(Violation::from(mismatch).of_object());
+            return Err(SizeMismatch::partial(bytes.len(), value_len as u64).of_object());
         }
         if T::DTYPE == zt_manifest::DType::Bool {
             check_bools(&bytes)?;
@@ -165,7 +161,7 @@ pub fn check_bools_from(start: u64, bytes: &[u8]) -> Result<()> {
     }
     let fault = bytes.iter().zip(0u64..).find(|(byte, _)| **byte > 1);
     fault.map_or(Ok(()), |(&value, position)| {
-        let position = position.saturating_add(start);
+        let position = position + start;
         Err(Violation::BoolValue { position, value }.of_object())
     })
 }

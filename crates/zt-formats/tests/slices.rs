@@ -337,3 +337,16 @@ fn what_is_no_part_of_an_array_is_said_in_words() {
         )
     );
 }
+
+#[test]
+fn ranges_and_indices_are_slices() {
+    let parsed = |text: &str| text.parse::<Slice>().unwrap();
+    assert_eq!(Slice::from(..), parsed(":"));
+    assert_eq!(Slice::from(1..4), parsed("1:4"));
+    assert_eq!(Slice::from(1..), parsed("1:"));
+    assert_eq!(Slice::from(..4), parsed(":4"));
+    assert_eq!(Slice::from(-2), parsed("-2"));
+    // Nothing lies behind the last place that a slice can name.
+    let places = Places::resolve(&[Slice::from(u64::MAX..)], &[10]).unwrap();
+    assert_eq!(places[0].count(), 0);
+}

@@ -532,3 +532,44 @@ fn views_lend_what_the_object_has() {
     let empty = Coo::new([2, 4], &[0f32; 0], &[0; 0]).unwrap();
     assert_eq!([empty.coords(1), empty.coords(2)], [Some(&[][..]), None]);
 }
+
+#[test]
+fn indices_of_every_integer_type_make_the_same_matrix() {
+    let values = [5f32, 7.0, 8.0];
+    let expected = Csr::new([2, 3], &values, &[1, 0, 2], &[0, 1, 3]).unwrap();
+    fn made<'a, T: zt_formats::Element>(
+        values: &'a [f32],
+        indices: &'a [T],
+        indptr: &'a [T],
+    ) -> Csr<'a> {
+        Csr::from_indices([2, 3], values, indices, indptr).unwrap()
+    }
+    assert_eq!(made(&values, &[1u64, 0, 2], &[0, 1, 3]), expected);
+    assert_eq!(made(&values, &[1u32, 0, 2], &[0, 1, 3]), expected);
+    assert_eq!(made(&values, &[1i32, 0, 2], &[0, 1, 3]), expected);
+    // Those of i64 are the same bytes, and stay where they are.
+    let (indices, indptr) = ([1i64, 0, 2], [0i64, 1, 3]);
+    let csr = made(&values, &indices, &indptr);
+    assert_eq!(csr, expected);
+    assert_eq!(csr.indices().as_ptr().addr(), indices.as_ptr().addr());
+    assert_eq!(csr.indptr().as_ptr().addr(), indptr.as_ptr().addr());
+    let coo = Coo::from_coords([2, 2], &[5i32, 7], &[0i32, 1, 1, 0]).unwrap();
+    assert_eq!(coo, Coo::new([2, 2], &[5i32, 7], &[0, 1, 1, 0]).unwrap());
+}
+
+#[test]
+fn a_negative_index_is_refused_at_its_position() {
+    let values = [5f32];
+    let below = |bound, role| index_fault(0, -1, IndexBound::Below(bound), role);
+    let refused = Csr::from_indices([1, 4], &values, &[-1i64], &[0i64, 1]).unwrap_err();
+    assert_eq!(refused, below(4, "indices"));
+    let refused = Csr::from_indices([1, 4], &values, &[1i32], &[0i32, -1]).unwrap_err();
+    assert_eq!(
+        refused,
+        index_fault(1, -1, IndexBound::NotNegative, "indptr")
+    );
+    let refused = Coo::from_coords([3, 2], &values, &[-1i64, 0]).unwrap_err();
+    assert_eq!(refused, below(3, "coords"));
+    let refused = Csr::from_indices([1, 4], &values, &[1f32], &[0i32, 1]);
+    assert_eq!(blame(refused), on("index-dtype", "indices"));
+}

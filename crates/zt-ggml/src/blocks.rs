@@ -102,7 +102,7 @@ impl<'a> Blocks<'a> {
     /// Allocation.
     pub fn to_dense(&self) -> Result<Dense<'static>> {
         // Memory for a count that saturates is refused.
-        let mut out = Buffer::try_zeroed(self.count.saturating_mul(4))?;
+        let mut out = Buffer::try_zeroed_values(self.count, 4)?;
         self.decode_into(&mut out)?;
         Dense::from_elements(self.shape.clone(), Elements::new(DType::F32, out))
     }
@@ -139,11 +139,13 @@ impl ToObject for Blocks<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
         let elements = Elements::new(DType::U8, Bytes::Borrowed(&self.bytes));
         let is_big = self.order == ByteOrder::Big;
-        Ok(NewObject {
-            shape: Cow::Borrowed(&self.shape),
-            format: Text::Borrowed(self.block_type.format()),
-            attributes: is_big.then(|| [(BYTE_ORDER, "big")].into()),
-            components: vec![(Text::Borrowed(DATA), elements)],
-        })
+        let attributes = is_big.then(|| [(BYTE_ORDER, "big")].into());
+        let format = self.block_type.format();
+        Ok(NewObject::new(
+            &self.shape,
+            format,
+            attributes,
+            [(DATA, elements)],
+        ))
     }
 }

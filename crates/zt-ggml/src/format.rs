@@ -28,13 +28,7 @@ impl ObjectFormat for BlockFormat {
         let data = signature.component(DATA)?;
         data.expect_plain(DType::U8)?;
         byte_order(signature.attributes)?;
-        let expected = self.byte_len(signature)?;
-        match data.byte_len {
-            Some(found) if found != expected => {
-                Err(SizeMismatch::Bytes { expected, found }.of(DATA))
-            }
-            _ => Ok(()),
-        }
+        data.expect_bytes(self.byte_len(signature)?)
     }
 
     fn data_roles(&self) -> Option<&[&str]> {

@@ -52,6 +52,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! From a path to the names, with the layer below:
+//!
+//! ```
+//! use zt_container::{Container, FileSource};
+//! use zt_manifest::{Index, Limits};
+//!
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/corpus/valid/quant_4bit_u8.zt");
+//! let limits = Limits::default();
+//! let container = Container::open(FileSource::open(path)?, &limits)?;
+//! let index = Index::parse(container.manifest_bytes()?, container.layout(), &limits)?;
+//! let names: Vec<&str> = (0..index.len()).map(|position| index.name(position)).collect();
+//! assert_eq!(names, ["layer.qweight"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The feature `serde` adds `Value::serialized` and `Value::deserialized`. Without it this crate
 //! depends on `zt-container` alone.
 //!
@@ -92,6 +107,8 @@ pub use validate::Placement;
 pub use value::Value;
 pub use version::{VERSION, Version};
 pub use warning::Warning;
+#[doc(hidden)]
+pub use zt_container::exact;
 pub use zt_container::{Blob, Digest, Encoding, Layout, Limits, Span};
 
 /// The example of README.md runs with the tests.

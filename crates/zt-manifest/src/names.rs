@@ -178,6 +178,10 @@ impl Names {
 }
 
 /// Manifests are at most `u32::MAX` bytes long.
-fn narrow(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
+#[expect(
+    clippy::expect_used,
+    reason = "`Index::parse` refuses longer manifests"
+)]
+pub(crate) fn narrow(at: usize) -> u32 {
+    u32::try_from(at).expect("a manifest is at most `u32::MAX` bytes")
 }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use zt_container::{Layout, Limits};
+use zt_container::{Exact, Layout, Limits};
 
 use crate::cbor::{Cursor, Flaw, Head};
 use crate::error::LimitExceeded;
@@ -251,8 +251,8 @@ impl<'a> Reader<'a> {
     fn value(&mut self) -> Result<Option<Value>, Flaw> {
         let start = self.cursor;
         self.cursor.skip()?;
-        let byte_len = self.cursor.offset().saturating_sub(start.offset());
-        self.decoded = self.decoded.saturating_add(byte_len);
+        let byte_len = self.cursor.offset().minus(start.offset());
+        self.decoded = self.decoded.plus(byte_len);
         let (found, limit) = (self.decoded, self.limits.attributes_len);
         if found > limit {
             self.raw
@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
             let item = self.cursor;
             match self.cursor.head()? {
                 Head::Unsigned(extent) => {
-                    found = found.saturating_add(1);
+                    found = found.plus(1);
                     if found <= limit {
                         let reserved = shape.try_reserve(1);
                         reserved.map_err(|_| Flaw::allocation::<u64>(found))?;

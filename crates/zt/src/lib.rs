@@ -65,7 +65,7 @@ pub use edit::{Editor, Storage, compact, compacted_len};
 pub use error::{Error, ErrorKind, Result, codes};
 pub use file::inner::Verify;
 pub use file::open::{OpenOptions, registry};
-pub use file::tensor::{ComponentReader, Tensor};
+pub use file::tensor::{ComponentReader, OwnedTensor, Tensor};
 pub use file::{Entry, File, Warning};
 pub use read::dense_reader::DenseReader;
 pub use write::options::{

@@ -80,7 +80,7 @@ fn of_calls() {
         (twice, ErrorKind::Misuse, "duplicate-name", "a\\nb"),
         (role, ErrorKind::Misuse, "duplicate-name", "twice/half"),
         (deep, ErrorKind::Misuse, "misuse", "deep"),
-        (unfinished, ErrorKind::Misuse, "misuse", "c"),
+        (unfinished, ErrorKind::Misuse, "misuse", "twice"),
         (stopped, ErrorKind::Interrupted, "interrupted", ""),
     ] {
         check(&error, kind, code, place);

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{names_in, sample};
-use zt::{DType, Dense, ErrorKind, File, ObjectOptions, WriteOptions, Writer};
+use zt::{DType, Dense, ErrorKind, File, ObjectOptions, WriteOptions, Writer, codes};
 
 #[test]
 fn an_object_that_is_dropped_half_way_leaves_no_file() {
@@ -189,4 +189,18 @@ fn a_new_file_replaces_nothing_that_appears_in_the_meantime() {
         (error.kind(), error.code()),
         (zt::ErrorKind::Misuse, "overwrite")
     );
+}
+
+#[test]
+fn a_writer_of_a_new_file_replaces_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.zt");
+    let early = Writer::create_new(&path).unwrap();
+    std::fs::write(&path, b"old").unwrap();
+    assert_eq!(early.finish().unwrap_err().code(), codes::OVERWRITE);
+    let error = WriteOptions::new().create_new(&path).unwrap_err();
+    assert_eq!(error.code(), codes::OVERWRITE);
+    assert_eq!(error.path(), Some(&*path));
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    assert_eq!(names_in(folder.path()), ["model.zt"]);
 }

@@ -12,7 +12,7 @@ use common::{every_source, sample, span_of};
 use zt::foreign::{FileBuilder, Kind, open_settled};
 use zt::{
     Blob, Component, Coo, Csr, DType, Dense, DigestAlgorithm, Encoding, ErrorKind, File, Limits,
-    Object, OpenOptions, Source, Span, Verify, WriteOptions, Writer,
+    Object, OpenOptions, Source, Span, Verify, WriteOptions, Writer, codes,
 };
 
 #[test]
@@ -472,4 +472,54 @@ fn a_file_that_nobody_edits_is_opened_once() {
         });
         assert_eq!((opened.is_ok(), calls.get()), (is_ok, 1));
     }
+}
+
+#[test]
+fn an_owned_handle_keeps_its_file_open() {
+    let bytes = sample(WriteOptions::new());
+    let missing = File::from_bytes(bytes.clone()).unwrap();
+    let error = missing.owned_tensor("nope").unwrap_err();
+    assert_eq!(
+        (error.code(), error.object()),
+        (codes::NOT_FOUND, Some("nope"))
+    );
+    let ramp = File::from_bytes(bytes)
+        .unwrap()
+        .owned_tensor("ramp")
+        .unwrap();
+    let threads: Vec<_> = (0..3)
+        .map(|_| {
+            let ramp = ramp.clone();
+            std::thread::spawn(move || ramp.tensor().as_slice::<f32>().unwrap()[5999])
+        })
+        .collect();
+    for thread in threads {
+        assert_eq!(thread.join().unwrap(), 5999.0);
+    }
+    assert_eq!(ramp.tensor().name(), "ramp");
+    assert!(ramp.file().names().any(|name| name == "ramp"));
+}
+
+#[test]
+fn tensors_by_offset_come_in_the_order_of_their_data() {
+    let file = File::from_bytes(sample(WriteOptions::new())).unwrap();
+    let tensors = file
+        .tensors_by_offset()
+        .map(|tensor| tensor.unwrap().name());
+    let entries = file.entries();
+    assert!(tensors.eq(entries.iter().map(zt::Entry::name)));
+}
+
+#[test]
+fn another_float_type_is_refused_with_the_way_to_it() {
+    let values = [half::bf16::ONE];
+    let bytes = common::written(
+        &Dense::from_slice(&[1], &values).unwrap(),
+        WriteOptions::new(),
+    );
+    let file = File::from_bytes(bytes).unwrap();
+    let tensor = file.tensor("x").unwrap();
+    assert_eq!(tensor.to_vec::<f32>().unwrap_err().code(), codes::MISUSE);
+    let dense = tensor.to_dense().unwrap().to_f32().unwrap();
+    assert_eq!(*dense.as_slice::<f32>().unwrap(), [1.0]);
 }

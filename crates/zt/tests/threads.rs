@@ -305,3 +305,20 @@ fn readers_of_a_file_that_another_process_edits_see_one_state() {
     });
     assert!(status.success());
 }
+
+/// Runs itself again with the variable set, because rayon reads it once in a process.
+#[test]
+fn a_huge_number_of_threads_in_the_environment_is_bounded() {
+    const NAME: &str = "RAYON_NUM_THREADS";
+    if std::env::var(NAME).is_ok_and(|threads| threads == "20000") {
+        let file = File::from_bytes(file_of(WriteOptions::new())).unwrap();
+        assert!(file.verify(&VerifyOptions::new()).unwrap().is_ok());
+        let cores = thread::available_parallelism().unwrap().get();
+        assert!((1..=cores * 4).contains(&rayon::current_num_threads()));
+        return;
+    }
+    let test = "a_huge_number_of_threads_in_the_environment_is_bounded";
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    let again = again.args(["--exact", test]).env(NAME, "20000");
+    assert!(again.status().unwrap().success());
+}

@@ -11,7 +11,7 @@ use zt::foreign::{FileBuilder, Kind};
 use zt::{
     Attributes, Blob, Component, ComponentOptions, Compression, DType, Dense, DigestAlgorithm,
     Elements, Encoding, ErrorKind, File, Limits, Memory, Object, ObjectOptions, OpenOptions, Span,
-    ToObject, Value, WriteOptions, Writer,
+    ToObject, Value, WriteOptions, Writer, codes,
 };
 
 fn noise(len: usize) -> Vec<u8> {
@@ -214,16 +214,11 @@ fn refuses_what_its_own_reader_would_refuse() {
         writer.add(&"n".repeat(70_000), &one).unwrap_err().code(),
         "misuse"
     );
-    let mut object = writer.begin("short", &[3], "dense").unwrap();
-    object
-        .component("data", DType::F32, None)
-        .unwrap()
-        .finish()
-        .unwrap();
+    let object = writer.begin("short", &[3], "dense").unwrap();
     let error = object.finish().unwrap_err();
     assert_eq!(
         (error.code(), error.object()),
-        ("shape-size-mismatch", Some("short"))
+        ("missing-component", Some("short"))
     );
     assert_eq!(
         writer.finish().unwrap_err().kind(),
@@ -523,4 +518,57 @@ fn contents_that_readers_refuse_are_not_written() {
         let error = writer.add("x", &object).unwrap_err();
         assert_eq!((error.code(), error.component()), (code, Some(role)));
     }
+}
+
+#[test]
+fn an_empty_name_is_refused_unless_it_is_asked_for_or_copied() {
+    let object = Dense::from_slice(&[1], &[7u8]).unwrap();
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    assert_eq!(writer.add("", &object).unwrap_err().code(), codes::MISUSE);
+    writer.add("other", &object).unwrap();
+    writer.finish().unwrap();
+
+    let mut bytes = Vec::new();
+    let mut writer = WriteOptions::new()
+        .empty_names(true)
+        .to_writer(&mut bytes)
+        .unwrap();
+    writer.add("", &object).unwrap();
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    let mut copy = Vec::new();
+    let mut writer = Writer::new(&mut copy).unwrap();
+    writer.copy("", &file.tensor("").unwrap()).unwrap();
+    writer.finish().unwrap();
+    let copy = File::from_bytes(copy).unwrap();
+    assert_eq!(*copy.tensor("").unwrap().as_slice::<u8>().unwrap(), [7]);
+}
+
+#[test]
+fn a_component_that_is_too_short_is_refused_where_it_ends() {
+    for len in [0, 2] {
+        let mut writer = Writer::new(Vec::new()).unwrap();
+        let mut object = writer.begin("w", &[3], "dense").unwrap();
+        let mut data = object.component("data", DType::U8, None).unwrap();
+        data.write_all(&vec![1; len]).unwrap();
+        let error = data.finish().unwrap_err();
+        assert_eq!(
+            (error.code(), error.object(), error.component()),
+            (codes::SHAPE_SIZE_MISMATCH, Some("w"), Some("data"))
+        );
+        drop(object);
+        let error = writer.finish().unwrap_err();
+        assert_eq!((error.code(), error.object()), (codes::MISUSE, Some("w")));
+    }
+    // What comes before decides, too: there is a column for each value.
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    let mut object = writer.begin("m", &[2, 3], "sparse_csr").unwrap();
+    let mut values = object.component("values", DType::F32, None).unwrap();
+    values.write_all(&[0; 8]).unwrap();
+    values.finish().unwrap();
+    let mut indices = object.component("indices", DType::U64, None).unwrap();
+    indices.write_all(&[0; 8]).unwrap();
+    let error = indices.finish().unwrap_err();
+    assert_eq!(error.code(), codes::SHAPE_SIZE_MISMATCH);
+    assert_eq!(error.component(), Some("indices"));
 }

@@ -86,7 +86,8 @@ impl SelectArgs {
         if self.is_empty() || files.any(|file| !file.is_empty()) {
             return Ok(());
         }
-        let message = "no object has a name that --include and --exclude choose; `zt ls` lists names";
+        let message =
+            "no object has a name that --include and --exclude choose; `zt ls` lists names";
         Err(Error::new(ErrorKind::Misuse, "not-found", message).into())
     }
 }
@@ -108,7 +109,11 @@ impl<'r> NewNames<'r> {
         if let Some(path) = path {
             let of_path = |error: Error| error.with_path(path);
             let text = std::fs::read_to_string(path).map_err(|error| of_path(error.into()))?;
-            for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+            for (at, line) in text
+                .lines()
+                .enumerate()
+                .filter(|(_, line)| !line.is_empty())
+            {
                 let refuse = |what: &str| {
                     let message = format!("line {}: {what}", at + 1);
                     of_path(Error::new(ErrorKind::Misuse, "names", message))
@@ -126,7 +131,11 @@ impl<'r> NewNames<'r> {
 
     /// The new name of the object `name`, which may be the old one.
     pub(crate) fn of(&self, name: &str) -> String {
-        let name = self.listed.get(name).map_or(name, String::as_str).to_owned();
+        let name = self
+            .listed
+            .get(name)
+            .map_or(name, String::as_str)
+            .to_owned();
         self.rules.iter().fold(name, |name, rule| rule.apply(&name))
     }
 }
@@ -143,7 +152,10 @@ impl Rule {
 pub(crate) fn rule(text: &str) -> Result<Rule, String> {
     let expected = "expected s/PATTERN/REPLACEMENT/, with a g at the end to replace every match";
     let rest = text.strip_prefix('s').ok_or(expected)?;
-    let mark = rest.chars().next().filter(|mark| mark.is_ascii_punctuation());
+    let mark = rest
+        .chars()
+        .next()
+        .filter(|mark| mark.is_ascii_punctuation());
     let mark = mark.filter(|mark| *mark != '\\').ok_or(expected)?;
     let parts = split(&rest[1..], mark);
     let [pattern, replacement, flags] = &parts[..] else {

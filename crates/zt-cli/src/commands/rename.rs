@@ -61,7 +61,9 @@ struct Renamed {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let Arguments { target, old, new, .. } = arguments;
+    let Arguments {
+        target, old, new, ..
+    } = arguments;
     // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
     let mut edit = target.begin(WriteOptions::new())?;
@@ -101,7 +103,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 fn rename_all(editor: &mut Editor, names: &NewNames<'_>) -> Result<Vec<Renamed>, Error> {
     let renamed: Vec<Renamed> = {
         let old = editor.before().names().map(str::to_owned);
-        let pairs = old.map(|old| Renamed { new: names.of(&old), old });
+        let pairs = old.map(|old| Renamed {
+            new: names.of(&old),
+            old,
+        });
         pairs.filter(|pair| pair.old != pair.new).collect()
     };
     if renamed.is_empty() {

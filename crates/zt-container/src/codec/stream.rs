@@ -6,6 +6,7 @@ use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 use super::frame::{no_context, refused};
 use super::header::{Descriptor, FRAME_MAGIC, number};
+use crate::Exact;
 use crate::error::{Result, ZstdFault};
 
 /// Decodes frames that come in pieces.
@@ -95,7 +96,7 @@ impl FrameDecoder {
             .context
             .decompress_stream(&mut destination, &mut source);
         let (taken, given) = (source.pos, destination.pos());
-        self.given = self.given.saturating_add(given as u64);
+        self.given = self.given.plus(given as u64);
         match hint {
             Ok(hint) => self.at_boundary = hint == 0,
             Err(code) => return Err(refused(code)),

@@ -4,7 +4,7 @@
 use super::header::{Descriptor, FRAME_MAGIC, SKIPPABLE_MAGIC, number};
 use super::seek::most_frames;
 use crate::error::Result;
-use crate::{Source, Span};
+use crate::{Exact, Source, Span};
 
 /// The stored and the content length of each frame within `span`, skippable ones without content;
 /// `None` where a frame does not say its content length, where this is no row of frames, and where there
@@ -28,7 +28,7 @@ pub(super) fn walk(source: &(impl Source + ?Sized), span: Span) -> Result<Option
         if frames.len() >= most_frames(span) {
             return Ok(None);
         }
-        frames.push((walker.rest.offset().saturating_sub(start), content));
+        frames.push((walker.rest.offset().minus(start), content));
     }
     Ok(Some(frames))
 }
@@ -61,8 +61,7 @@ impl<S: Source + ?Sized> Walker<'_, S> {
             return Ok(None);
         };
         let descriptor = Descriptor::of(descriptor);
-        let skip =
-            u64::from(descriptor.window_len).saturating_add(descriptor.dictionary_len.into());
+        let skip = u64::from(descriptor.window_len).plus(descriptor.dictionary_len.into());
         if self.pass(skip).is_none() {
             return Ok(None);
         }
@@ -113,7 +112,7 @@ impl<S: Source + ?Sized> Walker<'_, S> {
                 .read_at(held.offset(), window.unwrap_or_default())?;
             self.held = held;
         }
-        let at = wanted.offset().saturating_sub(self.held.offset());
+        let at = wanted.offset().minus(self.held.offset());
         let places = usize::try_from(at).ok().zip(usize::try_from(len).ok());
         let bytes = places.and_then(|(at, len)| self.window.get(at..)?.get(..len));
         let number = bytes.map(number);

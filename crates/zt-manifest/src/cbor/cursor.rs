@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use zt_container::Exact;
+
 use super::MAX_KEY_LEN;
 use super::float::{widen_half, widen_single};
 use crate::Error;
@@ -313,7 +315,7 @@ impl<'a> Cursor<'a> {
 
 #[cold]
 fn not_utf8(at: usize, error: std::str::Utf8Error) -> Flaw {
-    Flaw::cbor(at.saturating_add(error.valid_up_to()), Rule::Utf8)
+    Flaw::cbor(at.plus(error.valid_up_to()), Rule::Utf8)
 }
 
 /// Additional information 28 to 31: an item of indefinite length, its end, or nothing that exists.

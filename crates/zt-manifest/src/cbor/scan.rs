@@ -1,6 +1,8 @@
 //! The one pass that decides whether bytes are CBOR that we accept. Builds no values.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use zt_container::Exact;
+
 use super::cursor::{Cursor, Flaw, Head};
 use super::unique::Unique;
 use super::{MAX_KEY_LEN, MAX_NESTING};
@@ -99,7 +101,7 @@ impl<'a> Scanner<'a> {
         if depth >= self.limit {
             return Err(Flaw::nesting(at, self.limit));
         }
-        Ok(depth.saturating_add(1))
+        Ok(depth.plus(1))
     }
 
     /// Begins the keys of a map.
@@ -122,7 +124,7 @@ impl<'a> Scanner<'a> {
         self.item(depth)?;
         self.within_key = false;
         let has_parts = matches!(head, Head::Array(_) | Head::Map(_) | Head::Tag(_));
-        if has_parts && self.cursor.offset().saturating_sub(at) > MAX_KEY_LEN {
+        if has_parts && self.cursor.offset().minus(at) > MAX_KEY_LEN {
             return Err(Flaw::key(at));
         }
         keys.add_other(at, &mut self.keys, self.bytes)

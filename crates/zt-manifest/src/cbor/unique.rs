@@ -3,9 +3,12 @@
 
 use std::cmp::Ordering;
 
+use zt_container::Exact;
+
 use super::MAX_KEY_LEN;
 use super::canonical::canonical;
 use super::cursor::{Cursor, Flaw, Head};
+use crate::names::narrow;
 
 /// The keys of one map. Their offsets are at the end of a stack that all open maps share.
 ///
@@ -70,9 +73,8 @@ impl Unique {
             let reserved = keys.try_reserve(1);
             reserved.map_err(|_| Flaw::allocation::<u32>(keys.len()))?;
         }
-        // The scanner is only given manifests whose offsets fit.
-        keys.push(u32::try_from(at).unwrap_or(u32::MAX));
-        if keys.len().saturating_sub(self.base) >= self.next_check {
+        keys.push(narrow(at));
+        if keys.len().minus(self.base) >= self.next_check {
             self.next_check = self.next_check.saturating_mul(2);
             self.check(keys, bytes)?;
         }
@@ -105,11 +107,12 @@ impl Unique {
             end.skip()?;
             // One with parts may become longer, as heads of indefinite length are shorter, but not
             // by as much as it may have.
-            let byte_len = end.offset().saturating_sub(at as usize);
-            let room = byte_len.saturating_add(MAX_KEY_LEN);
+            let byte_len = end.offset().minus(at as usize);
+            let room = byte_len.plus(MAX_KEY_LEN);
             let reserved = encoded.try_reserve(room);
             reserved.map_err(|_| Flaw::allocation::<u8>(room))?;
-            starts.push(u32::try_from(encoded.len()).unwrap_or(u32::MAX));
+            let start = u32::try_from(encoded.len());
+            starts.push(start.map_err(|_| Flaw::allocation::<u8>(encoded.len()))?);
             canonical(&mut Cursor::at(bytes, at as usize), &mut encoded)?;
         }
         let key = |start: u32| item_at(&encoded, start as usize);

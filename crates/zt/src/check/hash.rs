@@ -1,11 +1,13 @@
 //! `File::hash`: the identity of tensors, which does not depend on the file that holds them.
 
+use std::fmt;
+
 use zt_container::{Digest, DigestAlgorithm, Hasher};
 use zt_formats::Dense;
 use zt_manifest::Value;
 
 use crate::check::survey::{Survey, Wanted, judge};
-use crate::cores::progress::{Gauge, Progress};
+use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, Result};
 use crate::file::tensor::Tensor;
 use crate::file::{Entry, File};
@@ -18,7 +20,7 @@ pub struct HashOptions<'p> {
     progress: Option<Progress<'p>>,
 }
 
-impl<'p> HashOptions<'p> {
+impl HashOptions<'_> {
     /// The defaults: no dense values, on all cores.
     #[must_use]
     pub fn new() -> Self {
@@ -31,21 +33,9 @@ impl<'p> HashOptions<'p> {
         self.dense = dense;
         self
     }
-
-    /// The number of threads. The default is all cores.
-    #[must_use]
-    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
-        self
-    }
-
-    /// Reports decoded bytes.
-    #[must_use]
-    pub const fn progress(mut self, progress: Progress<'p>) -> Self {
-        self.progress = Some(progress);
-        self
-    }
 }
+
+work_options!(HashOptions, "Reports decoded bytes.");
 
 /// SHA-256 of some little-endian bytes, and how many they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +44,13 @@ pub struct BytesHash {
     pub sha256: [u8; 32],
     /// How many bytes.
     pub byte_len: u64,
+}
+
+/// `sha256:` and 64 hexadecimal digits.
+impl fmt::Display for BytesHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Digest::Sha256(self.sha256).fmt(f)
+    }
 }
 
 /// The hash of an object's dense value.
@@ -84,6 +81,21 @@ pub struct ObjectHash {
 }
 
 /// The hashes of a file. See [`File::hash`].
+///
+/// It is displayed as `zt hash` prints its identity: `sha256:` and 64 hexadecimal digits, or `none`
+/// where an object could not be read.
+///
+/// ```
+/// use zt::{Dense, File, HashOptions, Writer};
+///
+/// let mut bytes = Vec::new();
+/// let mut writer = Writer::new(&mut bytes)?;
+/// writer.add("bias", &Dense::from_slice(&[2], &[0.5f32, 1.0])?)?;
+/// writer.finish()?;
+/// let hash = File::from_bytes(bytes)?.hash(&HashOptions::new())?;
+/// assert!(hash.to_string().starts_with("sha256:"));
+/// # Ok::<(), zt::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ContentHash {
@@ -269,6 +281,15 @@ fn sum(hasher: Hasher) -> [u8; 32] {
     match hasher.finish() {
         Digest::Sha256(sum) => sum,
         _ => [0; 32], // Unreachable: the hasher was made for SHA-256.
+    }
+}
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.content {
+            Some(sum) => Digest::Sha256(sum).fmt(f),
+            None => f.write_str("none"),
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! `File::verify`: every check of a file that needs its data.
 
-use zt_container::{BlobReader, Span};
+use zt_container::{BlobReader, Exact, Span};
 use zt_formats::Signature;
 
 use crate::check::survey::{Survey, Wanted, judge};
-use crate::cores::progress::{Gauge, Progress};
+use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, Fault, Result};
 use crate::file::overlap::Allowance;
 use crate::file::tensor::{Located, Tensor};
@@ -18,7 +18,7 @@ pub struct VerifyOptions<'p> {
     progress: Option<Progress<'p>>,
 }
 
-impl<'p> VerifyOptions<'p> {
+impl VerifyOptions<'_> {
     /// The defaults: not strict, on all cores.
     #[must_use]
     pub fn new() -> Self {
@@ -32,21 +32,9 @@ impl<'p> VerifyOptions<'p> {
         self.strict = strict;
         self
     }
-
-    /// The number of threads. The default is all cores.
-    #[must_use]
-    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
-        self
-    }
-
-    /// Reports decoded bytes.
-    #[must_use]
-    pub const fn progress(mut self, progress: Progress<'p>) -> Self {
-        self.progress = Some(progress);
-        self
-    }
 }
+
+work_options!(VerifyOptions, "Reports decoded bytes.");
 
 /// What verifying a file has found.
 #[derive(Debug, Clone, Default)]
@@ -116,7 +104,7 @@ impl File {
             if let Some(tensor) = findings.check(entry, at, &survey, options.strict) {
                 contents.push((at, tensor));
             }
-            report.components = report.components.saturating_add(findings.components);
+            report.components = report.components.plus(findings.components);
             report.bytes = report.bytes.saturating_add(findings.bytes);
             report.unverified.extend(findings.unverified);
             if findings.is_unchecked {
@@ -223,10 +211,10 @@ impl File {
             };
             let bytes = piece.get(..len).unwrap_or_default();
             if let Some(at) = bytes.iter().position(|byte| *byte != 0) {
-                let offset = offset.saturating_add(at as u64);
+                let offset = offset.plus(at as u64);
                 return Some(Error::from(Fault::Padding { offset }).with_offset(offset));
             }
-            offset = offset.saturating_add(len as u64);
+            offset = offset.plus(len as u64);
         }
     }
 }
@@ -278,7 +266,7 @@ impl Findings {
                 let name = entry.name().to_owned();
                 self.unverified.push((name, part.role.to_string()));
             }
-            self.components = self.components.saturating_add(1);
+            self.components = self.components.plus(1);
             let decoded = outcome.and_then(|outcome| outcome.decoded.as_ref().ok());
             self.bytes = self.bytes.saturating_add(decoded.copied().unwrap_or(0));
             // Whatever the file was opened with: comparing digests is what this is for.

@@ -1,6 +1,6 @@
 //! Hints to a source about the next reads, while the program works on the bytes before them.
 
-use zt_container::{Source, Span};
+use zt_container::{Exact, Source, Span};
 
 /// Pieces of about 1 MiB that are announced together.
 const BATCH: usize = 8;
@@ -11,8 +11,8 @@ pub(crate) fn announce(source: &dyn Source, at: usize, stored: impl Fn(usize) ->
     if !at.is_multiple_of(BATCH) {
         return;
     }
-    let next = at.saturating_add(BATCH);
-    let behind = next.saturating_add(BATCH);
+    let next = at.plus(BATCH);
+    let behind = next.plus(BATCH);
     let last = (next..behind).rev().find_map(&stored);
     let span = stored(next).zip(last);
     if let Some(span) = span.and_then(|(first, last)| Span::between(first.offset(), last.end())) {

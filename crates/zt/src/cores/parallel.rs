@@ -13,7 +13,7 @@ pub(crate) fn threads() -> usize {
     use std::sync::OnceLock;
     /// Rayon tries only once, and does not report the result later.
     static IS_THERE: OnceLock<bool> = OnceLock::new();
-    let begin = || match rayon::ThreadPoolBuilder::new().build_global() {
+    let begin = || match bounded(0).build_global() {
         Ok(()) => true,
         // An error without a source means that the program has started the pool already.
         Err(error) => error.source().is_none(),
@@ -23,6 +23,23 @@ pub(crate) fn threads() -> usize {
     } else {
         1
     }
+}
+
+/// A pool of `threads` threads, or with 0 of as many as the environment asks for, but of no more than
+/// help: starting many thousands takes minutes, and the system may refuse them.
+#[cfg(feature = "rayon")]
+pub(crate) fn bounded(threads: usize) -> rayon::ThreadPoolBuilder {
+    const MOST: usize = 1024;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = match threads {
+        // The variables that rayon reads. Without them it takes 0 as one thread for each core.
+        0 => ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"]
+            .iter()
+            .find_map(|name| std::env::var(name).ok()?.parse::<usize>().ok())
+            .map_or(0, |threads| threads.min(cores * 4)),
+        threads => threads.min(MOST.max(cores)),
+    };
+    rayon::ThreadPoolBuilder::new().num_threads(threads)
 }
 
 /// Runs `work` on a pool of `threads` threads; with `None`, on the pool of all cores.
@@ -36,7 +53,7 @@ pub(crate) fn on<R: Send>(
 ) -> Result<R> {
     #[cfg(feature = "rayon")]
     if let Some(threads) = threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = bounded(threads).build();
         return pool
             .map_err(|_| crate::error::Fault::ThreadPool)?
             .install(work);

@@ -41,9 +41,10 @@ pub(crate) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
 mod parallel {
     use rayon::prelude::*;
     use zt_container::codec::{decode_into, frames};
+    use zt_container::exact::in_memory;
     use zt_container::{
-        Blob, Digest, DigestAlgorithm, Encoding, Error, Limits, Misuse, Source, Span, bytes_of,
-        check_declared,
+        Blob, Digest, DigestAlgorithm, Encoding, Error, Exact, Limits, Misuse, Source, Span,
+        bytes_of, check_declared,
     };
 
     use crate::cores::announce::announce;
@@ -97,7 +98,7 @@ mod parallel {
         let mut pieces = Vec::new();
         let mut offset = span.offset();
         while offset < span.end() {
-            let end = span.end().min(offset.saturating_add(STRETCH as u64));
+            let end = span.end().min(offset.plus(STRETCH as u64));
             let Some(stored) = Span::between(offset, end) else {
                 break;
             };
@@ -147,7 +148,7 @@ mod parallel {
         let mut rest = out;
         let mut work = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            let len = usize::try_from(piece.content_len).unwrap_or(usize::MAX);
+            let len = in_memory(piece.content_len);
             // The plan covers the component exactly.
             let Some((part, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
                 return Err(Error::Misuse(Misuse::UnknownLength).into());

@@ -38,6 +38,28 @@ impl std::fmt::Debug for Progress<'_> {
     }
 }
 
+/// The setters that the options of all work on a file have.
+macro_rules! work_options {
+    ($options:ident, $reports:literal) => {
+        impl<'p> $options<'p> {
+            /// The number of threads. The default is all cores.
+            #[must_use]
+            pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+                self.threads = threads.into();
+                self
+            }
+
+            #[doc = $reports]
+            #[must_use]
+            pub const fn progress(mut self, progress: Progress<'p>) -> Self {
+                self.progress = Some(progress);
+                self
+            }
+        }
+    };
+}
+pub(crate) use work_options;
+
 /// Reports `bytes` if there is a progress function.
 pub(crate) fn report(progress: Option<Progress<'_>>, bytes: u64) -> Result<()> {
     progress.map_or(Ok(()), |progress| progress.report(bytes))

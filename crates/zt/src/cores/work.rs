@@ -21,7 +21,7 @@ impl Workers {
     pub(crate) fn new(threads: Option<usize>) -> Result<Self> {
         #[cfg(feature = "rayon")]
         {
-            let build = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let build = |threads| crate::cores::parallel::bounded(threads).build();
             let own = threads.filter(|threads| *threads > 1);
             let pool = own
                 .map(build)

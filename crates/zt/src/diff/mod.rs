@@ -24,7 +24,7 @@ use zt_container::Limits;
 use zt_manifest::{DType, Map, Value};
 
 use crate::cores::parallel;
-use crate::cores::progress::{Gauge, Progress};
+use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::overlap::Allowance;
 use crate::file::tensor::Tensor;
@@ -42,7 +42,7 @@ pub struct DiffOptions<'p> {
     progress: Option<Progress<'p>>,
 }
 
-impl<'p> DiffOptions<'p> {
+impl DiffOptions<'_> {
     /// The defaults: metadata and bytes, by name, on all cores.
     #[must_use]
     pub fn new() -> Self {
@@ -78,21 +78,9 @@ impl<'p> DiffOptions<'p> {
         self.nameless = nameless;
         self
     }
-
-    /// The number of threads. The default is all cores.
-    #[must_use]
-    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
-        self
-    }
-
-    /// Reports compared bytes, of both files.
-    #[must_use]
-    pub const fn progress(mut self, progress: Progress<'p>) -> Self {
-        self.progress = Some(progress);
-        self
-    }
 }
+
+work_options!(DiffOptions, "Reports compared bytes, of both files.");
 
 /// NumPy's rule: `a` and `b` are equal if `|a - b| <= atol + rtol * |b|`.
 ///

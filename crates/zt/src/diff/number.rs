@@ -258,7 +258,7 @@ impl Gap {
     fn integers(a: i128, b: i128) -> Self {
         let gap = Gap {
             // 64-bit integers: no difference overflows, and only 0 is rounded to 0.
-            abs: a.saturating_sub(b).unsigned_abs() as f64,
+            abs: (a - b).unsigned_abs() as f64,
             rel: 0.0,
             magnitude: b.unsigned_abs() as f64,
             is_equal: a == b,

@@ -1,6 +1,6 @@
 //! The comparison of two objects of one name.
 
-use zt_formats::{Planes, Signature, View, dense_byte_len};
+use zt_formats::{Signature, dense_byte_len};
 use zt_manifest::{DType, Text, Value};
 
 use super::number::Rule;
@@ -9,6 +9,7 @@ use super::{Change, DiffOptions, Side, attributes, unless_interrupted};
 use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
 use crate::file::tensor::{Located, Tensor};
+use crate::read::per_value;
 
 /// The differences of two objects. Only an interruption is an error.
 pub(super) fn changes(
@@ -125,8 +126,9 @@ impl Pair<'_, '_> {
     /// Returns whether all values are equal.
     fn compare_components(&mut self, has_one_shape: bool) -> Result<bool, (Side, Error)> {
         let (a, b) = (self.a, self.b);
-        // If one component has one value for each place, or nearly, comparing numbers is enough.
-        let is_plain = matches!(a.format(), "dense" | Planes::FORMAT);
+        // If every component has a part of each value, comparing numbers is enough.
+        let format = a.registry().format(a.format());
+        let is_plain = format.is_some_and(|format| per_value(&a, format).is_some());
         let is_later = self.types.is_some() && self.measures();
         let is_later = is_later && (is_plain || self.options.tolerance.is_some());
         let mut others: std::collections::HashMap<&str, Located<'_>> =

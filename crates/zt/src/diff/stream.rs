@@ -97,7 +97,7 @@ pub(super) fn difference(
     let is_alone = values == most;
     let piece = |stream: &Stream<'_>| {
         let mut piece = Vec::new();
-        let byte_len = values.saturating_mul(stream.value_len) as u64;
+        let byte_len = (values * stream.value_len) as u64;
         resize(&mut piece, byte_len).map(|()| piece)
     };
     let mut piece_a = piece(&a).map_err(|error| (Side::A, error.into()))?;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use zt_container::{ContainerWriter, Source};
+use zt_container::{ContainerWriter, Exact, Source};
 use zt_manifest::Manifest;
 
 use super::extent::{Extent, Moved, Mover, PIECE, Stored, extents};
@@ -122,7 +122,7 @@ fn rewrite<W: Write>(
         manifest.objects.push((entry.name().to_owned(), object));
     }
     let cbor = manifest.to_cbor()?;
-    let manifest_end = container.offset().saturating_add(cbor.len() as u64);
+    let manifest_end = container.offset().plus(cbor.len() as u64);
     let out = container.finish(&cbor)?;
-    Ok((out, manifest_end.saturating_add(FOOTER_LEN)))
+    Ok((out, manifest_end.plus(FOOTER_LEN)))
 }

@@ -24,6 +24,7 @@ use super::storage::Storage;
 use crate::disk::publish::BUFFER;
 use crate::error::{Error, Result};
 use crate::write::writer::Tail;
+use zt_container::Exact;
 use zt_container::memory::zeroed;
 
 /// Writes into the room between the old end of a file and the copy of its trailer, and moves the
@@ -64,7 +65,7 @@ impl GrowingTail {
     /// `trailer` is the end of the storage. Nothing is changed yet.
     pub(super) fn new(storage: Arc<dyn Storage>, old_len: u64, trailer: &[u8]) -> Result<Self> {
         let note = leftover::note(old_len);
-        let mut copy = zeroed((note.len() as u64).saturating_add(trailer.len() as u64))?;
+        let mut copy = zeroed((note.len() as u64).plus(trailer.len() as u64))?;
         let (first, behind) = copy.split_at_mut(note.len());
         first.copy_from_slice(&note);
         behind.copy_from_slice(trailer);
@@ -99,15 +100,15 @@ impl GrowingTail {
             return Ok(());
         }
         self.move_copy_behind(end).map_err(|error| {
-            let copy_end = end.saturating_add(self.copy.len() as u64);
-            NoRoom::explain(error, copy_end.saturating_sub(self.old_len))
+            let copy_end = end.plus(self.copy.len() as u64);
+            NoRoom::explain(error, copy_end.minus(self.old_len))
         })
     }
 
     fn move_copy_behind(&mut self, end: u64) -> io::Result<()> {
         // The room doubles, so that the copy moves seldom. It grows by as little as possible on a
         // disk that is nearly full.
-        let grown = self.position.saturating_sub(self.old_len).max(LEAST);
+        let grown = self.position.minus(self.old_len).max(LEAST);
         // A write of up to a page that begins on a page is complete or absent after a crash.
         let roomy = add(end, grown)?.checked_next_multiple_of(PAGE);
         let roomy = roomy.ok_or(io::ErrorKind::FileTooLarge)?;
@@ -168,7 +169,7 @@ impl Tail for GrowingTail {
             tail.state = State::Committed;
             tail.storage.sync()?;
             // Bytes between blobs are zero. Spec: §4.
-            let trailer_at = tail.old_len.saturating_sub(zeros.len() as u64);
+            let trailer_at = tail.old_len.minus(zeros.len() as u64);
             tail.storage.write_at(trailer_at, &zeros)?;
             tail.storage.sync()
         })
@@ -178,7 +179,7 @@ impl Tail for GrowingTail {
 impl Write for GrowingTail {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.attempt(|tail| {
-            if tail.gathered.len().saturating_add(bytes.len()) <= BUFFER {
+            if tail.gathered.len().plus(bytes.len()) <= BUFFER {
                 tail.gathered.extend_from_slice(bytes);
                 return Ok(());
             }

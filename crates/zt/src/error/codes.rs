@@ -1,12 +1,18 @@
 //! The stable codes of errors and warnings, with a short explanation of each.
 //!
 //! `spec/errors.md` and `spec/warnings.md` explain them at greater length, and a test writes the
-//! tables of this module from these pages.
+//! tables of this module from these pages. There is a constant for each code of an error:
+//!
+//! ```
+//! let error = zt::File::from_bytes(b"GGUF....".to_vec()).unwrap_err();
+//! assert_eq!(error.code(), zt::codes::NOT_ZT);
+//! ```
 
 #[rustfmt::skip]
+#[expect(missing_docs, reason = "`ALL` has the meaning of each code")]
 mod tables;
 
-pub use tables::{ALL, WARNINGS};
+pub use tables::*;
 
 /// A code and what it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +113,13 @@ mod tests {
         )
     }
 
+    /// The constant of a section.
+    fn constant(section: &str) -> String {
+        let code = section.lines().next().unwrap();
+        let name = code.replace('-', "_").to_uppercase();
+        format!("pub const {name}: &str = {code:?};")
+    }
+
     /// The row of a row of `spec/warnings.md`. A code is in quotes there.
     fn warning(row: &str) -> (bool, String) {
         let cells: Vec<&str> = row.trim_matches(['|', ' ']).split(" | ").collect();
@@ -124,8 +137,11 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
         let page = |name| std::fs::read_to_string(folder.join("../../spec").join(name)).unwrap();
         let errors = page("errors.md");
-        let mut errors: Vec<String> = errors.split("\n## ").skip(1).map(error).collect();
+        let mut errors: Vec<&str> = errors.split("\n## ").skip(1).collect();
         errors.sort_unstable();
+        let constants = errors.iter().map(|section| constant(section));
+        let constants: Vec<String> = constants.collect();
+        let errors: Vec<String> = errors.into_iter().map(error).collect();
         let warnings = page("warnings.md");
         let rows = warnings.lines().filter(|line| line.starts_with("| "));
         let (own, other): (Vec<_>, Vec<_>) = rows.skip(2).map(warning).partition(|(own, _)| *own);
@@ -139,11 +155,12 @@ mod tests {
              /// Every code of errors, in alphabetical order.\n\
              pub const ALL: &[CodeInfo] = &[\n    {},\n];\n\n\
              /// Every code of warnings alone, in the order of `spec/warnings.md`.\n\
-             pub const WARNINGS: &[WarningInfo] = &[\n    {},\n];\n\n\
+             pub const WARNINGS: &[WarningInfo] = &[\n    {},\n];\n\n{}\n\n\
              /// A warning with the code of an error.\n\
              pub(super) const TOLERATED: WarningInfo = {tolerated};\n",
             errors.join(",\n    "),
             own.join(",\n    "),
+            constants.join("\n"),
         );
         let path = folder.join("src/error/codes/tables.rs");
         if std::fs::read_to_string(&path).unwrap() != tables {

@@ -18,7 +18,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zt_container::Span;
+use zt_container::{Exact, Span};
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -105,8 +105,14 @@ pub(crate) enum Fault {
     },
     #[error("the format \"{}\" is not registered: read the components, not the value", format.escape_debug())]
     UnknownFormat { format: String },
-    #[error("an earlier object was begun and not finished, so the file cannot be finished")]
+    #[error(
+        "the object was begun and not finished, or an error ended it: the file would hold bytes of no object, so write the file again"
+    )]
     UnfinishedObject,
+    #[error("a component of the object was begun and not finished: call its `finish` first")]
+    UnfinishedComponent,
+    #[error("the name is empty: `WriteOptions::empty_names` allows that")]
+    EmptyName,
     #[error("another program is editing the file")]
     Locked,
     #[error("files of version {layout} cannot be edited in place: convert the file to 1.2 first")]
@@ -295,7 +301,7 @@ impl Error {
         let within_manifest = !matches!(error, zt_manifest::Error::Container(_));
         let mut error = Self::from_cause(Cause::Manifest(error));
         if within_manifest && let Some(offset) = &mut error.location.offset {
-            *offset = offset.saturating_add(manifest.offset());
+            *offset = offset.plus(manifest.offset());
         }
         error
     }
@@ -328,6 +334,8 @@ impl Fault {
             | Fault::TooManyDimensions { .. }
             | Fault::WrongFormat { .. }
             | Fault::UnfinishedObject
+            | Fault::UnfinishedComponent
+            | Fault::EmptyName
             | Fault::UncheckedBools => "misuse",
         }
     }

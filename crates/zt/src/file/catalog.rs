@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zt_container::{Container, LimitExceeded, Limits, Source, Span};
+use zt_container::{Container, Exact, LimitExceeded, Limits, Source, Span};
 use zt_formats::{Registry, Signature};
 use zt_manifest::{Component, Index, Map, Object, Placement, RawObject, Version, Warning};
 
@@ -114,7 +114,7 @@ impl Resolved {
 
     /// The same object where the sources are counted from `base`; its digests are compared anew.
     pub(crate) fn moved(&self, base: usize) -> Self {
-        let moved = |source: usize| source.saturating_add(base);
+        let moved = |source: usize| source.plus(base);
         let home = match &self.home {
             Home::One(source) => Home::One(moved(*source)),
             Home::Each(sources) => Home::Each(sources.iter().copied().map(moved).collect()),
@@ -262,7 +262,10 @@ impl Catalog {
             names.push(name);
             slots.push(OnceLock::from(Box::new(resolved)));
         }
-        let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(names.len()).map_err(|_| {
+            let byte_len = names.len() as u64 * 4;
+            zt_container::Error::Limit(LimitExceeded::Allocation { byte_len })
+        })?;
         let mut order: Vec<u32> = (0..count).collect();
         let name = |at: &u32| names.get(*at as usize).map(String::as_str);
         order.sort_by_key(name);

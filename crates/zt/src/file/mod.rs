@@ -218,7 +218,11 @@ impl File {
         self.len() == 0
     }
 
-    /// The objects' names, in the order of the index. Nothing is decoded.
+    /// The objects' names. Nothing is decoded.
+    ///
+    /// They come in the order of the file's index. Our writer sorts it as deterministic CBOR does:
+    /// shorter names first, names of one length by their bytes. [`File::tensors_by_offset`] has the
+    /// order of the data.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).map(|at| self.inner.catalog.name(at))
     }
@@ -269,6 +273,32 @@ impl File {
         (0..self.len()).filter_map(|at| Some(self.entry_at(at)?.tensor()))
     }
 
+    /// Every object in the order of its data, which is the order in which a writer was given them.
+    /// Reading all of a file in this order reads it from front to back. Decodes every object.
+    ///
+    /// # Errors
+    ///
+    /// The faults of objects, each in the place of its object.
+    ///
+    /// ```
+    /// # use zt::{Dense, File, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// for name in ["layers.10.bias", "layers.2.bias", "head"] {
+    ///     writer.add(name, &Dense::from_slice(&[1], &[0.5f32])?)?;
+    /// }
+    /// writer.finish()?;
+    /// let file = File::from_bytes(bytes)?;
+    /// let names: Vec<_> = file.names().collect();
+    /// assert_eq!(names, ["head", "layers.2.bias", "layers.10.bias"]);
+    /// let tensors = file.tensors_by_offset().collect::<Result<Vec<_>, _>>()?;
+    /// assert_eq!(tensors[0].name(), "layers.10.bias");
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    pub fn tensors_by_offset(&self) -> impl Iterator<Item = Result<Tensor<'_>>> {
+        self.entries().into_iter().map(|entry| entry.tensor())
+    }
+
     /// Every object in the order of its data, faulty ones included. Decodes every object.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry<'_>> {
@@ -279,7 +309,7 @@ impl File {
             .collect()
     }
 
-    fn entry_at(&self, at: usize) -> Option<Entry<'_>> {
+    pub(crate) fn entry_at(&self, at: usize) -> Option<Entry<'_>> {
         let catalog = &self.inner.catalog;
         let resolved = catalog.resolve(at, &self.inner.registry)?;
         Some(Entry {

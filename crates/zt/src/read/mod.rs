@@ -26,3 +26,5 @@ mod slice;
 mod tiles;
 mod window;
 mod windows;
+
+pub(crate) use slice::per_value;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use zt_container::Exact;
+use zt_container::exact::in_memory;
 use zt_container::memory::resize;
 use zt_formats::{
     Buffer, Dense, Elements, ObjectFormat, Parts, ReadParts, Registry, Signature, View,
@@ -58,6 +60,8 @@ impl<'f> Runs<'f> {
             let row_len = element_count(row)?.checked_mul(value_len?)?;
             let per_run = RUN.checked_div(row_len)?.max(1);
             let per_run = per_run.checked_next_multiple_of(unit)?;
+            // So that the bytes of any of these rows are a number.
+            rows.checked_mul(row_len)?;
             (per_run < *rows).then_some(Runs {
                 tensor: *tensor,
                 format,
@@ -85,7 +89,7 @@ impl<'f> Runs<'f> {
         self.format.check(&signature, registry).map_err(blame)?;
         self.format.check_data(parts).map_err(blame)?;
         let mut out = Buffer::try_zeroed(self.byte_len(0..self.rows))?;
-        let chunks = out.chunks_mut(in_memory(self.byte_len(0..self.per_run)));
+        let chunks = out.chunks_mut(chunk_len(self.byte_len(0..self.per_run)));
         let made = parallel::map_owned(self.split(0..self.rows).zip(chunks).collect(), |work| {
             let (rows, out) = work;
             let parts = self.format.rows(rows, &mut parts.reader(registry));
@@ -112,17 +116,16 @@ impl<'f> Runs<'f> {
         let per_run = self.per_run;
         std::iter::successors(Some(rows.start), move |start| start.checked_add(per_run))
             .take_while(move |start| *start < rows.end)
-            .map(move |start| start..start.saturating_add(per_run).min(rows.end))
+            .map(move |start| start..start.plus(per_run).min(rows.end))
     }
 
     fn byte_len(&self, rows: Range<u64>) -> u64 {
-        rows.end
-            .saturating_sub(rows.start)
-            .saturating_mul(self.row_len)
+        rows.end.minus(rows.start).times(self.row_len)
     }
 }
 
-fn in_memory(len: u64) -> usize {
+/// A length of chunks. One that is longer than memory gives a single chunk.
+fn chunk_len(len: u64) -> usize {
     usize::try_from(len).unwrap_or(usize::MAX)
 }
 
@@ -194,25 +197,25 @@ impl<'f> RunReader<'f> {
         while let Some(room) = out.get_mut(filled..).filter(|room| !room.is_empty()) {
             if self.taken < self.held.len() {
                 let len = super::dense_reader::copy(&self.held, self.taken, room);
-                self.taken = self.taken.saturating_add(len);
-                filled = filled.saturating_add(len);
+                self.taken = self.taken.plus(len);
+                filled = filled.plus(len);
                 continue;
             }
             let runs = &self.runs;
-            let left = runs.rows.saturating_sub(self.next);
+            let left = runs.rows.minus(self.next);
             if left == 0 {
                 break;
             }
             let fits = |byte_len: u64| {
                 let units = byte_len / runs.row_len / runs.unit;
-                left.min(units.saturating_mul(runs.unit))
+                left.min(units.times(runs.unit))
             };
             let (straight, batch) = (fits(room.len() as u64), fits(BATCH));
             if straight >= batch.min(left) && straight > 0 {
                 let len = in_memory(runs.byte_len(0..straight));
                 let parts = self.next_parts(straight)?;
                 self.decode(parts, room.get_mut(..len).unwrap_or_default())?;
-                filled = filled.saturating_add(len);
+                filled = filled.plus(len);
             } else {
                 let batch = batch.max(runs.per_run).min(left);
                 let parts = self.next_parts(batch)?;
@@ -227,7 +230,7 @@ impl<'f> RunReader<'f> {
     }
 
     fn next_parts(&mut self, rows: u64) -> Result<Vec<Parts<'f>>> {
-        let end = self.next.saturating_add(rows);
+        let end = self.next.plus(rows);
         match self.parts(self.next..end)? {
             Some(parts) => Ok(parts),
             // The first run had them: what is wrong here shows in the whole.
@@ -255,7 +258,7 @@ impl<'f> RunReader<'f> {
     /// Makes the values of these runs, which fill `out`.
     fn decode(&self, parts: Vec<Parts<'f>>, out: &mut [u8]) -> Result<()> {
         let Runs { tensor, format, .. } = &self.runs;
-        let chunks = out.chunks_mut(in_memory(self.runs.byte_len(0..self.runs.per_run)));
+        let chunks = out.chunks_mut(chunk_len(self.runs.byte_len(0..self.runs.per_run)));
         let decode = |(parts, out): (Parts<'f>, &mut [u8])| {
             let made = format.decode_into(parts, out);
             made.map_err(|error| tensor.blame_format(error))
@@ -324,7 +327,9 @@ impl<'f> Streams<'f> {
             let Some(skipped) = at.checked_sub(stream.start) else {
                 return self.windows.try_copy(role, at, out);
             };
-            let held = stream.held.get(in_memory(skipped)..).unwrap_or_default();
+            let skipped = usize::try_from(skipped).ok();
+            let held = skipped.and_then(|skipped| stream.held.get(skipped..));
+            let held = held.unwrap_or_default();
             if held.is_empty() {
                 if stream.load()? {
                     continue;
@@ -335,7 +340,7 @@ impl<'f> Streams<'f> {
             let len = held.len().min(out.len());
             let (part, behind) = out.split_at_mut(len);
             part.copy_from_slice(&held[..len]);
-            (at, out) = (at.saturating_add(len as u64), behind);
+            (at, out) = (at.plus(len as u64), behind);
         }
         Ok(())
     }
@@ -348,7 +353,7 @@ impl<'f> Streams<'f> {
 impl Stream<'_> {
     /// Holds the next bytes; false at the end.
     fn load(&mut self) -> Result<bool> {
-        self.start = self.start.saturating_add(self.held.len() as u64);
+        self.start = self.start.plus(self.held.len() as u64);
         self.held.resize(STREAM_WINDOW, 0);
         let len = self.reader.read(&mut self.held);
         self.held.truncate(*len.as_ref().unwrap_or(&0));

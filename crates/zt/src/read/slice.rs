@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use zt_container::Exact;
+use zt_container::exact::in_memory;
 use zt_formats::{
     Buffer, Coo, Csr, Dense, Elements, ObjectFormat, Parts, Places, ReadParts, Selection,
     Signature, Slice, View, element_count,
@@ -246,7 +248,7 @@ pub(crate) fn row_unit(
 
 /// The selected values of a component, one behind the other.
 fn gather(window: &mut Window<'_>, value_len: u64, selection: &Selection) -> Result<Buffer> {
-    let mut out = Buffer::try_zeroed(selection.element_count().saturating_mul(value_len))?;
+    let mut out = Buffer::try_zeroed_values(selection.element_count(), value_len)?;
     let mut rest = &mut out[..];
     for run in selection.runs() {
         // Neighbours are copied together, others one by one.
@@ -255,13 +257,13 @@ fn gather(window: &mut Window<'_>, value_len: u64, selection: &Selection) -> Res
         } else {
             (run.count, 1)
         };
-        let len = usize::try_from(values.saturating_mul(value_len)).unwrap_or(usize::MAX);
+        let len = in_memory(values.times(value_len));
         let mut element = run.first;
         for _ in 0..times {
             let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
                 break; // The runs are as long as the selection says.
             };
-            window.copy(element.saturating_mul(value_len), place)?;
+            window.copy(element.times(value_len), place)?;
             element = element.saturating_add_signed(run.stride);
             rest = behind;
         }

@@ -10,8 +10,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use zt_container::codec::{Frame, FrameDecompressor, frames};
+use zt_container::exact::in_memory;
 use zt_container::{
-    Digest, DigestAlgorithm, Encoding, Hasher, Source, Span, bytes_of, check_declared,
+    Digest, DigestAlgorithm, Encoding, Exact, Hasher, Source, Span, bytes_of, check_declared,
 };
 use zt_formats::{Buffer, Dense, Elements, ObjectFormat, Parts, Signature, View};
 use zt_manifest::{ByteOrder, DType, Text};
@@ -189,8 +190,8 @@ impl<'f> Tiled<'f> {
         let values = tiles
             .iter()
             .map(|tile| tile.byte_len())
-            .fold(0, u64::saturating_add);
-        values.saturating_mul(self.value_len)
+            .fold(0, Exact::plus);
+        values.times(self.value_len)
     }
 
     /// For the first call of [`Tiled::read`].
@@ -212,9 +213,8 @@ impl<'f> Tiled<'f> {
         let mut rest = out;
         let mut work = Vec::with_capacity(tiles.len());
         for at in tiles {
-            let len = self.byte_len_of(at..at.saturating_add(1));
-            let len = usize::try_from(len).unwrap_or(usize::MAX).min(rest.len());
-            let (part, behind) = std::mem::take(&mut rest).split_at_mut(len);
+            let len = self.byte_len_of(at..at.plus(1));
+            let (part, behind) = std::mem::take(&mut rest).split_at_mut(in_memory(len));
             work.push((self.tiles.get(at).copied().unwrap_or_default(), part));
             rest = behind;
         }
@@ -237,40 +237,39 @@ impl<'f> Tiled<'f> {
         let width = |is_framed: bool| {
             let planes = self.planes.iter();
             let planes = planes.filter(|plane| plane.frames.is_some() == is_framed);
-            planes.map(|plane| plane.width).fold(0, u64::saturating_add)
+            planes.map(|plane| plane.width).fold(0, Exact::plus)
         };
         let stretch = STRETCH.min(tile.byte_len());
-        let byte_len = width(true).saturating_mul(tile.byte_len());
-        let room = width(false).saturating_mul(stretch);
-        resize(&mut scratch.content, byte_len.saturating_add(room))?;
+        let byte_len = width(true).times(tile.byte_len());
+        let room = width(false).times(stretch);
+        resize(&mut scratch.content, byte_len.plus(room))?;
         let Scratch {
             stored,
             content,
             decompressor,
         } = scratch;
-        let size = |len: u64| usize::try_from(len).unwrap_or(usize::MAX);
-        let framed = size(byte_len).min(content.len());
+        let framed = in_memory(byte_len);
         let (mut contents, room) = content.split_at_mut(framed);
         let mut parts = Vec::with_capacity(self.planes.len());
         for plane in &self.planes {
             let content = plane.frames.as_ref().map(|_| {
-                let len = size(plane.width.saturating_mul(tile.byte_len()));
+                let len = in_memory(plane.width.times(tile.byte_len()));
                 take(&mut contents, len)
             });
             let part = plane.begin(tile, content, stored, decompressor);
             parts.push(part.map_err(|error| self.blame(error, plane))?);
         }
-        let values = size(stretch).max(1);
-        let value_len = size(self.value_len).max(1);
-        let stretches = out.chunks_mut(values.saturating_mul(value_len));
+        let values = in_memory(stretch).max(1);
+        let value_len = in_memory(self.value_len).max(1);
+        let stretches = out.chunks_mut(values.times(value_len));
         for (at, out) in stretches.enumerate() {
             let count = out.len() / value_len;
             let mut room = &mut *room;
             let mut elements = Vec::with_capacity(self.planes.len());
             for (plane, part) in self.planes.iter().zip(&mut parts) {
-                let width = size(plane.width);
-                let start = at.saturating_mul(values).saturating_mul(width);
-                let len = count.saturating_mul(width);
+                let width = in_memory(plane.width);
+                let start = at.times(values).times(width);
+                let len = count.times(width);
                 let bytes = part.stretch(plane.source, start, len, &mut room);
                 let bytes = bytes.map_err(|error| self.blame(error, plane))?;
                 elements.push((plane.part.role.clone(), elements_in(plane.part, bytes)));
@@ -337,10 +336,10 @@ impl<'f> Plane<'f> {
     /// Where the bytes of a tile are stored.
     fn stored(&self, tile: Span) -> Span {
         let blob = self.part.component.blob.span;
-        let at = |value: u64| value.saturating_mul(self.width);
+        let at = |value: u64| value.times(self.width);
         let tile = Span::between(at(tile.offset()), at(tile.end())).unwrap_or_default();
         let Some(frames) = &self.frames else {
-            let start = blob.offset().saturating_add(tile.offset());
+            let start = blob.offset().plus(tile.offset());
             return Span::new(start, tile.byte_len()).unwrap_or_default();
         };
         // Skippable frames, which are empty, go with what is behind them.
@@ -408,11 +407,9 @@ impl Part<'_> {
         Self: 'b,
     {
         if let Some(content) = self.content {
-            return Ok(content
-                .get(start..start.saturating_add(len))
-                .unwrap_or_default());
+            return Ok(content.get(start..start.plus(len)).unwrap_or_default());
         }
-        let offset = self.span.offset().saturating_add(start as u64);
+        let offset = self.span.offset().plus(start as u64);
         let span = Span::new(offset, len as u64).unwrap_or_default();
         let bytes = match source.slice(span) {
             Some(bytes) => bytes,
@@ -486,7 +483,7 @@ fn tiles(planes: &[Plane<'_>], count: u64) -> Vec<Span> {
     };
     for (width, frames) in framed {
         let is_end = |end: u64| {
-            let end = end.saturating_mul(width);
+            let end = end.times(width);
             let at = frames.partition_point(|frame| frame.content.end() < end);
             frames
                 .get(at)
@@ -497,7 +494,7 @@ fn tiles(planes: &[Plane<'_>], count: u64) -> Vec<Span> {
     let mut tiles = Vec::new();
     let mut start = 0u64;
     for end in ends {
-        let len = end.saturating_sub(start);
+        let len = end.minus(start);
         // Shorter ones are not worth the bookkeeping; the frames of every component end at `count`.
         if len >= TILE || (end == count && len > 0) {
             tiles.extend(Span::between(start, end));

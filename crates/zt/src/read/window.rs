@@ -1,7 +1,7 @@
 //! Parts of a component. Only the frames and bytes of the part are read.
 
 use zt_container::codec::{Frame, frames};
-use zt_container::{Encoding, Source, Span, check_declared};
+use zt_container::{Encoding, Exact, Source, Span, check_declared};
 use zt_formats::Bytes;
 use zt_manifest::{ByteOrder, DType};
 
@@ -117,7 +117,11 @@ impl<'f> Window<'f> {
             let held = match &self.backing {
                 // Also a stream that had to go back, or a table that lied.
                 Backing::Whole(bytes) => from(bytes, at),
-                _ => from(&self.scratch.content, at.saturating_sub(self.held.offset())),
+                // What is held begins behind `at` if no byte of it could be had.
+                _ => match at.checked_sub(self.held.offset()) {
+                    Some(at) => from(&self.scratch.content, at),
+                    None => &[],
+                },
             };
             let len = held.len().min(out.len());
             let (part, behind) = out.split_at_mut(len);
@@ -127,7 +131,7 @@ impl<'f> Window<'f> {
                 let error = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
                 return Err(self.tensor.blame(error, self.part));
             }
-            (at, out) = (at.saturating_add(len as u64), behind);
+            (at, out) = (at.plus(len as u64), behind);
         }
         Ok(())
     }

@@ -3,7 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use zt_container::{DigestAlgorithm, Hasher, Layout, Limits, Source, Span, bytes_of};
+use zt_container::exact::in_memory;
+use zt_container::{DigestAlgorithm, Exact, Hasher, Layout, Limits, Source, Span, bytes_of};
 use zt_manifest::{Error as ManifestError, Index, Rule};
 
 use super::places::{Places, Root};
@@ -32,7 +33,7 @@ impl Candidate {
     /// The length of a file that ends with it.
     pub(super) fn end(&self) -> u64 {
         let trailer = trailer_of(self.layout, self.manifest.byte_len());
-        self.manifest.end().saturating_add(trailer.len() as u64)
+        self.manifest.end().plus(trailer.len() as u64)
     }
 }
 
@@ -178,8 +179,8 @@ impl<'s> Search<'s> {
         let Some(bytes) = self.bytes(manifest.offset(), len)? else {
             return Ok(false);
         };
-        let before = PAGE.saturating_sub(manifest.offset() % PAGE);
-        let first = usize::try_from(before.min(len)).unwrap_or(0);
+        let before = PAGE.minus(manifest.offset() % PAGE);
+        let first = in_memory(before.min(len));
         let (first, others) = bytes.split_at_checked(first).unwrap_or_default();
         let pages = others.chunks(usize::try_from(PAGE).unwrap_or(1));
         let is_zeros = |page: &[u8]| !page.is_empty() && page.iter().all(|byte| *byte == 0);
@@ -189,7 +190,7 @@ impl<'s> Search<'s> {
     /// A manifest, compared with what follows it.
     fn candidate(&self, manifest: Span, layout: Layout) -> Result<Candidate> {
         let trailer = trailer_of(layout, manifest.byte_len());
-        let left = self.source.byte_len().saturating_sub(manifest.end());
+        let left = self.source.byte_len().minus(manifest.end());
         let len = usize::try_from(left).unwrap_or(usize::MAX);
         let mut found = vec![0; len.min(trailer.len())];
         self.source.read_at(manifest.end(), &mut found)?;

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use zt_container::{Footer, HEADER_LEN, Layout, MAGIC_0_1, Source};
+use zt_container::exact::in_memory;
+use zt_container::{Exact, Footer, HEADER_LEN, Layout, MAGIC_0_1, Source};
 
 use super::candidate::{Candidate, Copies, Search};
 use super::fate::Evidence;
@@ -36,7 +37,7 @@ pub(super) fn examine(source: &Arc<dyn Source>, options: &RepairOptions<'_>) -> 
     crate::cores::parallel::on(options.threads, || {
         let gauge = Gauge::new(options.progress);
         let header_len = source.byte_len().min(HEADER_LEN);
-        let mut header = vec![0; usize::try_from(header_len).unwrap_or(0)];
+        let mut header = vec![0; in_memory(header_len)];
         source.read_at(0, &mut header)?;
         let examination = Examination {
             source,
@@ -226,6 +227,6 @@ fn headers_of(places: &Places, manifests: &[Copies]) -> Vec<u64> {
     let all = manifests.iter().flat_map(Copies::all);
     let closed = all.filter(|copy| copy.is_closed && copy.layout == Layout::V1_1);
     let ends: HashSet<u64> = closed.map(Candidate::end).collect();
-    let is_header = |at: &u64| !ends.contains(&at.saturating_add(HEADER_LEN));
+    let is_header = |at: &u64| !ends.contains(&at.plus(HEADER_LEN));
     places.headers.iter().copied().filter(is_header).collect()
 }

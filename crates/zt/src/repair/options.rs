@@ -2,7 +2,7 @@
 
 use zt_container::Limits;
 
-use crate::cores::progress::Progress;
+use crate::cores::progress::{Progress, work_options};
 
 /// How a file is searched and repaired.
 #[derive(Debug, Clone, Copy, Default)]
@@ -13,7 +13,7 @@ pub struct RepairOptions<'p> {
     pub(super) progress: Option<Progress<'p>>,
 }
 
-impl<'p> RepairOptions<'p> {
+impl RepairOptions<'_> {
     /// The defaults: the last manifest that is found, every limit, all cores.
     #[must_use]
     pub fn new() -> Self {
@@ -36,18 +36,9 @@ impl<'p> RepairOptions<'p> {
         self.manifest = Some(manifest);
         self
     }
-
-    /// The number of threads. The default is all cores.
-    #[must_use]
-    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
-        self
-    }
-
-    /// Reports bytes that are searched, read and written. Their sum is larger than the file.
-    #[must_use]
-    pub const fn progress(mut self, progress: Progress<'p>) -> Self {
-        self.progress = Some(progress);
-        self
-    }
 }
+
+work_options!(
+    RepairOptions,
+    "Reports bytes that are searched, read and written. Their sum is larger than the file."
+);

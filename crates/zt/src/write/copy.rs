@@ -184,6 +184,7 @@ impl ComponentWriter<'_, '_, '_> {
             report(progress, done - reported)?;
             reported = done;
         }
+        self.written = decoded_len;
         self.finish()?;
         Ok(decoded_len)
     }

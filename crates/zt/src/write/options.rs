@@ -106,6 +106,7 @@ pub struct WriteOptions {
     pub(crate) deduplicate: bool,
     pub(crate) registry: Option<Registry>,
     pub(crate) planes: bool,
+    pub(crate) empty_names: bool,
 }
 
 impl WriteOptions {
@@ -237,6 +238,16 @@ impl WriteOptions {
     #[must_use]
     pub const fn thread_count(&self) -> Option<usize> {
         self.threads
+    }
+
+    /// Whether [`Writer::add`](crate::Writer::add) and
+    /// [`Editor::rename`](crate::Editor::rename) take an empty name. Off by default, because it is
+    /// usually a mistake; readers take such names. [`Writer::begin`](crate::Writer::begin) and
+    /// [`Writer::copy`](crate::Writer::copy) always do, so that copies keep what a file has.
+    #[must_use]
+    pub fn empty_names(mut self, empty_names: bool) -> Self {
+        self.empty_names = empty_names;
+        self
     }
 
     /// The formats that objects are checked against, instead of [`registry`](crate::registry).

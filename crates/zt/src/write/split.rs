@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use zt_container::Exact;
 use zt_container::codec::SINGLE_FRAME_MAX;
 use zt_formats::{NewObject, PlaneCodec, Planes, SizeMismatch, View, dense_byte_len};
 use zt_manifest::{DType, Map, Object};
@@ -174,7 +175,7 @@ impl ObjectWriter<'_, '_> {
         let fills: Vec<_> = (0..width)
             .map(|plane| {
                 move |start: usize, out: &mut [u8]| {
-                    let elements = elements.get(start.saturating_mul(width)..);
+                    let elements = elements.get(start.times(width)..);
                     codec.split(plane, elements.unwrap_or_default(), out);
                 }
             })
@@ -268,7 +269,7 @@ impl Write for Splitter<'_, '_, '_, '_> {
         let width = self.codec.plane_count();
         let mut rest = bytes;
         if !self.partial.is_empty() {
-            let missing = width.saturating_sub(self.partial.len()).min(rest.len());
+            let missing = width.minus(self.partial.len()).min(rest.len());
             let (head, tail) = rest.split_at(missing);
             self.partial.extend_from_slice(head);
             rest = tail;

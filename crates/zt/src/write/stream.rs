@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 
-use zt_formats::{PlaneCodec, check_bools_from};
+use zt_formats::{ComponentSignature, PlaneCodec, Signature, SizeMismatch, check_bools_from};
 use zt_manifest::{DType, Map, Object, Text};
 
 use crate::error::{Error, Fault, Result};
@@ -54,9 +54,9 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     pub(crate) fn new(writer: &'a mut Writer<'w>, name: &str, object: Object) -> Self {
         let options = writer.options_for(&object.format);
         // This is set until the object is finished, because a forgotten value is not dropped.
-        writer.abandoned = true;
         let keeps = writer.keeps;
         let name = name.to_owned();
+        writer.abandoned = Some(name.clone());
         ObjectWriter {
             writer,
             name,
@@ -128,7 +128,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     ) -> Result<ComponentWriter<'_, 'a, 'w>> {
         let role = role.into();
         let fault = match self.roles.entry(role.clone()) {
-            _ if self.is_open => Some(Fault::UnfinishedObject),
+            _ if self.is_open => Some(Fault::UnfinishedComponent),
             Entry::Vacant(entry) => {
                 entry.insert(self.object.components.len());
                 None
@@ -174,7 +174,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     /// The file cannot be finished then.
     pub fn finish(mut self) -> Result<()> {
         if self.is_open {
-            return Err(Error::from(Fault::UnfinishedObject).with_object(&self.name));
+            return Err(Error::from(Fault::UnfinishedComponent).with_object(&self.name));
         }
         let object = std::mem::replace(&mut self.object, Object::new([], ""));
         if !self.is_unchecked {
@@ -182,7 +182,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
             checked.map_err(|error| error.with_object(&self.name))?;
         }
         self.writer.push(&self.name, object)?;
-        self.writer.abandoned = false;
+        self.writer.abandoned = None;
         Ok(())
     }
 
@@ -248,13 +248,41 @@ impl ComponentWriter<'_, '_, '_> {
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::Io`] if the sink fails.
+    /// Code `shape-size-mismatch` if the component is shorter than the format demands, from the
+    /// shape and the components before it; [`crate::ErrorKind::Io`] if the sink fails.
     pub fn finish(mut self) -> Result<()> {
+        let (expected, found) = (self.demanded_len().unwrap_or(0), self.written);
+        if found < expected {
+            let mismatch = SizeMismatch::Bytes { expected, found };
+            let error = Error::from(mismatch.of(self.role.clone()));
+            return Err(error.with_object(&self.object.name));
+        }
         let options = ComponentOptions::default();
         let stored = std::mem::replace(&mut self.component, Component::new(options, 0));
         let placed = stored.finish(&mut self.object.writer.encoder)?;
         self.place(placed);
         Ok(())
+    }
+
+    /// The length that the format gives the component; `None` if it depends on what is not written
+    /// yet.
+    fn demanded_len(&self) -> Option<u64> {
+        /// No format has as many components; listing all of them for each would take long.
+        const MANY: usize = 64;
+        let object = &self.object.object;
+        if self.object.is_unchecked || object.components.len() > MANY {
+            return None;
+        }
+        let registry = &self.object.writer.registry;
+        let format = registry.format(&object.format)?;
+        let mut signature = Signature::of(object);
+        signature.components.push(ComponentSignature {
+            role: &self.role,
+            dtype: Some(self.dtype),
+            logical_type: self.logical_type.as_deref(),
+            byte_len: Some(self.written),
+        });
+        format.expected_len(&self.role, &signature, registry)
     }
 
     /// Ends the component after its bytes.

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use zt_container::{Blob, ContainerWriter, Limits};
-use zt_formats::{NewObject, Parts, Planes, Registry, Signature, ToObject, View, check_bools};
+use zt_formats::{NewObject, ObjectFormat, Parts, Registry, Signature, ToObject, check_bools};
 use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text, check_attributes_len};
 
 use crate::disk::publish::{AtomicFile, BUFFER};
@@ -63,8 +63,11 @@ pub struct Writer<'w> {
     pending: Vec<Pending>,
     /// What copied components keep.
     pub(crate) keeps: Keeps,
-    /// An object was begun and dropped: the file has bytes that belong to no object.
-    pub(crate) abandoned: bool,
+    /// Whether objects may have an empty name.
+    takes_empty_names: bool,
+    /// The object that was begun and dropped, or met an error: the file has bytes that belong to no
+    /// object.
+    pub(crate) abandoned: Option<String>,
 }
 
 /// The component that gets the blob of a ticket.
@@ -111,6 +114,18 @@ impl WriteOptions {
         Writer::with_sink(Sink::File(file), self)
     }
 
+    /// As [`WriteOptions::create`], but never replaces a file: not one that is there, nor one that
+    /// appears until the writer finishes.
+    ///
+    /// # Errors
+    ///
+    /// Code `overwrite` where the file exists, here or from [`Writer::finish`]; as
+    /// [`WriteOptions::create`].
+    pub fn create_new(self, path: impl AsRef<Path>) -> Result<Writer<'static>> {
+        let file = AtomicFile::create_new(path)?;
+        Writer::with_sink(Sink::File(file), self)
+    }
+
     /// Begins a file in any sink: a socket, a pipe, a `&mut Vec<u8>`. Nothing seeks.
     ///
     /// # Errors
@@ -150,13 +165,32 @@ impl Write for Sink<'_> {
 }
 
 impl Writer<'static> {
-    /// Begins the file at `path` with the defaults of [`WriteOptions`].
+    /// Begins the file at `path` with the defaults of [`WriteOptions`]. A file of that name is
+    /// replaced when the writer finishes; [`Writer::create_new`] refuses it.
     ///
     /// # Errors
     ///
     /// As [`WriteOptions::create`].
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         WriteOptions::new().create(path)
+    }
+
+    /// As [`Writer::create`], but never replaces a file.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("model.zt");
+    /// zt::Writer::create_new(&path)?.finish()?;
+    /// let error = zt::Writer::create_new(&path).unwrap_err();
+    /// assert_eq!(error.code(), zt::codes::OVERWRITE);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteOptions::create_new`].
+    pub fn create_new(path: impl AsRef<Path>) -> Result<Self> {
+        WriteOptions::new().create_new(path)
     }
 }
 
@@ -205,7 +239,8 @@ impl<'w> Writer<'w> {
             shares: options.deduplicate.then(Shares::default),
             sharable: HashMap::new(),
             pending: Vec::new(),
-            abandoned: false,
+            takes_empty_names: options.empty_names,
+            abandoned: None,
         })
     }
 
@@ -224,7 +259,8 @@ impl<'w> Writer<'w> {
     ///
     /// # Errors
     ///
-    /// Code `duplicate-name`; the fault that a reader would find in the object;
+    /// Code `duplicate-name`; [`crate::ErrorKind::Misuse`] for an empty name, unless
+    /// [`WriteOptions::empty_names`] allows it; the fault that a reader would find in the object;
     /// [`crate::ErrorKind::Io`] if the sink fails. All later calls fail then, too.
     pub fn add(&mut self, name: &str, object: &(impl ToObject + ?Sized)) -> Result<()> {
         let new = self.checked(name, object)?;
@@ -247,11 +283,12 @@ impl<'w> Writer<'w> {
         self.add_new(name, new, options)
     }
 
-    /// The default storage of the components of an object of `format`. Planes exist to be
-    /// compressed: raw, they are only slower to read. So they are, unless an option chooses.
+    /// The default storage of the components of an object of `format`. A format for compression is
+    /// compressed, unless an option chooses: raw, it is only slower to read.
     pub(crate) fn options_for(&self, format: &str) -> ObjectOptions {
         let mut options = self.options;
-        if format == Planes::FORMAT && self.keeps.encoding {
+        let format = self.registry.format(format);
+        if self.keeps.encoding && format.is_some_and(ObjectFormat::is_for_compression) {
             options.compression = Compression::Auto;
         }
         options.into()
@@ -273,7 +310,7 @@ impl<'w> Writer<'w> {
         for (role, elements) in new.components {
             let options = options.of(&role);
             let placed = self.store(&elements.bytes, options);
-            let placed = placed.inspect_err(|_| self.abandoned = true)?;
+            let placed = placed.inspect_err(|_| self.abandoned = Some(name.to_owned()))?;
             let blob = self.place(placed, object.components.len());
             object
                 .components
@@ -304,6 +341,7 @@ impl<'w> Writer<'w> {
     ) -> Result<NewObject<'o>> {
         let checked = || {
             let new = object.to_object()?;
+            self.check_not_empty(name)?;
             self.check_name(name, &new.shape)?;
             if let Some(attributes) = &new.attributes {
                 check_attributes_len(attributes.to_cbor()?.len(), &Limits::default())?;
@@ -398,6 +436,7 @@ impl<'w> Writer<'w> {
     }
 
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        self.check_not_empty(to)?;
         self.check_name(to, &[])
             .map_err(|error| error.with_object(to))?;
         if self.objects.rename(from, to) {
@@ -465,6 +504,7 @@ impl<'w> Writer<'w> {
     }
 
     /// The place of a component's blob. `object` may be the next one.
+    #[expect(clippy::expect_used, reason = "`Placed::blob` says the length")]
     pub(crate) fn placed(&self, object: usize, component: usize, blob: &Blob) -> Placed {
         let place = |pending: &Pending| (pending.object, pending.component);
         match self
@@ -473,7 +513,7 @@ impl<'w> Writer<'w> {
         {
             Ok(at) => Placed::Later {
                 ticket: self.pending[at].ticket,
-                decoded_len: blob.decoded_len.unwrap_or(0),
+                decoded_len: blob.decoded_len.expect("a placed blob has a length"),
             },
             Err(_) => Placed::At(blob.clone()),
         }
@@ -503,7 +543,7 @@ impl<'w> Writer<'w> {
             self.spare = Some(object);
             pushed
         };
-        pushed.inspect_err(|_| self.abandoned = true)
+        pushed.inspect_err(|_| self.abandoned = Some(name.to_owned()))
     }
 
     /// Refuses a name and a shape that readers refuse by default.
@@ -525,11 +565,18 @@ impl<'w> Writer<'w> {
         Ok(())
     }
 
+    /// Refuses an empty name, which is usually a mistake. Readers take it, so that copies keep it.
+    fn check_not_empty(&self, name: &str) -> Result<()> {
+        if name.is_empty() && !self.takes_empty_names {
+            return Err(Fault::EmptyName.into());
+        }
+        Ok(())
+    }
+
     fn check_usable(&self) -> Result<()> {
-        if self.abandoned {
-            Err(Error::from(Fault::UnfinishedObject))
-        } else {
-            Ok(())
+        match &self.abandoned {
+            Some(name) => Err(Error::from(Fault::UnfinishedObject).with_object(name)),
+            None => Ok(()),
         }
     }
 }

@@ -97,7 +97,7 @@ impl Cut {
 /// element that lies in two frames cannot be reversed either.
 pub(super) fn is_piece(frame: &Frame, job: &Job<'_>) -> bool {
     frame.content.byte_len() <= LARGEST_FRAME
-        && frame.stored.byte_len() <= LARGEST_FRAME.saturating_mul(2)
+        && frame.stored.byte_len() <= LARGEST_FRAME * 2
         && frame
             .content
             .offset()

@@ -70,5 +70,48 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "lossy", from: "conversion", meaning: "with `--lossy`: left out or changed, because the target cannot represent it, a dense value has no room for it, or a cast makes it infinite; left out of an input, because it is there twice; left out because the object is faulty, with the code of its fault" },
 ];
 
+pub const ALIGNMENT: &str = "alignment";
+pub const ALLOCATION: &str = "allocation";
+pub const ATTRIBUTE: &str = "attribute";
+pub const BOOL_VALUE: &str = "bool-value";
+pub const BOUNDS: &str = "bounds";
+pub const CBOR: &str = "cbor";
+pub const DECOMPRESSION_LIMIT: &str = "decompression-limit";
+pub const DEFLATE: &str = "deflate";
+pub const DIGEST_FORMAT: &str = "digest-format";
+pub const DIGEST_MISMATCH: &str = "digest-mismatch";
+pub const DTYPE: &str = "dtype";
+pub const DUPLICATE_NAME: &str = "duplicate-name";
+pub const ENCODING: &str = "encoding";
+pub const HEADER: &str = "header";
+pub const INDEX_DTYPE: &str = "index-dtype";
+pub const INDEX_VALUE: &str = "index-value";
+pub const INTERRUPTED: &str = "interrupted";
+pub const IO: &str = "io";
+pub const LOCKED: &str = "locked";
+pub const LOGICAL_TYPE: &str = "logical-type";
+pub const LOSSY: &str = "lossy";
+pub const MANIFEST_SIZE: &str = "manifest-size";
+pub const MISSING_COMPONENT: &str = "missing-component";
+pub const MISUSE: &str = "misuse";
+pub const NAMES: &str = "names";
+pub const NOT_FOUND: &str = "not-found";
+pub const NOT_ZT: &str = "not-zt";
+pub const OVERLAP: &str = "overlap";
+pub const OVERWRITE: &str = "overwrite";
+pub const PADDING: &str = "padding";
+pub const PATH: &str = "path";
+pub const PICKLE: &str = "pickle";
+pub const PICKLE_GLOBAL: &str = "pickle-global";
+pub const SCHEMA: &str = "schema";
+pub const SHAPE_SIZE_MISMATCH: &str = "shape-size-mismatch";
+pub const STRUCTURE_LIMIT: &str = "structure-limit";
+pub const TRUNCATED: &str = "truncated";
+pub const UNKNOWN_KIND: &str = "unknown-kind";
+pub const UNSUPPORTED: &str = "unsupported";
+pub const VALUE: &str = "value";
+pub const VERSION: &str = "version";
+pub const ZSTD: &str = "zstd";
+
 /// A warning with the code of an error.
 pub(super) const TOLERATED: WarningInfo = WarningInfo { code: "the code of an error", from: "npy, npz, PyTorch, SQUIZD, SLM1", meaning: "a fault that the format forbids to writers, in data that still reads; a problem to `verify --strict` and `OpenOptions::strict`" };

@@ -2,17 +2,19 @@
 
 mod component;
 mod component_reader;
+mod owned;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use zt_container::{Blob, BlobReader, Encoding, Source, Span};
+use zt_container::{Blob, BlobReader, Encoding, Exact, Source, Span};
 use zt_formats::{Buffer, Bytes, Element, Elements, Parts, Signature, Typed, View, element_count};
 use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
 
 pub(crate) use self::component::{Located, elements_in, to_little_endian};
 pub use self::component_reader::ComponentReader;
 pub(crate) use self::component_reader::whole_elements;
+pub use self::owned::OwnedTensor;
 
 use crate::cores::pieces;
 use crate::error::{Error, Fault, Result};
@@ -21,7 +23,8 @@ use crate::file::inner::{Inner, Verify};
 
 /// One object of an open file, decoded and checked against its format. Copying the handle is free.
 ///
-/// Data that is borrowed from the file (`'f`) outlives the handle.
+/// Data that is borrowed from the file (`'f`) outlives the handle. [`OwnedTensor`] is a handle that
+/// keeps the file open.
 #[derive(Clone, Copy)]
 pub struct Tensor<'f> {
     file: &'f Inner,
@@ -411,7 +414,7 @@ impl<'f> Tensor<'f> {
         loop {
             match reader.read(&mut scratch)? {
                 0 => return Ok(total),
-                len => total = total.saturating_add(len as u64),
+                len => total = total.plus(len as u64),
             }
         }
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
-use zt_container::{DigestAlgorithm, Encoding};
+use zt_container::{DigestAlgorithm, Encoding, Exact};
 
 use super::{Begin, Encoder, HASHED_AT_ONCE, Item, Placed, Stored};
 use crate::error::Result;
@@ -77,7 +77,7 @@ impl Component {
         match self.stage {
             Stage::Undecided => Ok(()),
             Stage::Raw => self.write_raw(encoder, content),
-            Stage::Frames(effort) => self.write_frames(encoder, content, effort),
+            Stage::Frames(effort) => self.write_pieces(encoder, content, Some(effort)),
         }
     }
 
@@ -88,7 +88,7 @@ impl Component {
         encoder: &mut Encoder<W>,
         content: &'c [u8],
     ) -> Result<&'c [u8]> {
-        let room = SINGLE_FRAME_MAX.saturating_sub(self.gathered.len());
+        let room = SINGLE_FRAME_MAX.minus(self.gathered.len());
         let Some((head, rest)) = content
             .split_at_checked(room)
             .filter(|(_, rest)| !rest.is_empty())
@@ -107,31 +107,21 @@ impl Component {
             Method::Frames(effort) => Stage::Frames(effort),
         };
         match self.stage {
-            Stage::Frames(effort) => self.write_frames(encoder, &gathered, effort)?,
+            Stage::Frames(effort) => self.write_pieces(encoder, &gathered, Some(effort))?,
             _ => self.write_raw(encoder, &gathered)?,
         }
         encoder.tools.give_back(gathered);
         Ok(if is_at_once { content } else { rest })
     }
 
-    fn write_raw<W: Write>(&mut self, encoder: &mut Encoder<W>, mut content: &[u8]) -> Result<()> {
+    fn write_raw<W: Write>(&mut self, encoder: &mut Encoder<W>, content: &[u8]) -> Result<()> {
         let is_chained =
             encoder.workers.threads() > 1 && self.options.digest == Some(DigestAlgorithm::Sha256);
         if self.gathered.is_empty() && encoder.writes_at_once() && !is_chained {
             self.begin(encoder, false)?;
             return encoder.write_raw(content);
         }
-        while !content.is_empty() {
-            let room = FRAME_CONTENT.saturating_sub(self.gathered.len());
-            let (head, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
-            self.gather(encoder, head, FRAME_CONTENT)?;
-            content = rest;
-            if self.gathered.len() == FRAME_CONTENT {
-                self.begin(encoder, false)?;
-                self.submit_raw(encoder)?;
-            }
-        }
-        Ok(())
+        self.write_pieces(encoder, content, None)
     }
 
     fn submit_raw<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<()> {
@@ -140,19 +130,26 @@ impl Component {
         encoder.submit(Item::Raw(bytes), cost)
     }
 
-    fn write_frames<W: Write>(
+    /// Submits whole pieces, raw or as frames. The rest is gathered.
+    fn write_pieces<W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,
         mut content: &[u8],
-        effort: Effort,
+        frames: Option<Effort>,
     ) -> Result<()> {
         while !content.is_empty() {
-            let room = FRAME_CONTENT.saturating_sub(self.gathered.len());
+            let room = FRAME_CONTENT.minus(self.gathered.len());
             let (head, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
             self.gather(encoder, head, FRAME_CONTENT)?;
             content = rest;
             if self.gathered.len() == FRAME_CONTENT {
-                self.submit_frame(encoder, effort)?;
+                match frames {
+                    Some(effort) => self.submit_frame(encoder, effort)?,
+                    None => {
+                        self.begin(encoder, false)?;
+                        self.submit_raw(encoder)?;
+                    }
+                }
             }
         }
         Ok(())
@@ -216,11 +213,11 @@ impl Component {
         if content.is_empty() {
             return Ok(());
         }
-        let len = self.gathered.len().saturating_add(content.len());
+        let len = self.gathered.len().plus(content.len());
         if self.gathered.capacity() < len {
             // The expected length may be wrong: then the memory grows with the content.
             let expected = usize::try_from(self.expected_len).unwrap_or(most);
-            let wanted = expected.max(len.saturating_mul(2)).min(most).max(len);
+            let wanted = expected.max(len.times(2)).min(most).max(len);
             let mut larger = encoder.tools.buffer(wanted)?;
             larger.extend_from_slice(&self.gathered);
             let smaller = std::mem::replace(&mut self.gathered, larger);

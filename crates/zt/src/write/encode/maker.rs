@@ -6,8 +6,8 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use zt_container::Encoding;
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
+use zt_container::{Encoding, Exact};
 
 use super::{Begin, Encoder, Item, Placed, Stored};
 use crate::cores::work::Task;
@@ -55,7 +55,7 @@ impl<W: Write> Encoder<W> {
             let mut queue = VecDeque::new();
             let mut queued = 0usize;
             for (plan, start) in chunks {
-                let range = start..plan.made.byte_len.min(start.saturating_add(FRAME_CONTENT));
+                let range = start..plan.made.byte_len.min(start.plus(FRAME_CONTENT));
                 queued += range.len();
                 let (tools, made) = (&*tools, range.clone());
                 let task = scope.start(move || plan.make(made, tools));
