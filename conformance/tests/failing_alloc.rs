@@ -541,7 +541,7 @@ fn files_of_other_kinds() {
             let zt = file(&dense, WriteOptions::new());
             let input = Input::from(opened(&zt, true).unwrap());
             let mut options = ConvertOptions::new(kind);
-            options.lossy = true;
+            options = options.lossy(true);
             let mut bytes = Vec::new();
             convert(&[input], &mut bytes, &options).unwrap();
             Arc::<[u8]>::from(bytes)
@@ -561,7 +561,7 @@ fn files_of_other_kinds() {
         );
         each_fails(&format!("to {name}"), || {
             let mut options = ConvertOptions::new(kind);
-            options.lossy = true;
+            options = options.lossy(true);
             let mut sink = Counted(0);
             convert(std::slice::from_ref(&input), &mut sink, &options)?;
             Ok(sink.0)

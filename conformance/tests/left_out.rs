@@ -39,7 +39,7 @@ fn converted(folder: &Path) -> usize {
         let inputs = [input.clone()];
         let to_zt = |lossy| {
             let mut options = ConvertOptions::new(ZT);
-            options.lossy = lossy;
+            options = options.lossy(lossy);
             let mut out = Vec::new();
             convert(&inputs, &mut out, &options).map(|summary| (out, summary))
         };

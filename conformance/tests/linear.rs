@@ -228,7 +228,7 @@ fn twice_as_many_tensors_of_another_format_take_twice_the_work() {
             let file = zt::File::from_bytes(file).unwrap();
             let mut bytes = Vec::new();
             let mut options = ConvertOptions::new(kind);
-            options.lossy = true;
+            options = options.lossy(true);
             convert(&[Input::from(file)], &mut bytes, &options).unwrap();
             bytes
         });

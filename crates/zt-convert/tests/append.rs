@@ -121,7 +121,7 @@ fn a_different_value_is_left_out_if_losses_are_allowed() {
     let old = file(dir.path(), "old.zt", &[("a", 1.0)], &[("x", 1)]);
     let other = file(dir.path(), "b.zt", &[("b", 1.0)], &[("x", 2), ("y", 3)]);
     let mut options = ConvertOptions::new(ZT);
-    options.lossy = true;
+    options = options.lossy(true);
     let summary = run(&old, &[open(&other)], &options).unwrap();
     assert_eq!(summary.warnings.len(), 1);
     assert_eq!(summary.warnings[0].code, "lossy");

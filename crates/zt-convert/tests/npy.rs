@@ -53,7 +53,7 @@ fn lossy(kind: Kind, input: &Input) -> (String, File, Summary) {
         (ErrorKind::Unsupported, "lossy"),
         "{error}"
     );
-    options.lossy = true;
+    options = options.lossy(true);
     let (bytes, summary) = to(&options, slice::from_ref(input)).unwrap();
     assert!(
         summary

@@ -301,7 +301,7 @@ fn a_sink_that_fails_at_the_end_is_an_error() {
             .filter(|member| member.writer().is_some())
         {
             let mut options = ConvertOptions::new(member.kind());
-            options.lossy = true;
+            options = options.lossy(true);
             let error = convert(&inputs, Full { takes }, &options).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Io, "{}: {error}", member.kind());
         }

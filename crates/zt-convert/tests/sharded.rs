@@ -136,7 +136,7 @@ fn data_that_opening_a_set_skips_is_a_loss_in_conversion() {
     let mut options = ConvertOptions::new(SAFETENSORS);
     let error = write(&options).unwrap_err();
     assert_eq!((error.code(), error.path()), ("lossy", Some(&*path)));
-    options.lossy = true;
+    options = options.lossy(true);
     let warnings = write(&options).unwrap().warnings.into_iter();
     let mut warnings: Vec<_> = warnings.map(|it| (it.code, it.object)).collect();
     warnings.sort_unstable();

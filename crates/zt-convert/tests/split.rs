@@ -296,7 +296,7 @@ fn losses_are_reported_once_for_the_file_and_for_every_object() {
     writer.set_attributes([("k", 1u64)].into());
     writer.finish().unwrap();
     let mut options = ConvertOptions::new(SAFETENSORS);
-    options.lossy = true;
+    options = options.lossy(true);
     let split = split_to(&path, folder.path(), 4, &options).unwrap();
     assert_eq!(split.shards.len(), 2);
     let warned = split.warnings.iter().map(|it| it.object.as_deref());
@@ -549,7 +549,7 @@ fn skipped_objects_are_neither_listed_nor_counted() {
     writer.finish().unwrap();
 
     let mut options = ConvertOptions::new(SAFETENSORS);
-    options.lossy = true;
+    options = options.lossy(true);
     let split = split_to(&path, folder.path(), 8, &options).unwrap();
     assert_eq!(split.left_out, ["__metadata__", "c"]);
     let warned: Vec<_> = split.warnings.iter().map(|w| w.object.as_deref()).collect();

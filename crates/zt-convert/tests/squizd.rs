@@ -138,7 +138,7 @@ fn invalid_lengths_of_sub_blocks_are_only_a_loss() {
         });
         let mut options = ConvertOptions::new(SQUIZD);
         assert_eq!(to(&options, &file).unwrap_err().code(), "lossy");
-        options.lossy = true;
+        options = options.lossy(true);
         let (back, _) = to(&options, &file).unwrap();
         let back = opened(back, true);
         assert_eq!(values(&back, "layers.0.0"), values(&file, "layers.0.0"));
@@ -237,7 +237,7 @@ fn lost_names_are_restored_by_a_list() {
     assert_eq!((error.code(), error.object()), ("lossy", Some(names[0])));
     assert_eq!(error.kind(), ErrorKind::Unsupported);
 
-    options.lossy = true;
+    options = options.lossy(true);
     let (squizd, summary) = to(&options, &file).unwrap();
     assert_eq!(summary.warnings.len(), 1 + names.len());
     let nameless = opened(squizd.clone(), true);
@@ -268,7 +268,7 @@ fn a_list_has_a_name_for_every_tensor() {
         }
     });
     let mut options = ConvertOptions::new(SQUIZD);
-    options.lossy = true;
+    options = options.lossy(true);
     let (squizd, _) = to(&options, &file).unwrap();
     let named = |names: &[&str]| {
         let mut options = InputOptions::default();
@@ -307,7 +307,7 @@ fn names_hash_to_the_written_ids() {
             .unwrap();
     });
     let mut options = ConvertOptions::new(SQUIZD);
-    options.lossy = true;
+    options = options.lossy(true);
     let (squizd, _) = to(&options, &file).unwrap();
     let file = opened(squizd, true);
     let id = |name| {
@@ -340,7 +340,7 @@ fn many_tensors_of_one_hash_do_not_take_quadratic_time() {
         }
     });
     let mut options = ConvertOptions::new(SQUIZD);
-    options.lossy = true;
+    options = options.lossy(true);
     let (squizd, _) = to(&options, &file).unwrap();
     let file = opened(squizd, true);
     let ids = file.entries().into_iter().map(|entry| {
@@ -425,7 +425,7 @@ fn what_squizd_cannot_represent_is_an_error_that_names_the_object() {
         Some("layers.0.0")
     );
     // Nothing is left, and a file without tensors is invalid.
-    options.lossy = true;
+    options = options.lossy(true);
     assert_eq!(to(&options, &file).unwrap_err().code(), "lossy");
 }
 

@@ -30,7 +30,7 @@ fn attributes_unite_and_a_conflict_is_a_loss() {
 
     let inputs = || vec![with_attribute("a", "k", "1"), with_attribute("b", "k", "2")];
     assert_eq!(try_to(&options, inputs()).unwrap_err().code(), "lossy");
-    let (file, summary) = try_to(&zt_with(|options| options.lossy = true), inputs()).unwrap();
+    let (file, summary) = try_to(&ConvertOptions::new(ZT).lossy(true), inputs()).unwrap();
     let attributes = file.attributes().unwrap().unwrap();
     assert_eq!(attributes.get("k").unwrap().as_str(), Some("1"));
     assert_eq!(summary.warnings.len(), 1);
@@ -230,7 +230,7 @@ fn an_object_that_breaks_a_rule_of_its_format_is_kept_with_a_warning() {
     for lossy in [false, true] {
         let input = Input::from(zt::File::from_bytes(bytes.clone()).unwrap());
         let mut options = ConvertOptions::new(ZT);
-        options.lossy = lossy;
+        options = options.lossy(lossy);
         let mut out = Vec::new();
         let summary = convert(&[input], &mut out, &options).unwrap();
         assert_eq!(summary.objects, 1);

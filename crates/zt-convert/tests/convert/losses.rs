@@ -9,7 +9,7 @@ use crate::draft::{file, one, stream, try_to, zt_with};
 
 #[test]
 fn a_name_in_two_inputs_is_an_error_and_never_a_loss() {
-    let options = zt_with(|options| options.lossy = true);
+    let options = ConvertOptions::new(ZT).lossy(true);
     let error = try_to(&options, vec![one("a", 1.0), one("a", 1.0)]).unwrap_err();
     assert_eq!(
         (error.code(), error.object()),
@@ -28,7 +28,7 @@ fn a_faulty_object_is_an_error_and_never_dropped_silently() {
     let error = try_to(&ConvertOptions::new(ZT), inputs()).unwrap_err();
     assert_eq!((error.code(), error.object()), ("dtype", Some("bad")));
 
-    let options = zt_with(|options| options.lossy = true);
+    let options = ConvertOptions::new(ZT).lossy(true);
     let (file, summary) = try_to(&options, inputs()).unwrap();
     assert_eq!(file.names().collect::<Vec<_>>(), ["a"]);
     assert_eq!(summary.left_out, ["bad"]);
@@ -74,7 +74,7 @@ fn an_invalid_bool_is_written_to_no_kind_of_file() {
             let place = format!("element {at} is 2");
             assert!(error.to_string().contains(&place), "{kind}: {error}");
 
-            options.lossy = true;
+            options = options.lossy(true);
             let (_, summary) = try_to(&options, flags(at)).unwrap();
             assert_eq!(summary.left_out, ["flags"], "{kind}");
         }
@@ -113,7 +113,7 @@ fn an_index_that_is_out_of_range_is_written_to_no_file() {
     let error = try_to(&options, graph([2, 3])).unwrap_err();
     let found = (error.code(), error.object(), error.component());
     assert_eq!(found, ("index-value", Some("graph"), Some("indices")));
-    options.lossy = true;
+    options = options.lossy(true);
     let (file, summary) = try_to(&options, graph([2, 3])).unwrap();
     assert_eq!(summary.left_out, ["graph"]);
     assert_eq!(file.names().collect::<Vec<_>>(), ["a"]);
@@ -139,7 +139,7 @@ fn bytes_that_have_changed_are_an_error_or_left_out() {
     let error = try_to(&options, damaged()).unwrap_err();
     let found = (error.code(), error.object());
     assert_eq!(found, ("digest-mismatch", Some("b")));
-    options.lossy = true;
+    options = options.lossy(true);
     let (rest, summary) = try_to(&options, damaged()).unwrap();
     assert_eq!(summary.left_out, ["b"]);
     assert_eq!(rest.names().collect::<Vec<_>>(), ["a", "c"]);
@@ -157,7 +157,7 @@ fn bytes_that_have_changed_are_an_error_or_left_out() {
         _ => std::ops::ControlFlow::Continue(()),
     };
     let mut options = ConvertOptions::new(ZT);
-    options.lossy = true;
+    options = options.lossy(true);
     options.progress = Some(zt::Progress::new(&stop));
     let error = try_to(&options, damaged()).unwrap_err();
     assert_eq!(error.code(), "interrupted");
@@ -185,7 +185,7 @@ fn an_object_without_a_dense_value_is_a_loss_in_every_other_kind() {
                 error.to_string().contains(target.kind().as_str()),
                 "{error}"
             );
-            options.lossy = true;
+            options = options.lossy(true);
             let (output, summary) = try_to(&options, vec![input()]).unwrap();
             assert_eq!(summary.left_out, ["x"]);
             let name = output.names().next().unwrap();
@@ -209,7 +209,7 @@ fn shapes_that_a_kind_cannot_have_are_a_loss() {
                 })
             };
             let mut options = ConvertOptions::new(target.kind());
-            options.lossy = true;
+            options = options.lossy(true);
             match try_to(&options, vec![input()]) {
                 Ok((output, summary)) if summary.left_out.is_empty() => {
                     let name = output.names().next().unwrap();
@@ -229,7 +229,7 @@ fn a_requested_dense_value_that_does_not_exist_is_an_error() {
     let options = zt_with(|options| options.dense = true);
     let error = try_to(&options, vec![input()]).unwrap_err();
     assert_eq!((error.code(), error.object()), ("unsupported", Some("x")));
-    let options = zt_with(|options| (options.dense, options.lossy) = (true, true));
+    let options = ConvertOptions::new(ZT).dense(true).lossy(true);
     let (output, summary) = try_to(&options, vec![input()]).unwrap();
     assert_eq!(output.tensor("x").unwrap().format(), "acme.x/1");
     assert_eq!(summary.warnings.len(), 1);
@@ -268,7 +268,7 @@ fn extra_parts_of_an_object_are_a_loss_in_its_dense_value() {
             options.dense = true;
             let error = try_to(&options, vec![graph("note", field)]).unwrap_err();
             assert_eq!((error.code(), error.object()), ("lossy", Some("graph")));
-            options.lossy = true;
+            options = options.lossy(true);
             let (output, summary) = try_to(&options, vec![graph("note", field)]).unwrap();
             let told: Vec<&str> = summary.warnings.iter().map(|it| &*it.message).collect();
             assert_eq!(told.len(), lost, "{told:?}");
@@ -316,7 +316,7 @@ fn values_that_a_cast_makes_infinite_are_a_loss() {
             ("lossy", Some("a")),
             "{target}"
         );
-        options.lossy = true;
+        options = options.lossy(true);
         let (_, summary) = try_to(&options, vec![input()]).unwrap();
         assert_eq!(summary.warnings.len(), 2, "{target}");
         for (warning, object) in summary.warnings.iter().zip(["a", "b"]) {
@@ -324,7 +324,7 @@ fn values_that_a_cast_makes_infinite_are_a_loss() {
             assert!(warning.message.starts_with("2 of 300000 "), "{warning:?}");
         }
         // Infinities that were there are none of its doing.
-        (options.lossy, options.dtype) = (false, Some(DType::F64));
+        options = options.lossy(false).dtype(Some(DType::F64));
         try_to(&options, vec![input()]).unwrap();
     }
 }

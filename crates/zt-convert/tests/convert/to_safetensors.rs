@@ -8,9 +8,7 @@ use zt_convert::{ConvertOptions, Input, SAFETENSORS, ZT, convert};
 use crate::draft::{file, one, quantized, sparse, stream, try_to, with_attribute};
 
 fn options(dense: bool, lossy: bool) -> ConvertOptions<'static> {
-    let mut options = ConvertOptions::new(SAFETENSORS);
-    (options.dense, options.lossy) = (dense, lossy);
-    options
+    ConvertOptions::new(SAFETENSORS).dense(dense).lossy(lossy)
 }
 
 /// Refused because of the `object`; with losses allowed, `left` objects are written.

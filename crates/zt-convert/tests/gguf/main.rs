@@ -64,7 +64,7 @@ fn there_and_back(file: &File, lossy: bool) -> Vec<u8> {
     let ours = opened(ours);
     assert_eq!((ours.kind(), content(&ours)), (ZT, content(file)));
     let mut options = ConvertOptions::new(GGUF);
-    options.lossy = lossy;
+    options = options.lossy(lossy);
     to(&options, &ours).unwrap().0
 }
 

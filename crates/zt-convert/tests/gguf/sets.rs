@@ -32,7 +32,7 @@ fn a_merged_set_is_no_longer_part_of_a_set() {
     let merged = |numbers: &[u32], lossy: bool| {
         let inputs: Vec<Input> = numbers.iter().map(|no| part(*no).into()).collect();
         let (mut bytes, mut options) = (Vec::new(), ConvertOptions::new(GGUF));
-        options.lossy = lossy;
+        options = options.lossy(lossy);
         convert(&inputs, &mut bytes, &options).map(|summary| (opened(bytes), summary))
     };
     let (whole, summary) = merged(&[1, 0, 2], false).unwrap();
@@ -103,7 +103,7 @@ fn a_set_has_two_files_or_more_numbered_from_zero() {
             Input::from(with_pairs(&no.to_string(), pairs))
         });
         let mut options = ConvertOptions::new(GGUF);
-        options.lossy = true;
+        options = options.lossy(true);
         let mut bytes = Vec::new();
         convert(&parts.collect::<Vec<_>>(), &mut bytes, &options).unwrap();
         let attributes = opened(bytes).attributes().unwrap().unwrap_or_default();

@@ -21,7 +21,7 @@ fn lossy(input: &File, object: Option<&str>, left: usize) {
     let mut options = ConvertOptions::new(GGUF);
     let error = to(&options, input).unwrap_err();
     assert_eq!((error.code(), error.object()), ("lossy", object), "{error}");
-    options.lossy = true;
+    options = options.lossy(true);
     let (bytes, summary) = to(&options, input).unwrap();
     assert_eq!(opened(bytes).len(), left);
     assert!(
