@@ -47,6 +47,29 @@ fn torch() {
     check_cases("torch", &foreign::cases_in(&folder, "pt"), 26);
 }
 
+/// PyTorch's files with objects of unknown classes, and the oldest ones: `corpus/classes/make.py`.
+/// All of them convert without a loss being allowed.
+#[test]
+fn classes() {
+    let cases = foreign::cases_in(&corpus::folder().join("corpus/classes"), "pt");
+    check_cases("classes", &cases, 6);
+    for case in &cases {
+        for kind in [zt_convert::ZT, zt_convert::SAFETENSORS] {
+            let options = zt_convert::ConvertOptions::new(kind);
+            let input = zt_convert::Input::from(zt_convert::open(&case.path).unwrap());
+            let names: Vec<String> = input.file().names().map(str::to_owned).collect();
+            let mut written = Vec::new();
+            zt_convert::convert(&[input], &mut written, &options).expect(&case.name);
+            let again = zt_convert::open_source(memory(&written)).unwrap();
+            assert!(
+                names.iter().all(|name| again.tensor(name).is_ok()),
+                "{}",
+                case.name
+            );
+        }
+    }
+}
+
 /// More of HDF5: `corpus/hdf5/make.py` has what was written.
 #[test]
 fn hdf5() {

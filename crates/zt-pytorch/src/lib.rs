@@ -1,7 +1,8 @@
 //! PyTorch checkpoints as tensors: the files that `torch.save` writes. Nothing in them is run.
 //!
 //! A checkpoint has a pickle, which describes the tensors, and storages, which hold the elements.
-//! They are members of a zip archive since torch 1.6, and a stream before. The pickle is read as
+//! They are members of a zip archive since torch 1.6, a stream before, and members of a tar archive
+//! before 0.1.10. The pickle is read as
 //! data. Its objects may be of the globals that `torch.load(weights_only=True)` allows, of Python's own
 //! collections and values, and of NumPy's arrays. An object of any other global is left out with a
 //! warning, and the tensors in it are listed. A class that is only named is a text.
@@ -29,6 +30,7 @@ mod legacy;
 mod numpy;
 mod pickle;
 mod quantized;
+mod tar;
 mod tensor;
 mod unknown;
 mod view;
@@ -42,7 +44,6 @@ use zt::{Result, Source};
 use zt_foreign::{FileKind, Input, Opening, Probe};
 
 use archive::is_ours;
-use violation::Violation;
 use zt_zip as zip;
 
 /// Files of `torch.save`: `.pt`, `.pth`, `.bin`, `.ckpt`.
@@ -80,15 +81,15 @@ const PICKLE_LEN: u64 = 256 << 20;
 
 fn recognise(probe: &Probe<'_>) -> Result<bool> {
     let head = probe.head();
-    Ok(is_tar(head) || legacy::is_pickle(head) || is_archive(probe)?)
+    Ok(tar::is_tar(head) || legacy::is_pickle(head) || is_archive(probe)?)
 }
 
 fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let source: Arc<dyn Source> = Arc::from(source);
     let builder = opening.builder(PYTORCH);
     let probe = Probe::new(&source)?;
-    if is_tar(probe.head()) {
-        return Err(Violation::Tar.into());
+    if tar::is_tar(probe.head()) {
+        return tar::open(source, builder, opening);
     }
     let head = probe.head();
     let is_behind = || -> Result<bool> {
@@ -111,17 +112,6 @@ fn is_archive(probe: &Probe<'_>) -> Result<bool> {
         Err(error) if error.kind() == zt::ErrorKind::Io => Err(error),
         Err(_) => Ok(zip::first_name(probe.head()).is_some_and(archive::begins_ours)),
     }
-}
-
-/// Whether this is a tar archive that begins with a file of torch before 0.1.10.
-fn is_tar(head: &[u8]) -> bool {
-    const MAGIC: usize = 257;
-    let is_ours = |name: &[u8]| head.starts_with(name);
-    head.get(MAGIC..)
-        .is_some_and(|head| head.starts_with(b"ustar"))
-        && [&b"storages\0"[..], b"tensors\0", b"pickle\0", b"sys_info\0"]
-            .into_iter()
-            .any(is_ours)
 }
 
 #[cfg(doctest)]

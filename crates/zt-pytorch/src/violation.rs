@@ -134,11 +134,16 @@ pub(super) enum Violation {
     OtherLayout { how: &'static str },
     #[error("byteorder is \"{}\"; little or big is expected", .found.escape_debug())]
     ByteOrder { found: String },
+    #[error("the tar archive has no {name}")]
+    NoMember { name: &'static str },
+    #[error("the header of a tar archive's member is invalid")]
+    Header,
     #[error(
-        "tar archives of torch before 0.1.10 are unsupported: load the file with torch and save it \
-         again"
+        "storages has no count, key, class or list of parts here, or they contradict each other"
     )]
-    Tar,
+    Storages,
+    #[error("tensors has no count, keys, sizes or strides, or names a missing storage")]
+    Tensors,
     #[error(
         "a pickle that torch.save did not write: load it with the program that wrote it, and save \
          its tensors with torch.save"
@@ -168,8 +173,7 @@ impl Violation {
             | Violation::TooDeep { .. }
             | Violation::NameTooLong { .. }
             | Violation::RecordTooLong { .. } => ErrorKind::Limit,
-            Violation::Tar
-            | Violation::Unknown { .. }
+            Violation::Unknown { .. }
             | Violation::OtherLayout { .. }
             | Violation::Version { .. } => ErrorKind::Unsupported,
             Violation::Pickle { error, .. } => match error.fault {
@@ -183,9 +187,7 @@ impl Violation {
 
     fn code(&self) -> &'static str {
         match self {
-            Violation::Tar | Violation::OtherLayout { .. } | Violation::Version { .. } => {
-                "unsupported"
-            }
+            Violation::OtherLayout { .. } | Violation::Version { .. } => "unsupported",
             Violation::Pickle { error, .. } => match error.fault {
                 PickleFault::Global { .. } => "pickle-global",
                 PickleFault::Allocation { .. } => "allocation",

@@ -104,3 +104,65 @@ fn the_magic_number_may_have_redundant_bytes() {
         assert_eq!(with(number).unwrap_err().code(), "header");
     }
 }
+
+/// A tar archive of the oldest versions.
+fn tar() -> Vec<u8> {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/corpus");
+    std::fs::read(format!("{corpus}/classes/tar.pt")).unwrap()
+}
+
+#[test]
+fn a_truncated_tar_archive_is_refused() {
+    let bytes = tar();
+    assert_eq!(opened(bytes.clone()).unwrap().len(), 4);
+    // Zeros may follow the last member, or may not.
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    for len in (512..end).step_by(7) {
+        let error = opened(bytes[..len].to_vec()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed, "{len}: {error}");
+    }
+    assert!(opened(bytes[..end].to_vec()).is_ok());
+}
+
+#[test]
+fn faults_of_a_tar_archive_are_errors_or_those_of_a_tensor() {
+    let bytes = tar();
+    let place = |name: &[u8]| {
+        bytes
+            .windows(name.len())
+            .position(|bytes| bytes == name)
+            .unwrap()
+    };
+    let changed = |at: usize, new: &[u8]| {
+        let mut bytes = bytes.clone();
+        bytes[at..at + new.len()].copy_from_slice(new);
+        opened(bytes)
+    };
+    let (tensors, storages) = (place(b"tensors\0"), place(b"storages\0"));
+    for (at, new) in [
+        (tensors, &b"others"[..]),
+        (tensors + 124, b"x"),
+        (tensors + 124, b"77777777777"),
+        // The counts.
+        (tensors + 512 + 3, &[9]),
+        (tensors + 512 + 2, b"N."),
+        (storages + 512 + 3, &[9]),
+        (storages + 512 + 2, b"N."),
+    ] {
+        let error = changed(at, new).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed, "{at}: {error}");
+    }
+    // The rank of the first tensor, its first size, and its offset.
+    let rank = tensors
+        + bytes[tensors..]
+            .windows(8)
+            .position(|word| word == [2, 0, 0, 0, 0, 0, 0, 0])
+            .unwrap();
+    assert!(changed(rank, &[65]).is_err());
+    assert!(changed(rank, &[0xFF; 4]).is_err());
+    for (at, code) in [(rank + 8, "bounds"), (rank + 40, "bounds")] {
+        let file = changed(at, &[100]).unwrap();
+        assert_eq!(file.tensor("w").unwrap_err().code(), code);
+        assert!(file.tensor("part").is_ok());
+    }
+}

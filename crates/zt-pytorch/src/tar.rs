@@ -1,0 +1,404 @@
+//! Tar archives, which `torch.save` wrote before version 0.1.10.
+//!
+//! ```text
+//! storages  pickles, with elements among them: a count; for each storage (key, location, class), its
+//!           elements as in the stream after it; at last a list of (key, key of the whole, offset, count)
+//! tensors   a count; for each tensor a pickle (key, key of its storage, class), behind it in binary
+//!           the rank (i32), 4 bytes, sizes and strides (i64), offset in the storage (i64)
+//! pickle    the object, whose persistent ids are keys of tensors and storages
+//! ```
+//!
+//! The ids of the object become the calls and ids that newer files have.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use zt::container::bytes_of;
+use zt::foreign::FileBuilder;
+use zt::manifest::ByteOrder;
+use zt::{Error, Result, Source, Span};
+use zt_foreign::{Input, Opening};
+
+use crate::PICKLE_LEN;
+use crate::assemble::{Contents, Graph, Place, assemble};
+use crate::element::ElementType;
+use crate::global::{Global, Rebuild};
+use crate::legacy::span_at;
+use crate::pickle::{self, Heap, Node, Pickle, PickleFault, Value};
+use crate::violation::{RANK, Violation};
+
+/// Headers and contents of members begin at multiples of this.
+const BLOCK: u64 = 512;
+
+/// The limit of a key, which is an address.
+const KEY_LEN: usize = 64;
+
+/// The first bytes that are read for a small pickle.
+const WINDOW: u64 = 1 << 9;
+
+/// The members that tell these archives from others, at their beginning.
+const NAMES: [&[u8]; 4] = [b"storages\0", b"tensors\0", b"pickle\0", b"sys_info\0"];
+
+/// Whether this is a tar archive that begins with a file of torch before 0.1.10.
+pub(super) fn is_tar(head: &[u8]) -> bool {
+    const MAGIC: usize = 257;
+    let magic = head.get(MAGIC..);
+    magic.is_some_and(|magic| magic.starts_with(b"ustar"))
+        && NAMES.iter().any(|name| head.starts_with(name))
+}
+
+pub(super) fn open(
+    source: Arc<dyn Source>,
+    builder: FileBuilder,
+    opening: Opening<'_>,
+) -> Result<Input> {
+    let members = members(&source)?;
+    let member = |name| {
+        members
+            .get(name)
+            .copied()
+            .ok_or(Violation::NoMember { name })
+    };
+    let storages = Storages::read(&source, member("storages")?)?;
+    let span = member("tensors")?;
+    let tensors = bytes_of(&source, bounded(span)?)?;
+    let tensors = tensors_of(&tensors, &storages.ids)
+        .map_err(|violation| Error::from(violation).with_span(span))?;
+    let span = member("pickle")?;
+    let bytes = bytes_of(&source, bounded(span)?)?;
+    let mut pickle = load("pickle", &bytes, span.offset())?;
+    let full = |error| Error::from(Violation::Memory(error));
+    // Any number of ids can name one tensor.
+    let mut known: HashMap<String, Option<Known>> = HashMap::new();
+    for id in pickle.heap.persistent().collect::<Vec<_>>() {
+        let heap = &mut pickle.heap;
+        let key = match heap.node(id) {
+            Some(Node::Persistent(key)) => key_of(heap, *key),
+            _ => None,
+        };
+        let Some(key) = key else {
+            continue;
+        };
+        if !known.contains_key(&key) {
+            let new = match (tensors.get(&key), storages.ids.get(&key)) {
+                (Some(tensor), _) => Some(Known::Tensor(tensor.call(heap).map_err(full)?)),
+                (None, Some(storage)) => Some(Known::Storage(storage.id(heap).map_err(full)?)),
+                (None, None) => None,
+            };
+            known.insert(key.clone(), new);
+        }
+        let node = known.get(&key).copied().flatten().map(|known| match known {
+            Known::Tensor(made) => Node::Made(made),
+            Known::Storage(id) => Node::Persistent(id),
+        });
+        if let (Some(node), Some(target)) = (node, heap.node_mut(id)) {
+            *target = node;
+        }
+    }
+    let locate = |key: &str| {
+        Ok(storages.places.get(key).map(|span| Place {
+            source: None,
+            span: *span,
+            from: span.offset(),
+        }))
+    };
+    let graph = Graph {
+        pickle,
+        start: Some(span.offset()),
+        locate: &locate,
+        prefix: "",
+    };
+    let contents = Contents {
+        source: Arc::clone(&source),
+        graphs: &[graph],
+        byte_order: ByteOrder::Little,
+    };
+    let paths = opening.path.map(ToOwned::to_owned).into_iter().collect();
+    Ok(Input::new(
+        assemble(contents, builder, opening.path)?,
+        paths,
+    ))
+}
+
+/// What an id of the object stands for.
+#[derive(Clone, Copy)]
+enum Known {
+    Tensor(pickle::Made),
+    /// The persistent id of newer files.
+    Storage(Value),
+}
+
+/// The contents of torch's members, by their names. Other members are passed over.
+fn members(source: &dyn Source) -> Result<HashMap<&'static str, Span>> {
+    let (mut found, mut offset) = (HashMap::new(), 0);
+    // Two empty blocks end an archive; some writers leave them out.
+    while offset < source.byte_len() {
+        let mut header = [0; 512];
+        let place = span_at(source, offset, BLOCK)?;
+        source.read_at(offset, &mut header)?;
+        if header.iter().all(|byte| *byte == 0) {
+            break;
+        }
+        let digits = header.get(124..136).unwrap_or_default();
+        let digits = digits.split(|byte| matches!(byte, 0 | b' '));
+        let digits = digits.into_iter().find(|digits| !digits.is_empty());
+        let len = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let len = len.and_then(|digits| u64::from_str_radix(digits, 8).ok());
+        let at = |violation| Error::from(violation).with_offset(offset);
+        let len = len.ok_or_else(|| at(Violation::Header))?;
+        let span = span_at(source, place.end(), len)?;
+        let name = ["storages", "tensors", "pickle"].into_iter().find(|name| {
+            let rest = header.strip_prefix(name.as_bytes());
+            rest.is_some_and(|rest| rest.first() == Some(&0))
+        });
+        if let Some(name) = name {
+            found.insert(name, span);
+        }
+        let next = span.end().checked_next_multiple_of(BLOCK);
+        offset = next.ok_or_else(|| at(Violation::Header))?;
+    }
+    Ok(found)
+}
+
+/// A member that is read as a whole.
+fn bounded(span: Span) -> Result<Span, Violation> {
+    let (found, limit) = (span.byte_len(), PICKLE_LEN);
+    if found > limit {
+        return Err(Violation::RecordTooLong { found, limit });
+    }
+    Ok(span)
+}
+
+fn load<'p>(record: &'static str, bytes: &'p [u8], start: u64) -> Result<Pickle<'p>> {
+    pickle::load(bytes, Global::find).map_err(|error| {
+        let at = start.checked_add(error.at as u64);
+        let error = Error::from(Violation::Pickle { record, error });
+        match at {
+            Some(at) => error.with_offset(at),
+            None => error,
+        }
+    })
+}
+
+/// A key, which is an address, as an integer or its text.
+fn key_of(heap: &Heap<'_>, value: Value) -> Option<String> {
+    match value {
+        Value::Int(key) => Some(key.to_string()),
+        _ => {
+            let key = heap.text(value).filter(|key| key.len() <= KEY_LEN);
+            key.map(str::to_owned)
+        }
+    }
+}
+
+/// The storages, as the persistent ids of newer files name them.
+struct Storages {
+    ids: HashMap<String, StorageId>,
+    places: HashMap<String, Span>,
+}
+
+#[derive(Clone)]
+struct StorageId {
+    key: String,
+    element: &'static ElementType,
+    count: i64,
+    /// The first element and the number of a part.
+    part: Option<(i64, i64)>,
+}
+
+impl Storages {
+    fn read(source: &Arc<dyn Source>, member: Span) -> Result<Self> {
+        let mut all = Storages {
+            ids: HashMap::new(),
+            places: HashMap::new(),
+        };
+        let wrong = |offset| Error::from(Violation::Storages).with_offset(offset);
+        let mut offset = member.offset();
+        let (count, next) = small(source, member, offset, |pickle| match pickle.root {
+            Value::Int(count) => Some(count),
+            _ => None,
+        })?;
+        let count = count.ok_or_else(|| wrong(offset))?;
+        offset = next;
+        for _ in 0..count {
+            let (found, next) = small(source, member, offset, |pickle| {
+                let heap = &pickle.heap;
+                match heap.sequence(pickle.root)? {
+                    [key, _, Value::Global(Global::Storage(Some(element)))] => {
+                        Some((key_of(heap, *key)?, *element))
+                    }
+                    _ => None,
+                }
+            })?;
+            let (key, element) = found.ok_or_else(|| wrong(offset))?;
+            let place = span_at(source, next, 8)?;
+            let mut count = [0; 8];
+            source.read_at(next, &mut count)?;
+            let count = i64::from_le_bytes(count);
+            let byte_len = u64::try_from(count).ok();
+            let byte_len = byte_len.and_then(|count| count.checked_mul(element.byte_len));
+            let byte_len = byte_len.ok_or_else(|| wrong(next))?;
+            let span = span_at(source, place.end(), byte_len)?;
+            offset = span.end();
+            all.places.insert(key.clone(), span);
+            let id = StorageId {
+                key: key.clone(),
+                element,
+                count,
+                part: None,
+            };
+            all.ids.insert(key, id);
+        }
+        let (parts, _) = small(source, member, offset, |pickle| {
+            let heap = &pickle.heap;
+            let parts = heap.sequence(pickle.root)?.iter();
+            let parts = parts.map(|part| match heap.sequence(*part)? {
+                [key, whole, Value::Int(first), Value::Int(count)] => {
+                    Some((key_of(heap, *key)?, key_of(heap, *whole)?, (*first, *count)))
+                }
+                _ => None,
+            });
+            parts.collect::<Option<Vec<_>>>()
+        })?;
+        for (key, whole, part) in parts.ok_or_else(|| wrong(offset))? {
+            let id = all.ids.get(&whole).cloned().ok_or_else(|| wrong(offset))?;
+            let part = Some(part);
+            all.ids.insert(key, StorageId { part, ..id });
+        }
+        Ok(all)
+    }
+}
+
+/// What `read` finds in the pickle at `offset`, and the byte behind the pickle.
+fn small<T>(
+    source: &Arc<dyn Source>,
+    member: Span,
+    offset: u64,
+    read: impl Fn(&Pickle<'_>) -> Option<T>,
+) -> Result<(Option<T>, u64)> {
+    let rest = Span::between(offset, member.end()).ok_or(Violation::Storages)?;
+    let mut window = WINDOW;
+    loop {
+        let len = window.min(rest.byte_len()).min(PICKLE_LEN);
+        let span = Span::new(offset, len).ok_or(Violation::Storages)?;
+        let bytes = bytes_of(source, span)?;
+        let truncated = match pickle::load(&bytes, Global::find) {
+            Ok(pickle) => {
+                let end = offset.checked_add(pickle.byte_len as u64);
+                return Ok((read(&pickle), end.ok_or(Violation::Storages)?));
+            }
+            Err(error) => matches!(error.fault, PickleFault::Truncated { .. }),
+        };
+        let longer = window.checked_mul(8).filter(|_| truncated && window == len);
+        match longer {
+            Some(longer) => window = longer,
+            None => return load("storages", &bytes, offset).map(|_| (None, offset)),
+        }
+    }
+}
+
+/// A tensor: a storage, an offset in it, sizes and strides.
+struct Tensor {
+    storage: StorageId,
+    offset: i64,
+    sizes: Vec<i64>,
+    strides: Vec<i64>,
+}
+
+fn tensors_of(
+    bytes: &[u8],
+    storages: &HashMap<String, StorageId>,
+) -> Result<HashMap<String, Tensor>, Violation> {
+    let record = "tensors";
+    let mut rest = bytes;
+    let next = |rest: &mut &[u8]| {
+        let at = *rest;
+        let pickle = pickle::load(at, Global::find);
+        let pickle = pickle.map_err(|error| Violation::Pickle { record, error })?;
+        *rest = at.get(pickle.byte_len..).unwrap_or_default();
+        let heap = &pickle.heap;
+        Ok::<_, Violation>(match (pickle.root, heap.sequence(pickle.root)) {
+            (Value::Int(count), _) => (Some(count), None),
+            (_, Some([key, storage, _])) => (None, key_of(heap, *key).zip(key_of(heap, *storage))),
+            _ => (None, None),
+        })
+    };
+    let (count, _) = next(&mut rest)?;
+    let mut tensors = HashMap::new();
+    for _ in 0..count.ok_or(Violation::Tensors)? {
+        let (_, keys) = next(&mut rest)?;
+        let (key, storage) = keys.ok_or(Violation::Tensors)?;
+        let storage = storages.get(&storage).cloned().ok_or(Violation::Tensors)?;
+        let (rank, behind) = rest.split_first_chunk().ok_or(Violation::Tensors)?;
+        let rank = usize::try_from(i32::from_le_bytes(*rank)).ok();
+        let rank = rank
+            .filter(|rank| *rank <= RANK)
+            .ok_or(Violation::Tensors)?;
+        // The rank once had eight bytes.
+        let (words, _) = behind.get(4..).unwrap_or_default().as_chunks();
+        let mut words = words.iter().map(|word| i64::from_le_bytes(*word));
+        let sizes: Vec<i64> = words.by_ref().take(rank).collect();
+        let strides: Vec<i64> = words.by_ref().take(rank).collect();
+        let offset = words.next().ok_or(Violation::Tensors)?;
+        let left = words.len();
+        let odd = behind.get(4..).unwrap_or_default().as_chunks::<8>().1.len();
+        let left = left.checked_mul(8).and_then(|left| left.checked_add(odd));
+        let start = left.and_then(|left| behind.len().checked_sub(left));
+        rest = start
+            .and_then(|start| behind.get(start..))
+            .ok_or(Violation::Tensors)?;
+        let tensor = Tensor {
+            storage,
+            offset,
+            sizes,
+            strides,
+        };
+        tensors.insert(key, tensor);
+    }
+    Ok(tensors)
+}
+
+impl StorageId {
+    /// `("storage", class, key, location, count, part)`.
+    fn id(&self, heap: &mut Heap<'_>) -> Result<Value, PickleFault> {
+        let text = |text: &str| Node::Text(Cow::Owned(text.to_owned()));
+        let part = match self.part {
+            None => Value::None,
+            Some((first, count)) => {
+                let part = vec![Value::None, Value::Int(first), Value::Int(count)];
+                heap.add(Node::Tuple(part))?
+            }
+        };
+        let class = Value::Global(Global::Storage(Some(self.element)));
+        let items = vec![
+            heap.add(text("storage"))?,
+            class,
+            heap.add(text(&self.key))?,
+            Value::None,
+            Value::Int(self.count),
+            part,
+        ];
+        heap.add(Node::Tuple(items))
+    }
+}
+
+impl Tensor {
+    /// The call `_rebuild_tensor(storage, offset, sizes, strides)`.
+    fn call(&self, heap: &mut Heap<'_>) -> Result<pickle::Made, PickleFault> {
+        let storage = self.storage.id(heap)?;
+        let storage = heap.add(Node::Persistent(storage))?;
+        let mut numbers = |numbers: &[i64]| {
+            heap.add(Node::Tuple(
+                numbers.iter().copied().map(Value::Int).collect(),
+            ))
+        };
+        let (sizes, strides) = (numbers(&self.sizes)?, numbers(&self.strides)?);
+        let arguments = vec![storage, Value::Int(self.offset), sizes, strides];
+        Ok(pickle::Made {
+            maker: Global::Rebuild(Rebuild::Tensor),
+            arguments: heap.add(Node::Tuple(arguments))?,
+            state: None,
+        })
+    }
+}
