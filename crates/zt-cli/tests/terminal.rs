@@ -123,7 +123,8 @@ fn a_closed_pipe_ends_quietly() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("many.zt");
     let mut writer = Writer::create(&path).unwrap();
-    let dense = Dense::from_slice(&[1 << 16], &[1u8; 1 << 16]).unwrap();
+    let large = vec![1u8; 1 << 20];
+    let dense = Dense::from_slice(&[1 << 20], &large).unwrap();
     for at in 0..2_000 {
         let one = Dense::from_slice(&[1], &[1u8]).unwrap();
         writer.add(&format!("layers.{at}.weight"), &one).unwrap();
@@ -131,7 +132,7 @@ fn a_closed_pipe_ends_quietly() {
     writer.add("large", &dense).unwrap();
     writer.finish().unwrap();
     let path = path.to_str().unwrap();
-    let commands: [(&[&str], &[i32]); 6] = [
+    let commands: [(&[&str], &[i32]); 8] = [
         (&["ls", path], &[0]),
         (&["ls", path, "--json"], &[0]),
         (&["hash", path, "--json"], &[0]),
@@ -139,6 +140,8 @@ fn a_closed_pipe_ends_quietly() {
         (&["completions", "bash"], &[0]),
         // The reader does not have the whole file.
         (&["convert", path, "-"], &[141]),
+        (&["cat", path, "large"], &[141]),
+        (&["extract", path, "large", "-o", "-"], &[141]),
     ];
     for (arguments, codes) in commands {
         let mut child = command()

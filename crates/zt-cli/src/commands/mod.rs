@@ -5,6 +5,7 @@
 
 mod append;
 mod bench;
+mod cat;
 mod compact;
 mod completions;
 mod convert;
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Ls(ls::Arguments),
     Info(info::Arguments),
     Show(show::Arguments),
+    Cat(cat::Arguments),
     Verify(verify::Arguments),
     Hash(hash::Arguments),
     Convert(convert::Arguments),
@@ -67,6 +69,7 @@ pub(crate) fn run(
         Command::Ls(arguments) => ls::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
         Command::Show(arguments) => show::run(&arguments, output),
+        Command::Cat(arguments) => cat::run(&arguments, output),
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Hash(arguments) => hash::run(&arguments, output),
         Command::Convert(arguments) => convert::run(&arguments, output),

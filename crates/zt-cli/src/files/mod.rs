@@ -2,4 +2,6 @@
 
 pub(crate) mod folder;
 pub(crate) mod name;
+pub(crate) mod npy;
 pub(crate) mod path;
+pub(crate) mod stdout;
