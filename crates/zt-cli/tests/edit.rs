@@ -67,6 +67,7 @@ fn append_adds_objects_of_any_kind() {
         [
             "added",
             "bytes",
+            "damaged",
             "dry_run",
             "file",
             "file_size",
@@ -135,7 +136,10 @@ fn rename_refuses_a_name_in_use() {
     let path = of_names(&dir.path().join("a.zt"), &["a", "b"]);
     let file = path.to_str().unwrap();
     let done = dry_and_done(&path, &["rename", file, "a", "z"]);
-    assert_eq!(keys(&done), ["dry_run", "file", "file_size", "new", "old"]);
+    assert_eq!(
+        keys(&done),
+        ["dry_run", "file", "file_size", "new", "old", "renamed"]
+    );
     assert_eq!(names(&path), ["b", "z"]);
     for (old, new, code) in [("a", "x", "not-found"), ("b", "z", "duplicate-name")] {
         let run = zt!["rename", "--json", path, old, new].exits(2);
@@ -143,6 +147,29 @@ fn rename_refuses_a_name_in_use() {
     }
     let text = zt!["rename", path, "z", "\x1b[2J"].exits(0).text();
     assert!(!text.contains('\x1b'));
+}
+
+#[test]
+fn no_object_gets_an_empty_name() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a", "b"]);
+    let other = of_names(&dir.path().join("other.zt"), &["c"]);
+    let [file, other] = [&path, &other].map(|path| path.to_str().unwrap());
+    let out = dir.path().join("out.safetensors");
+    let out = out.to_str().unwrap();
+    for arguments in [
+        &["rename", file, "a", ""][..],
+        &["rename", file, "--rule", "s/a//"],
+        &["append", file, other, "--rename", "s/c//"],
+        &["convert", other, out, "--rename", "s/c//"],
+        &["merge", file, other, out, "--rename", "s/c//"],
+        &["split", other, "-o", out, "--rename", "s/c//"],
+    ] {
+        let run = common::zt(arguments).exits(2);
+        assert!(run.err.contains("is empty"), "{arguments:?} {}", run.err);
+        assert_eq!(names(&path), ["a", "b"], "{arguments:?}");
+        assert!(!Path::new(out).exists(), "{arguments:?}");
+    }
 }
 
 #[test]
