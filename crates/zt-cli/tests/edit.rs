@@ -342,8 +342,9 @@ fn an_edit_locks_out_editors_but_not_readers() {
         &["meta", "set", file, "k", "1"],
         &["compact", file],
     ] {
-        let run = common::zt(arguments.iter().chain(&["--json"])).exits(4);
+        let run = common::zt(arguments.iter().chain(&["--json"])).exits(6);
         assert_eq!(run.error_code(), "locked", "{arguments:?}");
+        common::zt(arguments.iter().chain(&["--wait=0"])).exits(6);
         common::zt(arguments.iter().chain(&["--dry-run"])).exits(0);
     }
     zt!["verify", path].exits(0);
@@ -371,7 +372,7 @@ fn racing_appends_lose_no_committed_object() {
     for (at, mut child) in children.into_iter().enumerate() {
         match child.wait().unwrap().code() {
             Some(0) => expected.push(at.to_string()),
-            code => assert_eq!(code, Some(4), "locked"),
+            code => assert_eq!(code, Some(6), "locked"),
         }
     }
     assert!(expected.len() > 1);
@@ -380,6 +381,42 @@ fn racing_appends_lose_no_committed_object() {
     expected.sort_unstable();
     assert_eq!(found, expected);
     zt!["verify", "--strict", path].exits(0);
+}
+
+#[test]
+fn wait_tries_until_the_file_is_free() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a"]);
+    let set = |key: &str| {
+        let mut command = common::command();
+        command.args(["meta", "set"]).arg(&path);
+        command
+            .args([key, "1", "--wait"])
+            .stdout(std::process::Stdio::null());
+        command.spawn().unwrap()
+    };
+    let edit = File::edit(&path).unwrap();
+    let keys: Vec<String> = (0..8).map(|at| format!("k{at}")).collect();
+    let mut children: Vec<_> = keys.iter().map(|key| set(key)).collect();
+    zt!["meta", "set", path, "late", "1", "--wait=1"].exits(6);
+    for child in &mut children {
+        assert_eq!(child.try_wait().unwrap(), None, "it waits");
+    }
+    #[cfg(unix)]
+    {
+        let mut stopped = set("stopped");
+        // Its handler may not be installed yet: the signal ends it in either case.
+        let mut kill = std::process::Command::new("kill");
+        kill.args(["-TERM", &stopped.id().to_string()]);
+        kill.status().unwrap();
+        assert_ne!(stopped.wait().unwrap().code(), Some(0));
+    }
+    drop(edit);
+    for mut child in children {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    let document = zt!["meta", "get", path, "--json"].exits(0).json();
+    assert_eq!(common::keys(&document["attributes"]), keys);
 }
 
 #[cfg(unix)]
