@@ -76,6 +76,74 @@ fn what_is_not_found_is_2() {
 }
 
 #[test]
+fn the_closest_name_is_suggested() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let file = path.to_str().unwrap();
+    for (arguments, hint) in [
+        (
+            &["show", file, "grpah"][..],
+            "note: did you mean \"graph\"?",
+        ),
+        (&["cat", file, "scaler"], "note: did you mean \"scalar\"?"),
+        (&["rm", file, "hafl"], "note: did you mean \"half\"?"),
+        (
+            &["rename", file, "flag", "x"],
+            "note: did you mean \"flags\"?",
+        ),
+        (
+            &["meta", "get", file, "lists"],
+            "note: did you mean \"list\"?",
+        ),
+        (
+            &["extract", file, "complexx", "-o", "-"],
+            "note: did you mean \"complex\"?",
+        ),
+        (
+            &["rm", file, "f*"],
+            "note: --glob 'f*' takes all 2 that match",
+        ),
+        (
+            &["extract", file, "f*", "-o", "-"],
+            "note: --include 'f*' takes all 2 that match",
+        ),
+        (
+            &["show", file, "[wh]*"],
+            "note: 2 names match; `zt ls --glob '[wh]*'` lists them",
+        ),
+    ] {
+        let run = common::zt(arguments).exits(2);
+        assert!(run.err.contains(file), "{arguments:?} {}", run.err);
+        assert!(
+            run.err.lines().any(|line| line == hint),
+            "{arguments:?} {}",
+            run.err
+        );
+    }
+    let run = zt!["show", path, "nothing.like.this"].exits(2);
+    assert!(!run.err.contains("note: "), "{}", run.err);
+}
+
+#[test]
+fn an_unknown_extension_lists_those_that_are_known() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let convert = |name: &str, code| zt!["convert", path, dir.path().join(name)].exits(code).err;
+    let err = convert("o.xyz", 2);
+    assert!(err.contains("use one of .zt, .gguf, .npy, .npz, "), "{err}");
+    for (name, code, hint) in [
+        ("o.st", 2, "--to safetensors"),
+        ("o.bin", 5, "--to KIND"),
+        ("o.pt", 5, "write .safetensors"),
+    ] {
+        let err = convert(name, code);
+        let mut notes = err.lines().filter(|line| line.starts_with("note: "));
+        assert!(notes.any(|note| note.contains(hint)), "{name} {err}");
+    }
+    zt!["convert", path, dir.path().join("o.st"), "--to", "zt"].exits(0);
+}
+
+#[test]
 fn damage_of_one_object_is_1() {
     let dir = tempdir().unwrap();
     let (damaged, faulty) = (damaged(dir.path()), faulty(dir.path()));

@@ -7,6 +7,7 @@ use clap::Args;
 use zt::formats::Slice;
 
 use crate::args::input::InputArgs;
+use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::files::npy::{PIECE, Value, write_npy};
 use crate::files::stdout::{expect_free, to_stdout};
@@ -48,11 +49,13 @@ Examples:
 
 --json is refused, because stdout has the bytes.";
 
-pub(crate) fn run(arguments: &Arguments, output: &Output) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     expect_free(output, arguments.force)?;
     let file = arguments.input.open(&arguments.file)?;
-    let of_path = |error: zt::Error| error.with_path(&arguments.file);
-    let tensor = file.tensor(&arguments.name).map_err(of_path)?;
+    let tensor = file.tensor(&arguments.name);
+    let tensor = tensor
+        .map_err(|error| Failure::from(error.with_path(&arguments.file)))
+        .inspect_err(|failure| names::hint(failure, &file, None, output))?;
     let slices = arguments.slice.as_deref().map(Slice::parse_list);
     let slices = slices.transpose().map_err(zt::Error::from)?;
     let (slices, registry) = (slices.as_deref(), file.registry());

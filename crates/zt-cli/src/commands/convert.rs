@@ -72,6 +72,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         ));
     };
     let is_stdout = is_stdout(out);
+    if arguments.to.is_none() {
+        hint_at_extension(out, output);
+    }
     let target = target(arguments.to, out, is_stdout)?;
     let mut options = arguments.convert.options(target)?;
     if is_stdout {
@@ -147,8 +150,30 @@ fn target(to: Option<Kind>, out: &Path, is_stdout: bool) -> Result<Kind, Failure
     });
     named.ok_or_else(|| {
         let path = out.display();
+        let kinds = zt_convert::Kinds::builtin();
+        let written = kinds.iter().filter(|kind| kind.writer().is_some());
+        let extensions: Vec<String> = written
+            .flat_map(|kind| kind.extensions())
+            .map(|extension| format!(".{extension}"))
+            .collect();
+        let extensions = extensions.join(", ");
         Failure::misuse(format!(
-            "{path}: the extension is of no kind that can be written: use --to KIND"
+            "{path}: the extension is of no kind that can be written: use one of {extensions}, or --to KIND"
         ))
     })
+}
+
+/// A hint for an error about the extensions that users try first.
+fn hint_at_extension(out: &Path, output: &mut Output) {
+    let extension = out.extension().and_then(|extension| extension.to_str());
+    output.hint(match extension {
+        Some("st") => "the extension of safetensors is .safetensors; --to safetensors takes any",
+        Some("bin") => {
+            "a .bin file is one of PyTorch, which is only read; --to KIND writes another"
+        }
+        Some("pt" | "pth" | "ckpt") => {
+            "files of PyTorch are only read: write .safetensors, which torch loads without pickle"
+        }
+        _ => return,
+    });
 }

@@ -8,10 +8,11 @@ use clap::Args;
 use serde::Serialize;
 use zt::foreign::AtomicFile;
 use zt::formats::Slice;
-use zt::{DType, Elements, Error, ErrorKind};
+use zt::{DType, Elements, Error, ErrorKind, File};
 use zt_convert::{Input, is_same_file};
 
 use crate::args::input::InputArgs;
+use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::files::name::file_name;
@@ -87,10 +88,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         .map(Slice::parse_list)
         .transpose();
     let slices = slices.map_err(Error::from)?;
+    let wanted = wanted(arguments, source.file(), output)?;
     if is_stdout(&arguments.output) {
-        return print(arguments, &source, slices.as_deref(), output);
+        return print(&wanted, arguments, &source, slices.as_deref(), output);
     }
-    let plan = plan(arguments, &source)?;
+    let plan = plan(wanted, arguments, &source)?;
     if arguments.names.is_empty() {
         source.file().check_overlap()?;
     }
@@ -144,13 +146,13 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
 /// Writes one object to stdout.
 fn print(
+    names: &[&str],
     arguments: &Arguments,
     source: &Input,
     slices: Option<&[Slice]>,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let names = wanted(arguments, source)?;
-    let [name] = names[..] else {
+    let [name] = *names else {
         let count = names.len();
         return Err(Failure::misuse(format!(
             "stdout takes one .npy file, not {count}: name one object, or give a folder"
@@ -168,8 +170,11 @@ fn print(
 }
 
 /// The names of the objects to write, each once.
-fn wanted<'a>(arguments: &'a Arguments, source: &'a Input) -> Result<Vec<&'a str>, Failure> {
-    let file = source.file();
+fn wanted<'a>(
+    arguments: &'a Arguments,
+    file: &'a File,
+    output: &mut Output,
+) -> Result<Vec<&'a str>, Failure> {
     if arguments.names.is_empty() {
         return Ok(file.entries().iter().map(zt::Entry::name).collect());
     }
@@ -179,15 +184,21 @@ fn wanted<'a>(arguments: &'a Arguments, source: &'a Input) -> Result<Vec<&'a str
     for name in &names {
         // An unknown name is an error now. A damaged object is reported later, in its turn.
         if file.get(name).is_none() {
-            file.tensor(name)?;
+            let found = file.tensor(name).map(drop);
+            found
+                .map_err(|error| Failure::from(error.with_path(&arguments.file)))
+                .inspect_err(|failure| names::hint(failure, file, Some("--include"), output))?;
         }
     }
     Ok(names)
 }
 
 /// The file of each object. Nothing is written unless every path is free.
-fn plan(arguments: &Arguments, source: &Input) -> Result<Vec<(String, PathBuf)>, Failure> {
-    let names = wanted(arguments, source)?;
+fn plan(
+    names: Vec<&str>,
+    arguments: &Arguments,
+    source: &Input,
+) -> Result<Vec<(String, PathBuf)>, Failure> {
     let out = &arguments.output;
     let is_file = out
         .extension()

@@ -7,6 +7,7 @@ use serde::Serialize;
 use zt::{Editor, Error, ErrorKind, WriteOptions};
 
 use crate::args::edit::EditArgs;
+use crate::args::names;
 use crate::args::select::{NewNames, Rule, expect_new_name, rule};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -71,7 +72,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let renamed = match (old, new) {
         (Some(old), Some(new)) => {
             expect_new_name(old, new).map_err(of_path)?;
-            edit.editor.rename(old, new).map_err(of_path)?;
+            let done = edit.editor.rename(old, new);
+            done.map_err(|error| Failure::from(of_path(error)))
+                .inspect_err(|failure| {
+                    names::hint(failure, edit.editor.before(), None, output);
+                })?;
             let (old, new) = (old.clone(), new.clone());
             vec![Renamed { old, new }]
         }

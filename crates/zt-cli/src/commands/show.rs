@@ -10,6 +10,7 @@ use zt::formats::{Buffer, Places, Scalar, Scalars, Slice, View};
 use zt::{DType, Dense, Elements, Registry, Tensor, codes};
 
 use crate::args::input::InputArgs;
+use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::array;
@@ -70,7 +71,9 @@ struct Document<'a> {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let file = arguments.input.open(&arguments.file)?;
     let tensor = file.tensor(&arguments.name);
-    let tensor = tensor.map_err(|error| error.with_path(&arguments.file))?;
+    let tensor = tensor
+        .map_err(|error| Failure::from(error.with_path(&arguments.file)))
+        .inspect_err(|failure| names::hint(failure, &file, None, output))?;
     let shown = show(arguments, &tensor, file.registry(), output);
     shown.inspect_err(|failure| {
         if let Failure::Error(error) = failure
