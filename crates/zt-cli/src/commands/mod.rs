@@ -18,6 +18,7 @@ mod ls;
 mod man;
 mod merge;
 mod meta;
+mod quantize;
 mod rename;
 mod repair;
 mod rm;
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     /// values of one attribute. All options of `zt convert` apply.
     Merge(merge::Arguments),
     Split(split::Arguments),
+    Quantize(quantize::Arguments),
     Extract(extract::Arguments),
     Diff(diff::Arguments),
     Append(append::Arguments),
@@ -75,6 +77,7 @@ pub(crate) fn run(
         Command::Convert(arguments) => convert::run(&arguments, output),
         Command::Merge(arguments) => merge::run(&arguments, output),
         Command::Split(arguments) => split::run(&arguments, output),
+        Command::Quantize(arguments) => quantize::run(&arguments, output),
         Command::Extract(arguments) => extract::run(&arguments, output),
         Command::Append(arguments) => append::run(&arguments, output),
         Command::Rm(arguments) => rm::run(&arguments, output),
