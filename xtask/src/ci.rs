@@ -25,7 +25,7 @@ const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
 }
 
 /// Those that take seconds come first.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 11] = [
     step("format", |shell| shell.cargo("fmt --all --check").run()),
     step("graph", |shell| graph::run(shell, &[])),
     step("corpus", |shell| corpus::run(shell, &[])),
@@ -51,11 +51,6 @@ const STEPS: [Step; 12] = [
         optional: true,
     },
     step("features", |shell| features::run(shell, &[])),
-    step("program", |shell| {
-        shell
-            .cargo("build --locked --release --package zt-cli")
-            .run()
-    }),
     step("interop", |shell| interop::run(shell, &[])),
     Step {
         name: "fuzz-smoke",
