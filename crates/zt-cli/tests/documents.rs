@@ -385,12 +385,10 @@ fn verify_names_the_problem() {
         (&json!("w"), &json!("data"))
     );
     assert_eq!(problem["offset"], 64);
-    assert!(
-        run.err
-            .contains("error[digest-mismatch]: w/data at 64..76: "),
-        "{}",
-        run.err
-    );
+    let path = problem["file"].as_str().unwrap();
+    assert!(path.ends_with("damaged.zt"));
+    let expected = format!("error[digest-mismatch]: {path}: w/data at 64..76: ");
+    assert!(run.err.contains(&expected), "{}", run.err);
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl EditArgs {
     ///
     /// Code `unsupported` for another kind and for a sharded set.
     pub(crate) fn expect_zt(&self) -> Result<(), Failure> {
-        let opened = InputArgs::default().open_input(&self.file, None)?;
+        let opened = InputArgs::default().open_file(&self.file, None)?;
         let kind = opened.file().kind();
         if kind == ZT && opened.paths().len() == 1 {
             return Ok(());

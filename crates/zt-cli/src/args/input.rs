@@ -10,6 +10,7 @@ use zt_convert::{Input, InputOptions, Kinds, Names, PYTORCH};
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;
 use crate::files::path::refuse_stdin;
+use crate::files::walk::Contents;
 
 /// The options of every command that reads files of any kind.
 #[derive(Debug, Default, Args)]
@@ -34,16 +35,27 @@ pub(crate) struct InputArgs {
 
 impl InputArgs {
     /// Opens the file at `path`, whatever its kind, to be read by position. It has the chosen objects
-    /// only, and at least one of them.
+    /// only, and at least one of them. A folder stands for the index of a set in it, or for its only
+    /// tensor file.
     pub(crate) fn open(&self, path: &Path) -> Result<File, Failure> {
         let file = self.open_input(path, None).map(Input::into_file)?;
-        self.select.expect_some([&file])?;
+        let some = self.select.expect_some([&file]);
+        some.map_err(|failure| failure.with_path(path))?;
         Ok(file)
     }
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     /// A `kind` is not detected if it is given.
     pub(crate) fn open_input(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
+        if path.is_dir() {
+            let only = Contents::of(path)?.only(path)?;
+            return self.open_file(&only, kind);
+        }
+        self.open_file(path, kind)
+    }
+
+    /// As [`InputArgs::open_input`], but a folder is an error.
+    pub(crate) fn open_file(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
         refuse_stdin(path)?;
         let mut options = InputOptions::default();
         options.names = self.names.as_ref().map(Names::read).transpose()?;

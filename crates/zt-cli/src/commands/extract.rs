@@ -31,7 +31,7 @@ use crate::progress::Progress;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index of a sharded set
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// Names of objects; all by default
     #[arg(value_name = "NAME")]
     names: Vec<String>,
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Interrupted) => {
                 return Err(error.into());
             }
-            Err(error) => error,
+            Err(error) => source.blame(error),
         };
         output.error(&error);
         document.errors.push(ErrorBody::from(&error));

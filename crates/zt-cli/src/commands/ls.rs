@@ -1,14 +1,16 @@
 //! `zt ls`: list the objects of a file.
 
 use std::cmp::Reverse;
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use zt::File;
 
+use crate::args::files::FilesArgs;
 use crate::args::glob;
 use crate::args::input::InputArgs;
+use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{ObjectBody, WarningBody, warnings};
@@ -17,12 +19,14 @@ use crate::output::table::Table;
 use crate::output::text::{cell, count, shape};
 use crate::output::value::Attributes;
 
-/// List the objects of a file
+/// List the objects of files
+///
+/// A folder stands for the sets and the tensor files in it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A file of any kind, or the index of a sharded set
-    file: PathBuf,
+    #[command(flatten)]
+    files: FilesArgs,
     /// Print a row per component, with its offset, length, encoding and digest
     #[arg(short, long)]
     long: bool,
@@ -40,7 +44,10 @@ const EXAMPLES: &str = "\
 Examples:
   zt ls model.zt
   zt ls model.safetensors --glob 'layers.0.*' --sort size
-  zt ls --json model.zt | jq -r '.objects[].name'";
+  zt ls --json model.zt | jq -r '.objects[].name'
+  zt ls -r models
+
+For several files, --json prints a list of documents, and the exit code is the highest one.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sort {
@@ -68,7 +75,20 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = arguments.input.open(&arguments.file)?;
+    each(
+        &arguments.files,
+        &arguments.input,
+        output,
+        |path, opened, answer| list(path, opened?.file(), arguments, answer),
+    )
+}
+
+fn list(
+    path: &Path,
+    file: &File,
+    arguments: &Arguments,
+    answer: &mut Answer<'_>,
+) -> Result<Exit, Failure> {
     let mut entries = file.entries();
     if let Some(pattern) = &arguments.glob {
         entries.retain(|entry| glob::matches(pattern, entry.name()));
@@ -80,11 +100,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         Some(Sort::Offset) | None => {}
     }
     let remarks = file.warnings();
-    if output.json {
+    if answer.output.json {
         let attributes = file.attributes().map_err(Failure::Refused)?;
         let extra = file.extra().map_err(Failure::Refused)?;
-        output.document(&Document {
-            file: arguments.file.display().to_string(),
+        answer.document(&Document {
+            file: path.display().to_string(),
             kind: file.kind().as_str(),
             layout: file.layout(),
             version: file.version(),
@@ -96,15 +116,15 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         })?;
         return Ok(Exit::Ok);
     }
-    output.warnings(&remarks);
+    answer.output.warnings_about(path, &remarks);
     let table = if arguments.long {
         component_table(&objects)
     } else {
         object_table(&objects)
     };
-    let colored = output.colored();
-    output.line(&table.render(colored))?;
-    output.line(&totals(&file, &objects))?;
+    let colored = answer.output.colored();
+    answer.text(&table.render(colored))?;
+    answer.text(&totals(file, &objects))?;
     Ok(Exit::Ok)
 }
 

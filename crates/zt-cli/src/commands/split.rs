@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use zt::foreign::Kind;
-use zt_convert::{SAFETENSORS, Shard, Split, ZT};
+use zt_convert::{Input, SAFETENSORS, Shard, Split, ZT};
 
 use crate::args::convert::{ConvertArgs, kinds};
 use crate::args::size::parse;
@@ -108,6 +108,11 @@ impl From<&Shard> for ShardBody {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let files = std::slice::from_ref(&arguments.file);
     let (inputs, total) = arguments.convert.open(files)?;
+    // A folder stands for a file in it.
+    let file = inputs
+        .first()
+        .and_then(Input::path)
+        .unwrap_or(&arguments.file);
     let kind = inputs.first().map_or(ZT, |input| input.file().kind());
     let target = arguments
         .to
@@ -123,15 +128,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     options.progress = Some(zt::Progress::new(&report));
     let folder = match &arguments.output {
         Some(folder) => folder.clone(),
-        None => arguments
-            .file
-            .parent()
-            .unwrap_or(Path::new(""))
-            .to_path_buf(),
+        None => file.parent().unwrap_or(Path::new("")).to_path_buf(),
     };
     let stem = match &arguments.name {
         Some(name) => name.clone(),
-        None => stem(&arguments.file)?,
+        None => stem(file)?,
     };
     let _made = Folder::at(&folder)?;
     let split = zt_convert::split(

@@ -3,3 +3,5 @@
 pub(crate) mod folder;
 pub(crate) mod name;
 pub(crate) mod path;
+pub(crate) mod sums;
+pub(crate) mod walk;

@@ -15,6 +15,7 @@ pub(crate) mod value;
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -166,11 +167,20 @@ impl Output {
     /// `warning[code]: where: what`, on stderr, for the first few. Warnings about objects come first,
     /// because a file may have hundreds of its own.
     pub(crate) fn warnings(&self, warnings: &[Warning]) {
+        self.warn("", warnings);
+    }
+
+    /// As [`Output::warnings`], each with the file that it is about.
+    pub(crate) fn warnings_about(&self, path: &Path, warnings: &[Warning]) {
+        self.warn(&format!("{}: ", path.display()), warnings);
+    }
+
+    fn warn(&self, place: &str, warnings: &[Warning]) {
         let (of_objects, of_file): (Vec<&Warning>, Vec<&Warning>) = warnings
             .iter()
             .partition(|warning| warning.object.is_some());
         for warning in of_objects.into_iter().chain(of_file).take(WARNINGS) {
-            let message = warning.to_string();
+            let message = format!("{place}{warning}");
             self.stderr(
                 "33",
                 &format!("warning[{}]", warning.code),
@@ -182,7 +192,9 @@ impl Output {
             self.stderr(
                 "33",
                 "warning",
-                &format!("{more} more are not shown; --json lists all"),
+                &printable(&format!(
+                    "{place}{more} more are not shown; --json lists all"
+                )),
             );
         }
     }
