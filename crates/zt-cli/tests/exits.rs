@@ -275,24 +275,3 @@ fn a_full_stdout_is_4() {
         assert!(is_reported, "{arguments:?} {}", run.err);
     }
 }
-
-#[test]
-fn stdin_is_refused_as_an_input() {
-    let dir = tempdir().unwrap();
-    let path = sample(dir.path());
-    for arguments in [
-        &["ls", "-"][..],
-        &["info", "-"],
-        &["verify", "-"],
-        &["show", "-", "w"],
-        &["convert", "-", "out.zt"],
-        &["split", "-"],
-        &["meta", "get", "-"],
-        &["rm", "-", "w"],
-        &["repair", "-"],
-    ] {
-        let run = common::zt(arguments).exits(2);
-        assert!(run.err.contains("stdin"), "{}", run.err);
-    }
-    zt!["diff", path, "-"].exits(2);
-}

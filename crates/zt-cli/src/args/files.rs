@@ -7,6 +7,7 @@ use zt_convert::Input;
 
 use crate::args::input::InputArgs;
 use crate::failure::Failure;
+use crate::files::stdin::is_stdin;
 use crate::files::walk::{Contents, misuse};
 
 /// The files of a command that takes several.
@@ -42,7 +43,7 @@ impl FilesArgs {
     pub(crate) fn found(&self) -> Vec<Found> {
         let mut found = Vec::new();
         for path in &self.files {
-            if path.is_dir() {
+            if path.is_dir() && !is_stdin(path) {
                 self.look_into(path, &mut found);
             } else {
                 found.push(Found::file(path.clone()));

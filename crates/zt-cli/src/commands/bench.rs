@@ -14,7 +14,7 @@ use zt_convert::{ConvertOptions, Input};
 use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
-use crate::files::path::refuse_stdin;
+use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 use crate::output::size::{human, percent};
 use crate::output::table::Table;

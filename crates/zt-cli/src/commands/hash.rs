@@ -12,6 +12,7 @@ use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure, of_findings};
+use crate::files::stdin::{self, is_stdin};
 use crate::files::sums;
 use crate::output::Output;
 use crate::output::json::{ErrorBody, FaultBody, Pairs};
@@ -173,7 +174,11 @@ struct Checked {
 fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let mut listed = Vec::new();
     for list in arguments.files.given() {
-        let text = std::fs::read(list).map_err(|error| zt::Error::from(error).with_path(list))?;
+        let text = if is_stdin(list) {
+            stdin::bytes()?
+        } else {
+            std::fs::read(list).map_err(|error| zt::Error::from(error).with_path(list))?
+        };
         for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.is_empty() {

@@ -11,6 +11,7 @@ use crate::args::convert::{ConvertArgs, kinds};
 use crate::args::size::parse;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
+use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::json::{WarningBody, paths, warnings};
 use crate::output::size::human;
@@ -160,6 +161,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
 /// The name of the set: the name of the input without its extension.
 fn stem(path: &Path) -> Result<String, Failure> {
+    if is_stdin(path) {
+        return Err(Failure::misuse(
+            "stdin has no name: name the set with --name",
+        ));
+    }
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.map(|name| name.strip_suffix(".index.json").unwrap_or(name));
     let stem = name.and_then(|name| Path::new(name).file_stem()?.to_str());

@@ -3,5 +3,6 @@
 pub(crate) mod folder;
 pub(crate) mod name;
 pub(crate) mod path;
+pub(crate) mod stdin;
 pub(crate) mod sums;
 pub(crate) mod walk;
