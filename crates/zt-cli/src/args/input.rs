@@ -9,6 +9,7 @@ use zt_convert::{Input, InputOptions, Kinds, Names, PYTORCH};
 
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;
+use crate::files::limit::explained;
 use crate::files::stdin::{self, is_stdin};
 use crate::files::walk::Contents;
 
@@ -86,7 +87,7 @@ fn open_at(path: &Path, options: &mut InputOptions) -> Result<Input, Failure> {
         }
         (opened, _) => opened,
     };
-    opened.map_err(Failure::Refused)
+    opened.map_err(|error| Failure::Refused(explained(error)))
 }
 
 /// Decoded bytes of all components whose length is known.

@@ -1,6 +1,7 @@
 //! Paths of the files that a command reads and writes.
 
 pub(crate) mod folder;
+pub(crate) mod limit;
 pub(crate) mod name;
 pub(crate) mod path;
 pub(crate) mod stdin;
