@@ -77,6 +77,7 @@ struct Extracted {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let source = arguments.input.open_input(&arguments.file, None)?;
+    arguments.input.select.expect_some([source.file()])?;
     let slices = arguments
         .slice
         .as_deref()
