@@ -17,6 +17,7 @@ use crate::output::json::{ObjectBody, WarningBody, warnings};
 use crate::output::size::{human, percent};
 use crate::output::table::Table;
 use crate::output::text::{cell, count, shape};
+use crate::output::tree::{Branch, Order, Sums, tree};
 use crate::output::value::Attributes;
 
 /// List the objects of files
@@ -30,7 +31,13 @@ pub(crate) struct Arguments {
     /// Print a row per component, with its offset, length, encoding and digest
     #[arg(short, long)]
     long: bool,
-    /// Order of the objects [default: offset]
+    /// Print sums of objects by the parts of their names, which dots and slashes separate
+    #[arg(long, conflicts_with = "long")]
+    tree: bool,
+    /// Levels of the tree [default: all]
+    #[arg(long, value_name = "N", requires = "tree", value_parser = clap::value_parser!(u16).range(1..))]
+    depth: Option<u16>,
+    /// Order of the objects [default: offset; for a tree: name, with numbers by their value]
     #[arg(long, value_enum)]
     sort: Option<Sort>,
     /// List only names that match: `*` any characters, `?` one character, `[a-z]` one of a set
@@ -45,7 +52,11 @@ Examples:
   zt ls model.zt
   zt ls model.safetensors --glob 'layers.0.*' --sort size
   zt ls --json model.zt | jq -r '.objects[].name'
+  zt ls model.safetensors --tree --depth 2 --sort size
   zt ls -r models
+
+Keys of a branch in `tree` of --json: `name` (the prefix), `depth`, `objects`, `parameters`,
+`decoded_size` and `stored_size`.
 
 For several files, --json prints a list of documents, and the exit code is the highest one.";
 
@@ -70,6 +81,8 @@ struct Document<'a> {
     attributes: Attributes<'a>,
     warnings: Vec<WarningBody<'a>>,
     objects: Vec<ObjectBody<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<Vec<Branch<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extra: Option<Attributes<'a>>,
 }
@@ -99,6 +112,22 @@ fn list(
         Some(Sort::Size) => objects.sort_by_key(|object| Reverse(Sizes::of(object).sum())),
         Some(Sort::Offset) | None => {}
     }
+    let tree = arguments.tree.then(|| {
+        let sums: Vec<(&str, Sums)> = objects
+            .iter()
+            .map(|object| (object.name, sums(object)))
+            .collect();
+        let order = match arguments.sort {
+            Some(Sort::Name) | None => Order::Name,
+            Some(Sort::Size) => Order::Size,
+            Some(Sort::Offset) => Order::Given,
+        };
+        tree(
+            &sums,
+            order,
+            arguments.depth.map_or(usize::MAX, usize::from),
+        )
+    });
     let remarks = file.warnings();
     if answer.output.json {
         let attributes = file.attributes().map_err(Failure::Refused)?;
@@ -112,15 +141,16 @@ fn list(
             attributes: Attributes(attributes.as_ref()),
             warnings: warnings(&remarks),
             objects,
+            tree,
             extra: (!extra.is_empty()).then_some(Attributes(Some(&extra))),
         })?;
         return Ok(Exit::Ok);
     }
     answer.output.warnings_about(path, &remarks);
-    let table = if arguments.long {
-        component_table(&objects)
-    } else {
-        object_table(&objects)
+    let table = match tree {
+        Some(tree) => tree_table(&tree),
+        None if arguments.long => component_table(&objects),
+        None => object_table(&objects),
     };
     let colored = answer.output.colored();
     answer.text(&table.render(colored))?;
@@ -189,6 +219,45 @@ fn component_table(objects: &[ObjectBody<'_>]) -> Table {
         }
     }
     table
+}
+
+fn tree_table(tree: &[Branch<'_>]) -> Table {
+    /// Deeper branches stand below each other. The width of a table is bounded.
+    const DEEPEST: usize = 32;
+    let mut table = Table::new(&["NAME", ">OBJECTS", ">PARAMETERS", ">SIZE"]);
+    for branch in tree {
+        let part = branch.name.get(branch.above..).unwrap_or_default();
+        let part = match branch.above {
+            0 => part,
+            _ => part.strip_prefix(['.', '/']).unwrap_or(part),
+        };
+        let indent = "  ".repeat(branch.depth.min(DEEPEST));
+        let Sums {
+            objects,
+            parameters,
+            decoded_size,
+            ..
+        } = branch.sums;
+        table.row([
+            format!("{indent}{}", cell(part)),
+            objects.to_string(),
+            parameters.to_string(),
+            human(decoded_size),
+        ]);
+    }
+    table
+}
+
+/// An object in the sums of a tree.
+fn sums(object: &ObjectBody<'_>) -> Sums {
+    let sizes = Sizes::of(object);
+    let elements = object.shape.map(zt::formats::element_count);
+    Sums {
+        objects: 1,
+        parameters: elements.map_or(0, |elements| elements.unwrap_or(u64::MAX)),
+        decoded_size: sizes.sum(),
+        stored_size: sizes.stored,
+    }
 }
 
 fn known(text: Option<String>) -> String {

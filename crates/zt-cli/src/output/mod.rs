@@ -1,7 +1,7 @@
 //! Standard output and standard error, and how an answer looks.
 //!
 //! [`json`] has the documents of `--json`, and [`value`] the values of attributes in them. [`table`],
-//! [`array`] and [`stats`] are for people. [`text`] and [`size`] make names and numbers fit for a
+//! [`array`] and [`stats`] are for people. [`tree`] sums objects by the parts of their names. [`text`] and [`size`] make names and numbers fit for a
 //! terminal.
 
 pub(crate) mod array;
@@ -11,6 +11,7 @@ pub(crate) mod size;
 pub(crate) mod stats;
 pub(crate) mod table;
 pub(crate) mod text;
+pub(crate) mod tree;
 pub(crate) mod value;
 
 use std::ffi::OsString;
