@@ -155,8 +155,6 @@ fn what_the_system_refuses_is_4() {
     );
     let run = zt!["ls", "--json", "/does/not/exist.zt"].exits(4);
     assert_eq!(run.json()["error"]["file"], "/does/not/exist.zt");
-    let run = zt!["ls", "--json", dir.path()].exits(4);
-    assert_eq!(run.error_code(), "io", "a folder is no file");
     let out = dir.path().join("no/such/folder/out.zt");
     assert_eq!(
         zt!["convert", "--json", path, out].exits(4).error_code(),
@@ -279,25 +277,4 @@ fn a_full_stdout_is_4() {
         let is_reported = run.err.starts_with("error[io]: ") && run.err.contains("stdout: ");
         assert!(is_reported, "{arguments:?} {}", run.err);
     }
-}
-
-#[test]
-fn stdin_is_refused_as_an_input() {
-    let dir = tempdir().unwrap();
-    let path = sample(dir.path());
-    for arguments in [
-        &["ls", "-"][..],
-        &["info", "-"],
-        &["verify", "-"],
-        &["show", "-", "w"],
-        &["convert", "-", "out.zt"],
-        &["split", "-"],
-        &["meta", "get", "-"],
-        &["rm", "-", "w"],
-        &["repair", "-"],
-    ] {
-        let run = common::zt(arguments).exits(2);
-        assert!(run.err.contains("stdin"), "{}", run.err);
-    }
-    zt!["diff", path, "-"].exits(2);
 }

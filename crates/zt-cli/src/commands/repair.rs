@@ -13,7 +13,8 @@ use zt_convert::is_same_file;
 
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
-use crate::files::path::{is_stdout, refuse_stdin};
+use crate::files::path::is_stdout;
+use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 use crate::output::json::ErrorBody;
 use crate::output::size::human;

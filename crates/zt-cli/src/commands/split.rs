@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use zt::foreign::Kind;
-use zt_convert::{SAFETENSORS, Shard, Split, ZT};
+use zt_convert::{Input, SAFETENSORS, Shard, Split, ZT};
 
 use crate::args::convert::{ConvertArgs, kinds};
 use crate::args::size::parse;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
+use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::json::{WarningBody, paths, warnings};
 use crate::output::size::human;
@@ -108,6 +109,11 @@ impl From<&Shard> for ShardBody {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let files = std::slice::from_ref(&arguments.file);
     let (inputs, total) = arguments.convert.open(files)?;
+    // A folder stands for a file in it.
+    let file = inputs
+        .first()
+        .and_then(Input::path)
+        .unwrap_or(&arguments.file);
     let kind = inputs.first().map_or(ZT, |input| input.file().kind());
     let target = arguments
         .to
@@ -123,15 +129,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     options.progress = Some(zt::Progress::new(&report));
     let folder = match &arguments.output {
         Some(folder) => folder.clone(),
-        None => arguments
-            .file
-            .parent()
-            .unwrap_or(Path::new(""))
-            .to_path_buf(),
+        None => file.parent().unwrap_or(Path::new("")).to_path_buf(),
     };
     let stem = match &arguments.name {
         Some(name) => name.clone(),
-        None => stem(&arguments.file)?,
+        None => stem(file)?,
     };
     let _made = Folder::at(&folder)?;
     let split = zt_convert::split(
@@ -159,6 +161,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
 /// The name of the set: the name of the input without its extension.
 fn stem(path: &Path) -> Result<String, Failure> {
+    if is_stdin(path) {
+        return Err(Failure::misuse(
+            "stdin has no name: name the set with --name",
+        ));
+    }
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.map(|name| name.strip_suffix(".index.json").unwrap_or(name));
     let stem = name.and_then(|name| Path::new(name).file_stem()?.to_str());
