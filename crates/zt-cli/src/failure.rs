@@ -102,6 +102,16 @@ impl Failure {
         }
     }
 
+    /// Whether a command for several files stops here, because the failure is not about one file.
+    pub(crate) fn ends_all(&self) -> bool {
+        match self {
+            Failure::Refused(error) | Failure::Error(error) => {
+                error.kind() == ErrorKind::Interrupted
+            }
+            Failure::Usage { .. } | Failure::ClosedPipe | Failure::CutOff => true,
+        }
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Failure::Refused(error) => exit_of(error, Exit::Refused),

@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return cli::print(&error, &early).into(),
     };
+    files::limit::raise();
     let mut output = output::Output::new(cli.global.json, cli.global.color);
     let result = commands::run(cli.command, cli::Cli::command, &mut output);
     output.conclude(result).into()

@@ -13,6 +13,7 @@ use zt_convert::ZT;
 
 use crate::args::input::InputArgs;
 use crate::failure::Failure;
+use crate::files::stdin::refuse_stdin;
 use crate::output::text::printable;
 use crate::progress::Progress;
 
@@ -94,7 +95,8 @@ impl EditArgs {
     ///
     /// Code `unsupported` for another kind and for a sharded set.
     pub(crate) fn expect_zt(&self) -> Result<(), Failure> {
-        let opened = InputArgs::default().open_input(&self.file, None)?;
+        refuse_stdin(&self.file)?;
+        let opened = InputArgs::default().open_file(&self.file, None)?;
         let kind = opened.file().kind();
         if kind == ZT && opened.paths().len() == 1 {
             return Ok(());

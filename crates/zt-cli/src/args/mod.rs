@@ -2,6 +2,7 @@
 //!
 //! | group | commands | |
 //! | --- | --- | --- |
+//! | [`files`] | `ls`, `info`, `verify`, `hash` | several files and folders, `--recursive` |
 //! | [`input`] | all that read files of any kind | `--names`, `--v2-as-bf16` |
 //! | [`select`], a part of `input` | the same | `--include`, `--exclude`, `--rename`, `--rename-from` |
 //! | [`jobs`] | all that use several threads | `--jobs` |
@@ -13,6 +14,7 @@
 
 pub(crate) mod convert;
 pub(crate) mod edit;
+pub(crate) mod files;
 pub(crate) mod glob;
 pub(crate) mod input;
 pub(crate) mod jobs;

@@ -78,7 +78,7 @@ impl SelectArgs {
         Ok(file.select(choose)?)
     }
 
-    /// Refuses a choice that leaves nothing of these files.
+    /// Refuses patterns that leave nothing of these files.
     ///
     /// # Errors
     ///
@@ -88,11 +88,23 @@ impl SelectArgs {
         files: impl IntoIterator<Item = &'f File>,
     ) -> Result<(), Failure> {
         let mut files = files.into_iter();
-        if self.is_empty() || files.any(|file| !file.is_empty()) {
+        if files.any(|file| !file.is_empty()) {
             return Ok(());
         }
-        let message =
-            "no object has a name that --include and --exclude choose; `zt ls` lists names";
+        let quoted = |patterns: &[String]| {
+            let patterns = patterns.iter().map(|pattern| format!("{pattern:?}"));
+            patterns.collect::<Vec<_>>().join(" or ")
+        };
+        let (include, exclude) = (quoted(&self.include), quoted(&self.exclude));
+        let what = match (include.is_empty(), exclude.is_empty()) {
+            (true, true) => return Ok(()),
+            (false, true) => format!("no object matches --include {include}"),
+            (true, false) => format!("every object matches --exclude {exclude}"),
+            (false, false) => {
+                format!("every object that matches --include {include} matches --exclude {exclude}")
+            }
+        };
+        let message = format!("{what}; `zt ls` lists names");
         Err(Error::new(ErrorKind::Misuse, "not-found", message).into())
     }
 }

@@ -34,7 +34,7 @@ use crate::progress::Progress;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index of a sharded set
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// Names of objects; all by default
     #[arg(value_name = "NAME")]
     names: Vec<String>,
@@ -82,6 +82,7 @@ struct Extracted {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let source = arguments.input.open_input(&arguments.file, None)?;
+    arguments.input.select.expect_some([source.file()])?;
     let slices = arguments
         .slice
         .as_deref()
@@ -125,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Interrupted) => {
                 return Err(error.into());
             }
-            Err(error) => error,
+            Err(error) => source.blame(error),
         };
         output.error(&error);
         document.errors.push(ErrorBody::from(&error));

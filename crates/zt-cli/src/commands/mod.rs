@@ -1,7 +1,8 @@
 //! The commands, one file for each.
 //!
 //! A command asks the library, prints a document or text, and gives an exit code. No command uses
-//! another, except that `merge` is `convert` with several inputs.
+//! another, except that `merge` is `convert` with several inputs. [`each`] asks a command about each
+//! of several files.
 
 mod append;
 mod bench;
@@ -10,6 +11,7 @@ mod compact;
 mod completions;
 mod convert;
 mod diff;
+mod each;
 mod explain;
 mod extract;
 mod hash;
@@ -78,14 +80,18 @@ pub(crate) fn run(
         Command::Merge(arguments) => merge::run(&arguments, output),
         Command::Split(arguments) => split::run(&arguments, output),
         Command::Quantize(arguments) => quantize::run(&arguments, output),
-        Command::Extract(arguments) => extract::run(&arguments, output),
+        Command::Extract(arguments) => {
+            extract::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
+        }
         Command::Append(arguments) => append::run(&arguments, output),
         Command::Rm(arguments) => rm::run(&arguments, output),
         Command::Rename(arguments) => rename::run(&arguments, output),
         Command::Meta(arguments) => meta::run(&arguments, output),
         Command::Compact(arguments) => compact::run(&arguments, output),
         Command::Repair(arguments) => repair::run(&arguments, output),
-        Command::Bench(arguments) => bench::run(&arguments, output),
+        Command::Bench(arguments) => {
+            bench::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
+        }
         Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Completions(arguments) => completions::run(&arguments, program(), output),

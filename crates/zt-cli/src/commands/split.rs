@@ -12,6 +12,7 @@ use crate::args::convert::{ConvertArgs, kinds};
 use crate::args::size::parse;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
+use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::json::{WarningBody, paths, warnings};
 use crate::output::size::human;
@@ -109,6 +110,11 @@ impl From<&Shard> for ShardBody {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let files = std::slice::from_ref(&arguments.file);
     let (inputs, total) = arguments.convert.open(files)?;
+    // A folder stands for a file in it.
+    let file = inputs
+        .first()
+        .and_then(Input::path)
+        .unwrap_or(&arguments.file);
     let kind = inputs.first().map_or(ZT, |input| input.file().kind());
     let target = arguments
         .to
@@ -124,15 +130,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     options.progress = Some(zt::Progress::new(&report));
     let folder = match &arguments.output {
         Some(folder) => folder.clone(),
-        None => arguments
-            .file
-            .parent()
-            .unwrap_or(Path::new(""))
-            .to_path_buf(),
+        None => file.parent().unwrap_or(Path::new("")).to_path_buf(),
     };
     let stem = match &arguments.name {
         Some(name) => name.clone(),
-        None => stem(&arguments.file)?,
+        None => stem(file)?,
     };
     let _made = Folder::at(&folder)?;
     let split = zt_convert::split(
@@ -209,6 +211,11 @@ fn print_nothing(
 
 /// The name of the set: the name of the input without its extension.
 fn stem(path: &Path) -> Result<String, Failure> {
+    if is_stdin(path) {
+        return Err(Failure::misuse(
+            "stdin has no name: name the set with --name",
+        ));
+    }
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.map(|name| name.strip_suffix(".index.json").unwrap_or(name));
     let stem = name.and_then(|name| Path::new(name).file_stem()?.to_str());
