@@ -176,7 +176,7 @@ fn damage_in_one_of_several_files_is_a_problem_of_that_file() {
             "./weights",
         ];
         assert_eq!(files(&list), names, "{command}");
-        for (at, code) in [(2, "header"), (4, "header"), (6, "manifest-size")] {
+        for (at, code) in [(2, "header"), (4, "unknown-kind"), (6, "manifest-size")] {
             let error = &list[at]["error"];
             assert_eq!(error["code"], code, "{command} {}", names[at]);
             assert_eq!(error["file"], names[at]);
