@@ -178,7 +178,8 @@ fn compressed_values_are_extracted_like_raw_ones() {
 fn a_name_is_never_a_path() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("evil.zt");
-    let mut writer = WriteOptions::new().empty_names(true).create(&path).unwrap();
+    let options = WriteOptions::new().empty_names(true);
+    let mut writer = options.create(&path).unwrap();
     let names = [
         "../up", "/abs", "a/b", "..", ".", "", "nul\0", "con", "a%2Fb", "-x",
     ];

@@ -54,7 +54,8 @@ fn ls_is_a_table_with_totals() {
 fn names_of_objects_cannot_control_the_terminal() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("evil.zt");
-    let mut writer = WriteOptions::new().empty_names(true).create(&path).unwrap();
+    let options = WriteOptions::new().empty_names(true);
+    let mut writer = options.create(&path).unwrap();
     let dense = Dense::from_slice(&[1], &[1u8]).unwrap();
     for name in ["\x1b[2Jgone", "two\nlines", "right\u{202e}left", ""] {
         writer.add(name, &dense).unwrap();

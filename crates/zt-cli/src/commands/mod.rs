@@ -72,7 +72,9 @@ pub(crate) fn run(
     match command {
         Command::Ls(arguments) => ls::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
-        Command::Show(arguments) => show::run(&arguments, output),
+        Command::Show(arguments) => {
+            show::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
+        }
         Command::Cat(arguments) => cat::run(&arguments, output),
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Hash(arguments) => hash::run(&arguments, output),
