@@ -2,9 +2,14 @@
 #![cfg(feature = "safetensors")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use zt::{Attributes, Dense, File, OpenOptions, Value, VerifyOptions, WriteOptions, Writer};
+use zt::{
+    Attributes, Dense, File, OpenOptions, Storage, Value, VerifyOptions, WriteOptions, Writer,
+};
 use zt_convert::{ConvertOptions, Input, SAFETENSORS, Summary, ZT, append};
 
 /// A `.zt` file with objects of one value each, and attributes.
@@ -335,5 +340,88 @@ fn a_damaged_component_of_the_file_is_not_shared() {
         let summary = run(&old, &[open(&new)], &ConvertOptions::new(ZT)).unwrap();
         assert_eq!(summary.shared, 0);
         assert_eq!(first_value(&File::open(&old).unwrap(), "b"), 1.0);
+    }
+}
+
+/// A file in memory that counts the bytes that are read.
+#[derive(Default)]
+struct Counted(Mutex<Vec<u8>>, AtomicU64);
+
+impl Storage for Counted {
+    fn byte_len(&self) -> io::Result<u64> {
+        Ok(self.0.lock().unwrap().len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        let (bytes, start) = (self.0.lock().unwrap(), usize::try_from(offset).unwrap());
+        let found = bytes.get(start..).and_then(|rest| rest.get(..buf.len()));
+        buf.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, new: &[u8]) -> io::Result<()> {
+        let (mut bytes, start) = (self.0.lock().unwrap(), usize::try_from(offset).unwrap());
+        let end = start + new.len();
+        if bytes.len() < end {
+            bytes.resize(end, 0);
+        }
+        bytes[start..end].copy_from_slice(new);
+        Ok(())
+    }
+
+    fn set_len(&self, byte_len: u64) -> io::Result<()> {
+        let byte_len = usize::try_from(byte_len).unwrap();
+        self.0.lock().unwrap().resize(byte_len, 0);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Digests exclude components without a read; without them, the first bytes of each are read once.
+#[test]
+fn of_the_file_no_more_is_read_than_tells_its_components_apart() {
+    const COUNT: u16 = 50;
+    const LEN: u64 = 400_000;
+    let weights = |seed: u16| -> Vec<f32> {
+        let values = (0..100_000u32).map(|at| (at ^ u32::from(seed) << 5) as f32);
+        values.collect()
+    };
+    let model = |name: &str, seeds: std::ops::Range<u16>, options: WriteOptions| {
+        let mut bytes = Vec::new();
+        let mut writer = options.to_writer(&mut bytes).unwrap();
+        for seed in seeds {
+            let weights = weights(seed);
+            let dense = Dense::from_slice(&[100_000], &weights).unwrap();
+            writer.add(&format!("{name}{seed}"), &dense).unwrap();
+        }
+        writer.finish().unwrap();
+        bytes
+    };
+    let plain = WriteOptions::new;
+    let nothing = 100_000;
+    // A reader fetches 256 KiB at a time.
+    let samples = u64::from(COUNT) * (256 << 10) + nothing;
+    for (options, seeds, most) in [
+        (plain(), COUNT..COUNT + 4, nothing),
+        (plain().digest(None), COUNT..COUNT + 4, samples),
+        (plain(), 0..4, 4 * LEN + nothing),
+        (plain().digest(None), 0..4, 4 * LEN + samples),
+    ] {
+        let storage = Arc::new(Counted::default());
+        *storage.0.lock().unwrap() = model("old", 0..COUNT, plain());
+        let input = Input::from(File::from_bytes(model("new", seeds.clone(), options)).unwrap());
+        let edit = WriteOptions::new().edit_storage(Arc::clone(&storage) as Arc<dyn Storage>);
+        let mut edit = edit.unwrap();
+        storage.1.store(0, Ordering::Relaxed);
+        let summary = append(&[input], &mut edit, &ConvertOptions::new(ZT)).unwrap();
+        let read = storage.1.load(Ordering::Relaxed);
+        assert!(read <= most, "{read} of {most}");
+        let shared = if seeds.start == 0 { 4 * LEN } else { 0 };
+        assert_eq!(summary.shared, shared);
+        edit.commit().unwrap();
     }
 }
