@@ -147,6 +147,9 @@ impl ComponentWriter<'_, '_, '_> {
         }
         let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
         reader.for_each_piece(part.piece_len(), |bytes| {
+            // Checked here, so that the error names the object.
+            let checked = self.check(self.written, bytes);
+            checked.map_err(|error| tensor.blame(error, part))?;
             self.write_all(bytes)?;
             report(progress, bytes.len() as u64)
         })?;
@@ -165,7 +168,8 @@ impl ComponentWriter<'_, '_, '_> {
         let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
         let mut read = 0;
         reader.for_each_piece(part.piece_len(), |bytes| {
-            self.check(read, bytes)?;
+            let checked = self.check(read, bytes);
+            checked.map_err(|error| tensor.blame(error, part))?;
             read += bytes.len() as u64;
             report(progress, 0)
         })
