@@ -110,3 +110,66 @@ fn the_page_of_the_command_line_has_every_command_and_option_and_no_other() {
     let table = table.split("\n## ").next().unwrap();
     assert_eq!(codes(table, "| "), codes(exits, " "), "exit codes");
 }
+
+/// The files that the page names, and the files of the corpus that stand for them.
+const FILES: [(&str, &str); 8] = [
+    ("model.safetensors", "data/two-moons.safetensors"),
+    ("model.gguf", "corpus/foreign/gguf/metadata_little.gguf"),
+    ("model.h5", "corpus/foreign/h5/earliest_groups.h5"),
+    ("model.ckpt", "corpus/torch/lightning.pt"),
+    ("model.zt", "corpus/valid/quant_gptq_128.zt"),
+    ("arrays.npz", "corpus/foreign/npz/stored.npz"),
+    ("before.npz", "corpus/foreign/npz/stored.npz"),
+    ("after.npz", "corpus/foreign/npz/stored.npz"),
+];
+
+/// What a shell makes of a line that has quotes around whole arguments only.
+fn arguments(line: &str) -> Vec<String> {
+    let quoted = line.split('\'').enumerate();
+    let parts = quoted.flat_map(|(at, part)| match at % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![part.to_owned()],
+    });
+    parts.collect()
+}
+
+#[test]
+fn every_command_of_the_page_for_users_of_other_tools_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let conformance = repository().join("conformance");
+    for (name, file) in FILES {
+        fs::copy(conformance.join(file), folder.path().join(name)).unwrap();
+    }
+    let page = page("coming-from.md");
+    let cells = page.lines().filter_map(|line| line.rsplit(" | ").next());
+    let commands = cells.filter_map(|cell| cell.strip_prefix("`zt "));
+    let commands: Vec<&str> = commands
+        .map(|cell| cell.strip_suffix("` |").unwrap())
+        .collect();
+    assert_eq!(commands.len(), 12);
+    for line in commands {
+        let run = common::run(
+            common::command()
+                .args(arguments(line))
+                .current_dir(folder.path()),
+        );
+        assert_eq!(run.code, Some(0), "{line}: {}", run.err);
+    }
+
+    // A checkpoint of Lightning became a plain file of its weights.
+    let weights = folder.path().join("weights.safetensors");
+    let listed = zt!["ls", "--json", weights].exits(0).json();
+    let objects = listed["objects"].as_array().unwrap();
+    let names: Vec<&str> = objects
+        .iter()
+        .map(|object| object["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["0.bias", "0.weight", "1.bias", "1.weight"]);
+    let command = page
+        .lines()
+        .find(|line| line.contains("model.ckpt weights"));
+    let (_, line) = command.unwrap().split_once("--include ").unwrap();
+    let readme = fs::read_to_string(repository().join("README.md")).unwrap();
+    let line = line.trim_end_matches("` |");
+    assert!(readme.contains(line), "README.md has no {line}");
+}
