@@ -324,11 +324,9 @@ fn the_identity_changes_with_name_shape_type_and_value() {
 fn the_identity_of_no_tensors_is_the_hash_of_the_domain_alone() {
     let mut bytes = Vec::new();
     Writer::new(&mut bytes).unwrap().finish().unwrap();
-    let hex: String = identity(&File::from_bytes(bytes).unwrap())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    assert_eq!(hex, DOMAIN_SHA256);
+    let file = File::from_bytes(bytes).unwrap();
+    let hash = file.hash(&HashOptions::default()).unwrap();
+    assert_eq!(hash.to_string(), format!("sha256:{DOMAIN_SHA256}"));
 }
 
 const DOMAIN_SHA256: &str = "a978985dcea52d5f55d546051f3b3d8fb76365da067f1996987c3dd942e6dee5";
