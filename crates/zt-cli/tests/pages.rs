@@ -1,4 +1,5 @@
 //! The pages for users, `docs/cli.md` and `docs/coming-from.md`, held against the program.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! The end of a file is missing: the message says so first, and how much there is.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 #![cfg(feature = "default")]
 
 use std::fs;
