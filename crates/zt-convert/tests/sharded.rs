@@ -56,6 +56,20 @@ fn refused(path: &Path, code: &str) -> Error {
 }
 
 #[test]
+fn an_index_lists_its_shards_and_another_file_lists_none() {
+    let (folder, path) = set(
+        &[("v", "b"), ("w", "a"), ("x", "b")],
+        &[("a", &[("w", 1.0)])],
+    );
+    let expected = ["a", "b"].map(|name| folder.path().join(name));
+    assert_eq!(zt_convert::shards_of(&path).unwrap().unwrap(), expected);
+    assert_eq!(zt_convert::shards_of(&expected[0]).unwrap(), None);
+    fs::write(&path, r#"{"weight_map": {"w": "../a"}}"#).unwrap();
+    let error = zt_convert::shards_of(&path).unwrap_err();
+    assert_eq!((error.code(), error.path()), ("path", Some(&*path)));
+}
+
+#[test]
 fn a_set_opens_as_one_file() {
     let (_folder, path) = set(
         &[("a", "1.safetensors"), ("b", "2.safetensors")],

@@ -19,9 +19,9 @@ use crate::progress::Progress;
 
 /// Compare two files: names, shapes, formats, attributes, types and values
 ///
-/// Compression, digests, order and the kind of a file do not matter. Two values of one type are
-/// equal if their bits are; spec/diff.md has the details. Objects are compared by name, except that
-/// the arrays of two .npy files have no names and are compared with each other.
+/// Compression, planes, digests, order and the kind of a file do not matter. Two values of one type
+/// are equal if their bits are; spec/diff.md has the details. Objects are compared by name, except
+/// that the arrays of two .npy files have no names and are compared with each other.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "X", value_parser = tolerance)]
     rtol: Option<f64>,
     /// Compare dense values and ignore formats: sparse tensors with their zeros, quantized ones as
-    /// f32, planes joined
+    /// f32
     #[arg(long)]
     dense: bool,
     #[command(flatten)]
@@ -55,7 +55,7 @@ Examples:
   zt diff model.safetensors model.zt
   zt diff --values base.safetensors tuned.safetensors
   zt diff --atol 1e-6 --rtol 1e-5 before.pt after.pt
-  zt diff --dense model.zt planes.zt
+  zt diff --dense sparse.zt dense.zt
   zt diff --json a.zt b.zt | jq -r '.changed[].name'
 
 Exit: 0  the files are the same
@@ -172,8 +172,17 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             rtol: arguments.rtol.unwrap_or(0.0),
         });
     }
-    let diff = zt::diff::diff(&a, &b, &options)?;
+    let mut diff = zt::diff::diff(&a, &b, &options)?;
     drop(progress);
+    for change in diff.changed.iter_mut().flat_map(|it| &mut it.changes) {
+        if let Change::Unreadable { side, error } = change {
+            let path = match side {
+                Side::A => &arguments.a,
+                Side::B => &arguments.b,
+            };
+            *error = error.clone().with_path(path);
+        }
+    }
 
     let mut has_difference =
         !(diff.attributes.is_empty() && diff.only_a.is_empty() && diff.only_b.is_empty());
