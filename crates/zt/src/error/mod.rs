@@ -106,10 +106,10 @@ pub(crate) enum Fault {
     #[error("the format \"{}\" is not registered: read the components, not the value", format.escape_debug())]
     UnknownFormat { format: String },
     #[error(
-        "the object was begun and not finished, or an error ended it: the file would hold bytes of no object, so write the file again"
+        "the object is incomplete: its writer was not finished, or an error ended it; write the file again"
     )]
     UnfinishedObject,
-    #[error("a component of the object was begun and not finished: call its `finish` first")]
+    #[error("a component of the object is incomplete: call its `finish` first")]
     UnfinishedComponent,
     #[error("the name is empty: `WriteOptions::empty_names` allows that")]
     EmptyName,
