@@ -78,6 +78,18 @@ class Case:
         self.objects[path] = truth(expected)
         return made
 
+    def odd(self, path, values, datatype, chunk=None, properties=None):
+        """Values of a datatype that NumPy does not have; the truth is what the library reads."""
+        dcpl = creation()
+        if chunk:
+            dcpl.set_chunk(chunk)
+        if properties:
+            assert properties(dcpl) >= 0
+        made = h5py.h5d.create(self.file.id, path.encode(), datatype, h5py.h5s.create_simple(values.shape), dcpl)
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(values))
+        self.file.flush()
+        self.objects[path] = truth(h5py.Dataset(made)[()])
+
     def same(self, path, as_path):
         self.objects[path] = self.objects[as_path]
 
@@ -500,3 +512,20 @@ for libver in ("earliest", "latest"):
         case.file.create_virtual_dataset("itself", layout)
         case.refused["itself"] = "contains itself"
         case.warnings = ["missing-source"]
+
+# ---- The filter szip.
+
+with Case("szip", "szip of samples of every width, with and without prediction, ragged chunks, runs of zeros, noise") as case:
+    generator = np.random.default_rng(2)
+    smooth = np.cumsum(generator.integers(-3, 4, 600)) + 4000
+    for dtype in ("u1", "<i2", ">u2", "<i4", ">i4", "<i8", "<f4", ">f4", "<f8"):
+        for method in ("nn", "ec"):
+            for block in (4, 32):
+                values = smooth.astype(dtype).reshape(20, 30)
+                case.dataset(f"{method}{block}/{np.dtype(dtype).str.replace('<', 'little_').replace('>', 'big_').replace('|', '')}", values, chunks=(9, 13), compression="szip", compression_opts=(method, block))
+    zeros = np.zeros(70_000, "<u2")
+    zeros[[3, 20_000, 69_999]] = 7
+    case.dataset("zeros", zeros, chunks=(50_000,), compression="szip", compression_opts=("nn", 16))
+    case.dataset("few", (generator.random(5000) > 0.9).astype("u1"), chunks=(1000,), compression="szip", compression_opts=("ec", 16))
+    case.dataset("noise", generator.integers(0, 65536, 3000).astype("<u2"), chunks=(1000,), compression="szip", compression_opts=("nn", 8))
+    case.dataset("checked", smooth.astype("<u2"), chunks=(256,), compression="szip", compression_opts=("nn", 8), fletcher32=True, shuffle=True)

@@ -73,6 +73,7 @@ mod size;
 mod sources;
 mod store;
 mod superblock;
+mod szip;
 mod tree;
 mod violation;
 mod warnings;
