@@ -152,9 +152,8 @@ impl Plan {
         let build = nightly(shell).args("fuzz build").args(self.mode.build);
         build.arg("--target-dir").arg(&built).run()?;
         shell.program("python3").arg("fuzz/seed").run()?;
-        let unpack =
-            "run --locked --quiet --package zt-conformance --example fuzz_inputs -- unpack";
-        shell.cargo(unpack).arg("fuzz/corpus").run()?;
+        let inputs = shell.built("example", "fuzz_inputs")?;
+        shell.program(inputs).args("unpack fuzz/corpus").run()?;
 
         let programs = programs(&built, self.mode.profile)?;
         let wanted = match &self.wanted[..] {

@@ -34,10 +34,8 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
 
     let files = scratch.join("files");
     empty(&files)?;
-    shell
-        .cargo("run --locked --quiet --package zt-conformance --example interop_write --")
-        .arg(&files)
-        .run()?;
+    let write = shell.built("example", "interop_write")?;
+    shell.program(write).arg(&files).run()?;
     for python in &pythons {
         shell
             .program(python)
@@ -50,12 +48,8 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     let Some(python) = pythons.first() else {
         return Ok(());
     };
-    // The build that `kill-points` has made: these files are small, and an optimised one takes minutes.
-    shell
-        .cargo("build --locked --quiet --package zt-cli")
-        .run()?;
-    let program = shell.target().join("debug").join("zt");
-    let program = program.with_extension(std::env::consts::EXE_EXTENSION);
+    // Not optimised, because the files are small, and such a build takes minutes.
+    let program = shell.built("bin", "zt")?;
     for (judge, scripts) in FOREIGN {
         let python = environment(shell, &scratch, judge)?;
         for script in scripts {
