@@ -1,4 +1,4 @@
-//! Written from `spec/errors.md` and `spec/warnings.md` by a test of the module above.
+//! Written from `spec/errors.md` and `spec/warnings.md` by `tests/codes.rs`.
 
 use super::{Blame, CodeInfo, WarningInfo};
 
