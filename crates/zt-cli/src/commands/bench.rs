@@ -16,6 +16,7 @@ use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
+use crate::output::json::path_text;
 use crate::output::size::{human, percent};
 use crate::output::table::Table;
 use crate::output::text::{count, printable};
@@ -161,7 +162,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let bodies = OPERATIONS.iter().zip(turns);
     let operations = bodies.filter_map(|(operation, turns)| body(operation.name(), turns));
     let document = Document {
-        file: arguments.file.display().to_string(),
+        file: path_text(&arguments.file),
         kind: file.kind().as_str(),
         file_size: file.byte_len(),
         objects: file.len(),

@@ -12,7 +12,7 @@ use zt_convert::{ConvertOptions, Input, Summary};
 use crate::args::convert::{ConvertArgs, kinds};
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
-use crate::output::json::{WarningBody, paths as paths_shown, warnings};
+use crate::output::json::{WarningBody, path_text, paths as paths_shown, warnings};
 use crate::output::size::human;
 use crate::output::text::{count, left_out, printable, shared};
 use crate::output::{Output, of_stdout};
@@ -117,11 +117,10 @@ fn print(
     summary: &Summary,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let path = out.display().to_string();
     if output.json {
         output.document(&Document {
             inputs: paths_shown(inputs),
-            output: path,
+            output: path_text(out),
             kind: target.as_str(),
             objects: summary.objects,
             bytes: summary.bytes,
@@ -134,6 +133,7 @@ fn print(
     } else {
         let objects = count(summary.objects, "object", "objects");
         let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
+        let path = out.display().to_string();
         let path = printable(&path);
         let shared = shared(summary.shared);
         let left_out = left_out(&summary.left_out);

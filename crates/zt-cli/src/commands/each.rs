@@ -10,7 +10,7 @@ use crate::args::files::FilesArgs;
 use crate::args::input::InputArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::ErrorBody;
+use crate::output::json::{ErrorBody, path_text};
 use crate::output::text::printable;
 
 /// Where the answer about one file is printed.
@@ -116,7 +116,7 @@ impl Answer<'_> {
             return Ok(());
         };
         self.document(&Refused {
-            file: path.display().to_string(),
+            file: path_text(path),
             error,
         })
     }

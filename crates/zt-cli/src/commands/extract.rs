@@ -17,7 +17,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::files::name::file_name;
 use crate::output::Output;
-use crate::output::json::ErrorBody;
+use crate::output::json::{ErrorBody, path_text};
 use crate::output::size::human;
 use crate::output::text::{printable, shape};
 use crate::progress::Progress;
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         progress: Progress::new(Some(total(&source, &plan))),
     };
     let mut document = Document {
-        file: arguments.file.display().to_string(),
+        file: path_text(&arguments.file),
         extracted: Vec::new(),
         errors: Vec::new(),
     };
@@ -336,7 +336,7 @@ impl NpyFile {
         })?;
         let done = Extracted {
             name: name.to_owned(),
-            path: path.display().to_string(),
+            path: path_text(path),
             descr,
             shape: shape.to_vec(),
             nbytes: 0,

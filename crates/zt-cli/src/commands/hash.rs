@@ -15,7 +15,7 @@ use crate::failure::{Exit, Failure, of_findings};
 use crate::files::stdin::{self, is_stdin};
 use crate::files::sums;
 use crate::output::Output;
-use crate::output::json::{ErrorBody, FaultBody, Pairs};
+use crate::output::json::{ErrorBody, FaultBody, Pairs, path_text};
 use crate::output::text::{count, printable};
 use crate::output::value::hex;
 use crate::progress::Progress;
@@ -131,7 +131,7 @@ fn print(
             .map(|(name, hash)| (name.as_str(), ObjectBody::of(hash, arguments.dense)))
             .collect();
         answer.document(&Document {
-            file: path.display().to_string(),
+            file: path_text(path),
             content,
             objects: Pairs(&objects),
         })
@@ -218,7 +218,7 @@ fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
             output.report(&format!("{}: {verdict}", printable(&file)))?;
         }
         results.push(Checked {
-            file: path.display().to_string(),
+            file: path_text(&path),
             ok,
             expected,
             content,

@@ -13,7 +13,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::files::stdin::is_stdin;
 use crate::output::Output;
-use crate::output::json::{WarningBody, paths, warnings};
+use crate::output::json::{WarningBody, path_text, paths, warnings};
 use crate::output::size::human;
 use crate::output::text::{count, left_out, printable};
 use crate::progress::Progress;
@@ -98,7 +98,7 @@ struct ShardBody {
 impl From<&Shard> for ShardBody {
     fn from(shard: &Shard) -> Self {
         ShardBody {
-            path: shard.path.display().to_string(),
+            path: path_text(&shard.path),
             objects: shard.objects,
             bytes: shard.bytes,
             file_size: shard.byte_len,
@@ -186,9 +186,9 @@ fn print(
 ) -> Result<(), Failure> {
     if output.json {
         output.document(&Document {
-            file: arguments.file.display().to_string(),
+            file: path_text(&arguments.file),
             kind: target.as_str(),
-            index: split.index.as_ref().map(|path| path.display().to_string()),
+            index: split.index.as_deref().map(path_text),
             total_size: split.total_size,
             shards: split.shards.iter().map(ShardBody::from).collect(),
             left_out: &split.left_out,
