@@ -67,6 +67,7 @@ fn append_adds_objects_of_any_kind() {
         [
             "added",
             "bytes",
+            "damaged",
             "dry_run",
             "file",
             "file_size",
@@ -135,7 +136,8 @@ fn rename_refuses_a_name_in_use() {
     let path = of_names(&dir.path().join("a.zt"), &["a", "b"]);
     let file = path.to_str().unwrap();
     let done = dry_and_done(&path, &["rename", file, "a", "z"]);
-    assert_eq!(keys(&done), ["dry_run", "file", "file_size", "new", "old"]);
+    let expected = ["dry_run", "file", "file_size", "new", "old", "renamed"];
+    assert_eq!(keys(&done), expected);
     assert_eq!(names(&path), ["b", "z"]);
     for (old, new, code) in [("a", "x", "not-found"), ("b", "z", "duplicate-name")] {
         let run = zt!["rename", "--json", path, old, new].exits(2);

@@ -112,6 +112,8 @@ fn a_file_that_is_refused_as_a_whole_is_3() {
     std::fs::write(&letter, "Dear all,").unwrap();
     let named = dir.path().join("letter.zt");
     std::fs::write(&named, "Dear all,").unwrap();
+    let other = dir.path().join("other.zt");
+    std::fs::write(&other, b"\x01\x02\x03").unwrap();
     let empty = dir.path().join("empty");
     std::fs::write(&empty, "").unwrap();
     let cut = sample(dir.path());
@@ -119,7 +121,8 @@ fn a_file_that_is_refused_as_a_whole_is_3() {
     std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
     for (path, code) in [
         (&letter, "unknown-kind"),
-        (&named, "not-zt"),
+        (&named, "unknown-kind"),
+        (&other, "not-zt"),
         (&empty, "unknown-kind"),
         (&cut, "truncated"),
     ] {

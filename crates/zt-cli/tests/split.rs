@@ -35,6 +35,7 @@ fn split_and_merge_are_inverse() {
     .exits(0);
     let document = run.json();
     let expected = [
+        "damaged",
         "file",
         "index",
         "kind",
@@ -209,7 +210,7 @@ fn lossy_skips_objects_that_cannot_be_represented() {
         dir.path().join("shards"),
     );
     let run = zt!["split", whole, "--to", "safetensors", "-o", out, "--json"].exits(5);
-    assert!(run.err.contains("--lossy"), "{}", run.err);
+    assert!(run.err.contains("--drop-unsupported"), "{}", run.err);
     let run = zt![
         "split",
         whole,

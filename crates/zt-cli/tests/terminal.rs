@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use common::{command, names_in, of_zeros, sample};
 use tempfile::tempdir;
-use zt::{Dense, Writer};
+use zt::{Dense, WriteOptions, Writer};
 
 #[test]
 fn ls_is_a_table_with_totals() {
@@ -54,7 +54,7 @@ fn ls_is_a_table_with_totals() {
 fn names_of_objects_cannot_control_the_terminal() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("evil.zt");
-    let mut writer = Writer::create(&path).unwrap();
+    let mut writer = WriteOptions::new().empty_names(true).create(&path).unwrap();
     let dense = Dense::from_slice(&[1], &[1u8]).unwrap();
     for name in ["\x1b[2Jgone", "two\nlines", "right\u{202e}left", ""] {
         writer.add(name, &dense).unwrap();
@@ -122,7 +122,7 @@ fn without_a_terminal_there_is_no_progress_bar() {
 fn a_closed_pipe_ends_quietly() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("many.zt");
-    let mut writer = Writer::create(&path).unwrap();
+    let mut writer = WriteOptions::new().empty_names(true).create(&path).unwrap();
     let dense = Dense::from_slice(&[1 << 16], &[1u8; 1 << 16]).unwrap();
     for at in 0..2_000 {
         let one = Dense::from_slice(&[1], &[1u8]).unwrap();

@@ -57,6 +57,7 @@ mod append;
 mod convert;
 mod kinds;
 mod merge;
+mod mistakes;
 mod native;
 mod output;
 mod sets;

@@ -211,6 +211,17 @@ fn a_listed_tensor_or_shard_that_is_missing_is_refused() {
 }
 
 #[test]
+fn all_missing_shards_are_counted_and_the_first_are_named() {
+    let map = ["1", "2", "3", "4", "5"].map(|name| (name, name));
+    let (_folder, path) = set(&map, &[("2", &[("2", 1.0)])]);
+    let message = refused(&path, "path").message();
+    assert_eq!(
+        message,
+        r#"4 of 5 shards are missing: "1", "3", "4", ...; put them beside the index"#
+    );
+}
+
+#[test]
 fn a_broken_shard_is_named() {
     let (folder, path) = set(&[("a", "1.safetensors")], &[]);
     let shard = folder.path().join("1.safetensors");

@@ -300,7 +300,7 @@ fn losses_are_reported_once_for_the_file_and_for_every_object() {
     let split = split_to(&path, folder.path(), 4, &options).unwrap();
     assert_eq!(split.shards.len(), 2);
     let warned = split.warnings.iter().map(|it| it.object.as_deref());
-    assert_eq!(warned.collect::<Vec<_>>(), [None, Some("a"), Some("b")]);
+    assert_eq!(warned.collect::<Vec<_>>(), [Some("a"), None, Some("b")]);
 }
 
 /// A file without the name of a shard stays, even if an index lists it.

@@ -8,7 +8,8 @@ use common::{every_source, sample, span_of};
 use zt::foreign::{FileBuilder, Kind};
 use zt::{
     Attributes, Blob, Component, Csr, DType, Dense, DigestAlgorithm, File, HashOptions, Limits,
-    Memory, Object, OpenOptions, Report, Span, VerifyOptions, WriteOptions, Writer,
+    Memory, NewObject, Object, OpenOptions, Planes, Report, Span, ToObject, VerifyOptions,
+    WriteOptions, Writer,
 };
 
 fn verify(file: &File, strict: bool) -> Report {
@@ -319,19 +320,38 @@ fn the_identity_changes_with_name_shape_type_and_value() {
     }
 }
 
-/// Computed by hand from the definition in `spec/decisions.md`.
-#[test]
-fn the_identity_of_no_tensors_is_the_hash_of_the_domain_alone() {
-    let mut bytes = Vec::new();
-    Writer::new(&mut bytes).unwrap().finish().unwrap();
-    let hex: String = identity(&File::from_bytes(bytes).unwrap())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    assert_eq!(hex, DOMAIN_SHA256);
+fn hex(sum: [u8; 32]) -> String {
+    sum.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-const DOMAIN_SHA256: &str = "a978985dcea52d5f55d546051f3b3d8fb76365da067f1996987c3dd942e6dee5";
+/// The program in `spec/decisions.md` gives the same.
+#[test]
+fn the_identities_are_those_of_the_definition() {
+    let of = |objects: &[(&str, NewObject<'_>)]| {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes).unwrap();
+        for (name, object) in objects {
+            writer.add(name, object).unwrap();
+        }
+        writer.finish().unwrap();
+        hex(identity(&File::from_bytes(bytes).unwrap()))
+    };
+    let w = Dense::from_slice(&[2], &[1.0f32, -2.0]).unwrap();
+    let b = Dense::from_slice(&[], &[7u8]).unwrap();
+    let mut b = b.to_object().unwrap();
+    b.attributes.get_or_insert_default().insert("unit", "m");
+    let planes = Planes::from_dense(&w).unwrap();
+    let (w, planes) = (w.to_object().unwrap(), planes.to_object().unwrap());
+    let both = [("w", w.clone()), ("b", b.clone())];
+    assert_eq!(of(&[]), NOTHING);
+    assert_eq!(of(&[("w", w)]), ONE);
+    assert_eq!(of(&both), TWO);
+    assert_eq!(of(&[("w", planes), ("b", b)]), TWO);
+}
+
+const NOTHING: &str = "a978985dcea52d5f55d546051f3b3d8fb76365da067f1996987c3dd942e6dee5";
+const ONE: &str = "55d38eb9400d0e5831984c927418e2d7265703969be51fcdc4b96b1d1977cbe7";
+const TWO: &str = "52e4f602e4eabe4ad5b279745de9c54dbb3856aa5809a37b0783956f09841d26";
 
 /// The identity is of what is stored: a value that would not fit anywhere takes nothing from it.
 #[test]

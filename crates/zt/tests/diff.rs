@@ -13,8 +13,8 @@ use zt::diff::{Change, Diff, DiffOptions, Extreme, Side, Tolerance, ValueDiff, d
 use zt::foreign::{FileBuilder, Kind};
 use zt::formats::{F8E4M3Fn, bf16};
 use zt::{
-    Attributes, Blob, Component, Csr, DType, Elements, ErrorKind, File, HashOptions, Memory,
-    NewObject, Object, OpenOptions, Span, ToObject, Value, WriteOptions,
+    Attributes, Blob, Component, Csr, DType, Dense, Elements, ErrorKind, File, HashOptions, Memory,
+    NewObject, Object, OpenOptions, Planes, Span, ToObject, Value, WriteOptions,
 };
 
 fn file_with(options: WriteOptions, objects: &[(&str, NewObject<'_>)]) -> File {
@@ -90,9 +90,8 @@ fn kinds(changes: &[Change]) -> Vec<&'static str> {
 }
 
 fn noted(mut object: NewObject<'static>, key: &str, value: impl Into<Value>) -> NewObject<'static> {
-    let mut attributes = Attributes::new();
+    let attributes = object.attributes.get_or_insert_default();
     attributes.insert(key, value);
-    object.attributes = Some(attributes);
     object
 }
 
@@ -460,24 +459,85 @@ fn large_arrays_are_compared_to_their_end_on_any_number_of_threads() {
     assert_eq!((found.different, found.first), (1, Some(4_999_999)));
 }
 
+fn planes(values: &[f32]) -> NewObject<'static> {
+    let dense = Dense::from_slice(&[values.len() as u64], values).unwrap();
+    let planes = Planes::from_dense(&dense).unwrap();
+    let object = planes.to_object().unwrap();
+    let components = object.components.into_iter();
+    let components = components.map(|(role, plane)| (role, plane.into_owned().unwrap()));
+    NewObject {
+        shape: vec![values.len() as u64].into(),
+        components: components.collect(),
+        ..object
+    }
+}
+
+/// Small ones, and one in pieces.
+#[test]
+fn planes_are_compared_as_the_dense_object_that_they_stand_for() {
+    let of = |weights: &[f32], options: WriteOptions| {
+        file_with(options, &[("w", noted(array(weights), "k", 1u64))])
+    };
+    for (len, options) in [
+        (5000, with(false, None)),
+        (5000, with(true, None)),
+        (5000, with(false, Some((0.1, 0.0)))),
+        (5000, DiffOptions::new().dense(true)),
+        (2_200_000, with(false, None)),
+    ] {
+        let mut weights = ramp(len);
+        let dense = of(&weights, WriteOptions::new());
+        let split = of(&weights, WriteOptions::new().planes());
+        assert_eq!(split.tensor("w").unwrap().format(), "zt.planes/1");
+        weights[len - 1] += 1.0;
+        let other = of(&weights, WriteOptions::new().planes());
+        for (a, b) in [(&dense, &split), (&split, &dense), (&split, &split)] {
+            assert!(diff(a, b, &options).unwrap().is_same());
+        }
+        for a in [&dense, &split] {
+            let found = diff(a, &other, &options).unwrap();
+            let changes = &found.changed[0].changes;
+            assert_eq!(kinds(changes), ["values"]);
+            let (found, len) = (values(changes), len as u64);
+            assert_eq!((found.different, found.first), (1, Some(len - 1)));
+            assert_eq!(found.count, len);
+        }
+    }
+}
+
+#[test]
+fn what_is_beside_the_planes_counts() {
+    let plain = with(false, None);
+    let values = [1.0f32, 2.0];
+    let changed = |a, b| kinds(&changes(a, b, &plain));
+    let (one, two) = (noted(planes(&values), "k", 1u64), array(&values));
+    assert_eq!(changed(one, noted(two, "k", 2u64)), ["attribute"]);
+    let doubles = array(&[1.0f64, 2.0]);
+    assert_eq!(changed(doubles, planes(&values)), ["dtype"]);
+    // A component that is no plane counts, and one with the role of the values leaves the planes
+    // what they are.
+    let more = |mut object: NewObject<'static>, role: &'static str, byte: u8| {
+        object
+            .components
+            .push((role.into(), Elements::from(vec![byte])));
+        object
+    };
+    let with_mask = || more(planes(&values), "mask", 1);
+    assert!(changed(with_mask(), more(array(&values), "mask", 1)).is_empty());
+    assert_eq!(changed(with_mask(), array(&values)), ["component"]);
+    let other = more(array(&values), "mask", 2);
+    assert_eq!(changed(with_mask(), other.clone()), ["values"]);
+    assert_eq!(
+        kinds(&changes(with_mask(), other, &with(true, None))),
+        ["values"]
+    );
+    let taken = changed(more(planes(&values), "data", 1), array(&values));
+    assert_eq!(taken[0], "format");
+}
+
 #[test]
 fn dense_values_are_compared_where_that_is_asked_for() {
-    let weights = ramp(20_000);
-    let [dense, planes] = [WriteOptions::new(), WriteOptions::new().planes()]
-        .map(|options| file_with(options, &[("w", noted(array(&weights), "k", 1u64))]));
-    let found = diff(&dense, &planes, &with(true, None)).unwrap();
-    // The parameters of the format, which no other object has.
-    assert_eq!(kinds(&found.changed[0].changes), ["format", "attribute"]);
     let options = DiffOptions::new().dense(true);
-    assert!(diff(&dense, &planes, &options).unwrap().is_same());
-    assert!(diff(&planes, &dense, &options).unwrap().is_same());
-    assert!(
-        diff(&planes, &planes, &DiffOptions::default())
-            .unwrap()
-            .is_same()
-    );
-
-    // Others are told.
     let [one, two] = [1u64, 2].map(|value| noted(array(&[1u8]), "k", value));
     assert_eq!(kinds(&changes(one, two, &options)), ["attribute"]);
 
@@ -580,6 +640,8 @@ fn the_same_without_options_is_the_same_content() {
         array(&[-0.0f32]),
         csr(&[1.0]),
         csr(&[1.0, 0.0]),
+        planes(&[0.0]),
+        noted(planes(&[0.0]), "k", 1u64),
     ];
     let files = objects.map(|object| file(&[("w", object)]));
     let content = |file: &File| file.hash(&HashOptions::default()).unwrap().content;
@@ -591,8 +653,8 @@ fn the_same_without_options_is_the_same_content() {
             same += u32::from(is_same);
         }
     }
-    // Each with itself, and a logical type that repeats the dtype both ways.
-    assert_eq!(same, 12);
+    // Each with itself; and a logical type that repeats the dtype, and planes, both ways.
+    assert_eq!(same, 16);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use zt::diff::{Change, DiffOptions};
 use zt::manifest::Manifest;
 use zt::{
     Attributes, Blob, Component, Digest, DigestAlgorithm, Entry, ErrorKind, File, HashOptions,
-    Limits, Object, OpenOptions, Span, VerifyOptions,
+    Limits, Object, OpenOptions, Span, Value, VerifyOptions,
 };
 
 const SLACK: u64 = 16 << 20;
@@ -401,6 +401,44 @@ fn indices_are_held_to_so_many_shapes_and_no_more() {
     );
     let (sparse, _) = opened(&bytes, 1000);
     assert!(sparse.verify(&VerifyOptions::default()).unwrap().is_ok());
+}
+
+/// The same planes under many names are decoded once; with other attributes, so many times.
+#[test]
+fn planes_are_decoded_for_their_identity_so_many_times_and_no_more() {
+    let len = 64u64 << 10;
+    let data = vec![0; usize::try_from(2 * len).unwrap()];
+    let plane = |at: u64| {
+        let span = Span::new(64 + at * len, len).unwrap();
+        Component::new(zt::DType::U8, Blob::raw(span))
+    };
+    let planes = |at: u64, note: u64| {
+        let attributes: Attributes = [("dtype", Value::from("bf16")), ("note", note.into())].into();
+        let mut object = Object::new([len], "zt.planes/1")
+            .with_component("plane0", plane(0))
+            .with_component("plane1", plane(1));
+        object.attributes = Some(attributes);
+        (format!("w{at}"), object)
+    };
+    let bytes_of = |note: fn(u64) -> u64| {
+        let objects = (0..256).map(|at| planes(at, note(at)));
+        file(&data, objects.collect())
+    };
+    let (file, read) = opened(&bytes_of(|_| 0), Limits::default().overlap);
+    let hash = file.hash(&HashOptions::default()).unwrap();
+    assert!(hash.content.is_some() && hash.errors().next().is_none());
+    let spent = read.load(Ordering::Relaxed);
+    assert!(spent <= 2 * file.byte_len(), "{spent}");
+
+    let (file, read) = opened(&bytes_of(|at| at), Limits::default().overlap);
+    let hash = file.hash(&HashOptions::default()).unwrap();
+    assert_eq!(hash.content, None);
+    assert!(hash.errors().all(|error| error.code() == "overlap"));
+    let spent = read.load(Ordering::Relaxed);
+    assert!(spent <= 9 * file.byte_len() + SLACK, "{spent}");
+    let (file, _) = opened(&bytes_of(|at| at), 256);
+    let hash = file.hash(&HashOptions::default()).unwrap();
+    assert!(hash.content.is_some());
 }
 
 /// Spec: §4. The same range may have several names; what lies within another range, or over the end

@@ -238,11 +238,53 @@ fn planes_are_verified_and_their_dense_value_is_hashed() {
     writer.finish().unwrap();
     let plain = File::from_bytes(plain).unwrap();
     let options = HashOptions::new().dense(true);
-    let [planes, plain] = [planes, plain].map(|file| {
-        let hash = file.hash(&options).unwrap();
-        hash.objects[0].1.as_ref().unwrap().dense.clone().unwrap()
-    });
-    assert_eq!(planes, plain);
+    let [planes, plain] = [planes, plain].map(|file| file.hash(&options).unwrap());
+    assert_eq!(planes.content, plain.content);
+    let [planes, plain] = [planes, plain].map(|hash| hash.objects[0].1.clone().unwrap());
+    assert_eq!((planes.components.len(), plain.components.len()), (4, 1));
+    assert!(planes.dense.is_some() && planes.dense == plain.dense);
+}
+
+fn content(file: &File) -> Option<[u8; 32]> {
+    let hash = file.hash(&HashOptions::default()).unwrap();
+    let mut objects = hash.objects.iter().map(|(_, hash)| hash.as_ref().unwrap());
+    assert!(
+        objects.all(|hash| hash.dense.is_none()),
+        "it was not asked for"
+    );
+    hash.content
+}
+
+/// In every storage, with an attribute of its own, and also under a type that nobody knows.
+#[test]
+fn planes_have_the_identity_of_the_dense_object_that_they_stand_for() {
+    let pairs = |logical_type: &'static str| {
+        let dense = dense(DType::F32, &[6000]);
+        let elements = dense.elements().clone().with_logical_type(logical_type);
+        Dense::from_elements([3000], elements).unwrap()
+    };
+    for dense in [
+        dense(DType::F64, &[7]),
+        dense(DType::F32, &[0, 3]),
+        dense(DType::F16, &[8192]),
+        dense(DType::BF16, &SHAPE),
+        pairs("complex64"),
+        pairs("example.pair"),
+    ] {
+        let planes = Planes::from_dense(&dense).unwrap();
+        let mut objects = [dense.to_object().unwrap(), planes.to_object().unwrap()];
+        for object in &mut objects {
+            let attributes = object.attributes.get_or_insert_default();
+            attributes.insert("unit", "m");
+        }
+        let [plain, split] = objects;
+        let expected = content(&written(WriteOptions::new(), &[("x", plain)]));
+        assert!(expected.is_some());
+        for (name, options) in every_option() {
+            let file = written(options, &[("x", split.clone())]);
+            assert_eq!(content(&file), expected, "{name}");
+        }
+    }
 }
 
 /// One file, byte for byte: what is written today is read, and written, for ever.

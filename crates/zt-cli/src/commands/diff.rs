@@ -19,9 +19,9 @@ use crate::progress::Progress;
 
 /// Compare two files: names, shapes, formats, attributes, types and values
 ///
-/// Compression, digests, order and the kind of a file do not matter. Two values of one type are
-/// equal if their bits are; spec/diff.md has the details. Objects are compared by name, except that
-/// the arrays of two .npy files have no names and are compared with each other.
+/// Compression, planes, digests, order and the kind of a file do not matter. Two values of one type
+/// are equal if their bits are; spec/diff.md has the details. Objects are compared by name, except
+/// that the arrays of two .npy files have no names and are compared with each other.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "X", value_parser = tolerance)]
     rtol: Option<f64>,
     /// Compare dense values and ignore formats: sparse tensors with their zeros, quantized ones as
-    /// f32, planes joined
+    /// f32
     #[arg(long)]
     dense: bool,
     #[command(flatten)]
@@ -55,7 +55,7 @@ Examples:
   zt diff model.safetensors model.zt
   zt diff --values base.safetensors tuned.safetensors
   zt diff --atol 1e-6 --rtol 1e-5 before.pt after.pt
-  zt diff --dense model.zt planes.zt
+  zt diff --dense sparse.zt dense.zt
   zt diff --json a.zt b.zt | jq -r '.changed[].name'
 
 Exit: 0  the files are the same

@@ -22,10 +22,10 @@ use crate::progress::Progress;
 
 /// Hash the decoded bytes of every component, and all tensors together
 ///
-/// Two files with the same `content` hash hold the same tensors. Compression, offsets, digests and
-/// order do not change it. Names and formats do: a tensor stored as planes has another hash than the
-/// dense tensor. The array of an .npy file is named after the file. To compare values alone, compare
-/// the hashes of --dense.
+/// Two files with the same `content` hash hold the same tensors under the same names. The kind of the
+/// file, compression, planes, offsets, digests and order do not change it. Formats of other values
+/// do: a sparse tensor has another hash than the dense one. To compare values alone, compare the
+/// hashes of --dense. The array of an .npy file is named after the file.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

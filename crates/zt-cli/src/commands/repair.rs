@@ -247,7 +247,7 @@ impl Outcome<'_> {
                 output.error(&blame(error));
             }
         }
-        if let (Verdict::Lost | Verdict::Doubtful, Some(error)) = (verdict, recovery.refusal()) {
+        if let (Verdict::Doubtful, Some(error)) = (verdict, recovery.refusal()) {
             output.error(&blame(error));
         }
         self.note_others(output);
@@ -336,11 +336,15 @@ impl Outcome<'_> {
         })
     }
 
-    /// Why a file is lost.
-    fn reason(&self) -> &'static str {
-        match self.recovery.others() {
+    /// Why a file is lost: what was searched for, and why the file does not open.
+    fn reason(&self) -> String {
+        let missing = match self.recovery.others() {
             [] => "no manifest was found",
             _ => "no manifest of its own was found",
+        };
+        match self.recovery.refusal() {
+            Some(error) => format!("{missing}; {}", error.message()),
+            None => missing.to_owned(),
         }
     }
 

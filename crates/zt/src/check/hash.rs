@@ -1,16 +1,23 @@
 //! `File::hash`: the identity of tensors, which does not depend on the file that holds them.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 use std::fmt;
 
-use zt_container::{Digest, DigestAlgorithm, Hasher};
-use zt_formats::Dense;
-use zt_manifest::Value;
+use zt_container::memory::zeroed;
+use zt_container::{Digest, DigestAlgorithm, Exact, Hasher};
+use zt_formats::{Dense, View, dense_byte_len};
+use zt_manifest::{DType, Value as Cbor};
 
 use crate::check::survey::{Survey, Wanted, judge};
 use crate::cores::progress::{Gauge, Progress, work_options};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::overlap::Allowance;
 use crate::file::tensor::Tensor;
 use crate::file::{Entry, File};
+use crate::read::compressed::DATA;
+use crate::read::contents::key;
 
 /// How a file is hashed.
 #[derive(Debug, Clone, Copy, Default)]
@@ -100,7 +107,7 @@ pub struct ObjectHash {
 #[non_exhaustive]
 pub struct ContentHash {
     /// Identifies the tensors: names, shapes, formats, attributes, types and values, independent
-    /// of encoding, placement, digests and order. `None` where an object could not be read. Its
+    /// of encoding, planes, placement, digests and order. `None` where an object could not be read. Its
     /// definition is decision "content identity" of `spec/decisions.md`.
     pub content: Option<[u8; 32]>,
     /// By name, in the order of the data.
@@ -110,6 +117,9 @@ pub struct ContentHash {
 /// What the bytes that are hashed begin with: the definition's name and version.
 const DOMAIN: [u8; 16] = *b"zt.content/1\0\0\0\0";
 
+/// Bytes of a dense value that are hashed at a time.
+const PIECE: u64 = 1 << 20;
+
 impl File {
     /// Hashes the decoded little-endian bytes of every component, and all of them together into one
     /// identity of the tensors.
@@ -117,8 +127,11 @@ impl File {
     /// On all cores and streaming: memory is a few pieces of 1 MiB for each core. SHA-256 is a chain,
     /// so one large component is hashed on one core, while others read and decode ahead of it and
     /// hash other components. Bytes that several components share are hashed once; ranges that
-    /// overlap, up to [`Limits::overlap`](crate::Limits::overlap). With [`HashOptions::dense`],
-    /// objects that are not dense are made so in memory, one for each core.
+    /// overlap, up to [`Limits::overlap`](crate::Limits::overlap). Objects of a format that exists to
+    /// be compressed ([`ObjectFormat::is_for_compression`](crate::ObjectFormat::is_for_compression))
+    /// are read a second time, for their dense values, which the identity is made of. With
+    /// [`HashOptions::dense`] so are all that are not dense: those that their format cuts into rows
+    /// as a stream, others in memory, one for each core.
     ///
     /// # Errors
     ///
@@ -137,13 +150,18 @@ impl File {
             content: true,
         };
         let survey = Survey::of(self, &entries, wanted, &gauge)?;
-        let places: Vec<usize> = (0..entries.len()).collect();
-        let hashed = crate::cores::parallel::map(&places, |at| {
-            gauge.report(0)?;
-            Ok(hash_object(&survey, *at, options.dense))
-        })?;
-        let objects: Vec<_> = entries.into_iter().zip(hashed).collect();
-        let content = content_of(&objects)?;
+        let hashed = (0..entries.len()).map(|at| hash_components(&survey, at));
+        let mut objects: Vec<_> = entries.into_iter().zip(hashed).collect();
+        let allowance = Allowance::of(survey.decoded_len(), &self.inner.limits);
+        let values = dense_values(&objects, options.dense, allowance, &gauge)?;
+        let content = content_of(&objects, &values)?;
+        for ((_, hash), value) in objects.iter_mut().zip(values) {
+            let Ok(hash) = hash else { continue };
+            match value {
+                Ok(dense) => hash.dense = dense.filter(|_| options.dense),
+                Err(error) => hash.dense_error = Some(error),
+            }
+        }
         let named = objects
             .into_iter()
             .map(|(entry, hash)| (entry.name().to_owned(), hash));
@@ -154,7 +172,10 @@ impl File {
     }
 }
 
-fn hash_object(survey: &Survey<'_>, at: usize, dense: bool) -> Result<ObjectHash> {
+/// An object of the file, and its hashes.
+type Hashed<'f> = (Entry<'f>, Result<ObjectHash>);
+
+fn hash_components(survey: &Survey<'_>, at: usize) -> Result<ObjectHash> {
     let (tensor, outcomes) = survey.object(at)?;
     let mut components = Vec::new();
     for (part, outcome) in tensor.located().zip(outcomes) {
@@ -165,115 +186,227 @@ fn hash_object(survey: &Survey<'_>, at: usize, dense: bool) -> Result<ObjectHash
         };
         components.push((part.role.to_string(), BytesHash { sha256, byte_len }));
     }
-    let dense = if dense && tensor.fault().is_none() {
-        dense_hash(&tensor, &components)
-    } else {
-        Ok(None)
-    };
-    let (dense, dense_error) = match dense {
-        Ok(dense) => (dense, None),
-        Err(error) => (None, Some(error)),
-    };
     Ok(ObjectHash {
         components,
-        dense,
-        dense_error,
+        dense: None,
+        dense_error: None,
         fault: tensor.fault().cloned(),
     })
 }
 
-/// A format without a dense value, or an unknown one, has none: that is no fault.
-fn dense_hash(
-    tensor: &Tensor<'_>,
-    components: &[(String, BytesHash)],
-) -> Result<Option<DenseHash>> {
-    // A dense object is its own dense value, whose bytes have been hashed. Where a file leaves out
-    // the length or the type, it is for the format to say whether they make an array.
-    if let Ok(data) = tensor.component("data")
-        && tensor.format() == "dense"
-        && let (Some(dtype), Some(_)) = (data.dtype, data.blob.decoded_len)
-        && let Some((_, bytes)) = components.iter().find(|(role, _)| role == "data")
-    {
-        let logical_type = data.logical_type.as_ref().map(ToString::to_string);
-        let bytes = *bytes;
-        return Ok(Some(DenseHash {
-            dtype,
-            logical_type,
-            bytes,
-        }));
-    }
-    match tensor.to_dense() {
-        Ok(dense) => hash_dense(&dense).map(Some),
-        Err(error) if error.kind() == crate::error::ErrorKind::Unsupported => Ok(None),
-        Err(error) => Err(error),
-    }
+/// Where the hash of a dense value comes from.
+enum Value {
+    /// There is none, or it was not asked for.
+    Absent,
+    /// The object is dense, and its bytes have been hashed.
+    Known(DenseHash),
+    /// The value of this number is decoded.
+    Decoded(usize),
 }
 
-fn hash_dense(dense: &Dense<'_>) -> Result<DenseHash> {
-    let elements = dense.elements();
+/// The hash of each object's dense value: of all objects, or of those that stand for a dense one. A
+/// manifest can give the same bytes to any number of objects: equal objects are decoded once, and
+/// different ones as far as `allowance` goes.
+fn dense_values(
+    objects: &[Hashed<'_>],
+    of_all: bool,
+    mut allowance: Allowance,
+    gauge: &Gauge<'_>,
+) -> Result<Vec<Result<Option<DenseHash>>>> {
+    let mut distinct: Vec<Tensor<'_>> = Vec::new();
+    let mut places = HashMap::new();
+    let mut values: Vec<Result<Value>> = Vec::with_capacity(objects.len());
+    for (entry, hash) in objects {
+        let tensor = entry.tensor().ok();
+        let tensor = tensor.filter(|tensor| of_all || tensor.stands_for().is_some());
+        let Some((tensor, hash)) = tensor.zip(hash.as_ref().ok().filter(|it| it.fault.is_none()))
+        else {
+            values.push(Ok(Value::Absent));
+            continue;
+        };
+        if let Some(known) = own_value(&tensor, &hash.components) {
+            values.push(Ok(Value::Known(known)));
+            continue;
+        }
+        values.push(match places.entry(key(&tensor)?) {
+            Slot::Occupied(place) => Ok(Value::Decoded(*place.get())),
+            Slot::Vacant(place) => {
+                let lens = hash.components.iter().map(|(_, bytes)| bytes.byte_len);
+                match allowance.spend(lens.fold(0, u64::saturating_add)) {
+                    Ok(()) => {
+                        let at = *place.insert(distinct.len());
+                        distinct.push(tensor);
+                        Ok(Value::Decoded(at))
+                    }
+                    Err(error) => Err(error.with_object(entry.name())),
+                }
+            }
+        });
+    }
+    let decoded = crate::cores::parallel::map(&distinct, |tensor| {
+        let decoded = decoded_value(tensor, gauge);
+        match decoded {
+            Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
+            // A format without a dense value, or an unknown one, has none: that is no fault.
+            Err(error) if error.kind() == ErrorKind::Unsupported => Ok(Ok(None)),
+            decoded => Ok(decoded.map(Some)),
+        }
+    })?;
+    let named = objects.iter().zip(values).map(|((entry, _), value)| {
+        let decoded = match value? {
+            Value::Absent => return Ok(None),
+            Value::Known(known) => return Ok(Some(known)),
+            Value::Decoded(at) => decoded.get(at).cloned().unwrap_or(Ok(None)),
+        };
+        decoded.map_err(|error| error.of_object(entry.name()))
+    });
+    Ok(named.collect())
+}
+
+/// The value of a dense object, whose bytes have been hashed. Where a file leaves out the length or
+/// the type, it is for the format to say whether they make an array.
+fn own_value(tensor: &Tensor<'_>, components: &[(String, BytesHash)]) -> Option<DenseHash> {
+    let data = tensor.component(DATA).ok()?;
+    data.blob.decoded_len?;
+    let dtype = data.dtype.filter(|_| tensor.format() == Dense::FORMAT)?;
+    let (_, bytes) = components.iter().find(|(role, _)| role == DATA)?;
+    Some(DenseHash {
+        dtype,
+        logical_type: data.logical_type.as_ref().map(ToString::to_string),
+        bytes: *bytes,
+    })
+}
+
+fn decoded_value(tensor: &Tensor<'_>, gauge: &Gauge<'_>) -> Result<DenseHash> {
+    gauge.report(0)?;
     let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
-    hasher.update(&elements.bytes);
-    let bytes = BytesHash {
-        sha256: sum(hasher),
-        byte_len: elements.bytes.len() as u64,
+    let Some((dtype, logical_type)) = tensor.dense_type() else {
+        let dense = tensor.to_dense()?;
+        let elements = dense.elements();
+        hasher.update(&elements.bytes);
+        return Ok(DenseHash {
+            dtype: elements.dtype,
+            logical_type: elements.logical_type.as_ref().map(ToString::to_string),
+            bytes: BytesHash {
+                sha256: sum(hasher),
+                byte_len: elements.bytes.len() as u64,
+            },
+        });
     };
-    let logical_type = elements.logical_type.as_ref().map(ToString::to_string);
+    let mut reader = tensor.dense_reader()?;
+    let value_len = tensor.value_len(dtype, logical_type.as_deref());
+    let dense_len = dense_byte_len(tensor.shape(), value_len as u64);
+    // Whole values: a piece that holds not even one would be an error.
+    let piece_len = dense_len.map_or(PIECE, |len| len.min(PIECE)).max(16);
+    let (mut piece, mut next) = (zeroed(piece_len)?, zeroed(piece_len)?);
+    let mut byte_len = 0u64;
+    let mut len = reader.read(&mut piece)?;
+    while len > 0 {
+        gauge.report(0)?;
+        byte_len = byte_len.plus(len as u64);
+        let bytes = piece.get(..len).unwrap_or_default();
+        let (read, ()) =
+            crate::cores::parallel::join(|| reader.read(&mut next), || hasher.update(bytes));
+        len = read?;
+        std::mem::swap(&mut piece, &mut next);
+    }
     Ok(DenseHash {
-        dtype: elements.dtype,
-        logical_type,
-        bytes,
+        dtype,
+        logical_type: logical_type.as_ref().map(ToString::to_string),
+        bytes: BytesHash {
+            sha256: sum(hasher),
+            byte_len,
+        },
     })
 }
 
 /// The content identity, `None` where an object has none.
-fn content_of(objects: &[(Entry<'_>, Result<ObjectHash>)]) -> Result<Option<[u8; 32]>> {
-    let mut sorted: Vec<(&Entry<'_>, &ObjectHash)> = Vec::with_capacity(objects.len());
-    for (entry, hash) in objects {
+fn content_of(
+    objects: &[Hashed<'_>],
+    values: &[Result<Option<DenseHash>>],
+) -> Result<Option<[u8; 32]>> {
+    let mut sorted: Vec<(&str, Tensor<'_>, &ObjectHash, Option<&DenseHash>)> =
+        Vec::with_capacity(objects.len());
+    for ((entry, hash), value) in objects.iter().zip(values) {
         let Ok(hash) = hash else { return Ok(None) };
-        if hash.fault.is_some() {
+        let tensor = entry.tensor()?;
+        let stands = tensor.stands_for().is_some();
+        let value = value.as_ref().ok().and_then(Option::as_ref);
+        let value = value.filter(|_| stands);
+        if hash.fault.is_some() || stands && value.is_none() {
             return Ok(None);
         }
-        sorted.push((entry, hash));
+        sorted.push((entry.name(), tensor, hash, value));
     }
-    sorted.sort_by(|(a, _), (b, _)| a.name().cmp(b.name()));
+    sorted.sort_by_key(|(name, ..)| *name);
     let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
     hasher.update(&DOMAIN);
-    for (entry, hash) in sorted {
-        hasher.update(&identity(entry, hash)?);
+    for (name, tensor, hash, value) in sorted {
+        hasher.update(&identity(name, &tensor, hash, value)?);
     }
     Ok(Some(sum(hasher)))
 }
 
 /// The CBOR of `[name, shape, format, attributes, {role: [dtype, type, nbytes, sha256]}]`, item by
-/// item: attributes may be large, and are encoded from where they are.
-fn identity(entry: &Entry<'_>, hash: &ObjectHash) -> Result<Vec<u8>> {
+/// item: attributes may be large, and are encoded from where they are. `stands_for` is the value of
+/// the dense object that is hashed in the object's place.
+fn identity(
+    name: &str,
+    tensor: &Tensor<'_>,
+    hash: &ObjectHash,
+    stands_for: Option<&DenseHash>,
+) -> Result<Vec<u8>> {
     /// An array of five items.
     const HEAD: u8 = 0x85;
-    let tensor = entry.tensor()?;
     let object = tensor.object();
-    let mut components: Vec<(Value, Value)> = Vec::with_capacity(hash.components.len());
-    for (part, (_, bytes)) in tensor.located().zip(&hash.components) {
-        // As 1.2 writes it, so that a file of 1.0 that leaves a dtype out keeps its identity.
-        let dtype = tensor.dtype_to_write_of(part)?;
-        let logical_type = dtype.logical_type(part.component.logical_type.as_deref());
+    let mut components: Vec<(Cbor, Cbor)> = Vec::with_capacity(hash.components.len());
+    let mut add = |role: &str, dtype: DType, logical_type: Option<&str>, bytes: &BytesHash| {
+        let logical_type = dtype.logical_type(logical_type);
         let described = vec![
-            Value::from(dtype.as_str()),
-            logical_type.map_or(Value::Null, Value::from),
-            Value::Unsigned(bytes.byte_len),
-            Value::Bytes(bytes.sha256.to_vec()),
+            Cbor::from(dtype.as_str()),
+            logical_type.map_or(Cbor::Null, Cbor::from),
+            Cbor::Unsigned(bytes.byte_len),
+            Cbor::Bytes(bytes.sha256.to_vec()),
         ];
-        components.push((Value::from(part.role.as_ref()), Value::Array(described)));
+        components.push((Cbor::from(role), Cbor::Array(described)));
+    };
+    if let Some(value) = stands_for {
+        add(
+            DATA,
+            value.dtype,
+            value.logical_type.as_deref(),
+            &value.bytes,
+        );
     }
-    let shape = object
-        .shape
-        .iter()
-        .map(|dimension| Value::Unsigned(*dimension));
+    let is_of_value = tensor.roles_of_value();
+    for (part, (_, bytes)) in tensor.located().zip(&hash.components) {
+        if stands_for.is_none() || !is_of_value(part.role) {
+            // As 1.2 writes it, so that a file of 1.0 that leaves a dtype out keeps its identity.
+            let dtype = tensor.dtype_to_write_of(part)?;
+            add(
+                part.role,
+                dtype,
+                part.component.logical_type.as_deref(),
+                bytes,
+            );
+        }
+    }
+    let mut attributes = Cow::Borrowed(object.attributes());
+    let mut format = object.format.as_ref();
+    if stands_for.is_some() {
+        format = Dense::FORMAT;
+        let kept = object.attributes().iter();
+        let kept = kept.filter(|(key, _)| !tensor.is_parameter(key));
+        let kept = kept.map(|(key, value)| (key.clone(), value.clone()));
+        attributes = Cow::Owned(kept.collect());
+    }
+    let shape = object.shape.iter().copied().map(Cbor::Unsigned);
     let mut item = vec![HEAD];
-    item.extend(Value::from(entry.name()).to_cbor()?);
-    item.extend(Value::Array(shape.collect()).to_cbor()?);
-    item.extend(Value::from(object.format.as_ref()).to_cbor()?);
-    item.extend(object.attributes().to_cbor()?);
-    item.extend(Value::Map(components.into_iter().collect()).to_cbor()?);
+    item.extend(Cbor::from(name).to_cbor()?);
+    item.extend(Cbor::Array(shape.collect()).to_cbor()?);
+    item.extend(Cbor::from(format).to_cbor()?);
+    item.extend(attributes.to_cbor()?);
+    item.extend(Cbor::Map(components.into_iter().collect()).to_cbor()?);
     Ok(item)
 }
 

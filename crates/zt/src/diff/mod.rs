@@ -245,12 +245,13 @@ pub struct Extreme<T> {
 }
 
 /// Compares all objects of two files and their attributes: names, shapes, formats, attributes,
-/// types and values. The storage of values (encoding, digests, placement, order) does not matter,
-/// and the kind of file does not. Without options, two files have no difference exactly if
+/// types and values. The storage of values (encoding, planes, digests, placement, order) does not
+/// matter, and the kind of file does not: an object of a format that exists to be compressed is
+/// compared as the dense one that it stands for. Without options, two files have no difference exactly if
 /// [`File::hash`] gives the same content and their own attributes are equal.
 ///
-/// The comparison streams on all cores. Dense objects and components of any size take a few MiB for
-/// each core; other dense values are built in memory. Both files are read to their end, so equal
+/// The comparison streams on all cores. Dense objects, planes and components of any size take a few
+/// MiB for each core; other dense values are built in memory unless their format cuts them into rows. Both files are read to their end, so equal
 /// objects have passed their digests. Bytes that several objects share are compared once. Ranges
 /// that overlap beyond [`Limits::overlap`](crate::Limits::overlap) count as unreadable.
 ///

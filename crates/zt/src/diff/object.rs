@@ -1,6 +1,8 @@
 //! The comparison of two objects of one name.
 
-use zt_formats::{Signature, dense_byte_len};
+use std::collections::HashMap;
+
+use zt_formats::{Dense, View, dense_byte_len};
 use zt_manifest::{DType, Text, Value};
 
 use super::number::Rule;
@@ -9,6 +11,7 @@ use super::{Change, DiffOptions, Side, attributes, unless_interrupted};
 use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
 use crate::file::tensor::{Located, Tensor};
+use crate::read::compressed::DATA;
 use crate::read::per_value;
 
 /// The differences of two objects. Only an interruption is an error.
@@ -21,7 +24,7 @@ pub(super) fn changes(
     let mut pair = Pair {
         a: *a,
         b: *b,
-        types: dense_type(a).zip(dense_type(b)),
+        types: a.dense_type().zip(b.dense_type()),
         options,
         gauge,
         changes: Vec::new(),
@@ -40,9 +43,9 @@ pub(super) fn byte_len(tensor: &Tensor<'_>, options: &DiffOptions<'_>) -> u64 {
         .map(|(_, component)| component.blob.decoded_len.unwrap_or(u64::MAX));
     let stored = lens.fold(0, u64::saturating_add);
     let is_decoded = options.dense || options.values || options.tolerance.is_some();
-    match dense_type(tensor).filter(|_| is_decoded) {
+    match tensor.dense_type().filter(|_| is_decoded) {
         Some((dtype, logical_type)) => {
-            let value_len = value_len(tensor, dtype, logical_type.as_deref());
+            let value_len = tensor.value_len(dtype, logical_type.as_deref());
             let dense = dense_byte_len(tensor.shape(), value_len as u64);
             stored.max(dense.unwrap_or(u64::MAX))
         }
@@ -67,18 +70,20 @@ impl Pair<'_, '_> {
         let (a, b) = (self.a, self.b);
         let by_value = self.types.clone().filter(|_| self.options.dense);
         let is_by_value = by_value.is_some();
-        let is_one_format = a.format() == b.format();
+        let (of_a, of_b) = (format(&a), format(&b));
+        let is_one_format = of_a == of_b;
         if a.shape() != b.shape() {
             let (a, b) = (a.shape().to_vec(), b.shape().to_vec());
             self.changes.push(Change::Shape { a, b });
         }
         if !is_one_format && !is_by_value {
-            let (a, b) = (a.format().to_owned(), b.format().to_owned());
+            let (a, b) = (of_a.to_owned(), of_b.to_owned());
             self.changes.push(Change::Format { a, b });
         }
         let matters = |side, key: &Value| {
             let tensor = if side == Side::A { &a } else { &b };
-            !is_by_value || !is_parameter(tensor, key)
+            let is_decoded = is_by_value || tensor.stands_for().is_some();
+            !is_decoded || !tensor.is_parameter(key)
         };
         let changed = attributes(a.attributes(), b.attributes(), matters);
         self.changes
@@ -131,19 +136,23 @@ impl Pair<'_, '_> {
         let is_plain = format.is_some_and(|format| per_value(&a, format).is_some());
         let is_later = self.types.is_some() && self.measures();
         let is_later = is_later && (is_plain || self.options.tolerance.is_some());
-        let mut others: std::collections::HashMap<&str, Located<'_>> =
-            b.located().map(|part| (part.role.as_ref(), part)).collect();
+        let is_of_value = roles_of_value(&a);
+        let others = arrays(&b);
+        let mut others: HashMap<&str, Array<'_>> =
+            others.map(|array| (array.role(), array)).collect();
         let mut is_same = !is_later;
-        for part in a.located() {
-            let Some(other) = others.remove(part.role.as_ref()) else {
-                self.add_lonely(part.role, Side::A);
+        for array in arrays(&a) {
+            let role = array.role();
+            let Some(other) = others.remove(role) else {
+                self.add_lonely(role, Side::A);
                 is_same = false;
                 continue;
             };
-            let of_a = stored_type(&a, part).map_err(|error| (Side::A, error))?;
-            let of_b = stored_type(&b, other).map_err(|error| (Side::B, error))?;
-            let is_one_type = self.add_types(Some(part.role), of_a.clone(), of_b.clone());
+            let of_a = array.stored_type(&a).map_err(|error| (Side::A, error))?;
+            let of_b = other.stored_type(&b).map_err(|error| (Side::B, error))?;
+            let is_one_type = self.add_types(Some(role), of_a.clone(), of_b.clone());
             is_same &= is_one_type;
+            let is_later = is_later && is_of_value(role);
             if is_later || !is_one_type || !has_one_shape {
                 continue;
             }
@@ -151,27 +160,24 @@ impl Pair<'_, '_> {
                 measure: false,
                 tolerance: None,
             };
-            let of_a = component(&a, part, of_a).map_err(|error| (Side::A, error))?;
-            let of_b = component(&b, other, of_b).map_err(|error| (Side::B, error))?;
+            let of_a = array.stream(&a, of_a).map_err(|error| (Side::A, error))?;
+            let of_b = other.stream(&b, of_b).map_err(|error| (Side::B, error))?;
             let diff = difference(of_a, of_b, exact, self.gauge)?;
             if diff.different > 0 {
-                let role = Some(part.role.to_string());
+                let role = Some(role.to_owned());
                 self.changes.push(Change::Values { role, diff });
                 is_same = false;
             }
         }
-        for part in b
-            .located()
-            .filter(|part| others.contains_key(part.role.as_ref()))
-        {
-            self.add_lonely(part.role, Side::B);
+        for array in arrays(&b).filter(|array| others.contains_key(array.role())) {
+            self.add_lonely(array.role(), Side::B);
             is_same = false;
         }
         Ok(is_same)
     }
 
-    fn add_lonely(&mut self, role: &Text, side: Side) {
-        let role = role.to_string();
+    fn add_lonely(&mut self, role: &str, side: Side) {
+        let role = role.to_owned();
         self.changes.push(Change::Component { role, side });
     }
 
@@ -191,49 +197,74 @@ impl Pair<'_, '_> {
     }
 }
 
-fn dense_type(tensor: &Tensor<'_>) -> Option<Type> {
-    let format = tensor.registry().format(tensor.format())?;
-    format.dense_type(&Signature::of(tensor.object()), tensor.registry())
+/// The format of the object, or of the dense one that it stands for.
+fn format<'f>(tensor: &Tensor<'f>) -> &'f str {
+    match tensor.stands_for() {
+        Some(_) => Dense::FORMAT,
+        None => tensor.format(),
+    }
 }
 
-/// Whether an attribute describes the storage of the object and not its value.
-fn is_parameter(tensor: &Tensor<'_>, key: &Value) -> bool {
-    let format = tensor.registry().format(tensor.format());
-    let parameters = format.map_or(&[][..], |format| format.parameters());
-    key.as_str().is_some_and(|key| parameters.contains(&key))
+/// An array of values: a component of an object, or of the dense object that it stands for.
+enum Array<'f> {
+    Component(Located<'f>),
+    Dense(Type),
 }
 
-fn stored_type<'f>(tensor: &Tensor<'f>, part: Located<'f>) -> Result<Type> {
-    let dtype = tensor.dtype_to_write_of(part)?;
-    Ok((dtype, part.component.logical_type.clone()))
+/// Whether the values are made of the array of a role, as [`arrays`] lists them.
+fn roles_of_value(tensor: &Tensor<'_>) -> impl Fn(&str) -> bool {
+    let (stands, is_of_value) = (tensor.stands_for().is_some(), tensor.roles_of_value());
+    move |role| is_of_value(role) || stands && role == DATA
 }
 
-/// Bytes of one value; of one element if the logical type is not known.
-fn value_len(tensor: &Tensor<'_>, dtype: DType, logical_type: Option<&str>) -> usize {
-    let known = tensor.registry().value_len(dtype, logical_type);
-    let known = known.ok().flatten();
-    let known = known.and_then(|len| usize::try_from(len).ok());
-    known.unwrap_or(dtype.byte_len()).max(1)
+/// The arrays of the object, or of the dense one that it stands for.
+fn arrays<'f>(tensor: &Tensor<'f>) -> impl Iterator<Item = Array<'f>> {
+    let dense = tensor.stands_for();
+    let (stands, is_of_value) = (dense.is_some(), tensor.roles_of_value());
+    let parts = tensor.located();
+    let parts = parts.filter(move |part| !stands || !is_of_value(part.role));
+    dense
+        .map(Array::Dense)
+        .into_iter()
+        .chain(parts.map(Array::Component))
 }
 
-fn component<'f>(
-    tensor: &Tensor<'f>,
-    part: Located<'f>,
-    (dtype, logical_type): Type,
-) -> Result<Stream<'f>> {
-    let reader = tensor.reader_of(part, tensor.must_verify(part))?;
-    Ok(Stream {
-        reader: Reader::Component(reader),
-        registry: tensor.registry(),
-        value_len: value_len(tensor, dtype, logical_type.as_deref()),
-        dtype,
-        logical_type,
-        byte_len: part.component.blob.decoded_len.unwrap_or(u64::MAX),
-    })
+impl<'f> Array<'f> {
+    fn role(&self) -> &'f str {
+        match self {
+            Array::Component(part) => part.role,
+            Array::Dense(_) => DATA,
+        }
+    }
+
+    fn stored_type(&self, tensor: &Tensor<'f>) -> Result<Type> {
+        match self {
+            Array::Component(part) => {
+                let dtype = tensor.dtype_to_write_of(*part)?;
+                Ok((dtype, part.component.logical_type.clone()))
+            }
+            Array::Dense(dense) => Ok(dense.clone()),
+        }
+    }
+
+    fn stream(&self, tensor: &Tensor<'f>, (dtype, logical_type): Type) -> Result<Stream<'f>> {
+        let Array::Component(part) = self else {
+            return dense(tensor, (dtype, logical_type));
+        };
+        let reader = tensor.reader_of(*part, tensor.must_verify(*part))?;
+        Ok(Stream {
+            reader: Reader::Component(reader),
+            registry: tensor.registry(),
+            value_len: tensor.value_len(dtype, logical_type.as_deref()),
+            dtype,
+            logical_type,
+            byte_len: part.component.blob.decoded_len.unwrap_or(u64::MAX),
+        })
+    }
 }
 
 fn dense<'f>(tensor: &Tensor<'f>, (dtype, logical_type): Type) -> Result<Stream<'f>> {
-    let value_len = value_len(tensor, dtype, logical_type.as_deref());
+    let value_len = tensor.value_len(dtype, logical_type.as_deref());
     Ok(Stream {
         reader: Reader::Dense(tensor.dense_reader()?),
         registry: tensor.registry(),

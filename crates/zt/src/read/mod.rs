@@ -8,6 +8,7 @@
 //! | `window`, `windows` | parts of one component, and of all for its format |
 //! | `dense_reader` | the dense value as a stream: [`DenseReader`] |
 //! | `batch` | many components in one call, in the order of the file |
+//! | `compressed` | the dense object that an object of a format for compression stands for |
 //! | `contents` | the format's check of indices and pointers: `Tensor::check_data` |
 //!
 //! It knows the rooms `error`, `cores` and `file`. Its calls are `impl` blocks of `Tensor` and
@@ -18,6 +19,7 @@
 //! [`DenseReader`]: crate::DenseReader
 
 mod batch;
+pub(crate) mod compressed;
 pub(crate) mod contents;
 mod dense;
 pub(crate) mod dense_reader;

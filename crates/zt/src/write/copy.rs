@@ -108,9 +108,9 @@ impl ComponentWriter<'_, '_, '_> {
     ///
     /// Encoding and digest algorithm are kept, unless the options of the file or of the object choose
     /// others. A compressed blob is then copied as it is stored, at the speed of a copy, and its digest
-    /// is checked on the way. Bytes are decoded and encoded again if other options were chosen, and
-    /// also if the blob has no digest, if the file does not record its decoded length, and for bools,
-    /// whose bytes are checked. `progress` counts decoded bytes.
+    /// is checked on the way. Without a digest, and for bools, it is decoded once before to find damage.
+    /// Bytes are decoded and encoded again if other options were chosen, and if the file does not
+    /// record the decoded length. `progress` counts decoded bytes.
     ///
     /// # Errors
     ///
@@ -136,9 +136,13 @@ impl ComponentWriter<'_, '_, '_> {
         }
         self.store_as(part.component);
         if self.object.keeps.encoding
-            && self.dtype != DType::Bool
             && let Some(decoded_len) = stored_len(part.component)
         {
+            let digest = part.component.blob.digest.as_ref();
+            let has_digest = digest.and_then(Digest::algorithm).is_some();
+            if !has_digest || self.dtype == DType::Bool {
+                self.check_content(tensor, part, progress)?;
+            }
             return self.copy_stored(tensor, part, decoded_len, progress);
         }
         let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
@@ -149,6 +153,22 @@ impl ComponentWriter<'_, '_, '_> {
         let byte_len = self.written;
         self.finish()?;
         Ok(byte_len)
+    }
+
+    /// Decodes a component that is copied as it is stored, as writing its content would check it.
+    fn check_content(
+        &self,
+        tensor: &Tensor<'_>,
+        part: Located<'_>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<()> {
+        let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
+        let mut read = 0;
+        reader.for_each_piece(part.piece_len(), |bytes| {
+            self.check(read, bytes)?;
+            read += bytes.len() as u64;
+            report(progress, 0)
+        })
     }
 
     /// Copies the stored bytes of a compressed blob and compares its digest.
@@ -193,14 +213,13 @@ impl ComponentWriter<'_, '_, '_> {
 /// The decoded length of a compressed blob that can be copied as it is stored.
 fn stored_len(component: &Component) -> Option<u64> {
     let blob = &component.blob;
-    let is_checked = blob.digest.as_ref().and_then(Digest::algorithm).is_some();
     let is_little = component.byte_order == ByteOrder::Little;
     let decoded_len = blob.decoded_len?;
-    (blob.encoding == Encoding::Zstd && is_checked && is_little).then_some(decoded_len)
+    (blob.encoding == Encoding::Zstd && is_little).then_some(decoded_len)
 }
 
 /// `part / whole` of `byte_len`.
 fn share_of(byte_len: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(byte_len) * u128::from(part) / u128::from(whole.max(1));
-    u64::try_from(share).expect("a part is at most the whole")
+    u64::try_from(share).unwrap_or(byte_len) // A part is at most the whole.
 }

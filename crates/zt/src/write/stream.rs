@@ -299,19 +299,21 @@ impl ComponentWriter<'_, '_, '_> {
         self.object.is_open = false;
     }
 
-    /// Refuses a bool that is neither 0 nor 1, as readers do.
-    fn check(&self, bytes: &[u8]) -> Result<()> {
+    /// Refuses a bool that is neither 0 nor 1, as readers do, in the bytes from `first` on.
+    pub(crate) fn check(&self, first: u64, bytes: &[u8]) -> Result<()> {
         if self.dtype != DType::Bool {
             return Ok(());
         }
-        let checked = check_bools_from(self.written, bytes);
-        checked.map_err(|error| error.with_role(self.role.clone()).into())
+        let checked = check_bools_from(first, bytes);
+        checked.map_err(|error| {
+            Error::from(error.with_role(self.role.clone())).with_object(&self.object.name)
+        })
     }
 }
 
 impl Write for ComponentWriter<'_, '_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.check(bytes)?;
+        self.check(self.written, bytes)?;
         let encoder = &mut self.object.writer.encoder;
         self.component.write(encoder, bytes)?;
         self.written += bytes.len() as u64;
