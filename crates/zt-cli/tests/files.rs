@@ -176,7 +176,11 @@ fn damage_in_one_of_several_files_is_a_problem_of_that_file() {
             "./weights",
         ];
         assert_eq!(files(&list), names, "{command}");
-        for (at, code) in [(2, "header"), (4, "header"), (6, "manifest-size")] {
+        for (at, code) in [
+            (2, "unknown-kind"),
+            (4, "unknown-kind"),
+            (6, "manifest-size"),
+        ] {
             let error = &list[at]["error"];
             assert_eq!(error["code"], code, "{command} {}", names[at]);
             assert_eq!(error["file"], names[at]);
@@ -188,6 +192,12 @@ fn damage_in_one_of_several_files_is_a_problem_of_that_file() {
             assert!(line.contains(": ./"), "{line}");
         }
     }
+    // A clone without Git LFS.
+    let clone = tempdir().unwrap();
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n";
+    fs::write(clone.path().join("pytorch_model.bin"), pointer).unwrap();
+    let run = zt_in(clone.path(), &["ls", "."]).exits(3);
+    assert!(run.err.contains("git lfs pull"), "{}", run.err);
     let run = zt_in(dir.path(), &["verify", "a.zt", "damaged.zt"]).exits(1);
     let expected = "error[digest-mismatch]: damaged.zt: w/data at ";
     assert!(run.err.contains(expected), "{}", run.err);
