@@ -284,6 +284,13 @@ fn a_list_of_hashes_is_checked() {
         assert_eq!(run.text().matches(": OK\n").count(), count);
         assert_eq!(run.err, "");
     }
+    let dense = zt_in(dir.path(), &["hash", "--dense", "a.zt", "b.safetensors"]).exits(0);
+    let text = dense.text();
+    assert!(
+        text.starts_with("a.zt:\n") && text.contains("\n\nb.safetensors:\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches(" w (dense f32)\n").count(), 2);
     // A conversion does not change the hash, and another value does.
     zt_in(dir.path(), &["convert", "a.zt", "a.npz"]).exits(0);
     fs::rename(dir.path().join("a.npz"), dir.path().join("a.zt")).unwrap();

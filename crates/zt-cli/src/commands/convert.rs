@@ -27,7 +27,7 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "zt convert [OPTIONS] <IN>... <OUT>")]
 pub(crate) struct Arguments {
-    /// The inputs, of any kind, and last OUT, the file to write; `-` as OUT is stdout
+    /// The inputs, of any kind, and last OUT, the file to write; `-` is stdin, and stdout as OUT
     // One list, because clap allows no options between a repeated positional argument and another.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,

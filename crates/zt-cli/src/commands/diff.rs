@@ -25,7 +25,7 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The first file of any kind, or the index of a sharded set
+    /// The first file of any kind, or the index or the folder of a sharded set; `-` is stdin
     a: PathBuf,
     /// The second file
     b: PathBuf,

@@ -30,7 +30,7 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A file of any kind, or the index of a sharded set
+    /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
     pub(super) file: PathBuf,
     /// Names of objects; all by default
     #[arg(value_name = "NAME")]

@@ -34,8 +34,8 @@ pub(crate) struct Arguments {
     /// Also hash the dense value of every object: sparse tensors with their zeros, quantized ones as f32
     #[arg(long)]
     dense: bool,
-    /// Print one line per file, which --check reads; this is so for several files
-    #[arg(long)]
+    /// Print one line per file, which --check reads; the default for several files without --dense
+    #[arg(long, conflicts_with = "dense")]
     sums: bool,
     /// Read such lines from FILE, and check the files that they name
     #[arg(short, long, conflicts_with_all = ["sums", "dense", "recursive"])]
@@ -135,7 +135,7 @@ fn print(
             content,
             objects: Pairs(&objects),
         })
-    } else if arguments.sums || answer.is_one_of_several() {
+    } else if arguments.sums || answer.is_one_of_several() && !arguments.dense {
         // The errors of its objects are the answer about a file without a hash.
         content.map_or(Ok(()), |content| {
             answer.output.line(&sums::line(&content, path))
@@ -154,7 +154,7 @@ fn print(
         if text.is_empty() {
             Ok(())
         } else {
-            answer.output.line(&text.join("\n"))
+            answer.text(&text.join("\n"))
         }
     };
     Failure::unless_closed(printed).map(|()| of_findings(hash.errors()))

@@ -49,7 +49,7 @@ enum Action {
 /// Keys of --json: `file` and `attributes`; with KEY, `file`, `key` and `value`.
 #[derive(Debug, Args)]
 struct Get {
-    /// A file of any kind, or the index of a sharded set
+    /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
     file: PathBuf,
     /// Name of the attribute; all attributes by default
     key: Option<String>,

@@ -28,7 +28,7 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A file of any kind, or the index of a set to split again
+    /// A file of any kind, or the index or the folder of a set to split again; `-` is stdin
     file: PathBuf,
     /// Limit on the uncompressed bytes of a shard: 5GB, 500MB, 2GiB, or a number of bytes
     #[arg(

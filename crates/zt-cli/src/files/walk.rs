@@ -58,7 +58,8 @@ impl Contents {
         let shards: HashSet<PathBuf> = shards.flatten().collect();
         let kinds = Kinds::builtin();
         files.retain(|path| {
-            contents.sets.contains(path) || !shards.contains(path) && is_tensor_file(path, &kinds)
+            contents.sets.binary_search(path).is_ok()
+                || !shards.contains(path) && is_tensor_file(path, &kinds)
         });
         contents.files = files;
         Ok(contents)
