@@ -40,8 +40,11 @@ Exit: 0    success
       3    a file is refused as a whole
       4    reading or writing failed
       5    something is unsupported
-      130  interrupted by Ctrl-C or SIGTERM
-      141  the reader of stdout closed the pipe while `zt convert` wrote a file to it
+      6    another program edits the file; try again, or use --wait
+      129, 130, 143
+           stopped by SIGHUP, by Ctrl-C (SIGINT), by SIGTERM
+      141  stdout was closed while `convert`, `cat` or `extract` wrote a file to it; for any other
+           output, a closed stdout is no error
 `zt explain CODE` explains the code of an error or a warning.";
 
 /// Options of every command.
@@ -182,7 +185,10 @@ mod tests {
 
     #[test]
     fn every_exit_code_is_listed() {
-        use Exit::{CutOff, Failed, Interrupted, Io, Ok, Refused, Unsupported, Usage};
+        use Exit::{
+            CutOff, Failed, HungUp, Interrupted, Io, Locked, Ok, Refused, Terminated, Unsupported,
+            Usage,
+        };
         let help = Cli::command().render_help().to_string();
         let (_, listed) = help.split_once("Exit: ").unwrap();
         for exit in [
@@ -192,12 +198,15 @@ mod tests {
             Refused,
             Io,
             Unsupported,
+            Locked,
+            HungUp,
             Interrupted,
             CutOff,
+            Terminated,
         ] {
-            let number = format!("{} ", exit as u8);
-            let mut items = listed.split([',', '\n']).map(str::trim_start);
-            assert!(items.any(|item| item.starts_with(&number)), "{exit:?}");
+            let number = (exit as u8).to_string();
+            let mut words = listed.split([',', ' ', '\n']);
+            assert!(words.any(|word| word == number), "{exit:?}");
         }
     }
 

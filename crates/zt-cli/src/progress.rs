@@ -1,23 +1,16 @@
-//! Progress bars, Ctrl-C and SIGTERM.
+//! Progress bars, and work that stops at a signal.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Once};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag::{register, register_conditional_shutdown};
 use zt::{Error, ErrorKind};
 
-use crate::failure::Exit;
-
-static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+use crate::signals;
 
 /// A bar on stderr if that is a terminal, and the request to stop.
 ///
-/// The first bar installs the handlers. After that, Ctrl-C or SIGTERM asks the work to stop and to
-/// remove its temporary files; the second signal ends the process at once. A command without a bar
-/// leaves no files behind, so the first signal ends it.
+/// The first bar installs the handlers of signals. A command without a bar leaves no files behind, so
+/// the first signal ends it.
 pub(crate) struct Progress {
     bar: ProgressBar,
 }
@@ -25,7 +18,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// A bar that is full after `total` bytes, if the number is known.
     pub(crate) fn new(total: Option<u64>) -> Self {
-        listen();
+        signals::listen();
         let bar = match total {
             // Too short to be seen.
             Some(total) if total < 1 << 22 => ProgressBar::hidden(),
@@ -41,10 +34,9 @@ impl Progress {
     /// Adds `bytes` to the bar; breaks if the work shall stop.
     pub(crate) fn report(&self, bytes: u64) -> ControlFlow<()> {
         self.bar.inc(bytes);
-        if INTERRUPTED.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
+        match signals::caught() {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
         }
     }
 
@@ -73,22 +65,4 @@ impl Drop for Progress {
 
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
-}
-
-fn listen() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        for signal in [SIGINT, SIGTERM] {
-            // In this order, the second signal ends the process. If no handler can be set, the
-            // default stays: the first signal ends it.
-            let interrupted = || Arc::clone(&INTERRUPTED);
-            let ends =
-                register_conditional_shutdown(signal, Exit::Interrupted as i32, interrupted());
-            let _ = ends.and_then(|_| register(signal, interrupted()));
-        }
-        // Without a handler, this signal would end the process at the limit on file sizes. With one,
-        // writing fails as on a full disk, and the temporary file is removed.
-        #[cfg(unix)]
-        let _ = register(signal_hook::consts::SIGXFSZ, Arc::default());
-    });
 }

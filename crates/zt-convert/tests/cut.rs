@@ -17,7 +17,7 @@ fn cut(path: &str, len: impl Fn(usize) -> usize) -> zt::Error {
         Ok(file) => {
             let entries = file.entries();
             let mut faults = entries.iter().filter_map(|entry| entry.fault());
-            faults.next().expect("a fault").clone()
+            faults.next().unwrap().clone()
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use regex_lite::Regex;
-use zt::{Error, ErrorKind, File};
+use zt::{Error, ErrorKind, File, codes};
 
 use crate::args::glob;
 use crate::failure::Failure;
@@ -56,7 +56,7 @@ impl SelectArgs {
     ///
     /// # Errors
     ///
-    /// Code `duplicate-name` if two objects get one name.
+    /// Code `duplicate-name` if two objects get one name; code `misuse` if one gets an empty name.
     pub(crate) fn apply(&self, file: File) -> Result<File, Failure> {
         if self.is_empty() {
             return Ok(file);
@@ -70,6 +70,11 @@ impl SelectArgs {
             let is_in = self.include.is_empty() || matches(&self.include, name);
             (is_in && !matches(&self.exclude, name)).then(|| names.of(name))
         };
+        for name in file.names() {
+            if let Some(new) = choose(name) {
+                expect_new_name(name, &new)?;
+            }
+        }
         Ok(file.select(choose)?)
     }
 
@@ -102,6 +107,19 @@ impl SelectArgs {
         let message = format!("{what}; `zt ls` lists names");
         Err(Error::new(ErrorKind::Misuse, "not-found", message).into())
     }
+}
+
+/// Refuses an empty name for an object that had another. It is usually an empty variable of a script.
+///
+/// # Errors
+///
+/// Code `misuse`.
+pub(crate) fn expect_new_name(old: &str, new: &str) -> Result<(), Error> {
+    if !new.is_empty() || old.is_empty() {
+        return Ok(());
+    }
+    let message = "the new name of the object is empty";
+    Err(Error::new(ErrorKind::Misuse, codes::MISUSE, message).with_object(old))
 }
 
 /// The new names of objects.

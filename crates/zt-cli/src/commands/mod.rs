@@ -6,6 +6,7 @@
 
 mod append;
 mod bench;
+mod cat;
 mod compact;
 mod completions;
 mod convert;
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Ls(ls::Arguments),
     Info(info::Arguments),
     Show(show::Arguments),
+    Cat(cat::Arguments),
     Verify(verify::Arguments),
     Hash(hash::Arguments),
     Convert(convert::Arguments),
@@ -71,6 +73,7 @@ pub(crate) fn run(
         Command::Show(arguments) => {
             show::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
         }
+        Command::Cat(arguments) => cat::run(&arguments, output),
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Hash(arguments) => hash::run(&arguments, output),
         Command::Convert(arguments) => convert::run(&arguments, output),

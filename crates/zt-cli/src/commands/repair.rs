@@ -11,6 +11,7 @@ use zt::repair::{
 use zt::{Error, FileSource, Span};
 use zt_convert::is_same_file;
 
+use crate::args::edit::WaitArgs;
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
@@ -44,6 +45,8 @@ pub(crate) struct Arguments {
     /// Replace OUT if it exists
     #[arg(short, long, requires = "output")]
     force: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
     #[command(flatten)]
     jobs: Jobs,
 }
@@ -169,7 +172,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let source = FileSource::open(path).map_err(|error| blame(error.into()))?;
     let old_len = zt::Source::byte_len(&source);
     let recovery = match (&arguments.output, arguments.dry_run) {
-        (None, false) => repair(path, &options)?,
+        (None, false) => arguments.wait.retry(|| repair(path, &options))?,
         _ => examine(source, &options).map_err(blame)?,
     };
     let saved = match (&arguments.output, recovery.generation()) {
