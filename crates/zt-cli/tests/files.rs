@@ -150,6 +150,14 @@ fn a_folder_with_several_files_or_none_is_explained() {
     }
     // The only tensor file of a folder.
     zt_in(dir.path(), &["show", "below/deep", "w"]).exits(0);
+    let cat = zt_in(dir.path(), &["cat", "below/deep", "w"]).exits(0);
+    assert_eq!(cat.out, 2.0f32.to_le_bytes());
+    let split = zt_in(dir.path(), &["split", "below/deep"]).exits(0);
+    assert!(
+        split.text().starts_with("below/deep/c.zt: fits"),
+        "{}",
+        split.text()
+    );
     // A folder is not edited.
     let run = zt_in(dir.path(), &["rm", "below/deep", "w"]).exits(4);
     assert!(run.err.contains("below/deep: "), "{}", run.err);
@@ -213,6 +221,8 @@ fn the_error_of_a_command_names_the_file() {
     let out = out.to_str().unwrap();
     for (file, arguments) in [
         (sound, vec!["show", sound, "nope"]),
+        (sound, vec!["cat", sound, "nope"]),
+        (bad, vec!["cat", bad, "w"]),
         (sound, vec!["show", sound, "w", "--component", "nope"]),
         (sound, vec!["extract", sound, "nope", "-o", out]),
         (sound, vec!["meta", "get", sound, "nope"]),

@@ -47,6 +47,7 @@ fn every_reading_command_reads_stdin() {
         &["verify", "-"],
         &["hash", "-"],
         &["show", "-", "w"],
+        &["cat", "-", "w"],
         &["meta", "get", "-"],
         &["diff", "model.zt", "-"],
         &["diff", "-", "model.zt"],

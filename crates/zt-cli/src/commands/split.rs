@@ -147,9 +147,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     );
     drop(progress);
     if let Err(error) = &split
-        && is_one_shard(error, arguments, &stem)
+        && is_one_shard(error, file, &stem)
+        && arguments.convert.keeps_contents()
     {
-        return print_nothing(arguments, &inputs, total, output);
+        return print_nothing(file, &inputs, total, output);
     }
     let split = split.map_err(Failure::from).inspect_err(|failure| {
         let force = arguments.force;
@@ -165,26 +166,26 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     Ok(Exit::without(&split.damaged))
 }
 
-/// Whether the only shard would be FILE itself, with the same contents.
-fn is_one_shard(error: &Error, arguments: &Arguments, stem: &str) -> bool {
+/// Whether the only shard would be the file itself.
+fn is_one_shard(error: &Error, file: &Path, stem: &str) -> bool {
     // A shard of several has a number in its name.
-    let is_file = error.path().is_some_and(|path| {
-        path.file_stem() == Some(stem.as_ref()) && is_same_file(path, &arguments.file)
-    });
-    error.code() == codes::OVERWRITE && is_file && arguments.convert.keeps_contents()
+    let is_file = error
+        .path()
+        .is_some_and(|path| path.file_stem() == Some(stem.as_ref()) && is_same_file(path, file));
+    error.code() == codes::OVERWRITE && is_file
 }
 
-/// Says that FILE is small enough as it is.
+/// Says that the file is small enough as it is.
 fn print_nothing(
-    arguments: &Arguments,
+    file: &Path,
     inputs: &[Input],
     bytes: u64,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let path = arguments.file.display().to_string();
     if output.json {
-        let of_path = |error: std::io::Error| Error::from(error).with_path(&arguments.file);
-        let metadata = arguments.file.metadata().map_err(of_path)?;
+        let of_path = |error: std::io::Error| Error::from(error).with_path(file);
+        let metadata = file.metadata().map_err(of_path)?;
+        let path = path_text(file);
         let files = || inputs.iter().map(Input::file);
         output.document(&Document {
             file: path.clone(),
@@ -203,6 +204,7 @@ fn print_nothing(
             warnings: Vec::new(),
         })?;
     } else {
+        let path = file.display().to_string();
         let path = printable(&path);
         output.line(&format!("{path}: fits in one shard: nothing to do"))?;
     }
