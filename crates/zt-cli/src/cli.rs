@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
+use std::sync::LazyLock;
 
 use clap::{Args, CommandFactory, Parser};
 
@@ -16,12 +17,25 @@ use crate::output::{Color, Output, of_stdout};
 /// Reads .zt files of every generation and the kinds that `zt convert --help` lists. The bytes of a
 /// file decide its kind, and its name does not.
 #[derive(Debug, Parser)]
-#[command(name = "zt", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "zt", version, long_version = long_version(), max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) global: Global,
+}
+
+fn long_version() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(version_of_build);
+    &TEXT
+}
+
+/// The version, the features and the kinds of this build.
+fn version_of_build() -> String {
+    let (version, features) = (env!("CARGO_PKG_VERSION"), zt::FEATURES.join(", "));
+    let kinds = zt_convert::Kinds::builtin();
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.kind().as_str()).collect();
+    format!("{version} ({features})\nkinds: {}", kinds.join(", "))
 }
 
 const EXAMPLES: &str = "\

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use terminal_size::{Width, terminal_size_of};
 use zt::{Error, ErrorKind};
 
 use crate::signals;
@@ -22,9 +23,7 @@ impl Progress {
         let bar = match total {
             // Too short to be seen.
             Some(total) if total < 1 << 22 => ProgressBar::hidden(),
-            Some(total) => ProgressBar::new(total).with_style(style(
-                "{bar:30} {percent:>3}% {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}",
-            )),
+            Some(total) => ProgressBar::new(total).with_style(style(template(width()))),
             None => ProgressBar::no_length()
                 .with_style(style("{spinner} {binary_bytes} {binary_bytes_per_sec}")),
         };
@@ -63,6 +62,93 @@ impl Drop for Progress {
     }
 }
 
+/// The columns of the terminal.
+fn width() -> u16 {
+    terminal_size_of(std::io::stderr()).map_or(80, |(Width(columns), _)| columns)
+}
+
+/// A bar that fits these columns: a longer one would take a new line each time it is drawn.
+const fn template(columns: u16) -> &'static str {
+    match columns {
+        0..10 => "{percent:>3}%",
+        10..60 => "{wide_bar} {percent:>3}% {eta}",
+        _ => {
+            "{wide_bar} {percent:>3}% {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}"
+        }
+    }
+}
+
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::{ProgressDrawTarget, TermLike};
+
+    use super::*;
+
+    /// A terminal that remembers the longest line.
+    #[derive(Debug, Clone)]
+    struct Terminal {
+        columns: u16,
+        longest: Arc<Mutex<usize>>,
+    }
+
+    impl TermLike for Terminal {
+        fn width(&self) -> u16 {
+            self.columns
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, line: &str) -> io::Result<()> {
+            self.write_str(line)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            let mut longest = self.longest.lock().unwrap();
+            *longest = text.chars().count().max(*longest);
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_bar_fits_its_terminal() {
+        for columns in [4, 9, 10, 20, 40, 59, 60, 80, 200] {
+            let longest = Arc::default();
+            let terminal = Terminal {
+                columns,
+                longest: Arc::clone(&longest),
+            };
+            let bar = ProgressBar::new((1 << 50) - 1).with_style(style(template(columns)));
+            bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(terminal)));
+            for part in [0, 1, 1 << 20, (1 << 50) - (1 << 40), (1 << 50) - 1] {
+                bar.set_position(part);
+                bar.force_draw();
+            }
+            let longest = *longest.lock().unwrap();
+            assert!(
+                (4..=columns.into()).contains(&longest),
+                "{columns}: {longest}"
+            );
+        }
+    }
 }

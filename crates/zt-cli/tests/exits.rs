@@ -267,7 +267,15 @@ fn help_and_version_are_0_and_have_examples() {
         assert!(run.text().contains("Examples:"), "{command}");
         assert!(run.text().contains("--json"), "{command}");
     }
-    assert!(zt!["--version"].exits(0).text().starts_with("zt "));
+    let version = env!("CARGO_PKG_VERSION");
+    let short = zt!["-V"].exits(0).text();
+    assert_eq!(short, format!("zt {version}\n"));
+    let long = zt!["--version"].exits(0).text();
+    assert!(long.starts_with(&format!("zt {version} (")), "{long}");
+    assert!(
+        long.contains("zstd") && long.contains("safetensors"),
+        "{long}"
+    );
 }
 
 #[test]

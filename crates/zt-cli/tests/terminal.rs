@@ -227,6 +227,8 @@ fn an_interrupted_command_leaves_nothing() {
         ("-TERM", 143, convert),
         #[cfg(target_os = "linux")]
         ("-HUP", 129, convert),
+        #[cfg(target_os = "linux")]
+        ("-HUP", 129, &split),
     ] {
         let mut child = command()
             .args(arguments)

@@ -20,6 +20,7 @@ mod ls;
 mod man;
 mod merge;
 mod meta;
+mod quantize;
 mod rename;
 mod repair;
 mod rm;
@@ -47,6 +48,7 @@ pub(crate) enum Command {
     /// values of one attribute. All options of `zt convert` apply.
     Merge(merge::Arguments),
     Split(split::Arguments),
+    Quantize(quantize::Arguments),
     Extract(extract::Arguments),
     Diff(diff::Arguments),
     Append(append::Arguments),
@@ -79,6 +81,7 @@ pub(crate) fn run(
         Command::Convert(arguments) => convert::run(&arguments, output),
         Command::Merge(arguments) => merge::run(&arguments, output),
         Command::Split(arguments) => split::run(&arguments, output),
+        Command::Quantize(arguments) => quantize::run(&arguments, output),
         Command::Extract(arguments) => {
             extract::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
         }
