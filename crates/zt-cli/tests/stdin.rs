@@ -54,6 +54,7 @@ fn every_reading_command_reads_stdin() {
         &["extract", "-", "w", "-o", "w.npy"],
         &["convert", "-", "out.npz", "--lossy"],
         &["split", "-", "--name", "set", "-o", "set"],
+        &["quantize", "-", "4-bit.zt", "--include=half"],
         &["merge", "-", "other.zt", "merged.zt"],
         &["append", "other.zt", "-"],
     ] {
