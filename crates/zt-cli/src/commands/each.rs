@@ -63,7 +63,11 @@ pub(crate) fn each(
         is_answered = true;
         to.heading = is_list.then(|| path.display().to_string());
         match answer(&path, opened, &mut to) {
-            Ok(of_file) => exit = exit.max(of_file),
+            Ok(of_file) => {
+                exit = exit.max(of_file);
+                // The answer is seen before the problems of the next file.
+                Failure::unless_closed(to.output.flush())?;
+            }
             Err(failure) if !is_list || failure.ends_all() => return Err(failure),
             Err(failure) => {
                 to.refuse(&path, &failure)?;

@@ -216,6 +216,7 @@ fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
             };
             let file = path.display().to_string();
             output.report(&format!("{}: {verdict}", printable(&file)))?;
+            Failure::unless_closed(output.flush())?;
         }
         results.push(Checked {
             file: path_text(&path),
