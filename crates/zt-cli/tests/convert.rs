@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
 use common::{keys, names_in, of_floats, of_zeros, sample};
 use serde_json::json;
@@ -259,6 +260,8 @@ fn damaged_objects_stop_a_conversion_or_are_skipped() {
         assert_eq!(run.json()["error"]["object"], "bad");
         assert!(run.err.contains("note: ") && run.err.contains("--skip-damaged"));
         assert!(!out.exists());
+        zt!["convert", path, out, "--drop-unsupported"].exits(1);
+        assert!(!out.exists(), "damage is no loss of the kind");
 
         let run = zt!["convert", path, out, "--json", "--skip-damaged"].exits(1);
         let document = run.json();
@@ -266,6 +269,7 @@ fn damaged_objects_stop_a_conversion_or_are_skipped() {
             (&document["left_out"], &document["objects"]),
             (&json!(["bad"]), &json!(1))
         );
+        assert_eq!(document["damaged"], document["left_out"]);
         let warning = &document["warnings"][0];
         assert_eq!(
             (&warning["code"], &warning["object"]),
@@ -302,7 +306,7 @@ fn damaged_objects_stop_a_conversion_or_are_skipped() {
     );
     let run = zt!["append", fourth, damaged, "--lossy"].exits(1);
     assert!(run.text().ends_with(": w\n"), "{}", run.text());
-    // --skip-damaged does not help if the edited file itself is damaged.
+    // The flag does not help if the edited file itself is damaged.
     let third = dir.path().join("third.zt");
     of_floats(&third, &[1.0]);
     let run = zt!["append", path, third].exits(1);
@@ -312,7 +316,7 @@ fn damaged_objects_stop_a_conversion_or_are_skipped() {
     let out = dir.path().join("d.zt");
     let run = zt!["convert", damaged, out].exits(1);
     assert!(run.err.contains("note: --skip-damaged"), "{}", run.err);
-    let run = zt!["convert", damaged, out, "--lossy", "--json"].exits(1);
+    let run = zt!["convert", damaged, out, "--skip-damaged", "--json"].exits(1);
     assert_eq!(run.json()["left_out"].as_array().unwrap().len(), 1);
     assert_eq!(run.json()["objects"], json!(0));
 }
@@ -324,10 +328,9 @@ fn objects_that_the_output_kind_cannot_represent_are_named() {
     for kind in ["safetensors", "gguf", "npz"] {
         let out = dir.path().join(format!("out.{kind}"));
         let run = zt!["convert", path, out, "--to", kind, "--json"].exits(5);
-        assert!(
-            run.err.contains("note: --drop-unsupported"),
-            "it has no dense value"
-        );
+        let note = "note: --drop-unsupported";
+        assert!(run.err.contains(note), "it has no dense value");
+        assert!(!run.err.contains("--dense"), "{}", run.err);
         let run = zt!["convert", path, out, "--to", kind, "--json", "--lossy"].exits(0);
         assert_eq!(run.json()["left_out"], json!(["blocks"]), "{kind}");
         assert!(run.err.contains("warning[lossy]"), "{}", run.err);
@@ -345,44 +348,108 @@ fn objects_that_the_output_kind_cannot_represent_are_named() {
     assert!(!run.err.contains("note: "), "{}", run.err);
 }
 
+/// The attributes of the file are one warning, however many they are.
 #[test]
-fn warnings_about_objects_come_first() {
+fn warnings_about_objects_come_before_that_about_the_file() {
     let dir = tempdir().unwrap();
     let (path, out) = (
         common::sample(dir.path()),
         dir.path().join("out.safetensors"),
     );
-    let run = zt!["convert", path, out, "--lossy"].exits(0);
+    let run = zt!["convert", path, out, "--drop-unsupported"].exits(0);
+    let lines: Vec<&str> = run.err.lines().collect();
     assert!(
-        run.err.starts_with("warning[lossy]: graph: "),
+        lines[0].starts_with("warning[lossy]: graph: "),
         "{}",
         run.err
     );
-    assert!(run.err.contains("11 attributes of the file"), "{}", run.err);
+    assert!(
+        lines[1].contains("11 attributes of the file"),
+        "{}",
+        run.err
+    );
+    assert_eq!(lines.len(), 2, "{}", run.err);
 }
 
 #[test]
 fn a_hint_at_dense_appears_only_if_it_helps() {
     let dir = tempdir().unwrap();
-    let (path, out) = (
-        common::sample(dir.path()),
-        dir.path().join("out.safetensors"),
-    );
+    let (path, out) = (common::sample(dir.path()), dir.path().join("out.npz"));
     let run = zt!["convert", path, out].exits(5);
     assert!(run.err.contains("note: --dense"), "{}", run.err);
-    let npz = dir.path().join("out.npz");
-    let run = zt!["convert", path, npz].exits(5);
+    zt!["convert", path, out, "--dense"].exits(0);
+    let unknown = common::of_unknown_format(dir.path());
+    let run = zt!["convert", unknown, dir.path().join("b.npz")].exits(5);
+    assert!(!run.err.contains("note: --dense"), "{}", run.err);
+}
+
+/// The commonest conversions of all: no flag that could also drop a tensor is needed for them.
+#[test]
+fn metadata_are_dropped_with_a_warning_and_without_a_flag() {
+    let dir = tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus");
+
+    let (plain, hub) = (path("plain.zt"), path("hub.safetensors"));
+    of_floats(&plain, &[1.0, 2.0]);
+    zt!["meta", "set", plain, "format", "pt"].exits(0);
+    zt!["convert", plain, hub].exits(0);
+    let bytes = fs::read(&hub).unwrap();
+    let metadata = br#""__metadata__":{"format":"pt"}"#;
+    assert!(bytes.windows(metadata.len()).any(|it| it == metadata));
+    let arrays = path("hub.npz");
+    let run = zt!["convert", hub, arrays].exits(0);
+    assert!(run.err.starts_with("warning[lossy]: "), "{}", run.err);
+    assert!(run.err.contains("\"format\""), "{}", run.err);
+    assert_eq!(
+        zt!["ls", arrays, "--json"].json()["objects"][0]["name"],
+        "w"
+    );
+
+    let lightning = corpus.join("torch/lightning.pt");
+    let tensors = path("lightning.safetensors");
+    let run = zt!["convert", lightning, tensors, "--json"].exits(0);
+    let document = run.json();
+    assert_eq!(document["left_out"], json!([]));
+    assert!(run.err.contains("\"epoch\""), "{}", run.err);
+    let before = zt!["ls", lightning, "--json"].json();
+    assert_eq!(
+        document["objects"],
+        before["objects"].as_array().unwrap().len()
+    );
+
+    let flags = path("flags.zt");
+    let mut writer = zt::Writer::create(&flags).unwrap();
+    let dense = zt::Dense::from_slice(&[2], &[true, false]).unwrap();
+    writer.add("flags", &dense).unwrap();
+    writer.finish().unwrap();
+    let run = zt!["convert", flags, path("flags.gguf")].exits(0);
     assert!(
-        run.err.contains("note: --drop-unsupported"),
-        "a type: {}",
+        run.err.starts_with("warning[lossy]: flags: "),
+        "{}",
         run.err
     );
-    for name in ["half", "fp8"] {
-        zt!["rm", path, name].exits(0);
+}
+
+/// One run tells all that has to be decided, and writes nothing.
+#[test]
+fn every_value_that_would_be_lost_is_listed_at_once() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (common::sample(dir.path()), dir.path().join("out.gguf"));
+    let run = zt!["convert", path, out, "--json"].exits(5);
+    assert!(!out.exists());
+    let error = &run.json()["error"];
+    assert_eq!(error["code"], "lossy");
+    for name in ["complex", "fp8", "graph"] {
+        assert!(
+            run.err.contains(&format!("{name}: gguf cannot")),
+            "{}",
+            run.err
+        );
     }
-    let run = zt!["convert", path, npz].exits(5);
-    assert!(run.err.contains("note: --dense"), "{}", run.err);
-    zt!["convert", path, npz, "--dense"].exits(0);
+    let dropped = zt!["convert", path, out, "--json", "--drop-unsupported"].exits(0);
+    let left_out = dropped.json()["left_out"].clone();
+    assert_eq!(left_out, json!(["fp8", "complex"]));
 }
 
 #[test]

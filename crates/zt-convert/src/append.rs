@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use zt::{Editor, Error, Result};
+use zt::{Editor, Error, Result, Tensor};
 use zt_foreign::{ConvertOptions, Fault, Input, Job, Summary};
 
 use crate::convert::check_cast;
@@ -14,10 +14,15 @@ impl Kinds {
     /// Adds the objects of all `inputs`, in the order of the inputs and of their data, to a file that is
     /// being edited. The caller commits the edit; dropping it discards what was added.
     ///
-    /// Attributes and unknown fields that the file lacks are added; existing ones stay. The options of
-    /// the edit decide how objects are stored: [`ConvertOptions::target`] and [`ConvertOptions::write`]
-    /// are ignored. Space for objects that are stored unchanged is reserved first. The length in the
-    /// summary is the file's length before the edit, because the new one is known after the commit.
+    /// Attributes and unknown fields that the file lacks are added; existing ones stay, with a warning
+    /// where an input has another value. The options of the edit decide how objects are stored:
+    /// [`ConvertOptions::target`] and [`ConvertOptions::write`] are ignored. Space for objects that are
+    /// stored unchanged is reserved first. The length in the summary is the file's length before the
+    /// edit, because the new one is known after the commit.
+    ///
+    /// A component whose bytes the file or an earlier input has already is not stored again, however
+    /// it would be stored, unless [`ConvertOptions::deduplicate`] is off. Digests tell most components
+    /// of one length apart; the bytes of the others are compared, and a hash never decides.
     ///
     /// ```
     /// use zt_convert::{ConvertOptions, Input, ZT, append};
@@ -42,8 +47,7 @@ impl Kinds {
     ///
     /// The fault of any object of an input or of the file: no object is dropped silently. Code
     /// `duplicate-name` for a name that the file has already; `overwrite` for an input that is the file
-    /// itself; `lossy` for two values of one attribute, unless losses are allowed and the first value
-    /// stays; `unsupported` for an object without the requested dense value; [`zt::ErrorKind::Io`], for
+    /// itself; `unsupported` for an object without the requested dense value; [`zt::ErrorKind::Io`], for
     /// a full disk before anything is changed; [`zt::ErrorKind::Interrupted`].
     pub fn append(
         &self,
@@ -75,27 +79,40 @@ impl Kinds {
         }
         let extra = edit.extra_mut();
         *extra = united([extra.clone(), merged.extra], &mut job)?;
-        edit.reserve(certain_len(inputs, options))?;
-        write_objects(&merged.objects, edit.writer(), &mut job)?;
+        let before = edit.before().clone();
+        let existing = before.entries().into_iter().filter_map(|entry| {
+            let tensor = entry.tensor().ok().filter(|it| it.fault().is_none());
+            tensor.filter(|_| edit.keeps(entry.name()))
+        });
+        let existing: Vec<Tensor<'_>> = existing.collect();
+        edit.reserve(certain_len(inputs, &existing, options))?;
+        write_objects(&merged.objects, &existing, edit.writer(), &mut job)?;
         Ok(job.summary)
     }
 }
 
 /// A lower bound of the bytes that will be written, for data that is stored unchanged. Data that may
-/// be shared counts once, data that is converted does not count.
-fn certain_len(inputs: &[Input], options: &ConvertOptions<'_>) -> u64 {
+/// be shared among the inputs counts once; data that is converted, or that the file may have, does not
+/// count.
+fn certain_len(inputs: &[Input], existing: &[Tensor<'_>], options: &ConvertOptions<'_>) -> u64 {
     if options.dense || options.dtype.is_some() {
         return 0;
     }
+    let components = existing.iter().flat_map(Tensor::components);
+    let lens = components.filter(|_| options.deduplicate);
+    let lens: HashSet<u64> = lens
+        .filter_map(|(_, component)| component.blob.decoded_len)
+        .collect();
     let mut total = 0u64;
     for input in inputs {
         let mut seen = HashSet::new();
         for entry in input.file().entries() {
             let Ok(object) = entry.object() else { continue };
             for (_, component) in &object.components {
-                if seen.insert(component.blob.span) || !options.deduplicate {
-                    let byte_len = component.blob.decoded_len;
-                    total = total.saturating_add(byte_len.unwrap_or(0));
+                let byte_len = component.blob.decoded_len.unwrap_or(0);
+                let is_new = seen.insert(component.blob.span) && !lens.contains(&byte_len);
+                if is_new || !options.deduplicate {
+                    total = total.saturating_add(byte_len);
                 }
             }
         }
@@ -109,7 +126,7 @@ mod tests {
 
     /// Never more than is written, because the space is reserved first.
     #[test]
-    fn unchanged_data_counts_once_and_converted_data_does_not() {
+    fn unchanged_data_counts_once_and_converted_or_existing_data_does_not() {
         let input = |deduplicate| {
             let mut bytes = Vec::new();
             let writing = zt::WriteOptions::new().deduplicate(deduplicate);
@@ -124,12 +141,14 @@ mod tests {
         };
         let mut options = ConvertOptions::new(ZT);
         let inputs = [input(true), input(false)];
-        assert_eq!(certain_len(&inputs, &options), 32 + 48);
+        let existing = [inputs[0].file().tensor("a").unwrap()];
+        assert_eq!(certain_len(&inputs, &[], &options), 32 + 48);
+        assert_eq!(certain_len(&inputs, &existing, &options), 0);
         options.deduplicate = false;
-        assert_eq!(certain_len(&inputs, &options), 48 + 48);
+        assert_eq!(certain_len(&inputs, &existing, &options), 48 + 48);
         options.dense = true;
-        assert_eq!(certain_len(&inputs, &options), 0);
+        assert_eq!(certain_len(&inputs, &[], &options), 0);
         (options.dense, options.dtype) = (false, Some(zt::DType::F16));
-        assert_eq!(certain_len(&inputs, &options), 0);
+        assert_eq!(certain_len(&inputs, &[], &options), 0);
     }
 }

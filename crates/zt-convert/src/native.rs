@@ -2,7 +2,7 @@
 
 use zt::foreign::Kind;
 use zt::formats::element_count;
-use zt::{Error, Result, Source};
+use zt::{Error, Result, Source, Tensor};
 use zt_foreign::{
     Fault, FileKind, FileWriter, Incoming, Input, Job, Loss, Merged, Opening, Outgoing, Probe,
     Sink, outgoing::Shares,
@@ -45,7 +45,7 @@ impl FileWriter for Zt {
             writer.set_attributes(attributes);
         }
         writer.set_extra(merged.extra);
-        write_objects(&merged.objects, &mut writer, job)?;
+        write_objects(&merged.objects, &[], &mut writer, job)?;
         writer.finish()
     }
 
@@ -77,9 +77,11 @@ impl FileWriter for Zt {
     }
 }
 
-/// Writes objects one after the other. Identical components are written once.
-pub(crate) fn write_objects(
-    objects: &[Incoming<'_>],
+/// Writes objects one after the other. Identical components are written once, and those of the
+/// objects `existing` in the file not at all.
+pub(crate) fn write_objects<'i>(
+    objects: &[Incoming<'i>],
+    existing: &[Tensor<'i>],
     writer: &mut zt::Writer<'_>,
     job: &mut Job<'_>,
 ) -> Result<()> {
@@ -97,11 +99,13 @@ pub(crate) fn write_objects(
         planned.push(object);
     }
     job.check()?;
-    let mut shares = if options.deduplicate {
-        Shares::new(objects)
-    } else {
-        Shares::default()
-    };
+    let mut shares = Shares::default();
+    if options.deduplicate {
+        shares = Shares::new(objects);
+        for tensor in existing {
+            shares.add_existing(*tensor);
+        }
+    }
     for object in &planned {
         let written = object.write_to(writer, &mut shares, options.progress)?;
         job.written(object.name(), written.byte_len, written.overflow)?;

@@ -102,8 +102,11 @@ pub trait ObjectFormat: Send + Sync {
         &[]
     }
 
-    /// Whether objects of this format exist to be compressed: raw, they are only slower to read. A
-    /// writer then compresses them unless it is told otherwise.
+    /// Whether objects of this format are dense objects that are stored in another way, to be
+    /// compressed: raw, they are only slower to read. Their dense value is exact to the last bit, and
+    /// [`ObjectFormat::parameters`] names all attributes that the dense object does not have. A writer
+    /// then compresses them unless it is told otherwise, and they have the content identity of the
+    /// dense object.
     fn is_for_compression(&self) -> bool {
         false
     }

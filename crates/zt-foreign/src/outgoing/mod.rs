@@ -7,6 +7,7 @@
 //!
 //! Has what the writers of all kinds need, knows no kind, and opens no files.
 
+mod in_file;
 mod job;
 mod loss;
 mod merged;

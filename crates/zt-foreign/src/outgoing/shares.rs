@@ -1,4 +1,4 @@
-//! Finds equal components of the inputs, so that each is stored once.
+//! Finds equal components of the inputs and of an edited file, so that each is stored once.
 //!
 //! Two names for one range of bytes are found without reading. Copies with the same length and the
 //! same first bytes are compared byte for byte, in two pieces of memory; a hash never decides.
@@ -6,8 +6,10 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use zt::formats::check_bools_from;
 use zt::{Component, DType, Tensor};
 
+use super::in_file::InFile;
 use super::object::Treatment;
 use super::{Incoming, Overflow};
 
@@ -15,14 +17,14 @@ use super::{Incoming, Overflow};
 const LEAST: u64 = 4 << 10;
 
 /// Components are compared if so many first bytes are equal.
-const SAMPLE: u64 = 64 << 10;
+pub(super) const SAMPLE: u64 = 64 << 10;
 
 /// Bytes that are compared at a time.
 const PIECE: usize = 256 << 10;
 
 /// The most components with the same first bytes, and at the same place in different files, that one
 /// is compared with. They bound the time for hostile inputs.
-const MOST_COMPARED: usize = 4;
+pub(super) const MOST_COMPARED: usize = 4;
 const MOST_PLACED: usize = 64;
 
 /// Bytes that are written: a component, or a dense value, and how it is written.
@@ -87,6 +89,7 @@ pub struct Shares<'i> {
     is_on: bool,
     by_place: HashMap<Place, Vec<Seen<'i>>>,
     by_content: HashMap<Content, Vec<Seen<'i>>>,
+    in_file: InFile<'i>,
     /// The number of components by length. A component with a unique length has no copy.
     lengths: HashMap<u64, usize>,
     /// Bytes of values that were shared and not written.
@@ -110,13 +113,28 @@ impl<'i> Shares<'i> {
         shares
     }
 
+    /// Also finds the components of an object that the edited file has already, under the same name.
+    pub fn add_existing(&mut self, tensor: Tensor<'i>) {
+        self.in_file.add(tensor);
+    }
+
     /// Searches for a unit with the same bytes that was written before.
-    pub fn search(&self, unit: Unit<'i>) -> Search<'i> {
+    pub fn search(&mut self, unit: Unit<'i>) -> Search<'i> {
         let place = unit.place().filter(|_| self.is_on);
         let seen = place.as_ref().and_then(|place| self.by_place.get(place));
         let mut latest = seen.into_iter().flatten().rev().take(MOST_PLACED);
         if let Some(seen) = latest.find(|seen| seen.unit.is_alike(&unit, has_blob_of)) {
             return Search::Found(*seen);
+        }
+        let (alike, unsampled) = self.in_file.candidates(&unit);
+        let mut alike = alike.into_iter();
+        if let Some(seen) = alike.find(|seen| seen.unit.is_alike(&unit, has_content_of)) {
+            return Search::Found(seen);
+        }
+        for seen in unsampled {
+            if let Some(content) = content(&seen.unit) {
+                self.insert_content(content, seen);
+            }
         }
         let content = self.content(&unit);
         let seen = content.as_ref().and_then(|it| self.by_content.get(it));
@@ -139,34 +157,51 @@ impl<'i> Shares<'i> {
             self.by_place.entry(place).or_default().push(seen);
         }
         if let Some(content) = missing.content {
-            let candidates = self.by_content.entry(content).or_default();
-            if candidates.len() < MOST_COMPARED {
-                candidates.push(seen);
-            }
+            self.insert_content(content, seen);
+        }
+    }
+
+    fn insert_content(&mut self, content: Content, seen: Seen<'i>) {
+        let candidates = self.by_content.entry(content).or_default();
+        if candidates.len() < MOST_COMPARED {
+            candidates.push(seen);
         }
     }
 
     /// `None` if copies are not looked for, or if the component cannot be read: writing it reports
     /// the error.
     fn content(&self, unit: &Unit<'_>) -> Option<Content> {
-        let component = unit.component()?;
-        let byte_len = component.blob.decoded_len?;
+        let byte_len = unit.component()?.blob.decoded_len?;
         let others = self.lengths.get(&byte_len)?;
-        let is_worth_it = byte_len >= LEAST && *others > 1;
-        if !is_worth_it || matches!(unit.treatment, Treatment::Decode(_)) {
+        let has_others = *others > 1 || self.in_file.has(byte_len);
+        if !has_others || matches!(unit.treatment, Treatment::Decode(_)) {
             return None;
         }
-        let mut sample = vec![0; usize::try_from(byte_len.min(SAMPLE)).ok()?];
-        let len = unit.tensor.reader(unit.role).ok()?.read(&mut sample).ok()?;
-        let mut hasher = DefaultHasher::new();
-        hasher.write(sample.get(..len)?);
-        let sample = hasher.finish();
-        Some(Content { byte_len, sample })
+        content(unit)
     }
 }
 
+/// The key of a component that is not short, if it can be read.
+fn content(unit: &Unit<'_>) -> Option<Content> {
+    let byte_len = unit.component()?.blob.decoded_len?;
+    if byte_len < LEAST {
+        return None;
+    }
+    let mut sample = vec![0; usize::try_from(byte_len.min(SAMPLE)).ok()?];
+    let len = unit.tensor.reader(unit.role).ok()?.read(&mut sample).ok()?;
+    let mut hasher = DefaultHasher::new();
+    hasher.write(sample.get(..len)?);
+    let sample = hasher.finish();
+    Some(Content { byte_len, sample })
+}
+
 impl<'i> Unit<'i> {
-    fn component(&self) -> Option<&'i Component> {
+    /// Whether a component is written as it is.
+    pub(super) fn is_copied(&self) -> bool {
+        self.treatment == Treatment::Keep && !self.is_split
+    }
+
+    pub(super) fn component(&self) -> Option<&'i Component> {
         match self.treatment {
             Treatment::Decode(_) => self.tensor.components().next().map(|(_, first)| first),
             _ => self.tensor.component(self.role).ok(),
@@ -223,12 +258,15 @@ fn has_blob_of(a: &Tensor<'_>, role: &str, b: &Tensor<'_>, other: &str) -> bool 
     a.has_blob_of(role, b, other).unwrap_or(false)
 }
 
-/// A component that cannot be read is equal to none: writing it reports the error.
+/// A component that cannot be read is equal to none, and neither is one with an invalid bool: writing
+/// it reports the error.
 fn has_content_of(a: &Tensor<'_>, role: &str, b: &Tensor<'_>, other: &str) -> bool {
+    let dtype = a.component(role).ok().and_then(|it| it.dtype);
     let (Ok(mut a), Ok(mut b)) = (a.reader(role), b.reader(other)) else {
         return false;
     };
     let (mut this, mut that) = (vec![0; PIECE], vec![0; PIECE]);
+    let mut compared = 0;
     loop {
         // Every piece but the last is full, so lengths differ only at the end.
         let (Ok(len), Ok(other_len)) = (a.read(&mut this), b.read(&mut that)) else {
@@ -236,7 +274,12 @@ fn has_content_of(a: &Tensor<'_>, role: &str, b: &Tensor<'_>, other: &str) -> bo
         };
         match (this.get(..len), that.get(..other_len)) {
             (Some([]), Some([])) => return true,
-            (Some(a), Some(b)) if a == b => {}
+            (Some(a), Some(b)) if a == b => {
+                if dtype == Some(DType::Bool) && check_bools_from(compared, a).is_err() {
+                    return false;
+                }
+                compared += a.len() as u64;
+            }
             _ => return false,
         }
     }

@@ -1,23 +1,20 @@
 //! `File::hash`: the identity of tensors, which does not depend on the file that holds them.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry as Slot;
 use std::fmt;
 
-use zt_container::memory::zeroed;
-use zt_container::{Digest, DigestAlgorithm, Exact, Hasher};
-use zt_formats::{Dense, View, dense_byte_len};
+use zt_container::{Digest, DigestAlgorithm, Hasher};
+use zt_formats::{Dense, View};
 use zt_manifest::{DType, Value as Cbor};
 
+use crate::check::dense_hash::dense_values;
 use crate::check::survey::{Survey, Wanted, judge};
 use crate::cores::progress::{Gauge, Progress, work_options};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::file::overlap::Allowance;
 use crate::file::tensor::Tensor;
 use crate::file::{Entry, File};
 use crate::read::compressed::DATA;
-use crate::read::contents::key;
 
 /// How a file is hashed.
 #[derive(Debug, Clone, Copy, Default)]
@@ -117,9 +114,6 @@ pub struct ContentHash {
 /// What the bytes that are hashed begin with: the definition's name and version.
 const DOMAIN: [u8; 16] = *b"zt.content/1\0\0\0\0";
 
-/// Bytes of a dense value that are hashed at a time.
-const PIECE: u64 = 1 << 20;
-
 impl File {
     /// Hashes the decoded little-endian bytes of every component, and all of them together into one
     /// identity of the tensors.
@@ -173,7 +167,7 @@ impl File {
 }
 
 /// An object of the file, and its hashes.
-type Hashed<'f> = (Entry<'f>, Result<ObjectHash>);
+pub(super) type Hashed<'f> = (Entry<'f>, Result<ObjectHash>);
 
 fn hash_components(survey: &Survey<'_>, at: usize) -> Result<ObjectHash> {
     let (tensor, outcomes) = survey.object(at)?;
@@ -191,132 +185,6 @@ fn hash_components(survey: &Survey<'_>, at: usize) -> Result<ObjectHash> {
         dense: None,
         dense_error: None,
         fault: tensor.fault().cloned(),
-    })
-}
-
-/// Where the hash of a dense value comes from.
-enum Value {
-    /// There is none, or it was not asked for.
-    Absent,
-    /// The object is dense, and its bytes have been hashed.
-    Known(DenseHash),
-    /// The value of this number is decoded.
-    Decoded(usize),
-}
-
-/// The hash of each object's dense value: of all objects, or of those that stand for a dense one. A
-/// manifest can give the same bytes to any number of objects: equal objects are decoded once, and
-/// different ones as far as `allowance` goes.
-fn dense_values(
-    objects: &[Hashed<'_>],
-    of_all: bool,
-    mut allowance: Allowance,
-    gauge: &Gauge<'_>,
-) -> Result<Vec<Result<Option<DenseHash>>>> {
-    let mut distinct: Vec<Tensor<'_>> = Vec::new();
-    let mut places = HashMap::new();
-    let mut values: Vec<Result<Value>> = Vec::with_capacity(objects.len());
-    for (entry, hash) in objects {
-        let tensor = entry.tensor().ok();
-        let tensor = tensor.filter(|tensor| of_all || tensor.stands_for().is_some());
-        let Some((tensor, hash)) = tensor.zip(hash.as_ref().ok().filter(|it| it.fault.is_none()))
-        else {
-            values.push(Ok(Value::Absent));
-            continue;
-        };
-        if let Some(known) = own_value(&tensor, &hash.components) {
-            values.push(Ok(Value::Known(known)));
-            continue;
-        }
-        values.push(match places.entry(key(&tensor)?) {
-            Slot::Occupied(place) => Ok(Value::Decoded(*place.get())),
-            Slot::Vacant(place) => {
-                let lens = hash.components.iter().map(|(_, bytes)| bytes.byte_len);
-                match allowance.spend(lens.fold(0, u64::saturating_add)) {
-                    Ok(()) => {
-                        let at = *place.insert(distinct.len());
-                        distinct.push(tensor);
-                        Ok(Value::Decoded(at))
-                    }
-                    Err(error) => Err(error.with_object(entry.name())),
-                }
-            }
-        });
-    }
-    let decoded = crate::cores::parallel::map(&distinct, |tensor| {
-        let decoded = decoded_value(tensor, gauge);
-        match decoded {
-            Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
-            // A format without a dense value, or an unknown one, has none: that is no fault.
-            Err(error) if error.kind() == ErrorKind::Unsupported => Ok(Ok(None)),
-            decoded => Ok(decoded.map(Some)),
-        }
-    })?;
-    let named = objects.iter().zip(values).map(|((entry, _), value)| {
-        let decoded = match value? {
-            Value::Absent => return Ok(None),
-            Value::Known(known) => return Ok(Some(known)),
-            Value::Decoded(at) => decoded.get(at).cloned().unwrap_or(Ok(None)),
-        };
-        decoded.map_err(|error| error.of_object(entry.name()))
-    });
-    Ok(named.collect())
-}
-
-/// The value of a dense object, whose bytes have been hashed. Where a file leaves out the length or
-/// the type, it is for the format to say whether they make an array.
-fn own_value(tensor: &Tensor<'_>, components: &[(String, BytesHash)]) -> Option<DenseHash> {
-    let data = tensor.component(DATA).ok()?;
-    data.blob.decoded_len?;
-    let dtype = data.dtype.filter(|_| tensor.format() == Dense::FORMAT)?;
-    let (_, bytes) = components.iter().find(|(role, _)| role == DATA)?;
-    Some(DenseHash {
-        dtype,
-        logical_type: data.logical_type.as_ref().map(ToString::to_string),
-        bytes: *bytes,
-    })
-}
-
-fn decoded_value(tensor: &Tensor<'_>, gauge: &Gauge<'_>) -> Result<DenseHash> {
-    gauge.report(0)?;
-    let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
-    let Some((dtype, logical_type)) = tensor.dense_type() else {
-        let dense = tensor.to_dense()?;
-        let elements = dense.elements();
-        hasher.update(&elements.bytes);
-        return Ok(DenseHash {
-            dtype: elements.dtype,
-            logical_type: elements.logical_type.as_ref().map(ToString::to_string),
-            bytes: BytesHash {
-                sha256: sum(hasher),
-                byte_len: elements.bytes.len() as u64,
-            },
-        });
-    };
-    let mut reader = tensor.dense_reader()?;
-    let value_len = tensor.value_len(dtype, logical_type.as_deref());
-    let dense_len = dense_byte_len(tensor.shape(), value_len as u64);
-    // Whole values: a piece that holds not even one would be an error.
-    let piece_len = dense_len.map_or(PIECE, |len| len.min(PIECE)).max(16);
-    let (mut piece, mut next) = (zeroed(piece_len)?, zeroed(piece_len)?);
-    let mut byte_len = 0u64;
-    let mut len = reader.read(&mut piece)?;
-    while len > 0 {
-        gauge.report(0)?;
-        byte_len = byte_len.plus(len as u64);
-        let bytes = piece.get(..len).unwrap_or_default();
-        let (read, ()) =
-            crate::cores::parallel::join(|| reader.read(&mut next), || hasher.update(bytes));
-        len = read?;
-        std::mem::swap(&mut piece, &mut next);
-    }
-    Ok(DenseHash {
-        dtype,
-        logical_type: logical_type.as_ref().map(ToString::to_string),
-        bytes: BytesHash {
-            sha256: sum(hasher),
-            byte_len,
-        },
     })
 }
 
@@ -410,7 +278,7 @@ fn identity(
     Ok(item)
 }
 
-fn sum(hasher: Hasher) -> [u8; 32] {
+pub(super) fn sum(hasher: Hasher) -> [u8; 32] {
     match hasher.finish() {
         Digest::Sha256(sum) => sum,
         _ => [0; 32], // Unreachable: the hasher was made for SHA-256.

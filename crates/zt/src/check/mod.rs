@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `verify` | checks digests, contents and the rules of the format: `File::verify` |
 //! | `hash` | computes the identity of tensors: `File::hash` |
+//! | `dense_hash` | hashes dense values, as a stream |
 //! | `values` | checks the values that a kind of file forbids |
 //! | `survey` | lists the stored ranges of all components, each range once |
 //!
@@ -14,6 +15,7 @@
 //!
 //! It must not know how files are written or repaired: it changes no byte.
 
+mod dense_hash;
 pub(crate) mod hash;
 mod survey;
 mod values;

@@ -20,7 +20,7 @@ mod leftover;
 mod storage;
 mod tail;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -82,6 +82,8 @@ pub struct Editor {
     /// Objects that cannot be written again, with their faults. Their names are reserved in the
     /// writer.
     faulty: BTreeMap<String, Error>,
+    /// Names of objects that were removed or renamed.
+    changed: HashSet<String>,
     path: Option<PathBuf>,
 }
 
@@ -160,6 +162,7 @@ impl Editor {
             writer,
             before,
             faulty,
+            changed: HashSet::new(),
             path,
         })
     }
@@ -169,6 +172,15 @@ impl Editor {
     #[must_use]
     pub const fn before(&self) -> &File {
         &self.before
+    }
+
+    /// Whether the edited file has the object of that name as [`Editor::before`] has it: it is sound, and
+    /// it was not removed, renamed or replaced. Its components can be
+    /// [shared](crate::ComponentWriter::share) under that name then.
+    #[must_use]
+    pub fn keeps(&self, name: &str) -> bool {
+        let is_sound = || self.before.tensor(name).is_ok();
+        !self.changed.contains(name) && is_sound()
     }
 
     /// The path of the file; `None` for an edit of a [`Storage`].
@@ -227,6 +239,7 @@ impl Editor {
     pub fn remove(&mut self, name: &str) -> Result<()> {
         self.faulty.remove(name);
         if self.writer.remove(name) {
+            self.changed.insert(name.to_owned());
             return Ok(());
         }
         Err(Error::from(Fault::NoSuchObject).with_object(name))
@@ -244,7 +257,9 @@ impl Editor {
         if from == to {
             return self.writer.expect(from);
         }
-        self.writer.rename(from, to)
+        self.writer.rename(from, to)?;
+        self.changed.insert(from.to_owned());
+        Ok(())
     }
 
     /// The file's attributes, for changes; `None` if the file has none.

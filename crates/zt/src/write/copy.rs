@@ -147,6 +147,9 @@ impl ComponentWriter<'_, '_, '_> {
         }
         let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
         reader.for_each_piece(part.piece_len(), |bytes| {
+            // Checked here, so that the error names the object.
+            let checked = self.check(self.written, bytes);
+            checked.map_err(|error| tensor.blame(error, part))?;
             self.write_all(bytes)?;
             report(progress, bytes.len() as u64)
         })?;
@@ -165,7 +168,8 @@ impl ComponentWriter<'_, '_, '_> {
         let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
         let mut read = 0;
         reader.for_each_piece(part.piece_len(), |bytes| {
-            self.check(read, bytes)?;
+            let checked = self.check(read, bytes);
+            checked.map_err(|error| tensor.blame(error, part))?;
             read += bytes.len() as u64;
             report(progress, 0)
         })
@@ -219,6 +223,7 @@ fn stored_len(component: &Component) -> Option<u64> {
 }
 
 /// `part / whole` of `byte_len`.
+#[expect(clippy::expect_used, reason = "a part is at most the whole")]
 fn share_of(byte_len: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(byte_len) * u128::from(part) / u128::from(whole.max(1));
     u64::try_from(share).unwrap_or(byte_len) // A part is at most the whole.
