@@ -24,9 +24,16 @@ impl Progress {
             // Too short to be seen.
             Some(total) if total < 1 << 22 => ProgressBar::hidden(),
             Some(total) => ProgressBar::new(total).with_style(style(template(width()))),
-            None => ProgressBar::no_length()
-                .with_style(style("{spinner} {binary_bytes} {binary_bytes_per_sec}")),
+            None => return Self::of_reading(),
         };
+        Progress { bar }
+    }
+
+    /// As without a total, for a read that may wait and leaves nothing behind: no handlers are
+    /// installed, so that the first signal ends it.
+    pub(crate) fn of_reading() -> Self {
+        let bar = ProgressBar::no_length()
+            .with_style(style("{spinner} {binary_bytes} {binary_bytes_per_sec}"));
         Progress { bar }
     }
 

@@ -150,6 +150,14 @@ fn a_folder_with_several_files_or_none_is_explained() {
     }
     // The only tensor file of a folder.
     zt_in(dir.path(), &["show", "below/deep", "w"]).exits(0);
+    let cat = zt_in(dir.path(), &["cat", "below/deep", "w"]).exits(0);
+    assert_eq!(cat.out, 2.0f32.to_le_bytes());
+    let split = zt_in(dir.path(), &["split", "below/deep"]).exits(0);
+    assert!(
+        split.text().starts_with("below/deep/c.zt: fits"),
+        "{}",
+        split.text()
+    );
     // A folder is not edited.
     let run = zt_in(dir.path(), &["rm", "below/deep", "w"]).exits(4);
     assert!(run.err.contains("below/deep: "), "{}", run.err);
@@ -188,6 +196,12 @@ fn damage_in_one_of_several_files_is_a_problem_of_that_file() {
             assert!(line.contains(": ./"), "{line}");
         }
     }
+    // A clone without Git LFS.
+    let clone = tempdir().unwrap();
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n";
+    fs::write(clone.path().join("pytorch_model.bin"), pointer).unwrap();
+    let run = zt_in(clone.path(), &["ls", "."]).exits(3);
+    assert!(run.err.contains("git lfs pull"), "{}", run.err);
     let run = zt_in(dir.path(), &["verify", "a.zt", "damaged.zt"]).exits(1);
     let expected = "error[digest-mismatch]: damaged.zt: w/data at ";
     assert!(run.err.contains(expected), "{}", run.err);
@@ -207,6 +221,8 @@ fn the_error_of_a_command_names_the_file() {
     let out = out.to_str().unwrap();
     for (file, arguments) in [
         (sound, vec!["show", sound, "nope"]),
+        (sound, vec!["cat", sound, "nope"]),
+        (bad, vec!["cat", bad, "w"]),
         (sound, vec!["show", sound, "w", "--component", "nope"]),
         (sound, vec!["extract", sound, "nope", "-o", out]),
         (sound, vec!["meta", "get", sound, "nope"]),
@@ -274,6 +290,13 @@ fn a_list_of_hashes_is_checked() {
         assert_eq!(run.text().matches(": OK\n").count(), count);
         assert_eq!(run.err, "");
     }
+    let dense = zt_in(dir.path(), &["hash", "--dense", "a.zt", "b.safetensors"]).exits(0);
+    let text = dense.text();
+    assert!(
+        text.starts_with("a.zt:\n") && text.contains("\n\nb.safetensors:\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches(" w (dense f32)\n").count(), 2);
     // A conversion does not change the hash, and another value does.
     zt_in(dir.path(), &["convert", "a.zt", "a.npz"]).exits(0);
     fs::rename(dir.path().join("a.npz"), dir.path().join("a.zt")).unwrap();

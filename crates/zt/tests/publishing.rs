@@ -177,13 +177,16 @@ fn publishing_follows_a_link_that_leads_to_nothing_yet() {
 #[test]
 fn a_new_file_replaces_nothing_that_appears_in_the_meantime() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out");
-    let mut file = zt::foreign::AtomicFile::create_new(&path).unwrap();
+    std::fs::create_dir(folder.path().join("sub")).unwrap();
+    let (path, given) = (folder.path().join("out"), folder.path().join("sub/../out"));
+    let mut file = zt::foreign::AtomicFile::create_new(&given).unwrap();
     file.write_all(b"ours").unwrap();
     std::fs::write(&path, b"theirs").unwrap();
-    assert_eq!(file.publish().unwrap_err().code(), "overwrite");
+    let error = file.publish().unwrap_err();
+    assert_eq!(error.code(), "overwrite");
+    assert_eq!(error.path(), Some(&*given), "the path as it was given");
     assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
-    assert_eq!(names_in(folder.path()), ["out"]);
+    assert_eq!(names_in(folder.path()), ["out", "sub"]);
     let error = zt::foreign::AtomicFile::create_new(&path).unwrap_err();
     assert_eq!(
         (error.kind(), error.code()),

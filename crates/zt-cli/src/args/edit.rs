@@ -14,6 +14,7 @@ use zt_convert::ZT;
 use crate::args::input::InputArgs;
 use crate::failure::Failure;
 use crate::files::stdin::refuse_stdin;
+use crate::output::json::path_text;
 use crate::output::text::printable;
 use crate::progress::Progress;
 
@@ -72,14 +73,14 @@ pub(crate) struct Edit<'a> {
 }
 
 impl EditArgs {
-    /// The file as text.
+    /// The file in JSON.
     pub(crate) fn shown(&self) -> String {
-        self.file.display().to_string()
+        path_text(&self.file)
     }
 
     /// The line `model.zt: what was done`, with a mark for a dry run.
     pub(crate) fn line(&self, what: &str) -> String {
-        let path = self.shown();
+        let path = self.file.display().to_string();
         let path = printable(&path);
         let mark = if self.dry_run {
             " (dry run: nothing was changed)"

@@ -16,6 +16,7 @@ use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
+use crate::output::json::path_text;
 use crate::output::size::{human, percent};
 use crate::output::table::Table;
 use crate::output::text::{count, printable};
@@ -29,7 +30,7 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A file of any kind, or the index of a sharded set
+    /// A file of any kind, or the index or the folder of a sharded set
     pub(super) file: PathBuf,
     /// Number of rounds
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
@@ -161,7 +162,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let bodies = OPERATIONS.iter().zip(turns);
     let operations = bodies.filter_map(|(operation, turns)| body(operation.name(), turns));
     let document = Document {
-        file: arguments.file.display().to_string(),
+        file: path_text(&arguments.file),
         kind: file.kind().as_str(),
         file_size: file.byte_len(),
         objects: file.len(),

@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
-use crate::output::json::{WarningBody, paths as paths_shown, warnings};
+use crate::output::json::{WarningBody, path_text, paths as paths_shown, warnings};
 use crate::output::size::human;
 use crate::output::text::{count, left_out, printable, shared};
 use crate::progress::Progress;
@@ -26,7 +26,7 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "zt convert [OPTIONS] <IN>... <OUT>")]
 pub(crate) struct Arguments {
-    /// The inputs, of any kind, and last OUT, the file to write; `-` as OUT is stdout
+    /// The inputs, of any kind, and last OUT, the file to write; `-` is stdin, and stdout as OUT
     // One list, because clap allows no options between a repeated positional argument and another.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -112,11 +112,10 @@ fn print(
     summary: &Summary,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let path = out.display().to_string();
     if output.json {
         output.document(&Document {
             inputs: paths_shown(inputs),
-            output: path,
+            output: path_text(out),
             kind: target.as_str(),
             objects: summary.objects,
             bytes: summary.bytes,
@@ -129,6 +128,7 @@ fn print(
     } else {
         let objects = count(summary.objects, "object", "objects");
         let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
+        let path = out.display().to_string();
         let path = printable(&path);
         let shared = shared(summary.shared);
         let left_out = left_out(&summary.left_out);

@@ -12,7 +12,7 @@ use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
-use crate::output::json::ErrorBody;
+use crate::output::json::{ErrorBody, path_text};
 use crate::output::text::{cell, count, printable, shape};
 use crate::output::value::{Any, Float};
 use crate::progress::Progress;
@@ -25,7 +25,7 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The first file of any kind, or the index of a sharded set
+    /// The first file of any kind, or the index or the folder of a sharded set; `-` is stdin
     a: PathBuf,
     /// The second file
     b: PathBuf,
@@ -222,8 +222,8 @@ fn document<'a>(arguments: &Arguments, diff: &'a Diff) -> Document<'a> {
         changes: bodies(&object.changes),
     });
     Document {
-        a: arguments.a.display().to_string(),
-        b: arguments.b.display().to_string(),
+        a: path_text(&arguments.a),
+        b: path_text(&arguments.b),
         same: diff.is_same(),
         attributes: bodies(&diff.attributes),
         only_a: &diff.only_a,

@@ -10,7 +10,7 @@ use crate::args::files::FilesArgs;
 use crate::args::input::InputArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::ErrorBody;
+use crate::output::json::{ErrorBody, path_text};
 use crate::output::text::printable;
 
 /// Where the answer about one file is printed.
@@ -63,7 +63,11 @@ pub(crate) fn each(
         is_answered = true;
         to.heading = is_list.then(|| path.display().to_string());
         match answer(&path, opened, &mut to) {
-            Ok(of_file) => exit = exit.max(of_file),
+            Ok(of_file) => {
+                exit = exit.max(of_file);
+                // The answer is seen before the problems of the next file.
+                Failure::unless_closed(to.output.flush())?;
+            }
             Err(failure) if !is_list || failure.ends_all() => return Err(failure),
             Err(failure) => {
                 to.refuse(&path, &failure)?;
@@ -116,7 +120,7 @@ impl Answer<'_> {
             return Ok(());
         };
         self.document(&Refused {
-            file: path.display().to_string(),
+            file: path_text(path),
             error,
         })
     }

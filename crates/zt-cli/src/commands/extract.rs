@@ -20,7 +20,7 @@ use crate::files::npy::{Npy, Value, write_npy};
 use crate::files::path::is_stdout;
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
-use crate::output::json::ErrorBody;
+use crate::output::json::{ErrorBody, path_text};
 use crate::output::size::human;
 use crate::output::text::{printable, shape};
 use crate::progress::Progress;
@@ -33,7 +33,7 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A file of any kind, or the index of a sharded set
+    /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
     pub(super) file: PathBuf,
     /// Names of objects; all by default
     #[arg(value_name = "NAME")]
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         progress: Progress::new(Some(total(&source, &plan))),
     };
     let mut document = Document {
-        file: arguments.file.display().to_string(),
+        file: path_text(&arguments.file),
         extracted: Vec::new(),
         errors: Vec::new(),
     };
@@ -320,7 +320,7 @@ impl Extracted {
         npy.out.publish_unsynced()?;
         Ok(Extracted {
             name: name.to_owned(),
-            path: path.display().to_string(),
+            path: path_text(path),
             descr: npy.descr,
             shape,
             nbytes: npy.byte_len,

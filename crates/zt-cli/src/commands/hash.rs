@@ -15,7 +15,7 @@ use crate::failure::{Exit, Failure, of_findings};
 use crate::files::stdin::{self, is_stdin};
 use crate::files::sums;
 use crate::output::Output;
-use crate::output::json::{ErrorBody, FaultBody, Pairs};
+use crate::output::json::{ErrorBody, FaultBody, Pairs, path_text};
 use crate::output::text::{count, printable};
 use crate::output::value::hex;
 use crate::progress::Progress;
@@ -34,8 +34,8 @@ pub(crate) struct Arguments {
     /// Also hash the dense value of every object: sparse tensors with their zeros, quantized ones as f32
     #[arg(long)]
     dense: bool,
-    /// Print one line per file, which --check reads; this is so for several files
-    #[arg(long)]
+    /// Print one line per file, which --check reads; the default for several files without --dense
+    #[arg(long, conflicts_with = "dense")]
     sums: bool,
     /// Read such lines from FILE, and check the files that they name
     #[arg(short, long, conflicts_with_all = ["sums", "dense", "recursive"])]
@@ -131,11 +131,11 @@ fn print(
             .map(|(name, hash)| (name.as_str(), ObjectBody::of(hash, arguments.dense)))
             .collect();
         answer.document(&Document {
-            file: path.display().to_string(),
+            file: path_text(path),
             content,
             objects: Pairs(&objects),
         })
-    } else if arguments.sums || answer.is_one_of_several() {
+    } else if arguments.sums || answer.is_one_of_several() && !arguments.dense {
         // The errors of its objects are the answer about a file without a hash.
         content.map_or(Ok(()), |content| {
             answer.output.line(&sums::line(&content, path))
@@ -154,7 +154,7 @@ fn print(
         if text.is_empty() {
             Ok(())
         } else {
-            answer.output.line(&text.join("\n"))
+            answer.text(&text.join("\n"))
         }
     };
     Failure::unless_closed(printed).map(|()| of_findings(hash.errors()))
@@ -216,9 +216,10 @@ fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
             };
             let file = path.display().to_string();
             output.report(&format!("{}: {verdict}", printable(&file)))?;
+            Failure::unless_closed(output.flush())?;
         }
         results.push(Checked {
-            file: path.display().to_string(),
+            file: path_text(&path),
             ok,
             expected,
             content,

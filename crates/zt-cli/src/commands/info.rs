@@ -12,7 +12,7 @@ use crate::args::input::InputArgs;
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::{WarningBody, type_name, warnings};
+use crate::output::json::{WarningBody, path_text, type_name, warnings};
 use crate::output::size::{human, percent};
 use crate::output::text::{cell, count};
 use crate::output::value::Attributes;
@@ -101,7 +101,7 @@ fn info(path: &Path, file: &File, answer: &mut Answer<'_>) -> Result<Exit, Failu
     let remarks = file.warnings();
     if answer.output.json {
         answer.document(&Document {
-            file: path.display().to_string(),
+            file: path_text(path),
             kind: file.kind().as_str(),
             layout: file.layout(),
             version: file.version(),

@@ -13,7 +13,7 @@ use crate::args::input::InputArgs;
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::{ObjectBody, WarningBody, warnings};
+use crate::output::json::{ObjectBody, WarningBody, path_text, warnings};
 use crate::output::size::{human, percent};
 use crate::output::table::Table;
 use crate::output::text::{cell, count, shape};
@@ -133,7 +133,7 @@ fn list(
         let attributes = file.attributes().map_err(Failure::Refused)?;
         let extra = file.extra().map_err(Failure::Refused)?;
         answer.document(&Document {
-            file: path.display().to_string(),
+            file: path_text(path),
             kind: file.kind().as_str(),
             layout: file.layout(),
             version: file.version(),

@@ -11,6 +11,7 @@ use zt::foreign::AtomicFile;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::output::Output;
+use crate::output::json::path_text;
 
 /// Print the manual page, or write all manual pages
 #[derive(Debug, Args)]
@@ -70,7 +71,7 @@ pub(crate) fn run(
         file.write_all(&page)
             .map_err(|error| zt::Error::from(error).with_path(&path))?;
         file.publish()?;
-        written.push(path.display().to_string());
+        written.push(path_text(&path));
     }
     if output.json {
         output.document(&Document::Written { written })?;

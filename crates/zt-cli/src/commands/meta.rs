@@ -11,6 +11,7 @@ use crate::args::input::InputArgs;
 use crate::args::{names, value};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::json::path_text;
 use crate::output::text::{cell, printable};
 use crate::output::value::{Any, Attributes};
 use crate::progress::Progress;
@@ -48,7 +49,7 @@ enum Action {
 /// Keys of --json: `file` and `attributes`; with KEY, `file`, `key` and `value`.
 #[derive(Debug, Args)]
 struct Get {
-    /// A file of any kind, or the index of a sharded set
+    /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
     file: PathBuf,
     /// Name of the attribute; all attributes by default
     key: Option<String>,
@@ -131,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
     let file = get.input.open(&get.file)?;
     let attributes = file.attributes().map_err(Failure::Refused)?;
-    let path = get.file.display().to_string();
+    let path = path_text(&get.file);
     let Some(key) = &get.key else {
         let attributes = Attributes(attributes.as_ref());
         if output.json {

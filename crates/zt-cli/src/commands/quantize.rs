@@ -19,7 +19,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::npy::{PIECE, Value};
 use crate::files::path::is_stdout;
 use crate::output::Output;
-use crate::output::json::{WarningBody, warnings};
+use crate::output::json::{WarningBody, path_text, warnings};
 use crate::output::size::human;
 use crate::output::table::Table;
 use crate::output::text::{cell, count, printable, shape};
@@ -34,7 +34,7 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A file of any kind, or the index of a sharded set
+    /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
     #[arg(value_name = "IN")]
     file: PathBuf,
     /// The .zt file to write
@@ -160,11 +160,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
     let metadata = arguments.out.metadata();
     let file_size = metadata.map_err(|error| of_out(error.into()))?.len();
-    let path = arguments.out.display().to_string();
     if output.json {
         output.document(&Document {
-            file: arguments.file.display().to_string(),
-            output: path,
+            file: path_text(&arguments.file),
+            output: path_text(&arguments.out),
             bits: arguments.bits,
             group_size: arguments.group_size,
             signed: arguments.signed,
@@ -186,6 +185,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             format!("{:.3e}", object.mean_error.0),
         ]);
     }
+    let path = arguments.out.display().to_string();
     let colored = output.colored();
     output.line(&table.render(colored))?;
     output.line(&format!(

@@ -17,7 +17,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
-use crate::output::json::ErrorBody;
+use crate::output::json::{ErrorBody, path_text};
 use crate::output::size::human;
 use crate::output::text::{count, printable};
 use crate::progress::Progress;
@@ -222,8 +222,8 @@ impl Outcome<'_> {
         let recovery = self.recovery;
         let output = self.arguments.output.as_ref();
         Document {
-            file: self.arguments.file.display().to_string(),
-            output: output.map(|path| path.display().to_string()),
+            file: path_text(&self.arguments.file),
+            output: output.map(|path| path_text(path)),
             old_file_size: self.old_len,
             file_size: self.mended().map_or(self.old_len, |mended| mended.end),
             saved_size: self.saved,

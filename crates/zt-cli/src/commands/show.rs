@@ -26,7 +26,7 @@ use crate::output::value::Float;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A file of any kind, or the index of a sharded set
+    /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
     pub(super) file: PathBuf,
     /// Name of the object
     name: String,

@@ -14,7 +14,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::files::stdin::is_stdin;
 use crate::output::Output;
-use crate::output::json::{WarningBody, paths, warnings};
+use crate::output::json::{WarningBody, path_text, paths, warnings};
 use crate::output::size::human;
 use crate::output::text::{count, left_out, printable};
 use crate::progress::Progress;
@@ -29,7 +29,7 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A file of any kind, or the index of a set to split again
+    /// A file of any kind, or the index or the folder of a set to split again; `-` is stdin
     file: PathBuf,
     /// Limit on the uncompressed bytes of a shard: 5GB, 500MB, 2GiB, or a number of bytes
     #[arg(
@@ -99,7 +99,7 @@ struct ShardBody {
 impl From<&Shard> for ShardBody {
     fn from(shard: &Shard) -> Self {
         ShardBody {
-            path: shard.path.display().to_string(),
+            path: path_text(&shard.path),
             objects: shard.objects,
             bytes: shard.bytes,
             file_size: shard.byte_len,
@@ -147,9 +147,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     );
     drop(progress);
     if let Err(error) = &split
-        && is_one_shard(error, arguments, &stem)
+        && is_one_shard(error, file, &stem)
+        && arguments.convert.keeps_contents()
     {
-        return print_nothing(arguments, &inputs, total, output);
+        return print_nothing(file, &inputs, total, output);
     }
     let split = split.map_err(Failure::from).inspect_err(|failure| {
         let force = arguments.force;
@@ -165,26 +166,26 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     Ok(Exit::without(&split.damaged))
 }
 
-/// Whether the only shard would be FILE itself, with the same contents.
-fn is_one_shard(error: &Error, arguments: &Arguments, stem: &str) -> bool {
+/// Whether the only shard would be the file itself.
+fn is_one_shard(error: &Error, file: &Path, stem: &str) -> bool {
     // A shard of several has a number in its name.
-    let is_file = error.path().is_some_and(|path| {
-        path.file_stem() == Some(stem.as_ref()) && is_same_file(path, &arguments.file)
-    });
-    error.code() == codes::OVERWRITE && is_file && arguments.convert.keeps_contents()
+    let is_file = error
+        .path()
+        .is_some_and(|path| path.file_stem() == Some(stem.as_ref()) && is_same_file(path, file));
+    error.code() == codes::OVERWRITE && is_file
 }
 
-/// Says that FILE is small enough as it is.
+/// Says that the file is small enough as it is.
 fn print_nothing(
-    arguments: &Arguments,
+    file: &Path,
     inputs: &[Input],
     bytes: u64,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let path = arguments.file.display().to_string();
     if output.json {
-        let of_path = |error: std::io::Error| Error::from(error).with_path(&arguments.file);
-        let metadata = arguments.file.metadata().map_err(of_path)?;
+        let of_path = |error: std::io::Error| Error::from(error).with_path(file);
+        let metadata = file.metadata().map_err(of_path)?;
+        let path = path_text(file);
         let files = || inputs.iter().map(Input::file);
         output.document(&Document {
             file: path.clone(),
@@ -203,6 +204,7 @@ fn print_nothing(
             warnings: Vec::new(),
         })?;
     } else {
+        let path = file.display().to_string();
         let path = printable(&path);
         output.line(&format!("{path}: fits in one shard: nothing to do"))?;
     }
@@ -236,9 +238,9 @@ fn print(
 ) -> Result<(), Failure> {
     if output.json {
         output.document(&Document {
-            file: arguments.file.display().to_string(),
+            file: path_text(&arguments.file),
             kind: target.as_str(),
-            index: split.index.as_ref().map(|path| path.display().to_string()),
+            index: split.index.as_deref().map(path_text),
             total_size: split.total_size,
             shards: split.shards.iter().map(ShardBody::from).collect(),
             left_out: &split.left_out,

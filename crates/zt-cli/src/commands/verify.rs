@@ -13,7 +13,7 @@ use crate::args::jobs::Jobs;
 use crate::commands::each::each;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
-use crate::output::json::{ErrorBody, WarningBody, warnings};
+use crate::output::json::{ErrorBody, WarningBody, path_text, warnings};
 use crate::output::size::human;
 use crate::output::text::{count, printable};
 use crate::progress::Progress;
@@ -153,7 +153,7 @@ impl Finding<'_> {
         let error = self.refused.as_ref().and_then(ErrorBody::of);
         let problems = problems.iter().map(ErrorBody::from).chain(error.clone());
         Document {
-            file: self.path.display().to_string(),
+            file: path_text(self.path),
             ok: self.refused.is_none() && self.report.is_ok(),
             objects: *objects,
             components: *components,

@@ -71,7 +71,7 @@ fn redirected() -> Option<File> {
 }
 
 fn copy() -> Result<File, Failure> {
-    let progress = Progress::new(None);
+    let progress = Progress::of_reading();
     let failed = |error: io::Error| {
         let folder = std::env::temp_dir();
         let message = format!("copying stdin to {}: {error}", folder.display());

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use zt::{Error, ErrorKind, FileSource};
+use zt::{Error, ErrorKind, FileSource, Source};
 use zt_convert::Kinds;
 
 use crate::failure::Failure;
@@ -58,7 +58,8 @@ impl Contents {
         let shards: HashSet<PathBuf> = shards.flatten().collect();
         let kinds = Kinds::builtin();
         files.retain(|path| {
-            contents.sets.contains(path) || !shards.contains(path) && is_tensor_file(path, &kinds)
+            contents.sets.binary_search(path).is_ok()
+                || !shards.contains(path) && is_tensor_file(path, &kinds)
         });
         contents.files = files;
         Ok(contents)
@@ -130,5 +131,15 @@ fn is_tensor_file(path: &Path, kinds: &Kinds) -> bool {
         return true;
     }
     let source = FileSource::open(path);
-    source.is_ok_and(|source| matches!(kinds.detect(&source), Ok(Some(_))))
+    source.is_ok_and(|source| {
+        let is_missing_model = || is_bin && is_lfs_pointer(&source);
+        matches!(kinds.detect(&source), Ok(Some(_))) || is_missing_model()
+    })
+}
+
+/// Whether Git LFS has left a pointer in place of the file.
+fn is_lfs_pointer(source: &FileSource) -> bool {
+    const BEGINNING: &[u8] = b"version https://git-lfs.github.com/spec/";
+    let mut head = [0; BEGINNING.len()];
+    source.read_at(0, &mut head).is_ok() && head == BEGINNING
 }

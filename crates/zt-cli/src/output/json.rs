@@ -1,6 +1,6 @@
 //! The documents of `--json`. Scripts depend on the keys: they are added and never renamed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::ser::Serializer;
@@ -61,7 +61,7 @@ impl From<&Error> for ErrorBody {
         ErrorBody {
             code: error.code(),
             message: error.message(),
-            file: error.path().map(|path| path.display().to_string()),
+            file: error.path().map(path_text),
             object: error.object().map(str::to_owned),
             component: error.component().map(str::to_owned),
             offset: error.offset(),
@@ -102,10 +102,32 @@ pub(crate) fn warnings(warnings: &[Warning]) -> Vec<WarningBody<'_>> {
 
 /// Paths as text.
 pub(crate) fn paths(paths: &[PathBuf]) -> Vec<String> {
-    paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect()
+    paths.iter().map(|path| path_text(path)).collect()
+}
+
+/// A path as text. JSON has no path that is not UTF-8: it becomes a URI with percent-encoded bytes,
+/// `file:///tmp/caf%E9.zt`. A path that begins with `file:` becomes one too, so that this beginning
+/// always means a URI.
+pub(crate) fn path_text(path: &Path) -> String {
+    match path.to_str() {
+        Some(text) if !text.starts_with("file:") => text.to_owned(),
+        _ => uri(path),
+    }
+}
+
+fn uri(path: &Path) -> String {
+    let absolute = std::path::absolute(path);
+    let path = absolute.as_deref().unwrap_or(path);
+    let mut uri = "file://".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+                uri.push(char::from(*byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
 }
 
 impl<'a> From<&'a Warning> for WarningBody<'a> {

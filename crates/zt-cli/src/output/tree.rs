@@ -191,43 +191,38 @@ fn lines<'n>(
     lines
 }
 
-/// The parts of a name. A dot or a slash begins the part after it.
-fn parts(name: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(name).filter(|name| !name.is_empty());
-    std::iter::from_fn(move || {
-        let text = rest?;
-        let end = text
-            .char_indices()
-            .skip(1)
-            .find(|(_, character)| matches!(character, '.' | '/'))
-            .map_or(text.len(), |(at, _)| at);
-        let (part, after) = text.split_at(end);
-        rest = Some(after).filter(|after| !after.is_empty());
-        Some(part)
-    })
+/// The bytes of the parts that both names begin with. A dot or a slash begins the part after it.
+fn common_len(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let ends = |name: &[u8]| name.get(same).is_none_or(is_separator);
+    if ends(a) && ends(b) {
+        return same;
+    }
+    let same = a.get(..same).unwrap_or_default();
+    same.iter().rposition(is_separator).unwrap_or(0)
 }
 
-/// The bytes of the parts that both names begin with.
-fn common_len(a: &str, b: &str) -> usize {
-    let common = parts(a).zip(parts(b)).take_while(|(a, b)| a == b);
-    common.map(|(part, _)| part.len()).sum()
+fn is_separator(byte: &u8) -> bool {
+    matches!(byte, b'.' | b'/')
+}
+
+/// The first part of a text that begins with one.
+fn first_part(text: &str) -> &str {
+    let mut bytes = text.bytes().enumerate().skip(1);
+    let end = bytes.find_map(|(at, byte)| is_separator(&byte).then_some(at));
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
 /// Compares names part by part, and numbers in them by value.
 fn natural(a: &str, b: &str) -> Ordering {
-    let (mut of_a, mut of_b) = (parts(a), parts(b));
-    loop {
-        let (a, b) = match (of_a.next(), of_b.next()) {
-            (Some(a), Some(b)) if a == b => continue,
-            (Some(a), Some(b)) => (a, b),
-            (a, b) => return a.is_some().cmp(&b.is_some()),
-        };
-        let by_value = match (number(a), number(b)) {
-            (Some(a), Some(b)) => a.cmp(&b),
-            _ => Ordering::Equal,
-        };
-        return by_value.then_with(|| a.cmp(b));
-    }
+    let common = common_len(a, b);
+    let [a, b] = [a, b].map(|name| first_part(name.get(common..).unwrap_or_default()));
+    let by_value = match (number(a), number(b)) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        _ => Ordering::Equal,
+    };
+    by_value.then_with(|| a.cmp(b))
 }
 
 /// The value of a part that is a number: its digits by their count.

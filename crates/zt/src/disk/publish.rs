@@ -27,6 +27,8 @@ pub struct AtomicFile {
     file: Option<BufWriter<ReservingFile>>,
     place: Place,
     target: PathBuf,
+    /// The path of the caller, for errors.
+    path: PathBuf,
     /// Whether publishing fails if the name exists by then.
     is_new: bool,
 }
@@ -83,6 +85,7 @@ impl AtomicFile {
                     file: Some(buffered(file, false)),
                     place: Place::Target,
                     target,
+                    path: path.to_owned(),
                     is_new: false,
                 });
             }
@@ -94,6 +97,7 @@ impl AtomicFile {
             file: Some(buffered(file, true)),
             place,
             target,
+            path: path.to_owned(),
             is_new: false,
         })
     }
@@ -124,7 +128,7 @@ impl AtomicFile {
     fn publish_as(mut self, is_durable: bool) -> Result<()> {
         let target = std::mem::take(&mut self.target);
         self.commit(&target, is_durable)
-            .map_err(|error| error.with_path(&target))
+            .map_err(|error| error.with_path(&self.path))
     }
 
     fn commit(&mut self, target: &Path, is_durable: bool) -> Result<()> {
